@@ -3,7 +3,6 @@
 import ast
 import importlib
 import inspect
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -101,7 +100,6 @@ OUTPUTS = {
     ("map", "output"): ["map", "map.yaml", *SHORT_MAP, "--output", "out.zarr"],
     ("site", "output"): ["site", *SITE, "--data", "data", "--no-run", "--output", "out"],
 }
-# Arguments and options whose files are read.
 READ = {"coast", "config", "configs", "parameters", "restart", "results", "file", "files"}
 READ |= {"scheduler_file", "data", "sites"}
 PRODUCING = [make for _, make in PRODUCTS.values()]
@@ -120,7 +118,6 @@ def test_the_table_has_every_output_of_every_command():
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory) -> Path:
-    """Configurations and what they read, and a result of a run."""
     folder = tmp_path_factory.mktemp("guard")
     cf_simulation(simulated(), folder)
     shutil.copy(folder / "les.nc", folder / "other.nc")
@@ -162,7 +159,6 @@ def _marked(row: tuple[str, str]):
 
 @pytest.mark.parametrize("row", [_marked(row) for row in OUTPUTS])
 def test_no_command_replaces_a_product_of_another_or_its_input(material, tmp_path, monkeypatch, row):
-    """Foreign products, a folder and links to an input in the place of each file that a command writes."""
     place, arguments = tmp_path / "place", OUTPUTS[row]
     others = {"demo": "run.yaml", "schema": "run.yaml", "site": "data/era5/two_days.nc"}
     read = place / others.get(row[0], arguments[1])
@@ -188,23 +184,12 @@ def test_no_command_replaces_a_product_of_another_or_its_input(material, tmp_pat
 
 
 def _products(ending: str) -> list[Callable[[Path], object]]:
-    """What makes files that end so."""
     return [make for own, make in PRODUCTS.values() if own == ending] or [PRODUCTS["user"][1]]
 
 
 def _folder(path: Path, _: Path) -> None:
     path.mkdir()
     (path / "mine.txt").write_text("mine")
-
-
-@pytest.mark.long
-def test_a_repeated_schema_is_no_other_file(tmp_path):
-    path = tmp_path / "run.json"
-    for _ in range(2):
-        invoked("schema", "run", "--output", path)
-    assert "add --overwrite" in invoked("schema", "map", "--output", path, code=2).output
-    invoked("schema", "map", "--output", path, "--overwrite")
-    assert json.loads(path.read_text())["title"]
 
 
 @pytest.mark.long
@@ -222,27 +207,6 @@ def test_a_map_neither_replaces_nor_enters_its_input(tmp_path, monkeypatch):
     inside = invoked("schema", "--output", "sea.zarr/schema.json", "--overwrite", code=2).output
     assert "expected a path outside of Zarr stores" in inside
     assert _contents(tmp_path / "sea.zarr") == before
-
-
-@pytest.mark.long
-def test_a_map_leaves_folders_of_the_user(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    mine = [Path(name) / "notes.txt" for name in ("out.zarr.parts", ".out.zarr.tmp", ".out.zarr.old")]
-    for path in mine:
-        path.parent.mkdir()
-        path.write_text("mine")
-    command = ["map", MAP, *SHORT_MAP, "--output", "out.zarr"]
-    foreign = "out.zarr.parts: expected nothing, or a folder that tunax_lite made"
-    for options in ([], ["--overwrite"], ["--resume"]):
-        assert foreign in invoked(*command, *options, code=2).output
-    shutil.move("out.zarr.parts", "kept")
-    (tmp_path / "out.zarr.parts").symlink_to("kept")
-    assert foreign in invoked(*command, code=2).output
-    (tmp_path / "out.zarr.parts").unlink()
-    invoked(*command)
-    assert not (tmp_path / "out.zarr.parts").exists()  # its own is gone
-    mine[0] = Path("kept/notes.txt")
-    assert [path.read_text() for path in mine] == ["mine"] * 3
 
 
 def test_only_marked_folders_are_removed(tmp_path):

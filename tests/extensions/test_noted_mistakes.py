@@ -14,7 +14,6 @@ from tunax_lite.extensions.maps import build_map, load_map
 
 
 def gotm(folder: Path, profiles: dict[str, np.ndarray], **heat: float) -> Notes:
-    """Notes on a folder of GOTM with fluxes and profiles as text."""
     start, given = "2015-03-01 00:00:00", fluxes().values
     stop = str(np.datetime64(start.replace(" ", "T")) + np.timedelta64(3600 * (given["time"].size - 2), "s"))
     stop = stop.replace("T", " ")
@@ -56,7 +55,6 @@ def test_mistakes_in_a_folder_of_gotm(tmp_path):
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_mistakes_in_a_map(tmp_path, sign):
-    """Monthly fluxes and water on two by two points."""
     sea = ocean([30.0, 36.0], [-40.0, -35.0])
     season = np.cos(2.0 * np.pi * ((np.arange(12.0) + 0.5) / 12.0 - 0.55))[:, None, None]
     sea["heat"] = sea.heat.copy(data=sign * (-150.0 - 40.0 * season) + 0.0 * sea.heat.values)

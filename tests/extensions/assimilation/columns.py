@@ -5,16 +5,7 @@ import dataclasses
 import numpy as np
 
 from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes
-from tunax_lite.extensions.assimilation import (
-    AbstractMethod,
-    Assimilation,
-    Cycles,
-    Operator,
-    Process,
-    ProfileError,
-    Stream,
-    System,
-)
+from tunax_lite.extensions import assimilation as da
 
 HOUR = 3600.0
 INTERVAL = 6.0 * HOUR
@@ -22,36 +13,35 @@ MODEL = Model(Constant(viscosity=1e-3, diffusivity=1e-3))
 
 
 def column(heat_flux: float = 50.0, days: float = 4.0) -> Case:
-    """Stratified water that the sun warms."""
     grid = Grid.uniform(30.0, 6)
     state = State.from_profiles(grid, temperature=lambda z: 12.0 + 0.1 * z)
     forcing = ConstantForcing(SurfaceFluxes(stress_u=0.1, heat_flux=heat_flux))
     return Case(grid, state, forcing, duration=days * 86400.0, name="six_cells")
 
 
-def stream(values, error: float = 0.1, every: float = INTERVAL, height: float | None = None) -> Stream:
-    """Values at regular times, of the surface or at a height."""
+def stream(values, error: float = 0.1, every: float = INTERVAL, height: float | None = None) -> da.Stream:
     values = np.asarray(values, dtype=float)
-    operator = Operator("sea_surface_temperature") if height is None else Operator("temperature", height)
+    name = "sea_surface_temperature" if height is None else "temperature"
+    operator = da.Operator(name) if height is None else da.Operator(name, height)
     time = every * np.arange(1, values.size + 1)
-    return Stream(operator, time, values, np.full(values.size, error))
+    return da.Stream(operator, time, values, np.full(values.size, error))
 
 
 def assimilation(
-    method: AbstractMethod,
-    *streams: Stream,
-    processes: tuple[Process, ...] = (Process("heat_flux_bias", 100.0, 86400.0),),
+    method: da.AbstractMethod,
+    *streams: da.Stream,
+    processes: tuple[da.Process, ...] = (da.Process("heat_flux_bias", 100.0, 86400.0),),
     case: Case | None = None,
     start: float = 0.0,
     end: float | None = None,
     of_system: dict | None = None,
     **cycles,
-) -> Assimilation:
+) -> da.Assimilation:
     """Cycles of six hours with steps of an hour."""
-    profiles = (ProfileError("temperature", 0.5, 10.0),)
+    profiles = (da.ProfileError("temperature", 0.5, 10.0),)
     operators = tuple(each.operator for each in streams)
-    system = System(MODEL, case or column(), HOUR, operators, processes, profiles)
+    system = da.System(MODEL, case or column(), HOUR, operators, processes, profiles)
     last = max(float(each.time[-1]) for each in streams) if end is None else end
     options = {"interval": INTERVAL, "leads": (INTERVAL, 2.0 * INTERVAL)} | cycles
     system = dataclasses.replace(system, **(of_system or {}))
-    return Assimilation(system, streams, method, Cycles(start, last, **options))
+    return da.Assimilation(system, streams, method, da.Cycles(start, last, **options))

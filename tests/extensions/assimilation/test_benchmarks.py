@@ -22,8 +22,6 @@ def lorenz_63(x):
 
 
 def later(rate, x, dt, n_steps):
-    """By the classical method of Runge and Kutta."""
-
     def step(_, x):
         k1 = rate(x)
         k2 = rate(x + 0.5 * dt * k1)
@@ -52,8 +50,6 @@ def turned(members, key):
 
 
 def error_of(rate, start, n_members, inflation, *, dt, n_steps, variance, spread, n_cycles=1000):
-    """Mean over time of the rms error of the analysis."""
-
     @jax.jit
     def run(key):
         first, second = jax.random.split(key)

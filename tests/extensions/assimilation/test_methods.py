@@ -1,4 +1,4 @@
-"""Analyses against formulas that need no ensemble."""
+"""Analyses, instruments and forecasts against formulas that need no ensemble."""
 
 import dataclasses
 
@@ -6,30 +6,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
+import yaml
 
+from tests.cli.running import invoked
 from tests.errors import error_naming
-from tests.extensions.assimilation.columns import HOUR, INTERVAL, assimilation, column, stream
-from tunax_lite import Observations, simulate
+from tests.extensions.assimilation.columns import HOUR, INTERVAL, MODEL, assimilation, column, stream
+from tests.extensions.assimilation.test_command import CONFIG, config  # noqa: F401  # a fixture
+from tests.extensions.assimilation.test_command import write as write_sst
+from tunax_lite import Observations, SurfaceFluxes, TimeSeriesForcing, simulate
 from tunax_lite.column.observables import ColumnState
-from tunax_lite.extensions.assimilation import (
-    EnsembleTransform,
-    FreeRun,
-    Nudging,
-    Operator,
-    Persistence,
-    Process,
-    ProfileError,
-    Stream,
-    Variational,
-    streams_of,
-    transform,
-)
+from tunax_lite.extensions import assimilation as da
 from tunax_lite.extensions.assimilation.methods import transformed
 from tunax_lite.extensions.assimilation.observing import on_frames
 
 
 def kalman(mean, covariance, h, values, variance):
-    """Mean and covariance after the analysis of linear observations, by the textbook."""
     innovation = h @ covariance @ h.T + np.diag(variance)
     gain = covariance @ h.T @ np.linalg.inv(innovation)
     return mean + gain @ (values - h @ mean), covariance - gain @ h @ covariance
@@ -40,7 +32,7 @@ def test_transform_is_the_kalman_filter_of_the_covariance_of_the_members():
     members = random.normal(size=(4, 9))
     h = random.normal(size=(3, 4))
     values, variance = random.normal(size=3), np.array([0.3, 1.0, 0.5])
-    weights = transform(jnp.asarray(h @ members), jnp.asarray(values), jnp.asarray(1.0 / variance))
+    weights = da.transform(jnp.asarray(h @ members), jnp.asarray(values), jnp.asarray(1.0 / variance))
     after = np.asarray(transformed(jnp.asarray(members), weights, 0.0))
     mean, covariance = kalman(members.mean(axis=1), np.cov(members), h, values, variance)
     # Round-off of matrices of condition 100.
@@ -51,7 +43,7 @@ def test_transform_is_the_kalman_filter_of_the_covariance_of_the_members():
 
 
 def test_first_members_have_the_covariance_of_the_prior():
-    error = ProfileError("temperature", 0.5, 10.0, decay=20.0)
+    error = da.ProfileError("temperature", 0.5, 10.0, decay=20.0)
     z = np.array([-20.0, -10.0, 0.0])
     factor = np.asarray(error.factor(jnp.asarray(z)))
     size = 0.5 * np.exp(z / 20.0)
@@ -61,7 +53,9 @@ def test_first_members_have_the_covariance_of_the_prior():
 
 @pytest.mark.long
 def test_processes_forget_and_keep_their_variance():
-    run = assimilation(FreeRun(4000), stream([12.0]), processes=(Process("heat_flux_bias", 30.0, INTERVAL),))
+    run = assimilation(
+        da.FreeRun(4000), stream([12.0]), processes=(da.Process("heat_flux_bias", 30.0, INTERVAL),)
+    )
     first = run.system.members(jax.random.key(1), 4000)
     knots = run.system.drawn(first, jax.random.key(2), INTERVAL, 3)[0]
     # 4000 members know a standard deviation to 1.1 %, a correlation to 0.016: three times that.
@@ -72,7 +66,7 @@ def test_processes_forget_and_keep_their_variance():
 
 def test_free_run_is_simulate_and_its_forecast_the_same_run():
     values = 12.0 + 0.1 * np.arange(4)
-    run = assimilation(FreeRun(), stream(values))
+    run = assimilation(da.FreeRun(), stream(values))
     records = run.run()
     alone = simulate(run.system.model, column(), dt=HOUR, duration=4 * INTERVAL, output_interval=INTERVAL)
     surface = np.asarray(alone.state.temperature[1:, -1])
@@ -89,7 +83,7 @@ def test_free_run_is_simulate_and_its_forecast_the_same_run():
 def test_an_average_is_that_of_the_steps_around_the_time_of_the_observation():
     case = column(heat_flux=800.0, days=1.0)
     values = 12.0 + 0.1 * np.arange(4)
-    run = assimilation(FreeRun(), stream(values), case=case, of_system={"average": 2.0 * INTERVAL})
+    run = assimilation(da.FreeRun(), stream(values), case=case, of_system={"average": 2.0 * INTERVAL})
     records = run.run()
     alone = simulate(run.system.model, case, dt=HOUR, duration=4 * INTERVAL, output_interval=HOUR)
     surface = np.asarray(alone.state.temperature[1:, -1])
@@ -99,21 +93,20 @@ def test_an_average_is_that_of_the_steps_around_the_time_of_the_observation():
     np.testing.assert_allclose(records.observed("predicted")[:, 0], expected, atol=1e-10)
     innovation = records.innovation()[..., 0]
     np.testing.assert_allclose(innovation[1:, 0], (values - expected)[1:], atol=1e-10)
-    # States at the ends of the windows are those of the run, not of its continuation.
     np.testing.assert_allclose(records.every.background, alone.state.temperature[6::6], atol=1e-10)
     with error_naming(ValueError, "observations.average 43200 64800"):
-        _ = assimilation(FreeRun(), stream(values), of_system={"average": 3.0 * INTERVAL}).layout
+        _ = assimilation(da.FreeRun(), stream(values), of_system={"average": 3.0 * INTERVAL}).layout
 
 
 def test_persistence_is_the_difference_of_observations():
     values = np.array([12.0, 12.5, 12.1, 13.0])
-    innovation = assimilation(Persistence(), stream(values)).run().innovation()[..., 0]
+    innovation = assimilation(da.Persistence(), stream(values)).run().innovation()[..., 0]
     np.testing.assert_allclose(innovation[1:, 0], np.diff(values), atol=1e-12)
     np.testing.assert_allclose(innovation[2:, 1], values[2:] - values[:-2], atol=1e-12)
 
 
 def test_nudging_adds_its_part_of_the_departure():
-    run = assimilation(Nudging(gain=0.5, depth=10.0), stream([14.0]), case=column(heat_flux=0.0))
+    run = assimilation(da.Nudging(gain=0.5, depth=10.0), stream([14.0]), case=column(heat_flux=0.0))
     (record,) = [each for _, each in run.steps_of(run.begin())]
     z = np.asarray(run.system.case.grid.z_center)
     departure = 14.0 - record.predicted[0, 0]
@@ -122,7 +115,7 @@ def test_nudging_adds_its_part_of_the_departure():
 
 @pytest.mark.long
 def test_localisation_leaves_deep_water_alone():
-    near = assimilation(EnsembleTransform(20, localisation=4.0), stream([13.0]))
+    near = assimilation(da.EnsembleTransform(20, localisation=4.0), stream([13.0]))
     (record,) = [each for _, each in near.steps_of(near.begin())]
     increment = np.abs(record.analysis - record.background)
     assert increment[-1] > 0.1
@@ -132,29 +125,15 @@ def test_localisation_leaves_deep_water_alone():
 
 @pytest.mark.long
 def test_background_check_leaves_a_wild_value_out():
-    wild = assimilation(EnsembleTransform(20), stream([12.0, 40.0]), background_check=4.0)
+    wild = assimilation(da.EnsembleTransform(20), stream([12.0, 40.0]), background_check=4.0)
     records = wild.run()
     np.testing.assert_array_equal(records.observed("used")[:, 0], [True, False])
     np.testing.assert_array_equal(records.every.analysis[1], records.every.background[1])
 
 
-def test_operators_interpolate_and_are_differentiable():
-    run = assimilation(FreeRun(), stream([12.0], height=-10.0))
-    case = column()
-
-    def seen(temperature):
-        state = dataclasses.replace(case.initial_state, temperature=temperature)
-        return run.system.operators[0](ColumnState(state, case.grid, case.equation_of_state))
-
-    # -10 m lies midway between the centers at -12.5 and -7.5 m.
-    value, slope = jax.value_and_grad(seen)(case.initial_state.temperature)
-    assert float(value) == pytest.approx(12.0 - 1.0, abs=1e-12)
-    np.testing.assert_allclose(slope, [0.0, 0.0, 0.0, 0.5, 0.5, 0.0], atol=1e-12)
-
-
 def test_skill_is_that_of_the_judged_observations_and_its_interval_holds_it():
     values = np.random.default_rng(0).normal(size=60)
-    run = assimilation(Persistence(), stream(values), case=column(days=20.0), judged_from=20 * INTERVAL)
+    run = assimilation(da.Persistence(), stream(values), case=column(days=20.0), judged_from=20 * INTERVAL)
     skill = run.run().skill(0, block=4 * INTERVAL)
     # The value at the 20th interval is the first that counts.
     expected = np.diff(values)[18:]
@@ -165,7 +144,7 @@ def test_skill_is_that_of_the_judged_observations_and_its_interval_holds_it():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("method", [EnsembleTransform(8), Variational(n_outer=1)])
+@pytest.mark.parametrize("method", [da.EnsembleTransform(8), da.Variational(n_outer=1)])
 def test_withheld_values_judge_and_change_nothing(method):
     values = stream([13.0, 13.1, 13.2])
     deep = dataclasses.replace(stream([15.0, 15.0, 15.0], height=-22.5), withheld=True)
@@ -179,19 +158,19 @@ def test_depths_choose_values_of_profiles():
     z, profiles = jnp.array([-20.0, -10.0, -1.0]), {"temperature": jnp.ones((2, 3))}
     seen = Observations(time=jnp.array([0.0, 1.0]), z=z, profiles=profiles)
     given = seen, ["temperature"], {"temperature": 0.1}, column().grid
-    found = streams_of(*given, [1.0, 20.0], [20.0])
+    found = da.streams_of(*given, [1.0, 20.0], [20.0])
     assert [(each.operator.height, each.withheld) for each in found] == [(-20.0, True), (-1.0, False)]
     with error_naming(ValueError, "depths 1, 10, 20 m 7 m"):
-        streams_of(*given, [7.0])
+        da.streams_of(*given, [7.0])
     with error_naming(ValueError, "depths 1 m 10 m"):
-        streams_of(*given, [1.0], [10.0])
+        da.streams_of(*given, [1.0], [10.0])
 
 
 @pytest.mark.long
 def test_growth_adds_errors_of_the_same_shape_to_the_water():
-    system = assimilation(EnsembleTransform(4), stream([12.0])).system
+    system = assimilation(da.EnsembleTransform(4), stream([12.0])).system
     assert system.grown(start := system.members(jax.random.key(0), 400), jax.random.key(1), 86400.0) is start
-    error = ProfileError("temperature", 0.5, 10.0, decay=20.0, growth=0.1)
+    error = da.ProfileError("temperature", 0.5, 10.0, decay=20.0, growth=0.1)
     system = dataclasses.replace(system, profiles=(error,))
     after = system.grown(start, jax.random.key(1), 4 * 86400.0)
     added = np.asarray(after.now.state.temperature - start.now.state.temperature)
@@ -206,7 +185,8 @@ def test_growth_adds_errors_of_the_same_shape_to_the_water():
 def test_values_count_in_frames_at_multiples_of_an_interval_and_thinned():
     ten = 10.0 * INTERVAL
     times = np.array([0.1, 0.95, 1.02, 2.2, 4.0]) * ten
-    found = Stream(Operator("sea_surface_temperature"), times, np.arange(5.0), np.ones(5)).at_multiples(ten)
+    values = da.Stream(da.Operator("sea_surface_temperature"), times, np.arange(5.0), np.ones(5))
+    found = values.at_multiples(ten)
     np.testing.assert_allclose(found.time, np.array([1.0, 2.0, 4.0]) * ten)
     np.testing.assert_array_equal(found.values, [2.0, 3.0, 4.0])
     np.testing.assert_array_equal(stream(np.arange(6.0)).thinned(2.0 * INTERVAL).values, [0.0, 2.0, 4.0])
@@ -215,15 +195,106 @@ def test_values_count_in_frames_at_multiples_of_an_interval_and_thinned():
     np.testing.assert_allclose(frames.precision[:, 0], [100.0, 100.0, 0.0])
 
 
+def water_with(**tracers: float) -> ColumnState:
+    case = column()
+    pools = {name: jnp.full(6, value) for name, value in tracers.items()}
+    state = dataclasses.replace(case.initial_state, tracers=pools, u=0.1 * jnp.arange(6.0))
+    return ColumnState(state, case.grid, case.equation_of_state)
+
+
+def test_a_pool_is_shown_as_the_logarithm_of_chlorophyll():
+    assert float(da.Operator("u", -10.0)(water_with())) == pytest.approx(0.35)  # between 0.3 and 0.4
+    operator = da.Operator("npzd_phy", -5.0, 1.6, True)
+    shown = jax.jacrev(lambda value: operator(water_with(npzd_phy=value)))
+    assert float(operator(water_with(npzd_phy=0.5))) == pytest.approx(np.log10(0.8))
+    assert float(shown(0.5)) == pytest.approx(1.0 / (0.5 * np.log(10.0)))
+    assert float(operator(water_with(npzd_phy=0.0))) == pytest.approx(-3.0)  # the least that it shows
+    with error_naming(ValueError, "npzd_ph npzd_phy"):
+        da.Operator("npzd_ph", -5.0).check(("npzd_phy",))
+
+
 @pytest.mark.long
-def test_water_that_is_replaced_becomes_that_of_the_profile():
-    """Of large errors that grow while a float moves, and small ones of its profile, the profile remains."""
-    levels = [
-        stream([9.0 - 0.2 * height, 8.0 - 0.2 * height], 0.01, height=height) for height in (-2.5, -27.5)
-    ]
-    error = ProfileError("temperature", 0.5, 10.0, growth=4.0)
-    run = assimilation(EnsembleTransform(30), *levels, processes=(), of_system={"profiles": (error,)})
+@pytest.mark.parametrize("method", [da.EnsembleTransform(40), da.Variational(n_outer=1, processes=1.0)])
+def test_the_bias_of_one_instrument_is_found_and_stays_out_of_the_water(method):
+    truth = simulate(MODEL, column(), dt=HOUR, duration=8 * INTERVAL, output_interval=INTERVAL)
+    deep, top = (np.asarray(truth.state.temperature[1:, level]) for level in (0, 5))
+    name = "temperature -2.5"
+    bias = da.Process("observations", 1.0, 1e9, name)
+    streams = stream(top + 0.5, 0.05, height=-2.5), stream(deep, 0.05, height=-27.5)
+    sea = dataclasses.replace(stream(top, 0.05), operator=da.Operator("sea_surface_temperature"))
+    run = assimilation(method, *streams, sea, processes=(bias,))
     every = run.run().every
-    for cycle, surface in enumerate((9.0, 8.0)):
-        ends = every.analysis[cycle, [-1, 0]]
-        np.testing.assert_allclose(ends, [surface + 0.5, surface + 5.5], atol=0.02)
+    assert every.processes[-1, 0] == pytest.approx(0.5, abs=0.05)
+    np.testing.assert_allclose(every.analysis[-1], truth.state.temperature[-1], atol=0.1)
+    with error_naming(ValueError, "processes sea_surface_temperature temperature -20 observations"):
+        assimilation(method, sea, processes=(da.Process("observations", 1.0, 1e9, "temperature -20"),))
+
+
+@pytest.mark.long
+def test_forecasts_have_the_weather_of_the_same_days_of_other_years():
+    day = 86400.0
+    dates = jnp.array([0.0, 365.0, 365.0 + 1e-6, 1100.0]) * day
+    heat = jnp.array([-400.0, -400.0, 50.0, 50.0])
+    forcing = TimeSeriesForcing(dates, SurfaceFluxes(stress_u=jnp.full(4, 0.1), heat_flux=heat))
+    case = dataclasses.replace(column(days=800.0), forcing=forcing, start_time="2001-01-01T00:00:00")
+    values = dataclasses.replace(stream([12.0, 12.0]), time=day * (366.0 + np.array([0.25, 0.5])))
+    method, start = da.EnsembleTransform(3), 366.0 * day
+    options = {"case": case, "processes": (), "start": start, "end": start + 2 * INTERVAL}
+    run = assimilation(method, values, **options, weather_years=(2001, 2002))
+    records = run.run()
+    members = records.every.ensemble[0, :, 0]  # (frame, year and member)
+    assert members.shape == (2, 6)
+    cold, warm = members[:, :3], members[:, 3:]
+    # A day's quarter of 450 W m-2 over five metres mixed with the rest: the years part by tenths of a degree.
+    assert (warm.mean(axis=1) - cold.mean(axis=1) > 0.05).all()
+    np.testing.assert_allclose(records.every.forecast[0, :, 0], members.mean(axis=1), rtol=1e-6)
+    skill = records.skill(0)
+    y = records.observed("values")[1, 0]
+    x = np.asarray(members[0], float)
+    expected = np.abs(x - y).mean() - 0.5 * np.abs(x[:, None] - x).mean()
+    assert skill is not None and skill.crps == pytest.approx(expected, rel=1e-6)
+    with error_naming(ValueError, "weather_years covers 2001-01-01T00:00:00 1999"):
+        assimilation(method, values, **options, weather_years=(1999,))
+
+
+@pytest.mark.long
+def test_climatology_is_what_was_observed_in_earlier_years():
+    day, year = 86400.0, 365.2425 * 86400.0
+    time = np.concatenate([[0.3 * day, year + 0.6 * day], 2.0 * year + INTERVAL * np.arange(1.0, 4.0)])
+    seen = np.array([10.0, 13.0, 12.0, 12.5, 13.0])
+    values = dataclasses.replace(stream(seen, 1.0), time=np.rint(time / HOUR) * HOUR)
+    begin = float(values.time[2]) - INTERVAL
+    run = assimilation(da.Climatology(), values, case=column(days=800.0), processes=(), start=begin)
+    records = run.run()
+    np.testing.assert_allclose(records.innovation()[1:, 0, 0], [12.5 - 11.5, 13.0 - 11.5], atol=1e-6)
+    # Two members 3 K apart: mean distances of 1.5 K, less half the mean distance of members, 0.75 K.
+    np.testing.assert_allclose(records.crps()[1, 0, 0], 1.5 - 0.75, atol=1e-6)
+    single = assimilation(da.Persistence(), stream([1.0, 3.0, 2.0])).run()
+    np.testing.assert_allclose(single.crps()[1:, 0, 0], [2.0, 1.0])
+
+
+@pytest.mark.long
+def test_chlorophyll_changes_pools_and_two_parameters(config):  # noqa: F811
+    given = yaml.safe_load(CONFIG)
+    life = {"name": "biogeochemistry", "models": {"npzd": {"name": "npzd", "w_p": 0.0, "w_d": 0.0}}}
+    life["initial"] = {"npzd_nut": 5.0, "npzd_phy": 0.3, "npzd_zoo": 0.1}
+    given["run"]["case"]["terms"] = {"life": life}
+    given["run"]["case"]["fluxes"]["shortwave_flux"] = 150.0
+    given["observations"] |= {"variable": "npzd_phy", "depth": 2.5, "factor": 1.6, "logarithm": True}
+    given["uncertainty"]["parameters"] = {
+        f"case.terms.life.models.npzd.{name}": {
+            "prior": "log_normal",
+            "median": x,
+            "log_standard_deviation": 0.5,
+        }
+        for name, x in (("rmax", 1.0), ("gmax", 0.5))
+    }
+    del given["uncertainty"]["processes"][1]
+    config.write_text(yaml.safe_dump(given))
+    write_sst(np.array([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2]))  # faster growth than the model's
+    invoked("assimilate", "six_cells.yaml", "--output", "out.nc")
+    with xr.open_dataset("out.nc", decode_timedelta=False) as found:
+        before, after = (np.abs(found.observation - found[name]) for name in ("predicted", "fitted"))
+        assert after.mean() < before.mean()
+        rate = found["parameter_case_terms_life_models_npzd_rmax"]
+        assert rate[-1] > 1.05 and np.isfinite(found["parameter_case_terms_life_models_npzd_gmax"]).all()

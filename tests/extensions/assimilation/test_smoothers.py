@@ -1,4 +1,4 @@
-"""4D-Var and smoothers on a linear column, whose posterior is known exactly, and gradients of the cost."""
+"""4D-Var and smoothers on a linear column, whose posterior is known exactly, and twin experiments."""
 
 import dataclasses
 import functools
@@ -10,28 +10,19 @@ import pytest
 
 from tests.extensions.assimilation.columns import HOUR, INTERVAL, MODEL, assimilation, column, stream
 from tests.helpers import central_difference
-from tunax_lite import simulate
-from tunax_lite.calibration import FreeParameter, FreeParameters
+from tunax_lite import Constant, Model, simulate
+from tunax_lite.calibration import FreeParameter, FreeParameters, LogNormal
 from tunax_lite.column.corrections import CorrectedForcing
-from tunax_lite.extensions.assimilation import EnsembleSmoother, EnsembleTransform, Process, Variational
+from tunax_lite.extensions import assimilation as da
+from tunax_lite.extensions.assimilation import smoothers
 from tunax_lite.extensions.assimilation.descents import gradient_of, lanczos
-from tunax_lite.extensions.assimilation.smoothers import (
-    Cost,
-    Shown,
-    cost_of,
-    linearised,
-    modes_of,
-    n_control,
-    started,
-)
 
 N = 4
 VALUES = np.array([12.3, 12.2, 12.6, 12.5])
-HEAT = Process("heat_flux_bias", 100.0, 86400.0)
+HEAT = da.Process("heat_flux_bias", 100.0, 86400.0)
 
 
 def one_window(method, processes=(HEAT,), **options):
-    """A window of four intervals, with its start."""
     run = assimilation(method, stream(VALUES, 0.1), processes=processes, length=N * INTERVAL, **options)
     window = run._window(0, run.layout)
     return run, window, run.begin().starts[0]
@@ -92,7 +83,7 @@ def exact(first: np.ndarray) -> np.ndarray:
     ids=["jacobian", "lanczos", "lbfgs"],
 )
 def test_variational_is_the_kalman_smoother_of_a_linear_column(options, tolerance):
-    method = Variational(background=0.5, kept_variance=1.0, **options)
+    method = da.Variational(background=0.5, kept_variance=1.0, **options)
     _, window, start = one_window(method)
     found = method.assimilate(window, start).analysis.now.state.temperature[:, 0]
     np.testing.assert_allclose(found, exact(of_start(0.5)), rtol=0, atol=tolerance)
@@ -100,9 +91,8 @@ def test_variational_is_the_kalman_smoother_of_a_linear_column(options, toleranc
 
 @pytest.mark.long
 def test_a_hybrid_covariance_is_the_weighted_sum():
-    """Of the prior and of the members, whose profiles and fluxes belong together."""
     part = 0.3
-    method = Variational(n_outer=1, background=0.5, kept_variance=1.0, n_members=5, ensemble=part)
+    method = da.Variational(n_outer=1, background=0.5, kept_variance=1.0, n_members=5, ensemble=part)
     _, window, start = one_window(method)
     warmer = start.now.state.temperature + 0.004 * start.processes  # [K] for W m-2
     state = dataclasses.replace(start.now.state, temperature=warmer)
@@ -113,7 +103,7 @@ def test_a_hybrid_covariance_is_the_weighted_sum():
     found = np.asarray(analysis.now.state.temperature)
     np.testing.assert_allclose(found.mean(axis=1), expected, rtol=0, atol=1e-8)
     assert np.all(found.std(axis=1) > 0.0)
-    alone = EnsembleTransform(5).assimilate(window, start).analysis
+    alone = da.EnsembleTransform(5).assimilate(window, start).analysis
     np.testing.assert_allclose(np.cov(found), np.cov(alone.now.state.temperature), rtol=0, atol=1e-10)
 
 
@@ -136,9 +126,8 @@ def test_lanczos_solves_and_its_pairs_precondition():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("method", [EnsembleTransform(12), EnsembleSmoother(12, n_iterations=4)])
+@pytest.mark.parametrize("method", [da.EnsembleTransform(12), da.EnsembleSmoother(12, n_iterations=4)])
 def test_ensembles_have_the_posterior_of_their_covariance(method):
-    """In a linear column, any number of iterations ends with the update by the textbook."""
     _, window, start = one_window(method)
     analysis = method.assimilate(window, start)
     last = np.asarray(analysis.background.now.state.temperature)
@@ -155,7 +144,7 @@ def test_ensembles_have_the_posterior_of_their_covariance(method):
 @functools.cache  # which keeps what is compiled for it
 def with_diffusivity():
     """A window in which the diffusivity is uncertain too: the run is no linear function of the control."""
-    method = Variational()
+    method = da.Variational()
     run, window, _ = one_window(method)
     free = FreeParameters((FreeParameter("diffusivity", lower=1e-5, upper=1e-2, scale="log"),))
     system = dataclasses.replace(run.system, parameters=free.resolve(MODEL.closure))
@@ -166,30 +155,30 @@ def with_diffusivity():
 @pytest.mark.long
 def test_gradient_of_the_cost_is_that_of_differences():
     method, window, start = with_diffusivity()
-    modes = modes_of(method, window, start)
-    v = 0.3 * np.random.default_rng(4).normal(size=n_control(modes, start))
+    modes = smoothers.modes_of(method, window, start)
+    v = 0.3 * np.random.default_rng(4).normal(size=smoothers.n_control(modes, start))
 
     def cost(v):
-        shown = window.run(*started(window, start, modes, v))[1]
-        return cost_of(shown[..., 0], window.seen, v)
+        shown = window.run(*smoothers.started(window, start, modes, v))[1]
+        return smoothers.cost_of(shown[..., 0], window.seen, v)
 
-    predicted, jacobian = linearised(window, start, modes, jnp.asarray(v))
+    predicted, jacobian = smoothers.linearised(window, start, modes, jnp.asarray(v))
     departure = np.asarray(window.seen.precision * (window.seen.values - predicted))
     gradient = v - np.einsum("fsc,fs->c", np.asarray(jacobian), departure)
     way = np.random.default_rng(5).normal(size=v.size)
     along = jax.jit(lambda steps: jax.lax.map(lambda step: cost(jnp.asarray(v) + step * way), steps))
     slope = central_difference(along, 0.0, 1.0)
     np.testing.assert_allclose(gradient @ way, slope.value, atol=5.0 * float(slope.error), rtol=1e-6)
-    adjoint = gradient_of(Cost(Shown(window, start, modes), window.seen), jnp.asarray(v))
+    adjoint = gradient_of(smoothers.Cost(smoothers.Shown(window, start, modes), window.seen), jnp.asarray(v))
     np.testing.assert_allclose(adjoint, gradient, rtol=0, atol=1e-10 * np.abs(gradient).max())
 
 
 def test_control_holds_the_modes_of_most_variance():
     method, window, start = with_diffusivity()
-    modes = modes_of(method, window, start)
-    every = modes_of(Variational(kept_variance=1.0), window, start)
-    assert n_control(every, start) == 6 + (N + 1) + 1
-    assert n_control(modes, start) < n_control(every, start)
+    modes = smoothers.modes_of(method, window, start)
+    every = smoothers.modes_of(da.Variational(kept_variance=1.0), window, start)
+    assert smoothers.n_control(every, start) == 6 + (N + 1) + 1
+    assert smoothers.n_control(modes, start) < smoothers.n_control(every, start)
     z = np.asarray(column().grid.z_center)
     covariance = 0.075**2 * np.exp(-0.5 * ((z[:, None] - z) / 10.0) ** 2)
     whole, kept = (np.asarray(each.profiles[0] @ each.profiles[0].T) for each in (every, modes))
@@ -199,7 +188,7 @@ def test_control_holds_the_modes_of_most_variance():
 
 @pytest.mark.long
 def test_windows_that_overlap_begin_with_the_analysis_that_ended_there():
-    method = Variational(n_outer=1)
+    method = da.Variational(n_outer=1)
     run = assimilation(method, stream(VALUES), length=2 * INTERVAL, end=4 * INTERVAL)
     assert run.cycles.n_cycles == 3
     records = run.run()
@@ -209,3 +198,36 @@ def test_windows_that_overlap_begin_with_the_analysis_that_ended_there():
     first = method.assimilate(run._window(0, run.layout), run.begin().starts[0])
     last = method.assimilate(run._window(2, run.layout), first.analysis)
     np.testing.assert_array_equal(records.every.analysis[2], last.analysis.now.state.temperature[:, 0])
+
+
+# One object, so that methods share what is compiled for it.
+FREE = FreeParameters((FreeParameter("diffusivity", prior=LogNormal(1e-3, 1.0)),)).resolve(MODEL.closure)
+
+
+def fraternal(method, **options):
+    """Assimilate a truth of three times the diffusivity; returns that found, and the error of the water."""
+    other = Model(Constant(viscosity=1e-3, diffusivity=3e-3))
+    truth = simulate(other, column(days=10.0), dt=HOUR, duration=24 * INTERVAL, output_interval=INTERVAL)
+    noise = 0.01 * np.random.default_rng(2).normal(size=24)
+    seen = stream(np.asarray(truth.state.temperature[1:, -1]) + noise, 0.01)
+    deep = stream(np.asarray(truth.state.temperature[1:, 0]) + noise[::-1], 0.01, height=-27.5)
+    options |= {"processes": (), "case": column(days=10.0), "of_system": {"parameters": FREE}}
+    records = assimilation(method, seen, deep, **options).run()
+    diffusivity = float(FREE.to_physical(jnp.asarray(records.every.parameters[-1]))[0])
+    error = np.abs(np.asarray(truth.state.temperature[-1]) - records.every.analysis[-1]).mean()
+    return diffusivity, error
+
+
+@pytest.mark.long
+def test_fraternal_twins_have_the_diffusivity_of_the_truth():
+    without = fraternal(da.FreeRun())[1]
+    windows = {"length": 4 * INTERVAL, "interval": 4 * INTERVAL, "leads": (4 * INTERVAL,)}
+    for method, options in (
+        (da.EnsembleTransform(40), {}),
+        (da.EnsembleSmoother(40, n_iterations=2), {}),
+        (da.Variational(background=1.0), windows),
+        (da.Variational(background=1.0, n_members=20), windows),
+    ):
+        diffusivity, error = fraternal(method, **options)
+        assert 2e-3 < diffusivity < 4.5e-3, method
+        assert error < 0.3 * without, method

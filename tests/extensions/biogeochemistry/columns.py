@@ -11,7 +11,6 @@ N_CELLS, DEPTH = 8, 40.0
 
 
 def windy(shortwave: float = 150.0, wind: float = 8.0) -> BulkForcing:
-    """Constant weather with sun."""
     values = {"wind_u": wind, "wind_v": 0.0, "air_temperature": 9.0, "humidity": 80.0}
     values |= {"air_pressure": 101300.0, "shortwave": shortwave, "longwave": -50.0}
     weather = Weather(**{name: jnp.asarray(value) for name, value in values.items()})
@@ -19,7 +18,6 @@ def windy(shortwave: float = 150.0, wind: float = 8.0) -> BulkForcing:
 
 
 def column(term: Biogeochemistry, forcing=None, **values) -> tl.Case:
-    """A stratified column of the North Sea with the pools of a term at given or initial values."""
     grid = tl.Grid.uniform(DEPTH, N_CELLS)
     state = tl.State.from_profiles(grid, temperature=lambda z: 10.0 + 0.05 * z, salinity=34.8)
     return tl.Case(

@@ -1,4 +1,4 @@
-"""BFM17: rates of its own program, conservation, positive pools, derivatives."""
+"""BFM17: rates, sinking and carbon of its own program, and oxygen at saturation."""
 
 import jax
 import jax.numpy as jnp
@@ -38,12 +38,10 @@ SINKING = (0.12075543979, 0.114696794683, 0.0)  # of phytoplankton [m d-1]
 
 
 def one_cell_each(values) -> jax.Array:
-    """Columns of one cell."""
     return jnp.asarray(values)[None]
 
 
 def environment() -> Environment:
-    """The environment of these cells, as three columns of one cell."""
     cells = {"temperature": TEMPERATURE, "salinity": SALINITY, "density": 3 * (1025.0,), "light": 3 * (50.0,)}
     cells |= {"depth": 3 * (0.5,), "thickness": 3 * (150.0 / 152.0,)}
     return any_environment(
@@ -60,7 +58,6 @@ def pools() -> dict[str, jax.Array]:
 
 
 def change(model: BFM17) -> dict[str, jax.Array]:
-    """Rates of change of the pools [unit s-1]."""
     found = {name: jnp.zeros((1, 3)) for name in PROGRAM}
     for (source, target), rate in model.rates(pools(), environment()).items():
         if source is not None:

@@ -96,28 +96,19 @@ def test_oxygen_comes_to_saturation_under_the_pressure_of_the_air(pressure, expe
 
 def test_carbon_dioxide_of_the_air_is_a_mole_fraction_in_dry_air():
     """420 ppm are 407 uatm at 25 degC and sea level: the vapour of Weiss and Price (1980) is 0.0313 atm."""
-    sea_level = environment(
-        temperature=jnp.full(3, 25.0), salinity=jnp.zeros(3), air_pressure=jnp.asarray(101325.0)
-    )
-    assert float(420.0 * jnp.ravel(sea_level.dry_air())[-1]) == pytest.approx(407.0, abs=0.3)
-    on_mountain = sea_level._replace(air_pressure=jnp.asarray(70000.0))
-    assert float(420.0 * jnp.ravel(on_mountain.dry_air())[-1]) == pytest.approx(
-        420.0 * (0.6908 - 0.0313), abs=0.3
-    )
+    warm = environment(temperature=jnp.full(3, 25.0), salinity=jnp.zeros(3))
+    for pressure, expected in ((101325.0, 407.0), (70000.0, 420.0 * (0.6908 - 0.0313))):
+        there = warm._replace(air_pressure=jnp.asarray(pressure))
+        assert float(420.0 * jnp.ravel(there.dry_air())[-1]) == pytest.approx(expected, abs=0.3)
 
 
-@pytest.mark.parametrize(
-    ("model", "salinity", "pools", "parts"),
-    [
-        (Carbonate(), 60.0, {}, "carbonate salinity 0 50 60"),
-        (
-            Carbonate(alk_param=False, equilibria="pml"),
-            0.2,
-            {"m_dic": 300.0, "m_alk": 800.0},
-            "alkalinity 800",
-        ),
-    ],
+NO_CHEMISTRY = (
+    (Carbonate(), 60.0, {}, "carbonate salinity 0 50 60"),
+    (Carbonate(alk_param=False, equilibria="pml"), 0.2, {"m_dic": 300.0, "m_alk": 800.0}, "alkalinity 800"),
 )
+
+
+@pytest.mark.parametrize(("model", "salinity", "pools", "parts"), NO_CHEMISTRY)
 def test_water_without_valid_chemistry_is_refused_at_the_start(model, salinity, pools, parts):
     case = _lake(model, 101325.0, salinity, **pools)
     with error_naming(ValueError, parts):

@@ -55,7 +55,6 @@ def test_rain_brings_what_is_said_and_leaves_alone_what_is_no_concentration():
 
 @pytest.mark.long
 def test_rain_carries_its_content_also_while_water_evaporates():
-    """The rain of the weather counts, and not what is left of it by evaporation."""
     numbers = {"wind_u": 8.0, "wind_v": 0.0, "air_temperature": 10.0, "humidity": 50.0, "air_pressure": 1e5}
     numbers |= {"shortwave": 0.0, "longwave": 0.0, "precipitation": 1e-8}
     air = Weather(**{name: jnp.asarray(value) for name, value in numbers.items()})

@@ -40,7 +40,6 @@ FILE = """instances:
 
 
 def translated(folder: Path, text: str = FILE, **fabm) -> Any:
-    """A set-up of GOTM with a file of FABM."""
     (folder / "fabm.yaml").write_text(text)
     return build_gotm(load_gotm(write_case(folder, {"fabm": {"use": True} | fabm})))
 
@@ -107,7 +106,6 @@ def test_what_is_not_available_is_named_with_its_line(tmp_path):
         ("nut: 5.5", "nut: -5.5", "8 plankton.initialization.nut 0 -5.5"),
         ("carbonate/dic", "carbonate/dicc", "11 plankton.coupling.dic carbonate/dicc"),
         ("dic: carbonate", "dix: carbonate", "11 plankton.coupling.dix dic"),
-        ("gmax: 0.2", "gmax: abc", "5 plankton.parameters.gmax abc"),
         ("use: false", "use: maybe", "18 instances.off.use maybe"),
         ("  off:\n    model: a/b\n    use: false\n", "  off: a/b\n", "16 instances.off a/b"),
         ("plankton:", "pl ankton:", "2 instances.pl"),
@@ -184,10 +182,7 @@ LONG = ("nns_annual_passive", "nns_annual_fasham", "medsea_east_npzd")
     [pytest.param(n, marks=pytest.mark.long if n in BRIEF else pytest.mark.study) for n in (*BRIEF, *LONG)],
 )
 def test_a_year_is_that_of_gotm_with_fabm(name, tmp_path):
-    """Root mean square over the year of every pool, relative to its range.
-
-    GOTM was built without the table of salinity anomalies. Its files are in single precision.
-    """
+    """GOTM was built without the table of salinity anomalies; its files are in single precision."""
     reference = find_fabm_reference(name)
     weather = "nns_annual/meteo_file.dat" if "nns" in name else "medsea_east/Med_east_s_prof.dat"
     for file in (*find_gotm_case(weather).parent.iterdir(), *reference.iterdir()):

@@ -1,18 +1,30 @@
-"""Pools in files: initial profiles, relaxation and observations, in text, CSV, CF NetCDF and of floats."""
+"""Pools in files: profiles and observations in text, CSV, CF NetCDF and of floats; notes and results."""
 
-import re
+import dataclasses
+import json
 
 import gsw
+import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
 import yaml
 
 import tunax_lite as tl
+from tests.cli.running import invoked
 from tests.conftest import _find
 from tests.errors import error_naming, missing_from
+from tests.extensions.biogeochemistry.columns import column
 from tests.io import test_argo as argo
-from tunax_lite.config import ConfigError, build_run, load_run
+from tunax_lite.config import (
+    ConfigError,
+    build_calibration,
+    build_run,
+    evaluation_of,
+    load_calibration,
+    load_run,
+)
+from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry, Euler, notes_on
 from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
 from tunax_lite.io.tracers import Tracer
 
@@ -36,12 +48,10 @@ CASE = {
 
 @pytest.fixture
 def build(tmp_path):
-    """Build the run of a case with changes."""
     return lambda **case: build_run(loaded(tmp_path, **case))
 
 
 def loaded(folder, evaluate="npzd_nut", **case):
-    """The configuration of a case with changes."""
     config = {
         "case": CASE | case,
         "grid": {"kind": "uniform", "n_cells": 10},
@@ -76,7 +86,6 @@ def netcdf(folder):
 
 
 def text(folder):
-    """In the format of GOTM."""
     rows = "".join(f"{z:g} {value:g}\n" for z, value in zip(Z, NITRATE, strict=True))
     days = "".join(f"2015/01/{day:02d} 00:00:00 3 1\n{rows}" for day in (1, 11))
     (folder / "nitrate.dat").write_text(days)
@@ -88,7 +97,6 @@ def started(run) -> np.ndarray:
 
 
 def expected(run, values=NITRATE) -> np.ndarray:
-    """Linear between the levels, and constant beyond them."""
     return np.interp(np.asarray(run.case.grid.z_center), Z, values)
 
 
@@ -151,17 +159,6 @@ def test_a_mass_is_refused_unless_a_factor_makes_it_an_amount(build, tmp_path):
     np.testing.assert_allclose(started(run), expected(run) / 14.007, rtol=1e-12)
 
 
-def test_one_note_names_the_pools_that_start_from_defaults(build, tmp_path):
-    life = CASE["terms"]["life"] | {"initial": {"npzd_phy": 0.1, "npzd_zoo": 0.1}}
-    run = build(terms={"life": life}, observations=csv(tmp_path))
-    (note,) = [said for said in run.notes if "default" in said]
-    assert not missing_from(note, "run.yaml case.terms.life npzd_det 4.5 mmol tracers initial")
-    assert not re.search("npzd_(nut|phy|zoo)", note)
-    life["initial"] |= {"npzd_det": 0.0}
-    run = build(terms={"life": life}, observations=csv(tmp_path))
-    assert not any("default" in said for said in run.notes)
-
-
 def test_measured_values_below_zero_start_from_zero_with_a_note(build, tmp_path):
     run = build(observations=csv(tmp_path, values=NITRATE - 3.0))
     assert started(run).min() == 0.0 and any("npzd_nut" in note and "-1" in note for note in run.notes)
@@ -206,7 +203,6 @@ def sprof(path, modes=("RRR", "RRR"), first="NITRATE", unit="micromole/kg", **ar
 
 
 def density_of_float() -> np.ndarray:
-    """Potential density [kg m-3] at the levels of the float."""
     _, conservative, absolute = argo.expected()
     return 1000.0 + gsw.sigma0(absolute, conservative)
 
@@ -215,7 +211,6 @@ NAMES = {"nit": Tracer("NITRATE", "mmol m-3"), "oxy": Tracer("DOXY", "mmol m-3")
 
 
 def test_adjusted_values_and_flags_of_each_parameter(tmp_path):
-    """Nitrate is adjusted in the second profile, where one level is bad; oxygen is as sent in both."""
     adjusted = {"NITRATE_ADJUSTED": [0.5, 2.5, 8.5, 11.5], "NITRATE_ADJUSTED_QC": "1418"}
     path = sprof(tmp_path / "1_Sprof.nc", ("RRR", "RDR"), DOXY_QC="1131", **adjusted)
     found = read_argo_profiles(path, tracers=NAMES)
@@ -251,7 +246,6 @@ def test_parameters_of_floats_that_do_not_fit_are_refused(tmp_path):
 
 @pytest.mark.long
 def test_a_float_in_real_time_gives_oxygen_only_if_its_flag_is_accepted():
-    """All oxygen of this float has the flag 3, probably bad until it is adjusted."""
     path = _find("TUNAX_LITE_DATA", "argo/argopy-data/3902131_Sprof.nc")
     oxygen = {"oxy": NAMES["oxy"]}
     assert not np.isfinite(read_argo_profiles(path, tracers=oxygen).tracers["oxy"]).any()
@@ -273,7 +267,141 @@ def test_ph_of_a_float_is_compared_with_that_of_the_water(tmp_path):
     assert measured.min() - 1e-6 <= start.min() < start.max() <= measured.max() + 1e-6
     assert run.case.terms["life"].tracer_units()["carbon_pH"][0] == "1"
     np.testing.assert_allclose(run.observations.profiles["carbon_pH"][0].max(), 8.05, atol=0.05)  # pyright: ignore
-    end = tl.simulate(run.model, run.case, dt=3600.0, output_interval=3600.0).state.tracers["carbon_pH"]
-    # That of 2185 mmol m-3 carbon with the alkalinity of salinity 35, at 10 to 12 degC.
-    np.testing.assert_allclose(end[-1], 7.95, atol=0.1)
-    assert not np.allclose(end[-1], start, atol=5e-3)
+
+
+LIGHT = {"stress_u": 0.05, "shortwave_flux": 150.0}
+ALL = {f"npzd_{name}": 0.1 for name in ("nut", "phy", "zoo", "det")}
+
+
+def life(**options):
+    return {"name": "biogeochemistry", "models": {"npzd": {"name": "npzd"}}, "initial": ALL} | options
+
+
+def npzd(**numbers):
+    return {"life": life(models={"npzd": {"name": "npzd", **numbers}})}
+
+
+def profile(upper, lower):
+    return {"z": [-50.0, 0.0], "values": [lower, upper]}
+
+
+def test_what_is_unlikely_is_one_note(tmp_path):
+    usual = {"fluxes": LIGHT, "terms": npzd()}
+    assert not any("terms" in note for note in build_run(loaded(tmp_path, **usual)).notes)
+    for changes, parts in (
+        ({"terms": npzd(rmax=1e-5)}, "models.npzd.rmax d-1 1 1e-5 unit"),
+        ({"terms": npzd(w_d=5.0)}, "models.npzd.w_d -5 5 sign"),
+        ({"terms": {"life": life(initial=ALL | {"npzd_nut": 5000.0})}}, "npzd_nut mmol 5000 unit"),
+        ({"tracers": {"npzd_nut": profile(1.0, 5000.0)}}, "npzd_nut mmol unit"),
+        ({"tracers": {"npzd_zo": profile(1.0, 2.0)}}, "npzd_zo npzd_zoo"),
+        ({"fluxes": {"stress_u": 0.05}}, "light npzd shortwave_flux"),
+    ):
+        run = build_run(loaded(tmp_path, **usual | changes))  # pyright: ignore[reportArgumentType]
+        (note,) = [said for said in run.notes if "case.terms.life" in said]
+        assert not missing_from(note, parts), note
+
+
+def test_what_cannot_be_is_an_error(tmp_path):
+    sinking = life(models={"npzd": {"name": "npzd", "w_d": -400.0}})
+    windless = life(models={"o": {"name": "oxygen"}}, initial={})
+    for changes, parts in (
+        ({"tracers": {"npzd_zoo": profile(1.0, -1.0)}}, "npzd_zoo 0 mmol"),
+        ({"terms": {"life": life(), "again": life()}}, "npzd_nut life again models"),
+    ):
+        with error_naming(ConfigError, f"run.yaml case.terms {parts}"):
+            build_run(loaded(tmp_path, **changes))  # pyright: ignore[reportArgumentType]
+    for term, parts in ((sinking, "npzd_det n_sinking_substeps 4"), (windless, "wind wind_speed")):
+        path = loaded(tmp_path, terms={"life": term}).path
+        assert not missing_from(invoked("check", path, code=2).output, f"run.yaml {parts}")
+    ergom = life(models={"m": {"name": "ergom"}}, initial={"m_oxy": -5.0})  # signed
+    build_run(loaded(tmp_path, terms={"life": ergom}, tracers={"m_oxy": profile(1.0, -20.0)}))
+
+
+def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_path):
+    sinking = "case.terms.life.models.npzd.w_d"
+
+    def build(**numbers):
+        case = CASE | {"terms": npzd(**numbers), "observations": csv(tmp_path)}
+        config = {
+            "cases": [{"case": case}],
+            "grid": {"kind": "uniform", "n_cells": 10},
+            "time": {"step": 3600.0},
+            "misfit": {"weights": {"npzd_nut": 1.0}, "start": 0.0},
+            "parameters": {sinking: {"lower": -300.0, "upper": -1.0}},
+        }
+        (tmp_path / "calibration.yaml").write_text(yaml.safe_dump(config))
+        return build_calibration(load_calibration(tmp_path / "calibration.yaml"))
+
+    (note,) = [said for said in build().notes if "step" in said]
+    assert not missing_from(note, f"parameters.{sinking} -264.4 d-1 npzd_det n_sinking_substeps 3")
+    with error_naming(ConfigError, "calibration.yaml time.step npzd_det 1.67 cells n_sinking_substeps 2"):
+        build(w_d=-200.0)
+    build(w_d=-120.0)  # exactly a cell
+
+
+@pytest.mark.long
+def test_python_is_told_what_the_commands_say():
+    growing = NPZD(rmax=10.0, rpdu=4.0, rpdl=4.0)
+    term = Biogeochemistry({"npzd": growing}, scheme=Euler(), n_sinking_substeps=2)
+    dark = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.05))
+    case = dataclasses.replace(column(term, dark, npzd_phy=0.5), duration=5 * DAY)
+    defaults, light = notes_on(case)
+    assert not missing_from(defaults, "terms.life npzd_nut npzd_zoo npzd_det") and "npzd_phy" not in defaults
+    assert not missing_from(light, "terms.life light npzd shortwave_flux")
+    run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=DAY / 2, output_interval=DAY)
+    (negative,) = set(notes_on(case, run)) - {defaults, light}
+    least = run.state.tracers["npzd_det"]
+    assert not missing_from(negative, "terms.life npzd_det mmol day n_substeps")
+    assert f"{float(least.min()):.3g} mmol" in negative
+
+
+POOLS = ("npzd_nut", "npzd_phy")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pools")
+    depths = [(day, depth) for day in (1, 2, 3) for depth in (5, 20, 40)]
+    rows = [f"2015-01-{day:02d},{z},{3.0 + 0.1 * z - 0.2 * day},{0.2 * day}" for day, z in depths]
+    head = "time,depth [m],nitrate [mmol m-3],phytoplankton [mmol m-3]"
+    (folder / "bottles.csv").write_text("\n".join([head, *rows]) + "\n")
+    observed = {"npzd_nut": "nitrate", "npzd_phy": "phytoplankton"}
+    bottles = {"format": "oceansites", "paths": "bottles.csv", "tracers": observed}
+    config = {
+        "case": CASE | {"duration": 2 * DAY, "observations": bottles},
+        "grid": {"kind": "uniform", "n_cells": 10},
+        "time": {"step": 3600.0, "output_interval": DAY / 4},
+        "evaluation": {"start": 0.0},
+        "output": {"budgets": True, "means": True},
+    }
+    (folder / "run.yaml").write_text(yaml.safe_dump(config))
+    invoked("run", folder / "run.yaml", "--output", folder / "run.nc")
+    return folder
+
+
+@pytest.mark.long
+def test_tables_have_the_units_of_pools(folder):
+    def said(*arguments) -> dict:
+        return json.loads(invoked(*arguments, "--json").stdout)
+
+    (case,) = said("check", folder / "run.yaml")["cases"]
+    units = {one["name"]: one["unit"] for one in case["inputs"]}
+    named = [f"{kind} {pool}" for kind in ("initial", "observed") for pool in POOLS]
+    assert {units[name] for name in named} == {"mmol m-3"} and units["initial u"] == "m s-1"
+    errors = said("evaluate", folder / "run.yaml")["errors"]
+    assert {one["variable"]: one["unit"] for one in errors} == dict.fromkeys(POOLS, "mmol m-3")
+    budgets = {one["name"]: one["unit"] for one in said("budget", folder / "run.nc")["budgets"]}
+    assert budgets["heat"] == "W m-2" and {budgets[pool] for pool in POOLS} == {"mmol m-2 s-1"}
+    with netCDF4.Dataset(folder / "run.nc") as file:
+        of_term, mean = file["npzd_nut_budget_life"], file["npzd_nut_mean"]
+        assert (of_term.units, mean.units) == ("mmol m-2 s-1", "mmol m-3")
+        assert of_term.long_name == "change of the nutrients of the column: life"
+
+
+@pytest.mark.long
+def test_a_variable_to_evaluate_that_was_not_observed_is_told(folder):
+    named = ["evaluation.variables=[npzd_nut, npzd_chl]"]
+    _, (target,) = evaluation_of(load_run(folder / "run.yaml", named))
+    assert set(target.weights) == {"npzd_nut"}
+    (note,) = [said for said in target.observations.notes if "npzd_chl" in said]
+    assert not missing_from(note, "run.yaml evaluation.variables left npzd_nut npzd_phy")

@@ -9,18 +9,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import order_of_accuracy
-from tunax_lite.extensions.biogeochemistry import (
-    Euler,
-    Exchanges,
-    ExtendedModifiedPatankar,
-    ExtendedModifiedPatankar2,
-    ModifiedPatankar,
-    ModifiedPatankar2,
-    Patankar,
-    Patankar2,
-    RungeKutta2,
-    RungeKutta4,
-)
+from tunax_lite.extensions import biogeochemistry as bgc
 
 RATE = 5.0
 START = {"a": jnp.array([0.9]), "b": jnp.array([0.1])}
@@ -31,7 +20,7 @@ class Linear:
 
     signed: frozenset[str] = frozenset()
 
-    def water(self, pools) -> Exchanges:
+    def water(self, pools) -> bgc.Exchanges:
         return {("a", "b"): RATE * pools["a"], ("b", "a"): pools["b"]}
 
     def ends(self, pools):
@@ -42,7 +31,6 @@ class Linear:
 
 
 def after(step, n_steps: int):
-    """Pools after a unit of time."""
     pools = dict(START)
     for _ in range(n_steps):
         pools = step(pools, 1.0 / n_steps)
@@ -50,24 +38,25 @@ def after(step, n_steps: int):
 
 
 def test_the_order_of_accuracy():
-    first = (Euler(), Patankar(), ModifiedPatankar(), ExtendedModifiedPatankar())
-    second = (RungeKutta2(), Patankar2(), ModifiedPatankar2(), ExtendedModifiedPatankar2())
-    for order, schemes in ((1.0, first), (2.0, second), (4.0, (RungeKutta4(),))):
+    first = (bgc.Euler(), bgc.Patankar(), bgc.ModifiedPatankar(), bgc.ExtendedModifiedPatankar())
+    second = (bgc.RungeKutta2(), bgc.Patankar2(), bgc.ModifiedPatankar2(), bgc.ExtendedModifiedPatankar2())
+    for order, schemes in ((1.0, first), (2.0, second), (4.0, (bgc.RungeKutta4(),))):
         for scheme in schemes:
             step = jax.jit(functools.partial(scheme.step, Linear()))
             sizes = [40, 80, 160]
-            # The total is one.
             exact = 1.0 / (1.0 + RATE) + (0.9 - 1.0 / (1.0 + RATE)) * np.exp(-(1.0 + RATE))
             errors = [abs(float(after(step, n)["a"][0]) - exact) for n in sizes]
             # Between these steps the order is within a tenth of its limit.
             assert order_of_accuracy(sizes, errors) == pytest.approx(-order, abs=0.15), scheme
 
 
-EXTENDED = [ExtendedModifiedPatankar(), ExtendedModifiedPatankar2()]
+EXTENDED = [bgc.ExtendedModifiedPatankar(), bgc.ExtendedModifiedPatankar2()]
 
 
 def test_modified_schemes_conserve_and_stay_positive_at_any_step():
-    for scheme, dt in itertools.product((ModifiedPatankar(), ModifiedPatankar2(), *EXTENDED), (1e-3, 1e6)):
+    for scheme, dt in itertools.product(
+        (bgc.ModifiedPatankar(), bgc.ModifiedPatankar2(), *EXTENDED), (1e-3, 1e6)
+    ):
         pools = dict(START)
         for _ in range(5):
             pools = scheme.step(Linear(), pools, dt)
@@ -76,7 +65,7 @@ def test_modified_schemes_conserve_and_stay_positive_at_any_step():
 
 
 def test_an_empty_pool_gains_what_the_others_lose():
-    new = ModifiedPatankar().step(Linear(), {"a": jnp.array([1.0]), "b": jnp.array([0.0])}, 0.1)
+    new = bgc.ModifiedPatankar().step(Linear(), {"a": jnp.array([1.0]), "b": jnp.array([0.0])}, 0.1)
     # (1 + 0.5) a' = 1, because b has nothing to return.
     np.testing.assert_allclose([new["a"][0], new["b"][0]], [1.0 / 1.5, 0.5 / 1.5], rtol=1e-14)
 
@@ -84,7 +73,7 @@ def test_an_empty_pool_gains_what_the_others_lose():
 class Uptake(Linear):
     """Carbon leaves its pool 6.6 times as fast as nitrogen: modified schemes weigh the two differently."""
 
-    def water(self, pools) -> Exchanges:
+    def water(self, pools) -> bgc.Exchanges:
         rate = pools["a"] * pools["c"] / (0.1 + pools["c"])
         return {("a", "b"): rate, ("c", None): 6.6 * rate}
 
@@ -92,12 +81,11 @@ class Uptake(Linear):
 class Breathed(Linear):
     signed = frozenset({"c"})
 
-    def water(self, pools) -> Exchanges:
+    def water(self, pools) -> bgc.Exchanges:
         return {("a", "b"): pools["a"], ("c", None): 6.6 * pools["a"]}
 
 
 def stepped(scheme, reactions, dt: float) -> dict[str, float]:
-    """Pools after a step that keeps the ratios of elements."""
     pools = START | {"c": jnp.array([2.0])}
     new = {name: float(values[0]) for name, values in scheme.step(reactions, pools, dt).items()}
     taken = {name: float(pools[name][0]) - new[name] for name in pools}
@@ -124,7 +112,7 @@ def test_derivatives_of_implicit_schemes():
     def end(start):
         pools = {"a": START["a"] * start, "b": START["b"]}
         for _ in range(3):
-            pools = ExtendedModifiedPatankar2().step(Linear(), pools, 0.2)
+            pools = bgc.ExtendedModifiedPatankar2().step(Linear(), pools, 0.2)
         return jnp.sum(pools["a"] ** 2)
 
     by_differences = float((end(1.0 + 1e-6) - end(1.0 - 1e-6)) / 2e-6)

@@ -5,10 +5,9 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import yaml
-from typer.testing import CliRunner
 
+from tests.cli.running import invoked
 from tests.plausibility.inputs import cf_simulation, simulated
-from tunax_lite.cli.commands import app
 
 SUBMISSION = {"label": "other", "model": "Other 1.0", "constants_from": "its authors", "saw": ["there"]}
 SUBMISSION |= {"command": "other run.nml", "time_step": 900.0}
@@ -45,14 +44,10 @@ def write_board(folder: Path) -> Path:
 
 
 def board(*arguments: object, code: int = 0) -> str:
-    """What the command says in the folder of the board."""
-    done = CliRunner().invoke(app, ["board", "board.yaml", *map(str, arguments)])
-    assert done.exit_code == code, done.output
-    return done.output
+    return invoked("board", "board.yaml", *arguments, code=code).output
 
 
 def write_submission(folder: Path, **changed) -> Path:
-    """The file that comes with results."""
     folder.mkdir(exist_ok=True)
     (folder / "submission.yaml").write_text(yaml.safe_dump(SUBMISSION | changed), encoding="utf-8")
     return folder

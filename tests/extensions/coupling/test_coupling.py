@@ -37,7 +37,6 @@ MODEL = tl.Model(tl.PacanowskiPhilander())
 
 
 def test_steps_under_the_same_fluxes_are_those_of_simulate():
-    """Whether the fluxes come from the case, like the stress, or from outside."""
     simulated = tl.simulate(MODEL, column(**FLUXES), dt=120.0, output_interval=1200.0)
     component = Component(MODEL, column(stress_u=0.1, heat_flux=7.0), dt=120.0)
     now, given = component.init(), tl.SurfaceFluxes(heat_flux=-80.0, shortwave_flux=200.0)
@@ -50,7 +49,6 @@ def test_steps_under_the_same_fluxes_are_those_of_simulate():
     expected |= {name: getattr(mixing, name) for name in ("eddy_viscosity", "eddy_diffusivity")}
     assert set(carried(now.state, now.clo_state)) <= set(expected)
     for name, values in expected.items():
-        # Only the order of a few sums differs between the two programs.
         rounding = 1e-11 * (float(jnp.abs(values[-1]).max()) + 1e-12)
         np.testing.assert_allclose(component.get_value(now, name), values[-1], rtol=0.0, atol=rounding)
 
@@ -61,18 +59,6 @@ def test_a_given_stress_replaces_both_components_and_the_drag():
     components = [Component(MODEL, case, dt=120.0) for case in cases]
     one, other = (each.step(each.init(), tl.SurfaceFluxes(stress_v=0.3), 1200.0) for each in components)
     np.testing.assert_allclose(one.state.u, other.state.u, rtol=1e-12, atol=1e-15)
-
-
-@pytest.mark.long
-def test_a_batch_is_the_loop_over_its_columns():
-    heat = jnp.array([-200.0, 50.0])
-    batch = tl.stack_cases([column(stress_u=0.1, heat_flux=0.0), column(stress_u=0.05, heat_flux=0.0)])
-    together = Component(MODEL, batch, dt=120.0)
-    end = together.step(together.init(), tl.SurfaceFluxes(heat_flux=heat), 1200.0)
-    assert together.get_value(end, "mixed_layer_depth").shape == (2,)
-    alone = Component(MODEL, column(stress_u=0.05, heat_flux=0.0), dt=120.0)
-    one = alone.step(alone.init(), tl.SurfaceFluxes(heat_flux=heat[1]), 1200.0)
-    np.testing.assert_allclose(end.state.temperature[:, 1], one.state.temperature, rtol=1e-12)
 
 
 def test_values_are_set_and_read_by_name():
@@ -96,15 +82,11 @@ def test_values_are_set_and_read_by_name():
 
 @pytest.mark.long
 def test_derivatives_pass_through_the_steps_of_a_scan():
-    """By a number of the column, and by the fluxes that it is given: both modes, and central differences."""
-
     @jax.jit
     def final(numbers):
         model = tl.Model(tl.PacanowskiPhilander(viscosity_scale=numbers[0]))
-        ocean, fluxes = (
-            Component(model, column(stress_u=0.1), dt=600.0),
-            tl.SurfaceFluxes(heat_flux=numbers[1]),
-        )
+        ocean = Component(model, column(stress_u=0.1), dt=600.0)
+        fluxes = tl.SurfaceFluxes(heat_flux=numbers[1])
         turn = lambda now, _: (ocean.step(now, fluxes, 1200.0), None)  # noqa: E731
         return ocean.get_value(jax.lax.scan(turn, ocean.init(), None, 4)[0], "sea_surface_temperature")
 
@@ -216,22 +198,6 @@ def test_bmi_answers_what_frameworks_ask_with_the_numbers_of_simulate():
         with pytest.raises(NotImplementedError):
             call()
     bmi.finalize()
-
-
-def test_a_coupled_model_rejects_what_cannot_be(tmp_path):
-    (tmp_path / "run.yaml").write_text(
-        "case: {format: idealised, depth: 16.0, duration: 3600.0, temperature: {surface: 20.0}}\n"
-        "grid: {kind: uniform, n_cells: 8}\nmodel: {closure: {name: k_epsilon}}\ntime: {step: 600.0}\n"
-    )
-    column = Bmi()
-    column.initialize(str(tmp_path / "run.yaml"))
-    for name, value in (("temperature", 293.0), ("turbulent_kinetic_energy", -1e-3)):
-        size = column.get_value(name, np.empty(column.get_var_nbytes(name) // 8)).size
-        with error_naming(ValueError, f"{value:g}"):
-            column.set_value(name, np.full(size, value))
-    with error_naming(ValueError, "-10000 10000 1e6"):
-        column.set_value("surface_heat_flux", np.array([1e6]))
-    column.set_value("surface_heat_flux", np.array([-100.0]))
 
 
 def test_the_basic_model_interface_warns_of_the_same(tmp_path, monkeypatch):

@@ -29,7 +29,6 @@ def case_data() -> dict:
 
 
 def write_case(folder: Path, *changes: dict) -> Path:
-    """A case with changes of nested keys, on disk; its path."""
     data = case_data()
     for change in changes:
         _update(data, change)
@@ -47,12 +46,10 @@ def _update(data: dict, change: dict) -> None:
 
 
 def build(folder: Path, *changes: dict, **options: bool) -> Any:
-    """The run of a case with changes, and its report."""
     return build_gotm(load_gotm(write_case(folder, *changes), config=GotmOptions(**options)))
 
 
 def run_of(folder: Path, *changes: dict, **options: bool) -> Any:
-    """The run of a case of which everything is supported."""
     made = build(folder, *changes, **options)
     made.report.check()
     return made.run

@@ -1,6 +1,5 @@
 """Cases of GOTM in a configuration of the package: what they bring, and what it replaces."""
 
-import os
 from typing import Any
 
 import jax
@@ -8,21 +7,21 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.conftest import find_gotm_case
-from tests.errors import error_naming
+from tests.cli.running import invoked
+from tests.errors import error_naming, missing_from
 from tests.extensions.gotm.folders import assert_fields, write_case, write_series
 from tests.extensions.gotm.test_mapping import CLOSURES, INSIDE, SURFACE, kpp
 from tunax_lite.cli.check import check
+from tunax_lite.cli.session import build_source
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.discretisation import GotmDiscretisation
-from tunax_lite.config import ConfigError, build_run, load_run
+from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration, load_run
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
+from tunax_lite.io import read_trajectory
 
 
 @pytest.fixture
 def build(tmp_path):
-    """A run from the sections of a configuration beside a small case of GOTM."""
-
     def of(case=None, change=None, **sections):
         write_series(tmp_path / "tau.dat", 0.1 + np.zeros(30))
         stress = {"surface": {"fluxes": {"tx": {"method": "file", "file": "tau.dat"}}}}
@@ -50,7 +49,6 @@ def test_what_is_not_given_is_that_of_gotm(build, tmp_path):
     assert_same((run.case, run.model), (own.case, own.model))
     assert_fields(run, TIMES | {"model.closure.turbulent_kinetic_energy_floor": 1e-8})
     assert run.duration_from(0.0) == 86400.0
-    # The stored text has no defaults that the run does not follow.
     loaded = load_run(tmp_path / "run.yaml")
     assert not {"grid", "model", "time"} & set(yaml.safe_load(loaded.text))
     (tmp_path / "again.yaml").write_text(loaded.text)
@@ -107,7 +105,6 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
 
 
 def written(tmp_path, *changes) -> Any:
-    """A case, the configuration that is written for it, and the run of that."""
     source = load_gotm(write_case(tmp_path, *changes))
     own: Any = build_gotm(source).run
     text = source.as_configuration()
@@ -167,17 +164,152 @@ def test_what_is_written_is_the_whole_case_to_the_bit(tmp_path):
         assert (run.diagnostics, run.means) == (own.diagnostics, own.means), name
 
 
-@pytest.mark.long
-@pytest.mark.skipif("TUNAX_LITE_DATA" not in os.environ, reason="needs the GOTM cases below $TUNAX_LITE_DATA")
-def test_cases_of_gotm_are_written_to_the_bit(tmp_path):
-    for name in ("ows_papa/ows_papa_meteo", "langmuir/langmuir_kpp_exp", "estuary/estuary"):
-        source = load_gotm(find_gotm_case(f"{name}.gotm.yaml"))
-        (tmp_path / "ours.yaml").write_text(source.as_configuration())
-        own: Any = build_gotm(source).run
-        run = build_run(load_run(tmp_path / "ours.yaml"))
-        assert_same((run.case, run.model), (own.case, own.model))
-
-
 def test_numbers_that_no_closure_takes_name_the_line_of_gotms_file(tmp_path):
     with error_naming(ConfigError, "turbulence.turb_param.k_min 0.001 0.5"):
         written(tmp_path, {"turbulence": {"turb_param": {"k_min": 0.5}}})
+
+
+SST = 12.0 + 0.1 * np.arange(25)
+OBSERVED = {"surface_temperature": True, "surface_interval": 7200.0}
+KNOTS = {"fluxes": ["stress_scale"], "knot_interval": 36000.0}
+CORRECTIONS = KNOTS | {"initial": ["temperature", "u"], "z": [-12, -4]}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def of(case=None, change=None, **sections):
+        write_series(tmp_path / "sst.dat", SST)
+        file = {"surface": {"sst": {"method": "file", "file": "sst.dat"}}}
+        write_case(tmp_path, file, change or {})
+        case = {"format": "gotm", "path": "small.gotm.yaml", "observations": OBSERVED} | (case or {})
+        if "parameters" in sections:
+            corrections = sections.pop("corrections", CORRECTIONS)
+            cases = [{"case": case, "corrections": corrections}]
+            misfit = {"weights": {"sea_surface_temperature": 1.0}}
+            sections = {"cases": cases, "grid": {"kind": "native"}, "misfit": misfit, **sections}
+        else:
+            sections["case"] = case
+        path = tmp_path / "config.yaml"
+        path.write_text(yaml.safe_dump(sections, sort_keys=False))
+        return path
+
+    return of
+
+
+def test_the_surface_temperature_of_the_files_is_observed(write):
+    def observed(observations) -> Any:
+        return build_run(load_run(write({"observations": observations}))).observations
+
+    observations = observed(OBSERVED)
+    np.testing.assert_array_equal(observations.time, 7200.0 * np.arange(13))
+    np.testing.assert_allclose(observations.series["sea_surface_temperature"], SST[::2])
+    assert observations.names == ("sea_surface_temperature",) and observed(None) is None
+    assert observed(OBSERVED | {"surface_interval": 1e7}).time.size == 1  # the start is a multiple of all
+    for wrong, parts in (
+        ({"surface_temperature": True, "profiles": True}, "temperature.method constant"),
+        ({"profiles": False}, "case.observations surface_temperature profiles"),
+    ):
+        with error_naming(ConfigError, parts):
+            observed(wrong)
+
+
+CORRELATED = {"prior": "correlated_normal", "mean": 1.0, "standard_deviation": 0.2, "length": 36000.0}
+PARAMETERS = {
+    "c_eps_1": {"lower": 1.2, "upper": 1.7},
+    "cases.small.forcing.stress_scale": CORRELATED,
+    "case.initial_correction.temperature": {"prior": "normal", "mean": 0.0, "standard_deviation": 0.5},
+    "case.coriolis_parameter": {"lower": 0.9e-4, "upper": 1.1e-4},
+}
+
+
+def test_parameters_of_a_case_are_free_with_its_corrections(write):
+    free = build_calibration(load_calibration(write(parameters=PARAMETERS))).free_parameters
+    assert free.paths == (
+        "c_eps_1",
+        *(f"cases.small.forcing.stress_scale[{i}]" for i in range(4)),  # a knot every ten hours of a day
+        *(f"case.initial_correction.temperature[{i}]" for i in range(2)),
+        "case.coriolis_parameter",
+    )
+    assert [p.coordinate for p in free.numbers[1:7]] == [0.0, 36000.0, 72000.0, 108000.0, -12.0, -4.0]
+    assert free.units["case.coriolis_parameter"] == "s-1"
+
+
+def test_corrections_that_cannot_be_are_refused(write):
+    stress, numbers = {"fluxes": ["stress_scale"]}, "cases.small.coriolis_parameter"
+    both = stress | {"knots": [0.0, 1.0], "knot_interval": 5.0}
+    for corrections, parameter, parts in (
+        (stress | {"period": 5.0}, None, "cases.0.corrections knots knot_interval"),
+        ({"fluxes": ["heat_bias"]}, None, "cases.0.corrections.fluxes heat_bias heat_flux_bias"),
+        ({"fluxes": ["shortwave_flux_scale"]}, None, "cases.0.corrections shortwave_flux_scale"),
+        ({"knots": [0.0, 1.0]}, None, "cases.0.corrections fluxes"),
+        (both, None, "cases.0.corrections knots knot_interval"),
+        ({"initial": ["temperature"], "z": [-4, -12]}, None, "cases.0.corrections -4 -12"),
+        ({"initial": ["temperature"]}, "cases.small.forcing.stress_scale", numbers),
+        ({}, "cases.large.coriolis_parameter", numbers),
+        ({}, "c_eps_9", "KEpsilon c_eps_2"),
+    ):
+        path = write(parameters={parameter or "c_eps_1": {}}, corrections=corrections)
+        with error_naming(ConfigError, f"{parts} {parameter or ''}"):
+            build_calibration(load_calibration(path))
+
+
+def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path):
+    numbers, forcing = tmp_path / "parameters.yaml", "case.forcing.stress_scale"
+    values = {"c_eps_1": 1.5, forcing: [1.0, 1.1, 1.2, 1.3], "cases.another.coriolis_parameter": 1e-4}
+    values["cases.small.initial_correction.temperature"] = [0.1, -0.2]
+    numbers.write_text(yaml.safe_dump({"closure": "KEpsilon", "parameters": values}))
+    run = build_source(load_run(write(corrections=CORRECTIONS)), numbers)
+    assert "1 numbers of other cases are ignored" in "\n".join(run.notes)
+    increment = run.case.start_state.temperature - run.case.initial_state.temperature
+    np.testing.assert_allclose(increment, np.interp(run.case.grid.z_center, [-12.0, -4.0], [0.1, -0.2]))
+    np.testing.assert_allclose(run.case.forcing.at(54000.0).stress_u, 1.15 * 0.1)  # pyright: ignore
+    assert float(run.model.closure.c_eps_1) == 1.5  # pyright: ignore
+    with error_naming(ConfigError, f"{forcing}[0] case.coriolis_parameter"):
+        build_source(load_run(write()), numbers)
+
+
+def test_a_calibration_has_grid_closure_and_step_of_the_set_up_unless_it_gives_them(write):
+    path = write(parameters={"c_omega_1": {"lower": 0.4, "upper": 0.7}}, corrections={})
+    content = yaml.safe_load(path.read_text())
+    del content["grid"]
+    (target,) = content["cases"]
+    target["case"]["settings"] = {"turbulence": {"len_scale_method": "omega"}}
+    path.write_text(yaml.safe_dump(content))
+    setup = build_calibration(load_calibration(path))
+    (own,) = setup.targets
+    assert (type(setup.model.closure).__name__, own.case.grid.n_cells, own.dt) == ("KOmega", 8, 600.0)
+    assert isinstance(setup.model.discretisation, GotmDiscretisation)
+    path.write_text(yaml.safe_dump(content | {"time": {"step": 300.0}}))
+    assert build_calibration(load_calibration(path)).targets[0].dt == 300.0
+    other = {**target, "case": {**target["case"], "name": "another", "settings": {"time": {"dt": 1200.0}}}}
+    path.write_text(yaml.safe_dump(content | {"cases": [target, other]}))
+    with error_naming(ConfigError, "cases.1.case model"):
+        load_calibration(path)
+
+
+@pytest.mark.long
+def test_check_and_run_take_a_configuration_of_gotm(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ramp = {"velocities": {"relax": {"tau": 3600.0, "ramp": 86400.0}}}
+    path = write_case(tmp_path, ramp, {"fabm": {"repair_state": True}}).rename(tmp_path / "any name.yaml")
+    output = invoked("check", path).output
+    for part in ("velocities.relax.ramp:", "fabm.repair_state:", "144 steps of 600 s, 4 frames of 21600 s"):
+        assert part in output
+    path = write_case(tmp_path, {"fabm": {"use": True, "feedbacks": {"shade": True}}})
+    for command in ("run", "check"):
+        assert f"{path}: line " in invoked(command, path, code=2).output
+    output = invoked("run", path, "--ignore-unsupported", "--output", "out.nc").output
+    assert "note: " in output and "fabm.use" in output and read_trajectory("out.nc").n_frames == 5
+    path = write_case(
+        tmp_path, {"turbulence": {"len_scale_method": "blackadar", "tke_method": "mellor_yamada"}}
+    )
+    assert "tke_method" in invoked("run", path, "--ignore-unsupported", "--output", "o.nc", code=2).output
+    path = write_case(tmp_path, {"surface": {"fluxes": {"tx": {"method": "file", "file": "tau.dat"}}}})
+    output = invoked("run", path, "--output", "out.nc", code=3).output
+    assert not missing_from(output, f"small.gotm.yaml line 25 surface.fluxes.tx.file {tmp_path}/tau.dat")
+    write_series(tmp_path / "tau.dat", 0.1 + np.zeros(20))
+    output = invoked("run", path, "--output", "out.nc", code=3).output
+    assert not missing_from(output, "tau.dat 2011-03-02 00:00:00 line 25 surface.fluxes.tx.file")
+    output = invoked("run", path, "--set", "turbulence.turb_method=third_order", code=2).output
+    assert "--set turbulence.turb_method=third_order: turbulence.turb_method: expected one of" in output

@@ -1,21 +1,25 @@
 """From a configuration of GOTM to the objects of a run, and what the report says of every key."""
 
+import copy
 import dataclasses
 import math
 from typing import Any
 
 import gsw
+import jax
+import netCDF4
 import numpy as np
 import pytest
 import yaml
 
 from tests.errors import error_naming, missing_from
-from tests.extensions.gotm.folders import assert_fields, build, run_of, write_case, write_series
+from tests.extensions.gotm.folders import START, assert_fields, build, run_of, write_case, write_series
 from tests.helpers import water_surface
-from tunax_lite import closures
+from tunax_lite import closures, simulate
 from tunax_lite.air_sea import BulkForcing, Clark, Kondo, Payne
 from tunax_lite.column import terms
 from tunax_lite.column.forcing import ConstantForcing, TimeSeriesForcing
+from tunax_lite.column.terms import StreamPlace
 from tunax_lite.config import ConfigError
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.ice import FreezingBound
@@ -173,7 +177,6 @@ def test_the_first_step_of_a_relaxation_goes_to_zero_as_in_gotm(tmp_path):
 
 
 def test_profiles_of_a_moving_surface_stay_at_their_heights(tmp_path):
-    """The third is read when the second has passed, at heights from the level at rest."""
     lines = [f"2011-03-0{day} 00:00:00 2 1\n-16.0 {16.0 + day}\n4.0 {36.0 + day}\n" for day in (1, 2, 3)]
     (tmp_path / "t.dat").write_text("".join(lines))
     write_series(tmp_path / "zeta.dat", [2.0] * 3, step=86400)
@@ -271,11 +274,8 @@ def test_external_pressure_gradients(tmp_path):
     mean = gradient(type="average_velocity", dpdy=tide, period_1=40000.0, period_2=30000.0)
     assert isinstance(mean, terms.MeanVelocity)
     for time in (600.0, 10200.0, 86400.0):
-        first, second = (
-            0.5 * math.sin(math.tau * (time - 300) / 40000),
-            0.2 * math.sin(math.tau * time / 30000),
-        )
-        assert float(mean.series.at(time).y) == pytest.approx(0.1 + first + second, abs=1e-12)
+        first, second = math.sin(math.tau * (time - 300) / 40000), math.sin(math.tau * time / 30000)
+        assert float(mean.series.at(time).y) == pytest.approx(0.1 + 0.5 * first + 0.2 * second, abs=1e-12)
     at_height = gradient(type="velocity", dpdx=0.3, h=2.0)
     assert isinstance(at_height, terms.VelocityAtHeight)
     assert float(at_height.series.at(0.0).height) == 2.0
@@ -373,10 +373,8 @@ def test_ice_at_the_freezing_point_and_friction_of_the_bottom(tmp_path):
     assert isinstance(run_of(tmp_path, {"surface": {"ice": {"model": "simple"}}}).case.ice, FreezingBound)
     run = run_of(tmp_path, {"bottom": {"h0b": 0.1}})
     assert_fields(run.case, {"ice": None, "interior.bottom_friction.physical_roughness": 0.1})
-    for model in (
-        run.model,
-        dataclasses.replace(run.model, closure=closures.KEpsilon(imposed_von_karman=0.35)),
-    ):
+    other = dataclasses.replace(run.model, closure=closures.KEpsilon(imposed_von_karman=0.35))
+    for model in (run.model, other):
         friction = model.with_von_karman(run.case).interior.bottom_friction
         assert float(friction.von_karman) == float(model.closure.von_karman)
     smooth = run_of(tmp_path, {"bottom": {"calc_bottom_stress": False}})
@@ -488,7 +486,6 @@ def test_closures(tmp_path):
     m, n = closure.exponents.m, closure.exponents.n
     assert -2.0 * n / (2.0 * m + n - 2.0 * float(closure.c_psi_2)) == pytest.approx(-1.2)
     assert float(closure.c_psi_3_plus) == pytest.approx(0.5 * n + m)
-    # The buoyancy variance acts on nothing.
     report = build(tmp_path, {"turbulence": {"scnd": {"kb_method": "prognostic"}}}).report
     assert any("kb_method: neither of GOTM's two" in line for line in report.without_effect)
 
@@ -567,3 +564,118 @@ def test_the_report_tells_followed_from_idle_keys(tmp_path):
         assert part in text
     assert any("fabm.use" in line for line in report.differences)
     assert report.n_followed > 15 and not report.errors
+
+
+RIVER = {"method": 2, "file": "river.dat"}
+LAKE = {
+    "location": {"hypsograph": "basin.dat"},
+    "streams": {
+        "river": {"method": 4, "flow": RIVER | {"column": 1}, "temp": RIVER | {"column": 2}},
+        "intake": {"method": 3, "zu": -2.0, "zl": -6.0, "flow": {"constant_value": -1.5}},
+    },
+}
+
+
+def lake(folder, *changes) -> Any:
+    (folder / "basin.dat").write_text("3 2\n0 9e5\n-4 4e5\n-20 0\n")
+    write_series(folder / "river.dat", np.linspace(1.0, 3.0, 25), np.full(25, 7.0))
+    return build(folder, copy.deepcopy(LAKE), *changes)
+
+
+def test_the_basin_and_its_streams_arrive(tmp_path):
+    made = lake(tmp_path)
+    case = made.run.case
+    assert float(case.grid.depth) == 20.0 and float(case.grid.area[-1]) == 9e5
+    for note in ("the depth is that of the hypsograph, 20 m", "excess water from streams"):
+        assert any(note in line for line in made.report.differences)
+    assert case.interior.level is None
+    parts = case.interior.streams.streams
+    assert_fields(parts["intake"], {"lower": -6.0, "upper": -2.0})
+    assert (parts["river"].place, parts["intake"].place) == (StreamPlace.INTERLEAVING, StreamPlace.RANGE)
+    assert_fields(parts["river"].series.at(43200.0), {"discharge": 2.0, "temperature": 7.0})
+    assert parts["intake"].series.at(0.0).temperature is None
+
+
+def test_what_cannot_be_read_is_refused(tmp_path):
+    for change, parts in (
+        ({"streams": {"river": {"flow": {"file": ""}}}}, "streams.river.flow.file"),
+        ({"streams": {"river": {"depth": 3.0}}}, "streams.river.depth"),
+        ({"streams": {"river": {"method": 9}}}, "streams.river.method"),
+        ({"streams": {"river": 3.0}}, "streams"),
+        ({"location": {"hypsograph": "basin.txt"}}, "basin.txt"),
+    ):
+        with error_naming((ConfigError, FileNotFoundError), parts):
+            lake(tmp_path, change)
+
+
+def test_a_level_follows_the_water_or_a_series_and_streams_need_a_lake(tmp_path):
+    balance = {"water_balance_method": 3}
+    report = lake(tmp_path, balance).report
+    assert any("zeta.method: water_balance need each other" in error for error in report.errors)
+    zeta = {"method": "water_balance", "constant_value": -0.4}
+    level = lake(tmp_path, balance, {"mimic_3d": {"zeta": zeta}}).run.case.interior.level
+    slope = (np.sqrt(9e5) - np.sqrt(4e5)) / 4.0
+    highest = (np.sqrt(9e5) + 2.0 * slope) ** 2
+    assert float(level.initial) == -0.4 and level.prescribed is None
+    np.testing.assert_allclose([level.basin.z[0], level.basin.z[-1], level.basin.area[-1]], [-20, 2, highest])
+    level = lake(tmp_path, {"mimic_3d": {"zeta": {"constant_value": 0.3}}}).run.case.interior.level
+    np.testing.assert_allclose(level.prescribed.at(0.0), 0.3)
+    assert lake(tmp_path, {"location": {"hypsograph": ""}}).run.case.interior.streams is None
+
+
+HALF = {"time": {"stop": "2011-03-01 12:00:00"}}
+LATER = {"time": {"start": "2011-03-01 12:00:00"}, "restart": {"load": True}}
+OURS = {
+    **{"temp": "temperature", "salt": "salinity", "u": "u", "v": "v", "num": "eddy_viscosity"},
+    **{"nuh": "eddy_diffusivity", "tke": "turbulent_kinetic_energy", "eps": "dissipation_rate"},
+}
+
+
+def final(run):
+    kept = simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval, start=run.start)
+    return jax.tree.map(lambda leaf: np.asarray(leaf[-1]), (kept.state, kept.clo_state))
+
+
+def write_restart(folder, parts, left_out=(), n=8):
+    held = {name: value for part in parts for name, value in vars(part).items()}
+    with netCDF4.Dataset(folder / "restart.nc", "w") as file:
+        for dim, size in (("time", None), ("z", n), ("zi", n + 1), ("lat", 1), ("lon", 1)):
+            file.createDimension(dim, size)
+        for theirs, ours in OURS.items():
+            if theirs not in left_out:
+                axis = "z" if theirs in ("temp", "salt", "u", "v") else "zi"
+                variable = file.createVariable(theirs, "f8", ("time", axis, "lat", "lon"))
+                variable[0] = np.resize(held[ours], (variable.shape[1], 1, 1))
+
+
+@pytest.mark.long
+def test_a_run_in_two_parts_ends_where_a_whole_one_does(tmp_path):
+    whole = final(run_of(tmp_path))
+    write_restart(tmp_path, final(run_of(tmp_path, HALF)))
+    second = run_of(tmp_path, LATER)
+    assert int(second.start.step) == 0
+    for found, expected in zip(jax.tree.leaves(final(second)), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    assert not second.case.interior.bottom_friction.from_rest
+
+
+def test_a_file_that_lacks_something_is_refused_unless_that_may_start_anew(tmp_path):
+    with error_naming(FileNotFoundError, "restart.load restart.nc"):
+        run_of(tmp_path, LATER)
+    run = run_of(tmp_path)
+    state, turbulence = run.case.initial_state, run.model.init(run.case)
+    warmer = dataclasses.replace(state, temperature=state.temperature + 1.0)
+    write_restart(tmp_path, (warmer, turbulence), left_out=("tke", "u"))
+    with error_naming(FileFormatError, "u restart.allow_missing_variable"):
+        run_of(tmp_path, LATER)
+    again = run_of(tmp_path, LATER, {"restart": {"allow_missing_variable": True}})
+    np.testing.assert_array_equal(again.case.initial_state.temperature, warmer.temperature)
+    np.testing.assert_array_equal(again.case.initial_state.u, state.u)
+    assert again.case.start_time != START
+    np.testing.assert_array_equal(again.start.clo_state.eddy_viscosity, turbulence.eddy_viscosity)
+    write_restart(tmp_path, (state, turbulence), n=10)
+    with error_naming(FileFormatError, "temp 8 10"):
+        run_of(tmp_path, LATER)
+    (tmp_path / "restart.nc").write_text("none")
+    with error_naming((FileFormatError, ConfigError), "restart.nc"):
+        run_of(tmp_path, LATER)

@@ -88,12 +88,10 @@ def test_an_older_configuration_says_what_the_newest_says(tmp_path):
 
 
 def test_lines_are_those_of_the_older_file(tmp_path):
+    warm = {"method": 1, "analytical": {"t_1": "warm"}}
     both = FIVE["surface"] | {"u10": {"constant_value": 3.0}}
     for wrong, parts in (
-        (
-            FIVE | {"temperature": {"method": 1, "analytical": {"t_1": "warm"}}},
-            "17 temperature.two_layer.t_s warm",
-        ),
+        (FIVE | {"temperature": warm}, "17 temperature.two_layer.t_s warm"),
         (FIVE | {"surface": both}, "surface.u10.constant_value"),
         (SIX | {"buoyancies": {"NN_ini": 1e-4}}, "buoyancies"),
     ):
@@ -229,9 +227,7 @@ def test_streams_are_namelists_of_their_own(tmp_path):
     )
     found = translate(load_gotm(path)).content["case"]["interior"]["streams"]
     brook, mouth = found["brook"], found["mouth"]
-    assert [(one["place"], one["discharge"]["column"]) for one in (brook, mouth)] == [
-        ("range", 2),
-        ("surface", 1),
-    ]
+    assert (brook["place"], brook["discharge"]["column"]) == ("range", 2)
+    assert (mouth["place"], mouth["discharge"]["column"]) == ("surface", 1)
     assert (brook["lower"], brook["upper"]) == (-4.0, -2.0)
     assert "temperature" not in brook and mouth["salinity"]["path"].endswith("s.dat")

@@ -1,7 +1,5 @@
 """Series and profiles of GOTM: what the files hold, and errors with file, line, time and value."""
 
-import datetime
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from tests.extensions.gotm.folders import START, build, write_series
 from tunax_lite.config import ConfigError
 from tunax_lite.io.dated_text import Column, Period, ProfileReader, SeriesReader
 from tunax_lite.io.errors import FileFormatError
-from tunax_lite.io.series import Series, on_common_times
 
 MIDNIGHT = int(np.datetime64(START.replace(" ", "T"), "s").astype(np.int64))
 DAY = Period(MIDNIGHT, 86400.0)
@@ -28,7 +25,6 @@ def read(folder, text=None, quantity="wind_u", period=DAY, **keys):
 
 
 def day(*values: str, hours=(0, 12, 24)) -> str:
-    """Three records that cover the day."""
     times = [f"2011-03-{1 + hour // 24:02d} {hour % 24:02d}:00:00" for hour in hours]
     return "".join(f"{time} {value}\n" for time, value in zip(times, values, strict=True))
 
@@ -113,14 +109,6 @@ def test_what_is_odd_is_noted_and_refused_strictly(tmp_path):
     np.testing.assert_allclose(slope, -1e-6, rtol=2e-3)  # linear between steps of 600 s
 
 
-def test_leap_days_and_centuries_count(tmp_path):
-    text = "1900-02-28 00:00:00 1\n1900-03-01 00:00:00 2\n2000-02-29 00:00:00 3\n2012-02-29 00:00:01 4\n"
-    dates = [(1900, 2, 28), (1900, 3, 1), (2000, 2, 29), (2012, 2, 29, 0, 0, 1)]
-    expected = [(datetime.datetime(*date) - datetime.datetime(*dates[0])).total_seconds() for date in dates]
-    start = int(np.datetime64("1900-02-28", "s").astype(np.int64))
-    np.testing.assert_array_equal(read(tmp_path, text, period=Period(start, expected[-1])).time, expected)
-
-
 def test_bad_series_name_line_time_and_value(tmp_path):
     for text, parts in (
         (day("1", "x", "3"), "line 2 column 1 x"),
@@ -129,7 +117,6 @@ def test_bad_series_name_line_time_and_value(tmp_path):
         (day("1", "2", "3", hours=(1, 12, 24)), "2011-03-01 00:00:00 01:00:00"),
         (day("1", "2", "3", hours=(0, 12, 23)), "2011-03-02 00:00:00 23:00:00"),
         (day("1", "120", "3"), "line 2 -100 100 120 12:00:00"),
-        ("2011-03-01 00:00 1\n", "line 1 YYYY-MM-DD"),
         ("2011-02-29 00:00:00 1\n", "line 1 YYYY-MM-DD"),
         ("# one\n\n" + day("1", "2", "3").replace("2011-03-02", "# three\n2011-03-00"), "line 6"),
         ("# nothing\n", "dates none"),
@@ -148,9 +135,6 @@ def test_units_that_cannot_be_right_are_caught(tmp_path):
         ("air_pressure", "1013", "hPa scale_factor 100"),
         ("specific_humidity", "8.1", "g/kg scale_factor 0.001"),
         ("relative_humidity", "0.8", "%"),
-        ("cloud_cover", "60", "oktas"),
-        ("precipitation", "2.5", "mm hour"),
-        ("sea_surface_temperature", "285", "Kelvin offset -273.15"),
         ("shortwave_flux", "-5", "-1 1800"),
         ("air_temperature", "90", "-90 60"),
     ):
@@ -172,22 +156,6 @@ def test_long_gaps_are_warned_of(tmp_path):
     assert "line 2: 48 h without a record after 2011-03-01 00:00:00" in reader.warnings[0]
 
 
-def test_common_times_leave_series_unchanged():
-    rng = np.random.default_rng(1)
-    first = Series(np.array([-60.0, 40.0, 200.0]), rng.normal(size=3))
-    second = Series(np.array([-10.0, 30.0, 100.0, 300.0]), rng.normal(size=(4, 5)))
-    time, values = on_common_times({"a": first, "b": second, "c": 2.5}, 150.0)
-    np.testing.assert_array_equal(time, [-10.0, 30.0, 40.0, 100.0, 200.0])
-    at = np.linspace(0.0, 150.0, 31)
-    np.testing.assert_allclose(
-        np.interp(at, time, np.asarray(values["a"])), np.interp(at, first.time, first.values), atol=1e-14
-    )
-    np.testing.assert_allclose(Series(time, np.asarray(values["b"])).on(at), second.on(at), atol=1e-14)
-    assert values["c"] == 2.5
-    alone, _ = on_common_times({"c": 1.0}, 150.0)
-    np.testing.assert_array_equal(alone, [0.0, 150.0])
-
-
 def profile(time: str, count: int, direction: int, *levels: str) -> str:
     return f"{time} {count} {direction}\n" + "".join(f"{level}\n" for level in levels)
 
@@ -198,16 +166,6 @@ DOWN = ("0 20", "-2 18", "-6 10")
 def read_profiles(folder, text, *, whole_period=True, **keys):
     (folder / "f.dat").write_text(text)
     return ProfileReader(DAY, Z).read(column_of(folder, "temperature", **keys), whole_period=whole_period)
-
-
-def test_profiles_are_interpolated_to_cells_and_constant_beyond(tmp_path):
-    downward = profile("2011-03-01 00:00:00", 3, 2, *DOWN)
-    series = read_profiles(tmp_path, downward)
-    expected = [10.0, 12.0, 17.0, 19.0]
-    np.testing.assert_allclose(series.values, [expected, expected], atol=1e-14)
-    np.testing.assert_array_equal(series.time, [0.0, 86400.0])
-    upward = read_profiles(tmp_path, profile("2011-03-01 00:00:00", 3, 1, *reversed(DOWN)))
-    np.testing.assert_array_equal(upward.values, series.values)
 
 
 def test_profiles_of_any_levels_follow_each_other(tmp_path):
@@ -232,9 +190,7 @@ def test_bad_profiles_name_line_time_and_value(tmp_path):
     for text, parts in (
         (profile(first, 4, 2, *DOWN), "line 1 4 3"),
         (profile(first, 2, 2, *DOWN), "line 4 2 1 -6 10"),
-        (profile(first, 4, 2, *DOWN) + profile(second, 3, 2, *DOWN), "line 1 4 3"),
         (profile(first, 3, 1, *DOWN), "line 3 1 2 00:00:00"),
-        (profile(first, 3, 2, "0 20", "-2 x", "-6 10"), "line 3 x"),
         (profile(first, 3, 2, "0 20", "-2", "-6 10"), "line 3 2 columns"),
         (profile(first, 3, 2, "0 20", "-2 nan", "-6 1"), "line 3 finite"),
         (profile(first, 3, 2, "0 290", "-2 289", "-6 285"), "line 4 Kelvin 285"),

@@ -15,7 +15,6 @@ from tunax_lite.closures import EPBL
 from tunax_lite.extensions.learned import DiscoveredProfile, NORi, VelocityByDepth
 
 CLOSURES = {
-    "NORi": NORi,
     "NORi with networks": NORi,
     "EPBL by rotation": lambda: EPBL(profile=DiscoveredProfile()),
     "epbl_om4 by depth": lambda: EPBL.as_in_om4(profile=DiscoveredProfile(velocity=VelocityByDepth())),
@@ -27,7 +26,6 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module", params=CLOSURES)
 def closure(request, tmp_path_factory):
-    """Each closure in turn."""
     if request.param == "NORi with networks":
         path = tmp_path_factory.mktemp("nori") / "networks.jld2"
         return NORi(networks=str(write_jld2(path, random_networks(0))))
@@ -35,7 +33,6 @@ def closure(request, tmp_path_factory):
 
 
 def test_states_are_sound(run):  # noqa: F811
-    """Fluxes have both signs, coefficients have not."""
     contract.assert_sound(run)
     for coefficient in (run.result[1][1].eddy_viscosity, run.result[1][1].eddy_diffusivity):
         assert np.min(coefficient) >= 0.0

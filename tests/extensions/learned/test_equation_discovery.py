@@ -1,16 +1,11 @@
 """The discovered diffusivity of ePBL, against the program that has it."""
 
-import dataclasses
-
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from tests.closures.columns import closure_inputs
 from tests.errors import error_naming
-from tunax_lite import Grid
 from tunax_lite.calibration import with_parameters
-from tunax_lite.closures import EPBL, ConstantWindEnergy
+from tunax_lite.closures import EPBL
 from tunax_lite.closures.epbl import SurfaceForcing
 from tunax_lite.config.closures import ClosureSection
 from tunax_lite.extensions.learned import DiscoveredProfile, VelocityByDepth, VelocityByRotation
@@ -48,44 +43,12 @@ def of_mom6():
 
 
 def test_as_in_mom6():
-    """K point by point: to the six digits of the shape, and the velocities to those of theirs."""
     for flux, rotation, friction, depth, by_rotation, by_depth, shape in of_mom6():
         forcing = SurfaceForcing(*map(jnp.asarray, (friction, flux, rotation)))
         for velocity, expected in ((VelocityByRotation(), by_rotation), (VelocityByDepth(), by_depth)):
             profile = DiscoveredProfile(velocity=velocity)
             ours = np.asarray(profile.diffusivity(AT, jnp.asarray([depth]), forcing))[:, 0]
             np.testing.assert_allclose(ours / (expected * depth), shape, rtol=1e-7, atol=6e-7)
-
-
-def test_limits_of_the_velocity():
-    """Without wind and flux the least of the training; in a gale of heat loss no more than the largest."""
-    for velocity in (VelocityByRotation(), VelocityByDepth()):
-        profile = DiscoveredProfile(velocity=velocity)
-        for friction, flux, expected in ((0.0, 0.0, 1e-4), (2.0, -1e-3, 0.1)):
-            forcing = SurfaceForcing(*map(jnp.asarray, (friction, flux, 1e-4)))
-            largest = np.max(profile.diffusivity(AT, jnp.asarray([40.0]), forcing)) / 40.0
-            np.testing.assert_allclose(largest, expected, rtol=0.1)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("buoyancy_flux", [-1e-7, 2e-8])
-def test_the_layer_has_the_profile_until_its_energy_ends(buoyancy_flux):
-    """Of ePBL, whose budget still decides on the depth: half the energy, a shallower layer."""
-    grid = Grid.uniform(60.0, 60)
-    inputs = closure_inputs(grid, 1e-5, 0.0, friction_velocity=0.01, buoyancy_flux=buoyancy_flux)
-    inputs = dataclasses.replace(inputs, coriolis_parameter=jnp.asarray(1e-4))
-    profile, depths, below = DiscoveredProfile(), [], -np.asarray(grid.z_face)[1:-1]
-    forcing = SurfaceForcing(*map(jnp.asarray, (0.01, buoyancy_flux, 1e-4)))
-    others = {"profile": profile, "background_coefficient": 0.0, "convective_coefficient": 0.0}
-    for scale in (0.5, 1.0):
-        closure = EPBL(wind_energy=ConstantWindEnergy(scale=scale, decay=0.0), **others)
-        state = closure.step(closure.init(inputs), inputs, 600.0)
-        depths.append(float(state.boundary_layer_depth))
-        whole = profile.diffusivity(jnp.asarray(below), state.boundary_layer_depth[None], forcing)[:, 0]
-        found, inside = np.asarray(state.eddy_diffusivity)[1:-1], below < depths[-1] - 1.0
-        np.testing.assert_allclose(found[inside], whole[inside], rtol=1e-9)
-        assert np.all(found[below > depths[-1] + 1.0] == 0.0)
-    assert 2.0 < depths[0] < depths[1] - 1.0
 
 
 def test_by_name_in_a_configuration():

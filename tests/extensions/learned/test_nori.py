@@ -15,7 +15,6 @@ from tests.extensions.learned.nori_numpy import CRITICAL, fluxes, random_network
 from tunax_lite import Grid
 from tunax_lite.cli.session import on_grid
 from tunax_lite.closures import EPBL
-from tunax_lite.config.closures import ClosureSection
 from tunax_lite.extensions.learned import NORi, read_networks
 from tunax_lite.extensions.learned.nori import PUBLISHED
 from tunax_lite.io import FileFormatError, resolve
@@ -47,7 +46,6 @@ LAYERS = (
 
 
 def random_column(seed: int, n_cells: int, turbulent: list[tuple[int, int]]):
-    """Ri, and gradients of temperature, salinity and density with noise."""
     random = np.random.default_rng(seed)
     ri = CRITICAL + random.uniform(0.01, 2.0, n_cells - 1)
     for first, last in turbulent:
@@ -84,7 +82,6 @@ def test_published_coefficients():
 
 @pytest.mark.long  # on jax 0.10.2 one face at the edge of a switch differs
 def test_fluxes_face_by_face(content, networks):
-    """The window, its inputs beyond the ends, and both networks."""
     stepper = jax.jit(lambda inputs: NORi(networks=networks).prepare().init(inputs))
     for seed, (n_cells, turbulent) in enumerate(LAYERS):
         for cooling in (3e-7, -1e-8):
@@ -102,7 +99,6 @@ def test_fluxes_face_by_face(content, networks):
 
 @pytest.fixture(scope="module")
 def published():
-    """The published networks, where they are."""
     if not os.environ.get("TUNAX_LITE_DATA"):
         pytest.skip("$TUNAX_LITE_DATA is not set: needs nori/NNclosure_weights.jld2 below it")
     try:
@@ -128,13 +124,6 @@ def test_the_published_networks(published):
     heat, salt = heat + [-7.235601e-6] * 8 + [0.0], salt + [-4.503476e-6] * 8 + [0.0]
     np.testing.assert_allclose(fluxes_found.temperature[13:30], heat, rtol=1e-6)
     np.testing.assert_allclose(fluxes_found.salinity[13:30], salt, rtol=1e-6)
-
-
-def test_by_name_in_a_configuration(networks):
-    closure = ClosureSection(name="nori", options={"networks": networks}, parameters={"shear_viscosity": 0.1})
-    assert closure.build() == NORi(networks=networks, shear_viscosity=0.1)
-    by_name = ClosureSection(name="nori", options={"networks": PUBLISHED})
-    assert by_name.build() == NORi.published()  # reads its file when a run begins
 
 
 def test_other_cells_are_noted(networks):

@@ -15,7 +15,6 @@ def plan():
 
 @pytest.fixture(scope="session")
 def whole(plan, tmp_path_factory) -> Path:
-    """The store of a run that nothing disturbed."""
     from tests.extensions.maps.synthetic import RUN, SMALL
     from tunax_lite.extensions.maps.run import run_map
     from tunax_lite.runtime.engine import ThisProcess

@@ -12,15 +12,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tunax_lite import (
-    Case,
-    Grid,
-    Model,
-    PacanowskiPhilander,
-    State,
-    TimeSeriesForcing,
-    coriolis_parameter,
-)
+from tunax_lite import Case, Grid, Model, PacanowskiPhilander, State, TimeSeriesForcing, coriolis_parameter
 from tunax_lite.extensions.maps import ColumnMap
 from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.run import run_tiles
@@ -33,13 +25,8 @@ HOUR = 3600.0
 class SyntheticMap(ColumnMap):
     """Wind and cooling that change with place and time, known every `interval` [s], for ten days.
 
-    Args:
-        shape: of the grid; every third point of it is land, and the whole of the second row.
-        n_cells: of all columns.
-        broken: column whose forcing is absurd after some time [s].
-        delay: that reading takes [s].
-        wind: amplitude of the stress [N m-2].
-        cooling: heat flux out of all columns, added to that of the place [W m-2].
+    Every third point is land, and the whole second row. `broken` names a column whose forcing is absurd after
+    some time [s].
     """
 
     shape: tuple[int, ...] = (6, 9)
@@ -139,12 +126,10 @@ SMALL = Layout(n_rows=2, n_frames=5, block=4, width=12, memory=0)
 
 
 def by_column(values: xr.DataArray) -> np.ndarray:
-    """Values of a store in the columns of the synthetic map, the last axis."""
     return values.values.reshape(*values.shape[:-2], -1)[..., RUN.columns.index]
 
 
 def assert_identical(path: Path, other: Path) -> None:
-    """The same axes, values and attributes, to the bit, and nothing beside them."""
     assert not stores.parts_of(path).exists() and not list(path.rglob("*.partial"))
     with xr.open_zarr(path, chunks=None) as one, xr.open_zarr(other, chunks=None) as two:
         xr.testing.assert_identical(one, two)

@@ -1,28 +1,37 @@
-"""Columns that break down, and what the command, the engine and the figures say."""
+"""Columns that break down, impossible water, limits of memory, and what command, engine and figures say."""
 
 import dataclasses
 import fcntl
 import json
+import os
 import pickle
-import shutil
+import re
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib.dates import date2num
 
 from tests.cli.running import invoked
-from tests.errors import error_naming
+from tests.errors import error_naming, missing_from
+from tests.extensions.maps.ocean import ocean
 from tests.extensions.maps.synthetic import HOUR, RUN, SMALL, SyntheticMap
+from tests.extensions.maps.test_gridded import columns
+from tests.helpers import CASES
+from tunax_lite import KEpsilon, Model, PacanowskiPhilander, simulate
+from tunax_lite.cli import session
+from tunax_lite.closures import Constant, recommended_sets
+from tunax_lite.column import integrate as simulation
 from tunax_lite.extensions.maps import map_figures
-from tunax_lite.extensions.maps import store as stores
+from tunax_lite.extensions.maps.command import late_convection, recommended_constants
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.io.errors import FileFormatError
-from tunax_lite.io.protection import OverwriteError
 from tunax_lite.runtime.engine import ThisProcess, open_engine
 from tunax_lite.runtime.engine.worker import Raised
 
@@ -62,13 +71,6 @@ def test_figures_show_maps_and_points_of_a_store(made):
     }
     of_map = figures["map_sea_surface_temperature"]
     assert "white: no value" in of_map.axes[-1].get_ylabel().replace("\n", " ")  # a column failed
-    assert [panel.get_title() for panel in of_map.axes[:2]] == ["2001-03-01 00:00", "2001-03-02 06:00"]
-    first, last = np.datetime64("2001-03-01"), np.datetime64("2001-03-05")
-    for name, start in (("temperature", first), ("temperature_mean", first + np.timedelta64(6, "h"))):
-        mesh: Any = figures[f"sections_{name}"].axes[0].collections[0]  # a QuadMesh
-        edges = mesh.get_coordinates()[0, :, 0]
-        middles = 0.5 * (edges[1:] + edges[:-1])[[0, -1]]
-        np.testing.assert_allclose(middles, date2num([start, last]), atol=1e-6, err_msg=name)
     assert figures["sections_temperature"].axes[0].get_title() == "60°S 5°E"
     with error_naming(ValueError, "--point 0 N 180 E"):
         map_figures(made[0], [(0.0, 180.0)])
@@ -100,42 +102,13 @@ def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
     coast.write_text(json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8")
     figures = map_figures(store, (), coast)
     panel = figures["map_sea_surface_temperature"].axes[0]
-    assert {text.get_text() for text in panel.texts} == set(names) and len(panel.lines) == 2
+    assert len(panel.texts) == 10 and len(panel.lines) == 2
     assert np.isnan(np.asarray(panel.lines[0].get_xdata())[2])  # no line across the map
     titles = [ax.get_title() for n in (1, 2) for ax in figures[f"sections_temperature_{n}"].axes]
     assert [title.split(",")[0] for title in titles if title] == [n for n in names if n != "site 3"]
     with error_naming(FileFormatError, "coast.geojson lines polygons"):
         coast.write_text('{"type": "FeatureCollection", "features": []}', encoding="utf-8")
         map_figures(store, (), coast)
-
-
-@pytest.mark.long
-def test_a_list_of_points_has_a_store_and_figures(tmp_path):
-    path = tmp_path / "sites.zarr"
-    run = dataclasses.replace(RUN, columns=SyntheticMap(shape=(5,)), means=(), duration=24 * HOUR)
-    plan = planned(run, 2**31)
-    run_map(run, path, plan.layout, plan.variables, ThisProcess())
-    with xr.open_zarr(path, chunks=None) as store:
-        assert store.temperature.dims == ("time", "z_center", "point")
-        assert np.isfinite(store.temperature.values[..., [0, 1, 3, 4]]).all()
-    assert "sections_temperature" in map_figures(path)
-
-
-@pytest.mark.long
-def test_what_is_no_store_is_not_written_over(tmp_path, made):
-    other, damaged = tmp_path / "other.zarr", tmp_path / "damaged.zarr"
-    other.mkdir()
-    (other / "thesis.txt").write_text("")
-    shutil.copytree(made[0], damaged)
-    (damaged / "zarr.json").write_text("{")
-    for path, resume, parts in (
-        (other, False, str(other)),
-        (damaged, True, str(damaged)),
-        (made[0], False, "complete --overwrite"),
-    ):
-        with error_naming(OverwriteError, parts):
-            stores.prepare(path, TINY.fingerprint, resume=resume, overwrite=path is other)
-    assert (other / "thesis.txt").exists()
 
 
 @pytest.mark.long
@@ -195,3 +168,111 @@ def test_a_store_that_would_run_a_program_is_refused_before_it_is_read(tmp_path)
     with error_naming(FileFormatError, "sea.zarr x pickle"):
         open_source("sea.zarr", lambda name: tmp_path / name)
     assert not (tmp_path / "ran").exists()
+
+
+STILL = Model(Constant(viscosity=1e-8, diffusivity=1e-8))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("variables", "cooling", "is_possible"),
+    [(("temperature", "salinity"), 790.0, True), (("heat_content",), 1390.0, False)],
+)
+def test_water_below_its_freezing_point_is_found(tmp_path, variables, cooling, is_possible):
+    columns = SyntheticMap(shape=(6, 3), cooling=cooling, wind=0.0)
+    run = dataclasses.replace(RUN, columns=columns, model=STILL, variables=variables, means=())
+    plan = planned(run, 2**31)
+    report = run_map(run, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
+    (one,) = report.beyond
+    # The shallowest columns, at 60 degrees, have cells of 52 m / 12, and 8 degC at the surface.
+    lost = (50.0 + cooling + 60.0) * run.duration / (1026.0 * 3991.9 * 52.0 / 12.0)
+    expected = 8.0 - 0.05 * 52.0 / 24.0 - lost
+    assert one.kind == "frozen" and one.value == pytest.approx(expected, rel=2e-2)
+    # UNESCO (1983): sea water of S = 35 freezes at -1.92 degC.
+    assert one.excess == pytest.approx(-1.92 - one.value, abs=0.03)
+    assert one.is_impossible != is_possible and not one.has_ice
+    assert one.time == run.duration and one.place == "60 S 0 E, "
+    assert one.z == pytest.approx(-52.0 / 24.0)
+
+
+@pytest.mark.long
+def test_the_command_ends_with_an_error_and_its_store(tmp_path):
+    store = tmp_path / "cold.zarr"
+    settings = ["time.duration=172800", "map.flux_corrections={heat_flux: -3000}"]
+    settings.append("model.closure={name: constant, parameters: {diffusivity: 1.0e-8}}")
+    words = [word for one in settings for word in ("--set", one)]
+    output = invoked("map", ROOT / "configs/maps/synthetic.yaml", "--output", store, *words, code=1).output
+    said = r"expected water, got temperature -\d+\.?\d* degC at \S+ m, \S+ [NS] \S+ [EW], 2001-01-03 00:00, "
+    assert re.search(said, output) and "ice: winton" in output
+    assert f"wrote {store}" in output and store.is_dir()
+
+
+@pytest.mark.long
+def test_convection_that_begins_late_is_said():
+    columns = SyntheticMap(shape=(6, 3), wind=1.0)
+    run = dataclasses.replace(RUN, columns=columns, model=Model(KEpsilon()), duration=12 * HOUR)
+    (note,) = late_convection(run)
+    assert "in 5 of 7 columns" in note and "`constants: recommended`" in note
+    recommended = dataclasses.replace(run, model=Model(KEpsilon.recommended()))
+    assert late_convection(recommended) == []
+
+
+def test_a_map_says_the_range_of_recommended_constants():
+    notes = recommended_constants(dataclasses.replace(RUN, model=Model(KEpsilon.recommended())))
+    stress = recommended_sets()["k_epsilon"].valid.stress[1]
+    assert any(f"up to {stress:.3g} N m-2" in note for note in notes)
+    # Cells of 1 / 12 of 42 m or more; the step of half an hour is longer than 600 s.
+    assert any("steps of at most 600 s" in note and "got 1800 s" in note for note in notes)
+    assert recommended_constants(RUN) == []
+
+
+CONFIG = ROOT / "configs/maps/synthetic.yaml"
+TIMES: dict[str, Any] = {"dt": 60.0, "duration": 3600.0, "output_interval": 60.0}
+
+
+@pytest.mark.long
+def test_maps_of_too_many_steps_are_refused_and_of_many_told(tmp_path):
+    settings = "--set", "time.step=1e-3", "--output", tmp_path / "map.zarr"
+    message = invoked("map", CONFIG, *settings, code=2).output
+    assert not missing_from(message, "time.step 1e9 2.59e9") and not list(tmp_path.iterdir())
+    # 89 columns of 30 cells, a month in steps of 0.02 s, at 2e-8 s per cell and step: 1.9 hours.
+    message = invoked("check", CONFIG, "--set", "time.step=0.02").output
+    assert not missing_from(message, "1.9 hours 1.3e8 30 89")
+
+
+def test_a_map_without_zarr(bare, tmp_path):
+    result = bare("map", CONFIG, "--output", tmp_path / "out.zarr")
+    assert result.exit_code == session.BAD_INPUT, result.output
+    assert "zarr" in result.stderr and "tunax_lite[cluster]" in result.stderr
+
+
+def test_a_store_of_regular_files_alone_is_opened(tmp_path):
+    for kind, zarr_format in (("device", 2), ("pipe", 3), ("nothing", 3)):
+        path = tmp_path / f"{kind}.zarr"
+        ocean().to_zarr(path, zarr_format=zarr_format, consolidated=zarr_format == 2)
+        assert columns([str(path)]).inputs == columns([f"file://{path}"]).inputs == (path,)
+        chunk = next(one for one in (path / "taux").rglob("*") if one.name[0].isdigit() and one.is_file())
+        chunk.unlink()
+        if kind == "pipe":
+            os.mkfifo(chunk)
+        else:
+            chunk.symlink_to("/dev/zero" if kind == "device" else tmp_path / "nowhere")
+        with error_naming(FileFormatError, str(chunk)):
+            columns([str(path)])
+
+
+def test_frames_and_programs_that_do_not_fit_the_memory(monkeypatch):
+    model, case = Model(PacanowskiPhilander()), CASES["wind"]
+    spread = lambda leaf: jnp.broadcast_to(leaf[:, None], (len(leaf), 10**4))  # noqa: E731
+    large = eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(spread, case.initial_state))
+    with monkeypatch.context() as patch:  # refused before they are computed
+        patch.setattr(simulation, "free_memory", lambda device: 1e8)
+        with error_naming(MemoryError, "simulate 61 10000 output_interval"):
+            simulate(model, large, **TIMES)
+
+    def exhausted(*arguments, **options):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 58792800000 bytes.")
+
+    monkeypatch.setattr(simulation, "_simulate", exhausted)
+    with error_naming(MemoryError, "simulate RESOURCE_EXHAUSTED output_interval"):
+        simulate(model, case, **TIMES)

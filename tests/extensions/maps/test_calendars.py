@@ -1,7 +1,6 @@
 """Times of records: calendars, years that repeat, windows of a constant number of records, gaps."""
 
 import datetime
-import itertools
 from pathlib import Path
 
 import numpy as np
@@ -65,17 +64,6 @@ def test_series_go_by_their_dates():
     assert dates(noleap, [0, 1, 2]) == ["2004-02-28T00", "2004-03-01T00", "2004-03-02T00"]
     stretched = times([0.0, 180.0, 360.0], "days since 2004-01-01", stretched=True, calendar="360_day")
     assert dates(stretched, [0, 1, 2]) == ["2004-01-01T00", "2004-07-02T00", "2005-01-01T00"]
-
-
-def test_windows_of_equal_length_have_equally_many_records_that_cover_them():
-    monthly = times(FERRET, "hour since 0000-01-01")
-    daily = times(np.arange(800.0) + 0.5, "days since 2003-02-20")
-    starts = [*np.arange(0.0, 370 * DAY, 1.7 * DAY), 0.5 * DAY, 5.5 * DAY]
-    for found, length in itertools.product((monthly, daily), (0.0, 45.3 * DAY, 366 * DAY)):
-        windows = [found.seconds[found.window(start, start + length)] for start in starts]
-        assert len({window.size for window in windows}) == 1
-        for start, window in zip(starts, windows, strict=True):
-            assert window[0] <= start and window[-1] >= start + length and np.all(np.diff(window) > 0.0)
 
 
 def test_times_that_cannot_be_used_are_refused():

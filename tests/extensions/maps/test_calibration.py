@@ -23,8 +23,6 @@ from tunax_lite.runtime.engine import ThisProcess, open_engine
 
 @dataclasses.dataclass(frozen=True)
 class Observed(SyntheticMap):
-    """A map with observations at 6-hourly times, `(n_times, n_columns)`."""
-
     values: Any = None
 
     def observed(self, columns, times):
@@ -39,7 +37,6 @@ FREE = FreeParameters((FreeParameter("diffusivity", 1e-4, 1.0, scale="log"),))
 
 
 def surface_temperature(diffusivity: float, correction: np.ndarray) -> np.ndarray:
-    """Of all columns at all times, by `simulate`."""
     case = SyntheticMap(shape=SHAPE).case(np.arange(N), 0.0, 48 * HOUR)
     forcing = CorrectedForcing(case.forcing, None, heat_flux_bias=jnp.asarray(correction)[None])
     case, model = dataclasses.replace(case, forcing=forcing), Model(Constant(1e-3, diffusivity))
@@ -67,7 +64,6 @@ def test_a_twin_is_recovered(fit, fitted):
 
 @pytest.mark.long
 def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
-    """Two columns of eight observed in water that mixes thirty times as much."""
     values = fit.run.columns.values.copy()  # type: ignore
     strange = [2, 5]
     values[:, strange] = surface_temperature(30.0 * TRUTH, CORRECTION)[:, strange]
@@ -88,7 +84,6 @@ def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
 
 @pytest.mark.long
 def test_equations_are_those_of_differences(fit):
-    """Of columns that `simulate` runs; central differences are good to the square of their step."""
     diffusivity, correction = 1e-2, np.linspace(20.0, -20.0, N)
     x = np.asarray(fit.free.to_unconstrained({"diffusivity": diffusivity}))
     found = equations_of(fit, (np.arange(N), x, correction))
@@ -108,7 +103,6 @@ def test_equations_are_those_of_differences(fit):
 
 
 def test_a_step_is_that_of_all_equations_together():
-    """Against the solution of the whole matrix of all corrections and shared numbers."""
     random, n, m, damping = np.random.default_rng(0), 7, 3, 0.3
     jacobian = 0.2 * random.standard_normal((m + 1, 20, n))
     residuals = 0.1 * random.standard_normal((20, n))

@@ -1,23 +1,38 @@
-"""Columns of gridded files: the same from any layout, tiles as the whole, own depths, and what is refused."""
+"""Columns of gridded files, of any layout and in tiles; their configurations, diagnostics and errors."""
 
 import pickle
+from pathlib import Path
 from typing import Any
 
+import gsw
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
 
+from tests.cli.running import invoked
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
-from tunax_lite import Grid, KEpsilon, Model
+from tunax_lite import Grid, KEpsilon, Model, PacanowskiPhilander, simulate
 from tunax_lite.air_sea import MeanSun, Payne
+from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.column.forcing import WaterSurface
-from tunax_lite.extensions.maps import Gridded, GridPoints, MapInput, SitePoints, map_input, sources
+from tunax_lite.config import ConfigError, load_any
+from tunax_lite.extensions.maps import (
+    Gridded,
+    GridPoints,
+    MapInput,
+    SitePoints,
+    build_map,
+    load_map,
+    map_input,
+)
 from tunax_lite.extensions.maps.datasets import columns_from_dataset
 from tunax_lite.extensions.maps.gridded import GriddedColumns
-from tunax_lite.extensions.maps.sources import Reader, read_contents
+from tunax_lite.extensions.maps.sections import MapConfig
+from tunax_lite.extensions.maps.sources import Reader
+from tunax_lite.io import to_dataset
 from tunax_lite.io.errors import FileFormatError
 
 LEVELS = Grid.stretched(1.0, 8, surface_zoom=1.0)
@@ -111,8 +126,8 @@ def test_tiles_and_pieces_are_the_whole_to_the_bit_and_of_one_shape():
     assert len(shapes) == 1
 
 
-def test_tiles_read_together_are_those_read_alone_and_no_more_is_read(monkeypatch):
-    fresh, found, tiles = columns(), columns(), (np.arange(32, 64), np.arange(64, 90), np.array([90, 95, 95]))
+def test_tiles_read_together_are_those_read_alone(monkeypatch):
+    found, tiles = columns(), (np.arange(32, 64), np.arange(64, 90), np.array([90, 95, 95]))
     alone = [[found.case(tile, start, start + DAY) for tile in tiles] for start in (0.0, 5 * DAY)]
     other, read, reads = columns().case(np.arange(32), 0.0, DAY), Reader.block, []
 
@@ -130,16 +145,6 @@ def test_tiles_read_together_are_those_read_alone_and_no_more_is_read(monkeypatc
     reads.clear()
     assert_equal([found.case(tile, 0.0, DAY) for tile in tiles], alone[0])
     assert len(reads) == 3 * n_together
-    sizes = []
-
-    def noted(source, **options):
-        contents = read_contents(source, **options)
-        sizes.append(sum(one.values.size for one in contents.variables.values()))
-        return contents
-
-    monkeypatch.setattr(sources, "read_contents", noted)
-    fresh.case(np.arange(32), 0.0, DAY)
-    assert 0 < max(sizes) <= 3 * 36  # records of a window of one row of the map
 
 
 def test_bathymetry_and_neighbours_stand_for_what_is_missing():
@@ -197,10 +202,8 @@ def test_monthly_radiation_takes_the_albedo_of_the_day_or_is_spread_over_it(diur
     weather |= {"longwave": -50.0, "shortwave": Gridded("heat", unit="W m-2")}
     dataset = ocean()
     dataset["heat"] = 0.0 * dataset["heat"] + 200.0
-    given, how = (
-        map_input(**{**SETTINGS, "fluxes": None, "weather": weather}),
-        MeanSun(diurnal_cycle=diurnal_cycle),
-    )
+    given = map_input(**{**SETTINGS, "fluxes": None, "weather": weather})
+    how = MeanSun(diurnal_cycle=diurnal_cycle)
     found = GriddedColumns(given, LEVELS, sources=[dataset], bulk={"albedo": Payne()}, mean_sun=how)
     assert "h apart" in found.notes[-1]
     case: Any = found.case(np.array([5, 100]), 0.0, DAY)
@@ -255,7 +258,6 @@ def test_bad_maps_say_what_is_wrong_where():
 
 
 def test_gaps_in_some_records_are_filled_or_named(monkeypatch):
-    """Those of a climatology are seen before; those of a long series are named."""
     dataset = ocean()
     dataset.heat[3, 4, 5] = np.nan
     found = columns(dataset, duration=200 * DAY, reach=1.5e6)
@@ -274,3 +276,172 @@ def test_a_batch_for_notebooks_has_places_and_names():
     assert case.batch_shape == (2,) and case.sites == tuple(places)
     np.testing.assert_allclose(case.latitude, [30.0, -30.0])
     case.check_covers(0.0, SETTINGS["duration"])
+
+
+LEVEL_EDGES = np.concatenate([[0.0], 0.5 * (DEPTH[1:] + DEPTH[:-1]), [140.0]])
+
+
+def profiles():
+    """A mixed layer of 35 m in the west and of the whole depth in the east, of three kinds of salinity."""
+    dataset = ocean()
+    lat, lon = np.meshgrid(dataset.lat, dataset.lon, indexing="ij")
+    warm = np.where(lon < 180.0, 20.0 - 0.1 * np.maximum(DEPTH[:, None, None] - 30.0, 0.0), 15.0)
+    dataset["thetao"] = dataset.thetao.copy(data=np.where(np.isnan(dataset.thetao), np.nan, warm + 0.0 * lat))
+    dataset["so"] = dataset.so.copy(data=np.where(np.isnan(dataset.so), np.nan, 35.0))
+    return dataset
+
+
+def test_mixed_layers_of_profiles_are_where_the_density_says():
+    dataset = profiles()
+    found = dataset.tunax.mixed_layer_depth(by="temperature")
+    assert found.dims == ("lat", "lon") and found.attrs["units"] == "m"
+    west, east = slice(0.0, 100.0), slice(180.0, 350.0)
+    deep = dataset.lat > -20.0  # where there is water at 40 m
+    # Cell centers of the levels at 20 and 40 m; 0.2 K below the 20 degC at 10 m.
+    upper, lower = 0.5 * (LEVEL_EDGES[2:4] + LEVEL_EDGES[3:5])
+    crossing = upper + 0.2 / 1.0 * (lower - upper)
+    np.testing.assert_allclose(found.sel(lon=west).where(deep, drop=True), crossing)
+    # In the east nothing differs from the water at 10 m: no depth, as on land.
+    assert np.isnan(found.sel(lon=east)).all() and np.isfinite(dataset.thetao.sel(lon=east)).any()
+    by_density = dataset.tunax.mixed_layer_depth(0.125, 10.0)
+    crossing = upper + 0.125 / (gsw.sigma0(35.0, 19.0) - gsw.sigma0(35.0, 20.0)) * (lower - upper)
+    # Of the 55-term polynomial, which is fitted to it.
+    np.testing.assert_allclose(by_density.sel(lon=west).where(deep, drop=True), crossing, rtol=2e-3)
+
+
+def test_heat_counts_down_to_the_bottom_and_kinds_are_converted():
+    dataset = profiles()
+    east = dataset.sel(lon=[200.0])
+    thickness = np.diff(LEVEL_EDGES)[:, None, None] * np.isfinite(east.thetao)
+    found = east.tunax.heat_content()
+    expected = 1027.0 * 3991.86795711963 * 15.0 * thickness.sum("depth")
+    np.testing.assert_allclose(found, expected.where(np.isfinite(found)), rtol=5e-3)  # of rho_0
+    ratio = found / thickness.sum("depth")
+    np.testing.assert_allclose(ratio, ratio.max(), rtol=1e-7)
+    assert np.isfinite(found).sum() == 9
+    potential = east.assign(thetao=east.thetao.assign_attrs(standard_name="sea_water_potential_temperature"))
+    change = float(gsw.CT_from_pt(35.0, 15.0)) / 15.0
+    np.testing.assert_allclose(potential.tunax.heat_content() / found, change, rtol=1e-9)
+    plain = east.drop_vars("so")
+    plain["thetao"].attrs = {"units": "degC"}
+    said = plain.tunax.heat_content(salinity=35.0, temperature_kind="conservative")
+    np.testing.assert_allclose(said, found)
+
+
+@pytest.mark.long
+def test_columns_that_were_run_come_back_on_the_map():
+    case = columns_from_dataset(
+        ocean(), Grid.uniform(1.0, 6), columns=slice(0, 96, 2), **{**SETTINGS, "duration": 7200.0}
+    )
+    trajectory = simulate(Model(PacanowskiPhilander()), case, dt=600.0, output_interval=3600.0)
+    dataset = to_dataset(trajectory, case=case)
+    on_map = dataset.tunax.on_map()
+    assert on_map.temperature.sizes == {"time": 3, "z_center": 6, "latitude": 3, "longitude": 16}
+    found = on_map.temperature.sel(latitude=-40.0, longitude=20.0)
+    np.testing.assert_array_equal(found, trajectory.state.temperature[:, :, 1])
+    depth = dataset.tunax.diagnostic("mixed_layer_depth")
+    expected = diagnose(trajectory, case, ["mixed_layer_depth"])["mixed_layer_depth"]
+    np.testing.assert_allclose(depth, expected, rtol=1e-9)
+
+
+def test_what_is_no_dataset_of_profiles_is_refused():
+    tunax, surface = ocean().tunax, ocean().isel(depth=0).tunax
+    for make, parts in (
+        (lambda: tunax.diagnostic("buoyancy"), "buoyancy"),
+        (lambda: tunax.mixed_layer_depth(by="wind"), "by density temperature wind"),
+        (lambda: tunax.on_map(), "on_map latitude longitude depth lat lon time"),
+        (lambda: surface.heat_content(), "thetao lat lon positive axis standard_name"),
+    ):
+        with error_naming(ValueError, parts):
+            make()
+
+
+MAP = """
+map:
+  paths: ocean.nc
+  start_time: 2001-01-01
+  duration: 864000.0
+  fluxes:
+    stress_u: taux
+    heat_flux: [heat, {variable: heat, factor: 0.5, upward: true}, 3]
+  parameters: {c_eps_1: 1.4, case.absorption.visible_depth: 11}
+grid: {kind: uniform, n_cells: 10}
+time: {step: 1800.0, output_interval: 86400.0}
+"""
+
+SHORT_WEATHER = "{wind_u: 1, wind_v: 2, air_temperature: 3, humidity: 40}"
+LINES_OF_FLUXES = MAP[MAP.index("  fluxes:") : MAP.index("  parameters:")]
+
+
+def write(folder: Path, text: str = MAP) -> Path:
+    if not (folder / "ocean.nc").exists():
+        ocean().to_netcdf(folder / "ocean.nc")
+    (folder / "map.yaml").write_text(text, encoding="utf-8")
+    return folder / "map.yaml"
+
+
+def test_a_map_is_built_from_its_file(tmp_path):
+    parts = build_map(load_map(write(tmp_path)))
+    assert parts.columns.n_columns == 288 and (parts.dt, parts.duration) == (1800.0, 864000.0)
+    assert "288 columns" in parts.columns.notes[0] and "36 land" in parts.columns.notes[0]
+    case: Any = parts.columns.case(np.arange(3), 0.0, 86400.0)
+    with xr.open_dataset(tmp_path / "ocean.nc", decode_times=False) as dataset:
+        january = dataset.heat.values[0, 0, :3]
+        time = np.asarray(case.forcing.time)
+        at = np.argmin(np.abs(time - 15.2 * 86400.0))
+    np.testing.assert_allclose(case.forcing.fluxes.heat_flux[at], 0.5 * january + 3.0)
+    np.testing.assert_allclose(case.absorption.visible_depth, 11.0)
+    closure: Any = parts.columns.model(parts.model, np.arange(3)).closure
+    np.testing.assert_allclose(closure.c_eps_1, 1.4)
+    assert isinstance(load_any(tmp_path / "map.yaml").config, MapConfig)
+
+
+def test_a_map_converts_the_unit_first(tmp_path):
+    heat, changed = "{variable: heat, factor: 2.0, offset: 0.5, sign: -1}", "{variable: heat, unit: W m-2}"
+    given = "[heat, {variable: heat, factor: 0.5, upward: true}, 3]"
+
+    def columns_of(old, new) -> Any:
+        return build_map(load_map(write(tmp_path, MAP.replace(old, new)))).columns
+
+    runs = [columns_of(given, one) for one in (heat, changed)]
+    one, plain = (run.case(np.arange(2), 0.0, 86400.0).forcing.fluxes.heat_flux for run in runs)
+    np.testing.assert_allclose(one, -(2.0 * plain + 0.5))
+    assert any("map.fluxes.heat_flux" in note for note in runs[0].notes)
+    with xr.open_dataset(tmp_path / "ocean.nc", decode_times=False) as dataset:
+        kelvin = dataset.thetao.copy(data=dataset.thetao + 273.15).assign_attrs(units="K")
+        kelvin.to_dataset(name="kelvin").to_netcdf(tmp_path / "kelvin.nc")
+        warmest = float(dataset.thetao.max())
+    field = "{variable: kelvin, paths: kelvin.nc, unit: K, factor: 2.0, offset: -1.0}"
+    case = columns_of("  fluxes:", f"  temperature: {field}\n  fluxes:").case(slice(None), 0.0, 86400.0)
+    assert float(np.max(case.initial_state.temperature)) <= 2.0 * warmest - 1.0 + 1e-3
+    with error_naming(ConfigError, "map.fluxes.heat_flux upward sign -1"):
+        load_map(write(tmp_path, MAP.replace(given, "{variable: heat, upward: true, sign: -1}")))
+
+
+def test_broken_maps_are_refused(tmp_path):
+    for old, new, parts in (
+        ("  fluxes:", "  flxes:", "map.flxes fluxes"),
+        ("stress_u: taux", "stress_u: {constant: 0.1, unit: N m-2}", "map.fluxes.stress_u constant unit"),
+        ("  paths: ocean.nc", "  paths: none.nc", "map.paths none.nc"),
+        ("  fluxes:", "  points: {name: grid, spacing: 7.0}\n  fluxes:", "points.latitude 7 -90 90"),
+        ("  fluxes:", "  air_sea: {heat_factor: 1.1}\n  fluxes:", "map air_sea weather fluxes"),
+        ("  fluxes:", f"  weather: {SHORT_WEATHER}\n  fluxes:", "map weather fluxes"),
+        (LINES_OF_FLUXES, f"  weather: {SHORT_WEATHER}\n", "map longwave air_sea"),
+        ("uniform, n_cells: 10", "native", "uniform stretched faces native"),
+        ("output_interval", "duration: 1728000.0, output_interval", "time.duration map.duration 864000"),
+        ("heat_flux: [heat,", "heat_flux: [taux,", "taux W N/m2"),
+        ("c_eps_1: 1.4", "c_eps_1: 99.0", "parameters.c_eps_1 1 2.5 99 40 S"),
+        ("c_eps_1: 1.4", "c_eps_9: 1.0", "parameters.c_eps_9"),
+    ):
+        assert old in MAP
+        with error_naming((ConfigError, FileNotFoundError, ValueError), parts):
+            build_map(load_map(write(tmp_path, MAP.replace(old, new))))
+
+
+@pytest.mark.long
+def test_commands_say_what_a_map_is_and_that_it_is_no_run(tmp_path):
+    path = write(tmp_path)
+    output = invoked("check", path).output
+    assert "map: 9 x 36 points, 10 cells in a column" in output and "480 steps" in output
+    for command in ("run", "evaluate", "calibrate"):
+        assert "got that of a map" in invoked(command, path, code=2).stderr

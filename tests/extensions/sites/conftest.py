@@ -5,7 +5,6 @@ import pytest
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory):
-    """A folder of data for `--data`."""
     from tests.extensions.sites.material import write_data
 
     return write_data(tmp_path_factory.mktemp("data"))

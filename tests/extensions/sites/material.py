@@ -88,8 +88,6 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Server:
-    """Answers by path; what is asked is counted."""
-
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.answers: list[tuple[str, Answer]] = []

@@ -29,7 +29,6 @@ OF_THE_STEP = {
 
 
 def run_of(folder: str, name: str, config: GotmOptions = GotmOptions()):  # noqa: B008
-    """The run of a case of which everything is supported."""
     made = build_gotm(load_gotm(find_gotm_case(f"{folder}/{name}.gotm.yaml"), config=config))
     made.report.check()
     assert made.run is not None
@@ -37,7 +36,6 @@ def run_of(folder: str, name: str, config: GotmOptions = GotmOptions()):  # noqa
 
 
 def ran(folder: str, name: str, reference_path, config: GotmOptions = GotmOptions()):  # noqa: B008
-    """Our run, what acted in its steps, and GOTM's result."""
     run = run_of(folder, name, config)
     with xr.open_dataset(reference_path(name), decode_times=False) as dataset:
         # Of some cases not every frame is stored.

@@ -34,7 +34,6 @@ LEAVES = {
 
 
 def measured_temperature(path, start: datetime.datetime):
-    """Measured surface temperature [degC] at the ends of the hourly steps."""
     records = [line.split() for line in path.read_text().splitlines()]
     stamps = [datetime.datetime.fromisoformat(f"{day} {hour}") for day, hour, _ in records]
     seconds = [(stamp - start).total_seconds() for stamp in stamps]
