@@ -71,7 +71,7 @@ def test_the_level_of_a_lake_and_the_salinity_of_a_sea_follow_the_latent_heat():
     ):
         state = State.from_profiles(where, temperature=25.0, salinity=salinity)
         case = Case(where, state, forcing(), interior=interior, duration=days * 86400.0)
-        times = {"dt": 3600.0, "output_interval": days * 86400.0}
+        times: dict[str, Any] = {"dt": 3600.0, "output_interval": days * 86400.0}
         averages = ("surface_latent_heat_flux",)
         run: Any = simulate(Model(Constant(1e-2, 1e-2)), case, **times, averages=averages)
         mean_flux = float(run.means.others["surface_latent_heat_flux"][-1])

@@ -15,6 +15,7 @@ from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, assert_same_history
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import LBFGS, Adam, CosineDecay, EnsembleKalman, LevenbergMarquardt, MultiStart
+from tunax_lite.calibration import problem as problems
 from tunax_lite.calibration.problem import EnsembleEvaluator, Evaluation, Fit, GradientEvaluator, Problem
 from tunax_lite.plotting import history_figures
 from tunax_lite.runtime.engine import ThisProcess
@@ -107,7 +108,7 @@ def test_every_case_comes_once_in_a_round_and_the_mean_is_that_of_all():
         n_batches = -(-4 // size)
         for round_ in range(3):
             numbers = range(round_ * n_batches, (round_ + 1) * n_batches)
-            batches = [cal.problem.MiniBatch(size, 7, number).weights(weights) for number in numbers]
+            batches = [problems.MiniBatch(size, 7, number).weights(weights) for number in numbers]
             assert all(0 < np.count_nonzero(batch) <= size for batch in batches)
             assert np.count_nonzero(batches) == 4
             np.testing.assert_allclose(np.mean(batches, axis=0), weights, rtol=1e-14)
@@ -259,7 +260,7 @@ def evaluators():
     first, second = cheap_targets()
     targets = [first, dataclasses.replace(second, weight=3.0)]
     problem = Problem(MODEL, RESOLVED, targets, cal.RootMeanSquare())
-    return problem, cal.problem.NormalEquationsEvaluator(problem), GradientEvaluator(problem)
+    return problem, problems.NormalEquationsEvaluator(problem), GradientEvaluator(problem)
 
 
 @pytest.mark.long

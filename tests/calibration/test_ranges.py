@@ -209,4 +209,4 @@ def test_the_functions_of_a_network_are_no_leaves():
     vector, back = jax.flatten_util.ravel_pytree(x)
     assert vector.shape == (1 + 4 * 3 + 5,) and eqx.tree_equal(back(vector), x)
     found: Any = tl.constrained(x)
-    assert isinstance(found, Learned) and callable(found.net.activation)
+    assert isinstance(found, Learned) and found.net is not None and callable(found.net.activation)

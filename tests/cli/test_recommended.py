@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +20,7 @@ from tunax_lite.config import Run
 HOURS = jnp.array([0.0, 12.0, 24.0])
 
 
-def run_of(closure, stress_u=0.05, stress_v=0.0, heat_flux=-100.0, n_cells=16, dt=300.0) -> Run:
+def run_of(closure, stress_u=0.05, stress_v=0.0, heat_flux=-100.0, n_cells: Any = 16, dt=300.0) -> Run:
     """A day with fluxes that have these values at noon, over 64 m of water."""
     noon = jnp.array([0.0, 1.0, 0.0])
     grid = tl.Grid.uniform(64.0, n_cells)

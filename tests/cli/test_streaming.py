@@ -99,7 +99,8 @@ def test_a_part_that_was_not_noted_is_computed_again(continued):
 
 @pytest.mark.long
 def test_a_run_that_is_interrupted_before_its_shorter_last_frame(tmp_path):
-    path, ends, times = tmp_path / "out.nc", [], TIMES | {"output_interval": 1260.0}  # 28 whole and 12 steps
+    path, ends = tmp_path / "out.nc", []
+    times: dict[str, Any] = {**TIMES, "output_interval": 1260.0}  # 28 whole and 12 steps
     whole = tl.simulate(tl.Model(tl.KEpsilon()), case_of(), **times)
     assert float(whole.time[-1]) == 36000.0
     run = functools.partial(streaming.run_to_file, tl.Model(tl.KEpsilon()), case_of(), path, **times)

@@ -1,6 +1,7 @@
 """k-epsilon beyond GOTM: convection that starts by itself, interfaces in thick cells, and waves."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ from tunax_lite.closures.energy import EnergyStepper, TurbulenceState
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.column.time_series import TimeSeries
 
-ROTATING = {"coriolis_parameter": 1e-4}
+ROTATING: dict[str, Any] = {"coriolis_parameter": 1e-4}
 
 
 def cooled(closure, floors=(1e-10, 1e-12)) -> np.ndarray:

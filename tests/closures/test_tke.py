@@ -125,7 +125,7 @@ def test_step_with_other_options():
     options |= {"length_bounds": closures.BoundedSlope(), "surface_energy": closures.SurfaceFlux(factor=2.0)}
     penetration = closures.Penetration(fraction=0.1, time_step=3600.0, depth=5.0)
     closure = closures.TKE(**options, penetration=penetration)
-    waves = RANDOM.uniform(-1e-5, 1e-4, N - 1)
+    waves: Any = RANDOM.uniform(-1e-5, 1e-4, N - 1)
     k = tke_by_dense_solve({"flux": 2.0 * USTAR**3}, NU[1:-1] * waves, c_eps=0.5, bottom=3.75 * 0.02**2)
     k = k[:-1] + 0.1 * DT / 3600.0 * k[-1] * np.exp(Z[1:-1] / 5.0)
     # P = eps with l = slope z and S = u* / (kappa z) gives nu = kappa u* z.

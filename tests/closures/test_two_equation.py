@@ -88,10 +88,10 @@ def published(closure, functions) -> Equation:
     name = NAMES[type(closure)]
     c_1, c_2, c_3_plus, c_4 = (float(getattr(closure, f"c_{name}_{key}")) for key in "1 2 3_plus 4".split())
     sigma_k, sigma = float(closure.sigma_k), float(getattr(closure, f"sigma_{name}"))
+    exponents = EXPONENTS.get(type(closure)) or tuple(closure.exponents)
     sigma_waves = sigma
     if isinstance(closure, KEpsilon) and closure.varying_schmidt_number:
         sigma, sigma_waves = schmidt_numbers(functions, 0.4, c_1, c_2)
-    exponents = EXPONENTS.get(type(closure)) or tuple(closure.exponents)
     follows = constants(functions, exponents, c_1, c_2, sigma_k, sigma, sigma_waves=sigma_waves)
     given = getattr(closure, f"c_{name}_3_minus")
     return Equation(

@@ -82,7 +82,7 @@ def test_fluxes_are_scaled_and_shifted_between_knots():
 def test_knots_of_a_period_repeat_and_join():
     knots, values = np.array([10.0, 100.0, 300.0]), np.array([5.0, 20.0, -10.0])
 
-    def bias(time, values, period=400.0):
+    def bias(time, values, period=400.0) -> Any:
         still, at = ConstantForcing(SurfaceFluxes()), jnp.asarray(knots)
         return CorrectedForcing(still, at, heat_flux_bias=values, period=period).at(time).heat_flux
 
@@ -115,7 +115,7 @@ def test_the_initial_state_is_shifted_linearly_between_heights():
     started = start_of(Model(Constant()), case)
     np.testing.assert_array_equal(started.state.temperature, case.start_state.temperature)
     # One for all columns of a batch; one of each column, on a grid of each column, and the state of one.
-    increment, state = np.interp(case.grid.z_center, heights, added)[:, None], case.initial_state
+    increment, state = np.interp(np.asarray(case.grid.z_center), heights, added)[:, None], case.initial_state
     profiles = jnp.linspace(10.0, 12.0, 16)[:, None] + jnp.array([0.0, 1.0, 3.0])
     found = one.add_to(dataclasses.replace(state, temperature=profiles), case.grid).temperature
     np.testing.assert_allclose(found, profiles + increment)

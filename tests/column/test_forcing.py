@@ -46,7 +46,7 @@ def test_batches_numbers_lists_and_constants():
     assert batch_shape_of(forcing) == (3,)
     fluxes = forcing.at(250.0)
     np.testing.assert_allclose(np.asarray(fluxes.heat_flux), [1.5, 3.0, 0.0])
-    np.testing.assert_allclose([fluxes.stress_u, fluxes.tracer_fluxes["dye"]], [0.1, 1.5])
+    np.testing.assert_allclose(np.array([fluxes.stress_u, fluxes.tracer_fluxes["dye"]]), [0.1, 1.5])
     assert fluxes.stress_v is None
     listed = {"heat_flux": batch.tolist(), "stress_u": 0.1, "tracer_fluxes": {"dye": list(HEAT)}}
     assert eqx.tree_equal(TimeSeriesForcing.from_values(list(TIME), **listed), forcing)
@@ -56,7 +56,7 @@ def test_batches_numbers_lists_and_constants():
     forcing.check_covers(-1e9, 1e9)
 
 
-def series(time=TIME, **values):
+def series(time: list[float] | np.ndarray = TIME, **values):
     return lambda: TimeSeriesForcing.from_values(time, **({"heat_flux": 1.0} | values))
 
 

@@ -174,6 +174,7 @@ def test_a_run_loses_what_the_air_takes(ice, in_lake):
     for step in range(found.n_frames - 1):
         start = jax.tree.map(lambda leaf, step=step: leaf[step], found.state)
         below = at_surface(start, jnp.asarray((step + 1) * 3600.0), 3600.0)
+        assert below.fluxes.heat_flux is not None and below.fluxes.shortwave_flux is not None
         passed = below.fluxes.heat_flux + below.fluxes.shortwave_flux
         given.append(3600.0 * float(below.heat_from_air + passed))
     np.testing.assert_allclose(np.diff(total), given, atol=1e-9 * np.abs(total).max())

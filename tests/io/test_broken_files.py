@@ -104,6 +104,7 @@ def changed(changes: dict[str, Any]) -> xr.Dataset:
         else:
             old = dataset.get(name, dataset["TEMP"])
             new = new(old.copy()) if callable(new) else old.copy(data=np.array(new))
+            assert isinstance(new, xr.DataArray)
             dataset = dataset.assign({name: new.assign_attrs(old.attrs)})
     return dataset
 

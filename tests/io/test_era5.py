@@ -17,7 +17,7 @@ from tunax_lite.io import FileFormatError, read_era5, read_era5_fluxes, read_num
 
 LATITUDES = np.array([50.5, 50.25, 50.0])
 LONGITUDES = np.array([-145.25, -145.0, -144.75])
-PLACE = {"latitude": 50.1, "longitude": -144.9}
+PLACE: dict[str, Any] = {"latitude": 50.1, "longitude": -144.9}
 START = "2012-06-10T00:00:00"
 DAYS_FROM_1900, DAYS_FROM_1970 = (
     (datetime.date(2012, 6, 10) - datetime.date(year, 1, 1)).days for year in (1900, 1970)

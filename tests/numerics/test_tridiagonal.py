@@ -263,7 +263,7 @@ def test_cyclic_reduction_for_any_strength_of_diffusion_and_number_of_levels():
 
 def test_cyclic_reduction_has_no_loop_over_the_levels():
     matrix, method = diffusion_matrix(64, 1.0), ParallelCyclicReduction()
-    solved = lambda m: solve_tridiagonal(*m, m.diagonal, method)  # noqa: E731
+    solved = lambda m: solve_tridiagonal(*m, rhs=m.diagonal, method=method)  # noqa: E731
     program = str(jax.make_jaxpr(solved)(matrix))
     assert "scan" not in program and "while" not in program
     # Six steps for 64 levels, each with one division, and the one that scales the rows.

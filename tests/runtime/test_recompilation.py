@@ -35,7 +35,7 @@ class Counts(NamedTuple):
 def counting():
     counts = Counts([], [])
 
-    def count(event: str, _: float, **details: Any) -> None:
+    def count(event: str, duration_secs: float, **details: Any) -> None:
         if event == "/jax/core/compile/jaxpr_trace_duration":
             counts.traced.append(details["fun_name"])
         elif event == "/jax/core/compile/backend_compile_duration":

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -33,7 +34,7 @@ def still_case(grid: Grid, interior: Interior, u: float = 0.0, v: float = 0.0, *
 
 def steps_of(case: Case, dt: float, n_steps: int, closure=None, **options) -> State:
     """States with the start, by default without any mixing."""
-    unmixed = {"molecular_viscosity": 0.0, "molecular_diffusivity": 0.0}
+    unmixed: dict[str, Any] = {"molecular_viscosity": 0.0, "molecular_diffusivity": 0.0}
     model = Model(Constant(0.0, 0.0) if closure is None else closure, **(unmixed | options))
     return simulate(model, case, dt=dt, duration=n_steps * dt, output_interval=dt).state
 

@@ -47,7 +47,7 @@ def test_leaves_move_until_they_are_taut_as_a_loop_says():
     case, dt, n_steps = wavy_case(), 2.0, 40
     interior: Any = dataclasses.replace(case.interior, bottom_friction=None)
     case = dataclasses.replace(case, interior=interior, forcing=ConstantForcing(SurfaceFluxes()))
-    still = {"molecular_viscosity": 0.0, "molecular_diffusivity": 0.0}
+    still: dict[str, Any] = {"molecular_viscosity": 0.0, "molecular_diffusivity": 0.0}
     model = Model(Constant(0.0, 0.0), discretisation=GotmDiscretisation(), **still)
     run = simulate(model, case, dt=dt, duration=n_steps * dt, output_interval=dt)
     series = interior.pressure_gradient.series
