@@ -74,8 +74,8 @@ def test_numerics_follow_the_names_and_numbers_of_gotm(tmp_path):
     assert "as in a calm" in "\n".join(found.report.differences)
     assert found.run.case.terms["fabm"].surface_exchange and found.run.case.terms["fabm"].wind_speed == 0.0
     # On request, and with the schemes that take production and destruction, as in GOTM.
-    for change in ({"debug": {"no_surface": True}}, {"numerics": {"ode_method": "MP1"}}):
-        assert not term_of(tmp_path, **change).surface_exchange
+    assert not term_of(tmp_path, debug={"no_surface": True}).surface_exchange
+    assert not term_of(tmp_path, numerics={"ode_method": "MP1"}).surface_exchange
     ergom = translated(tmp_path, "instances: {baltic: {model: gotm/ergom}}", numerics={"ode_method": "MP1"})
     assert not missing_from(str(ergom.report.differences), "gotm/ergom modified_patankar baltic")
     with error_naming(ConfigError, "small.gotm.yaml fabm.numerics.split_factor 1 1000 0"):

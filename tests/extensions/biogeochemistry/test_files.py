@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import gsw
 import netCDF4
@@ -67,7 +68,7 @@ def observed(path, name):
     return {"format": "oceansites", "paths": path, "tracers": {"npzd_nut": name}}
 
 
-def csv(folder, head="nitrate [mmol m-3]", water=False, values=NITRATE, name="nitrate"):
+def csv(folder, head="nitrate [mmol m-3]", water=False, values=NITRATE, name: Any = "nitrate"):
     """Profiles of ten days, of nitrate, or with temperature and salinity."""
     lines = [f"time,depth [m],{head}" + (",TEMP [degC],PSAL [1]" if water else "")]
     for day in (1, 11):

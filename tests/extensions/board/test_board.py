@@ -178,20 +178,21 @@ BAD_SUBMISSIONS = (
 
 @pytest.mark.long
 def test_bad_results_are_one_message(folder):
-    def check(code: int, parts: str) -> None:
+    def check(made, code: int, parts: str) -> None:
         said = board("--enter", made, "--output", "out", code=code)
         assert said.count("tunax-lite: error:") == 1 and not missing_from(said, parts), said
         assert not (folder / "out/board.json").exists()
 
     for changed, code, parts in BAD_SUBMISSIONS:
         made = results_at_rest(folder, **changed)
-        check(code, parts)
+        check(made, code, parts)
+    made = results_at_rest(folder)
     for change, parts in BAD_FILES:
         made = results_at_rest(folder)
         change(made / "slab.nc")
-        check(3, parts)
+        check(made, 3, parts)
     (made / "slab.nc").unlink()
-    check(2, "slab.nc")
+    check(made, 2, "slab.nc")
 
 
 BAD_REQUESTS = (

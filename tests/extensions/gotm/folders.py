@@ -45,11 +45,11 @@ def _update(data: dict, change: dict) -> None:
             data[key] = value
 
 
-def build(folder: Path, *changes: dict, **options: bool) -> Any:
+def build(folder: Path, *changes: dict, **options: Any) -> Any:
     return build_gotm(load_gotm(write_case(folder, *changes), config=GotmOptions(**options)))
 
 
-def run_of(folder: Path, *changes: dict, **options: bool) -> Any:
+def run_of(folder: Path, *changes: dict, **options: Any) -> Any:
     made = build(folder, *changes, **options)
     made.report.check()
     return made.run

@@ -205,7 +205,7 @@ def test_constant_fluxes_of_which_a_variable_that_is_off_takes_none(tmp_path):
     assert_fields(forcing.at(0.0), expected | {"shortwave_flux": 100.0, "freshwater_flux": 1.027e-4})
     off = {"temperature": {"method": "off"}, "salinity": {"method": "off", "constant_value": 30.0}}
     run = run_of(tmp_path, off, FLUXES)
-    absent = dict.fromkeys(("heat_flux", "shortwave_flux", "freshwater_flux"))
+    absent: dict[str, Any] = dict.fromkeys(("heat_flux", "shortwave_flux", "freshwater_flux"))
     assert_fields(run.case.forcing.at(0.0), absent)
     assert_fields(run, {STATE + "salinity": 30.0, INTERIOR + "held": ("temperature", "salinity")})
 
@@ -226,7 +226,7 @@ def test_series_of_fluxes_share_a_time_axis(tmp_path):
 
 def test_practical_salinity_without_the_anomaly_of_the_place(tmp_path):
     """GOTM 84f8d8e9 built without the table of anomalies writes these salinities of its case `rouse`."""
-    change = {"location": {"latitude": 0.0, "longitude": 0.0}}
+    change: dict[str, Any] = {"location": {"latitude": 0.0, "longitude": 0.0}}
     change["salinity"] = constant(20.0) | {"type": "practical"}
     for anomaly, expected in ((False, 20.094309), (True, 20.094631)):
         run = run_of(tmp_path, change, salinity_anomaly=anomaly)
@@ -475,13 +475,15 @@ CLOSURES = (
 
 
 def test_closures(tmp_path):
+    closure: Any = None
     for turbulence, kind, expected in CLOSURES:
         closure = run_of(tmp_path, {"turbulence": turbulence}).model.closure
-        assert type(closure) is kind, turbulence
+        assert isinstance(closure, kind), turbulence
         assert_fields(closure, expected)
         if turbulence.get("scnd") == OF_WAVES:  # whose constants are its own, but for that of the given set
             known = closures.SecondMomentClosure.of("kantha_clayson").stability_functions()
-            assert_fields(closure.stability, {"c_mu_0": known.c_mu_0})
+            assert_fields(closure, {"stability.c_mu_0": known.c_mu_0})
+    assert isinstance(closure, closures.GenericLengthScale)
     # The generated constants: homogeneous turbulence decays as it was asked to.
     m, n = closure.exponents.m, closure.exponents.n
     assert -2.0 * n / (2.0 * m + n - 2.0 * float(closure.c_psi_2)) == pytest.approx(-1.2)

@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_columns_of_a_map_are_those_of_a_batch(whole):
         ends = np.array(["2001-03-01T06", "2001-03-05"], "M8[ns]")
         np.testing.assert_array_equal(store.time.values[[0, -1]], ends)
         # Profiles are kept in single precision; another number of columns side by side changes rounding.
-        close = {"rtol": 1e-6, "atol": 1e-9}
+        close: dict[str, Any] = {"rtol": 1e-6, "atol": 1e-9}
         for name, values in expected.items():
             np.testing.assert_allclose(by_column(store[name]), values[1:], **close, err_msg=name)
         assert "initial_temperature_mean" not in store

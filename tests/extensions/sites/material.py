@@ -18,7 +18,7 @@ from tests.cli.running import invoked
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
 from tunax_lite.extensions.sites.files import era5_names
-from tunax_lite.extensions.sites.sources import Found, Kind, Place, chosen
+from tunax_lite.extensions.sites.sources import Found, Place, chosen
 
 FROM_1950 = 22806.0  # days from 1950-01-01 to 2012-06-10
 START, STOP = "2012-06-10", "2012-06-11T12:00"
@@ -32,7 +32,7 @@ def place(**changes: Any) -> Place:
     return Place(**papa | changes)
 
 
-def fetch(kind: Kind, name: str, where: Place, text: object = "") -> Found:
+def fetch(kind: Any, name: str, where: Place, text: object = "") -> Found:
     return chosen(kind, name)[0].fetch(where, str(text))
 
 
