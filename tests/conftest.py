@@ -79,11 +79,6 @@ def find_lesbrary(name: str) -> Path:
     return _find("TUNAX_LITE_DATA", f"lesbrary/{name}_instantaneous_statistics.jld2")
 
 
-def find_legay() -> Path:
-    """File of the large-eddy simulation of Legay et al."""
-    return _find("TUNAX_LITE_DATA", "les_legay/LES_windDominant_results.nc")
-
-
 def find_reference(name: str) -> Path:
     """File of one reference run of GOTM."""
     return _find("TUNAX_LITE_REFERENCE", f"gotm/{name}.nc")
@@ -133,11 +128,6 @@ def _forget_programs() -> Iterator[None]:
 @pytest.fixture
 def lesbrary_path() -> Callable[[str], Path]:
     return find_lesbrary
-
-
-@pytest.fixture
-def legay_path() -> Callable[[], Path]:
-    return find_legay
 
 
 @pytest.fixture

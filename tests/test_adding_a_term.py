@@ -35,7 +35,6 @@ def test_the_gradient_is_that_of_central_differences(guide):
 
 @pytest.mark.long
 def test_the_budget_of_algae_closes_to_round_off(guide):
-    """What the column gains in a step is what grows in it: nothing is lost by sinking, mixing and dying."""
     case = guide["case"]
     run = tl.simulate(tl.Model(Constant(1e-3, 1e-3)), case, dt=600.0, duration=36000.0, output_interval=600.0)
     thickness = np.asarray(case.grid.cell_thickness)

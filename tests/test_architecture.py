@@ -235,7 +235,6 @@ def test_every_public_name_has_a_docstring():
 
 
 def test_every_public_name_has_a_use():
-    """In the package, in files, docs, notebooks or benchmarks: tests alone keep nothing alive."""
     defined, used = {}, set()
     for module, tree in TREES.items():
         for node in tree.body:

@@ -205,7 +205,6 @@ def in_all_columns(run, case):
 
 
 def test_columns_are_alone_and_have_no_preferred_direction(run):
-    """A case in all columns gives what it gives beside the others, and turned currents under turned wind."""
     for i, case in enumerate(CASES.values()):
         for found in in_all_columns(run, case):
             assert_close(found, column(run.result[1], i), rtol=1e-12, atol=1e-14)
@@ -259,7 +258,6 @@ def test_gradient_equals_central_differences(closure, run):
 
 
 def test_gradient_is_finite_at_the_bounds_of_every_parameter(closure, run):
-    """One bound per group of columns, in all cases: some have no stratification, wind or no flux at all."""
     bounds = [
         (f"0.closure.{info.path}", bound)
         for info in iterate_parameters(closure)

@@ -30,7 +30,7 @@ def _module_of_docs(name: str):
         return importlib.import_module(name)
 
 
-interface, pages = _module_of_docs("interface"), _module_of_docs("pages")
+interface = _module_of_docs("interface")
 
 
 def test_every_public_name_is_on_a_page():
@@ -82,29 +82,6 @@ def test_first_steps_lead_to_a_calibration(tmp_path, monkeypatch):
     assert abs(best["parameters"]["alpha"]["value"] - 1.2) < 0.05
     assert best["calibration"]["loss"] < 0.7 * best["calibration"]["loss_at_start"]
     assert Path("mine_run.html").is_file() and Path("results/mine/profiles.png").is_file()
-
-
-def test_faults_and_broken_links_of_pages_are_found(tmp_path):
-    (tmp_path / "there.css").touch()
-    page = '<link rel="stylesheet" href="there.css?v=1"><link rel="canonical" href="https://x.org/">'
-    assert pages.faults(page + '<a href="https://x.org">x</a>', tmp_path) == []
-    for tag, fault in (
-        ('<script async src="https://cdn.org/mathjax.js"></script>', "https://cdn.org/mathjax.js comes from"),
-        ('<link rel="stylesheet" href="//cdn.org/a.css">', "//cdn.org/a.css comes from the network"),
-        ('<img alt="" src="_images/gone.png">', "_images/gone.png does not exist"),
-    ):
-        (found,) = pages.faults(tag, tmp_path)
-        assert fault in found
-
-    index, other = tmp_path / "index.html", tmp_path / "sub" / "other page.html"
-    other.parent.mkdir()
-    text = '<a class="x" href="sub/other%20page.html#there">a</a><a href="https://x.org/#y">b</a><a href="#">'
-    found = {index: text, other: '<h1 id="there"></h1><a href="../index.html">d</a><a href="#gone">e</a>'}
-    for path, page in found.items():
-        path.write_text(page)
-    assert pages.broken_links(found) == [f"{other}: #gone leads nowhere"]
-    other.unlink()
-    assert pages.broken_links({index: text}) == [f"{index}: sub/other%20page.html#there leads nowhere"]
 
 
 PAGES = sorted(

@@ -1,9 +1,7 @@
 """An extension can be taken away, and another package can bring one."""
 
 import ast
-import importlib
 import os
-import pkgutil
 import shutil
 import subprocess
 import sys
@@ -65,30 +63,6 @@ def test_everything_else_works_without_extensions(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", whole, *QUICK]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
-
-
-FIRST = """
-import os, sys
-import equinox, jax, numpy, xarray  # once for all
-for module in sys.argv[1:]:
-    if (child := os.fork()) == 0:
-        __import__("tunax_lite.extensions." + module)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0, module
-"""
-
-
-@pytest.mark.long
-def test_an_extension_can_be_the_first_import():
-    """Each of its public modules, in a process of its own: the configuration imports extensions, too."""
-    named = []
-    for name in EXTENSIONS:
-        package = importlib.import_module(f"tunax_lite.extensions.{name}")
-        modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
-        named += [f"{name}.{module}" for module in sorted({*getattr(package, "_NAMES", {})} or modules)]
-    command = [sys.executable, "-c", FIRST, *named]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.long

@@ -87,18 +87,3 @@ def test_notebooks_name_what_is_there_open_elsewhere_and_hold_no_outputs():
         install = r'^    %pip install --quiet "tunax_lite(?:\[(.*)\])?"$'
         (extras,) = re.findall(install, code[0].source, re.MULTILINE)
         assert set(filter(None, extras.split(","))) <= set(project["optional-dependencies"]), name
-
-
-def test_published_notebooks_install_from_the_repository(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER.parent / "docs")
-    published = importlib.import_module("published")
-    written = {path.stem: path for path in published.write_notebooks(tmp_path, "owner/name")}
-    assert sorted(written) == NAMES
-    cell = nbformat.read(written["08_posterior"], as_version=4).cells[1]
-    assert cell.source.endswith(' "tunax_lite[posterior] @ git+https://github.com/owner/name"')
-    page = (FOLDER.parent / "docs/notebooks.md").read_text(encoding="utf-8")
-    linked = published.with_links(page, "owner/name")
-    for name in NAMES:
-        assert f"](../notebooks/{name}.ipynb) (" in linked
-        assert f"google.com/github/owner/name/blob/gh-pages/notebooks/{name}.ipynb)" in linked
-        assert f"/gh/owner/name/main?urlpath=lab/tree/notebooks/{name}.ipynb)" in linked

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, make_case, observe
+from tests.calibration.twins import CHEAP_TRUTH, make_case, observe
 from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CASES, id_of, some_long
 from tunax_lite._types import in_precision, precision_of
-from tunax_lite.calibration import Adam, RootMeanSquare, Target, calibrate, misfit, with_parameters
-from tunax_lite.calibration.problem import GradientEvaluator, Problem
+from tunax_lite.calibration import RootMeanSquare, Target, misfit, with_parameters
 from tunax_lite.column.integrate import simulate
 
 RUN: dict[str, Any] = {"dt": 600.0, "output_interval": 1800.0, "duration": 3600.0}
@@ -61,13 +60,6 @@ def test_a_run_in_float32_and_its_gradient_have_no_operation_in_float64(closure)
     assert float64_operations(run_and_gradient, model, case) == set()
 
 
-def test_the_search_for_float64_finds_one_inside_of_a_loop():
-    def promoting(x):
-        return jax.lax.scan(lambda c, _: (jnp.sin(c.astype(float)).astype(c.dtype), None), x, length=3)[0]
-
-    assert "sin" in float64_operations(promoting, jnp.float32(1.0))
-
-
 def test_a_closure_built_inside_of_jit_can_be_cast_there():
     case = in_precision(CASES["wind"], "float32")
 
@@ -101,22 +93,6 @@ def test_the_misfit_of_a_case_in_float32_is_computed_in_float32(z):
         return misfit(model, comparison, RootMeanSquare(), tl.SaveSteps())
 
     assert float64_operations(scored, model, comparison) == set()
-
-
-@pytest.mark.long  # the misfit in float32: above
-def test_a_calibration_in_float32_moves_its_parameters_in_float64():
-    model, target = in_precision(tl.Model(tl.PacanowskiPhilander()), "float32"), float32_target(None)
-    result = calibrate(model, CHEAP_FREE, [target], Adam(), 3)
-    assert precision_of(closure=result.closure) == np.float32
-    assert result.history.is_finite.all() and np.ptp(result.history.loss) > 0.0
-    free = CHEAP_FREE.resolve(model.closure)
-    gradients = []
-    for precision in ("float32", "float64"):
-        case = in_precision(target.case, precision)
-        cast = in_precision(model, precision), [dataclasses.replace(target, case=case)]
-        problem = Problem(cast[0], free, cast[1], RootMeanSquare())
-        gradients.append(GradientEvaluator(problem)(free.start()).gradient)
-    np.testing.assert_allclose(*gradients, rtol=1e-3, atol=1e-6)
 
 
 def test_casting_keeps_what_is_no_floating_point_array():

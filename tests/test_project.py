@@ -2,11 +2,9 @@
 
 import json
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[1]
@@ -55,34 +53,6 @@ def test_hosted_checks_and_hooks_call_targets_of_the_makefile():
 def test_actions_are_pinned_to_commits():
     for action in steps("uses"):
         assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action), action
-
-
-@pytest.mark.long
-def test_the_site_becomes_the_only_commit_of_its_branch(tmp_path):
-    def git(*arguments: str) -> str:
-        own = ["-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "init.defaultBranch=main"]
-        done = subprocess.run(["git", *own, *arguments], cwd=work, check=True, capture_output=True, text=True)
-        return done.stdout
-
-    work, site = tmp_path / "work", tmp_path / "work/docs/_build/html"
-    (site / "_static").mkdir(parents=True)
-    (work / "Makefile").write_text(MAKEFILE)
-    (work / ".gitignore").write_text("docs/_build/\n")
-    (site / "_static/site.css").touch()
-    git("init", "--bare", str(tmp_path / "remote"))
-    git("init")
-    git("remote", "add", "origin", str(tmp_path / "remote"))
-    git("add", "--all")
-    git("commit", "-m", "first")
-    for page in ("first", "second"):
-        (site / "index.html").write_text(page)
-        subprocess.run(["make", "publish"], cwd=work, check=True, capture_output=True)
-    git("fetch", "origin")
-    assert git("show", "origin/gh-pages:index.html") == "second"
-    names = git("ls-tree", "-r", "--name-only", "origin/gh-pages").split()
-    assert names == [".nojekyll", "_static/site.css", "index.html"]
-    assert len(git("rev-list", "origin/gh-pages").split()) == 1
-    assert git("status", "--short") == "" and git("branch", "--list").split() == ["*", "main"]
 
 
 def test_citation_is_that_of_the_project_and_of_zenodo():

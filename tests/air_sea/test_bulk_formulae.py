@@ -186,7 +186,6 @@ def test_no_turbulence_in_very_stable_air():
     [(Coare36(), "float64"), (LargeYeager(), "float32"), (Fairall(), "float32")],
 )
 def test_any_weather_has_fluxes_and_slopes(formula, precision):
-    """Calm to storm, stable to convective; where iterations do not settle, too."""
     rng = np.random.default_rng(3)
     n = 20_000
     air = rng.uniform(-60.0, 45.0, n)

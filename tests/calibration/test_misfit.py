@@ -209,21 +209,6 @@ def test_bad_targets_are_refused():
             Problem(MODEL, FREE, targets, MeanSquare())
 
 
-@pytest.mark.long  # the choice: test_checkpointing
-def test_auto_takes_the_fastest_layout_that_fits_and_says_which():
-    problems = [
-        Problem(MODEL, FREE, [Target(CASE, OBSERVED, dt=DT)], MeanSquare(), tl.Auto(budget))
-        for budget in (2**28, 40_000, 100)
-    ]
-    with error_naming(MemoryError, "100"):
-        GradientEvaluator(problems.pop())
-    roomy, tight = (GradientEvaluator(problem) for problem in problems)
-    assert roomy.explanations[0].startswith("SaveSteps")
-    assert "SaveSteps" in tight.explanations[0] and not tight.explanations[0].startswith("SaveSteps")
-    first, second = (evaluate(FREE.start()).gradient for evaluate in (roomy, tight))
-    np.testing.assert_allclose(first, second, rtol=1e-10)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("water", [Teos10(), SpecificVolumeTeos10()])
 def test_temperatures_of_the_surface_are_compared_in_situ(water):

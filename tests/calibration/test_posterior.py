@@ -87,7 +87,6 @@ def test_both_methods_find_the_exact_posterior_of_a_linear_model():
 
 
 def test_weighted_runs_find_the_exact_posterior_of_a_linear_model():
-    """From the prior, which is ten times as wide; draws are runs as often as they weigh."""
     matrix, observed, mean, covariance = linear_problem()
     method, n_seen = ImportanceSampling(n_runs=200), []
 

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import yaml
@@ -14,10 +13,8 @@ from tests.cli.running import invoked
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, Normal, write_results
 from tunax_lite.calibration.parameters import in_short, units_in_short
-from tunax_lite.calibration.posterior import Bands
 from tunax_lite.calibration.results import NEAR_A_BOUND
 from tunax_lite.column.corrections import CorrectedForcing
-from tunax_lite.plotting.calibration import plot_bands
 from tunax_lite.report import parameter_rows, read_run_folder, render
 
 BIAS = "cases.papa.forcing.heat_flux_bias"
@@ -126,22 +123,6 @@ def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
     run = read_run_folder(tmp_path)
     remarked = [run.parameters["parameters"][name]["remark"] for name in ("c_eps_1", BIAS)]
     assert remarked == ["on its lower bound, 1.2", "did not move"]
-
-
-def test_bands_promise_what_they_draw():
-    quantiles = np.array([0.05, 0.5, 0.95])
-    profiles = {"temperature": np.broadcast_to(quantiles[:, None, None], (3, 2, 2))}
-    series = {"sea_surface_temperature": np.broadcast_to(quantiles[:, None], (3, 2))}
-    time, z = np.array([0.0, 3600.0]), np.array([-15.0, -5.0])
-    band = Bands("papa", (0.05, 0.5, 0.95), time, z, profiles, series, 8, 0)
-    number = jnp.array([4.0, jnp.nan])
-    for observations, expected in (
-        (None, None),
-        ([tl.Observations(jnp.asarray(time), series={"sea_surface_temperature": number})], [4.0]),
-    ):
-        figure = plot_bands([band], observations)
-        dotted = [line for panel in figure.axes for line in panel.lines if line.get_linestyle() == ":"]
-        assert [list(np.asarray(line.get_ydata())) for line in dotted] == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize("place", ["closure", "option"])

@@ -83,7 +83,6 @@ def slow_square():
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_what_a_worker_that_ends_or_hangs_was_at_is_done_again(workers, number):
-    """One that is stopped is started anew after the time limit."""
     one = processes(workers)[0]
     reported: list[int] = []
 

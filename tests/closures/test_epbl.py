@@ -68,7 +68,6 @@ def stirred(seed, buoyancy_flux, n_cells=24):
     ],
 )
 def test_energy_spent_is_energy_given(numbers, buoyancy_flux):
-    """Stable faces take what the wind and the fraction of unstable ones give, in a step that is solved."""
     closure = EPBL(wind_energy=ConstantWindEnergy(scale=0.2, decay=0.0), **(ONLY_ENERGY | numbers))
     for seed, dt in ((0, 60.0), (1, 600.0), (2, 7200.0)):
         inputs, forced = stirred(seed, buoyancy_flux)
@@ -144,7 +143,6 @@ def test_as_in_mom6(form):
 
 
 def test_efficiency_of_the_wind():
-    """Against the formulas in other words, where rotation, heating and convection decide."""
     friction, rotation, depth = 0.01, 1e-4, jnp.asarray([1e-3, 20.0, 100.0])
 
     def efficiency(formula, flux, friction=friction, rotation=rotation):

@@ -51,7 +51,6 @@ def carried(cells, fraction):
 
 
 def test_plumes_fulfil_the_equations_of_the_paper():
-    """Velocity, area and temperature marched as published: area times velocity times value, cell by cell."""
     closure = MassFluxConvection(local=LOCAL)
     case = a_case(cold_top=0.05, zoom=1.5)
     state, plumes = after(closure, case, 60.0, 1)
@@ -87,7 +86,6 @@ def test_plumes_fulfil_the_equations_of_the_paper():
 
 
 def test_energy_goes_from_the_mean_flow_to_turbulence_and_nowhere_else():
-    """Kinetic, potential and turbulent energy of the column change by dissipation and the surface only."""
     closure, case, dt = MassFluxConvection(local=LOCAL), a_case(shear=0.2, zoom=1.5), 60.0
     old, before = after(closure, case, dt, 200)
     new, now = after(closure, case, dt, 201)

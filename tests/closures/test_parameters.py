@@ -102,7 +102,6 @@ def test_reasons_are_told():
 
 @pytest.mark.parametrize("name", recommended_sets())
 def test_sets_are_those_of_their_calibrations(name):
-    """What is calibrated is what the configuration frees, from starts that are not the result."""
     known, path = recommended_sets()[name], f"configs/calibrations/les_{name}.yaml"
     if not known.calibrated:
         assert known.command is None and not (ROOT / path).exists()

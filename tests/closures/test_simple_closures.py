@@ -73,7 +73,6 @@ def test_a_mixed_layer_as_in_nemo(tmp_path):
     ],
 )
 def test_ri_based(taper, fading):
-    """Fading, convective adjustment and entrainment below it; then the average with the step before."""
     n_squared, flux = np.array([1e-4, 2e-5, -1e-6, 4e-3]), 5e-8
     inputs = closure_inputs(GRID, n_squared, jnp.array([2e-4, 1e-4, 1e-4, 1e-4]), buoyancy_flux=-flux)
     closure = RiBased(taper=taper)

@@ -54,7 +54,6 @@ def test_every_layout_runs_the_same_steps_and_saves_the_same_frames(checkpointin
 
 @pytest.mark.long
 def test_memory_falls_with_every_layout():
-    """Of a step that leaves several arrays as large as its state for the gradient."""
     n_steps, state = 900, jnp.linspace(0.0, 1.0, 100)
 
     def step(x):
@@ -84,8 +83,6 @@ def test_memory_falls_with_every_layout():
 
 @pytest.mark.long  # of first order, by the start: above
 def test_layouts_have_the_derivatives_by_start_constants_and_inputs():
-    """Reverse, forward and second derivatives, by each alone and all together; in a batch, too."""
-
     def run(start, rate, inputs, layout):
         last, saved = scan_frames(
             lambda c: {"x": jnp.sin(rate * c["x"]) + 0.5, "n": c["n"] + 1},

@@ -124,7 +124,6 @@ class Restoring(AbstractForcing):
 @pytest.mark.long  # of a frame: above
 @pytest.mark.parametrize("means", [False, True])
 def test_what_acts_in_a_step_is_that_of_the_step_before_a_frame(means):
-    """The heat that has come in since the step before, and the production with its coefficients."""
     case = dataclasses.replace(case_of(0.0), forcing=Restoring(), duration=10800.0)
     model, names = SIMPLE, ["surface_heat_flux", "heat_content", *PRODUCTION]
     every = simulate(model, case, dt=600.0, output_interval=600.0)

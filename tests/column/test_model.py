@@ -150,7 +150,6 @@ def test_nonlocal_transport_moves_the_surface_flux_down_and_conserves():
 
 
 def test_what_the_closure_is_told():
-    """A flux of buoyancy that is positive where it stabilises, by all but the light that enters below."""
     case = random_case(stress_u=0.3, stress_v=-0.4)
     inputs = one_step(tl.Model(recorder()), case)[1].inputs
     np.testing.assert_allclose(inputs.surface_friction_velocity, np.sqrt(0.5 / 1020.0), rtol=1e-13)

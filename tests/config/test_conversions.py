@@ -13,8 +13,6 @@ from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 from tests.io.observation_files import cf_dataset, fluxes_at, write_lesbrary
 from tunax_lite.config import build_run, load_run
-from tunax_lite.config.section import Section
-from tunax_lite.config.series import ConversionSection
 from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_lesbrary
 from tunax_lite.io.cf_netcdf import Mapping
 from tunax_lite.io.errors import ConfigError, FileFormatError
@@ -202,24 +200,3 @@ def test_numbers_beside_a_file_of_legay(tmp_path):
     assert any(note.startswith("case.units.stress_u: ") for note in made.notes)
     with error_naming(ConfigError, "stress_u units.stress_u none"):
         run()
-
-
-# The first is abstract, the second has conversions in its `mapping`, the others read our own output.
-WITHOUT_CONVERSION = {"AbstractFileCase", "CfNetcdfCase", "RestartSection", "StoredResultSection"}
-
-
-def test_every_input_file_of_a_configuration_has_sign_factor_and_unit():
-    def below(kind):
-        return {kind}.union(*map(below, kind.__subclasses__()))
-
-    def of_an_extension(kind) -> bool:  # itself, or all that is derived from it
-        derived = kind.__subclasses__()
-        own = kind.__module__.startswith("tunax_lite.extensions.")
-        return own or bool(derived) and all(map(of_an_extension, derived))
-
-    inputs = [kind for kind in below(Section) if {"path", "paths"} & kind.model_fields.keys()]
-    inputs = [kind for kind in inputs if not of_an_extension(kind)]
-    others = [kind for kind in inputs if not issubclass(kind, ConversionSection)]
-    assert len(inputs) > 12 and "units" in Mapping.__dataclass_fields__
-    assert {kind.__name__ for kind in others if "units" not in kind.model_fields} <= WITHOUT_CONVERSION
-    assert {"unit", "factor", "offset", "sign"} == set(Conversion.__dataclass_fields__)

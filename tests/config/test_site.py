@@ -11,7 +11,6 @@ import yaml
 
 from tests.errors import error_naming, missing_from
 from tests.helpers import water_surface
-from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 from tunax_lite.air_sea import AlbedoOfTheDay, Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
@@ -217,20 +216,6 @@ def test_mooring_and_era5_from_the_configuration(load, tmp_path):
     assert (float(run.observations.time[0]), float(run.observations.time[-1])) == (0.0, DAY)
     _, (target,) = evaluation_of(loaded)
     assert set(target.weights) == {"temperature", "salinity"}
-
-
-def test_argo_gives_the_start(build, tmp_path):
-    argo.write(tmp_path / "a_prof.nc", 1, days=[argo.FIRST_DAY - 3.0])
-    initial = {"format": "argo", "paths": "a_prof.nc"}
-    place = {"start_time": argo.START, "latitude": 45.0, "longitude": -30.0}
-    case = build(**place, initial=initial, weather=WEATHER, air_sea=SKY).case
-    heights, temperature, salinity = argo.expected()
-    z = np.asarray(case.grid.z_center)
-    # Linear between the levels, constant above the uppermost cell that has values around it.
-    inside = np.minimum(z, z[z <= heights[0]][-1])
-    for name, values in (("temperature", temperature), ("salinity", salinity)):
-        expected = np.interp(inside, heights[::-1], values[::-1])
-        np.testing.assert_allclose(getattr(case.initial_state, name), expected, atol=1e-9)
 
 
 def test_a_mooring_that_moves_and_fluxes_of_era5(build, tmp_path):

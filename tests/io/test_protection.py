@@ -19,7 +19,6 @@ from tunax_lite.io.protection import OverwriteError, check_outputs, mark_of, not
 from tunax_lite.io.writing import InUseError, claimed, replacing
 from tunax_lite.plotting import save_figure
 
-CALIBRATION = str(CONFIGS / "calibrations/synthetic.yaml")
 SMALL = ["--set", "n_iterations=1", "--set", "grid.n_cells=16", "--set", "misfit.end=21600"]
 SMALL += ["--set", "model.closure.name=pacanowski_philander"]
 SMALL += ["--set", "parameters={alpha: {lower: 1.0, upper: 20.0}}"]
@@ -87,22 +86,6 @@ def test_files_say_what_they_are_made_of(tmp_path):
     os.mkfifo(tmp_path / "fifo.nc")
     for other in (plain, tmp_path / "fifo.nc", tmp_path / "none.nc"):
         assert mark_of(other) is None
-
-
-@pytest.mark.long
-def test_commands_repeat_themselves_and_go_on_in_their_own_folder(invoke, tmp_path):  # noqa: F811
-    run = ["run", KATO, *SHORT, "--output", "out.nc"]
-    calibrate = ["calibrate", CALIBRATION, *SMALL, "--set", "output.figures=false", "--output", "out"]
-    for command in (run, run, calibrate, *[["report", "out"]] * 2, *[["plot", "out/history.nc"]] * 2):
-        invoke(*command)
-    invoke(*run, "--set", "grid.n_cells=20", code=2)
-    invoke(*run, "--set", "grid.n_cells=20", "--overwrite")
-    assert read_netcdf(tmp_path / "out.nc").sizes["z_center"] == 20
-    again = ["calibrate", CALIBRATION, *SMALL[2:], "--output", "out", "--resume", "--set", "n_iterations=2"]
-    (tmp_path / "out/loss.png").write_text("mine", encoding="utf-8")
-    assert "loss.png: expected no file" in invoke(*again, code=2).stderr
-    (tmp_path / "out/loss.png").unlink()
-    invoke(*again, "--set", "output.figures=false")
 
 
 def test_a_folder_of_the_user_is_not_taken_for_parts_of_a_run(invoke, tmp_path):  # noqa: F811

@@ -66,7 +66,6 @@ def test_stays_positive_with_sinks_at_long_time_steps(dt=1e9):
 
 
 def test_flow_equals_dense_matrices_conserves_and_stays_positive():
-    """Upstream: what a volume carries has the value of that volume, at the end of the step."""
     thickness, conductance, _ = random_column(5)
     rng = np.random.default_rng(6)
     up, down = (jnp.asarray(10.0 ** rng.uniform(-6.0, 1.0, N - 1)) for _ in range(2))
@@ -87,7 +86,6 @@ def test_flow_equals_dense_matrices_conserves_and_stays_positive():
 @pytest.mark.parametrize("upward", [0.0, 1e-3])
 @pytest.mark.parametrize("ends", [{"surface": -2.0}, {"bottom": 3.0, "surface": -2.0}])
 def test_held_ends_equal_dense_matrices(ends, upward):
-    """The balance of an end is replaced by its value, which its neighbour exchanges with."""
     thickness, conductance, values = random_column(7)
     dt, flow = 60.0, CarryingRates(upward=upward * jnp.ones(N - 1)) if upward else None
     carries = np.diag([*np.full(N - 1, -upward), 0.0]) + np.diag(np.full(N - 1, upward), -1)

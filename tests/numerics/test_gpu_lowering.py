@@ -135,7 +135,6 @@ def test_no_host_is_called_back_and_float32_has_no_float64():
 
 @pytest.mark.long
 def test_memory_grows_with_the_columns_and_by_what_a_state_needs(precision="float32"):
-    """Of a run, by the compiler's own estimate for a CPU: a state and the profiles of one step."""
     n_levels, columns = 64, (32, 64, 128)
     needed = []
     for n_columns in columns:
@@ -167,7 +166,6 @@ def test_a_step_with_the_kernel_is_four_launches():
 
 @pytest.mark.parametrize("lanes, n_columns", [(8, 20), pytest.param(32, 33, marks=pytest.mark.long)])
 def test_kernel_equals_the_scan(lanes, n_columns):
-    """Interpreted on a CPU, values and gradients; the last program has lanes without a column."""
     rng = np.random.default_rng(n_columns)
     lower, upper = -rng.uniform(0.0, 10.0, (2, 20, n_columns))
     matrix = TridiagonalMatrix(*map(jnp.asarray, (lower, 1.0 - lower - upper, upper)))

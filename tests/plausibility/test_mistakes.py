@@ -2,7 +2,6 @@
 
 import copy
 import datetime
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from tests.plausibility import inputs
 from tests.plausibility.inputs import DENSITY, Given, Notes
 from tunax_lite.plausibility import LIMITS, RULES, Evidence, Samples, findings_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "plausibility.md"
 Change = Callable[[Given], object]
 
 BASES: dict[str, tuple[Callable[[], Given], Callable[[Given, Path], Notes]]] = {
@@ -199,7 +197,6 @@ def test_rules_of_lakes_and_of_water_at_the_start_and_every_rule_has_its_mistake
 
 
 def test_every_limit_notes_what_lies_beyond():
-    """Of records of a month; the page holds the numbers."""
     time = np.arange(0.0, 30.0 * 86400.0, 3600.0)
     for limit in LIMITS:
         group = {"weather": "weather", "fluxes": "fluxes", "profiles": "observed"}[limit.group]
@@ -212,13 +209,3 @@ def test_every_limit_notes_what_lies_beyond():
                 assert not list(limit.find(inside)) and list(limit.find(beyond)), limit
                 found = findings_of(Evidence(**{group: {limit.quantity: beyond}}, **lake))
                 assert limit.rule in {one.rule for one in found}, limit
-
-
-def test_the_page_lists_the_rules():
-    page = PAGE.read_text(encoding="utf-8")
-    assert [name for name in RULES if f"| `{name}` |" not in page] == []
-    for limit in LIMITS:
-        low, high = ("" if np.isinf(bound) else f"{bound:g}" for bound in (limit.lowest, limit.highest))
-        assert re.search(
-            rf"\| `{limit.rule}` \| {limit.quantity} \[.* \| {re.escape(low)} \| {re.escape(high)} \|", page
-        ), limit

@@ -159,8 +159,6 @@ def test_a_level_leaves_its_basin():
 
 @pytest.mark.long  # of a lake that keeps its level: test_lakes
 def test_derivatives_of_a_moving_lake_are_those_of_differences():
-    """Of the level and the temperature by discharge, rain, the first level, and the shape of the basin."""
-
     def ends(x):
         case = moving_case({"a": river(2.0 + x[0], "bottom", 8.0)}, freshwater_flux=1e-3 + x[1])
         level = LakeLevel(Hypsography(HEIGHTS, AREAS * (1.0 + x[3])), initial=x[2])
@@ -180,7 +178,6 @@ def test_derivatives_of_a_moving_lake_are_those_of_differences():
 
 
 def test_rain_dilutes_by_its_volume():
-    """A mixed basin with walls: S falls as its depth grows."""
     grid = tl.Grid.uniform(10.0, 8).with_hypsography([-10.0, 0.0], [1e6, 1e6])
     level = LakeLevel(Hypsography([-10.0, 2.0], [1e6, 1e6]))
     rain = tl.ConstantForcing(tl.SurfaceFluxes(freshwater_flux=0.1027))

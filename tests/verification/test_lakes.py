@@ -183,7 +183,6 @@ def test_the_sides_drag_every_cell():
 
 
 def test_turbulence_spreads_through_the_areas():
-    """k without sources: an own dense solution, whose content over the areas of the faces stays."""
     grid, model = lake(8), Model(KEpsilon())
     case = lake_case(grid)
     clo_state, state = model.init(case), case.initial_state
@@ -249,7 +248,6 @@ STREAMS = {
 @pytest.mark.parametrize("streams", STREAMS.values(), ids=STREAMS)
 @pytest.mark.long
 def test_water_heat_and_salt_of_streams_close(streams):
-    """What enters less what leaves; the surface lets out, or in, what keeps the level, with its water."""
     case, dt = fed_case(lake(), **streams), 1800.0
     state = simulate(Model(KEpsilon()), case, dt=dt, duration=20 * dt, output_interval=dt).state
     gained = np.zeros(2)
@@ -302,7 +300,6 @@ def test_streams_find_their_level():
 
 @pytest.mark.long  # gradients of an ocean column: the contract
 def test_the_temperature_of_a_lake_by_its_extinction_and_its_streams():
-    """By the depth of the light, the temperature and the discharge of a river, and where an outlet lies."""
     case = lake_case(lake(12))
     streams = {"a": river(3.0, "interleaving", 11.0), "b": river(-2.0, "range", lower=-9.2, upper=-4.4)}
     case = eqx.tree_at(lambda c: c.interior, case, Interior(streams=Streams(streams)))

@@ -52,7 +52,6 @@ def test_fluxes_of_airseafluxcode(method, formula, limits, tmp_path, monkeypatch
 
 
 def test_diffusivities_of_veros():
-    """Its kernel with the k that our step of the same closure found."""
     kernels: Any = pytest.importorskip("veros.core.tke")
     ours = step(TKE.veros(), OLD, inputs(), DT)
     n = GRID.n_cells - 1

@@ -1,4 +1,4 @@
-"""4D-Var and smoothers on a linear column, whose posterior is known exactly, and twin experiments."""
+"""4D-Var and smoothers on a linear column, whose posterior is known exactly."""
 
 import dataclasses
 import functools
@@ -10,8 +10,8 @@ import pytest
 
 from tests.extensions.assimilation.columns import HOUR, INTERVAL, MODEL, assimilation, column, stream
 from tests.helpers import central_difference
-from tunax_lite import Constant, Model, simulate
-from tunax_lite.calibration import FreeParameter, FreeParameters, LogNormal
+from tunax_lite import simulate
+from tunax_lite.calibration import FreeParameter, FreeParameters
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions import assimilation as da
 from tunax_lite.extensions.assimilation import smoothers
@@ -198,36 +198,3 @@ def test_windows_that_overlap_begin_with_the_analysis_that_ended_there():
     first = method.assimilate(run._window(0, run.layout), run.begin().starts[0])
     last = method.assimilate(run._window(2, run.layout), first.analysis)
     np.testing.assert_array_equal(records.every.analysis[2], last.analysis.now.state.temperature[:, 0])
-
-
-# One object, so that methods share what is compiled for it.
-FREE = FreeParameters((FreeParameter("diffusivity", prior=LogNormal(1e-3, 1.0)),)).resolve(MODEL.closure)
-
-
-def fraternal(method, **options):
-    """Assimilate a truth of three times the diffusivity; returns that found, and the error of the water."""
-    other = Model(Constant(viscosity=1e-3, diffusivity=3e-3))
-    truth = simulate(other, column(days=10.0), dt=HOUR, duration=24 * INTERVAL, output_interval=INTERVAL)
-    noise = 0.01 * np.random.default_rng(2).normal(size=24)
-    seen = stream(np.asarray(truth.state.temperature[1:, -1]) + noise, 0.01)
-    deep = stream(np.asarray(truth.state.temperature[1:, 0]) + noise[::-1], 0.01, height=-27.5)
-    options |= {"processes": (), "case": column(days=10.0), "of_system": {"parameters": FREE}}
-    records = assimilation(method, seen, deep, **options).run()
-    diffusivity = float(FREE.to_physical(jnp.asarray(records.every.parameters[-1]))[0])
-    error = np.abs(np.asarray(truth.state.temperature[-1]) - records.every.analysis[-1]).mean()
-    return diffusivity, error
-
-
-@pytest.mark.long
-def test_fraternal_twins_have_the_diffusivity_of_the_truth():
-    without = fraternal(da.FreeRun())[1]
-    windows = {"length": 4 * INTERVAL, "interval": 4 * INTERVAL, "leads": (4 * INTERVAL,)}
-    for method, options in (
-        (da.EnsembleTransform(40), {}),
-        (da.EnsembleSmoother(40, n_iterations=2), {}),
-        (da.Variational(background=1.0), windows),
-        (da.Variational(background=1.0, n_members=20), windows),
-    ):
-        diffusivity, error = fraternal(method, **options)
-        assert 2e-3 < diffusivity < 4.5e-3, method
-        assert error < 0.3 * without, method

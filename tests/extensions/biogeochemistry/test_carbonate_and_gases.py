@@ -40,7 +40,6 @@ def test_ph_and_pressure_are_those_of_pyco2sys_from_fresh_to_salt_water():
 
 
 def test_every_carbon_and_alkalinity_has_one_ph():
-    """The residual of the equation vanishes at the root for acid, alkaline, empty and concentrated water."""
     random = np.random.default_rng(3)
     carbon = np.append(10.0 ** random.uniform(-7.0, -1.0, 2000), 0.0)
     alkalinity = random.choice([-1.0, 1.0], 2001) * 10.0 ** random.uniform(-7.0, -1.0, 2001)

@@ -115,7 +115,6 @@ def test_what_is_not_available_is_named_with_its_line(tmp_path):
 
 
 def test_inputs_give_initial_profiles_and_relaxation(tmp_path):
-    """As GOTM's `input` does: the first profile is the start, and later ones are what pools relax to."""
     levels = "  0.0 1.0 10.0\n -5.0 2.0 20.0\n-50.0 4.0 40.0\n"
     (tmp_path / "pools.dat").write_text(
         "".join(f"{year}-01-01 00:00:00 3 2\n{levels}" for year in (2010, 2020))

@@ -1,11 +1,8 @@
 """Pools in files: profiles and observations in text, CSV, CF NetCDF and of floats; notes and results."""
 
-import dataclasses
-import json
 from typing import Any
 
 import gsw
-import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
@@ -15,7 +12,6 @@ import tunax_lite as tl
 from tests.cli.running import invoked
 from tests.conftest import _find
 from tests.errors import error_naming, missing_from
-from tests.extensions.biogeochemistry.columns import column
 from tests.io import test_argo as argo
 from tunax_lite.config import (
     ConfigError,
@@ -25,7 +21,6 @@ from tunax_lite.config import (
     load_calibration,
     load_run,
 )
-from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry, Euler, notes_on
 from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
 from tunax_lite.io.tracers import Tracer
 
@@ -340,25 +335,6 @@ def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_p
     build(w_d=-120.0)  # exactly a cell
 
 
-@pytest.mark.long
-def test_python_is_told_what_the_commands_say():
-    growing = NPZD(rmax=10.0, rpdu=4.0, rpdl=4.0)
-    term = Biogeochemistry({"npzd": growing}, scheme=Euler(), n_sinking_substeps=2)
-    dark = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.05))
-    case = dataclasses.replace(column(term, dark, npzd_phy=0.5), duration=5 * DAY)
-    defaults, light = notes_on(case)
-    assert not missing_from(defaults, "terms.life npzd_nut npzd_zoo npzd_det") and "npzd_phy" not in defaults
-    assert not missing_from(light, "terms.life light npzd shortwave_flux")
-    run = tl.simulate(tl.Model(tl.KEpsilon()), case, dt=DAY / 2, output_interval=DAY)
-    (negative,) = set(notes_on(case, run)) - {defaults, light}
-    least = run.state.tracers["npzd_det"]
-    assert not missing_from(negative, "terms.life npzd_det mmol day n_substeps")
-    assert f"{float(least.min()):.3g} mmol" in negative
-
-
-POOLS = ("npzd_nut", "npzd_phy")
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pools")
@@ -378,25 +354,6 @@ def folder(tmp_path_factory):
     (folder / "run.yaml").write_text(yaml.safe_dump(config))
     invoked("run", folder / "run.yaml", "--output", folder / "run.nc")
     return folder
-
-
-@pytest.mark.long
-def test_tables_have_the_units_of_pools(folder):
-    def said(*arguments) -> dict:
-        return json.loads(invoked(*arguments, "--json").stdout)
-
-    (case,) = said("check", folder / "run.yaml")["cases"]
-    units = {one["name"]: one["unit"] for one in case["inputs"]}
-    named = [f"{kind} {pool}" for kind in ("initial", "observed") for pool in POOLS]
-    assert {units[name] for name in named} == {"mmol m-3"} and units["initial u"] == "m s-1"
-    errors = said("evaluate", folder / "run.yaml")["errors"]
-    assert {one["variable"]: one["unit"] for one in errors} == dict.fromkeys(POOLS, "mmol m-3")
-    budgets = {one["name"]: one["unit"] for one in said("budget", folder / "run.nc")["budgets"]}
-    assert budgets["heat"] == "W m-2" and {budgets[pool] for pool in POOLS} == {"mmol m-2 s-1"}
-    with netCDF4.Dataset(folder / "run.nc") as file:
-        of_term, mean = file["npzd_nut_budget_life"], file["npzd_nut_mean"]
-        assert (of_term.units, mean.units) == ("mmol m-2 s-1", "mmol m-3")
-        assert of_term.long_name == "change of the nutrients of the column: life"
 
 
 @pytest.mark.long

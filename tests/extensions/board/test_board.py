@@ -1,7 +1,6 @@
 """The board: its rows and scores, results of another program end to end, and what it says of bad input."""
 
 import json
-import re
 from pathlib import Path
 
 import netCDF4
@@ -214,19 +213,6 @@ def test_a_bad_request_is_one_message_and_check_says_what_is_here(folder):
     assert not missing_from(invoked("check", "board.yaml").output, "2 of 3 simulations gone")
 
 
-@pytest.mark.long
-def test_the_template_of_the_page_enters(folder):
-    page = (ROOT / "docs/board.md").read_text()
-    about, code = (re.findall(rf"^```{of}\n(.*?)^```", page, re.M | re.S)[0] for of in ("yaml", "python"))
-    made = write_submission(folder / "mine")
-    (made / "submission.yaml").write_text(about.replace("[lesbrary]", "[here]"))
-    code = code.replace('"strong_wind.nc"', '"mine/slab.nc"')
-    exec(code, {"time": HOURS, "z": LEVELS, "profiles": AT_REST})
-    board("--rows", "my_model", "--enter", made, "--output", "out")
-    row = rows_of(folder / "out")["my_model"]
-    assert row["saw"] == ["here"] and row["unseen"] is None and errors_of(row)["slab"] > 1.0
-
-
 def test_the_shipped_board_has_all_simulations_and_says_what_recommended_sets_saw():
     config, manifest = load_board(SHIPPED).config, read_manifest()
     shown = [(one.source, one.case.format, str(getattr(one.case, "path", ""))) for one in config.simulations]
@@ -273,7 +259,6 @@ def test_rows_become_columns(rows):
 
 
 def test_the_drift_of_a_wind_sea():
-    """Its shape in a few numbers of one wave per frequency, and the mean of a cell between its ends."""
     grid, omega = tl.Grid.uniform(DEPTH, 1024), np.linspace(0.1, 20.0, 40000)
     found = entrainment.donelan_drift(grid, 10.0, 1.2)
     assert np.all(np.diff(found) > 0.0) and 0.05 < found[-1] < 0.3

@@ -88,19 +88,6 @@ def test_the_water_is_that_of_the_float(written):
         np.testing.assert_allclose(found.values.ravel(), expected, atol=2e-4)  # float32 of the file
 
 
-@pytest.mark.long
-def test_nothing_is_left_where_a_source_fails(data, tmp_path):
-    said = site(*HERE, "--data", data, "--output", tmp_path / "new", "--depth", f"gebco:{data}/woa", code=3)
-    assert "elevation" in said and not list(tmp_path.iterdir())
-    said = site(*HERE, "--data", data, "--output", tmp_path / "new", "--water", "agro", code=2)
-    assert "did you mean 'argo'" in said and not list(tmp_path.iterdir())
-    late = [*HERE[:4], "--start", "2012-06-11", "--stop", "2012-07-11"]
-    said = site(*late, "--data", data, "--output", tmp_path / "new", code=3)
-    assert "2012-07-11" in said and "u10" in said and not list(tmp_path.iterdir())
-    said = site(*HERE, "--output", tmp_path / "new", "--depth", 100, "--weather", "cds", code=2)
-    assert "cdsapi" in said and "tunax_lite[sites]" in said and not list(tmp_path.iterdir())
-
-
 def test_all_mistakes_are_told_at_once(data, tmp_path):
     out = ["--output", tmp_path / "out", "--data", data]
     wrong = ["--latitude", 95, "--longitude", 0, "--start", "2012-06-12", "--stop", "2012-06-10"]

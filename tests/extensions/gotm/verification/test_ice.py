@@ -55,7 +55,6 @@ def test_ice_is_as_thick_as_in_gotm(model, tmp_path):
 
 
 def test_a_shelf_of_gotm(tmp_path):
-    """Its draft, the drag of the lid and the water of STIM; without thickness nothing, as in GOTM."""
     plume = {"type": "plume", "plume": {"type": "surface", "y_slope": 0.005}}
     lid = {"mimic_3d": {"int_pressure": plume}, "surface": {"roughness": {"z0s_min": 0.01}}}
 
