@@ -167,6 +167,14 @@ def test_parameters_and_months_in_files_of_their_own(tmp_path):
         read(files[:2])
 
 
+def test_parameters_of_other_days_are_refused(tmp_path):
+    light = {name: SERIES[name] for name in ("ssrd", "strd")}
+    rest = {name: one for name, one in SERIES.items() if name not in light}
+    parts = [write(tmp_path / "one.nc", rest), write(tmp_path / "two.nc", light, hours=HOURS + 240.0)]
+    with error_naming(FileFormatError, "time"):
+        read(parts)
+
+
 def test_parts_that_may_be_absent(tmp_path):
     few = {key: value for key, value in SERIES.items() if key not in ("tcc", "tp", "sp")}
     forcing = read(write(tmp_path / "e.nc", few | {"msl": SERIES["sp"]}))

@@ -49,6 +49,10 @@ def test_rain_brings_what_is_said_and_leaves_alone_what_is_no_concentration():
         np.testing.assert_allclose(values[-1], 35.0, rtol=1e-12)
     np.testing.assert_allclose(end.tracers["marker"][-1], 3.0, rtol=1e-14)
     np.testing.assert_allclose(jnp.mean(end.tracers["plain"][-1]), 35.0 * math.exp(-0.215), rtol=1e-3)
+    with error_naming(ValueError, "rain dye nan"):
+        RainContent(concentrations={"dye": float("nan")})
+    with error_naming(ValueError, "rain dye concentrations no_concentrations"):
+        RainContent(concentrations={"dye": 1.0}, no_concentrations=("dye",))
     with error_naming(ValueError, "rain salinity dye die"):
         rained_on(terms={"rain": RainContent(concentrations={"die": 1.0})})
 
