@@ -1,5 +1,6 @@
 """One step of vertical diffusion."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -97,3 +98,10 @@ def test_held_ends_equal_dense_matrices(ends, upward):
     held = EndValues(**{end: jnp.asarray(value) for end, value in ends.items()})
     new = diffuse(values, conductance, thickness, dt, source=Added(), held=held, flow=flow)
     np.testing.assert_allclose(new, np.linalg.solve(left, right), rtol=1e-9)
+
+
+def test_content_follows_the_fluxes_through_both_ends():
+    content = lambda bottom, surface: Added(bottom=bottom, surface=surface).add_to(jnp.ones(3), 60.0)  # noqa: E731
+    at = jnp.asarray(0.1), jnp.asarray(-0.2)
+    np.testing.assert_allclose(content(*at), [7.0, 1.0, -11.0])
+    np.testing.assert_array_equal(jax.jacrev(content, (0, 1))(*at), [[60.0, 0.0, 0.0], [0.0, 0.0, 60.0]])
