@@ -7,7 +7,7 @@ WHY := $(if $(filter file,$(origin PYTHON)),the newest tested version on the PAT
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-all oldest canary coverage lint types unit docs site linkcheck publish wheel verify bench clean
+.PHONY: run test unit-after-pages test-all oldest canary coverage lint types unit docs site linkcheck publish wheel verify bench clean
 
 run: $(VENV)/.installed
 	$(BIN)/tunax-lite demo --output results/synthetic --overwrite
@@ -15,9 +15,11 @@ run: $(VENV)/.installed
 	@echo "To use tunax-lite in this shell: source $(BIN)/activate"
 	@echo "then, for example: tunax-lite run configs/runs/kato_phillips.yaml"
 
-# Lint, types and pages use one core each, the tests two: lint and pages run beside the types, before the tests.
+# Types, pages and lint use one core each, the tests two; they start while the types are still checked.
 test: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory --jobs=2 types docs lint
+	@$(MAKE) --no-print-directory --jobs=2 types unit-after-pages
+
+unit-after-pages: docs lint
 	@$(MAKE) --no-print-directory unit
 
 lint: $(VENV)/.installed-dev

@@ -34,6 +34,7 @@ def test_a_cheap_twin_is_recovered():
     assert float(result.closure.alpha) == result.best["alpha"]  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@pytest.mark.long
 def test_ctrl_c_loses_nothing(tmp_path, uninterrupted):
     seen, starts = [], []
 

@@ -60,6 +60,7 @@ def sample_line(method: NUTS, scale: float = 1.0, **options):
     return sample_chains(method, lambda: (of_line, arguments, "line"), starts, **options)
 
 
+@pytest.mark.long
 def test_both_methods_find_the_exact_posterior_of_a_linear_model():
     matrix, observed, mean, covariance = linear_problem()
     # L is the mean square of eight values, all of which count.

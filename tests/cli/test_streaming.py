@@ -87,6 +87,7 @@ def continued(in_parts, whole, tmp_path):
     return path, go_on
 
 
+@pytest.mark.long
 def test_a_part_that_was_not_noted_is_computed_again(continued):
     path, go_on = continued
     notes = runs.parts_folder(path) / "run.json"

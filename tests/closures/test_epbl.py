@@ -67,6 +67,7 @@ def stirred(seed, buoyancy_flux, n_cells=24):
         pytest.param({"energy_velocity": EnergyVelocity()}, -1e-7, marks=pytest.mark.long),
     ],
 )
+@pytest.mark.long
 def test_energy_spent_is_energy_given(numbers, buoyancy_flux):
     closure = EPBL(wind_energy=ConstantWindEnergy(scale=0.2, decay=0.0), **(ONLY_ENERGY | numbers))
     for seed, dt in ((0, 60.0), (1, 600.0), (2, 7200.0)):

@@ -59,6 +59,7 @@ def results_of(folder: Path, closure: tl.Constant, dz: float = 4.0, every: float
     return made
 
 
+@pytest.mark.long
 def test_results_of_another_program_enter_and_score_as_the_same_closure_does(folder):
     made = results_of(folder, tl.Constant(viscosity=0.02, diffusivity=0.01))
     said = board("--enter", made, "--output", "out")
