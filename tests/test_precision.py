@@ -52,7 +52,6 @@ def ensemble(closure):
     return eqx.tree_at(lambda c: getattr(c, name), closure, getattr(closure, name) * jnp.array([1.0, 1.1]))
 
 
-# A batch does all that a single column does.
 @pytest.mark.parametrize("closure", some_long(ALL_CLOSURES, lambda each: each is not ALL_CLOSURES[2], id_of))
 def test_a_run_in_float32_and_its_gradient_have_no_operation_in_float64(closure):
     case = tl.stack_cases([CASES["everything"], CASES["wind"]])

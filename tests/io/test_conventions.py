@@ -13,6 +13,7 @@ from tests.io.test_les_netcdf import les_dataset
 from tunax_lite.io import Mapping, read_cf_netcdf, read_oceansites, read_weather
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.netcdf import read_contents
+from tunax_lite.io.series import Series
 
 START = "2015-01-01T00:00:00"
 NAMES = {
@@ -213,3 +214,8 @@ def test_a_simulation_is_read_from_zarr_as_from_netcdf(tmp_path):
 def test_a_range_of_times_that_excludes_them_is_no_reason_to_lose_the_file(tmp_path):
     path = weather(tmp_path / "w.nc", np.arange(3.0), "hours since 2015-01-01", about={"valid_min": 1e6})
     np.testing.assert_allclose(read_weather(path, start_time=START)[0].time, 3600.0 * np.arange(3))
+
+
+def test_a_profile_between_two_times_is_nearer_to_the_nearer_one():
+    series = Series(np.array([0.0, 4.0]), np.array([[1.0, 2.0], [5.0, 2.0]]))
+    np.testing.assert_array_equal(series.on(np.array([1.0])), [[2.0, 2.0]])

@@ -327,7 +327,6 @@ def test_a_column_is_the_site_at_its_point(made, data, tmp_path):
         own, others = alone.forcing.weather, column.forcing.weather
         assert alone.forcing.humidity_measure == column.forcing.humidity_measure == "dew_point"
         assert type(alone.forcing.longwave) is type(column.forcing.longwave)
-        # Sums over an hour end in a jump.
         times = np.arange(900.0, 129600.0, 1800.0)
         for name, values in vars(own.values).items():
             of_map = np.interp(times, others.time, getattr(others.values, name)[:, 0])
