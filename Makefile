@@ -15,7 +15,7 @@ run: $(VENV)/.installed
 	@echo "To use tunax-lite in this shell: source $(BIN)/activate"
 	@echo "then, for example: tunax-lite run configs/runs/kato_phillips.yaml"
 
-# Types, pages and lint use one core each, the tests two; they start while the types are still checked.
+# Types, pages and lint use one core each, the tests two: the tests start after pages and lint, beside the types.
 test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --jobs=2 types unit-after-pages
 

@@ -45,7 +45,7 @@ def _records(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _time_between(time: np.ndarray, values: np.ndarray, is_record: np.ndarray) -> float:
     lit = np.maximum(values[1:], values[:-1]) > 1e-3 * np.max(values, initial=0.0)
     apart = np.diff(time[is_record])
-    # Means that hold over their intervals change within an instant: its two ends are one record.
+    # A jump between two means has two points in time within an instant; they count as one record.
     n_between = int((apart > 1e-3 * np.mean(apart)).sum())
     is_constant = n_between < 2 and np.ptp(values) == 0.0
     return np.inf if is_constant else float(np.diff(time)[lit].sum() / n_between)

@@ -113,20 +113,29 @@ class Record:
     """Start and end [s] of the interval of which each value is the mean, `(n_records, 2)`."""
 
 
-def intervals_of(file: Contents, own: TimeAxis, variable: Variable, unit: str | None) -> np.ndarray | None:
-    """Start and end [s] of the interval of which each record is the mean, by the bounds of CF.
+def bounds_of_means(file: Contents, times: Variable, variable: Variable) -> Variable | None:
+    """Return the bounds (CF) of the times of a variable, `(n_records, 2)`.
 
-    Times count as those of the coordinate. `None` without bounds, and where `cell_methods` says that values
-    are those of points in time.
+    Bounds without a unit have that of the times. `None` without bounds, and where `cell_methods` says that
+    values are those of points in time.
     """
-    times = own.variable
     bounds = file.variables.get(str(times.attrs.get("bounds")))
     if bounds is None or bounds.values.shape != (times.values.size, 2):
         return None
     if re.search(r"\btime: *point", str(variable.attrs.get("cell_methods", ""))):
         return None
-    attrs = times.attrs | bounds.attrs
-    ends = replace(bounds, dims=("ends",), values=bounds.values.reshape(-1), attrs=attrs)
+    return replace(bounds, attrs=times.attrs | bounds.attrs)
+
+
+def intervals_of(file: Contents, own: TimeAxis, variable: Variable, unit: str | None) -> np.ndarray | None:
+    """Start and end [s] of the interval of which each record is the mean, by the bounds of CF.
+
+    Times count as those of the coordinate. `None` as in `bounds_of_means`.
+    """
+    bounds = bounds_of_means(file, own.variable, variable)
+    if bounds is None:
+        return None
+    ends = replace(bounds, dims=("ends",), values=bounds.values.reshape(-1))
     axis = read_time(ends, unit, increasing=False)
     between = 0.0
     if axis.epoch is not None and own.epoch is not None:
@@ -272,8 +281,8 @@ def order_in_time(times: Variable) -> tuple[np.ndarray, tuple[str, ...]]:
     return order, (f"{times.path}: {times.name}: {said}",) if late else ()
 
 
-def read_reference(reference: str) -> tuple[str, datetime.timedelta]:
-    """Day of the reference of a unit of time, as `2000-01-01`, and its clock in universal time.
+def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timedelta]:
+    """Read the reference of a unit of time: year, month and day, and the time of the day in universal time.
 
     Raises:
         ValueError: no date, or a zone given by name.
@@ -285,8 +294,8 @@ def read_reference(reference: str) -> tuple[str, datetime.timedelta]:
     datetime.time(int(hour), int(minute), int(second))  # refuses what is no time of the day
     ahead = float((found["ahead"] or "0") + (found["part"] or "")) + float(found["minutes"] or 0.0) / 60.0
     hour += ahead if found["sign"] == "-" else -ahead
-    day = "-".join(f"{int(found[key] or 1):02}" for key in ("year", "month", "day"))
-    return day.zfill(10), datetime.timedelta(hours=hour, minutes=minute, seconds=second)
+    date = int(found["year"]), int(found["month"] or 1), int(found["day"] or 1)
+    return date, datetime.timedelta(hours=hour, minutes=minute, seconds=second)
 
 
 def _epoch_of(reference: str, calendar: str) -> tuple[datetime.datetime, float]:
@@ -299,8 +308,7 @@ def _epoch_of(reference: str, calendar: str) -> tuple[datetime.datetime, float]:
 
     if calendar not in _CALENDARS:
         raise ValueError(f"the calendar '{calendar}'")
-    text, clock = read_reference(reference)
-    year, month, day = map(int, text.split("-"))
+    (year, month, day), clock = read_reference(reference)
     if year >= _FIRST_GREGORIAN:
         return datetime.datetime(year, month, day) + clock, 0.0
     # Python's dates have no Julian calendar, and none before the year 1.

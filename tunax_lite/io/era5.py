@@ -319,12 +319,13 @@ def _read_points(
 
 
 def _common(points: dict[str, _Point]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """All series on common times: means over the intervals of sums, and instantaneous values."""
+    """Return all series on common times; a sum becomes the mean that holds over its interval."""
     series = {}
     for key, point in points.items():
-        intervals = np.stack([point.time - point.interval, point.time], axis=1)
-        sums = Series(point.time, point.values / _HOUR)
-        series[key] = sums.of_means(intervals) if point.interval else Series(point.time, point.values)
+        series[key] = Series(point.time, point.values)
+        if point.interval:
+            intervals = np.stack([point.time - point.interval, point.time], axis=1)
+            series[key] = Series(point.time, point.values / _HOUR).of_means(intervals)
     try:
         time, values = on_common_times(series, 0.0)
     except ValueError:

@@ -174,8 +174,9 @@ def _dated(variable: Variable, epoch: datetime.datetime) -> tuple[np.ndarray, np
         warnings.simplefilter("ignore")  # warns that CF has no year 0
         options = {"only_use_cftime_datetimes": True, "has_year_zero": True}
         try:
-            day, clock = read_reference(reference)
-            dates = np.asarray(netCDF4.num2date(values, f"{interval} since {day}", calendar, **options))
+            (year, month, day), clock = read_reference(reference)
+            since = f"{interval} since {year:04}-{month:02}-{day:02}"
+            dates = np.asarray(netCDF4.num2date(values, since, calendar, **options))
             dates = (dates + clock).tolist()
         except (ValueError, OverflowError):
             raise refused from None

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ...io.attributes import examine, leaves_water
-from ...io.axes import is_axis, is_position, place_in_words, read_vertical
+from ...io.axes import bounds_of_means, is_axis, is_position, place_in_words, read_vertical
 from ...io.errors import FileFormatError, Source, check_possible, is_path, is_store, name_of, reading
 from ...io.named_files import resolve
 from ...io.netcdf import Variable, open_store, read_contents
@@ -289,16 +289,13 @@ class Reader:
 
 
 def _middles(file: "xr.Dataset", name: str, header: Variable) -> Variable:
-    """Times of records; those of means are the middles of their bounds (CF), wherever they were stamped."""
-    bounds = str(file.variables[name].attrs.get("bounds"))
-    contents = read_contents(file, only=(name, bounds))
-    times, ends = contents[name], contents.variables.get(bounds)
-    is_point = "time: point" in str(header.attrs.get("cell_methods"))
-    if ends is None or is_point or ends.values.shape != (times.values.size, 2):
+    """Read the times of records; a mean is placed at the middle of its bounds."""
+    contents = read_contents(file, only=(name, str(file.variables[name].attrs.get("bounds"))))
+    times = contents[name]
+    bounds = bounds_of_means(contents, times, header)
+    if bounds is None or bounds.attrs.get("units") != times.attrs.get("units"):
         return times
-    if ends.attrs.get("units", times.attrs.get("units")) != times.attrs.get("units"):
-        return times
-    return dataclasses.replace(times, values=ends.numbers().mean(axis=1))
+    return dataclasses.replace(times, values=bounds.numbers().mean(axis=1))
 
 
 def _horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataArray"]]:
