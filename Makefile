@@ -37,8 +37,7 @@ unit: $(VENV)/.installed-dev
 test-all: $(VENV)/.installed-dev
 	$(PYTEST) -m "long and not study" tests
 
-# `make run` and the tests of `make test` on the oldest supported pair of Python and JAX, and an import of every
-# module. Style, types and pages do not depend on the pair.
+# `make run` and `make test` on the oldest supported pair of Python and JAX, and an import of every module.
 OLDEST_PYTHON ?= python3.11
 OLDEST_JAX := 0.10.2
 IMPORT_ALL := import importlib, pkgutil, tunax_lite as t; \
@@ -47,7 +46,7 @@ oldest:
 	$(MAKE) .venv-oldest/.installed-dev VENV=.venv-oldest PYTHON=$(OLDEST_PYTHON)
 	.venv-oldest/bin/python -m pip install --quiet jax==$(OLDEST_JAX) jaxlib==$(OLDEST_JAX)
 	.venv-oldest/bin/python -W error -c '$(IMPORT_ALL)'
-	$(MAKE) run unit VENV=.venv-oldest
+	$(MAKE) run test VENV=.venv-oldest
 
 # The tests on previews of JAX's next version; PIP_EXTRA_INDEX_URL names an index of nightly builds.
 canary:

@@ -208,7 +208,9 @@ def test_each_quantity_is_shown_at_its_own_heights_and_times(trajectory):
     bottles, run = _panels(plot_fits([fit]))[0].get_lines()
     np.testing.assert_array_equal(bottles.get_xdata(), [9.0, 5.0, 2.0])
     np.testing.assert_array_equal(run.get_xdata(), trajectory.state.tracers["dye"][6])
-    shown = np.ma.getdata(_panels(plot_differences(fit))[0].collections[0].get_array()).reshape(3, 7)
+    shown = np.ma.getdata(
+        np.asanyarray(_panels(plot_differences(fit))[0].collections[0].get_array())
+    ).reshape(3, 7)
     np.testing.assert_array_equal(shown, np.repeat([[9.0], [5.0], [2.0]], 7, axis=1))
 
 

@@ -373,10 +373,12 @@ def _valid_range(
     for name in ("valid_min", "valid_max"):
         limit = np.asarray(limits.get(name, "none"))
         limit = limit.reshape(()) if limit.size == 1 and limit.dtype.kind in "fiu" else None
-        with np.errstate(all="ignore"):
-            cast = None if limit is None else limit.astype(stored)
-        if limit is not None and not np.allclose(cast, limit, rtol=1e-6, atol=0.0):
-            cast = limit.astype(packed) if np.array_equal(limit.astype(packed), limit) else None
+        cast = None
+        if limit is not None:
+            with np.errstate(all="ignore"):
+                cast = limit.astype(stored)
+            if not np.allclose(cast, limit, rtol=1e-6, atol=0.0):
+                cast = limit.astype(packed) if np.array_equal(limit.astype(packed), limit) else None
         found.append(None if cast is None else cast.view(packed)[()] if cast.dtype != packed else cast[()])
     return found[0], found[1]
 

@@ -4,6 +4,7 @@ import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ..quantities import QUANTITIES
 from .evidence import Evidence, Samples
 from .finding import Finding, rule
 
-STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
+STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
     "lowest": np.min,
     "highest": np.max,
     "largest": np.max,

@@ -4,6 +4,7 @@ import os
 import struct
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -59,7 +60,7 @@ def has_longer_vectors(lowered: Lowered) -> bool:
     return shortest == 0 or len(machine_code(lowered)) > 1.05 * shortest
 
 
-def machine_code(lowered: Lowered, **options: int) -> bytes:
+def machine_code(lowered: Lowered, **options: Any) -> bytes:
     """Machine code of a program with these options of XLA; empty if it is not in a known format."""
     with tempfile.TemporaryDirectory() as folder:
         lowered.compile(compiler_options={"xla_dump_to": folder, **options})

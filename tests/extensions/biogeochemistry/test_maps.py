@@ -75,7 +75,7 @@ def test_substeps_of_sinking_are_those_of_the_thinnest_cells(tmp_path):
     life = LIFE | {"models": {"npzd": {"name": "npzd", "w_d": -400.0}}, "n_sinking_substeps": None}
     columns = build_map(load_map(write(tmp_path, terms={"life": life}))).columns
     case: Any = columns.case(np.arange(N_COLUMNS), 0.0, DAY)
-    thinnest = np.min(np.diff(np.asarray(case.grid.z_face), axis=0))
+    thinnest: Any = np.min(np.diff(np.asarray(case.grid.z_face), axis=0))
     assert case.terms["life"].n_sinking_substeps == 1 + int(400.0 / DAY * 3600.0 / thinnest) > 1
     bare = build_map(load_map(write(tmp_path, terms={})))  # tracers that no term carries are passive
     assert set(bare.columns.case(np.arange(2), 0.0, DAY).initial_state.tracers) == {"npzd_nut"}

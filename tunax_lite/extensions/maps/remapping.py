@@ -198,7 +198,7 @@ def around_coasts(
             _on_sphere(target[0][rows], target[1][rows]), distance_upper_bound=limit
         )
         near = np.isfinite(distance)
-        at = rows[near], points[nearest[near]]
+        at = rows[near], points[np.asarray(nearest)[near]]
         found = _sorted(found + sparse.csr_array((np.ones(at[0].size), at), found.shape))
         filled[at[0]], empty[at[0]] = True, False
     return found, filled, empty
