@@ -1,7 +1,5 @@
 """Every command and interface that takes input notes the same about it, in the same words."""
 
-import importlib
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +9,6 @@ import matplotlib.image
 import pytest
 
 from tests.cli.running import configuration, invoked
-from tests.cli.test_doctor import FINE
 from tests.errors import missing_from
 from tests.plausibility.inputs import cf_simulation, simulated
 
@@ -57,8 +54,6 @@ def write_upward(tmp_path, monkeypatch) -> Path:
     for name, content in (("run", RUN), ("calibration", CALIBRATION), ("comparison", COMPARISON)):
         configuration(tmp_path / f"{name}.yaml", content)
         configuration(tmp_path / f"accepting_{name}.yaml", content, accept=["heat_budget"])
-    module = importlib.import_module("tunax_lite.cli.doctor")
-    monkeypatch.setattr(module, "self_test", lambda seconds: FINE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -81,14 +76,6 @@ def test_commands_note_the_same(upward, command):
     assert not missing_from(said, "fluxes.heat_flux -2.59e+07 2.59e+07 sign -1 heat_budget"), said
     name = COMMANDS[command][1]
     assert notes_of(*(f"accepting_{name}" if one == name else one for one in COMMANDS[command])) == []
-
-
-def test_the_doctor_names_all_configurations_that_cannot_run(upward):
-    (upward / "broken.yaml").write_text("case: {format: nothing}\n")
-    report = json.loads(invoked("doctor", "--json", "broken.yaml", "run.yaml", "absent.yaml", code=1).stdout)
-    assert [one.partition(":")[0] for one in report["problems"]] == ["broken.yaml", "absent.yaml"]
-    assert report["configurations"]["broken.yaml"] == {}
-    assert "heat_budget" in "".join(report["configurations"]["run.yaml"]["notes"])
 
 
 @pytest.mark.long

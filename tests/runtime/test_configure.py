@@ -108,48 +108,6 @@ configure(fuse_time_loop=False, vector_bits=None)
     assert json.loads(done.stdout)["fuse_time_loop"] is False
 
 
-CODE = """
-import jax, jax.numpy as jnp
-from tunax_lite.runtime import options
-lowered = jax.jit(options._loop).lower(jnp.ones(1024))
-size = len(options.machine_code(lowered))
-print(options.is_one_kernel(lowered), size, options.has_longer_vectors(lowered))
-print(options.options_without_effect())
-"""
-
-
-def compiled_with(arguments: str, folder: Path, **variables: str) -> list[str]:
-    """Whether a loop becomes one kernel, its size in bytes, whether vectors exceed 128 bits; what is lost."""
-    done = run_python(f"{START}configure(cache_folder=None, {arguments})\n{CODE}", folder, **variables)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split(maxsplit=3)
-
-
-@pytest.mark.long
-def test_each_option_still_acts(tmp_path):
-    """XLA ignores options that it does not know: only the time of a step would show that one was renamed."""
-    one_kernel, size, longer_vectors, lost = compiled_with("", tmp_path)
-    assert (one_kernel, longer_vectors, lost.strip()) == ("True", "True", "[]")
-    unrolled = FUSION_FLAG.replace("xla_cpu_disable_loop_unrolling=true", "").rstrip(",")
-    one_kernel, larger, *_ = compiled_with("", tmp_path, XLA_FLAGS=unrolled)
-    assert one_kernel == "True" and int(larger) > 1.5 * int(size)
-    *_, longer_vectors, lost = compiled_with("vector_bits=128", tmp_path)
-    assert (longer_vectors, lost.strip()) == ("False", "[]")
-    # From jax 0.12 on XLA makes one kernel of the loop unasked.
-    assert compiled_with("fuse_time_loop=False", tmp_path)[3].strip() == "[]"
-
-
-@pytest.mark.long
-def test_an_option_that_has_no_effect_is_named(tmp_path):
-    code = f"""
-from tunax_lite.runtime import options
-options.is_one_kernel = lambda lowered: False
-options.machine_code = lambda lowered, **options: b"same"
-{CODE}"""
-    done = run_python(f"{START}configure(cache_folder=None)\n{code}", tmp_path)
-    assert not missing_from(done.stdout, "fuse_time_loop 128 vector_bits=512")
-
-
 def test_unusable_arguments(tmp_path):
     (tmp_path / "file").write_text("")
     with error_naming(ValueError, "0 -1"):

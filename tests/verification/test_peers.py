@@ -13,7 +13,6 @@ import pytest
 from tests.air_sea.test_bulk_formulae import fluxes, random_weather, situation
 from tests.closures.test_tke import GRID, N_SQUARED, OLD, S_SQUARED, inputs, step
 from tunax_lite.air_sea import Coare36, LargeYeager
-from tunax_lite.cli.doctor import DT
 from tunax_lite.closures import TKE
 
 pytestmark = pytest.mark.study
@@ -53,7 +52,7 @@ def test_fluxes_of_airseafluxcode(method, formula, limits, tmp_path, monkeypatch
 
 def test_diffusivities_of_veros():
     kernels: Any = pytest.importorskip("veros.core.tke")
-    ours = step(TKE.veros(), OLD, inputs(), DT)
+    ours = step(TKE.veros(), OLD, inputs(), 60.0)
     n = GRID.n_cells - 1
     thickness, spacing = np.asarray(GRID.cell_thickness), np.asarray(GRID.center_spacing)
     column = lambda values: np.asarray(values, float)[None, None, :, None]  # noqa: E731

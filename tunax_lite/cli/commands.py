@@ -257,19 +257,10 @@ def schema(
 
 
 @command(module="doctor")
-def doctor(
-    configs: Annotated[
-        list[Path],
-        Argument(metavar="[CONFIG]...", help="Check these configurations, too, as `check` does."),
-    ] = options.NONE,
-    seconds: Annotated[
-        float,
-        Option(metavar="S", min=0.0, help="Approximate time limit of the self-test; 60 for all checks."),
-    ] = 10.0,
-) -> Answer:
-    """Show devices, memory, cache and versions, and test the results and the speed of the model.
+def doctor() -> Answer:
+    """Show versions, devices, precision and cache, and time one step of the model.
 
-    The exit code is 1 if something is wrong, an error of a configuration or its files included.
+    The exit code is 1 if something is wrong.
     """
     ...
 
