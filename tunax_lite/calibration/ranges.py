@@ -49,7 +49,6 @@ class Unconstrained(AbstractShown, Generic[T]):
     """
 
     remedy: ClassVar[str] = "give tl.constrained(x), the module that they stand for"
-    arrays_are_free: ClassVar[bool] = True
     numbers: T
 
     def __getattr__(self, name: str) -> FieldValue:

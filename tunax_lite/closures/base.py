@@ -120,7 +120,6 @@ class AbstractClosure(AbstractShown, Generic[S]):
         ValueError: a setting that violates its declaration.
     """
 
-    arrays_are_free = True  # weights of a network
     von_karman = constants.VON_KARMAN
     """kappa at the bottom [1]; a closure with its own has a parameter or a property of this name."""
 
