@@ -366,16 +366,8 @@ class ReichlHallbergWindEnergy(AbstractWindEnergy):
         return at_most(rotating + self.heating_scale * heated, self.largest)
 
 
-class AbstractProfile(eqx.Module):
-    """K of the layer, in place of kappa w l."""
-
-    @abc.abstractmethod
-    def diffusivity(self, at: InnerFaceArray, depth: Depths, forcing: SurfaceForcing) -> Faces:
-        """K [m2 s-1] at faces of given depths [m], for layers of given depths H [m]."""
-
-
 _UNSTABLE = 1e-7  # -N² at which convection below the layer is complete [s-2]
-_OF_VELOCITY = {"energy_velocity": (None,), "profile": (None,)}
+_OF_VELOCITY = {"energy_velocity": (None,)}
 
 
 class EPBLState(CloState):
@@ -403,7 +395,6 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
         wind_energy: formula for m*.
         energy_velocity: formula for w; `None` for that with c_u, c_w and the decay.
-        profile: formula for K, which takes the place of w and l; `None` for kappa w l.
         interior_shear: mixing by shear, outside the budget; the larger coefficient acts, as in OM4; or none.
         langmuir: factor of m* u*³ by waves; `None` for 1.
         exponent: of the length scale, l = z (1 - z / H)^exponent above the base.
@@ -416,13 +407,12 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     wind_velocity: Scalar = parameter(1.2, valid_range=(0.0, 10.0), only_if=_OF_VELOCITY)
     convective_velocity: Scalar = parameter(1.0, valid_range=(0.0, 10.0), only_if=_OF_VELOCITY)
     velocity_decay: Scalar = parameter(0.95, valid_range=(0.0, 1.0), only_if=_OF_VELOCITY)
-    transition: Scalar = parameter(0.1, valid_range=(0.0, 1.0), only_if={"profile": (None,)})
+    transition: Scalar = parameter(0.1, valid_range=(0.0, 1.0))
     background_coefficient: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
     convective_coefficient: Scalar = parameter(0.1, unit="m2 s-1", valid_range=(0.0, 1e3))
     least_rotation: Scalar = parameter(0.0, unit="s-1", valid_range=(0.0, 1e-3))
     wind_energy: AbstractWindEnergy = eqx.field(default_factory=ReichlHallbergWindEnergy)
     energy_velocity: EnergyVelocity | None = None
-    profile: AbstractProfile | None = None
     interior_shear: AbstractInteriorShear | None = None
     langmuir: LangmuirWork | None = None
     exponent: int = setting(2, choices=(1, 2, 3, 4))
@@ -454,7 +444,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         forcing = SurfaceForcing(inputs.surface_friction_velocity, of_all_light, rotation)
         # The uppermost cell mixes its surface flux.
         top, velocity = 0.5 * grid.cell_thickness[-1] * flux, forcing.friction_velocity
-        turning, formula = jnp.zeros_like(rotation), None if self.profile else self.energy_velocity
+        turning, formula = jnp.zeros_like(rotation), self.energy_velocity
         if formula is not None:
             turning = formula.rotation * rotation * reciprocal(self.von_karman)
         entering = at_least(-top, 0.0), self.convective_efficiency
@@ -468,8 +458,6 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         def mixed(depth: Depths) -> tuple[Faces, Faces, Depths]:
             wind = self.wind_energy.efficiency(depth, forcing) * work
             wind = at_least(wind - at_least(top, 0.0), 0.0)
-            if self.profile is not None:
-                return march(water, wind, self.profile.diffusivity(face_depth(grid), depth, forcing))
             return march(water, wind, self._profile(scale, depth, inputs))
 
         layer = self_consistent_depth(lambda depth: mixed(depth)[2], grid, water.buoyancy[0])
