@@ -5,32 +5,24 @@ from collections import Counter
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import export
-from jax.sharding import AbstractDevice, AbstractMesh, AxisType, use_abstract_mesh
 
 import tunax_lite as tl
 from benchmarks.gpu import Job, computation
 from tests.helpers import cooled_case
-from tunax_lite.numerics import ThomasKernel, ThomasScan, TridiagonalMatrix, VendorLibrary, solve_tridiagonal
+from tunax_lite.numerics import VendorLibrary, solve_tridiagonal
 from tunax_lite.runtime import compile_program
 
-# `ThomasKernel` says what it means.
-pytestmark = pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated:DeprecationWarning")
-
-CUSPARSE, TRITON = "cusparse_gtsv2_ffi", "__gpu$xla.gpu.triton"
+CUSPARSE = "cusparse_gtsv2_ffi"
 
 
 def lowered_text(function, *arguments, platform="cuda"):
     """StableHLO of a function for a platform that need not be there."""
-    disabled = [export.DisabledSafetyCheck.custom_call(name) for name in (CUSPARSE, TRITON)]
-    # Triton asks which device; without one an abstract one answers.
-    device = AbstractDevice("NVIDIA H100 80GB HBM3", None, "cuda")
-    with use_abstract_mesh(AbstractMesh((1,), ("device",), (AxisType.Auto,), abstract_device=device)):
-        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), arguments)
-        program = export.export(jax.jit(function), platforms=(platform,), disabled_checks=disabled)(*shapes)
+    disabled = [export.DisabledSafetyCheck.custom_call(CUSPARSE)]
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), arguments)
+    program = export.export(jax.jit(function), platforms=(platform,), disabled_checks=disabled)(*shapes)
     return re.sub(r" loc\([^()]*(\([^()]*\))?[^()]*\)", "", program.mlir_module())
 
 
@@ -94,14 +86,13 @@ def test_gpu_program_solves_with_cusparse_and_loops_over_time_only():
     assert CUSPARSE not in lowered_text(jax.grad(final_heat), tl.KEpsilon().c_eps_1, platform="cpu")
 
 
-@pytest.mark.parametrize("method", [VendorLibrary(), ThomasKernel()], ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize(("precision", "n_columns"), [("float32", 1000), ("float64", 1)])
-def test_solve_of_a_batch_is_one_call_without_a_loop(method, precision, n_columns):
+def test_solve_of_a_batch_is_one_call_without_a_loop(precision, n_columns):
     """JAX's `tridiagonal_solve` once looped over the batch on CUDA: its issue 28544, mended in 28696."""
     column = jax.ShapeDtypeStruct((50, n_columns), precision)
 
     def solve(lower, diagonal, upper, rhs):
-        return solve_tridiagonal(lower, diagonal, upper, rhs, method)
+        return solve_tridiagonal(lower, diagonal, upper, rhs, VendorLibrary())
 
     gradient = jax.grad(lambda *system: (solve(*system) ** 2).sum(), argnums=(0, 1, 2, 3))
 
@@ -154,30 +145,3 @@ def test_a_step_is_few_operations_and_groups_whatever_the_batch():
     # Half of them only move or repeat values, which a fusion does on reading.
     assert sum(operations.values()) <= 700  # 680
     assert step_of(text_of_job(n_columns=1000))[0] == operations
-
-
-@pytest.mark.long
-def test_a_step_with_the_kernel_is_four_launches():
-    text = text_of_job(method="ThomasKernel")
-    assert targets(text) == {TRITON: 4}
-    operations, groups = step_of(text)
-    assert operations["custom_call"] == 4 and groups == {0, 1, 2, 3}
-
-
-@pytest.mark.parametrize("lanes, n_columns", [(8, 20), pytest.param(32, 33, marks=pytest.mark.long)])
-def test_kernel_equals_the_scan(lanes, n_columns):
-    rng = np.random.default_rng(n_columns)
-    lower, upper = -rng.uniform(0.0, 10.0, (2, 20, n_columns))
-    matrix = TridiagonalMatrix(*map(jnp.asarray, (lower, 1.0 - lower - upper, upper)))
-    rhs = jnp.asarray(rng.normal(size=(20, n_columns)))
-
-    def value_and_gradient(method):
-        def loss(matrix, rhs):
-            x = solve_tridiagonal(matrix.lower, matrix.diagonal, matrix.upper, rhs, method)
-            return jnp.sum(x**3), x
-
-        return jax.jit(jax.value_and_grad(loss, argnums=(0, 1), has_aux=True))(matrix, rhs)
-
-    kernel, scan = value_and_gradient(ThomasKernel(lanes)), value_and_gradient(ThomasScan())
-    for x, y in zip(jax.tree.leaves(kernel), jax.tree.leaves(scan), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-13 * float(jnp.abs(y).max()))

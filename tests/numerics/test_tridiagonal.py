@@ -12,8 +12,6 @@ import pytest
 from tests.helpers import some_long
 from tunax_lite.numerics import (
     CarryingMatrix,
-    ParallelCyclicReduction,
-    ThomasKernel,
     ThomasScan,
     TridiagonalMatrix,
     TwistedThomas,
@@ -22,7 +20,7 @@ from tunax_lite.numerics import (
     solve_tridiagonal_systems,
 )
 
-ELIMINATIONS = [ThomasScan(), TwistedThomas(), ParallelCyclicReduction(), ThomasKernel()]
+ELIMINATIONS = [ThomasScan(), TwistedThomas()]
 METHODS = [*ELIMINATIONS, VendorLibrary()]  # the default of the platform is one of them
 
 
@@ -33,7 +31,7 @@ def each_of(methods):
 
 
 both_methods = each_of(METHODS)
-some_methods = each_of([TwistedThomas(), ParallelCyclicReduction(), VendorLibrary()])
+some_methods = each_of([TwistedThomas(), VendorLibrary()])
 
 
 def random_system(seed, n, batch=()):
@@ -244,27 +242,3 @@ def error(matrix: TridiagonalMatrix, method, dtype) -> float:
     found = solve_one(rounded, rhs, method)
     assert found.dtype == dtype
     return float(np.abs(np.asarray(found, float) - exact).max())
-
-
-@pytest.mark.parametrize(("n", "strength"), [(64, 1.0), (257, 1e3)])
-def test_cyclic_reduction_in_single_precision_is_as_accurate_as_elimination(n, strength):
-    matrix = diffusion_matrix(n, strength)
-    reduced = error(matrix, ParallelCyclicReduction(), jnp.float32)
-    eliminated = error(matrix, ThomasScan(), jnp.float32)
-    assert reduced <= 5.0 * eliminated + 1e-5
-
-
-def test_cyclic_reduction_for_any_strength_of_diffusion_and_number_of_levels():
-    # Rows of a strength K nearly cancel: as many digits are lost as K has.
-    for n, strength in ((256, 1.0), (256, 1e6), (3, 10.0), (7, 10.0), (8, 10.0), (33, 10.0)):
-        found = error(diffusion_matrix(n, strength), ParallelCyclicReduction(), jnp.float64)
-        assert found < 2e-12 * strength, n
-
-
-def test_cyclic_reduction_has_no_loop_over_the_levels():
-    matrix, method = diffusion_matrix(64, 1.0), ParallelCyclicReduction()
-    solved = lambda m: solve_tridiagonal(*m, rhs=m.diagonal, method=method)  # noqa: E731
-    program = str(jax.make_jaxpr(solved)(matrix))
-    assert "scan" not in program and "while" not in program
-    # Six steps for 64 levels, each with one division, and the one that scales the rows.
-    assert len(re.findall(r"\bdiv\b", program)) <= 7

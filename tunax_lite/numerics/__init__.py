@@ -19,9 +19,7 @@ from .elementary import (
 from .tridiagonal import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
-    ParallelCyclicReduction,
     PlatformDefault,
-    ThomasKernel,
     ThomasScan,
     TridiagonalMatrix,
     TwistedThomas,

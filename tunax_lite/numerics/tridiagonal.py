@@ -21,7 +21,6 @@ Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116, for elimi
 """
 
 import abc
-from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -340,55 +339,6 @@ def _substitute(row: PyTree, ahead: PyTree) -> PyTree:
     return jax.tree.map(lambda r, x: r + ratio * x, rhs, ahead)
 
 
-class ParallelCyclicReduction(AbstractTridiagonalMethod):
-    """Eliminate neighbours at distance 1, 2, 4, ... from all rows at once, until none is left.
-
-    A volume keeps s, carries u upward and d downward, the diagonal is p = s + u + d, and R sinks into it from
-    the next above. A step of distance j, with `+` at i + j and `-` at i - j, is
-
-        s: s + u (s/p)+ + d (s/p)-,   u: u (u/p)+,   d: d (d/p)-,   R: (u/p)+ R + (d R/p)+
-        r: r + (d r/p)+ + (u r/p)- + (s/p)+ R - (s R/p)-
-
-    and finally x = r/s. It is for a GPU with so few columns that most of it would idle: log2(n) sequential
-    steps instead of the 2 n of an elimination, for log2(n) times the arithmetic. It is never the fastest on a
-    CPU. It is as accurate as elimination, again without cancellation. `jax.lax.associative_scan` over the 2 x
-    2 matrices of an elimination would be equally long, but their products cancel to the last digit of float32
-    for strong diffusion.
-
-    Source: Hockney (1965), J. ACM 12, 95-113; Hockney and Jesshope (1981), Parallel Computers.
-    """
-
-    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
-        passing = [None] * len(rhs) if sinking is None else sinking
-        return tuple(_reduce(*each) for each in zip(matrices, rhs, passing, strict=True))
-
-
-def _reduce(matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> PyTree:
-    own, up, down = matrix.own, shifts(matrix.upward)[0], shifts(matrix.downward)[1]
-    sinking = jax.tree.map(lambda x: shifts(x)[0], sinking)
-    distance = 1
-    while distance < own.shape[0]:
-
-        def below(x, j=distance):
-            """Values of every row that far below; neutral beyond the first."""
-            return jnp.concatenate([jnp.zeros_like(x[:j]), x[:-j]])
-
-        def above(x, j=distance):
-            return jnp.concatenate([x[j:], jnp.zeros_like(x[:j])])
-
-        inverse = 1.0 / (own + up + down)
-        kept, raised, lowered = own * inverse, up * inverse, down * inverse
-        rhs = jax.tree.map(lambda r, d=lowered, u=raised: r + above(d * r) + below(u * r), rhs)  # noqa: B023
-        if sinking is not None:
-            rhs = jax.tree.map(lambda r, x, s=kept: r + (above(s) * x - below(s * x)), rhs, sinking)  # noqa: B023
-            sinking = jax.tree.map(lambda x, u=raised, d=lowered: above(u) * x + above(d * x), sinking)  # noqa: B023
-        own = own + up * above(kept) + down * below(kept)
-        up, down = up * above(raised), down * below(lowered)
-        distance *= 2
-    inverse = 1.0 / own
-    return jax.tree.map(lambda r: r * inverse, rhs)
-
-
 class VendorLibrary(AbstractTridiagonalMethod):
     """`jax.lax.linalg.tridiagonal_solve`: LAPACK on a CPU, cuSPARSE on an NVIDIA GPU.
 
@@ -412,91 +362,6 @@ class VendorLibrary(AbstractTridiagonalMethod):
         )
         solved = [jnp.moveaxis(solution[..., i], -1, 0) for i in range(len(leaves))]
         return jax.tree.unflatten(structure, solved)
-
-
-class ThomasKernel(AbstractTridiagonalMethod):
-    """The elimination of `ThomasScan` as one kernel of a GPU: a column per lane, all levels inside.
-
-    Written in Pallas, which compiles it by Triton on an NVIDIA GPU and interprets it on a CPU, where it is
-    slow and for tests. Each system is one launch; lanes read neighbouring columns.
-    Columns are the batch axes: `vmap` over columns would give each of them a program with one busy lane.
-
-    JAX lowers it for CUDA without a device, in float32 and float64; it has not yet run on one. No default
-    chooses it, but `python -m benchmarks --only gpu` measures it beside the others. Later versions of JAX
-    warn that Pallas will give up Triton for Mosaic; the page on devices says what that takes.
-
-    Args:
-        lanes: columns of one program, a power of two; 32 are a warp.
-    """
-
-    lanes: int = eqx.field(default=32, static=True)
-
-    def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
-        passing = [None] * len(rhs) if sinking is None else sinking
-        return tuple(self._solve_one(*each) for each in zip(matrices, rhs, passing, strict=True))
-
-    def _solve_one(self, matrix: CarryingMatrix, rhs: PyTree, sinking: PyTree) -> PyTree:
-        faces = jax.tree.map(lambda x: shifts(x)[0], (matrix.upward, matrix.downward, sinking))
-        rows = (matrix.own, *faces[:2]), rhs, faces[2]
-        shape = matrix.own.shape
-        flat = jax.tree.map(lambda x: x.reshape(shape[0], -1), rows)
-        # Interpreted where there is no GPU; only the branch of the platform is lowered.
-        solution = lax.platform_dependent(
-            flat, cpu=partial(self._launch, interpret=True), default=partial(self._launch, interpret=False)
-        )
-        return jax.tree.map(lambda x: x.reshape(shape), solution)
-
-    def _launch(self, rows: PyTree, interpret: bool) -> PyTree:
-        """The kernel on arrays `(n, n_columns)`: the matrix, right-hand sides, amounts that sink."""
-        from jax.experimental import pallas
-        from jax.experimental.pallas import triton
-
-        leaves, structure = jax.tree.flatten(rows)
-        n, n_columns = leaves[0].shape
-        outputs = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (rows[0][0], rows[1]))
-        out_leaves, out_structure = jax.tree.flatten(outputs)
-
-        def kernel(*refs):
-            first = pallas.program_id(0) * self.lanes
-            here = first + lax.broadcasted_iota(first.dtype, (self.lanes,), 0) < n_columns
-
-            def read(ref, i):
-                # Lanes beyond the last column solve a system of ones, which is not written.
-                return triton.load(ref.at[i, pallas.ds(first, self.lanes)], mask=here, other=1.0)
-
-            def write(i, refs, values):
-                for ref, value in zip(refs, jax.tree.leaves(values), strict=True):
-                    triton.store(ref.at[i, pallas.ds(first, self.lanes)], value, mask=here)
-
-            inputs = jax.tree.unflatten(structure, refs[: len(leaves)])
-            eliminated = refs[len(leaves) :]
-
-            def eliminate(i, handed):
-                row, handed = _eliminate(*jax.tree.map(lambda ref: read(ref, i), inputs), handed=handed)
-                write(i, eliminated, row)
-                return handed
-
-            def substitute(j, ahead):
-                i = n - 1 - j
-                ratios = jax.tree.unflatten(out_structure, [read(ref, i) for ref in eliminated])
-                solution = _substitute(ratios, ahead)
-                write(i, eliminated[1:], solution)
-                return solution
-
-            nothing = jax.tree.map(lambda x: jnp.zeros(self.lanes, x.dtype), outputs)
-            bounds = jnp.zeros_like(first), jnp.full_like(first, n)
-            lax.fori_loop(*bounds, eliminate, nothing)
-            lax.fori_loop(*bounds, substitute, nothing[1])
-
-        launch = pallas.pallas_call(
-            kernel,
-            out_shape=out_leaves,
-            grid=(pallas.cdiv(n_columns, self.lanes),),
-            compiler_params=triton.CompilerParams(num_warps=max(1, self.lanes // 32)),
-            interpret=interpret,
-            name="thomas_kernel",
-        )
-        return jax.tree.unflatten(out_structure, launch(*leaves))[1]
 
 
 SOLUTION = "tridiagonal_solution"
