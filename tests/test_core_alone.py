@@ -13,7 +13,7 @@ import pkgutil
 import sys
 from importlib.abc import MetaPathFinder
 
-others = "dask gsw h5py jinja2 matplotlib netCDF4 optax platformdirs pooch pydantic ruamel typer xarray zarr"
+others = "dask gsw h5py jinja2 matplotlib netCDF4 optax platformdirs pooch pydantic yaml typer xarray zarr"
 
 
 class Refusal(MetaPathFinder):

@@ -4,16 +4,17 @@ import json
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
-from ruamel.yaml import YAML
+from tunax_lite.io.yaml_file import parse_yaml
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, flags=re.MULTILINE))
-WORKFLOW = YAML(typ="safe").load(ROOT / ".github/workflows/tests.yml")
-PAGES = YAML(typ="safe").load(ROOT / ".github/workflows/pages.yml")
-HOOKS = YAML(typ="safe").load(ROOT / ".pre-commit-config.yaml")
+WORKFLOW: Any = parse_yaml((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
+PAGES: Any = parse_yaml((ROOT / ".github/workflows/pages.yml").read_text(encoding="utf-8"))
+HOOKS: Any = parse_yaml((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
 
 
 def steps(key: str) -> list:
@@ -57,7 +58,7 @@ def test_actions_are_pinned_to_commits():
 
 def test_citation_is_that_of_the_project_and_of_zenodo():
     """A release on Zenodo takes `.zenodo.json` instead of `CITATION.cff`, and its version from the tag."""
-    citation = YAML(typ="safe").load(ROOT / "CITATION.cff")
+    citation: Any = parse_yaml((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     project = PROJECT["project"]
     assert citation["title"] == project["name"] and str(citation["version"]) == project["version"]
     assert citation["license"] == project["license"] and citation["keywords"] == project["keywords"]
@@ -69,7 +70,7 @@ def test_citation_is_that_of_the_project_and_of_zenodo():
 
 
 def test_recipe_of_conda_asks_for_what_the_project_asks_for():
-    recipe = YAML(typ="safe").load(ROOT / "packaging" / "recipe.yaml")
+    recipe: Any = parse_yaml((ROOT / "packaging" / "recipe.yaml").read_text(encoding="utf-8"))
     assert recipe["context"]["version"] == PROJECT["project"]["version"]
     assert PROJECT["project"]["scripts"]["tunax-lite"] in recipe["build"]["python"]["entry_points"][0]
     other = {"netcdf4": "netCDF4", "matplotlib-base": "matplotlib"}  # the names of conda

@@ -26,21 +26,6 @@ def test_what_is_written_is_read_again(value):
     assert again == value and repr(again) == repr(value)  # 1, 1.0 and true are equal
 
 
-def test_other_files_than_yaml_are_known_by_their_first_bytes(tmp_path):
-    for first, named in (
-        (b"CDF\x01", "NetCDF tunax-lite plot"),
-        (b"\x89HDF\r\n", "HDF5 path"),
-        (b"HDF5-based Julia Data Format", "JLD2"),
-        (b"PK\x03\x04", "zip unzip"),
-    ):
-        (tmp_path / "file").write_bytes(first + bytes(100))
-        with error_naming(ConfigError, f"{tmp_path / 'file'} YAML {named}"):
-            read_document(tmp_path / "file")
-    (tmp_path / "zarr.json").write_text("{}")
-    with error_naming(ConfigError, "YAML Zarr plot"):
-        read_document(tmp_path)
-
-
 def test_numbers_are_written_so_that_older_readers_see_numbers():
     assert yaml_text({"a": 1e-6, "b": 1e22, "c": 0.5}) == "a: 1.0e-06\nb: 1.0e+22\nc: 0.5\n"
     assert math.isnan(parse_yaml(yaml_text([math.nan]))[0])
@@ -51,16 +36,16 @@ CHAIN = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1,
 REFUSED = [
     ("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n", "5 b.c c 3"),
     ("a:\n  - {b: 1, b: 2}\n", "2 a.0.b b"),
-    ("a: 1\n---\nb: 2\n", "3"),
+    ("a: 1\n---\nb: 2\n", "2 document"),
     ("a: *b\n", "1 alias"),
     ("? [a]\n: 1\n", "1 key"),
     ("a: !!python/name:os.system x\n", "1 tag python/name:os.system"),
-    (BOMB, "1000000 4.61e+18"),  # 2**62
-    ("a: &a [1, *a]\n", "1 alias"),
+    (BOMB, "1000000"),
+    ("a: &a [1, *a]\n", "1 100"),
     ("a: " + "[" * 200 + "]" * 200, "100"),
-    ("a: " + "[" * 50_000, "100"),
-    (CHAIN, "100"),  # as deep as what it stands for
-    ("a: " + "9" * 10_000, "YAML 10000"),
+    ("a: " + "[" * 50_000, "1 nesting"),
+    (CHAIN, "100"),
+    ("a: " + "9" * 10_000, "1 10000"),
 ]
 
 

@@ -1,33 +1,21 @@
 """Reading and writing YAML: unique keys, numbers of YAML 1.2, and the line of every key.
 
-The syntax is that of ruamel.yaml. Its events are composed here: its own loaders lose the line numbers or are
-ten times slower, turn `2020-01-01` into a date, and can be made to exhaust the memory or crash. `1e-3` is a
+PyYAML parses and composes; its nodes know their lines. Scalars follow YAML 1.2 instead of 1.1: `1e-3` is a
 number, `no`, `12:30` and `2020-01-01` are texts, and only `true` and `false` are booleans.
 """
 
 import contextlib
 import copy
-import io
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ruamel.yaml import YAML, YAMLError
-from ruamel.yaml.error import MarkedYAMLError
-from ruamel.yaml.events import (
-    AliasEvent,
-    CollectionEndEvent,
-    Event,
-    MappingStartEvent,
-    NodeEvent,
-    ScalarEvent,
-)
-from ruamel.yaml.nodes import ScalarNode
-from ruamel.yaml.representer import SafeRepresenter
+import yaml
 
 from .._types import JSON
-from .errors import ConfigError, FileFormatError, first_bytes, read_text, shortened, what_is_at
+from .errors import ConfigError, FileFormatError, read_text, shortened, what_is_at
 from .protection import note_input
 
 _MOST_VALUES = 1_000_000
@@ -35,17 +23,44 @@ _MOST_BYTES = 16 * 2**20
 _DEEPEST = 100
 """Beyond these limits a YAML document is no configuration: aliases multiply what they repeat."""
 
-# Words and numbers as in YAML 1.2.
-_WORDS: dict[str, bool | float | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
-    **{f"{sign}.{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")},
-}
-_INTEGER = re.compile(r"[-+]?[0-9]+")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _TAG = "tag:yaml.org,2002:"
+_RESOLVERS = (
+    ("null", "null|Null|NULL|~|", ["", "n", "N", "~"]),
+    ("bool", "true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", "[-+]?[0-9]+", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", list("-+.0123456789")),
+    ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", list("-+.")),
+)
+"""Tags of plain scalars in YAML 1.2: a pattern, and the characters with which a match can begin."""
+_CONSTRUCTORS = {
+    "null": lambda text: None,
+    "bool": lambda text: text.lower() == "true",
+    "int": int,
+    "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
+    "str": str,
+}
+
+
+class _Loader(yaml.CSafeLoader):
+    yaml_implicit_resolvers: dict = {}
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Quotes texts that YAML 1.1 or 1.2 would take for something else."""
+
+
+for _name, _pattern, _first in _RESOLVERS:
+    for _class in (_Loader, _Dumper):
+        _class.add_implicit_resolver(_TAG + _name, re.compile(f"(?:{_pattern})\\Z"), _first)
+
+
+def _with_point(dumper: yaml.CSafeDumper, data: float) -> yaml.ScalarNode:
+    """Write numbers so that YAML 1.1 readers also take them for numbers: `1.0e-06`."""
+    text = repr(data) if math.isfinite(data) else f"{data}".replace("inf", ".inf").replace("nan", ".nan")
+    return dumper.represent_scalar(f"{_TAG}float", text if "." in text else text.replace("e", ".0e"))
+
+
+_Dumper.add_representer(float, _with_point)
 
 
 @contextlib.contextmanager
@@ -67,96 +82,69 @@ class Document(NamedTuple):
     source: str
 
 
-class _Node(NamedTuple):
-    """A value with its line and its number of descendants, counting each alias again."""
-
-    line: int
-    value: Any  # a scalar, a list of nodes, or (line, node) by key
-    n_values: int = 1
-    depth: int = 0
-
-    def plain(self, path: tuple[str, ...], origins: dict[tuple[str, ...], str]) -> JSON:
-        """The Python value, with a copy for every alias; records the lines."""
-        origins.setdefault(path, f"line {self.line}")
-        if isinstance(self.value, list):
-            return [node.plain((*path, str(i)), origins) for i, node in enumerate(self.value)]
-        if not isinstance(self.value, dict):
-            return self.value
-        origins.update({(*path, key): f"line {line}" for key, (line, _) in self.value.items()})
-        return {key: node.plain((*path, key), origins) for key, (_, node) in self.value.items()}
+def _error(node: yaml.Node, message: str) -> ConfigError:
+    return ConfigError(f"line {node.start_mark.line + 1}: {message}")
 
 
-def _at(event: Event, message: str) -> ConfigError:
-    return ConfigError(f"line {event.start_mark.line + 1}: {message}")
+class _Conversion:
+    """Plain values of a composed document, copied for every alias, and the lines of keys and items."""
+
+    def __init__(self):
+        self.origins: dict[tuple[str, ...], str] = {}
+        self.n_values = 0
+
+    def value(self, node: yaml.Node, path: tuple[str, ...] = ()) -> JSON:
+        self.n_values += 1
+        if self.n_values > _MOST_VALUES:
+            raise _error(
+                node, f"expected at most {_MOST_VALUES} values, but aliases repeat more; write them out."
+            )
+        if len(path) > _DEEPEST:
+            raise _error(node, f"expected at most {_DEEPEST} levels of keys, got more; correct the file.")
+        self.origins.setdefault(path, f"line {node.start_mark.line + 1}")
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, (*path, str(i))) for i, item in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        return _scalar(node)
+
+    def _mapping(self, node: yaml.MappingNode, path: tuple[str, ...]) -> dict[str, JSON]:
+        lines, found = {}, {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise _error(key_node, "expected a word as key, got a list or a mapping; correct it.")
+            key, line = key_node.value, key_node.start_mark.line + 1
+            if key in lines:
+                got = f"'{key}' again (first on line {lines[key]})"
+                name = ".".join((*path, key))
+                raise _error(key_node, f"{name}: expected every key once, got {got}; keep one of the two.")
+            lines[key] = line
+            self.origins[(*path, key)] = f"line {line}"
+            found[key] = self.value(value_node, (*path, key))
+        return found
 
 
-def _composed(
-    event: NodeEvent,
-    events: Iterator[Any],  # of the kind that the previous event allows
-    anchors: dict[str, _Node | None],
-    path: tuple[str, ...] = (),
-) -> _Node:
-    """The value that begins with an event, composed from the following events; aliases share the node."""
-    line = event.start_mark.line + 1
-    known = anchors.get(event.anchor) if isinstance(event, AliasEvent) else None
-    if isinstance(event, AliasEvent) and known is None:
-        what = "what it is part of" if event.anchor in anchors else "nothing above it"
-        raise _at(event, f"expected values, got an alias of {what}; write it out.")
-    if len(path) + (0 if known is None else known.depth) >= _DEEPEST:
-        raise _at(event, f"expected at most {_DEEPEST} levels of keys, got more; correct the file.")
-    if known is not None:
-        return known
-    if event.anchor is not None:
-        anchors[event.anchor] = None  # until it is complete
-    if isinstance(event, ScalarEvent):
-        node = _Node(line, _scalar(event))
-    else:
-        is_mapping, below = isinstance(event, MappingStartEvent), {}
-        while not isinstance(first := next(events), CollectionEndEvent):
-            key_line = first.start_mark.line + 1
-            key = _key(first, below, path) if is_mapping else str(len(below))
-            one = _composed(next(events) if is_mapping else first, events, anchors, (*path, key))
-            below[key] = (key_line, one)
-        nodes = [one for _, one in below.values()]
-        n_values, depth = sum(one.n_values for one in nodes), max((one.depth for one in nodes), default=0)
-        node = _Node(line, below if is_mapping else nodes, 1 + n_values, 1 + depth)
-    if event.anchor is not None:
-        anchors[event.anchor] = node
-    return node
+def _scalar(node: yaml.Node) -> str | bool | int | float | None:
+    tag = node.tag.removeprefix(_TAG)
+    if tag not in _CONSTRUCTORS:
+        raise _error(node, f"expected a plain value, got one with the tag {tag}; leave out the tag.")
+    try:
+        return _CONSTRUCTORS[tag](node.value)
+    except ValueError as error:  # thousands of digits, or a tag that does not fit
+        raise _error(node, f"expected a value, got one that cannot be read ({error}); correct it.") from error
 
 
-def _key(event: Event, before: dict[str, tuple[int, _Node]], path: tuple[str, ...]) -> str:
-    if not isinstance(event, ScalarEvent):
-        raise _at(event, "expected a word as key, got a list, a mapping or an alias; correct it.")
-    if event.value in before:
-        got = f"'{event.value}' again (first on line {before[event.value][0]})"
-        key = ".".join((*path, event.value))
-        raise _at(event, f"{key}: expected every key once, got {got}; keep one of the two.")
-    return event.value
-
-
-def _scalar(event: ScalarEvent) -> str | bool | int | float | None:
-    tag, text = str(event.tag or "").removeprefix(_TAG), event.value
-    if tag not in ("", "!", "str", "int", "float", "bool", "null"):
-        raise _at(event, f"expected a plain value, got one with the tag {tag}; leave out the tag.")
-    if not event.implicit[0] and tag in ("", "!", "str"):  # quoted, or a text block
-        return text
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return float(text) if _FLOAT.fullmatch(text) else text
-
-
-def _document(events: Iterator[Event]) -> _Node | None:
-    """The only document of a stream; `None` if it is empty."""
-    document = None
-    for event in events:
-        if isinstance(event, NodeEvent):
-            if document is not None:
-                raise _at(event, "expected one document, got a second one; keep one of them.")
-            document = _composed(event, events, {})
-    return document
+def _composed(text: str) -> yaml.Node | None:
+    """Node of the only document of a text; `None` if it is empty."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):  # composing is recursive: a deep document would crash it
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            line = event.start_mark.line + 1
+            raise ConfigError(
+                f"line {line}: expected at most {_DEEPEST} levels of keys, got more; correct the file."
+            )
+    return yaml.compose(text, Loader=_Loader)
 
 
 _LONE_STAR = re.compile(r"(?m)^([ -]*\w+: +)\*(?=\s|$)")
@@ -164,52 +152,28 @@ _LONE_STAR = re.compile(r"(?m)^([ -]*\w+: +)\*(?=\s|$)")
 
 
 def _parse(text: str) -> tuple[JSON, dict[tuple[str, ...], str]]:
-    origins: dict[tuple[str, ...], str] = {}
     try:
         try:
-            node = _document(iter(YAML(typ="safe").parse(text)))
-        except MarkedYAMLError:  # the fast parser follows YAML 1.1: within braces a plain word has no colon
-            text = _LONE_STAR.sub(r"\1'*'", text)
-            node = _document(iter(YAML(typ="safe", pure=True).parse(text)))
-    except ConfigError:
-        raise
-    except (YAMLError, ValueError) as error:
-        said = f"expected YAML text, got {shortened(error)}; save the file as UTF-8 text."
-        if isinstance(error, MarkedYAMLError):
+            node = _composed(text)
+        except yaml.MarkedYAMLError:
+            node = _composed(_LONE_STAR.sub(r"\1'*'", text))
+    except yaml.YAMLError as error:
+        message = f"expected YAML text, got {shortened(error)}; save the file as UTF-8 text."
+        if isinstance(error, yaml.MarkedYAMLError):
             mark = error.problem_mark or error.context_mark
-            said = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-            said += f"expected YAML, got an error ({shortened(error.problem or error.context)}); "
-            said += "correct the syntax there or in the line before."
-        elif isinstance(error, ValueError):  # from int(), for thousands of digits
-            said = f"expected YAML, got a value that cannot be read ({shortened(error)}); correct it."
-        raise ConfigError(said) from error
-    if node is None:
-        return None, origins
-    if node.n_values > _MOST_VALUES:
-        got = f"{node.n_values:.3g}, which aliases repeat"
-        raise ConfigError(f"expected at most {_MOST_VALUES} values, got {got}; write them out.")
-    return node.plain((), origins), origins
-
-
-class _Representer(SafeRepresenter):
-    """Write numbers so that YAML 1.1 readers also take them for numbers: `1.0e-06`."""
-
-
-def _with_point(representer: SafeRepresenter, data: float) -> ScalarNode:
-    text = SafeRepresenter.represent_float(representer, data).value
-    return representer.represent_scalar(f"{_TAG}float", text if "." in text else text.replace("e", ".0e"))
-
-
-_Representer.add_representer(float, _with_point)
+            where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+            problem = shortened(error.problem or error.context)
+            message = (
+                f"{where}expected YAML, got an error ({problem}); correct it there or in the line before."
+            )
+        raise ConfigError(message) from error
+    conversion = _Conversion()
+    return (None if node is None else conversion.value(node)), conversion.origins
 
 
 def yaml_text(content: object) -> str:
     """Plain values as YAML, with keys in their order; `parse_yaml` restores them."""
-    yaml = YAML(typ="safe")
-    yaml.Representer = _Representer
-    yaml.default_flow_style, yaml.sort_base_mapping_type_on_output = False, False  # pyright: ignore
-    yaml.dump(content, stream := io.StringIO())
-    return stream.getvalue()
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False)
 
 
 def parse_yaml(text: str) -> JSON:
@@ -223,19 +187,6 @@ def parse_yaml(text: str) -> JSON:
 
 NAMES: dict[str, JSON] = parse_yaml(Path(__file__).with_name("names.yaml").read_text(encoding="utf-8"))
 """What files of each format call what they hold."""
-
-
-_PLOT = "a configuration names observations by `path`; `tunax-lite plot` draws results"
-_FIRST_BYTES = {
-    b"CDF": ("a NetCDF file", _PLOT),
-    b"\x89HDF": ("a NetCDF or HDF5 file", _PLOT),
-    b"HDF5": ("a JLD2 file", _PLOT),
-    b"GRIB": ("a GRIB file", _PLOT),
-    b"PK\x03\x04": ("a zip archive", "unpack it (unzip), and give a file in it"),
-    b"\x1f\x8b": ("a file packed by gzip", "unpack it (gunzip)"),
-    b"\x89PNG": ("a figure", "give the configuration that it was made with"),
-}
-"""What files that are no text begin with: what they are, and what to do with them."""
 
 
 def read_document(path: Path) -> Document:
@@ -252,10 +203,6 @@ def read_document(path: Path) -> Document:
             what, advice = "a Zarr store", "`tunax-lite plot` draws that of a map"
         raise ConfigError(f"{name}: expected a YAML file, got {what}; {advice}.")
     note_input(path)
-    with contextlib.suppress(OSError):  # reading says why
-        first = first_bytes(path, 4)
-        for got, advice in (said for start, said in _FIRST_BYTES.items() if first.startswith(start)):
-            raise ConfigError(f"{name}: expected a YAML file, got {got}; {advice}.")
     try:
         if path.stat().st_size > _MOST_BYTES:
             expected, got = f"a YAML file of at most {_MOST_BYTES} bytes", path.stat().st_size
