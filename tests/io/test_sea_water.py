@@ -5,7 +5,12 @@ from typing import Any
 import numpy as np
 
 from tests.errors import error_naming
-from tunax_lite.io.sea_water import absolute_salinity, conservative_temperature, modelled_water
+from tunax_lite.io.sea_water import (
+    absolute_salinity,
+    conservative_temperature,
+    modelled_water,
+    practical_salinity,
+)
 
 NAN = float("nan")
 
@@ -29,6 +34,14 @@ def test_without_the_anomaly_the_ratio_is_that_of_the_standard_ocean():
     # In the Baltic Sea 0.087 g/kg more at S = 0, and as much as elsewhere at 35: Millero and Kremling (1976).
     baltic = absolute_salinity(7.0, 0.0, longitude=20.0, latitude=58.0, anomaly=False)
     np.testing.assert_allclose(baltic, 0.087 + 7.0 * (35.16504 - 0.087) / 35.0, rtol=1e-12)
+
+
+def test_fresh_lakes_within_the_area_of_the_baltic_have_no_negative_salinity():
+    absolute = np.array([0.0, 0.05, 0.087, 5.0982])
+    found = practical_salinity(absolute, np.full(4, -3.0), longitude=18.6, latitude=59.8)
+    np.testing.assert_allclose(found, [0.0, 0.0, 0.0, 5.0], atol=1e-4)
+    elsewhere = practical_salinity(absolute, np.full(4, -3.0), longitude=-9.5, latitude=53.9)
+    np.testing.assert_allclose(elsewhere, absolute * 35.0 / 35.16504, rtol=1e-3)
 
 
 def test_kinds_differ_as_they_should():
