@@ -5,7 +5,10 @@ import pytest
 
 from tests.config.test_conversions import flux_of, run_of
 from tests.errors import error_naming
+from tunax_lite.io import read_weather
 from tunax_lite.io.errors import FileFormatError
+from tunax_lite.plausibility import collecting
+from tunax_lite.plausibility.inputs import inputs_of
 
 # Every hour from -1 h on, 3 W m-2 more each; two values are missing.
 VALUES = {hour: "nan" if hour in (5, 6) else f"{3.0 * hour}" for hour in range(-1, 26)}
@@ -35,3 +38,37 @@ def test_a_gap_at_an_end_is_not_bridged(tmp_path):
     (tmp_path / "q.dat").write_text("".join(lines), encoding="utf-8")
     with error_naming(FileFormatError, "q.dat ends longest_gap"):
         run_of(tmp_path, fluxes={"heat_flux": {"path": "q.dat", "column": 1, "longest_gap": 1e6}})
+
+
+SUNNY = """time,wind_u [m s-1],air_temperature [degC],relative_humidity [%],cloud_cover [1],shortwave [W m-2]
+"""
+OTHERS = {"wind_v": 0.0, "air_pressure": 1e5}
+
+
+@pytest.mark.parametrize("first", [1, 13])
+def test_a_gap_in_the_sun_follows_the_clear_sun_of_the_place_and_is_listed(tmp_path, first):
+    # On the equator at the equinox the sun is above the horizon for 12 of 24 h.
+    hours = np.arange(-24.0, 15.0 * 24.0 + 1.0)
+    light = 700.0 * np.maximum(0.0, -np.cos(2.0 * np.pi * hours / 24.0))
+    kept = (hours < 120 + first) | (hours > 264 + first)
+    start = np.datetime64("2012-03-15T00:00:00")
+    rows = [
+        f"{start + np.timedelta64(int(hour), 'h')},{5.0 + np.sin(hour):.3f},25,80,0.5,{sun:.1f}\n"
+        for hour, sun in zip(hours[kept], light[kept], strict=True)
+    ]
+    (tmp_path / "w.csv").write_text(SUNNY + "".join(rows))
+    place: dict = {"latitude": 0.0, "longitude": 0.0, "start_time": str(start), "duration": 14.0 * 86400.0}
+    weather = {"format": "table", "paths": "w.csv", "longest_gap": 6e5, "variables": OTHERS}
+    air_sea = {"longwave": "clark", "shortwave": "net"}
+    with collecting() as left:
+        made = run_of(tmp_path, **place, weather=weather, air_sea=air_sea)
+    sun = made.case.forcing.weather
+    found = np.interp(3600.0 * hours, sun.time, sun.values.shortwave)
+    np.testing.assert_allclose(found.mean(), light.mean(), rtol=0.02)
+    assert np.corrcoef(found[~kept], light[~kept])[0, 1] > 0.98
+    for name in ("shortwave", "wind_u"):
+        (row,) = [one for one in inputs_of(made.case, gaps=left) if one.name == name]
+        assert row.gaps() == (1, 146.0 * 3600.0)
+    assert any("shortwave" in note and "146 h" in note for note in made.notes)
+    with error_naming(FileFormatError, "w.csv shortwave position 146"):
+        read_weather(tmp_path / "w.csv", start_time=str(start), variables=OTHERS, longwave=None)

@@ -35,6 +35,7 @@ from ..io.protection import check_outputs
 from ..io.series import start_of_case
 from ..io.writing import file_name, write_text
 from ..io.yaml_file import naming
+from ..plausibility import Gap, Remark, collecting
 from ..plausibility.inputs import Budget, Input, budgets_of, inputs_of
 from ..runtime.machine import MissingPackageError, needed
 from . import session
@@ -68,14 +69,17 @@ def check(
     loaded = load_any(config, settings)
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
-            run = session.build_source(loaded, parameters)
-            answer = _describe_run(run, page, run.notes)
+            with collecting() as left:
+                run = session.build_source(loaded, parameters)
+            answer = _describe_run(run, page.with_gaps(left), run.notes)
         elif (kind := kind_of(loaded.config)) is not None:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             answer = kind.check(loaded, values, page)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            answer = _describe_calibration(build_calibration(loaded, values), page)
+            with collecting() as left:
+                setup = build_calibration(loaded, values)
+            answer = _describe_calibration(setup, page.with_gaps(left))
             _say_what_the_posterior_lacks(loaded)
     echo(f"{config}: fine")
     return answer
@@ -91,7 +95,9 @@ def _say_what_the_posterior_lacks(loaded: Loaded[CalibrationConfig]) -> None:
 
 def _check_set_up(set_up: AbstractSetUp, write_config: Path | None, page: "Page", *, strict: bool) -> Answer:
     with session.precision(set_up):
-        run, report = set_up.build()
+        with collecting() as left:
+            run, report = set_up.build()
+        page = page.with_gaps(left)
         for line in report.lines():
             echo(line)
         answer = {"kind": "run"}
@@ -110,10 +116,15 @@ class Page:
     figure: Path | None
     overwrite: bool
     title: str = ""  # instead of the name of the case
+    gaps: tuple[Gap, ...] = ()
+
+    def with_gaps(self, left: Iterable[Remark]) -> "Page":
+        """The page with the gaps that readers left."""
+        return dataclasses.replace(self, gaps=tuple(one for one in left if isinstance(one, Gap)))
 
     def of(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
         """Print inputs and budgets of a case, and draw them; of several cases in figures of their own."""
-        inputs, start = inputs_of(case, observations), case.start_time
+        inputs, start = inputs_of(case, observations, self.gaps), case.start_time
         answer = {"inputs": say_inputs(inputs, start)}
         answer["budgets"] = say_budgets(budgets_of(case, observations))
         if self.figure is not None:

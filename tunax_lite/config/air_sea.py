@@ -175,6 +175,7 @@ class TableWeather(Section):
             longwave=formulae.longwave if formulae.formula is None else None,
             start_time=setting.required_start(),
             length=setting.duration,
+            position=position,
             units=conversions_of(self.units),
             notes=setting.notes,
             **self.model_dump(exclude={"format", "paths", "units"}),

@@ -32,7 +32,7 @@ from ..io.checksums import sha256_of
 from ..io.named_files import resolve
 from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
-from ..plausibility import collecting, remarks
+from ..plausibility import Gap, collecting, leave, remarks
 from ..runtime.memory import check_steps
 from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
 from .case import AbstractFileCase, BuiltCase, NativeGrid, Run, on_grid
@@ -128,6 +128,7 @@ def with_remarks(make: Callable[[], BuiltCase], accept: Collection[str]) -> Buil
     with collecting() as left:
         made = make()
     found = remarks(made.case, made.observations, accept=accept, left=left)
+    leave(dataclasses.replace(one, case=made.case.name) for one in left if isinstance(one, Gap))
     return made._replace(notes=(*made.notes, *map(str, found)))
 
 

@@ -19,6 +19,7 @@ from ..column.time_series import TimeSeries
 from ..declarations import meanings
 from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
 from ..io.errors import FileFormatError, all_of, check_possible
+from ..io.gaps import fill_sunlight, is_sunlight, leave_gaps
 from ..io.named_files import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.tracers import Tracer
@@ -327,6 +328,7 @@ class Setting(Place):
     basin: Hypsography | None = None
     start_time: str | None
     duration: float
+    position: tuple[float, float] | None = None  # latitude and longitude [degrees]
     step: float | None = None
     elevation: "TimedValue | None" = None
     draft: float = 0.0  # depth of the top of the column below sea level [m]
@@ -413,11 +415,17 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
     """Read a quantity of a section; `keys` is its place in the case."""
     if section.column is not None:
         column = setting.column(section, quantity, *keys)
-        return setting.series.read(dataclasses.replace(column, longest_gap=section.longest_gap))
+        series = setting.series.read(dataclasses.replace(column, longest_gap=section.longest_gap))
+        leave_gaps(quantity, series.time)
+        return _sunlit(series, column, setting) if is_sunlight(quantity) else series
     if section.path is not None and section.variable is not None:
         path, start_time = setting.file(section.path, *keys, "path"), setting.start_time
         unit = section.conversion
-        bridging = {"longest_gap": section.longest_gap, "notes": setting.notes}
+        bridging = {
+            "longest_gap": section.longest_gap,
+            "position": setting.position,
+            "notes": setting.notes,
+        }
         return io.read_series(path, section.variable, quantity, start_time=start_time, unit=unit, **bridging)
     with setting.naming(*keys):
         found = _numbers(section, quantity, setting)
@@ -427,6 +435,15 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
     except FileFormatError as error:
         raise ConfigError(str(error)) from error
     return found
+
+
+def _sunlit(series: Series, column: Column, setting: Setting) -> Series:
+    """A series of shortwave radiation in GOTM's format, with gaps filled along the clear sun."""
+    refuse = functools.partial(FileFormatError, column.file, f"column {column.number}")
+    place = {"start_time": setting.start_time, "position": setting.position}
+    filled = fill_sunlight(series.time, series.values, refuse=refuse, **place)
+    setting.notes.extend(f"{column.file}: column {column.number}: {note}" for note in filled.notes)
+    return Series(filled.time, filled.values)
 
 
 Part = tuple[TimedValue, str, tuple[str, ...]]

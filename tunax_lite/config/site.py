@@ -538,6 +538,7 @@ def _setting(
         basin=basin,
         start_time=site.start_time,
         duration=site.duration,
+        position=None if site.longitude is None else (site.latitude, site.longitude),
         step=step,
         elevation=site.interior.surface_elevation,
         draft=site.equation_of_state.draft or 0.0,

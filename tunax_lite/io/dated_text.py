@@ -24,6 +24,7 @@ from .errors import (
     shortened,
     what_is_at,
 )
+from .gaps import is_sunlight, long_gaps
 from .protection import note_input
 from .series import Series, longest_missing
 
@@ -336,7 +337,8 @@ class SeriesReader:
         if column.longest_gap is not None:
             values, places = knots.values(values), indices[knots.after]
             return self._bridged(column, file, places, knots.time, values, column.longest_gap)
-        self._warn_of_gap(file, indices[knots.after], knots.time)
+        if not (is_sunlight(column.quantity) and long_gaps(knots.time).size):
+            self._warn_of_gap(file, indices[knots.after], knots.time)
         return Series((knots.time - self.period.start).astype(float), knots.values(values))
 
     def _values(
@@ -370,7 +372,8 @@ class SeriesReader:
             got = f"{longest / 3600.0:g} h without one after {iso(time[at])}"
             raise file.error(int(indices[at]), expected, got, "fill the gap, or set a longer longest_gap")
         if not known.all():
-            said = f"{file.path}: {np.sum(~known)} missing values of {column.quantity} are bridged linearly, "
+            how = "along the clear sun" if is_sunlight(column.quantity) else "linearly"
+            said = f"{file.path}: {np.sum(~known)} missing values of {column.quantity} are bridged {how}, "
             self.warnings.append(f"{said}at most {longest / 3600.0:g} h after {iso(time[at])}")
         return Series((time[known] - self.period.start).astype(float), values[known])
 

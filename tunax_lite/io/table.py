@@ -11,6 +11,7 @@ import contextlib
 import csv
 import dataclasses
 import datetime
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -55,6 +56,7 @@ from .errors import (
     read_text,
     reading,
 )
+from .gaps import Position, fill_sunlight, is_sunlight, leave_gaps, note_of_gaps
 from .local_tables import (
     decoded,
     is_other_zone,
@@ -65,7 +67,14 @@ from .local_tables import (
     with_points,
 )
 from .netcdf import Contents, Variable, read_contents
-from .series import GOOD_FLAGS, Series, longest_missing, on_common_times, start_of_case
+from .series import (
+    GOOD_FLAGS,
+    Series,
+    intervals_between,
+    longest_missing,
+    on_common_times,
+    start_of_case,
+)
 from .units import BRACKETS, DEGREES, Conversion, Conversions, as_conversion, unit_alone, unit_in_brackets
 from .yaml_file import NAMES
 
@@ -195,6 +204,7 @@ def read_series(
     start_time: str | None,
     unit: str | Conversion | None = None,
     longest_gap: float | None = None,
+    position: Position | None = None,
     notes: list[str] | None = None,
 ) -> Series:
     """Read one column of a table in the package's unit, checked.
@@ -205,29 +215,56 @@ def read_series(
         start_time: ISO 8601 time, universal time, at which the time of the case is 0; `None` if times count
             from the start of the case.
         unit: overrides the one in the file; or a whole `Conversion`.
-        longest_gap: longest time without a record, or with missing values, that is bridged linearly [s]; by
-            default a missing value is an error, and times between two records are not limited.
+        longest_gap: longest time without a record, or with missing values, that is bridged [s]; by default a
+            missing value is an error, and times between two records are not limited.
+        position: latitude and longitude [degrees], along whose clear sun gaps in shortwave radiation are
+            filled; others are bridged linearly.
         notes: gets a note on what was bridged.
 
     Raises:
-        FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, or an
-            impossible value, with its time.
+        FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, one
+            in shortwave radiation without a position, or an impossible value, with its time.
     """
     of_name = partial(record_of, name=name, quantity=quantity, start_time=start_time, unit=unit)
     read = partial(of_name, missing=longest_gap is not None)
     table = read_table(path, read)
     record = read(table)
-    if notes is not None:
-        notes += _notes_of(table, record.variable)
-    return joined([record if longest_gap is None else _bridged(record, longest_gap, notes)])
+    notes = [] if notes is None else notes
+    notes += _notes_of(table, record.variable)
+    notes += _notes_of_gaps(record, quantity, start_time)
+    if longest_gap is not None:
+        record = _bridged(record, longest_gap, quantity, notes)
+    leave_gaps(quantity, record.time)
+    return joined(_sunlit([record], start_time, position, notes) if is_sunlight(quantity) else [record])
 
 
 def _notes_of(table: Contents, variable: Variable) -> list[str]:
     return [note for note in table.notes if note.startswith(f"{table.path}: {variable.name}: ")]
 
 
-def _bridged(record: Record, longest_gap: float, notes: list[str] | None) -> Record:
-    """The values of a record, linear across missing ones and missing records of up to `longest_gap` [s]."""
+def _notes_of_gaps(record: Record, quantity: str, start_time: str | None) -> list[str]:
+    found = note_of_gaps(quantity, record.time, start_time)
+    return [] if found is None else [f"{record.variable.path}: {found}"]
+
+
+def _sunlit(
+    parts: list[Record], start_time: str | None, position: Position | None, notes: list[str], stamp=None
+) -> list[Record]:
+    """Sorted records of shortwave radiation as one, with gaps filled along the clear sun; see `joined`."""
+    time, values = (np.concatenate([getattr(one, key) for one in parts]) for key in ("time", "values"))
+    known = [one.bounds for one in parts if one.bounds is not None]
+    bounds = np.concatenate(known) if len(known) == len(parts) else None
+    if stamp is not None:
+        bounds = intervals_between(time, stamp)
+    first = parts[0]
+    place = {"start_time": start_time, "position": position}
+    filled = fill_sunlight(time, values, bounds=bounds, refuse=first.variable.error, **place)
+    notes += [f"{first.variable.path}: {first.variable.name}: {note}" for note in filled.notes]
+    return [dataclasses.replace(first, time=filled.time, values=filled.values, bounds=filled.bounds)]
+
+
+def _bridged(record: Record, longest_gap: float, quantity: str, notes: list[str]) -> Record:
+    """The known values of a record, of which no two are more than `longest_gap` [s] apart."""
     name, known = record.variable.name, np.isfinite(record.values)
     if known.sum() < 2:
         got = f"{known.sum()} of {known.size}"
@@ -237,8 +274,9 @@ def _bridged(record: Record, longest_gap: float, notes: list[str] | None) -> Rec
     if longest > longest_gap * (1.0 + 1e-6):
         expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
         raise record.variable.error(expected, said, "fill the gap, or set a longer longest_gap")
-    if notes is not None and not known.all():
-        text = f"{np.sum(~known)} missing values of {name} are bridged linearly, at most {said}"
+    if not known.all():
+        how = "along the clear sun" if is_sunlight(quantity) else "linearly"
+        text = f"{np.sum(~known)} missing values of {name} are bridged {how}, at most {said}"
         notes.append(f"{record.variable.path}: {text}")
     bounds = None if record.bounds is None else record.bounds[known]
     return dataclasses.replace(record, time=record.time[known], values=record.values[known], bounds=bounds)
@@ -603,6 +641,7 @@ def read_weather(
     longest_gap: float | None = None,
     stamp: str | None = None,
     length: float = 1e12,
+    position: Position | None = None,
     name: str | None = None,
     notes: list[str] | None = None,
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
@@ -622,11 +661,13 @@ def read_weather(
         humidity_measure: the kind of humidity; by default the one in the file.
         shortwave, longwave: "downward" or "net" for a series; `None` where a formula gives the radiation.
         time: name of the time coordinate, where a file has several.
-        longest_gap: reject a longer time between two values [s]; shorter ones are bridged linearly. `None`
-            for any time between records, and no missing value.
+        longest_gap: reject a longer time between two values [s]; shorter ones are bridged. `None` for any
+            time between records, and no missing value.
         stamp: of means over the time between records: whether it is the "start", the "middle" or the "end";
             `None` for the bounds of the time in the file, and without them for values at instants.
         length: of the run [s], for weather consisting of numbers only.
+        position: latitude and longitude [degrees], along whose clear sun gaps of more than three hours in
+            shortwave radiation are filled; others are bridged linearly.
         name: for messages; by default the name of the first file.
         notes: gets what was assumed about the wind, bridged or counted as missing.
 
@@ -669,13 +710,21 @@ def read_weather(
             if variable is not None:
                 record = series_of(table, variable.name, quantity, unit=units.get(field), kind=kind)
                 _check_radiation(record, field, kind)
+                notes.extend(
+                    note for note in _notes_of_gaps(record, quantity, start_time) if note not in notes
+                )
                 if longest_gap is not None and not np.isfinite(record.values).all():
-                    record = _bridged(record, longest_gap, notes)
+                    record = _bridged(record, longest_gap, quantity, notes)
                 parts.append(record)
         if parts:
             if stamp is None:
                 _note_means(parts[0], notes)
-            return field, joined(in_order(parts, "give each time once"), stamp)
+            parts = in_order(parts, "give each time once")
+            _check_between(parts, longest_gap)
+            leave_gaps(quantity, np.concatenate([one.time for one in parts]))
+            if field == "shortwave":
+                parts = _sunlit(parts, start_time, position, notes, stamp)
+            return field, joined(parts, stamp)
         if field in _OPTIONAL and value is None:
             return None
         names, standard_names = _known(quantity, kind)
@@ -700,6 +749,18 @@ def read_weather(
     return TimeSeries(
         jnp.asarray(instants, dtype=float), Weather(**arrays), name or stem_of(paths[0])
     ), measure
+
+
+def _check_between(parts: Sequence[Record], longest_gap: float | None) -> None:
+    """Raise `FileFormatError` for a longer gap between two files."""
+    for before, after in itertools.pairwise(parts):
+        apart = after.time[0] - before.time[-1]
+        if longest_gap is not None and apart > longest_gap * (1.0 + 1e-6):
+            expected = f"records within {longest_gap:g} s of the last ones of {before.variable.path}"
+            got = f"a gap of {apart:g} s before {after.axis.describe(0)}"
+            raise after.variable.error(
+                expected, got, "add the file between them, or set a longer longest_gap"
+            )
 
 
 def radiation_of_table(table: Contents) -> dict[str, str]:

@@ -14,7 +14,7 @@ from ..column.case import Case
 from ..column.observations import Observations
 from . import air, fluxes, limits, place, records, sun, water
 from .evidence import Evidence, Samples, evidence_of, evidence_of_forcing, evidence_of_observations
-from .finding import RULES, Finding, Position, Rule, check_accepted, collecting, leave, once
+from .finding import RULES, Finding, Gap, Position, Remark, Rule, check_accepted, collecting, leave, once
 from .limits import LIMITS
 from .place import far_from
 from .records import in_file, in_profiles
@@ -24,7 +24,9 @@ __all__ = [
     "RULES",
     "Evidence",
     "Finding",
+    "Gap",
     "Position",
+    "Remark",
     "Rule",
     "Samples",
     "check_accepted",
@@ -43,7 +45,7 @@ _MODULES = air, fluxes, limits, place, records, sun, water  # register their rul
 
 
 def findings_of(
-    evidence: Evidence, left: Iterable[Finding | Position] = (), accept: Collection[str] = ()
+    evidence: Evidence, left: Iterable[Remark] = (), accept: Collection[str] = ()
 ) -> tuple[Finding, ...]:
     """What the rules note about evidence, and what readers left."""
     check_accepted(accept)
@@ -52,8 +54,9 @@ def findings_of(
     for one in left:
         if isinstance(one, Position):
             found.extend(far_from(one, evidence))
-        elif one.rule != "net_of_the_sun" or one.quantity != "surface_heat_flux" or has_sun:
-            found.append(one)
+        elif isinstance(one, Finding):
+            of_heat = one.rule == "net_of_the_sun" and one.quantity == "surface_heat_flux"
+            found.extend([one] if has_sun or not of_heat else [])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of means over nothing: comparisons with NaN note nothing
         for name, each in RULES.items():
@@ -66,7 +69,7 @@ def remarks(
     observations: Observations | None = None,
     *,
     accept: Collection[str] = (),
-    left: Iterable[Finding | Position] = (),
+    left: Iterable[Remark] = (),
     column: int | None = None,
 ) -> tuple[Finding, ...]:
     """What is unlikely about a case and its observations.

@@ -90,15 +90,32 @@ class Position:
     longitude: object
 
 
-_left: contextvars.ContextVar[list[Finding | Position] | None] = contextvars.ContextVar(
-    "findings", default=None
-)
+@dataclass(frozen=True)
+class Gap:
+    """A time without values that the reader of an input over time bridged or filled.
+
+    Args:
+        name: of the input, as in the table of inputs.
+        start, length: time of the last value before it, and to the next one [s].
+        case: name of the case.
+    """
+
+    name: str
+    start: float
+    length: float
+    case: str = ""
+
+
+Remark = Finding | Position | Gap
+"""What readers leave."""
+
+_left: contextvars.ContextVar[list[Remark] | None] = contextvars.ContextVar("findings", default=None)
 
 
 @contextlib.contextmanager
-def collecting() -> Iterator[list[Finding | Position]]:
-    """Collect what readers remark about names and attributes, which the objects they build no longer have."""
-    found: list[Finding | Position] = []
+def collecting() -> Iterator[list[Remark]]:
+    """Collect what readers remark about names, attributes and gaps, which the objects they build lack."""
+    found: list[Remark] = []
     token = _left.set(found)
     try:
         yield found
@@ -106,8 +123,8 @@ def collecting() -> Iterator[list[Finding | Position]]:
         _left.reset(token)
 
 
-def leave(findings: "Iterable[Finding | Position]") -> None:
-    """Leave findings and positions for whoever collects them; without anyone they are dropped."""
+def leave(findings: Iterable[Remark]) -> None:
+    """Leave findings, positions and gaps for whoever collects them; without anyone they are dropped."""
     found = _left.get()
     if found is not None:
         found.extend(findings)

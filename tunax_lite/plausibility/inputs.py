@@ -1,7 +1,7 @@
 """What goes into a case: its series and first profile, and budgets of what profiles and fluxes say."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
@@ -18,6 +18,7 @@ from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries, named_leaves
 from ..quantities import QUANTITIES, quantity_of
 from .evidence import ALWAYS
+from .finding import Gap
 
 _GAP, _RAMP = 2.5, 12.0
 """Times the usual interval from which a time without records is a gap, and a straight line between two."""
@@ -40,6 +41,7 @@ class Input:
         time: times [s] since the start; `None` for the first profile.
         values: first axis is time, or height for the first profile; NaN where missing.
         z: heights of values over depth [m], if any.
+        filled: gaps that its reader bridged or filled.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Input:
     time: np.ndarray | None
     values: np.ndarray
     z: np.ndarray | None = None
+    filled: tuple[Gap, ...] = ()
 
     @property
     def is_constant(self) -> bool:
@@ -85,7 +88,12 @@ class Input:
         return float(records if np.isclose(steps, records).mean() > _OWN else np.median(steps))
 
     def gaps(self) -> tuple[int, float]:
-        """Number of gaps in time, bridged by a straight line or without values, and the longest [s]."""
+        """Number of gaps in time, filled by the reader, or found as such, and the longest [s].
+
+        Found are those bridged by a straight line or without values.
+        """
+        if self.filled:
+            return len(self.filled), max(one.length for one in self.filled)
         knots, usual = self.knots(), self.interval()
         if usual is None or self.time is None:
             return 0, 0.0
@@ -118,9 +126,15 @@ class Budget(NamedTuple):
     stop: float
 
 
-def inputs_of(case: Case, observations: Observations | None = None) -> list[Input]:
-    """Forcing, terms below the surface, first profile and observations of a case, during the case."""
+def inputs_of(case: Case, observations: Observations | None = None, gaps: Iterable[Gap] = ()) -> list[Input]:
+    """Forcing, terms below the surface, first profile and observations of a case, during the case.
+
+    Gaps are those that readers left of it.
+    """
+    filled = [one for one in gaps if one.case == case.name and one.start < case.duration]
+    filled = [one for one in filled if one.start + one.length > 0.0]
     found = [_during(one, case.duration) for one in (*_forcing(case), *_terms(case))]
+    found = [replace(one, filled=tuple(gap for gap in filled if gap.name == one.name)) for one in found]
     z, state = np.asarray(case.grid.z_center), case.initial_state
     first = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")} | state.tracers
     units = {name: unit for name, (unit, _) in case.tracer_units.items()}
@@ -193,7 +207,7 @@ def _during(given: Input, duration: float) -> Input:
     first = max(int(np.searchsorted(given.time, 0.0, side="right")) - 1, 0)
     last = int(np.searchsorted(given.time, duration, side="left")) + 1
     part = slice(first, max(last, first + 2))
-    return Input(given.name, given.unit, given.time[part], given.values[part], given.z)
+    return replace(given, time=given.time[part], values=given.values[part])
 
 
 def budgets_of(case: Case, observations: Observations | None) -> list[Budget]:

@@ -15,7 +15,7 @@ from ...config.load import Loaded, load
 from ...config.series import notes_on_conversions
 from ...io.axes import place_in_words
 from ...io.yaml_file import ConfigError
-from ...plausibility import Finding, Position, collecting, remarks
+from ...plausibility import Finding, Remark, collecting, remarks
 from .calibration import MapFit
 from .sections import MapConfig
 from .setup import MapRun
@@ -98,9 +98,7 @@ _MOST_TRIED = 9
 _RECORDS = 13
 
 
-def _remarks_of(
-    columns: "GriddedColumns", left: Sequence[Finding | Position], accept: Sequence[str]
-) -> list[str]:
+def _remarks_of(columns: "GriddedColumns", left: Sequence[Remark], accept: Sequence[str]) -> list[str]:
     """What the rules note about some columns of a map: in any of a list of places, in a third of a grid."""
     tried = np.unique(np.linspace(0, columns.n_columns - 1, _MOST_TRIED).astype(int))
     length = min(columns.duration, max(10.0 * 86400.0, _RECORDS * columns.longest_interval))
