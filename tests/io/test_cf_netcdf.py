@@ -208,3 +208,15 @@ def test_a_gradient_held_at_the_bottom_is_seen_in_the_budget_of_heat(tmp_path, l
     assert (said == []) == (expected is None)
     if heat is not None:
         np.testing.assert_allclose(heat.heat_flux, expected)
+
+
+def test_the_stokes_drift_of_a_simulation_is_read_and_the_rest_listed(tmp_path):
+    data = cf_dataset()
+    drift = 0.1 * np.exp(-np.array([2.0, 6.0, 10.0, 14.0]) / 5.0)
+    data["us"] = ("DEPTH", drift, {"units": "m s-1"})
+    data["ust"] = ("TIME", np.full(4, 0.01), {"units": "m s-1"})  # the friction velocity
+    case, observations = read_cf_netcdf(save(data, tmp_path / "les.nc"))
+    found = case.interior.stokes_drift
+    assert found is not None
+    np.testing.assert_allclose(found.at(case.grid, 0.0)[0], drift[::-1])
+    assert any(note.endswith("not used: ust") for note in observations.notes)

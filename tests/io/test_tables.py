@@ -149,6 +149,20 @@ def test_weather_of_a_lake_under_its_own_names(tmp_path):
         read_weather(path, start_time="2010-01-01T00:00:00", shortwave="net")
 
 
+def test_names_that_end_with_another_unit_are_found_and_others_listed(tmp_path):
+    names = (
+        "datetime,wind_speed_knots,Air_Temperature_kelvin,Relative_Humidity_percent,shortwave_W_m2,"
+        "Longwave_Radiation_Downwelling_wattPerMeterSquared,air_pressure_hPa,Precipitation_meterPerSecond,gust\n"
+    )
+    rows = "".join(f"2010-01-0{day} 00:00:00,36,283.15,80,100,300,1000,1e-6,9\n" for day in (1, 2))
+    path, notes = write(tmp_path / "meteo.csv", names + rows), []
+    values: Any = read_weather(path, start_time="2010-01-01T00:00:00", notes=notes)[0].values
+    found = [values.precipitation, values.air_temperature, values.shortwave, values.air_pressure]
+    np.testing.assert_allclose(np.stack(found)[:, 0], [1e-6, 10.0, 100.0, 1e5])
+    np.testing.assert_allclose(values.wind_u, 36.0 * 1852.0 / 3600.0)
+    assert [note for note in notes if "not used" in note] == [f"{path}: not used: gust"]
+
+
 def test_hourly_means_do_not_reach_over_a_gap(tmp_path):
     names = (
         "time,wind_u [m s-1],wind_v [m s-1],air_temperature [degC],relative_humidity [%],air_pressure [Pa]"

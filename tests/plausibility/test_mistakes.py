@@ -60,6 +60,11 @@ def let(**made: Callable[[dict[str, np.ndarray]], np.ndarray]) -> Change:
     return lambda given: given.values.update({name: make(given.values) for name, make in made.items()})
 
 
+def since_midnight(values: dict[str, np.ndarray]) -> np.ndarray:
+    rain = np.append(values["precipitation"], np.zeros(-len(values["time"]) % 24)).reshape(-1, 24)
+    return np.cumsum(rain, axis=1).ravel()[: len(values["time"])]
+
+
 def both(*changes: Change) -> Change:
     return lambda given: [change(given) for change in changes]
 
@@ -97,6 +102,7 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("weather", let(cloud_cover=lambda v: 0.1 * np.round(8.0 * v["cloud_cover"])), "cloud_cover_steps"),
     ("weather", both(times(-1.0, "cloud_cover"), plus(1.0, "cloud_cover")), "cloud_and_sun"),
     ("weather", times(24.0, "precipitation"), "precipitation"),
+    ("weather", let(precipitation=since_midnight), "accumulated"),
     ("weather", times(1e-3, "shortwave"), "sun_amount"),
     ("weather", times(2.2, "shortwave"), "shortwave"),
     ("weather", let(shortwave=lambda v: np.roll(v["shortwave"], 6)), "sun_by_night"),

@@ -35,7 +35,7 @@ from .attributes import examine, leaves_water
 from .axes import TimeAxis, VerticalAxis, degrees_of, find_axis, read_time, read_vertical
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
 from .errors import all_of, and_also, both_of, check_declared, check_names, check_possible, names_its_file
-from .netcdf import Contents, Variable, read_contents
+from .netcdf import Contents, Variable, note_of_unused, read_contents
 from .series import Series, on_common_times, start_of_case
 from .units import Conversions, as_conversion, unit_alone
 from .yaml_file import NAMES
@@ -179,6 +179,7 @@ def _read(file: Contents, mapping: Mapping) -> tuple[Case, Observations]:
         raise time.variable.error("a complete profile and later ones", got, advice)
     velocities = [one for key, one in variables.items() if key in ("u", "v")]
     interior, notes = _read_waves(file, mapping, velocities, vertical, grid, start, time.epoch)
+    notes += tuple(note_of_unused(file, _used(file, mapping, variables, time, vertical)))
     start_time = None
     # Files of idealised cases count from an arbitrary date.
     if time.epoch is not None and file.attrs.get("start_time") != "":
@@ -422,7 +423,7 @@ def _read_waves(
     """
     drift: dict[str, Series | float] = dict.fromkeys(_DRIFT, 0.0)
     for key in _DRIFT:
-        name = mapping.variables.get(key, key if key in file else None)
+        name = mapping.variables.get(key, _own_drift(file, key, vertical))
         if name is not None:
             variable = file.named(name, key, "correct the mapping")
             drift[key] = _read_drift(file, variable, key, mapping, vertical, start, epoch)
@@ -442,6 +443,30 @@ def _read_waves(
     waves = DriftProfiles(over_time(DriftVectors, cells), over_time(DriftVector, at_surface))
     mean, notes = _mean_of(file, mapping, velocities)
     return Interior(stokes_drift=waves, velocities=mean), notes
+
+
+def _own_drift(file: Contents, key: str, vertical: VerticalAxis) -> str | None:
+    """The variable of a component of the Stokes drift over the levels of the profiles, by name."""
+    known, (level,) = NAMES["stokes_drift"][key], vertical.variable.dims
+    found = [name for name, one in file.variables.items() if name.lower() in known and level in one.dims]
+    if len(found) > 1:
+        advice = "choose one in the mapping (variables)"
+        raise file.error(key, "one variable of the Stokes drift", " and ".join(found), advice)
+    return found[0] if found else None
+
+
+def _used(
+    file: Contents,
+    mapping: Mapping,
+    variables: dict[str, Variable],
+    time: TimeAxis,
+    vertical: VerticalAxis,
+) -> set[str]:
+    """Names of the variables of a file that are read."""
+    fluxes = (mapping.fluxes.get(flux, _own_name(file, flux)) for flux in FLUXES)
+    drift = (mapping.variables.get(key, _own_drift(file, key, vertical)) for key in _DRIFT)
+    own = {time.variable.name, vertical.variable.name, *(one.name for one in variables.values())}
+    return own | {name for name in (*fluxes, *drift) if isinstance(name, str)}
 
 
 def _read_drift(

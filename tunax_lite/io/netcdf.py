@@ -31,7 +31,7 @@ from .errors import (
     reading,
 )
 from .protection import note_input
-from .units import Conversion, as_conversion, is_known, unit_in_brackets, unit_of
+from .units import Conversion, as_conversion, is_known, unit_at_end, unit_in_brackets, unit_of
 
 if TYPE_CHECKING:
     import netCDF4
@@ -84,7 +84,7 @@ class Variable:
 
     def unit(self, given: str | None, key: str) -> str:
         """The unit given, or the one in the file; `key` is the package's name of the variable."""
-        unit = given if given is not None else self.attrs.get("units")
+        unit = given if given is not None else self.attrs.get("units", unit_at_end(self.name)[1])
         if unit is None:
             advice = f"give the unit of {key}: the key `unit` of this input, or `units` of a mapping"
             raise self.error("a unit in the file, an attribute 'units' or NAME [UNIT]", "none", advice)
@@ -173,6 +173,48 @@ class Contents:
         if len(there) > 1:
             raise self.error(quantity, "one variable with its CF standard name", " and ".join(there), advice)
         return self.variables[there[0]] if there else None
+
+
+_MOST_LISTED = 40
+_REFERENCES = ("bounds", "coordinates", "ancillary_variables", "grid_mapping", "cell_measures")
+_PLACES = ("time", "latitude", "longitude", "depth", "height", "altitude")
+"""Standard names of coordinates."""
+
+
+def note_of_unused(file: Contents, used: Collection[str]) -> list[str]:
+    """Return a note on the variables with numbers that a reader does not use, if there are some.
+
+    Coordinates, bounds, quality flags and other variables that attributes refer to are not listed.
+    """
+    referred = " ".join(
+        str(one.attrs.get(key, "")) for one in file.variables.values() for key in _REFERENCES
+    ).split()
+    left = [
+        name
+        for name, one in file.variables.items()
+        if name not in {*used, *referred}
+        and one.dims not in ((), (name,))
+        and one.values.dtype.kind in "fiu"
+        and not _is_about_others(one)
+    ]
+    if not left:
+        return []
+    others = f" and {len(left) - _MOST_LISTED} others" if len(left) > _MOST_LISTED else ""
+    return [f"{file.path}: not used: {', '.join(left[:_MOST_LISTED])}{others}"]
+
+
+def _is_about_others(variable: Variable) -> bool:
+    """Whether a variable is a place, a time or a quality flag."""
+    attrs = variable.attrs
+    words = f"{variable.name} {attrs.get('standard_name', '')}".lower()
+    places = r"(time|lat|lon|latitude|longitude|lev|level|depth|height|altitude|z)"
+    is_place = re.fullmatch(places, variable.name.lower()) or str(attrs.get("standard_name")) in _PLACES
+    return (
+        bool(is_place)
+        or "axis" in attrs
+        or "flag_values" in attrs
+        or bool(re.search("qc|flag|quality", words))
+    )
 
 
 Reader = Callable[..., Contents]

@@ -78,7 +78,7 @@ def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, lat
     import gsw
 
     found = np.asarray(gsw.SP_from_SA(salinity, sea_pressure(z, latitude), longitude, latitude))
-    # The formula of the Baltic mixes sea water with river water of 0.087 g kg-1, whose practical salinity is 0.
+    # The formula of the Baltic mixes sea water with river water of 0.087 g kg-1, which has S_P = 0.
     # Its area contains lakes that are fresher, for which it gives down to -0.087.
     return np.maximum(found, 0.0)
 

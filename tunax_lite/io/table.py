@@ -66,7 +66,7 @@ from .local_tables import (
     with_one_time,
     with_points,
 )
-from .netcdf import Contents, Variable, read_contents
+from .netcdf import Contents, Variable, note_of_unused, read_contents
 from .series import (
     GOOD_FLAGS,
     Series,
@@ -75,7 +75,16 @@ from .series import (
     on_common_times,
     start_of_case,
 )
-from .units import BRACKETS, DEGREES, Conversion, Conversions, as_conversion, unit_alone, unit_in_brackets
+from .units import (
+    BRACKETS,
+    DEGREES,
+    Conversion,
+    Conversions,
+    as_conversion,
+    unit_alone,
+    unit_at_end,
+    unit_in_brackets,
+)
 from .yaml_file import NAMES
 
 _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
@@ -405,8 +414,7 @@ def _header(
     units: list[str | None] = []
     for match, text, name in zip(matches, plain, names, strict=True):
         unit = match[2] if match and match[2] is not None else unit_in_brackets(text)[1]
-        of_name = NAMES["units_of_columns"].get(name.rpartition("_")[2]) if "_" in name else None
-        units.append(of_name if unit is None else unit)
+        units.append(unit_at_end(name)[1] if unit is None else unit)
     return names, units, errors
 
 
@@ -682,8 +690,8 @@ def read_weather(
     check_names("units", units, (*fields, *WIND, "time"))
     paths = as_sources(paths)
     tables = all_of(partial(read_table, path) for path in paths)
-    notes = [] if notes is None else notes
-    notes += [note for table in tables for note in table.notes]
+    told: list[str] = [] if notes is None else notes
+    told += [note for table in tables for note in table.notes]
     measure: HumidityMeasure = humidity_measure or "relative"
     kinds = {"shortwave": shortwave, "longwave": longwave}
     series_of = partial(
@@ -694,6 +702,7 @@ def read_weather(
         longest_gap=longest_gap,
         missing=longest_gap is not None,
     )
+    used = {id(table): set[str]() for table in tables}
     wanted = (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None))
 
     def read(field: str) -> tuple[str, Series | float] | None:
@@ -708,22 +717,21 @@ def read_weather(
         for table in tables:
             variable = table.get(value) if value else _find(table, quantity, kind)
             if variable is not None:
+                used[id(table)].add(variable.name)
                 record = series_of(table, variable.name, quantity, unit=units.get(field), kind=kind)
                 _check_radiation(record, field, kind)
-                notes.extend(
-                    note for note in _notes_of_gaps(record, quantity, start_time) if note not in notes
-                )
+                told.extend(note for note in _notes_of_gaps(record, quantity, start_time) if note not in told)
                 if longest_gap is not None and not np.isfinite(record.values).all():
-                    record = _bridged(record, longest_gap, quantity, notes)
+                    record = _bridged(record, longest_gap, quantity, told)
                 parts.append(record)
         if parts:
             if stamp is None:
-                _note_means(parts[0], notes)
+                _note_means(parts[0], told)
             parts = in_order(parts, "give each time once")
             _check_between(parts, longest_gap)
             leave_gaps(quantity, np.concatenate([one.time for one in parts]))
             if field == "shortwave":
-                parts = _sunlit(parts, start_time, position, notes, stamp)
+                parts = _sunlit(parts, start_time, position, told, stamp)
             return field, joined(parts, stamp)
         if field in _OPTIONAL and value is None:
             return None
@@ -740,10 +748,11 @@ def read_weather(
     winds, measured = ("wind_u", "wind_v"), partial(_measure, tables, given, humidity_measure)
     unknown = [] if humidity_measure else ["humidity"]
     with and_also(measured, *readings(*unknown, *winds)):
-        given |= _components(tables, given, units, notes)
+        given |= _components(tables, given, units, told, used)
     with and_also(*readings(*unknown)):
         measure = measured()
     found = dict(each for each in all_of(partial(read, field) for field in wanted) if each is not None)
+    told += [note for table in tables for note in note_of_unused(table, used[id(table)])]
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
     return TimeSeries(
@@ -771,11 +780,30 @@ def radiation_of_table(table: Contents) -> dict[str, str]:
 
 def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
     """Find the variable of a quantity."""
-    return table.find(quantity, *_known(quantity, kind), f"choose one (variables.{quantity})")
+    return _found(table, quantity, *_known(quantity, kind))
+
+
+def _found(
+    table: Contents, quantity: str, names: Sequence[str], standard_names: Sequence[str]
+) -> Variable | None:
+    """The variable of one of the names, which may end with another unit, or of a CF standard name."""
+    advice = f"choose one (variables.{quantity})"
+    found = table.find(quantity, names, standard_names, advice)
+    if found is not None:
+        return found
+    known = {unit_at_end(name)[0].lower() for name in names}
+    alike = [name for name in table.variables if unit_at_end(name)[0].lower() in known]
+    if len(alike) > 1:
+        raise table.error(quantity, "one variable with its name", " and ".join(alike), advice)
+    return table[alike[0]] if alike else None
 
 
 def _components(
-    tables: list[Contents], given: dict[str, str | float], units: Mapping, notes: list[str]
+    tables: list[Contents],
+    given: dict[str, str | float],
+    units: Mapping,
+    notes: list[str],
+    used: dict[int, set[str]],
 ) -> dict[str, str | float]:
     """Where the components of the wind are, if files have its speed, with its direction or alone."""
     named = {key: given.pop(key) for key in WIND if key in given}
@@ -790,8 +818,8 @@ def _components(
     def found(table: Contents, key: str) -> Variable | None:
         if key in named:
             return table.get(str(named[key]))
-        known, advice = NAMES["weather"][key], f"choose one (variables.{key})"
-        return table.find(key, known["names"], known["standard_names"], advice)
+        known = NAMES["weather"][key]
+        return _found(table, key, known["names"], known["standard_names"])
 
     for key, name in named.items():
         if not any(found(table, key) for table in tables):
@@ -800,6 +828,7 @@ def _components(
         speed, direction = (found(table, key) for key in WIND)
         if speed is None:
             continue
+        used[id(table)] |= {one.name for one in (speed, direction) if one is not None}
         if direction is not None:
             return _turned(table, speed, direction, units, notes)
         said = f"{speed.name} has no direction and becomes an eastward wind"

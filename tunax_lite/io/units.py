@@ -154,6 +154,53 @@ def _is_unit(text: str) -> bool:
     return True
 
 
+_SPELLED = {
+    "meter": "m", "metre": "m", "second": "s", "minute": "min", "hour": "h", "day": "day", "gram": "g",
+    "pascal": "Pa", "bar": "bar", "watt": "W", "joule": "J", "newton": "N", "kelvin": "K", "knot": "knot",
+    "celsius": "degC", "percent": "%", "degree": "degree", "fraction": "1", "practicalsalinityunit": "psu",
+}  # fmt: skip
+_PREFIXES = {"kilo": "k", "hecto": "h", "centi": "c", "milli": "m", "micro": "u", "mega": "M"}
+_SPELLED_UNIT = re.compile(
+    rf"(decimal)?({'|'.join(_PREFIXES)})?({'|'.join(_SPELLED)})s?(squared|cubed)?$", re.IGNORECASE
+)
+
+
+def unit_at_end(name: str) -> tuple[str, str | None]:
+    """A name without the unit at its end, and that unit: `Rain_millimeterPerHour`, `air_temperature_degC`.
+
+    Without a known unit of more than one letter the name is returned unchanged.
+    """
+    for match in re.finditer("_", name):
+        end = name[match.end() :]
+        unit = _spelled(end) or _abbreviated(end)
+        if unit is not None:
+            return name[: match.start()], unit
+    return name, None
+
+
+def _spelled(text: str) -> str | None:
+    """A unit in words, as in files of LakeEnsemblR: `wattPerMeterSquared`."""
+    factors = []
+    for position, part in enumerate(re.split(r"(?<=[a-z])Per(?=[A-Z])|^per(?=[A-Z])", text)):
+        match = _SPELLED_UNIT.fullmatch(part)
+        if match is None:
+            if position == 0 and not part:
+                continue
+            return None
+        power = {"squared": 2, "cubed": 3}.get((match[4] or "").lower(), 1)
+        unit = _PREFIXES.get((match[2] or "").lower(), "") + _SPELLED[match[3].lower()]
+        power = -power if position else power
+        factors.append(unit if power == 1 else f"{unit}{power}")
+    return " ".join(factors)
+
+
+def _abbreviated(text: str) -> str | None:
+    """A unit such as `degC`, `W_m-2` or `mm_h`, in which a further factor without a minus divides."""
+    first, *others = text.replace("_per_", "_").split("_")
+    unit = first + "".join(f" {one}" if "-" in one else f"/{one}" for one in others)
+    return unit if len(text) > 1 and _is_unit(unit) else None
+
+
 def concentration(unit: str, wanted: str) -> tuple[float, int]:
     """Scale between two units of a tracer, and the power of the density of water [kg m-3] to multiply by.
 

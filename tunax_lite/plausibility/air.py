@@ -85,6 +85,40 @@ def cloud_cover_steps(evidence: Evidence) -> Iterator[Finding]:
         yield one.finding("cloud_cover_steps", said, "oktas given as tenths", "factor")
 
 
+@rule("accumulated")
+def accumulated(evidence: Evidence) -> Iterator[Finding]:
+    """Note rain or radiation that only rises, and starts again each day or never."""
+    for group, name in (
+        (evidence.weather, "precipitation"),
+        (evidence.weather, "shortwave"),
+        (evidence.weather, "longwave"),
+        (evidence.fluxes, "shortwave_flux"),
+        (evidence.fluxes, "freshwater_flux"),
+    ):
+        one = group.get(name)
+        if one is None or one.interval > 0.25 * DAY or one.days < 2.0 or not np.isfinite(one.values).all():
+            continue
+        steps = np.diff(one.values)
+        n_rises, falls = int(np.sum(steps > 0.0)), steps < 0.0
+        # Sums fall in one step, a bridged gap in many.
+        begins = np.flatnonzero(falls & ~np.append(False, falls[:-1]))
+        ends = np.flatnonzero(falls & ~np.append(falls[1:], False))
+        if begins.size and np.median(ends - begins) > 0.0:
+            continue
+        clock = one.time[begins + 1] % DAY
+        away = np.abs((clock - np.median(clock) + 0.5 * DAY) % DAY - 0.5 * DAY) if begins.size else clock
+        at_one_hour = begins.size >= 2 and np.mean(away <= one.interval) > 0.9
+        if n_rises < max(6, 2 * begins.size) or not (at_one_hour or begins.size == 0 and n_rises > 12):
+            continue
+        again = "never again" if begins.size == 0 else f"starts again every day, {begins.size} times"
+        after = one.values[1:][falls & ~np.append(falls[1:], False) & ~np.append(False, falls[:-1])]
+        rate = (np.sum(np.maximum(steps, 0.0)) + np.sum(after)) / max(one.days * DAY / one.interval, 1.0)
+        times = f", {one.mean / rate:.2g} times the sum of its rises" if rate > 0.0 else ""
+        said = f"expected a rate that falls as often as it rises, got one that only rises and {again}{times}"
+        key = "the difference between records, in its unit per time"
+        yield one.finding("accumulated", said, "sums since midnight or since the start", key)
+
+
 @rule("air_and_water")
 def air_and_water(evidence: Evidence) -> Iterator[Finding]:
     """Note air much warmer or colder than the water."""

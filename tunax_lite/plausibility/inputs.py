@@ -18,7 +18,7 @@ from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries, named_leaves
 from ..quantities import QUANTITIES, quantity_of
 from .evidence import ALWAYS
-from .finding import Gap
+from .finding import Gap, Remark
 
 _GAP, _RAMP = 2.5, 12.0
 """Times the usual interval from which a time without records is a gap, and a straight line between two."""
@@ -126,13 +126,15 @@ class Budget(NamedTuple):
     stop: float
 
 
-def inputs_of(case: Case, observations: Observations | None = None, gaps: Iterable[Gap] = ()) -> list[Input]:
+def inputs_of(
+    case: Case, observations: Observations | None = None, gaps: Iterable[Remark] = ()
+) -> list[Input]:
     """Forcing, terms below the surface, first profile and observations of a case, during the case.
 
     Gaps are those that readers left of it.
     """
-    filled = [one for one in gaps if one.case == case.name and one.start < case.duration]
-    filled = [one for one in filled if one.start + one.length > 0.0]
+    filled = [one for one in gaps if isinstance(one, Gap) and one.case == case.name]
+    filled = [one for one in filled if -one.length < one.start < case.duration]
     found = [_during(one, case.duration) for one in (*_forcing(case), *_terms(case))]
     found = [replace(one, filled=tuple(gap for gap in filled if gap.name == one.name)) for one in found]
     z, state = np.asarray(case.grid.z_center), case.initial_state
