@@ -212,7 +212,7 @@ def cf_simulation(given: Given, folder: Path) -> Notes:
     data = _dataset(given, "z", ("time", "z")).assign_coords(z=heights)
     data.attrs |= {key: o[key] for key in ("coriolis_parameter", "latitude") if key in o}
     constants = {"reference_density": DENSITY, "heat_capacity": HEAT_CAPACITY}
-    data.attrs |= {"title": "large-eddy simulation", **constants}
+    data.attrs |= constants  # no title: what the file contains says that it is a simulation
     data.to_netcdf(path)
     return noted(lambda: io.read_cf_netcdf(path))
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..air_sea import BulkForcing
@@ -112,6 +114,8 @@ class Evidence:
         net_longwave: whether the longwave radiation of the weather is net.
         source: of the observations, `LES` if they are a simulation.
         bottom_heat: through the bottom [W m-2].
+        drift: transport of the Stokes drift, u + iv times depth [m2 s-1], at times [s]; `None` without waves.
+        has_drift_in_velocity: whether observed velocities include it.
     """
 
     weather: dict[str, Samples] = field(default_factory=dict)
@@ -131,6 +135,23 @@ class Evidence:
     net_longwave: bool = False
     source: str = "observations"
     bottom_heat: float = 0.0
+    drift: Callable[[np.ndarray], np.ndarray] | None = None
+    has_drift_in_velocity: bool = False
+
+    @functools.cached_property
+    def is_simulation(self) -> bool:
+        """Whether the profiles are those of a model: complete from the bottom to the surface at all times."""
+        if self.source == "LES":
+            return True
+        given = [self.observed.get(name) for name in ("temperature", "u", "v")]
+        return all(one is not None and self._is_complete(one) for one in given)
+
+    def _is_complete(self, one: Samples) -> bool:
+        if one.z is None or one.z.ndim == 2 or one.z.size < 8 or one.values.shape[0] < 4:
+            return False
+        spacing = 1.5 * float(np.max(np.diff(one.z)))
+        reaches = one.z[-1] > -spacing and one.z[0] < self.z_face[0] + spacing
+        return bool(reaches and np.isfinite(one.values).all())
 
     @property
     def profiles(self) -> Iterator[Samples]:
@@ -199,6 +220,8 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         net_longwave=net,
         source="" if observations is None else observations.source,
         bottom_heat=0.0 if bottom is None else float(single(bottom.heat_flux, 0)),
+        drift=_drift(case),
+        has_drift_in_velocity=case.interior.velocities == "lagrangian",
     )
 
 
@@ -215,6 +238,19 @@ def evidence_of_forcing(
 def evidence_of_observations(observations: Observations) -> Evidence:
     """The evidence of observations without a case."""
     return Evidence(observed=_observed(observations), source=observations.source)
+
+
+def _drift(case: Case) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Transport of the Stokes drift of a case, u + iv times depth [m2 s-1]; `None` without, or of a batch."""
+    drift = case.interior.stokes_drift
+    if drift is None or case.batch_shape:
+        return None
+
+    def transport(time: np.ndarray) -> np.ndarray:
+        u, v = jax.vmap(lambda t: drift.at(case.grid, t))(jnp.asarray(time))
+        return (np.asarray(u) + 1j * np.asarray(v)) @ np.diff(np.asarray(case.grid.z_face))
+
+    return transport
 
 
 Single = Callable[..., np.ndarray]

@@ -37,7 +37,7 @@ def _contents(evidence: Evidence, name: str) -> tuple[np.ndarray, np.ndarray] | 
         return None
     complete = np.isfinite(one.values).all(axis=1)
     # Of the sea itself two profiles would prove a factor by chance.
-    if complete.sum() < (2 if evidence.source == "LES" else 8):
+    if complete.sum() < (2 if evidence.is_simulation else 8):
         return None
     middle = 0.5 * (one.z[1:] + one.z[:-1])
     faces = np.concatenate([[evidence.z_face[0]], middle, [0.0]])
@@ -108,7 +108,7 @@ def _best(tried: list[tuple[str, str, float]], here: float, evidence: Evidence) 
     """Cause and key of the mistake that explains a budget, if one does and the flux as it is does not."""
     cause, key, misfit = min(tried, key=lambda one: one[2])
     is_proof = (
-        misfit < _CLOSE and here > 0.35 or evidence.source == "LES" and misfit < 0.3 and here > 4.0 * misfit
+        misfit < _CLOSE and here > 0.35 or evidence.is_simulation and misfit < 0.3 and here > 4.0 * misfit
     )
     return (cause, key) if is_proof and here > 0.2 else None
 
@@ -116,7 +116,7 @@ def _best(tried: list[tuple[str, str, float]], here: float, evidence: Evidence) 
 def _multiple(content: np.ndarray, expected: np.ndarray, evidence: Evidence) -> tuple[str, str] | None:
     """Cause and key where a simulation follows its flux with a factor that no mistake above has."""
     size = float(np.sum(np.abs(expected) ** 2))
-    if evidence.source != "LES" or size == 0.0 or content.size < 4:  # fewer would fit by chance
+    if not evidence.is_simulation or size == 0.0 or content.size < 4:  # fewer would fit by chance
         return None
     factor = float(np.real(np.vdot(expected, content)) / size)
     rest = np.sqrt(np.sum(np.abs(content - factor * expected) ** 2) / np.sum(np.abs(content) ** 2))
@@ -150,10 +150,14 @@ def salt_budget(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _transport(evidence: Evidence, time: np.ndarray, start: complex, stress, rotation: float) -> np.ndarray:
-    """Transport u + iv times depth that obeys dM/dt = -i f M + tau / rho, at given times [m2 s-1]."""
+    """Transport u + iv times depth at given times [m2 s-1].
+
+    It obeys dM/dt = -i f (M + M_s) + tau / rho, with the transport M_s of the Stokes drift.
+    """
     fine = np.union1d(np.linspace(time[0], time[-1], 4000), time)
     turned = np.exp(1j * rotation * (fine - time[0]))
-    given = stress(fine) / evidence.reference_density * turned
+    drift = 0.0 if evidence.drift is None else evidence.drift(fine)
+    given = (stress(fine) / evidence.reference_density - 1j * rotation * drift) * turned
     total = np.concatenate([[0.0], np.cumsum(0.5 * (given[1:] + given[:-1]) * np.diff(fine))])
     moved = (start + total) / turned
     at = np.searchsorted(fine, time)
@@ -163,7 +167,8 @@ def _transport(evidence: Evidence, time: np.ndarray, start: complex, stress, rot
 def _observed_transport(evidence: Evidence) -> tuple[np.ndarray, complex, np.ndarray] | None:
     """Times, transport at the first of them, and at all [m2 s-1]; of simulations with a stress."""
     both = [_contents(evidence, name) for name in ("u", "v")]
-    if evidence.source != "LES" or both[0] is None or both[1] is None or "stress_u" not in evidence.fluxes:
+    has_stress = {"stress_u", "stress_v"} & evidence.fluxes.keys()
+    if not evidence.is_simulation or both[0] is None or both[1] is None or not has_stress:
         return None
     if both[1][0].size != both[0][0].size:
         return None
@@ -171,6 +176,9 @@ def _observed_transport(evidence: Evidence) -> tuple[np.ndarray, complex, np.nda
     first = [values[np.isfinite(values).all(axis=1)][0] for values in profiles]
     start = complex(*(float(values @ np.diff(_faces(evidence))) for values in first))
     observed = start + both[0][1] + 1j * both[1][1]
+    if evidence.drift is not None and evidence.has_drift_in_velocity:
+        drift = evidence.drift(both[0][0])
+        start, observed = start - complex(drift[0]), observed - drift
     return None if np.max(np.abs(observed)) < 1e-2 else (both[0][0], start, observed)
 
 
