@@ -279,6 +279,23 @@ def test_gaps_are_bridged_in_time_then_in_height():
     np.testing.assert_allclose(long.values, [[2, 4, 6], [3, 5, 7], [4, 5.5, 7], [4, 5.5, 7]], atol=1e-14)
 
 
+def test_casts_are_interpolated_in_the_vertical_before_time():
+    nan, day = np.nan, 86400.0
+    values = np.array([[4.2, nan, 4.2, 4.2], [nan, 11.0, nan, 11.0], [12.0, nan, 12.0, 12.0]])
+    given = _observations(values, (-5.0 * day, 5.0 * day, 12.0 * day), z=(-20.3, -20.0, -10.3, 0.0))
+    z = np.array([-25.0, -20.2, -10.2, -1.0])
+    found = profiles_on_grid(given, "temperature", z, longest_gap=15.0 * day, duration=0.0)
+    np.testing.assert_allclose(found.on(np.zeros(1))[0], 7.6, rtol=1e-12)
+    with error_naming(ValueError, "temperature longest_gap"):
+        profiles_on_grid(given, "temperature", z, longest_gap=9.9 * day, duration=0.0)
+    # Hourly instruments of a second deployment replace those of the first.
+    time, second = np.arange(-240.0, 241.0) * 3600.0, np.arange(481) >= 120
+    values = np.where(np.stack([second, ~second], axis=1), nan, [4.2, 11.0])
+    given = _observations(values, time, z=(-10.0, -9.0))
+    found = profiles_on_grid(given, "temperature", z, longest_gap=15.0 * day, duration=0.0)
+    np.testing.assert_array_equal(found.on(np.zeros(1))[0], 11.0)
+
+
 def test_profiles_are_held_at_the_ends_of_a_case():
     values = np.array([[1.0, 1.0], [2.0, 2.0]])
     given = _observations(values, time=(5.0, 25.0))

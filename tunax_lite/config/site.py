@@ -4,8 +4,9 @@ An idealised case is a site without date and files. Observations are in the vari
 """
 
 import dataclasses
+import datetime
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
@@ -729,7 +730,30 @@ def _measured_start(
                 said = f"{name} starts from 0 where {values.min():g} was measured"
                 setting.notes.append(f"{setting.at('tracers')}: {said}.")
             measured[name] = np.maximum(values, 0.0)
+    if initial is not None:
+        _note_times(initial, [name for name in measured if name in initial.profiles], setting)
     return measured
+
+
+_APART = 86400.0
+"""Time [s] between the start and a measured profile from which a note says so."""
+
+
+def _note_times(initial: Observations, names: Sequence[str], setting: Setting) -> None:
+    """Note the times of the measured profiles from which a case starts, where they are far from its start."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        known = np.isfinite(np.asarray(initial.profiles[name])).any(axis=1)
+        time = np.asarray(initial.time, dtype=float)[known]
+        around = np.concatenate([time[time <= 0.0][-1:], time[time > 0.0][:1]])
+        if np.abs(around).min() > _APART:
+            start = start_of_case(setting.required_start())
+            dates = [f"{start + datetime.timedelta(seconds=float(each)):%Y-%m-%d %H:%M}" for each in around]
+            used = "used that of" if len(dates) == 1 else "interpolated between those of"
+            found.setdefault(f"{used} {' and '.join(dates)}", []).append(name)
+    for used, several in found.items():
+        said = f"no profile of {', '.join(several)} within a day of the start: {used}"
+        setting.notes.append(f"{setting.at()}: {said}.")
 
 
 def _first(initial: Observations, name: str, source: MeasuredProfiles, z: np.ndarray) -> np.ndarray:

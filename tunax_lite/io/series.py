@@ -130,9 +130,11 @@ def profiles_on_grid(
 ) -> Series:
     """Profiles of one variable at given heights from the start to the end of a case.
 
-    Each instrument (height) is interpolated in time over gaps of up to `longest_gap`; longer gaps are filled
-    from neighbouring heights. Profiles are constant above the uppermost and below the deepest value, and for
-    up to `longest_gap` before the first and after the last record.
+    Casts, and instruments whose heights vary, are interpolated in the vertical, then at each height in time
+    over gaps of up to `longest_gap`; a profile is held for up to 10 m beyond its ends. Instruments at fixed
+    heights, which have values usually every day or more often, are interpolated in time first; longer gaps
+    are filled from neighbouring heights. Profiles are constant above the uppermost and below the deepest
+    value, and for up to `longest_gap` before the first and after the last record.
 
     Heights are in m and increasing, times in s.
 
@@ -143,9 +145,6 @@ def profiles_on_grid(
     if variable not in observations.profiles:
         expected, got = f"{variable} among the observations {name}", ", ".join(observations.profiles)
         raise ValueError(f"expected {expected}, got {got}; give a profile, or add a file.")
-    if observations.moves:
-        advice = "give profiles to start from, or the depths of a mooring (depths: nominal)"
-        raise ValueError(f"{name}: expected the same heights at all times, got others; {advice}.")
     time = np.asarray(observations.time, dtype=float)
     values = np.asarray(observations.profiles[variable], dtype=float)
     before, after = (np.flatnonzero(part) for part in (time <= 0.0, time >= duration))
@@ -153,7 +152,15 @@ def profiles_on_grid(
     # Records outside the case can still bridge a gap at its ends.
     around = (time >= time[kept][0] - longest_gap) & (time <= time[kept][-1] + longest_gap)
     wanted, time, values = time[kept], time[around], values[around]
-    bridged = np.stack([_bridged(wanted, time, column, longest_gap) for column in values.T], axis=1)
+    levels = np.asarray(observations.z, dtype=float)
+    if observations.moves or _usual_interval(time, values) > _OF_INSTRUMENTS:
+        heights = np.unique([*z, np.nanmin(levels), np.nanmax(levels)])
+        rows = np.broadcast_to(levels[around] if observations.moves else levels, values.shape)
+        values = np.stack([_on_heights(heights, *row) for row in zip(rows, values, strict=True)])
+        levels = heights
+        bridged = np.stack([_bridged(wanted, time, column, longest_gap)[0] for column in values.T], axis=1)
+    else:
+        bridged = _of_instruments(wanted, time, values, levels, longest_gap)
     empty = np.flatnonzero(
         ~np.any(np.isfinite(bridged), axis=1) | (np.diff(wanted, prepend=wanted[0]) > longest_gap)
     )
@@ -163,23 +170,67 @@ def profiles_on_grid(
             f"expected a value of {variable} in the observations {name} at least every {longest_gap:g} s "
             f"(longest_gap), got none around {wanted[at]:g} s; fill the gap, or set a longer longest_gap."
         )
-    levels = np.asarray(observations.z, dtype=float)
     profiles = np.stack([np.interp(z, levels[np.isfinite(row)], row[np.isfinite(row)]) for row in bridged])
     return _extended(wanted, profiles, duration, longest_gap, f"{variable} in the observations {name}")
 
 
-def _bridged(wanted: np.ndarray, time: np.ndarray, values: np.ndarray, longest: float) -> np.ndarray:
-    """One instrument at the wanted times, NaN where neighbouring values are more than `longest` apart."""
+_OF_INSTRUMENTS = 1.5 * 86400.0
+"""Longest usual time [s] between values at one height of instruments; casts are rarer."""
+_REACH = 10.0
+"""Distance [m] over which a value represents the water around it, where no other is between."""
+
+
+def _usual_interval(time: np.ndarray, values: np.ndarray) -> float:
+    """Median time [s] from a value to the nearest one at the same height, infinite where there is none."""
+    apart = []
+    for column in values.T:
+        steps = np.diff(time[np.isfinite(column)], prepend=-np.inf, append=np.inf)
+        apart.append(np.minimum(steps[:-1], steps[1:]))
+    apart = np.sort(np.concatenate(apart))
+    return float(apart[apart.size // 2]) if apart.size else 0.0
+
+
+def _on_heights(heights: np.ndarray, levels: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """One profile at other heights, constant close to its ends and NaN further beyond."""
+    known = np.isfinite(values) & np.isfinite(levels)
+    if not known.any():
+        return np.full(heights.shape, np.nan)
+    levels, values = levels[known], values[known]
+    near = (heights >= levels[0] - _REACH) & (heights <= levels[-1] + _REACH)
+    return np.where(near, np.interp(heights, levels, values), np.nan)
+
+
+def _of_instruments(
+    wanted: np.ndarray, time: np.ndarray, values: np.ndarray, levels: np.ndarray, longest: float
+) -> np.ndarray:
+    """Values of instruments at the wanted times.
+
+    The first or last value of an instrument is not held where another one measures close by: often one
+    deployment follows another at slightly different depths.
+    """
+    columns = [_bridged(wanted, time, column, longest) for column in values.T]
+    bridged, beyond = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
+    is_late = beyond > _OF_INSTRUMENTS
+    present = np.isfinite(bridged) & ~is_late
+    for level in np.flatnonzero(is_late.any(axis=0)):
+        close = present[:, np.abs(levels - levels[level]) <= _REACH].any(axis=1)
+        bridged[is_late[:, level] & close, level] = np.nan
+    return bridged
+
+
+def _bridged(
+    wanted: np.ndarray, time: np.ndarray, values: np.ndarray, longest: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """One height at the wanted times, NaN in gaps longer than `longest`, and time beyond its ends [s]."""
     known = np.isfinite(values)
     if not np.any(known):
-        return np.full(wanted.shape, np.nan)
+        return np.full(wanted.shape, np.nan), np.zeros(wanted.shape)
     time, values = time[known], values[known]
     after = np.searchsorted(time, wanted)
-    previous, following = time[np.clip(after - 1, 0, None)], time[np.clip(after, None, time.size - 1)]
-    gap = np.where((wanted < time[0]) | (wanted > time[-1]), np.abs(following - wanted), following - previous)
-    gap = np.where(wanted > time[-1], wanted - time[-1], gap)
-    gap = np.where(np.isin(wanted, time), 0.0, gap)
-    return np.where(gap <= longest, np.interp(wanted, time, values), np.nan)
+    gap = time[np.clip(after, None, time.size - 1)] - time[np.clip(after - 1, 0, None)]
+    beyond = np.maximum(np.maximum(time[0] - wanted, wanted - time[-1]), 0.0)
+    gap = np.where(np.isin(wanted, time), 0.0, np.maximum(gap, beyond))
+    return np.where(gap <= longest, np.interp(wanted, time, values), np.nan), beyond
 
 
 def _extended(time: np.ndarray, profiles: np.ndarray, duration: float, longest: float, what: str) -> Series:
