@@ -55,6 +55,24 @@ def test_an_instrument_whose_depth_moves():
     np.testing.assert_allclose(moved.z, [[-29.0], [-28.5], [-31.0]])
 
 
+def test_instruments_at_given_depths_that_measure_others():
+    pressure = np.stack([gsw.p_from_z(-10.0 - HOURS, -32.0), np.full(N, np.nan), np.full(N, np.nan)], axis=1)
+    pressure[:, 2] = gsw.p_from_z(-50.0 - 3.0 * HOURS, -32.0)
+    both = ("TIME", "DEPTH")
+    water = {"TEMP": (both, np.stack([TEMPERATURE] * 3, axis=1), IN_SITU), "TIME": ("TIME", DAYS, OF_TIME)}
+    water |= {"PRES": (both, pressure, {"standard_name": "sea_water_pressure", "units": "dbar"}), **PLACE}
+    mooring = xr.Dataset(water, {"DEPTH": ("DEPTH", [10.0, 30.0, 50.0], OF_DEPTH)})
+    nominal, moved = read(mooring), read(mooring, depths="measured")
+    # The middle one, without a sensor of pressure, moves half as far as its neighbours together.
+    right = -np.stack([50.0 + 3.0 * HOURS, 30.0 + 2.0 * HOURS, 10.0 + HOURS], axis=1)
+    np.testing.assert_allclose(moved.z, right, atol=1e-6)
+    assert not missing_from(moved.notes[0], "TEMP 30") and not missing_from(
+        nominal.notes[0], "TEMP 15 depths"
+    )
+    (note,) = read(mooring.drop_vars("PRES"), depths="measured").notes
+    assert not missing_from(note, "TEMP depths nominal")
+
+
 def test_without_a_nominal_depth_the_median_or_as_measured():
     fixed = read(instrument(NOMINAL_DEPTH=None))
     np.testing.assert_allclose(fixed.z, [-29.0])  # of 28.5, 29, 29 and 31

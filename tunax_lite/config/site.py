@@ -112,20 +112,20 @@ class MooringProfiles(Section):
 
     @property
     def keeps_heights(self) -> bool:
-        """Whether profiles are compared at time-varying heights."""
-        return self.depths == "measured"
+        """Measured heights also serve to start from and to relax to."""
+        return False
 
     def read(
         self, site: "SiteCase", key: str, setting: Setting, own: Profiles, at_values: bool
     ) -> Observations:
-        """The profiles at their own heights; measured ones only if `at_values`."""
+        """The profiles at their own heights."""
         return io.read_oceansites(
             [setting.file(path, key, "paths") for path in self.paths],
             start_time=site.start_time,
             variables={str(name): value for name, value in self.variables.items()},
             units=conversions_of(self.units),
             good_flags=self.good_flags,
-            depths="nominal" if self.keeps_heights and not at_values else self.depths,
+            depths=self.depths,
             salinity=_practical(self.practical_salinity, site, key, setting, own),
             position=(site.latitude, site.longitude),
             tracers=setting.tracers(self.tracers, key, "tracers"),
@@ -159,7 +159,7 @@ class ArgoProfilesSection(Section):
 
     @property
     def keeps_heights(self) -> bool:
-        """Whether profiles are compared at time-varying heights."""
+        """Whether profiles are compared at their own heights, and interpolated to start and relax."""
         return self.z == "measured"
 
     def read(

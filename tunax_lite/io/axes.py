@@ -368,6 +368,7 @@ class Heights:
         dims: of the variable other than that of the records.
         moves: whether they differ from record to record.
         is_ragged: whether records of several instruments follow each other (ragged array).
+        notes: sentences on depths of the file that are not used, or assumed.
     """
 
     z: np.ndarray
@@ -375,6 +376,7 @@ class Heights:
     dims: tuple[str, ...]
     moves: bool
     is_ragged: bool
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -438,10 +440,10 @@ def heights_of(
     along = [one for one in along if one.name == one.dims[0]] or along
     absolute = [one for one in along if not _is_relative(one)]
     absolute = [one for one in absolute if not _is_pressure(one)] or absolute
-    if len(absolute) == 1 and len(others) < 2:
-        return Heights(_fixed(absolute[0], upward), np.array(True), others, False, instrument is not None)
-    nominal = _nominal(file, variable, levels, instrument, upward, depths)
     measured = _measured(file, levels, (records, *others), upward)
+    if len(absolute) == 1 and len(others) < 2:
+        return _of_levels(variable, _fixed(absolute[0], upward), measured, others, instrument, depths)
+    nominal = _nominal(file, variable, levels, instrument, upward, depths)
     if others and not along:  # what is known may be the depth of one instrument, but there are several
         nominal, measured = None, measured if measured is not None and measured.shape[1] > 1 else None
     if absolute or len(others) > 1 or nominal is measured is None:
@@ -456,7 +458,63 @@ def heights_of(
         z = z + (-cells if str(along[0].attrs.get("positive")).lower() == "down" else cells)
     with np.errstate(invalid="ignore"):
         placed = np.isfinite(z) & (z <= 0.0)
-    return Heights(z, placed, others, moves, instrument is not None)
+    notes = () if along or has_bins else _notes_of_depths(variable, nominal, measured, depths)
+    return Heights(z, placed, others, moves, instrument is not None, notes)
+
+
+def _of_levels(
+    variable: Variable,
+    fixed: np.ndarray,
+    measured: np.ndarray | None,
+    others: tuple[str, ...],
+    instrument: np.ndarray | None,
+    depths: str | float,
+) -> Heights:
+    """Heights of a variable with a coordinate of depths: these, or those that its instruments measured.
+
+    An instrument without any depth or pressure of its own is displaced like those above and below it.
+    """
+    if measured is not None and measured.shape[1] != fixed.shape[1]:
+        measured = None  # of one of the instruments
+    notes = _notes_of_depths(variable, fixed, measured, depths, is_given=True)
+    if measured is None or depths != "measured":
+        return Heights(fixed, np.array(True), others, False, instrument is not None, notes)
+    known, order = np.isfinite(measured), np.argsort(fixed[0])
+    silent = ~known.any(axis=0)
+    if silent.any():
+        moved = (measured - fixed)[:, order]
+        for record in np.flatnonzero(known.any(axis=1)):
+            there = known[record, order]
+            rest = np.interp(fixed[0, silent], fixed[0, order][there], moved[record, there])
+            measured[record, silent] = fixed[0, silent] + rest
+        nominal = ", ".join(f"{-z:g}" for z in fixed[0, silent])
+        said = f"no measured depth of the instruments at {nominal} m: displaced like those above and below"
+        notes += (f"{variable.path}: {variable.name}: {said}.",)
+    with np.errstate(invalid="ignore"):
+        placed = np.isfinite(measured) & (measured <= 0.0)
+    return Heights(measured, placed, others, True, instrument is not None, notes)
+
+
+def _notes_of_depths(
+    variable: Variable,
+    nominal: np.ndarray | None,
+    measured: np.ndarray | None,
+    depths: str | float,
+    *,
+    is_given: bool = False,
+) -> tuple[str, ...]:
+    """A note on depths, measured or given, that are not used, or that are wanted and missing."""
+    said = ""
+    if measured is None and depths == "measured":
+        said = f"no depth or pressure over {', '.join(variable.dims)}: values are at nominal depths (depths)"
+    elif is_given and not isinstance(depths, str):
+        said = f"the file gives its depths; {depths:g} m is not used (depths)"
+    elif measured is not None and nominal is not None and depths != "measured":
+        apart = np.abs(measured - nominal)
+        if np.any(apart > np.maximum(_LEAST, -_SHARE * nominal)):
+            said = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
+            said += "not used; to use them, set depths to measured"
+    return (f"{variable.path}: {variable.name}: {said}.",) if said else ()
 
 
 def _fixed(levels: Variable, upward: _Upward) -> np.ndarray:

@@ -137,7 +137,8 @@ def read_oceansites(
         good_flags: quality flags to accept.
         depths: of instruments that measure pressure or depth: "nominal" for fixed nominal depths (or the
             median if there is none and the depth varies by less than 5 m or 5 %); "measured" for the depth or
-            pressure of each value; or a depth [m] for files that give none.
+            pressure of each value, where instruments without any are displaced like those above and below;
+            or a depth [m] for files that give none.
         conservative: convert to conservative temperature and absolute salinity, the variables of the model.
         salinity: practical salinity for the conversion where none was measured: a number, or increasing
             heights [m] and values.
@@ -326,9 +327,13 @@ def _samples(
     numbers, good = (
         part.reshape(shape) for part in (variable.numbers(), _good(file, variable, wanted.good_flags))
     )
-    # Values without a good depth, or above the water, are dropped.
     there, placed = np.isfinite(numbers), np.broadcast_to(heights.placed, numbers.shape)
-    kept, flags = there & good & placed, flags_of(file, times)
+    kept, flags, more = there & good & placed, flags_of(file, times), heights.notes
+    if n_unplaced := int((there & good & ~placed).sum()):
+        said = (
+            f"left out {n_unplaced} of {int((there & good).sum())} values: no good depth, or above the water"
+        )
+        more += (f"{variable.path}: {variable.name}: {said}.",)
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
     if not kept.any():
@@ -337,6 +342,7 @@ def _samples(
         raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
     with and_also(partial(_check_values, variable.with_values(np.where(kept, numbers, np.nan)), key, wanted)):
         records, axis, notes = _records(file, variable, times, kept, heights.is_ragged, wanted)
+        notes = (*more, *notes)
     # Deepest first where heights are fixed: the order used in messages.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
