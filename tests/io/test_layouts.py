@@ -71,6 +71,10 @@ def test_instruments_at_given_depths_that_measure_others():
     )
     (note,) = read(mooring.drop_vars("PRES"), depths="measured").notes
     assert not missing_from(note, "TEMP depths nominal")
+    without = read(mooring, depths="measured", exclude_depths=[30.0])
+    np.testing.assert_allclose(without.z, right[:, [0, 2]], atol=1e-6)
+    with error_naming(FileFormatError, "exclude_depths 31"):
+        read(mooring, exclude_depths=[31.0])
 
 
 def test_without_a_nominal_depth_the_median_or_as_measured():

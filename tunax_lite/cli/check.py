@@ -300,7 +300,7 @@ def say_inputs(inputs: Sequence[Input], start_time: str | None) -> list[Answer]:
     rows = []
     for one in inputs:
         known, (n_gaps, longest), every = one.known(), one.gaps(), one.interval()
-        row: Answer = {"name": one.name, "unit": one.unit, "n_values": int(one.values.size)}
+        row: Answer = {"name": one.name, "unit": one.unit, "n_values": one.n_values}
         row |= {"lowest": None, "mean": None, "highest": None}
         if known.size:
             row |= {"lowest": float(known.min()), "mean": float(known.mean()), "highest": float(known.max())}

@@ -81,6 +81,11 @@ class Observations(AbstractShown):
         """Whether heights vary in time."""
         return self.z.ndim == 2
 
+    def has_values(self, name: str) -> np.ndarray:
+        """Which times `(n_times,)` have a value of a variable; the others belong to other variables."""
+        values = np.asarray(self.profiles.get(name, self.series.get(name)))
+        return np.isfinite(values).reshape(values.shape[0], -1).any(axis=1)
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all observed variables."""

@@ -285,6 +285,11 @@ def _read_file(
     if n := int(misplaced.sum()):
         n_levels = present["temperature"].sum()
         notes += (f"{file.path}: left out {n} of {n_levels} levels: no deeper than those above.",)
+    if n := int(np.sum((pressure < 0.0) & np.isfinite(values["temperature"]))):
+        said = (
+            f"{n} values at pressures below zero, down to {np.nanmin(pressure):.3g} dbar, are at the surface"
+        )
+        notes += (f"{file.path}: {said}; of several at one height the uppermost is used.",)
     milliseconds = np.round(1e3 * axis.since("1970-01-01")).astype("timedelta64[ms]")
     found = ArgoProfiles(
         time=np.datetime64("1970-01-01", "ms") + milliseconds,

@@ -369,6 +369,7 @@ class Heights:
         moves: whether they differ from record to record.
         is_ragged: whether records of several instruments follow each other (ragged array).
         notes: sentences on depths of the file that are not used, or assumed.
+        nominal: heights of instruments that move [m], broadcast like `z`; `None` if they are not known.
     """
 
     z: np.ndarray
@@ -377,6 +378,13 @@ class Heights:
     moves: bool
     is_ragged: bool
     notes: tuple[str, ...] = ()
+    nominal: np.ndarray | None = None
+
+    def of_instruments(self) -> np.ndarray:
+        """Heights of the instruments [m], without their movement, broadcast like `z`."""
+        if not self.moves or self.is_ragged:
+            return self.z
+        return np.nanmedian(self.z, axis=0, keepdims=True) if self.nominal is None else self.nominal
 
 
 @dataclass(frozen=True)
@@ -492,7 +500,7 @@ def _of_levels(
         notes += (f"{variable.path}: {variable.name}: {said}.",)
     with np.errstate(invalid="ignore"):
         placed = np.isfinite(measured) & (measured <= 0.0)
-    return Heights(measured, placed, others, True, instrument is not None, notes)
+    return Heights(measured, placed, others, True, instrument is not None, notes, fixed)
 
 
 def _notes_of_depths(

@@ -94,6 +94,8 @@ class _Wanted:
     depths: str | float
     longest_gap: float | None
     tracers: Mapping[str, Tracer]
+    exclude_depths: tuple[float, ...]
+    excluded: set[float]  # those of `exclude_depths` that a file has
 
 
 class _NothingGoodError(FileFormatError):
@@ -114,6 +116,7 @@ def read_oceansites(
     longest_gap: float | None = None,
     position: tuple[float, float] | None = None,
     tracers: Tracers | None = None,
+    exclude_depths: Sequence[float] = (),
     name: str | None = None,
 ) -> Observations:
     """Profiles of a mooring at the depths of its instruments, NaN where there is no good value.
@@ -145,6 +148,7 @@ def read_oceansites(
         longest_gap: reject files with a longer time between two records [s].
         position: latitude and longitude [degrees north, degrees east], for files that do not give it.
         tracers: variables of the files by the names of tracers, such as pools of biogeochemistry.
+        exclude_depths: nominal depths [m] of instruments to leave out.
         name: of the observations; by default the name of the first file.
 
     Raises:
@@ -157,10 +161,15 @@ def read_oceansites(
     check_names("units", units, (*_KNOWN, "time", "z"))
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
-    wanted = _Wanted(start_time, units, tuple(good_flags), depths, longest_gap, as_tracers(tracers))
+    excluded = tuple(exclude_depths), set[float]()
+    flags, known = tuple(good_flags), as_tracers(tracers)
+    wanted = _Wanted(start_time, units, flags, depths, longest_gap, known, *excluded)
     check_position(position)
     read = all_of(partial(_read, path, given, position, wanted) for path in sources)
     found = [one for each in read for one in each]
+    for depth in sorted({*exclude_depths} - wanted.excluded):
+        files, got = ", ".join(map(name_of, sources)), f"{depth:g} m"
+        raise FileFormatError(files, "exclude_depths", "depths of instruments", got, "correct the depth")
     samples = [one for one in found if isinstance(one, _Samples)]
     empty = [one for one in found if isinstance(one, _NothingGoodError)]
     if not samples:
@@ -336,6 +345,15 @@ def _samples(
         more += (f"{variable.path}: {variable.name}: {said}.",)
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
+    instruments = heights.of_instruments()
+    for depth in wanted.exclude_depths:
+        is_it = np.broadcast_to(np.abs(instruments + depth) <= max(0.1, 0.005 * depth), kept.shape)
+        if is_it.any():
+            wanted.excluded.add(depth)
+            n_excluded = int((kept & is_it).sum())
+            said = f"left out {n_excluded} values of the instrument at {depth:g} m (exclude_depths)"
+            more += (f"{variable.path}: {variable.name}: {said}.",)
+            kept, placed = kept & ~is_it, placed & ~is_it
     if not kept.any():
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
@@ -353,7 +371,9 @@ def _samples(
     notes += more
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
-    leave(in_file(Samples(key, str(variable.path), axis.seconds, values, None if is_fixed else z)))
+    where = instruments[0][order] if instruments.shape == (1, values.shape[1]) else None
+    moving = None if is_fixed else z
+    leave(in_file(Samples(key, str(variable.path), axis.seconds, values, moving, where, axis.epoch)))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}

@@ -37,6 +37,8 @@ class Samples:
         time: [s] since the start, `(n_times,)`; one value if it is constant.
         values: `(n_times,)`, or `(n_times, n_levels)`, NaN where missing.
         z: heights [m] of a profile, like `values` or `(n_levels,)`, bottom first.
+        instruments: heights [m] of instruments, of one column of `values` each.
+        epoch: date of the time 0, where it is known.
     """
 
     quantity: str
@@ -44,6 +46,8 @@ class Samples:
     time: np.ndarray
     values: np.ndarray
     z: np.ndarray | None = None
+    instruments: np.ndarray | None = None
+    epoch: datetime.datetime | None = None
 
     @functools.cached_property
     def known(self) -> np.ndarray:
@@ -84,6 +88,12 @@ class Samples:
         for one in self.values.reshape(len(self.values), -1).T:
             there = np.isfinite(one)
             yield self.time[there], one[there]
+
+    def moment(self, seconds: float) -> str:
+        """One time as a date, or in seconds."""
+        if self.epoch is None:
+            return f"{seconds:.0f} s"
+        return f"{self.epoch + datetime.timedelta(seconds=seconds):%Y-%m-%d %H:%M}"
 
     def of(self, values: np.ndarray, quantity: str) -> "Samples":
         """Another quantity at the same times."""
@@ -317,12 +327,14 @@ def _observed(observations: Observations) -> dict[str, Samples]:
     time, z = np.asarray(observations.time, dtype=float), np.asarray(observations.z, dtype=float)
     found = {}
     for name, values in observations.profiles.items():
-        values = np.asarray(values, dtype=float)
-        step = -(-values.size // (20 * _MOST))
-        heights = z[::step] if z.ndim == 2 else z
-        found[name] = Samples(name, f"observed {name}", time[::step], values[::step], heights)
+        there = observations.has_values(name)
+        values = np.asarray(values, dtype=float)[there]
+        step = max(1, -(-values.size // (20 * _MOST)))
+        heights = z[there][::step] if z.ndim == 2 else z
+        found[name] = Samples(name, f"observed {name}", time[there][::step], values[::step], heights)
     for name, values in observations.series.items():
-        found[name] = Samples(name, f"observed {name}", time, np.asarray(values, dtype=float))
+        there = observations.has_values(name)
+        found[name] = Samples(name, f"observed {name}", time[there], np.asarray(values, dtype=float)[there])
     return found
 
 

@@ -40,7 +40,7 @@ class Input:
         unit: of the values; empty if unknown.
         time: times [s] since the start; `None` for the first profile.
         values: first axis is time, or height for the first profile; NaN where missing.
-        z: heights of values over depth [m], if any.
+        z: heights of values over depth [m], if any; those that vary in time are padded with NaN.
         filled: gaps that its reader bridged or filled.
     """
 
@@ -61,9 +61,15 @@ class Input:
         return self.values[np.isfinite(self.values)]
 
     @property
+    def n_values(self) -> int:
+        """Places of values, known and missing."""
+        varies = self.z is not None and self.z.shape == self.values.shape
+        return int(np.isfinite(self.z).sum()) if varies else self.values.size
+
+    @property
     def n_missing(self) -> int:
         """Missing values."""
-        return int(self.values.size - self.known().size)
+        return self.n_values - self.known().size
 
     def knots(self) -> np.ndarray:
         """Times [s] at which the input itself has values, and is not interpolated between others."""
@@ -147,9 +153,10 @@ def inputs_of(
     if observations is not None:
         time, heights = np.asarray(observations.time), np.asarray(observations.z)
         for name, values in (observations.profiles | observations.series).items():
-            unit = units.get(name, "")
-            own = heights if name in observations.profiles else None
-            found.append(Input(f"observed {name}", unit, time, np.asarray(values), own))
+            unit, there = units.get(name, ""), observations.has_values(name)
+            z = heights[there] if observations.moves else heights
+            own = z if name in observations.profiles else None
+            found.append(Input(f"observed {name}", unit, time[there], np.asarray(values)[there], own))
     return found
 
 

@@ -4,6 +4,8 @@ The tests of a spike and a flat line are those of QARTOD (U.S. IOOS, 2020, Manua
 Control of In-situ Temperature and Salinity Data, version 2.1), with thresholds from the record.
 """
 
+import dataclasses
+import datetime
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -179,30 +181,38 @@ def stuck(evidence: Evidence) -> Iterator[Finding]:
         if one is None or one.known.size < 24 or one.interval > 10800.0:
             continue
         found = _stuck_in(one.values, one.interval, 18, 0.9 * DAY, 4)
-        if found is None or name == "air_pressure" and found[0] in _STANDARD_PRESSURES:
+        if found is None:
+            continue
+        value = one.values[found[0]]
+        if name == "air_pressure" and value in _STANDARD_PRESSURES:
             continue
         others = any(other.varies for other in evidence.weather.values() if other is not one)
-        if one.varies or others and found[0] != 0.0 and name != "air_pressure":
-            yield from _is_stuck(one, *found)
+        if one.varies or others and value != 0.0 and name != "air_pressure":
+            yield from _is_stuck(dataclasses.replace(one, epoch=evidence.start), *found)
     for name in ("temperature", "salinity", "u", "v"):
         if name in evidence.observed:
-            yield from _stuck_levels(evidence.observed[name])
+            yield from _stuck_levels(evidence.observed[name], evidence.start)
 
 
-def _stuck_levels(one: Samples) -> Iterator[Finding]:
-    if one.time.size < 60 or (one.z is not None and one.z.ndim == 2) or one.interval > 0.3 * DAY:
+def _stuck_levels(one: Samples, start: datetime.datetime | None = None) -> Iterator[Finding]:
+    """Stuck instruments, each with its height; those of a file may move."""
+    heights = one.instruments if one.instruments is not None or one.z is None or one.z.ndim == 2 else one.z
+    if one.time.size < 60 or one.interval > 0.3 * DAY or (heights is None and one.z is not None):
         return
-    for _, values in one.columns():
-        found = _stuck_in(values, one.interval, 60, 3.0 * DAY, 10)
-        if found is not None and np.ptp(values) > 0.0:
-            yield from _is_stuck(one, *found)
-            break
+    for level, values in enumerate(one.values.reshape(one.time.size, -1).T):
+        there = np.isfinite(values)
+        found = _stuck_in(values[there], one.interval, 60, 3.0 * DAY, 10)
+        if found is None or np.ptp(values[there]) == 0.0:
+            continue
+        where = one.where if heights is None else f"{one.where} at {-heights[level]:g} m"
+        own = Samples(one.quantity, where, one.time[there], values[there], epoch=one.epoch or start)
+        yield from _is_stuck(own, *found)
 
 
 def _stuck_in(
     values: np.ndarray, interval: float, least: int, seconds: float, ratio: int
-) -> tuple[float, float] | None:
-    """The value of the longest run, and its length [s], if it is much longer than other runs."""
+) -> tuple[int, int] | None:
+    """First and last record of the longest run of one value, if it is much longer than other runs."""
     if values.size < least:
         return None
     changes = np.flatnonzero(np.append(True, np.diff(values) != 0.0))
@@ -212,9 +222,12 @@ def _stuck_in(
     usual = np.sort(lengths)[-min(4, lengths.size)]
     if n < least or n * interval < seconds or n < ratio * usual and n < values.size:
         return None
-    return float(values[changes[longest]]), n * interval
+    return int(changes[longest]), int(changes[longest]) + n - 1
 
 
-def _is_stuck(one: Samples, value: float, seconds: float) -> Iterator[Finding]:
-    said = f"expected a value that varies, got {value:g} for {seconds / 3600.0:.0f} h"
-    yield one.finding("stuck", said, "a stuck sensor, or a filled gap", "leave that time out")
+def _is_stuck(one: Samples, first: int, last: int) -> Iterator[Finding]:
+    said = f"expected a value that varies, got {one.values[first]:g} from {one.moment(one.time[first])} to "
+    remedy = "leave that time out"
+    if one.where.endswith(" m"):
+        remedy += ", or the instrument (exclude_depths)"
+    yield one.finding("stuck", said + one.moment(one.time[last]), "a stuck sensor, or a filled gap", remedy)
