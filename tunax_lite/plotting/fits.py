@@ -316,10 +316,30 @@ def _draw_section(
     style.height_axis(panel, lowest)
     panel.tick_params(labelsize="small")
     if not fit.observations.moves:
-        return panel.pcolormesh(places, z[0], values.T, shading="nearest", rasterized=True, **colours)
+        return _draw_strips(panel, fit, seconds, z[0], values, **colours)
     known = np.isfinite(values)
     where = np.broadcast_to(places[:, None], values.shape)[known], z[known]
     return panel.scatter(*where, c=values[known], s=6.0, marker="s", linewidths=0.0, **colours)
+
+
+def _draw_strips(
+    panel: Axes, fit: CaseRuns, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours
+):
+    """Each profile at its time, with empty columns where records are further apart than they represent."""
+    intervals = style.intervals_of_records(seconds)
+    edges, at = [intervals[0, 0]], []
+    for row, (start, end) in enumerate(intervals):
+        if start > edges[-1]:
+            edges.append(start)
+            at.append(-1)
+        edges.append(end)
+        at.append(row)
+    padded = np.concatenate([values, np.full((1, values.shape[1]), np.nan)])[at]
+    faces = z[0] + np.array([-0.5, 0.5])
+    if z.size > 1:
+        middle = 0.5 * (z[1:] + z[:-1])
+        faces = np.concatenate([[2.0 * z[0] - middle[0]], middle, [2.0 * z[-1] - middle[-1]]])
+    return panel.pcolormesh(fit.times.places(np.asarray(edges)), faces, padded.T, rasterized=True, **colours)
 
 
 def plot_series(fit: CaseRuns) -> Figure:

@@ -186,6 +186,8 @@ def colours_of(name: str, values: np.ndarray) -> dict[str, Option]:
 
 
 _UPPER = 100.0  # m, of which a deep column shows at least half
+_NARROWEST = 0.006
+"""Width of a record in a section, as a share of its length, that can still be seen."""
 _MARKS = (0, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
@@ -210,6 +212,27 @@ def _stretch(panel: Axes, deepest: float, sign: int) -> None:
     panel.yaxis.set_major_locator(FixedLocator([sign * mark for mark in _MARKS if mark <= deepest]))
     panel.yaxis.set_minor_locator(NullLocator())
     panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    # Where the scale changes, and that it does.
+    panel.axhline(sign * _UPPER, color="0.35", linewidth=0.7, linestyle=(0, (4, 3)), zorder=3)
+    place: dict[str, Option] = {"transform": panel.get_yaxis_transform(), "ha": "left", "va": "top"}
+    panel.text(
+        0.01, sign * 1.04 * _UPPER, "logarithmic below", fontsize="xx-small", zorder=4, **place,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0},
+    )  # fmt: skip
+
+
+def intervals_of_records(seconds: np.ndarray) -> np.ndarray:
+    """Start and end [s] of what each record of a section represents, `(n_times, 2)`.
+
+    Each reaches half way to its neighbours, but no further than half the usual interval, or half a day if
+    that is shorter: sparse casts are strips with empty time between them.
+    """
+    if seconds.size < 2:
+        return seconds[:, None] + np.array([-1800.0, 1800.0])
+    apart = np.diff(seconds)
+    width = max(min(float(np.median(apart)), 86400.0), _NARROWEST * float(np.ptp(seconds)))
+    half = 0.5 * np.minimum(apart, width)
+    return np.stack([seconds - np.append(half[0], half), seconds + np.append(half, half[-1])], axis=1)
 
 
 def with_gaps(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
