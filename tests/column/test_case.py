@@ -13,6 +13,7 @@ from tests.errors import error_naming
 from tests.helpers import CASES
 from tunax_lite import Case, ConstantForcing, Grid, State, SurfaceFluxes, TimeSeriesForcing, stack_cases
 from tunax_lite.column.case import remap
+from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10
 
 
 def plain_case(grid=None, **changes):
@@ -20,6 +21,14 @@ def plain_case(grid=None, **changes):
     state = State.from_profiles(grid, temperature=lambda z: 20.0 + 0.1 * z, tracers={"dye": lambda z: z**2})
     forcing = ConstantForcing(SurfaceFluxes(heat_flux=-100.0))
     return Case(grid, state, forcing, **{"name": "harbour", **changes})
+
+
+def test_density_of_a_place_is_that_of_teos10():
+    linear = LinearEquationOfState()
+    assert isinstance(plain_case().equation_of_state, LinearEquationOfState)
+    for place in ({"latitude": 50.0}, {"longitude": -145.0}):
+        assert isinstance(plain_case(**place).equation_of_state, Teos10)
+        assert plain_case(**place, equation_of_state=linear).equation_of_state is linear
 
 
 def test_profiles_from_functions_numbers_and_arrays():

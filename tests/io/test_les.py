@@ -71,6 +71,11 @@ def test_keys_of_other_generations(tmp_path):
     np.testing.assert_allclose(case.initial_state.temperature, les_temperature(0), rtol=1e-13)
     np.testing.assert_allclose(fluxes_at(case).heat_flux, -5e-5 * HEAT_PER_KELVIN, rtol=1e-12)
     assert observations.profiles["temperature"].shape == (4, N_CELLS)
+    # Twice the expansion that is assumed halves the range of temperatures.
+    (note,) = observations.notes
+    given, told = read_lesbrary(tmp_path / "c.jld2", thermal_expansion=4e-4)
+    assert "thermal_expansion = 0.0002" in note and "thermal_expansion" not in told.notes[0]
+    np.testing.assert_allclose(given.initial_state.temperature - 20.0, 0.5 * (les_temperature(0) - 20.0))
 
 
 def small_file(path: Path, stress: float = 4e-4, cooling: float = 5e-9) -> Path:
@@ -102,7 +107,7 @@ def test_small_file(tmp_path):
     fluxes = fluxes_at(case)
     assert float(fluxes.heat_flux) < 0.0
     np.testing.assert_allclose(fluxes.stress_u, 4e-4 * constants.REFERENCE_DENSITY)
-    assert case.duration == 7200.0
+    assert case.duration == 7200.0 and len(observations.notes) == 2  # expansion, temperature of b = 0
     assert observations.profiles["v"].shape == (3, 5)
 
 

@@ -12,7 +12,7 @@ from tests.errors import error_naming
 from tunax_lite.closures import Constant, KEpsilon
 from tunax_lite.closures.energy import EnergyStepper
 from tunax_lite.column.terms import AbstractStokesDrift
-from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf
+from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf, to_dataset
 
 LEVELS = np.arange(-39.0, 0.0, 2.0)
 DRIFT = 0.1 * np.exp(LEVELS / 5.0)
@@ -122,3 +122,24 @@ def test_the_shear_of_lagrangian_velocities_holds_that_of_the_drift():
     np.testing.assert_allclose(production.stokes, 0.01 * waves, rtol=1e-12)
     total = production.shear + production.stokes
     np.testing.assert_allclose(total, 0.01 * inputs.shear_squared, rtol=1e-12)
+
+
+def test_constants_of_the_water_are_read_set_or_noted():
+    dataset, water = les_dataset(), tl.LinearEquationOfState(thermal_expansion=1e-4)
+    del dataset.attrs["thermal_expansion"], dataset.attrs["reference_density"]
+    case, observations = read_cf_netcdf(dataset)
+    (note,) = observations.notes
+    assert "thermal_expansion = 0.0002" in note and "reference_density = 1027" in note and "0.00025" in note
+    written = to_dataset(tl.simulate(tl.Model(Constant()), case, dt=600.0, duration=600.0), case=case).attrs
+    assert written["thermal_expansion"] == 2e-4 and "draft" not in written
+    dataset.attrs |= {"alpha": 1.7e-4, "beta": 2e-11}  # this beta is the gradient of f
+    case, observations = read_cf_netcdf(dataset.assign(rho0=1025.0))
+    read = case.equation_of_state
+    assert (read.thermal_expansion, read.haline_contraction, read.reference_density) == (
+        1.7e-4,
+        7.8e-4,
+        1025.0,
+    )
+    (note,) = observations.notes
+    assert "beta" in note
+    assert read_cf_netcdf(dataset, Mapping(equation_of_state=water))[0].equation_of_state is water

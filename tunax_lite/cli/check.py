@@ -202,6 +202,13 @@ def _describe_case(case: Case, observations: Observations | None) -> Answer:
     }
     listed = ", ".join(f"{name} = {value:.4g}" for name, value in fluxes.items())
     echo(f"  fluxes ({kind}, at the start): {listed or 'none'}")
+    water = {
+        info.path: (float(info.value), info.unit)
+        for info in iterate_parameters(case.equation_of_state)
+        if info.value is not None
+    }
+    listed = ", ".join(f"{name} = {value:g} {unit}" for name, (value, unit) in water.items())
+    echo(f"  density ({type(case.equation_of_state).__name__}): {listed}")
     if case.ice is not None:
         carried = {name: float(value) for name, value in case.start_state.surface.items()}
         listed = ", ".join(f"{name} = {value:.4g}" for name, value in carried.items())
@@ -215,6 +222,7 @@ def _describe_case(case: Case, observations: Observations | None) -> Answer:
             echo(f"  observed: {name} at {n_times} times{heights}")
             observed[name] = {"n_times": n_times} | ({"n_heights": known.shape[1]} if known.ndim > 1 else {})
     place = {"name": case.name, "n_cells": case.grid.n_cells, "depth": depth, "duration": case.duration}
+    place["equation_of_state"] = {name: value for name, (value, _) in water.items()}
     return place | {"coriolis_parameter": rotation, "fluxes_at_start": fluxes, "observed": observed}
 
 

@@ -26,7 +26,7 @@ from .._types import (
 from ..declarations import check_kinds
 from ..ice.base import LEFT_BY_ICE, AbstractIce, Carried, IceStep, UppermostCell, left_at_start, left_by_ice
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
-from ..physics.equation_of_state import AbstractEquationOfState, LinearEquationOfState
+from ..physics.equation_of_state import AbstractEquationOfState, usual_equation_of_state
 from ..physics.stratification import coriolis_parameter
 from ..quantities import check_values
 from ..views import AbstractShown
@@ -58,7 +58,8 @@ class Case(AbstractShown):
         initial_state: on that grid.
         forcing: surface fluxes as a function of the time since the start.
         coriolis_parameter: f [s-1]; by default that of `latitude`, 0 without one.
-        equation_of_state: relates buoyancy to temperature and salinity.
+        equation_of_state: relates buoyancy to temperature and salinity; by default that of
+            `usual_equation_of_state`, TEOS-10 for a case with a position.
         absorption: of shortwave radiation with depth; used only if the forcing has a shortwave flux.
         interior: prescribed terms below the surface; none by default.
         terms: further terms, under arbitrary names; none by default.
@@ -84,7 +85,7 @@ class Case(AbstractShown):
     initial_state: State
     forcing: AbstractForcing
     coriolis_parameter: Scalar = parameter(None, unit="s-1", valid_range=(-1e-2, 1e-2))
-    equation_of_state: AbstractEquationOfState = eqx.field(default_factory=LinearEquationOfState)
+    equation_of_state: AbstractEquationOfState = eqx.field(default=None)  # pyright: ignore[reportAssignmentType]
     absorption: AbstractAbsorption = eqx.field(default_factory=TwoBandAbsorption)
     interior: Interior = eqx.field(default_factory=Interior)
     terms: dict[str, AbstractTerm] = eqx.field(default_factory=dict)
@@ -102,6 +103,8 @@ class Case(AbstractShown):
     def __post_init__(self):
         if self.coriolis_parameter is None:
             self.coriolis_parameter = 0.0 if self.latitude is None else coriolis_parameter(self.latitude)
+        if self.equation_of_state is None:
+            self.equation_of_state = usual_equation_of_state(self.latitude, self.longitude)
 
     def __check_init__(self):
         check_kinds(self)

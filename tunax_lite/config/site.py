@@ -879,12 +879,15 @@ class LesbraryCase(AbstractFileCase):
     """A large-eddy simulation of the LESbrary; everything comes from the file."""
 
     format: Literal["lesbrary"]  # pyright: ignore[reportIncompatibleVariableOverride]
+    thermal_expansion: float | None = key("instead of that of the file [K-1]", None, gt=0.0, le=1e-3)
     units: dict[
         Literal["temperature", "u", "v", "stress_u", "stress_v", "heat_flux", "shortwave_flux"], UnitGiven
     ] = key(UNITS, default_factory=dict)
 
     def read_file(self, path: Path) -> tuple[Case, Observations]:
-        return io.read_lesbrary(path, units=conversions_of(self.units))
+        return io.read_lesbrary(
+            path, thermal_expansion=self.thermal_expansion, units=conversions_of(self.units)
+        )
 
     def name_in(self, path: Path) -> str:
         return name_of_lesbrary(path)
@@ -931,13 +934,17 @@ class MappingSection(part_of(cf_netcdf.Mapping)):
     """Information missing in a file."""
 
     units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)
+    equation_of_state: EquationOfStateSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
+        "how temperature and salinity set the density; null for the linear one of the file", None
+    )
 
     def _check(self) -> None:
         self.build()  # raises errors that only the class can detect
 
     def build(self) -> cf_netcdf.Mapping:
         """The mapping."""
-        return cf_netcdf.Mapping(**self.given(), units=conversions_of(self.units))
+        water = None if self.equation_of_state is None else self.equation_of_state.build()
+        return cf_netcdf.Mapping(**self.given(), units=conversions_of(self.units), equation_of_state=water)
 
 
 class CfNetcdfCase(AbstractFileCase):

@@ -29,6 +29,7 @@ from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries
 from ..declarations import check_settings, setting
 from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
+from ..physics.equation_of_state import note_on_assumed
 from ..physics.stratification import coriolis_parameter
 from ..quantities import quantity_of
 from .attributes import examine, leaves_water
@@ -48,6 +49,17 @@ _STATED: dict[str, tuple[type, list[str]]] = {
     "absorption": (TwoBandAbsorption, ["infrared_fraction", "infrared_depth", "visible_depth"]),
 }
 """Parts of a case of which global attributes hold the numbers: their class, and names."""
+_ALSO: dict[str, tuple[tuple[str, ...], float, float]] = {
+    "thermal_expansion": (("alpha", "thermal_expansion_coefficient"), 1e-5, 1e-3),
+    "haline_contraction": (("beta", "haline_contraction_coefficient"), 1e-4, 2e-3),
+    "reference_density": (("rho0", "rho_0", "rho_ref"), 900.0, 1100.0),
+    "heat_capacity": (("cp", "c_p", "cp0"), 3000.0, 5000.0),
+    "gravity": (("g", "gravitational_acceleration"), 9.0, 10.0),
+}
+"""Other names in simulations, as attributes or numbers, and between which values they have this meaning.
+
+The beta of a simulation may be the gradient of f [m-1 s-1], which is far smaller.
+"""
 _BACKGROUND = ("background_viscosity", "background_diffusivity")
 
 # These three fluxes are always set, so that all cases from observation files share one structure and with it
@@ -73,6 +85,7 @@ class Mapping:
         latitude: [degrees north]; gives the Coriolis parameter.
         coriolis_parameter: [s-1]; instead of a latitude.
         salinity: constant value where the file has none [g kg-1].
+        equation_of_state: instead of the linear one with the constants of the file.
         velocities: whether u and v are `eulerian` or `lagrangian` means (the latter include the Stokes
             drift); by default taken from the attributes of the file.
         depth: of the bottom [m]; by default half a level spacing below the deepest level.
@@ -96,6 +109,7 @@ class Mapping:
     latitude: float | None = setting(None, at_least=-90.0, at_most=90.0)
     coriolis_parameter: float | None = setting(None, at_least=-1e-2, at_most=1e-2)
     salinity: float = setting(35.0, at_least=0.0, at_most=60.0)
+    equation_of_state: AbstractEquationOfState | None = setting(None)
     velocities: str | None = setting(None, choices=("eulerian", "lagrangian"))
     depth: float | None = setting(None, above=0.0, at_most=12000.0)
     duration: float | None = setting(None, above=0.0)
@@ -186,11 +200,14 @@ def _read(file: Contents, mapping: Mapping) -> tuple[Case, Observations]:
         start_time = (time.epoch + datetime.timedelta(seconds=start)).isoformat(sep=" ")
     latitude = degrees_of(file, "latitude") if mapping.latitude is None else mapping.latitude
     longitude = degrees_of(file, "longitude")
+    state = _initial_state(grid, vertical, profiles, first, mapping)
+    water, of_water = _read_water(file, mapping, state)
     stated = {part: kind(**_number_attributes(file, kind, names)) for part, (kind, names) in _STATED.items()}
+    stated["equation_of_state"] = water
     case = Case(
         grid=grid,
-        initial_state=_initial_state(grid, vertical, profiles, first, mapping),
-        forcing=_read_forcing(file, mapping, start, time.epoch, stated["equation_of_state"]),
+        initial_state=state,
+        forcing=_read_forcing(file, mapping, start, time.epoch, water),
         coriolis_parameter=_coriolis_parameter(file, mapping),
         interior=interior,
         **_number_attributes(file, Case, _BACKGROUND),
@@ -212,7 +229,7 @@ def _read(file: Contents, mapping: Mapping) -> tuple[Case, Observations]:
         name=name,
         # Whether title or source mention a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
-        notes=(*notes, *told, *late),
+        notes=(*notes, *of_water, *told, *late),
     )
 
 
@@ -539,6 +556,39 @@ def _number_attributes(file: Contents, kind: type, names: Sequence[str]) -> dict
 
     there = [name for name in names if name in file.attrs]
     return dict(zip(there, all_of(partial(read, name) for name in there), strict=True))
+
+
+def _read_water(
+    file: Contents, mapping: Mapping, state: State
+) -> tuple[AbstractEquationOfState, tuple[str, ...]]:
+    """The equation of state, and notes on constants that are assumed or not used."""
+    found, unused = _number_attributes(file, *_STATED["equation_of_state"]), list[str]()
+    for name, (others, lowest, highest) in _ALSO.items():
+        for other in others if name not in found else ():
+            value = _constant(file, other)
+            if value is None:
+                continue
+            if lowest <= value <= highest:
+                found[name] = value
+                break
+            unused.append(f"{file.path}: {other} = {value:g} is not used: it is no {name.replace('_', ' ')}")
+    if (given := mapping.equation_of_state) is not None:
+        instead = f"{file.path}: the mapping replaces {', '.join(sorted(found))} of the file"
+        return given, (*unused, *([instead] if found else []))
+    water = LinearEquationOfState(**found)
+    assumed = note_on_assumed(water, found, state.temperature, state.salinity)
+    remedy = "give equation_of_state in the mapping, or attributes in the file, if it has others"
+    return water, (*unused, *([] if assumed is None else [f"{file.path}: {assumed}; {remedy}"]))
+
+
+def _constant(file: Contents, name: str) -> float | None:
+    """A number in a file, an attribute or a variable without axes; `None` for anything else."""
+    value = file.attrs.get(name)
+    if value is None and name in file and file[name].values.size == 1:
+        value = file[name].numbers().item()
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
+        return None
+    return float(value) if np.isfinite(value) else None
 
 
 def _uncertainties(file: Contents, variables: dict[str, Variable]) -> dict[str, jax.Array]:

@@ -268,9 +268,9 @@ def frames_of(
     if case is not None:
         eos = case.equation_of_state
         attributes["equation_of_state"] = type(eos).__name__
-        for name in ("reference_density", "heat_capacity"):
-            if np.ndim(value := getattr(eos, name)) == 0:
-                attributes[name] = float(value)
+        for info in iterate_parameters(eos):
+            if info.value is not None and np.ndim(info.value) == 0:
+                attributes[info.path] = float(info.value)
     return Frames(variables, found, attributes)
 
 

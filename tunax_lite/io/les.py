@@ -158,11 +158,15 @@ class _Jld2:
 
 
 @names_its_file("a JLD2 file")
-def read_lesbrary(path, *, units: Conversions | None = None) -> tuple[Case, Observations]:
+def read_lesbrary(
+    path, *, thermal_expansion: float | None = None, units: Conversions | None = None
+) -> tuple[Case, Observations]:
     """Read the case and the horizontal averages of a large-eddy simulation, a `*_statistics.jld2` file.
 
     Args:
         path: of the file.
+        thermal_expansion: alpha [K-1], instead of that of the file; a file with buoyancy may have none, and
+            2e-4 is assumed, with a note.
         units: units or conversions by the package's names of profiles and fluxes; fluxes are in their
             kinematic units, m2 s-2 and K m s-1, and count into the water once they are converted.
 
@@ -180,7 +184,7 @@ def read_lesbrary(path, *, units: Conversions | None = None) -> tuple[Case, Obse
     path, units = existing_file(path), dict(units or {})
     check_names("units", units, (*_PROFILES, *_KINEMATIC))
     with h5py.File(path, "r") as opened:
-        return _read(_Jld2(path, opened), units)
+        return _read(_Jld2(path, opened), thermal_expansion, units)
 
 
 @names_its_file("a JLD2 file")
@@ -193,14 +197,14 @@ def name_of_lesbrary(path) -> str:
         return _Jld2(path, opened).name
 
 
-def _read(file: _Jld2, units: Conversions) -> tuple[Case, Observations]:
+def _read(file: _Jld2, given: float | None, units: Conversions) -> tuple[Case, Observations]:
     grid = _read_grid(file)
     iterations = file.iterations("timeseries/t")
     if len(iterations) < 2:
         raise file.error("timeseries/t", "at least two iterations", len(iterations), "choose another file")
     time = np.array([file.required(f"timeseries/t/{iteration}") for iteration in iterations])
     check_increasing(file.path, "timeseries/t", time)
-    expansion, gravity = _read_expansion(file)
+    expansion, gravity, notes = _read_expansion(file, given)
     if "timeseries/T" in file or "timeseries/b" not in file:
         key, temperature = "timeseries/T", _read_profiles(file, "T", iterations, grid)
     else:
@@ -226,6 +230,7 @@ def _read(file: _Jld2, units: Conversions) -> tuple[Case, Observations]:
         equation_of_state=LinearEquationOfState(thermal_expansion=expansion, gravity=gravity),
         absorption=absorption,
         name=file.name,
+        notes=notes,
     )
 
 
@@ -271,17 +276,22 @@ def _read_profiles(file: _Jld2, variable: str, iterations: list[str], grid: Grid
     return np.stack(rows)
 
 
-def _read_expansion(file: _Jld2) -> tuple[float, float]:
-    """Thermal expansion [K-1] and gravity [m s-2]."""
-    found = []
+def _read_expansion(file: _Jld2, given: float | None) -> tuple[float, float, tuple[str, ...]]:
+    """Thermal expansion [K-1] and gravity [m s-2], and a note on those that are assumed."""
+    found, assumed = [], []
     for name, default in (("thermal_expansion", _THERMAL_EXPANSION), ("gravity", _GRAVITY)):
-        keys = _KEYS[name]
-        value = file.required(*keys) if "timeseries/T" in file else file.number(*keys) or default
+        keys, is_given = _KEYS[name], name == "thermal_expansion" and given is not None
+        required = "timeseries/T" in file and not is_given
+        value = file.required(*keys) if required else given if is_given else file.number(*keys)
+        if value is None:
+            value = default
+            assumed.append(f"{name} = {default:g}")
         if value <= 0.0:
             raise file.error(keys[0], "a positive number", f"{value:g}", "repair the file")
         check_declared(file.path, keys[0], LinearEquationOfState, name, value)
         found.append(value)
-    return found[0], found[1]
+    note = f"{file.path}: assumed to convert buoyancy: {', '.join(assumed)}; thermal_expansion is a setting"
+    return found[0], found[1], (note,) if assumed else ()
 
 
 def _read_fluxes(
@@ -319,8 +329,8 @@ def read_legay(
     stress_v: float = 0.0,
     surface_buoyancy_flux: float | None = None,
     coriolis_parameter: float = 1e-4,
-    thermal_expansion: float = 2e-4,
-    reference_temperature: float = 20.0,
+    thermal_expansion: float | None = None,
+    reference_temperature: float | None = None,
     units: Conversions | None = None,
 ) -> tuple[Case, Observations]:
     """Read the case and its profiles; temperature follows from b = g alpha (T - T_0).
@@ -332,8 +342,8 @@ def read_legay(
         surface_buoyancy_flux: downward surface buoyancy flux [m2 s-3], negative for cooling; by default that
             of the same simulation, if the profiles lose about as much buoyancy.
         coriolis_parameter: f [s-1].
-        thermal_expansion: alpha [K-1].
-        reference_temperature: T_0, the temperature of zero buoyancy [degC].
+        thermal_expansion: alpha [K-1]; 2e-4 is assumed otherwise, with a note.
+        reference_temperature: T_0, the temperature of zero buoyancy [degC]; 20 is assumed otherwise.
         units: units or conversions of `temperature`, `u` and `v`.
 
     Returns:
@@ -351,7 +361,13 @@ def read_legay(
         expected = "centers of equal cells up to the surface at 0 m"
         got = f"{z[0]:g} to {z[-1]:g} m with steps of {thickness.min():g} to {thickness.max():g} m"
         raise file.error("z", expected, got, f"{_NOT_LEGAY}; use a CF NetCDF with a mapping")
-    buoyancy_per_kelvin = constants.GRAVITY * thermal_expansion
+    usual = {
+        "thermal_expansion": (thermal_expansion, _THERMAL_EXPANSION),
+        "reference_temperature": (reference_temperature, _TEMPERATURE_OF_ZERO_BUOYANCY),
+    }
+    assumed = [f"{name} = {value:g}" for name, (given, value) in usual.items() if given is None]
+    water = {name: value if given is None else given for name, (given, value) in usual.items()}
+    buoyancy_per_kelvin = constants.GRAVITY * water["thermal_expansion"]
     values = {name: _array(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
     is_given = stress_u is not None, surface_buoyancy_flux is not None
     _check_budgets(
@@ -359,7 +375,10 @@ def read_legay(
     )
     stress_u = _STRESS * constants.REFERENCE_DENSITY if stress_u is None else stress_u
     surface_buoyancy_flux = _BUOYANCY_FLUX if surface_buoyancy_flux is None else surface_buoyancy_flux
-    profiles = {"temperature": reference_temperature + values.pop("b") / buoyancy_per_kelvin, **values}
+    profiles = {
+        "temperature": water["reference_temperature"] + values.pop("b") / buoyancy_per_kelvin,
+        **values,
+    }
     check_names("units", units or {}, profiles)
     for name, numbers in profiles.items():
         key = "b" if name == "temperature" else name
@@ -372,10 +391,9 @@ def read_legay(
         profiles,
         forcing=ConstantForcing(fluxes),
         coriolis_parameter=coriolis_parameter,
-        equation_of_state=LinearEquationOfState(
-            thermal_expansion=thermal_expansion, reference_temperature=reference_temperature
-        ),
+        equation_of_state=LinearEquationOfState(**water),
         name=name_of_legay(path),
+        notes=tuple(f"{file.path}: assumed: {each}; give it" for each in assumed),
     )
 
 
@@ -448,6 +466,7 @@ def _case_of_profiles(
     profiles: dict[str, np.ndarray],
     *,
     salinity: float = 35.0,
+    notes: tuple[str, ...] = (),
     **case: Any,  # fields of `Case`
 ) -> tuple[Case, Observations]:
     """The case that starts from the first profiles, and all profiles at times [s] since then."""
@@ -456,7 +475,7 @@ def _case_of_profiles(
     state = State.from_profiles(grid, salinity=salinity, **initial)
     built = Case(grid=grid, initial_state=state, duration=float(time[-1]), **case)
     times = jnp.asarray(time, dtype=float)
-    return built, Observations(times, grid.z_center, arrays, name=built.name, source="LES")
+    return built, Observations(times, grid.z_center, arrays, name=built.name, source="LES", notes=notes)
 
 
 def _converted(
