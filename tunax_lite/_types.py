@@ -157,10 +157,18 @@ def _to_float_array(value: PyTree) -> PyTree:
 
 
 def as_float_array(value: PyTree, name: str = "") -> PyTree:
-    """Numbers and NumPy arrays as floating-point arrays; texts and lists are an error that has the name.
+    """Numbers, NumPy arrays and columns of tables as floating-point arrays; texts and lists are an error.
 
-    Everything else is unchanged.
+    The error has the name. Columns are objects with `__array__`, such as those of pandas, xarray and polars,
+    whose index is not used. Everything else is unchanged.
     """
+    value = without_index(value)
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "fiub":
+        where = f"{name}: " if name else ""
+        remedy = "convert it"
+        if value.dtype.kind in "mM":
+            remedy = "give seconds since the start"
+        raise TypeError(f"{where}expected numbers, got an array of {value.dtype}; {remedy}.")
     if is_switch(value):
         where = f"{name}: " if name else ""
         raise ValueError(f"{where}expected a number or an array, got {_switch(value)}; give a number.")
@@ -171,6 +179,16 @@ def as_float_array(value: PyTree, name: str = "") -> PyTree:
         where = f"{name}: " if name else ""
         raise TypeError(f"{where}expected a number or an array, got {got}; convert it.")
     return jnp.asarray(value, dtype=float) if isinstance(value, np.ndarray) else value
+
+
+def without_index(tree: PyTree) -> PyTree:
+    """The tree with NumPy arrays in place of columns of pandas, xarray and polars, in their order."""
+
+    def plain(leaf: Any) -> Any:  # placeholders of JAX pass through
+        is_column = hasattr(leaf, "__array__") and not isinstance(leaf, jax.Array | np.ndarray | np.generic)
+        return np.asarray(leaf) if is_column else leaf
+
+    return jax.tree.map(plain, tree)
 
 
 class LikelyMistake(UserWarning):

@@ -1,14 +1,18 @@
 """What a call knows of its arguments before its first step."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite.column.arguments import Parts
 from tunax_lite.column.terms import AbstractTerm, Tendency
+from tunax_lite.column.time_series import TimeSeries
 
 
 class Warming(AbstractTerm):
@@ -24,6 +28,20 @@ class Module(eqx.Module):
     x: object
     table: dict = eqx.field(default_factory=dict)
     label: str = eqx.field(default="a", static=True)
+
+
+def test_columns_of_tables_are_arrays_and_dates_need_a_start():
+    dates: Any = pd.date_range("2020-01-01T06:00", periods=3, freq="h")
+    heat = pd.Series([1.0, 2.0, 4.0], index=dates)
+    plain = TimeSeries(jnp.array([21600.0, 25200.0, 28800.0]), jnp.array([1.0, 2.0, 4.0]))
+    for values in (heat, heat.to_xarray(), heat.to_numpy()):
+        for when in (dates, dates.tz_localize("UTC").tz_convert("Asia/Tokyo"), list(dates), dates.to_numpy()):
+            assert eqx.tree_equal(TimeSeries.from_dates(when, values, "2020-01-01T00:00+00:00"), plain)
+    forcing = tl.TimeSeriesForcing.from_values(dates, start_time="2020-01-01", heat_flux=heat, stress_u=0.1)
+    np.testing.assert_array_equal(forcing.fluxes.heat_flux, plain.values)
+    for make in (lambda: TimeSeries(dates, heat), lambda: TimeSeries(plain.time, dates)):
+        with error_naming(TypeError, "seconds start"):
+            make()
 
 
 def test_equal_structures_are_one_object_and_values_that_only_compare_equal_are_not():

@@ -20,7 +20,7 @@ from ..declarations import check_kinds
 from ..quantities import Quantity, check_values, declares
 from ..views import AbstractShown
 from .state import State
-from .time_series import StepsOfRun, TimeSeries, first_bad, over_steps
+from .time_series import StepsOfRun, TimeSeries, first_bad, over_steps, seconds
 
 Flux = SeriesOrScalar | None
 
@@ -259,16 +259,24 @@ class TimeSeriesForcing(AbstractForcing):
         ValueError: as in `TimeSeries`, or an impossible flux.
     """
 
-    time: Float[Array, " time"] = array_field(1, is_shared=True)
+    time: Float[Array, " time"] = array_field(1, is_shared=True, converter=seconds)
     fluxes: SurfaceFluxes = array_field(1)
 
     @classmethod
-    def from_values(cls, time, **fluxes) -> "TimeSeriesForcing":
-        """Series from arrays over `time`; a number is a constant flux."""
-        time = jnp.asarray(time, dtype=float)
+    def from_values(cls, time, *, start_time: str | None = None, **fluxes) -> "TimeSeriesForcing":
+        """Series from arrays over `time`; a number is a constant flux.
+
+        Args:
+            time: as in `TimeSeries`, or dates with the `start_time` of the case.
+            start_time: ISO 8601, for dates.
+            fluxes: of `SurfaceFluxes`.
+        """
+        time = jnp.asarray(seconds(time, start_time), dtype=float)
 
         def series(values):
-            values = jnp.asarray(values, dtype=float)
+            values = jnp.asarray(
+                values if isinstance(values, list | tuple) else as_float_array(values), dtype=float
+            )
             return jnp.broadcast_to(values, time.shape) if values.ndim == 0 else values
 
         is_series = lambda values: isinstance(values, (list, tuple))  # noqa: E731

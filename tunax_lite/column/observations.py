@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._types import is_traced
+from .._types import is_traced, without_index
 from ..quantities import check_values
 from ..views import AbstractShown
 
@@ -34,11 +34,13 @@ class Observations(AbstractShown):
             unexpected shape, or a value that its quantity cannot have.
     """
 
-    time: Float[Array, " time"]
-    z: Float[Array, " level"] | Float[Array, "time level"] = eqx.field(default_factory=lambda: jnp.zeros(0))
-    profiles: dict[str, Float[Array, "time level"]] = eqx.field(default_factory=dict)
+    time: Float[Array, " time"] = eqx.field(converter=without_index)
+    z: Float[Array, " level"] | Float[Array, "time level"] = eqx.field(
+        default_factory=lambda: jnp.zeros(0), converter=without_index
+    )
+    profiles: dict[str, Float[Array, "time level"]] = eqx.field(default_factory=dict, converter=without_index)
     uncertainty: dict[str, Float[Array, ""]] = eqx.field(default_factory=dict)
-    series: dict[str, Float[Array, " time"]] = eqx.field(default_factory=dict)
+    series: dict[str, Float[Array, " time"]] = eqx.field(default_factory=dict, converter=without_index)
     name: str = eqx.field(default="observations", static=True)
     source: str = eqx.field(default="observations", static=True)
     rejected: Mapping[str, int] = eqx.field(default_factory=dict, static=True)

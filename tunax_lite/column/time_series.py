@@ -8,9 +8,10 @@ would have no effect: `over_steps` replaces the series by one that has, at the e
 over the step. It is done once, before the run.
 """
 
+import datetime
 from collections.abc import Iterator
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -20,7 +21,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
-from .._types import ScalarLike, array_field, is_traced
+from .._types import ScalarLike, array_field, as_float_array, is_traced
 
 T = TypeVar("T")
 
@@ -191,23 +192,71 @@ def _places(time: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return before, np.clip((at - time[before]) / (time[before + 1] - time[before]), 0.0, 1.0)
 
 
+def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to an array
+    """Times of a series [s] since the start of the case, from numbers, durations or dates.
+
+    Args:
+        time: array, list or column of a table: numbers [s], `timedelta64`, or dates as `datetime64` or
+            `datetime`, which are in Universal Time unless they have a zone.
+        start_time: of the case, ISO 8601, for dates.
+
+    Raises:
+        TypeError: dates without a start, or something else than times.
+    """
+    if isinstance(time, jax.Array) or not (hasattr(time, "__array__") or isinstance(time, list | tuple)):
+        return time
+    given: Any = np.asarray(time)  # numbers, durations, dates or objects
+    if given.dtype.kind in "fiu":
+        return jnp.asarray(given, dtype=float)
+    if given.dtype.kind in "OU":
+        dates = [_universal(each) for each in given]
+        given = given if None in dates else np.array(dates, dtype="datetime64[us]")
+    if given.dtype.kind == "M" and start_time is not None:
+        start = _universal(datetime.datetime.fromisoformat(start_time))
+        given = given.astype("datetime64[us]") - np.datetime64(start, "us")
+    if given.dtype.kind == "m":
+        return jnp.asarray(given / np.timedelta64(1, "s"), dtype=float)
+    if given.dtype.kind == "M":
+        remedy = "pass start_time as well, to TimeSeries.from_dates or TimeSeriesForcing.from_values"
+        raise TypeError(f"time: expected seconds since the start of the case, got dates; {remedy}.")
+    raise TypeError(f"time: expected numbers [s] or dates, got {given[:1]}; convert them.")
+
+
+def _as_array(leaf: Any) -> Any:  # placeholders of JAX pass through
+    return leaf if isinstance(leaf, jax.Array) else as_float_array(leaf, "values")
+
+
+def _universal(date: Any) -> datetime.datetime | None:
+    """A date without zone, in Universal Time; `None` for something else."""
+    if isinstance(date, str):
+        try:
+            date = datetime.datetime.fromisoformat(date)
+        except ValueError:
+            return None
+    if not isinstance(date, datetime.datetime):
+        return None
+    return date if date.tzinfo is None else date.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
 class TimeSeries(eqx.Module, Generic[T]):
     """A pytree of arrays over common times.
 
     Args:
-        time: [s] since the start of the case, increasing, shape `(n_times,)`.
-        values: leaves with `time` as their first axis, `(n_times, ..., *batch)`.
+        time: [s] since the start of the case, increasing, shape `(n_times,)`; `from_dates` takes dates.
+        values: leaves with `time` as their first axis, `(n_times, ..., *batch)`; columns of pandas and xarray
+            are taken in their order, without their index.
         name: used in messages.
 
     Beyond its ends the series is constant; `simulate` rejects a run that needs values there.
 
     Raises:
+        TypeError: dates as times, or values that are no numbers.
         ValueError: times that do not increase, values of different length, or a value that is not finite,
             with its name and time.
     """
 
-    time: Float[Array, " time"] = array_field(1, is_shared=True)
-    values: T = array_field(1)
+    time: Float[Array, " time"] = array_field(1, is_shared=True, converter=seconds)
+    values: T = array_field(1, converter=lambda values: jax.tree.map(_as_array, values))
     name: str = eqx.field(default="forcing", static=True)
 
     @classmethod
@@ -215,6 +264,16 @@ class TimeSeries(eqx.Module, Generic[T]):
         """Values constant in time."""
         twice = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf, dtype=float)] * 2), values)
         return cls(jnp.array([-1e12, 1e12]), twice, name)
+
+    @classmethod
+    def from_dates(cls, dates: Any, values: T, start_time: str, name: str = "forcing") -> "TimeSeries[T]":
+        """Series at dates, for a case that starts at a time.
+
+        Args:
+            dates: as `datetime64` or `datetime`, such as the index of a table; Universal Time without a zone.
+            start_time: of the case, ISO 8601, as in `Case`.
+        """
+        return cls(seconds(dates, start_time), values, name)
 
     def __check_init__(self):
         if is_traced((self.time, self.values)) or not isinstance(self.time, jax.Array):
