@@ -13,7 +13,7 @@ from tests.errors import error_naming
 from tests.helpers import CASES
 from tunax_lite import Case, ConstantForcing, Grid, State, SurfaceFluxes, TimeSeriesForcing, stack_cases
 from tunax_lite.column.case import remap
-from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10
+from tunax_lite.physics import LinearEquationOfState, Teos10, mixed_layer_depth
 
 
 def plain_case(grid=None, **changes):
@@ -83,6 +83,14 @@ def test_remapping_gives_means_over_the_overlap():
     np.testing.assert_allclose(remap(remap(batch, source, finer), finer, source), batch, rtol=1e-13)
 
 
+def test_mixed_layers_of_a_run_with_the_grid_of_one_column():
+    grid, slopes = Grid.uniform(50.0, 25), jnp.array([0.02, 0.04])
+    depths = mixed_layer_depth(20.0 + slopes * grid.z_center[:, None], grid)
+    np.testing.assert_allclose(depths, [20.0, 15.0])  # 10 m and 0.2 K along the slope
+    with error_naming(ValueError, "mixed_layer_depth 25 2"):
+        mixed_layer_depth(20.0 + slopes[:, None] * grid.z_center, grid)
+
+
 def test_cases_side_by_side():
     one = plain_case(name="a", start_time="2020-01-01T00:00:00", duration=500.0)
     two = plain_case(name="b", duration=300.0)
@@ -90,6 +98,9 @@ def test_cases_side_by_side():
     assert jax.tree.structure(one.unlabelled()) == jax.tree.structure(two.unlabelled())
     assert stack_cases(list(CASES.values())).batch_shape == (len(CASES),)  # runs: test_closure_contract
     assert stack_cases([one, two]).duration == 300.0  # that of the shortest
+    steady = dataclasses.replace(one, forcing=TimeSeriesForcing.from_values([0.0, 500.0], heat_flux=-100.0))
+    with error_naming(ValueError, "forcing harbour TimeSeriesForcing ConstantForcing same times"):
+        stack_cases([steady, plain_case()])
     forced = dataclasses.replace(one, forcing=ConstantForcing(SurfaceFluxes(stress_u=np.zeros((2, 1)))))
     turning = dataclasses.replace(forced, coriolis_parameter=jnp.zeros(3))
     assert (one.batch_shape, turning.batch_shape) == ((), (2, 3))

@@ -41,3 +41,15 @@ def test_units_of_other_quantities_are_refused():
     for quantity, own, unit in REFUSED:
         with error_naming(ValueError, f"unit {own} {unit}"):
             conversion(quantity, unit)
+
+
+@pytest.mark.parametrize("unit", ["degC m/s", "degC m s-1", "K m/s", "°C m/s", "deg C m s-1", "celsius*m/s"])
+def test_kinematic_fluxes_of_heat(unit):
+    assert conversion("heat_flux", unit, 1000.0, 4000.0) == (pytest.approx(4e6), 0.0)
+
+
+@pytest.mark.parametrize("unit", ["psu m/s", "psu m s-1", "PSU m s-1", "g/kg m/s", "g kg-1 m s-1"])
+def test_kinematic_fluxes_of_salt(unit):
+    assert conversion("salt_flux", unit, 1000.0) == (pytest.approx(1.0), 0.0)
+    with pytest.raises(ValueError):
+        conversion("salt_flux", "m s-1")

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 
 from .._types import (
     Scalar,
@@ -328,12 +328,10 @@ def stack_cases(cases: Sequence[Case]) -> Case:
     if isinstance(cases, Case) or not cases:
         raise ValueError(f"stack_cases: expected a list [case, ...], got {'one case' if cases else 'none'}.")
     plain = [case.unlabelled() for case in cases]
-    shapes = [jax.tree.map(jnp.shape, case) for case in plain]
-    for i, (case, same, shape) in enumerate(zip(cases, plain, shapes, strict=True)):
-        if jax.tree.structure(same) != jax.tree.structure(plain[0]) or shape != shapes[0]:
-            raise ValueError(
-                f"stack_cases: expected {case.name} ({i}) to have the cells, tracers and fluxes of "
-                f"{cases[0].name} (0); move it to the same grid, and give absent fluxes as 0."
+    for i, (case, same) in enumerate(zip(cases, plain, strict=True)):
+        for field in dataclasses.fields(Case):
+            _check_alike(
+                field.name, getattr(plain[0], field.name), getattr(same, field.name), cases[0], case, i
             )
 
     def stack(path, is_shared: bool, *leaves):
@@ -357,6 +355,22 @@ def stack_cases(cases: Sequence[Case]) -> Case:
         sites=tuple(case.name for case in cases),
         **{name: jnp.stack(of, axis=-1) for name, of in known.items()},
     )
+
+
+def _check_alike(name: str, first: PyTree, other: PyTree, of: Case, case: Case, number: int) -> None:
+    """Raise `ValueError` unless a part of two cases has the same structure and shapes."""
+    shapes = [jax.tree.map(jnp.shape, part) for part in (first, other)]
+    if jax.tree.structure(first) == jax.tree.structure(other) and shapes[0] == shapes[1]:
+        return
+    kinds = [type(part).__name__ for part in (first, other)]
+    got = f"{kinds[1]} and {kinds[0]}" if kinds[0] != kinds[1] else f"a {kinds[1]} of another structure"
+    remedy = "give all of them the same kind"
+    if name in ("grid", "initial_state"):
+        remedy = "move it to the same grid with `case.on`, and give the same tracers"
+    elif name == "forcing":
+        remedy = "give absent fluxes as 0, and constant ones as series on the same times where others are"
+    expected = f"{name} of {case.name} ({number}) like that of {of.name} (0)"
+    raise ValueError(f"stack_cases: expected {expected}, got {got}; {remedy}.")
 
 
 def remap(values, source: Grid, target: Grid):

@@ -48,6 +48,11 @@ _SALINITY = {"psu", "ppt", "pss", "pss-78", "1e-3", "0.001", "practical salinity
 }
 DEGREES = {"°", "deg", "degree", "degrees", "degrees_true", "degt", "degree_true"}
 """Of directions."""
+_CELSIUS_IN_PRODUCT = re.compile(r"(?i:(?:°\s*|\bdeg(?:rees?)?[ _]?)(?:C|celsius|K)|\bcelsius)(?![A-Za-z])")
+"""A difference of temperature in a product, such as degC m/s."""
+_SALINITY_IN_PRODUCT = re.compile(
+    r"(?i:\b(?:psu|ppt|pss(?:-?78)?|g\s*/\s*kg|g\s+kg(?:\^|\*\*)?-1))(?![A-Za-z\d])"
+)
 _NUMBER = {"1", "dimensionless", "unitless"}
 _SUBSTANCE = re.compile(
     r"((?:milli|micro|nano|[munµμ])?(?:mol(?:es?)?|g(?:rams?)?|[Ee]q))[ _-]+"
@@ -67,6 +72,7 @@ _ALSO = {
     **dict.fromkeys(("surface_stress_u", "surface_stress_v"), ("m2 s-2", 1.0, 1, 0)),
     **dict.fromkeys(("surface_heat_flux", "surface_shortwave_flux"), ("K m s-1", 1.0, 1, 1)),
     "surface_freshwater_flux": ("m s-1", 1000.0, 0, 0),
+    "surface_salt_flux": ("g kg-1 m s-1", 1e-3, 1, 0),
     "precipitation": ("kg m-2 s-1", 1e-3, 0, 0),
 }
 
@@ -74,7 +80,7 @@ _ALSO = {
 @functools.cache
 def _parse(unit: str) -> tuple[float, _Dimensions]:
     """Scale and dimensions of a product of factors; a slash divides by the factor that follows it."""
-    scale, dimensions, unit = 1.0, [0] * 5, unit.translate(_RAISED)
+    scale, dimensions, unit = 1.0, [0] * 5, _CELSIUS_IN_PRODUCT.sub("K", unit.translate(_RAISED))
     for position, part in enumerate(unit.split("/")):
         for token in re.split(r"[\s.·]+|(?<!\*)\*(?!\*)", part.strip()):
             match = _TOKEN.match(token)
@@ -111,6 +117,10 @@ def conversion(
         if target.name not in _ALSO:
             raise
     equivalent, factor, of_density, of_heat = _ALSO[target.name]
+    if "g kg-1" in equivalent:
+        # A salinity has no dimension, and metres per second alone are no flux of salt.
+        unit, n_salinities = _SALINITY_IN_PRODUCT.subn("g kg-1", unit)
+        equivalent = equivalent if n_salinities else target.unit
     try:
         scale, _ = between(unit, equivalent)
     except ValueError:

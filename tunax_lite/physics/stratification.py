@@ -124,15 +124,27 @@ def mixed_layer_depth(
     center differs as much. Differentiable except where the crossing moves to another pair of cells.
 
     Args:
-        temperature: on the cells [degC], or another variable, such as density.
+        temperature: on the cells [degC], or another variable, such as density; the batch, such as the times
+            of a run, comes last, also with the grid of one column.
         difference: from the reference, in the unit of the variable.
         reference_depth: of the reference [m]; values above it are ignored. By default
             `usual_reference_depth`; 0 for the uppermost cell.
         bounded: the depth of the deepest center instead of NaN, for a misfit, which needs a number.
 
+    Raises:
+        ValueError: a first axis that is not that of the cells.
+
     Source: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003, who take 10 m and 0.2 K.
     """
-    z = jnp.broadcast_to(grid.z_center, temperature.shape)
+    centers = grid.z_center
+    if temperature.shape[:1] != centers.shape[:1]:
+        got = f"shape {temperature.shape}; the times of a run come first: transpose them, or use jax.vmap"
+        raise ValueError(
+            f"mixed_layer_depth: expected {centers.shape[0]} cells along the first axis, got {got}."
+        )
+    if centers.ndim == 1:
+        centers = centers.reshape(-1, *(1,) * (temperature.ndim - 1))
+    z = jnp.broadcast_to(centers, temperature.shape)
     reference = -usual_reference_depth(grid) if reference_depth is None else -reference_depth
     # Treat the water above as equal to the reference, and let it begin there.
     temperature = jnp.where(z > reference, _value_at(temperature, z, reference), temperature)
