@@ -51,7 +51,7 @@ DEGREES = {"°", "deg", "degree", "degrees", "degrees_true", "degt", "degree_tru
 _CELSIUS_IN_PRODUCT = re.compile(r"(?i:(?:°\s*|\bdeg(?:rees?)?[ _]?)(?:C|celsius|K)|\bcelsius)(?![A-Za-z])")
 """A difference of temperature in a product, such as degC m/s."""
 _SALINITY_IN_PRODUCT = re.compile(
-    r"(?i:\b(?:psu|ppt|pss(?:-?78)?|g\s*/\s*kg|g\s+kg(?:\^|\*\*)?-1))(?![A-Za-z\d])"
+    r"\b(?:psu|ppt|pss(?:-?78)?|g\s*/\s*kg|g\s+kg(?:\^|\*\*)?-1)(?![A-Za-z\d])", re.IGNORECASE
 )
 _NUMBER = {"1", "dimensionless", "unitless"}
 _SUBSTANCE = re.compile(
