@@ -26,7 +26,6 @@ from typer.testing import CliRunner
 from tests.cli.running import CALIBRATION, RUN, configuration
 from tests.errors import missing_from
 from tunax_lite.cli.commands import app
-from tunax_lite.io.netcdf import read_netcdf
 from tunax_lite.runtime import interrupts
 
 COMMAND = (sys.executable, "-X", "faulthandler", "-c", "from tunax_lite.cli import main; main()")
@@ -68,7 +67,7 @@ def subjects() -> Iterator[Subject]:
         command = ["posterior", *TO_FOLDER, "--method", method]
         yield Subject(f"posterior {method}", LONG_CALIBRATION | {"n_iterations": 10}, command, ("--resume",))
     run = ["run", "config.yaml", "--output", "out.nc"]
-    yield Subject("run in parts", RUN, run)
+    yield Subject("run", RUN, run)
     half = ("run", "config.yaml", "--set", "time.duration=432000", "--output", "half.nc")
     yield Subject("run --restart", RUN, [*run, "--restart", "half.nc"], needs=half)
 
@@ -118,7 +117,6 @@ def faults_of(code: int, said: str, sent: signal.Signals | None, after: float) -
 def invoke(tmp_path, monkeypatch):
     """Run a command in an empty folder; with `ends_after`, a SIGTERM comes at that report of its progress."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(importlib.import_module("tunax_lite.cli.streaming"), "_WORK_OF_A_PIECE", 40 * 12 * 30)
 
     def run(*arguments: str, code: int = 0, ends_after: int = 0) -> str:
         monkeypatch.setattr(interrupts, "_state", interrupts._State())
@@ -132,8 +130,7 @@ def invoke(tmp_path, monkeypatch):
 
             yield report
 
-        for module, name in (("calibrate", "progress_of"), ("run", "fraction_of")):
-            monkeypatch.setattr(importlib.import_module(f"tunax_lite.cli.{module}"), name, progress)
+        monkeypatch.setattr(importlib.import_module("tunax_lite.cli.calibrate"), "progress_of", progress)
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == code, result.output
         return result.stderr
@@ -159,20 +156,6 @@ def test_a_calibration_ended_by_sigterm_can_be_reported_and_goes_on(invoke, tmp_
     assert set(content_of(tmp_path / "cut")) == {"checkpoint.eqx", "history.nc", "parameters.yaml"}
     cut, whole = (content_of(tmp_path / name) | {"checkpoint.eqx": None} for name in ("cut", "whole"))
     assert cut == whole
-
-
-@pytest.mark.long
-def test_a_run_ended_by_sigterm_can_be_drawn_and_goes_on(invoke, tmp_path):
-    configuration(tmp_path / "config.yaml", RUN, time={"step": 600.0, "output_interval": 7200.0})
-    run = ("run", "config.yaml", "--output")
-    said = invoke(*run, "cut.nc", ends_after=2, code=143)
-    assert not missing_from(said, "cut.nc.parts plot cut.nc") and not (tmp_path / "cut.nc").exists()
-    invoke("plot", "cut.nc", "--output", "figures")
-    assert len(list((tmp_path / "figures").iterdir())) == 2
-    invoke(*run, "cut.nc")
-    invoke(*run, "whole.nc")
-    xr.testing.assert_equal(read_netcdf("cut.nc"), read_netcdf("whole.nc"))
-    assert not list(tmp_path.glob("*.parts"))
 
 
 @pytest.mark.study

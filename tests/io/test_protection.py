@@ -12,8 +12,6 @@ from matplotlib.figure import Figure
 
 from tests.cli.test_cli import CONFIGS, KATO, SHORT, _files, invoke  # noqa: F401
 from tests.errors import error_naming, missing_from
-from tunax_lite.cli.streaming import run_to_file
-from tunax_lite.config import build_run, load_run
 from tunax_lite.io.netcdf import read_netcdf
 from tunax_lite.io.protection import OverwriteError, check_outputs, mark_of, note_input, protecting
 from tunax_lite.io.writing import InUseError, claimed, replacing
@@ -86,17 +84,6 @@ def test_files_say_what_they_are_made_of(tmp_path):
     os.mkfifo(tmp_path / "fifo.nc")
     for other in (plain, tmp_path / "fifo.nc", tmp_path / "none.nc"):
         assert mark_of(other) is None
-
-
-def test_a_folder_of_the_user_is_not_taken_for_parts_of_a_run(invoke, tmp_path):  # noqa: F811
-    (tmp_path / "out.nc.parts").mkdir()
-    mine = tmp_path / "out.nc.parts" / "mine.txt"
-    mine.write_text("mine", encoding="utf-8")
-    setup = build_run(load_run(Path(KATO), SHORT[1::2]))
-    frames: dict = {"dt": setup.dt, "duration": 1200.0, "output_interval": 600.0}
-    with error_naming(ValueError, "out.nc.parts run.json"):
-        run_to_file(setup.model, setup.case, tmp_path / "out.nc", **frames, memory_budget=1)
-    assert mine.read_text(encoding="utf-8") == "mine"
 
 
 @pytest.mark.long

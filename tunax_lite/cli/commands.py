@@ -195,9 +195,7 @@ def plot(
     """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
 
     Several files are drawn together: runs of this package and of GOTM, and observations of one mooring; or
-    assimilations by lead.
-    Of a run that was interrupted, FILE is the name of its output, and the figures show what there is, as
-    they do of a map that is not complete.
+    assimilations by lead. Of an incomplete map, the figures show the columns that are complete.
     """
 
 

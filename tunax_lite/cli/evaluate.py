@@ -173,12 +173,8 @@ def plot(
     if len(files) > 1 or config is not None:
         return _plot_together(files, output, config, overwrite)
     # Slow imports, only where needed.
-    from ..io.runs import parts_folder, parts_of
-    from ..plotting import figures_of_parts, file_figures
+    from ..plotting import file_figures
 
-    parts = [] if file.exists() else parts_of(file)
-    if parts:
-        session.say_notes([f"{file} is not there yet: these are the parts of it in {parts_folder(file)}"])
     folders = additions("outputs", "FOLDERS") if file.is_dir() else ()
     draw = next((draw for _, recognises, draw in folders if recognises(file)), None)
     if draw is None and file.is_dir():
@@ -187,7 +183,7 @@ def plot(
     if draw is not None:
         figures = draw(file, [_point(text) for text in point], coast)
     else:
-        figures = figures_of_parts(parts) if parts else file_figures(file)
+        figures = file_figures(file)
     _draw(figures, files, folder, overwrite, together=False)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
 from ..calibration.results import CHECKPOINT_NAME, RESULTS
 from ..io.protection import CALIBRATION, POSTERIOR, Provenance, check_outputs, mark_of, product_of_run
-from ..io.runs import parts_folder
 
 
 def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: Iterable[str] = ()) -> None:
@@ -16,8 +15,6 @@ def check_run_outputs(path: Path, about: Provenance, overwrite: bool, figures: I
     check_outputs([path], overwrite=overwrite, product=product_of_run(about))
     drawn = [path.with_name(f"{path.stem}_{name}.png") for name in figures]
     check_figures_of(path, drawn, overwrite)
-    # Parts of a run are removed at its end; one of them may be the file to continue from.
-    check_outputs(parts_folder(path).glob("[0-9]*.nc"), overwrite=True)
 
 
 def check_figures_of(source: Path, figures: Iterable[Path], overwrite: bool) -> None:

@@ -98,20 +98,14 @@ def _simulate(
     session.say_how_long(duration / setup.dt, setup.case.grid.n_cells)
     clock = time.perf_counter()
     # Slow import.
-    from ..io.runs import parts_folder, parts_of
     from .streaming import Progress, run_to_file
 
-    kept = f"What was computed is in {parts_folder(path)}: the same command continues after it, "
-    kept += f"tunax-lite plot {path} draws it."
-    if parts_of(path):
-        advise(kept)
     beyond, lowest = list[Extreme](), dict[str, Lowest]()
     try:
         with fraction_of("run") as show, ordered_end("what is computed now") as safe_point:
 
             def report(progress: Progress) -> None:
                 show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
-                advise(kept)
                 beyond[:] = merged(
                     beyond, extremes_of(progress.trajectory, has_ice=setup.case.ice is not None)
                 )

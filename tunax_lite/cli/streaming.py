@@ -1,9 +1,7 @@
-"""Runs written piece by piece, so that memory stays constant and an interrupted run resumes.
+"""Runs written piece by piece, so that they need little memory and report their progress.
 
-A run is computed in pieces of about a second, so that it can report progress. Results are written as a part,
-a complete file in the folder `OUT.nc.parts` beside the output, when they fill a memory budget, after a
-minute, and when the run is interrupted. At the end the parts are joined to `OUT.nc` and the folder is
-removed. An interrupted run resumes after its last part and gives the same numbers as an uninterrupted one.
+A run is computed in pieces of about a second that fit into a memory budget. Each is appended to a temporary
+file, which is renamed at the end.
 """
 
 import contextlib
@@ -11,7 +9,6 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -24,10 +21,8 @@ from ..column.integrate import length_of_run, restart_of, simulate
 from ..column.model import Model
 from ..column.terms import ELEVATION
 from ..column.trajectory import Restart, Trajectory, first_non_finite
-from ..io.checksums import digest_of_tree
-from ..io.dataset import frames_of
+from ..io.dataset import appending_frames, frames_of
 from ..io.protection import Provenance
-from ..io.runs import Parts, read_trajectory
 from ..io.writing import claims
 from ..runtime import free_memory
 
@@ -64,7 +59,7 @@ def run_to_file(
     memory_budget: int = 2**26,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> None:
-    """Run a model on a case and write the trajectory, in parts if it is long.
+    """Run a model on a case and write the trajectory piece by piece.
 
     Args:
         model, case, dt, duration, output_interval, start: as in `simulate`.
@@ -72,24 +67,21 @@ def run_to_file(
         means, averages: what to average between frames, as in `simulate`.
         provenance, start_time: as in `to_dataset`.
         memory_budget: bytes of frames held at once.
-        report: called after each piece; an exception ends the run, which keeps its results.
+        report: called after each piece; an exception ends the run.
 
     Raises:
-        FloatingPointError: a value that is not finite; earlier parts are kept.
+        FloatingPointError: a value that is not finite.
         MemoryError: a frame that does not fit into free memory.
-        ValueError: errors of `simulate`, or parts of another run beside the output.
+        ValueError: errors of `simulate`.
     """
-    path, begin = Path(path), 0.0 if start is None else float(start.step) * dt
+    begin = 0.0 if start is None else float(start.step) * dt
     n_frames, steps_per_frame, rest = length = length_of_run(duration, output_interval, dt)
     step_starts = bool(OF_THE_STEP.intersection(diagnostics))
     means = means or bool(averages)
     # Tendencies are as many profiles as terms act on quantities.
     budget = memory_budget // (1 + means + step_starts + bool(averages) + 4 * (TENDENCIES in averages))
-    piece, part = _sizes(model, case, start, length.n_all, steps_per_frame, budget)
+    piece = _frames_at_once(model, case, start, length.n_all, steps_per_frame, budget)
     piece = max(1, min(piece, n_frames))
-    settings = dt, duration, output_interval, begin, tuple(diagnostics), means, tuple(averages)
-    parts = Parts(path, _identity(model, case, start, provenance, settings))
-
     run = functools.partial(
         simulate, model, case, dt=dt, means=means, step_starts=step_starts, averages=averages
     )
@@ -105,15 +97,14 @@ def run_to_file(
                 if bool(np.any(np.asarray(level) > 0.0)):
                     advice = "the lake rose above its basin: extend the shore "
                     advice += "(hypsography.top), or correct streams and rain"
-            kept = f"earlier frames are in {parts.folder}" if parts.paths else "nothing was written"
             raise FloatingPointError(
                 f"{case.name}: expected finite values, got a {bad[0]} that is not, first at {bad[1]:g} s; "
-                f"{kept}; {advice}."
+                f"nothing was written; {advice}."
             )
         return trajectory
 
-    done, last = parts.n_frames, read_trajectory(parts.paths[-1]) if parts.paths else None
-    try:
+    done, last = 0, None
+    with appending_frames(path, length.n_all + 1) as append:
         while done < length.n_all:
             # Steps that do not fill a frame make a shorter last one.
             is_rest = done == n_frames
@@ -136,24 +127,15 @@ def run_to_file(
                 start_time=start_time,
             )
             # The first frame of a piece is the last of the previous one.
-            parts.add(found if done == 0 else found.after(1 + again))
+            append(found if done == 0 else found.after(1 + again))
             done += frames - again
             report(Progress(min(begin + done * output_interval, begin + duration), begin + duration, last))
-            if done < length.n_all and parts.are_due(part - piece):
-                parts.write()
-    except BaseException as error:
-        # A run that fails immediately leaves nothing; an interrupted one keeps its results.
-        if parts.paths or not isinstance(error, Exception):
-            with contextlib.suppress(Exception):
-                parts.write()
-        raise
-    parts.finish()
 
 
-def _sizes(
+def _frames_at_once(
     model: Model, case: Case, start: Restart | None, n_frames: int, steps_per_frame: int, memory_budget: int
-) -> tuple[int, int]:
-    """Number of frames computed at once, and held at most; `MemoryError` if not even one fits."""
+) -> int:
+    """Number of frames computed at once; `MemoryError` if not even one fits."""
     shapes = start if start is not None else eqx.filter_eval_shape(restart_of, model, case)
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
     with contextlib.suppress(RuntimeError):  # a system that does not report free memory
@@ -165,16 +147,7 @@ def _sizes(
                 "levels, or raise the limit (ulimit -v, that of the job or container)."
             )
         memory_budget = min(memory_budget, free // _COPIES)
-    part = max(1, min(n_frames, memory_budget // size))
+    most = max(1, min(n_frames, memory_budget // size))
     work = shapes.state.temperature.size * steps_per_frame
-    n_pieces = math.ceil(n_frames / max(1, min(part, _WORK_OF_A_PIECE // work)))
-    return math.ceil(n_frames / n_pieces), part
-
-
-def _identity(
-    model: Model, case: Case, start: Restart | None, provenance: Provenance | None, settings: tuple
-) -> str:
-    """Identity of a run, shared by all its parts: all numbers of model, case, start and settings."""
-    told = provenance or Provenance()
-    known = told.config, told.parameters, told.restart, told.version, settings
-    return digest_of_tree((model, case.unlabelled(), start), known)
+    n_pieces = math.ceil(n_frames / max(1, min(most, _WORK_OF_A_PIECE // work)))
+    return math.ceil(n_frames / n_pieces)

@@ -6,14 +6,15 @@ Coordinates along the batch axes identify the columns: site names, positions, pa
 are seconds in a file, and dates in a dataset if the case has a date.
 
 Every value keeps its precision, so a run restarted from a file reproduces the same numbers bit for bit. The
-frames of a run are sliced, joined and written without xarray: importing it takes half a second and, where
+frames of a run are sliced and written without xarray: importing it takes half a second and, where
 Dask is installed, writing with it another half.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +33,7 @@ from .protection import Provenance
 from .writing import replacing
 
 if TYPE_CHECKING:
+    import netCDF4
     import xarray as xr
 
 IDEALISED_EPOCH = "2000-01-01 00:00:00"
@@ -61,53 +63,84 @@ class Frames(NamedTuple):
 
     def after(self, n_frames: int) -> "Frames":
         """The frames without the first `n_frames`."""
-        return joined([self], n_frames)
+        variables, coordinates = (
+            {name: _from_frame(given, n_frames) for name, given in each.items()}
+            for each in (self.variables, self.coordinates)
+        )
+        return Frames(variables, coordinates, self.attributes)
 
 
-def joined(pieces: Sequence[Frames], start: int = 0) -> Frames:
-    """Join pieces, each from frame `start` on; constant variables are taken from the first."""
+def _from_frame(given: tuple, start: int) -> tuple:
+    dims, values, attributes = given
+    return (dims, values[start:], attributes) if "time" in _names(dims) else given
 
-    def along_time(name: str, given: tuple, place: int) -> tuple:
-        dims, values, attributes = given
-        if "time" not in (dims if isinstance(dims, tuple) else (dims,)):
-            return given
-        return dims, np.concatenate([piece[place][name][1][start:] for piece in pieces]), attributes
 
-    first = pieces[0]
-    together = [
-        {name: along_time(name, given, place) for name, given in first[place].items()} for place in (0, 1)
-    ]
-    return Frames(together[0], together[1], first.attributes)
+def _names(dims: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (dims,) if isinstance(dims, str) else tuple(dims)
 
 
 def write_frames(frames: Frames, path) -> None:
     """Write to NetCDF atomically, as `replacing` does; the file equals that of `write_dataset`."""
     import netCDF4  # takes long
 
+    with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as file:
+        _create_variables(file, frames)
+        _fill(file, frames)
+
+
+@contextlib.contextmanager
+def appending_frames(path, n_frames: int) -> Iterator[Callable[[Frames], None]]:
+    """Provide a function that appends frames to a NetCDF file of so many frames, written atomically."""
+    import netCDF4  # takes long
+
+    with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as file:
+        start = 0
+
+        def append(frames: Frames) -> None:
+            nonlocal start
+            if start == 0:
+                _create_variables(file, frames, n_frames)
+            _fill(file, frames, start)
+            start += frames.n_frames
+
+        yield append
+
+
+def _fill(file: "netCDF4.Dataset", frames: Frames, start: int | None = None) -> None:
+    """Write values; with `start`, those along time from that frame on, the others with the first frame."""
+    for name, (dims, values, _) in (frames.variables | frames.coordinates).items():
+        values = np.asarray(values)
+        values = values.astype(object) if values.dtype.kind in "OU" else values
+        if start is not None and "time" in _names(dims):
+            file[name][start : start + len(values)] = values
+        elif not start:
+            file[name][...] = values
+
+
+def _create_variables(file: "netCDF4.Dataset", frames: Frames, n_frames: int | None = None) -> None:
+    """Attributes, dimensions and empty variables of a file with so many frames, by default those given."""
     given = frames.variables | frames.coordinates
     found = {
-        name: ((dims,) if isinstance(dims, str) else tuple(dims), np.asarray(values), attributes)
+        name: (_names(dims), np.asarray(values), attributes)
         for name, (dims, values, attributes) in given.items()
     }
     auxiliary = {name: found[name][0] for name in frames.coordinates if name not in found[name][0]}
-    with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as file:
-        file.setncatts(frames.attributes)
-        for dims, values, _ in found.values():
-            for dim, size in zip(dims, values.shape, strict=True):
-                if dim not in file.dimensions:
-                    file.createDimension(dim, size)
-        for name, (dims, values, attributes) in found.items():
-            kind = str if values.dtype.kind in "OU" else values.dtype
-            given = dict(attributes)
-            packed = {"zlib": len(dims) > 1, "complevel": 1, "shuffle": True}
-            packed["fletcher32"] = len(dims) > 0 and kind is not str
-            missing = given.pop("_FillValue", False)
-            variable = file.createVariable(name, kind, dims, fill_value=missing, **packed)
-            variable.setncatts(given)
-            beside = [other for other, own in auxiliary.items() if set(own) <= set(dims)]
-            if beside and name not in auxiliary and name not in dims:
-                variable.coordinates = " ".join(sorted(beside))
-            variable[...] = values.astype(object) if kind is str else values
+    file.setncatts(frames.attributes)
+    for dims, values, _ in found.values():
+        for dim, size in zip(dims, values.shape, strict=True):
+            if dim not in file.dimensions:
+                file.createDimension(dim, n_frames if n_frames is not None and dim == "time" else size)
+    for name, (dims, values, attributes) in found.items():
+        kind = str if values.dtype.kind in "OU" else values.dtype
+        given = dict(attributes)
+        packed = {"zlib": len(dims) > 1, "complevel": 1, "shuffle": True}
+        packed["fletcher32"] = len(dims) > 0 and kind is not str
+        missing = given.pop("_FillValue", False)
+        variable = file.createVariable(name, kind, dims, fill_value=missing, **packed)
+        variable.setncatts(given)
+        beside = [other for other, own in auxiliary.items() if set(own) <= set(dims)]
+        if beside and name not in auxiliary and name not in dims:
+            variable.coordinates = " ".join(sorted(beside))
 
 
 def attributes_of(name: str, tracers: TracerUnits = MappingProxyType({})) -> dict[str, str]:

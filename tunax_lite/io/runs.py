@@ -1,14 +1,8 @@
-"""Files of runs: reading them, parts of unfinished runs, selected variables, results of other models.
-
-The parts of `OUT.nc` lie in the folder `OUT.nc.parts` beside it, with a note that identifies the run. At the
-end they are joined to `OUT.nc`, and the folder is removed.
-"""
+"""Files of runs: reading them, selecting variables, results of other models."""
 
 import contextlib
 import dataclasses
-import json
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,18 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import closures
-from .._types import JSON
 from ..column.grid import Grid
 from ..column.state import State
 from ..column.trajectory import Trajectory
 from ..quantities import GRID_NAMES
 from .axes import read_time
-from .checksums import check_digest, digest_of
-from .dataset import SELECTED, STATE_NAMES, Frames, class_name, joined, write_frames
+from .dataset import SELECTED, STATE_NAMES, class_name
 from .errors import ConfigError, FileFormatError, is_path, names_its_file
 from .netcdf import Contents, read_contents
-from .protection import note_made, remove_file
-from .writing import clear_left_over, replacing, write_text
+from .writing import replacing
 from .yaml_file import parse_yaml
 
 if TYPE_CHECKING:
@@ -165,159 +156,6 @@ def read_grid(file: Contents) -> Grid:
     return eqx.tree_at(lambda grid: grid.z_face, Grid(faces, area), faces)
 
 
-_NOTE = "run.json"
-_LONGEST_UNWRITTEN = 60.0
-"""Seconds of computing that a killed run may lose."""
-
-
-def parts_folder(path: Path) -> Path:
-    """Folder for the parts of an unfinished run."""
-    return path.with_name(path.name + ".parts")
-
-
-def parts_of(path: Path) -> list[Path]:
-    """Parts of an unfinished run, in order; empty if it has not begun or has finished."""
-    found = sorted(parts_folder(path).glob("[0-9]*.nc"))
-    return [part for number, part in enumerate(found) if part.stem == f"{number:06d}"]
-
-
-def _read_note(path: Path) -> dict[str, JSON]:
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(known["identity"], str) or not isinstance(known["parts"], dict):
-            raise TypeError("another value")
-        return known
-    except (KeyError, TypeError, ValueError) as error:
-        expected, advice = "a note on the parts of a run", "remove the folder: the run begins again"
-        raise FileFormatError(path, "contents", expected, str(error), advice) from error
-
-
-class Parts:
-    """The computed part of a run: files on disk, and pieces not yet written.
-
-    Raises:
-        FileFormatError: a part, or the note on them, that is damaged.
-        ValueError: the parts belong to another run.
-    """
-
-    def __init__(self, path: Path, identity: str):
-        self.path, self.folder, self._identity = path, parts_folder(path), identity
-        self._note = self.folder / _NOTE
-        self._pieces: list[Frames] = []
-        self._clock = time.monotonic()
-        self.paths: list[Path] = []
-        self._digests = dict[str, str]()
-        if not self._note.exists():
-            clear_left_over(self.folder)
-            if self.folder.is_dir() and any(self.folder.iterdir()):
-                raise ValueError(
-                    f"{self.folder}: expected no folder, or one with parts of this run, got another one, "
-                    f"without {_NOTE}; move it, or choose another output file."
-                )
-            return
-        known = _read_note(self._note)
-        if known["identity"] != identity:
-            expected, got = "parts of this run", "those of a run with another configuration"
-            advice = "finish that one with its own, or remove the folder, or choose another output file"
-            raise ValueError(f"{self.folder}: expected {expected}, got {got}; {advice}.")
-        self._digests = dict(known["parts"])
-        for part in parts_of(path):
-            if part.name not in self._digests:  # the run was killed before it noted this part
-                break
-            advice = "remove it and the parts after it: the same command continues before it"
-            check_digest(part, self._digests[part.name], "when it was written", advice)
-            self.paths.append(part)
-
-    @property
-    def n_frames(self) -> int:
-        """Number of frames on disk, not counting the initial state."""
-        return sum(count_frames(part) for part in self.paths) - bool(self.paths)
-
-    def add(self, piece: Frames) -> None:
-        self._pieces.append(piece)
-
-    def are_due(self, n_frames: int) -> bool:
-        """Whether more than `n_frames` frames, or frames computed over more than a minute, are unwritten."""
-        held = sum(piece.n_frames for piece in self._pieces)
-        return held > n_frames or time.monotonic() - self._clock > _LONGEST_UNWRITTEN
-
-    def write(self) -> None:
-        """Write the pieces to a new part."""
-        if not self._pieces:
-            return
-        if not self._note.exists():
-            self._write_note()
-        part = self.folder / f"{len(self.paths):06d}.nc"
-        write_frames(self._taken(), part)
-        self.paths.append(part)
-        self._digests[part.name] = digest_of(part)
-        self._write_note()
-        self._clock = time.monotonic()
-
-    def _write_note(self) -> None:
-        note_made(self._note)  # possibly written by an earlier process
-        names = [part.name for part in self.paths]
-        known = {"identity": self._identity, "parts": {name: self._digests[name] for name in names}}
-        write_text(self._note, json.dumps(known))
-
-    def finish(self) -> None:
-        """Join everything to the file of the run."""
-        if not self.paths:
-            write_frames(self._taken(), self.path)
-            return
-        self.write()
-        join_parts(self.paths, self.path)
-        for path in (*reversed(self.paths), self._note):  # in reverse, so that a kill leaves the beginning
-            remove_file(path)
-        clear_left_over(self.folder)
-        with contextlib.suppress(OSError):  # contains foreign files
-            self.folder.rmdir()
-
-    def _taken(self) -> Frames:
-        pieces, self._pieces = self._pieces, []
-        return joined(pieces)
-
-
-def join_parts(
-    parts: Sequence[Path], path: Path, wanted: Collection[str] | None = None, **attributes: str
-) -> None:
-    """Join many files, one part in memory at a time: all variables, or those wanted, with more attributes."""
-    import netCDF4  # takes long
-
-    with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as whole:
-        for number, part in enumerate(parts):
-            at = len(whole.dimensions["time"]) if number else 0
-            with netCDF4.Dataset(part) as source:
-                if number == 0:
-                    _begin(whole, source, wanted)
-                    whole.setncatts(attributes)
-                for name in whole.variables:
-                    variable = source[name]
-                    variable.set_auto_maskandscale(False)
-                    if "time" in variable.dimensions:
-                        whole[name][at : at + variable.shape[0]] = variable[...]
-                    elif number == 0:
-                        whole[name][...] = variable[...]
-
-
-def _begin(whole: "netCDF4.Dataset", part: "netCDF4.Dataset", wanted: Collection[str] | None) -> None:
-    """Attributes, dimensions and empty variables copied from another NetCDF file, all or those wanted."""
-    whole.setncatts({name: part.getncattr(name) for name in part.ncattrs()})
-    chosen = {name: one for name, one in part.variables.items() if wanted is None or name in wanted}
-    of_them = {dim for variable in chosen.values() for dim in variable.dimensions}
-    for name, dimension in part.dimensions.items():
-        if name in of_them:
-            whole.createDimension(name, None if name == "time" else len(dimension))
-    for name, variable in chosen.items():
-        packed = variable.ndim > 1 and variable.dtype is not str
-        attributes = {key: variable.getncattr(key) for key in variable.ncattrs()}
-        options = {"zlib": packed, "complevel": 1, "fill_value": attributes.pop("_FillValue", None)}
-        options["fletcher32"] = variable.ndim > 0 and variable.dtype is not str
-        made = whole.createVariable(name, variable.dtype, variable.dimensions, **options)
-        made.setncatts(attributes)
-        made.set_auto_maskandscale(False)
-
-
 def keep_variables(path: str | Path, names: Collection[str]) -> None:
     """Keep only these variables of a file, with their means and coordinates.
 
@@ -339,7 +177,32 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
         wanted |= {*of_places.split(), *source.dimensions}
         terms = ("budget", "tendency")
         wanted |= {name for name, one in source.variables.items() if getattr(one, "role", "") in terms}
-    join_parts([Path(path)], Path(path), wanted, **{SELECTED: " ".join(names)})
+        with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as selected:
+            _create_variables(selected, source, wanted)
+            selected.setncattr(SELECTED, " ".join(names))
+            for name in selected.variables:
+                source[name].set_auto_maskandscale(False)
+                selected[name][...] = source[name][...]
+
+
+def _create_variables(
+    selected: "netCDF4.Dataset", source: "netCDF4.Dataset", wanted: Collection[str]
+) -> None:
+    """Copy attributes, dimensions and empty variables of another NetCDF file."""
+    selected.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
+    chosen = {name: one for name, one in source.variables.items() if name in wanted}
+    of_them = {dim for variable in chosen.values() for dim in variable.dimensions}
+    for name, dimension in source.dimensions.items():
+        if name in of_them:
+            selected.createDimension(name, len(dimension))
+    for name, variable in chosen.items():
+        packed = variable.ndim > 1 and variable.dtype is not str
+        attributes = {key: variable.getncattr(key) for key in variable.ncattrs()}
+        options = {"zlib": packed, "complevel": 1, "fill_value": attributes.pop("_FillValue", None)}
+        options["fletcher32"] = variable.ndim > 0 and variable.dtype is not str
+        made = selected.createVariable(name, variable.dtype, variable.dimensions, **options)
+        made.setncatts(attributes)
+        made.set_auto_maskandscale(False)
 
 
 _SECONDS = {"seconds": 1.0, "hours": 3600.0, "days": 86400.0}

@@ -5,8 +5,7 @@ Every function returns a new `matplotlib.figure.Figure`, independent of pyplot a
 """
 
 import functools
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -17,7 +16,7 @@ from ..column.trajectory import Trajectory
 from ..io.dataset import TracerUnits
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
-from ..io.runs import join_parts, read_tracer_units, read_trajectory
+from ..io.runs import read_tracer_units, read_trajectory
 from ..physics import Teos10
 from ..physics.equation_of_state import AbstractEquationOfState
 from .budgets import plot_budgets
@@ -94,11 +93,3 @@ def run_figures(
         drawn["surface"] = plot_surface
     told = {"title": title, "start_time": start_time, "tracers": tracers}
     return {name: draw(trajectory, **told) for name, draw in drawn.items()}
-
-
-def figures_of_parts(parts: Sequence[Path]) -> dict[str, Figure]:
-    """Figures of an interrupted run."""
-    with tempfile.TemporaryDirectory() as folder:
-        together = Path(folder) / "run.nc"
-        join_parts(parts, together)
-        return file_figures(together)
