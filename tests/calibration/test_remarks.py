@@ -139,5 +139,5 @@ def test_a_report_imports_what_results_name_only_if_they_are_trusted(tmp_path, m
     said = invoked("report", tmp_path / "out").output
     assert not (tmp_path / "ran").exists()
     assert ("--trust" in said) == (place == "closure")
-    invoked("report", tmp_path / "out", "--trust")
+    invoked("report", tmp_path / "out", "--trust", "--overwrite")
     assert (tmp_path / "ran").exists()

@@ -1,7 +1,6 @@
 """The command line from end to end: files that are complete, numbers that agree, exit codes."""
 
 import base64
-import hashlib
 import importlib
 import json
 import math
@@ -21,6 +20,7 @@ from tests.errors import missing_from
 from tunax_lite.cli.application import of_json
 from tunax_lite.config import build_calibration, load_calibration, load_comparison
 from tunax_lite.io import read_trajectory
+from tunax_lite.io.checksums import stamp_of
 from tunax_lite.io.netcdf import read_netcdf
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -203,7 +203,7 @@ def test_run_and_evaluate_take_calibrated_parameters(calibrated, invoke, tmp_pat
     assert "mean errors, model minus observed" in result.stderr
 
 
-DATA = hashlib.sha256((ROOT / "data/synthetic_wind_and_cooling.nc").read_bytes()).hexdigest()
+DATA = stamp_of(ROOT / "data/synthetic_wind_and_cooling.nc")
 
 
 def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):

@@ -48,7 +48,7 @@ def test_files_hold_the_posterior(folder):
     for arguments, parts in (
         ((), "posterior.nc"),
         (("--resume", "--overwrite"), "--resume --overwrite"),
-        (settings(posterior="{noise: 0.1}"), "noise n_observations"),
+        (("--overwrite", *settings(posterior="{noise: 0.1}")), "noise n_observations"),
     ):
         said = run("posterior", folder / "config.yaml", "--output", folder / "out", *arguments, code=2)
         assert not missing_from(said, parts)

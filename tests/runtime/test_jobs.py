@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.cli.test_cli import CONFIGS
-from tests.io.test_protection import SMALL
+from tests.io.test_writing import SMALL
 from tests.runtime.test_slurm import JOBS
 
 SRUN = """#!/bin/bash

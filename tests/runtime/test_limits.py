@@ -1,9 +1,7 @@
 """A full disk, a quota, limits of files, memory and threads: one message, and nothing half-written."""
 
-import contextlib
 import errno
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -21,27 +19,9 @@ from tunax_lite.runtime import free_memory
 ROOT = Path(__file__).parents[2]
 
 
-@contextlib.contextmanager
-def limited(kind: int, n_bytes: int):
-    before = resource.getrlimit(kind)
-    resource.setrlimit(kind, (n_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(kind, before)
-
-
 def noise() -> xr.Dataset:
     """400 kB that cannot be compressed."""
     return xr.Dataset({"noise": ("x", np.random.default_rng(1).standard_normal(50_000))})
-
-
-def test_a_file_beyond_the_limit_of_the_process_is_named(tmp_path):
-    path = tmp_path / "out.nc"
-    path.write_bytes(b"before")
-    with limited(resource.RLIMIT_FSIZE, 100_000), error_naming(OSError, "out.nc 100000 ulimit -f"):
-        write_dataset(noise(), path)
-    assert path.read_bytes() == b"before" and len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..column.checkpointing import AbstractCheckpointing
 from ..column.model import Model
-from ..io.writing import claims
 from ..runtime import failures_as_values
 from ..runtime.engine import AbstractEngine, ThisProcess
 from . import results as files
@@ -106,7 +105,6 @@ def calibrate(
     )
 
 
-@claims("folder", folder=True)
 @failures_as_values()
 def solve(
     problem: Problem,

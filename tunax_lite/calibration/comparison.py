@@ -36,7 +36,6 @@ from ..column.observations import Observations
 from ..column.state import State
 from ..column.trajectory import Restart
 from ..io.checksums import digest_of_tree, sealing, unsealed
-from ..io.protection import remove_file, text_mark
 from ..io.writing import write_text
 from ..plausibility.water_limits import extremes
 from ..runtime import Program, Shared, compile_program, failures_as_values
@@ -385,7 +384,7 @@ def write_markdown(
     path: str | Path, title: str, parts: Sequence[Summary], figures: Mapping[str, str], command: str
 ) -> None:
     """Write the summaries of a table as Markdown, with the command that made it and the figures."""
-    lines = [f"<!-- {text_mark(path)} -->", "", f"# {title}", "", f"    {command}", ""]
+    lines = [f"# {title}", "", f"    {command}", ""]
     for part in parts:
         rule = ["---", *("---:" for _ in part.header[1:])]
         table = ["| " + " | ".join(row) + " |" for row in (part.header, rule, *part.rows)]
@@ -467,7 +466,7 @@ class KeptRows:
         known = set(self._models.values())
         for path in self._folder.glob("*.npz"):
             if path.stem.partition("_")[0] in known:
-                remove_file(path)
+                path.unlink()
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()
 

@@ -24,7 +24,6 @@ from ..column.observables import unit_of_difference
 from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.dataset import described, titled, variable_name, write_dataset
 from ..io.errors import FileFormatError, names_its_file, read_text, shortened
-from ..io.protection import mark_of, remove_file
 from ..io.writing import write_text
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
 from .parameters import (
@@ -284,22 +283,20 @@ CROSS_VALIDATION_NAME = "cross_validation.csv"
 CHECKS_NAME = "checks.csv"
 RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME, CHECKS_NAME)
 """What belongs to one calibration alone, and goes when another one takes its folder."""
-_DERIVED = "posterior_mode.eqx posterior_chain_*.eqx posterior.nc posterior.yaml posterior_*.png report.html "
-_DERIVED += "loss.png parameters.png profiles.png cross_validation.png series*.png"
+_DERIVED = "posterior_mode.eqx posterior_chain_*.eqx posterior.nc posterior.yaml influences.csv "
+_DERIVED += (
+    "posterior_*.png report.html loss.png parameters.png profiles.png cross_validation.png series*.png"
+)
 
 
 def remove_results(folder: Path, *, derived: bool) -> None:
     """Remove the results of a calibration that another one replaces.
 
-    With `derived`, remove its posterior, figures and report too, if this package made them.
+    With `derived`, remove its posterior, figures and report too.
     """
-    for path in [each for pattern in _DERIVED.split() if derived for each in sorted(folder.glob(pattern))]:
-        if mark_of(path) is not None and not path.is_symlink():
-            if path.name == "posterior.yaml":
-                remove_file(path.with_name("influences.csv"))  # a table has no mark
-            remove_file(path)
-    for name in RESULTS:
-        remove_file(folder / name)
+    for pattern in (*RESULTS, *(_DERIVED.split() if derived else ())):
+        for path in folder.glob(pattern):
+            path.unlink()
 
 
 def write_results(

@@ -35,7 +35,7 @@ from ..column.observables import unit_of_difference
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.errors import names_its_file, read_text
-from ..io.writing import claims, write_rows
+from ..io.writing import write_rows
 from ..physics.stratification import buoyancy_frequency_squared
 from ..plausibility.water_limits import Extreme
 from ..runtime import failures_as_values
@@ -361,7 +361,6 @@ class CrossValidation:
     without: Mapping[str, CalibrationResult]
 
 
-@claims("folder", folder=True)
 @failures_as_values()
 def cross_validate(
     model: Model,

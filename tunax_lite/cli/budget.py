@@ -8,10 +8,9 @@ import jax
 from ..config import ConfigError
 from ..io.budgets import Budget, read_budgets
 from ..io.netcdf import read_contents
-from ..io.protection import check_outputs
+from ..io.writing import check_outputs
 from . import session
 from .application import Answer
-from .outputs import check_figures_of
 from .terminal import echo
 
 
@@ -20,10 +19,7 @@ def budget(file: Path, figure: Path | None, *, overwrite: bool) -> Answer:
     if figure is not None:
         if figure.suffix not in (".png", ".pdf", ".svg"):
             raise ConfigError(f"--figure {figure}: expected a name that ends in .png, .pdf or .svg.")
-        if figure.suffix == ".png":
-            check_figures_of(file, [figure], overwrite)
-        else:
-            check_outputs([figure], overwrite=overwrite)
+        check_outputs([figure], overwrite=overwrite, inputs=[file])
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         budgets = read_budgets(file)
     for one in budgets:

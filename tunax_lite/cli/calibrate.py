@@ -32,22 +32,30 @@ from ..calibration.posterior import (
     start_from,
     write_influences,
 )
-from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
+from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
+from ..calibration.results import (
+    CHECKPOINT_NAME,
+    CHECKS_NAME,
+    CROSS_VALIDATION_NAME,
+    HISTORY_NAME,
+    PARAMETERS_NAME,
+    RESULTS,
+)
 from ..calibration.validation import CheckRow, run_checks
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..config.formats import kind_in
 from ..io.dataset import STATE_NAMES
-from ..io.protection import check_letters, remove_file
-from ..io.writing import claimed
+from ..io.writing import check_outputs
 from ..io.yaml_file import read_document
 from ..plausibility.water_limits import Extreme, extremes_of, lowest_of
 from ..runtime.engine import open_engine
 from ..runtime.interrupts import Interrupted, advise, ordered_end
 from . import session
 from .options import Calibrating, Engine
-from .outputs import check_calibration_outputs, check_posterior_outputs
 from .progress import fraction_of, progress_of
 from .terminal import echo
+
+_ADVICE = "use --resume to continue, --overwrite to start anew, or choose another output"
 
 
 def calibrate(config: Path, **given: Any) -> None:  # of `Calibrating`
@@ -61,20 +69,29 @@ def calibrate(config: Path, **given: Any) -> None:  # of `Calibrating`
     folder = session.results_folder(loaded, options.output, resume=options.resume, overwrite=overwrite)
     with session.precision(loaded):
         setup = build_calibration(loaded)
-        cases = [target.case.name for target in setup.targets]
-        check_calibration_outputs(folder, overwrite, figures=loaded.config.output.figures, cases=cases)
-        with claimed(folder, folder=True):
-            try:
-                result = _calibrate(setup, folder, options)
-            except Interrupted:
-                advise(_write_so_far(setup, loaded, folder))
-                raise
-            written, beyond = _write(result, setup, loaded, folder)
-            _summarise(result)
-            _say_errors(result, setup)
-            written += _check(setup, result, folder)
+        outputs = _calibration_outputs(folder, setup, figures=loaded.config.output.figures)
+        inputs = session.inputs_of(loaded)
+        check_outputs(outputs, overwrite=overwrite or options.resume, inputs=inputs, advice=_ADVICE)
+        try:
+            result = _calibrate(setup, folder, options)
+        except Interrupted:
+            advise(_write_so_far(setup, loaded, folder))
+            raise
+        written, beyond = _write(result, setup, loaded, folder)
+        _summarise(result)
+        _say_errors(result, setup)
+        written += _check(setup, result, folder)
     session.report_written(written)
     session.judge_water(beyond)
+
+
+def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> list[Path]:
+    """Files of a calibration."""
+    from ..report import FIGURES  # slow import: figures
+
+    series = [f"series_{target.case.name}" for target in setup.targets]
+    drawn = (*FIGURES, "series", *series) if figures else ()
+    return [folder / name for name in (CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn))]
 
 
 def _calibrate(setup: Calibration, folder: Path, given: Calibrating) -> CalibrationResult:
@@ -115,7 +132,7 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
     for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:
-        remove_file(folder / name)  # based on fewer iterations
+        (folder / name).unlink(missing_ok=True)  # based on fewer iterations
     write_results(result, folder, session.origin_of(loaded, result.case_names, result.closure))
     return (
         f"The best of {done} is in {folder / PARAMETERS_NAME}, tunax-lite report {folder} shows it; "
@@ -187,7 +204,7 @@ def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[
     """Run the checks of a calibration, print and write their results, and return the path of the table."""
     path = folder / CHECKS_NAME
     if not setup.checks:
-        remove_file(path)  # from an earlier configuration
+        path.unlink(missing_ok=True)  # from an earlier configuration
         return []
     with fraction_of("checks") as show:
         rows = run_checks(setup.checks, setup.model.closure, result.closure, result.best, show)
@@ -218,24 +235,21 @@ def cross_validate(
         setup = build_calibration(loaded)
         session.say_notes(setup.notes)
         names = [target.case.name for target in setup.targets]
-        check_calibration_outputs(folder, overwrite, figures=draws, cases=names)
-        groups = list(validation.left_out_together({t.case.name: t.group for t in setup.targets}))
-        for name in groups:  # folders of their own, which are made after the first calibration
-            alone = folder / validation.folder_without(name, groups)
-            check_letters(alone)
-            check_calibration_outputs(alone, overwrite, figures=False, cases=())
-        with claimed(folder, folder=True):
-            origin = session.origin_of(loaded, names, setup.model.closure)
-            found = _cross_validate(setup, folder, overwrite, origin, engine)
-            written, beyond = _write(found.calibrated, setup, loaded, folder)
-            written += _check(setup, found.calibrated, folder)
-            written.append(folder / CROSS_VALIDATION_NAME)
-            validation.write_table(written[-1], found.rows)
-            if draws:
-                # Slow imports, only where needed.
-                from ..plotting import plot_cross_validation, save_figures
+        # Existing calibrations are continued, so that the table tells whether the command has ended.
+        inputs = session.inputs_of(loaded)
+        check_outputs(_calibration_outputs(folder, setup, figures=draws), overwrite=True, inputs=inputs)
+        check_outputs([folder / CROSS_VALIDATION_NAME], overwrite=overwrite)
+        origin = session.origin_of(loaded, names, setup.model.closure)
+        found = _cross_validate(setup, folder, overwrite, origin, engine)
+        written, beyond = _write(found.calibrated, setup, loaded, folder)
+        written += _check(setup, found.calibrated, folder)
+        written.append(folder / CROSS_VALIDATION_NAME)
+        validation.write_table(written[-1], found.rows)
+        if draws:
+            # Slow imports, only where needed.
+            from ..plotting import plot_cross_validation, save_figures
 
-                written += save_figures({"cross_validation": plot_cross_validation(found.rows)}, folder)
+            written += save_figures({"cross_validation": plot_cross_validation(found.rows)}, folder)
     _say_what_is_left_out(found.rows)
     session.report_written(written)
     session.judge_water(beyond)
@@ -308,12 +322,22 @@ def posterior(
     values = session.parameters_for(parameters, loaded.closure_class.__name__)
     with session.precision(loaded):
         setup = build_calibration(loaded, values)
-        check_posterior_outputs(folder, overwrite, figures=loaded.config.output.figures)
-        with claimed(folder, folder=True):
-            found = _infer(setup, loaded, values, folder, resume, overwrite, engine)
-            _summarise_posterior(found)
-            written = _write_posterior(found, setup, loaded, folder)
+        outputs = _posterior_outputs(folder, figures=loaded.config.output.figures)
+        inputs = session.inputs_of(loaded, parameters)
+        check_outputs(outputs, overwrite=overwrite or resume, inputs=inputs, advice=_ADVICE)
+        found = _infer(setup, loaded, values, folder, resume, overwrite, engine)
+        _summarise_posterior(found)
+        written = _write_posterior(found, setup, loaded, folder)
     session.report_written(written)
+
+
+def _posterior_outputs(folder: Path, *, figures: bool) -> list[Path]:
+    """Files of a posterior."""
+    from ..report import POSTERIOR_FIGURES  # slow import: figures
+
+    drawn = [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
+    names = MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv", *drawn
+    return [folder / name for name in names]
 
 
 def _infer(

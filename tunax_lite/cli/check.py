@@ -31,9 +31,8 @@ from ..config import (
     reference,
 )
 from ..config.formats import AbstractSetUp, kind_of
-from ..io.protection import check_outputs
 from ..io.series import start_of_case
-from ..io.writing import file_name, write_text
+from ..io.writing import check_outputs, file_name, write_text
 from ..io.yaml_file import naming
 from ..plausibility import Gap, Remark, collecting
 from ..plausibility.inputs import Budget, Input, budgets_of, inputs_of
@@ -55,10 +54,11 @@ def check(
 ) -> Answer:
     """See `commands.check`."""
     page = Page(figure, overwrite)
-    if figure is not None:
-        check_outputs([figure], overwrite=overwrite)
+    outputs = [path for path in (figure, write_config) if path is not None]
     if (set_up := session.set_up_format(config)) is not None:
-        answer = _check_set_up(set_up.load(config, settings), write_config, page, strict=strict)
+        loaded = set_up.load(config, settings)
+        check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(loaded))
+        answer = _check_set_up(loaded, write_config, page, strict=strict)
         echo(f"{config}: fine")
         return answer
     if write_config is not None:
@@ -67,6 +67,7 @@ def check(
             "package; copy the file."
         )
     loaded = load_any(config, settings)
+    check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(loaded, parameters))
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
             with collecting() as left:
@@ -105,7 +106,8 @@ def _check_set_up(set_up: AbstractSetUp, write_config: Path | None, page: "Page"
             answer = _describe_run(run, page, session.on_late_convection(run))
         report.check(strict=strict)
         if write_config is not None:
-            _write(write_config, set_up.as_configuration(), page.overwrite)
+            write_text(write_config, set_up.as_configuration())
+            session.report_written([write_config])
     return answer | {report.model.lower(): dataclasses.asdict(report)}
 
 
@@ -235,21 +237,15 @@ def describe_model(model: Model) -> Answer:
     return {"closure": name, "n_parameters": n_parameters, "theta": model.theta}
 
 
-def _write(path: Path, text: str, overwrite: bool) -> None:
-    """Write a text; a file with the same one is no other file."""
-    is_same = path.is_file() and path.read_bytes() == text.encode()
-    check_outputs([path], overwrite=overwrite, also=[path] if is_same else [])
-    write_text(path, text)
-    session.report_written([path])
-
-
 def schema(kind: str, output: Path | None, *, overwrite: bool) -> None:
     """See `commands.schema`."""
     text = json.dumps(reference.json_schema(kind), indent=1, ensure_ascii=False) + "\n"
     if output is None:
         echo(text, nl=False)
     else:
-        _write(output, text, overwrite)
+        check_outputs([output], overwrite=overwrite)
+        write_text(output, text)
+        session.report_written([output])
 
 
 def describe(name: str) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 import typer
 
 from ..config import ConfigError
-from ..io.protection import check_outputs
-from ..io.writing import write_text
+from ..io.writing import check_outputs, write_text
 from .calibrate import calibrate
 from .evaluate import evaluate
 from .run import FIGURES, run
@@ -22,7 +21,7 @@ def demo(output: Path, *, show: bool, overwrite: bool) -> None:
     folder = output
     configs = [_copied(folder / name, source, overwrite) for name, source in _CONFIGS.items()]
     found = folder / "parameters.yaml"
-    # Before the calibration, whose parameters the run does not have yet: none is its own.
+    # Before the calibration, which takes long.
     names = ("run.nc", *(f"run_{figure}.png" for figure in FIGURES))
     check_outputs([folder / name for name in names], overwrite=overwrite)
     echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {folder}")

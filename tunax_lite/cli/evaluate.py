@@ -40,8 +40,7 @@ from ..config.build import with_observations
 from ..io.checksums import digest_of_tree
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_contents
-from ..io.protection import check_outputs
-from ..io.writing import claimed, file_name, write_csv, write_rows
+from ..io.writing import check_outputs, file_name, write_csv, write_rows
 from ..plausibility.water_limits import Extreme
 from ..registry import additions
 from ..runtime.engine import open_engine
@@ -50,7 +49,6 @@ from . import session
 from .application import Answer
 from .calibrate import say_checks
 from .options import Engine
-from .outputs import check_comparison_outputs, seen_from
 from .progress import fraction_of
 from .terminal import echo
 
@@ -80,7 +78,11 @@ def evaluate(
             except ValueError as error:
                 raise ConfigError(f"{parameters}: {error}") from error
         if output is not None:
-            check_outputs([output], overwrite=overwrite)
+            check_outputs(
+                [output],
+                overwrite=overwrite,
+                inputs=session.inputs_of(loaded, parameters if folder is None else None),
+            )
         session.say_accounts(targets, notes=True)
         beyond: list[Extreme] = []
         with fraction_of("evaluation") as show:
@@ -194,10 +196,7 @@ def _draw(
     from ..plotting import save_figures  # slow import
 
     start = "together_" if together else f"{files[0].stem}_"
-    for name in figures:
-        path = folder / f"{start}{name}.png"
-        product = f"figures of {', '.join(seen_from(path, file) for file in files)}"
-        check_outputs([path], overwrite=overwrite, product=product)
+    check_outputs([folder / f"{start}{name}.png" for name in figures], overwrite=overwrite, inputs=files)
     session.report_written(save_figures(figures, folder, start))
 
 
@@ -242,7 +241,8 @@ def report(results: Path, output: Path | None, *, trust: bool, overwrite: bool) 
     folder = None if is_run else read_run_folder(results, trusted=trust)
     if folder is not None and folder.module and not trust:
         session.say_notes([f"{results}: parameters of {folder.module} are not explained: --trust imports it"])
-    check_outputs([path], overwrite=overwrite, product=f"report of {seen_from(path, results)}")
+    inputs = [results] if is_run else [each for each in results.iterdir() if each.suffix != ".html"]
+    check_outputs([path], overwrite=overwrite, inputs=inputs)
     if own is not None:
         written = own[1](results, path)
     else:
@@ -272,24 +272,19 @@ def compare(
         cases_here = [file_name(one.case.name) for one in references]
         names = ["comparison.csv", "comparison.md", "cost.png"]
         names += [f"{kind}_{case}.png" for case in cases_here for kind in ("profiles", "sections")]
-        compared_here = [
-            setup.config.model_dump_json(exclude={"accept"}),
-            *(one.label for one in candidates),
-            *names,
-        ]
-        check_comparison_outputs(folder, names, "\n".join(compared_here), overwrite)
-        with claimed(folder, folder=True):
-            told = (
-                setup.config.model_dump_json(exclude={"closures", "cell_thicknesses", "n_cells", "accept"}),
-                *cases_here,
-                digest_of_tree([(one.case, one.observations) for one in references]),
-                __version__,
-            )
-            kept = comparison.KeptRows(folder / "rows", candidates, "\n".join(told))
-            advise(f"What was computed is in {folder / 'rows'}: the same command continues after it.")
-            compared = computed(setup, candidates, references, stored, engine, kept)
-            written = _write_comparison(compared, setup, folder)
-            kept.clear()
+        inputs = session.inputs_of(setup)
+        check_outputs([folder / name for name in names], overwrite=overwrite, inputs=inputs)
+        told = (
+            setup.config.model_dump_json(exclude={"closures", "cell_thicknesses", "n_cells", "accept"}),
+            *cases_here,
+            digest_of_tree([(one.case, one.observations) for one in references]),
+            __version__,
+        )
+        kept = comparison.KeptRows(folder / "rows", candidates, "\n".join(told))
+        advise(f"What was computed is in {folder / 'rows'}: the same command continues after it.")
+        compared = computed(setup, candidates, references, stored, engine, kept)
+        written = _write_comparison(compared, setup, folder)
+        kept.clear()
     session.report_written(written)
     rows = [dataclasses.asdict(row) for row in compared.rows]
     return {"rows": rows, "written": [str(path) for path in written]}
@@ -305,13 +300,11 @@ def _compare_observed(
         session.say_notes(setup.notes(targets))
         session.say_accounts(targets)
         names = ["comparison.csv", "comparison.md", "comparison.png"]
-        about = [setup.config.model_dump_json(exclude={"accept"}), *(one.label for one in candidates)]
-        about += [target.case.name for target in targets]
-        check_comparison_outputs(folder, names, "\n".join(about), overwrite)
-        with claimed(folder, folder=True), fraction_of("comparison") as show:
-            with setup.place.naming("stored"):
-                found = by_closure.compare_observed(candidates, targets, show, stored)
-            written = _write_observed(found, setup, folder)
+        inputs = session.inputs_of(setup)
+        check_outputs([folder / name for name in names], overwrite=overwrite, inputs=inputs)
+        with fraction_of("comparison") as show, setup.place.naming("stored"):
+            found = by_closure.compare_observed(candidates, targets, show, stored)
+        written = _write_observed(found, setup, folder)
     session.report_written(written)
     rows = [dataclasses.asdict(row) for row in found.rows]
     return {"rows": rows, "written": [str(path) for path in written]}

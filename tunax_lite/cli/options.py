@@ -18,9 +18,7 @@ Settings = Annotated[
 Parameters = Annotated[
     Path | None, Option(metavar="FILE", help="Closure parameters from a calibration (YAML).")
 ]
-Overwrite = Annotated[
-    bool, Option("--overwrite", help="Replace existing files that are not results of the same command.")
-]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing files.")]
 Strict = Annotated[
     bool,
     Option(

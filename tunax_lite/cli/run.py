@@ -18,14 +18,13 @@ from ..column.trajectory import Restart, carried
 from ..config import ConfigError, Run, load_run
 from ..config.section import closest
 from ..io.errors import FileFormatError, check_possible
-from ..io.protection import Provenance, check_outputs, product_of_run, read_provenance
-from ..io.writing import claimed
+from ..io.provenance import Provenance, read_provenance
+from ..io.writing import check_outputs
 from ..io.yaml_file import parse_yaml
 from ..plausibility.water_limits import Extreme, Lowest, extremes_of, lower, lowest_of, merged
 from ..registry import additions
 from ..runtime.interrupts import advise, ordered_end
 from . import session
-from .outputs import check_run_outputs
 from .progress import fraction_of
 from .terminal import echo
 
@@ -65,21 +64,22 @@ def run(
         path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
         with_figures = output is None and loaded.config.output.figures
         about = session.provenance(loaded, setup.case.name, setup.model.closure, name)
-        check_run_outputs(path, about, overwrite, figures=FIGURES if with_figures else ())
-        members = _members_of(setup, draws, restart) if draws else None
         of_bands = path.with_name(f"{path.stem}_draws.nc")
-        check_outputs([of_bands] if draws else [], overwrite=overwrite, product=product_of_run(about))
+        outputs = [path, *([of_bands] if draws else [])]
+        outputs += [path.with_name(f"{path.stem}_{name}.png") for name in FIGURES if with_figures]
+        inputs = session.inputs_of(loaded, parameters, restart)
+        check_outputs(outputs, overwrite=overwrite, inputs=inputs)
+        members = _members_of(setup, draws, restart) if draws else None
         if restart is not None and before is not None:
             say_what_differs(restart, before, about)
-        with claimed(path):
-            beyond = _simulate(setup, start, loaded, path, about)
-            drawn = _draw(path, setup) if with_figures else []
-            if members is not None:
-                _write_bands(of_bands, members, draws, setup, about)
-                drawn.append(of_bands)
-            if kept:
-                io.keep_variables(path, kept)
-            session.report_written([path, *drawn])
+        beyond = _simulate(setup, start, loaded, path, about)
+        drawn = _draw(path, setup) if with_figures else []
+        if members is not None:
+            _write_bands(of_bands, members, draws, setup, about)
+            drawn.append(of_bands)
+        if kept:
+            io.keep_variables(path, kept)
+        session.report_written([path, *drawn])
     session.judge_water(beyond)
 
 

@@ -33,6 +33,7 @@ from ..column.terms import AbstractTerm
 from ..config import (
     Calibration,
     CalibrationConfig,
+    ComparisonSetup,
     ConfigError,
     Loaded,
     Run,
@@ -43,9 +44,10 @@ from ..config import (
 from ..config.closures import constants_of
 from ..config.formats import AbstractSetUp, SetUpFormat, notes_on_lowest
 from ..declarations import name_of
+from ..io.checksums import stamp_of
 from ..io.errors import FileFormatError, within_a_screen
-from ..io.protection import Provenance, protecting
-from ..io.yaml_file import naming
+from ..io.provenance import Provenance
+from ..io.yaml_file import naming, parse_yaml
 from ..plausibility.onset import delay_of_convection
 from ..plausibility.water_limits import Extreme, Lowest
 from ..registry import additions
@@ -72,7 +74,7 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
     """Turn an exception into a message on stderr and an exit code; arguments are those of `command`."""
     before = interrupts.advise(when_interrupted)
     try:
-        with protecting(), failures_as_values():
+        with failures_as_values():
             yield
     except (Exit, typer.Abort, typer.BadParameter):
         raise
@@ -209,15 +211,18 @@ def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str
         date=f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
         commit=commit(),
         machine=_machine(),
-        data=json.dumps(_data_of(loaded)),
+        data=json.dumps({name: stamp_of(path) for name, path in _data_files(loaded).items()}),
     )
 
 
-def _data_of(loaded: Source) -> dict[str, str]:
-    """Checksums of the files of a configuration; those of extensions are too much to read again."""
-    if isinstance(loaded, Loaded) and isinstance(loaded.config, RunConfig | CalibrationConfig):
-        return data_files(loaded)
-    return {}
+def _data_files(source: Source | ComparisonSetup) -> dict[str, Path]:
+    is_set_up = isinstance(source, AbstractSetUp)
+    return data_files(source.path, parse_yaml(source.text) if is_set_up else source.config.model_dump())
+
+
+def inputs_of(source: Source | ComparisonSetup, *others: Path | None) -> list[Path]:
+    """Files that a command reads: a configuration, the files that it names, and others."""
+    return [source.path, *_data_files(source).values(), *(path for path in others if path is not None)]
 
 
 def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):

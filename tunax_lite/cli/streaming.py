@@ -22,8 +22,7 @@ from ..column.model import Model
 from ..column.terms import ELEVATION
 from ..column.trajectory import Restart, Trajectory, first_non_finite
 from ..io.dataset import appending_frames, frames_of
-from ..io.protection import Provenance
-from ..io.writing import claims
+from ..io.provenance import Provenance
 from ..runtime import free_memory
 
 _WORK_OF_A_PIECE = 4_000_000
@@ -41,7 +40,6 @@ class Progress:
     trajectory: Trajectory
 
 
-@claims("path")
 def run_to_file(
     model: Model,
     case: Case,

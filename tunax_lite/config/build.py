@@ -4,9 +4,11 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from .._types import JSON
 from ..calibration import (
     Correlation,
     LogNormal,
@@ -28,7 +30,7 @@ from ..column.forcing import WaterSurface
 from ..column.model import Model
 from ..column.observations import Observations
 from ..column.terms import BottomHeat
-from ..io.checksums import sha256_of
+from ..io.errors import FileFormatError
 from ..io.named_files import resolve
 from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
@@ -39,7 +41,7 @@ from .case import AbstractFileCase, BuiltCase, NativeGrid, Run, on_grid
 from .formats import AbstractTranslatedCase, kind_of
 from .load import Loaded, load_run
 from .schema import ModelSection, RunConfig, TimeSection
-from .series import Place, files_in, notes_on_conversions
+from .series import Place, notes_on_conversions
 
 
 def build_run(
@@ -142,15 +144,18 @@ def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case,
     return made.case, dataclasses.replace(made.observations, notes=tuple(made.notes))
 
 
-def data_files(loaded: Loaded) -> dict[str, str]:
-    """SHA-256 of the files named in a configuration, by these names; all must exist."""
-    found = {}
-    for name, _, required in files_in(loaded.config.model_dump()):
+def data_files(path: Path, document: JSON) -> dict[str, Path]:
+    """Files that the values of a configuration name, by these names; `path` is that of the configuration."""
+    if isinstance(document, str):
         try:
-            found[name] = sha256_of(resolve(name, loaded.path.parent))
-        except FileNotFoundError:
-            if required:
-                raise
+            return {document: resolve(document, path.parent)}
+        except (FileNotFoundError, FileFormatError):  # another text
+            return {}
+    if not isinstance(document, Mapping | list | tuple):
+        return {}
+    found = dict[str, Path]()
+    for value in document.values() if isinstance(document, Mapping) else document:
+        found |= data_files(path, value)
     return found
 
 

@@ -14,7 +14,7 @@ from .les import read_legay, read_lesbrary
 from .named_files import read_manifest, resolve
 from .netcdf import read_netcdf
 from .oceansites import read_oceansites, read_salinity
-from .protection import Provenance
+from .provenance import Provenance
 from .runs import count_frames, keep_variables, read_stored_run, read_trajectory
 from .table import read_numbers, read_series, read_table, read_weather
 from .writing import replacing

@@ -7,6 +7,7 @@ them.
 """
 
 import contextlib
+import datetime
 import hashlib
 import io
 import json
@@ -22,7 +23,6 @@ import numpy as np
 from jaxtyping import PyTree
 
 from .errors import FileFormatError, what_is_at
-from .protection import note_made
 from .writing import replacing, write_text
 
 CHECKSUMS_NAME = "checksums.json"
@@ -127,7 +127,6 @@ class Digests:
     def save(self) -> None:
         """Write the file."""
         if self._kept is not None:
-            note_made(self._kept)
             write_text(self._kept, json.dumps(self._known, indent=1))
 
 
@@ -137,6 +136,14 @@ def _stamp(path: Path) -> str:
         stamps = sorted(f"{one} {_told(found)}" for one, found in files_below(path))
         return hashlib.sha256("\n".join(stamps).encode("utf-8", "surrogateescape")).hexdigest()
     return _told(_check_regular(path))
+
+
+def stamp_of(path: Path) -> str:
+    """Size, and time of the last change, of a file or of all files below a folder."""
+    paths = path.rglob("*") if path.is_dir() else [path]
+    found = [each.stat() for each in paths if each.is_file()]
+    changed = datetime.datetime.fromtimestamp(max(each.st_mtime for each in found), datetime.UTC)
+    return f"{sum(each.st_size for each in found)} bytes, {changed.isoformat()}"
 
 
 def _told(found: os.stat_result) -> str:
@@ -153,7 +160,6 @@ def _read(path: Path) -> dict:
 
 def write_listed(folder: Path, digests: Mapping[str, str]) -> None:
     """Record the digests of the files of a folder in it."""
-    note_made(folder / CHECKSUMS_NAME)
     write_text(folder / CHECKSUMS_NAME, json.dumps(dict(digests), indent=1))
 
 

@@ -29,7 +29,7 @@ from ..column.grid import Grid
 from ..column.observables import is_depth_of_a_criterion, variable_of
 from ..column.trajectory import Means, Trajectory
 from ..quantities import GRID_NAMES, Quantity
-from .protection import Provenance
+from .provenance import Provenance
 from .writing import replacing
 
 if TYPE_CHECKING:

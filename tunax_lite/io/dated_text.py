@@ -25,7 +25,6 @@ from .errors import (
     what_is_at,
 )
 from .gaps import is_sunlight, long_gaps
-from .protection import note_input
 from .series import Series, longest_missing
 
 TIME_WIDTH = 19
@@ -82,7 +81,6 @@ def read_lines(path: Path | str, where: str) -> TextFile:
             f"{where}: expected the file {shortened(path)}, got {shortened(found)}; put it beside the "
             "configuration or correct its name."
         )
-    note_input(path)
     with reading(path, "a text file"):
         check_size(path, "file", 8 * path.stat().st_size)
         content = path.read_bytes()

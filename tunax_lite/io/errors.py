@@ -15,7 +15,6 @@ import numpy as np
 from .._types import valid_range_of
 from ..quantities import quantity_of
 from ..runtime.memory import TooLargeError, check_memory
-from .protection import note_input
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -260,7 +259,6 @@ def existing_file(path) -> Path:
         expected, advice = "a file", "name a file in it"
     if found != "a file":
         raise FileNotFoundError(f"{shortened(path)}: expected {expected}, got {shortened(found)}; {advice}.")
-    note_input(path)
     return path
 
 

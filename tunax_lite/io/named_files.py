@@ -16,7 +16,6 @@ import pooch
 
 from .checksums import sha256_of
 from .errors import FileFormatError, is_store, shortened, what_is_at
-from .protection import note_input
 from .yaml_file import read_document
 
 ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
@@ -75,7 +74,6 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
     for candidate in (*candidates, *starts):
         if what_is_at(candidate) == "a file" or is_store(candidate):
-            note_input(candidate)
             return candidate
     there = [(shortened(candidate.absolute()), what_is_at(candidate)) for candidate in candidates]
     places = " or ".join(f"{at}{'' if what == 'none' else f' ({shortened(what)})'}" for at, what in there)
@@ -105,7 +103,6 @@ def _resolve_name(name: str) -> Path:
     if entry.sha256 is not None and (found := sha256_of(path)) != entry.sha256:
         advice = "copy the file again, or give its plain path if you mean this one"
         raise FileFormatError(path, "SHA-256", f"{entry.sha256} for {entry.name}", found, advice)
-    note_input(path)
     return path
 
 

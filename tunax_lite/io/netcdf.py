@@ -30,7 +30,6 @@ from .errors import (
     name_of,
     reading,
 )
-from .protection import note_input
 from .units import Conversion, as_conversion, is_known, unit_at_end, unit_in_brackets, unit_of
 
 if TYPE_CHECKING:
@@ -257,7 +256,6 @@ def open_store(place: str | Path) -> "xr.Dataset":
         if "://" not in at:
             for path, found in files_below(Path(at)):
                 check_size(path, "file", found.st_size)
-            note_input(Path(at))
         needed("zarr", at)
         _check_codecs(at)
         found = xr.open_dataset(at, engine="zarr", chunks=None, decode_cf=False, cache=False)

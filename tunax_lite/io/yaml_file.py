@@ -16,7 +16,6 @@ import yaml
 
 from .._types import JSON
 from .errors import ConfigError, FileFormatError, read_text, shortened, what_is_at
-from .protection import note_input
 
 _MOST_VALUES = 1_000_000
 _MOST_BYTES = 16 * 2**20
@@ -202,7 +201,6 @@ def read_document(path: Path) -> Document:
         if found == "a folder" and (path / "zarr.json").exists():
             what, advice = "a Zarr store", "`tunax-lite plot` draws that of a map"
         raise ConfigError(f"{name}: expected a YAML file, got {what}; {advice}.")
-    note_input(path)
     try:
         if path.stat().st_size > _MOST_BYTES:
             expected, got = f"a YAML file of at most {_MOST_BYTES} bytes", path.stat().st_size

@@ -30,7 +30,6 @@ from ..column.observables import unit_of_difference
 from ..column.trajectory import Trajectory
 from ..io.dataset import TracerUnits
 from ..io.errors import shortened
-from ..io.protection import product_of
 from ..io.series import start_of_case
 from ..io.writing import replacing
 from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
@@ -63,12 +62,10 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     """Write a figure atomically; the suffix determines the format."""
     path = Path(path)
     ending = path.suffix.lstrip(".") or "png"
-    # Record the source file, so that the figure may be redrawn.
-    origin = {"Software": "tunax_lite", "Source": product_of(path)} if ending == "png" else None
     show_names_as_they_are(figure)
     with replacing(path) as temporary, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a name in another script
-        figure.savefig(temporary, format=ending, dpi=130, metadata=origin)
+        figure.savefig(temporary, format=ending, dpi=130)
 
 
 def save_figures(figures: Mapping[str, Figure], folder: Path, prefix: str = "") -> list[Path]:

@@ -38,7 +38,6 @@ from ..declarations import meanings, summary_and_source
 from ..io.dataset import TracerUnits
 from ..io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
 from ..io.netcdf import read_contents, read_netcdf
-from ..io.protection import note_input, text_mark
 from ..io.runs import read_tracer_units, read_trajectory
 from ..io.writing import write_text
 from ..io.yaml_file import ConfigError, parse_yaml
@@ -76,7 +75,7 @@ class _Origin(NamedTuple):
     machine: str
     command: str
     config: str
-    data: dict[str, str]  # SHA-256 of files by path
+    data: dict[str, str]  # size and time of change, or SHA-256, of files by path
 
     @classmethod
     def of(cls, verb: str, attributes: Mapping[str, str]) -> "_Origin":
@@ -99,7 +98,7 @@ def page(
     Args:
         verb: of the sentence on its origin, such as "Computed".
         attributes: those of a file, with its origin.
-        content: what the template shows, and `title`, `name`, `mark` as in `render`.
+        content: what the template shows, and `title`, `name` as in `render`.
     """
     environment = Environment(
         loader=FileSystemLoader([template.parent, _HERE]),
@@ -195,8 +194,6 @@ def read_run_folder(folder: str | Path, *, trusted: bool = False) -> RunFolder:
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
     drawn |= {path.stem: path for path in sorted(folder.glob("series*.png"))}
     of_cases, of_checks = folder / CROSS_VALIDATION_NAME, folder / CHECKS_NAME
-    for read in (*paths, *drawn.values(), of_cases, of_checks):
-        note_input(read)
     path, posterior = folder / POSTERIOR_NAME, None
     if what_is_at(path) != "none":
         posterior, lacking = _read(path, "mean", "covariance", "information")
@@ -226,18 +223,17 @@ def _read(path: Path, *names: str) -> tuple[xr.Dataset, str]:
 def write_report(run: RunFolder, path: str | Path) -> Path:
     """Write the report of a calibration as one HTML file, atomically."""
     with reading(run.path, "the results of a calibration"):
-        text = render(run, text_mark(path))
+        text = render(run)
     write_text(path, text)
     return Path(path)
 
 
-def render(run: RunFolder, mark: str = "") -> str:
-    """Render the page as text; its head describes its origin."""
+def render(run: RunFolder) -> str:
+    """Render the page as text."""
     return page(
         _HERE / "calibration.html",
         "Calibrated",
         run.provenance,
-        mark=mark,
         title=f"Calibration of {run.parameters['closure']}",
         name=run.path.resolve().name,
         calibration=run.parameters["calibration"],
@@ -291,7 +287,7 @@ def write_figures(
 ) -> Path:
     """Write a page of tables by heading and figures by name with captions; attributes name the origin."""
     drawn = [_figure(name, caption, _png(figure)) for name, (caption, figure) in figures.items()]
-    about = {"title": title, "name": path.stem, "mark": text_mark(path)}
+    about = {"title": title, "name": path.stem}
     origin = _HERE / "figures.html", verb, attributes
     write_text(path, page(*origin, tables=tables, figures=drawn, **about))
     return path
@@ -427,7 +423,6 @@ def write_run_report(file: str | Path, path: str | Path) -> Path:
 
     Raises `FileNotFoundError`, or `FileFormatError` for a file of another kind.
     """
-    note_input(file)
     found = read_contents(file, only=()).attrs
     if "closure_state" not in found:
         raise FileFormatError(
@@ -436,7 +431,7 @@ def write_run_report(file: str | Path, path: str | Path) -> Path:
     with jax.enable_x64(True):  # otherwise double precision would be cut on reading
         trajectory = read_trajectory(file)
     attributes = {name: str(value) for name, value in found.items()}
-    text = render_run(trajectory, attributes, text_mark(path), read_tracer_units(file))
+    text = render_run(trajectory, attributes, read_tracer_units(file))
     write_text(path, text)
     return Path(path)
 
@@ -444,10 +439,9 @@ def write_run_report(file: str | Path, path: str | Path) -> Path:
 def render_run(
     trajectory: Trajectory,
     attributes: dict[str, str],
-    mark: str = "",
     tracers: TracerUnits = style.NO_TRACERS,
 ) -> str:
-    """The page as text; `attributes` are those of the file, `mark` what its head says of its origin.
+    """The page as text; `attributes` are those of the file.
 
     `tracers` are their units and long names, as in `Case.tracer_units`.
 
@@ -480,7 +474,6 @@ def render_run(
         _HERE / "run.html",
         "Computed",
         attributes,
-        mark=mark,
         title=f"Run of {case}",
         name=closure,
         parameters=json.loads(attributes.get("tunax_lite_parameters") or "{}"),

@@ -56,8 +56,7 @@ from ...io.dataset import (
     variable_name,
     write_dataset,
 )
-from ...io.protection import remove_file
-from ...io.writing import claims, write_rows
+from ...io.writing import write_rows
 from ...runtime import Shared, failures_as_values
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ..calibrate import Iteration, solve
@@ -513,7 +512,6 @@ _TRIES = 5
 """At a start of a chain; each is half as far from the mode as the one before."""
 
 
-@claims("folder", folder=True)
 @failures_as_values()
 def infer(
     model: Model,
@@ -587,7 +585,7 @@ def infer(
     evaluator = evaluator.of(problem)
     evaluation = evaluator(jnp.asarray(mode))
     if place is not None and overwrite:
-        remove_file(place / POSTERIOR_NAME)
+        (place / POSTERIOR_NAME).unlink(missing_ok=True)
     announce(
         f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {likelihood.noise:.4g}, "
         f"worth {likelihood.n_observations:.4g} independent observations"
@@ -628,7 +626,7 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
     # The previous result stays until there is something to replace it.
     for path in held:
         if overwrite and path.name != POSTERIOR_NAME:
-            remove_file(path)
+            path.unlink()
     return folder
 
 

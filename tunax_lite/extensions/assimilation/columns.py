@@ -5,6 +5,7 @@ numbers do not depend on that of the processes. What a column gave is written be
 next one begins, and a command that was interrupted continues with the others.
 """
 
+import contextlib
 import dataclasses
 import datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from ...config.formats import AbstractColumns, columns_in
 from ...config.load import Loaded
 from ...io.checksums import digest_of_tree
 from ...io.dataset import Frames, write_frames
-from ...io.protection import Provenance, product_of_run
+from ...io.provenance import Provenance
 from ...io.writing import replacing
 from ...io.yaml_file import ConfigError
 from .cycles import Assimilation, Cycles, Records
@@ -105,6 +106,13 @@ class ColumnsAssimilation:
                 return Found._make([file[name] for name in Found._fields]) if is_own else None
         except (OSError, ValueError, KeyError, EOFError):
             return None
+
+    def clear(self) -> None:
+        """Remove the files of all columns, and the folder if it is then empty."""
+        for number in range(self.n_columns):
+            self.path(number).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # missing, or with other files
+            self.folder.rmdir()
 
     def __call__(self, number: int) -> Found:
         found = self.compute(number)
@@ -249,7 +257,6 @@ def write_columns(path: Path, made: ColumnsAssimilation, found: list[Found], abo
         coordinates["process"] = "process", np.array([each.of for each in made.processes], dtype=object), {}
     attributes = {"Conventions": "CF-1.11", "title": TITLE, "method": type(made.method).__name__}
     attributes |= {f"tunax_lite_{name}": value for name, value in dataclasses.asdict(about).items()}
-    attributes["tunax_lite_product"] = product_of_run(about)
     write_frames(Frames(variables, coordinates, attributes), path)
 
 

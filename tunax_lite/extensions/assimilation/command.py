@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,23 +12,13 @@ from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page, describe_model, describe_times
 from ...cli.options import HERE, Engine
-from ...cli.outputs import seen_from
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import ConfigError, Loaded
-from ...config.build import data_files
 from ...config.case import Run
-from ...io.protection import (
-    Provenance,
-    check_outputs,
-    check_removable,
-    make_folder,
-    product_of_run,
-    remove,
-    remove_file,
-)
+from ...io.provenance import Provenance
 from ...io.series import start_of_case
-from ...io.writing import claimed
+from ...io.writing import check_outputs
 from ...runtime.engine import open_engine
 from ...runtime.interrupts import advise, ordered_end
 from .columns import ColumnsAssimilation, Found, columns_assimilation, write_columns
@@ -69,14 +58,13 @@ def assimilate(
         made = assimilation_of(loaded, run)
         about = _provenance(loaded, run)
         kept = kept_path(output)
-        check_outputs([output], overwrite=overwrite, product=product_of_run(about))
-        check_outputs([kept], overwrite=True)
-        _check_drawings(output, figures, report, overwrite)
+        outputs = [output, *_drawings(figures, report)]
+        inputs = session.inputs_of(loaded, parameters)
+        check_outputs(outputs, overwrite=overwrite, inputs=inputs)
         mark = fingerprint(about.config, about.parameters, about.data, str(loaded.config.precision))
-        with claimed(output):
-            records = _run(made, kept, mark, resume=resume)
-            write_records(output, made, records, about)
-            remove_file(kept)
+        records = _run(made, kept, mark, resume=resume)
+        write_records(output, made, records, about)
+        kept.unlink(missing_ok=True)
         _say(made, records)
         drawn = []
         if figures is not None or report is not None:
@@ -108,14 +96,12 @@ def _assimilate_columns(
         session.say_notes(made.columns.notes)
         about = session.provenance(loaded, loaded.path.stem, made.model.closure)
         about = dataclasses.replace(about, config=text_of(loaded))
-        check_outputs([output], overwrite=overwrite, product=product_of_run(about))
-        check_removable(folder)
-        with claimed(output):
-            if not (resume and folder.is_dir()):
-                make_folder(folder)
-            found = _computed(made, engine)
-            write_columns(output, made, found, about)
-            remove(folder)
+        check_outputs([output], overwrite=overwrite, inputs=session.inputs_of(loaded))
+        if not resume:
+            made.clear()
+        found = _computed(made, engine)
+        write_columns(output, made, found, about)
+        made.clear()
     _say_columns(made, found)
     session.report_written([output])
 
@@ -163,21 +149,19 @@ def _say_columns(made: ColumnsAssimilation, found: list[Found]) -> None:
         echo(f"{len(lost)} of {made.n_columns} columns have no observations, or water that is not finite")
 
 
-def _check_drawings(output: Path, figures: Path | None, report: Path | None, overwrite: bool) -> None:
-    """Refuse files of others before anything is computed."""
+def _drawings(figures: Path | None, report: Path | None) -> list[Path]:
+    """Files of figures and report."""
+    drawn = [] if report is None else [report]
     if figures is not None:
         from .figures import CAPTIONS  # slow import
 
-        for path in (figures / f"{name}.png" for name in CAPTIONS):
-            check_outputs([path], overwrite=overwrite, product=f"figures of {seen_from(path, output)}")
-    if report is not None:
-        check_outputs([report], overwrite=overwrite, product=f"report of {seen_from(report, output)}")
+        drawn += [figures / f"{name}.png" for name in CAPTIONS]
+    return drawn
 
 
 def _provenance(loaded: Loaded[AssimilationConfig], run: Run) -> Provenance:
     about = session.provenance(loaded, run.case.name, run.model.closure)
-    data = json.dumps(data_files(loaded))
-    return dataclasses.replace(about, config=text_of(loaded), data=data)
+    return dataclasses.replace(about, config=text_of(loaded))
 
 
 def _run(made: Assimilation, kept: Path, mark: str, *, resume: bool) -> Records:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...column.observables import unit_of_difference, variable_of
 from ...io.dataset import IDEALISED_EPOCH, Frames, height_coordinates, write_frames
-from ...io.protection import Provenance, product_of_run
+from ...io.provenance import Provenance
 from ...io.writing import replacing
 from ...io.yaml_file import ConfigError
 from .cycles import Assimilation, Progress, Record, Records
@@ -104,7 +104,6 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
     attributes = {"Conventions": "CF-1.11", "title": "assimilation", "method": type(run.method).__name__}
     origin = dataclasses.asdict(about or Provenance())
     attributes |= {f"tunax_lite_{name}": value for name, value in origin.items()}
-    attributes["tunax_lite_product"] = product_of_run(about or Provenance())
     heights = height_coordinates(run.system.case.grid)
     return Frames(variables | heights, coordinates, attributes)
 

@@ -16,14 +16,13 @@ from ...cli.application import Answer
 from ...cli.check import Page
 from ...cli.evaluate import computed, names_in, print_summary
 from ...cli.options import Engine
-from ...cli.outputs import check_folder_outputs
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import ComparisonSetup, ConfigError, build_checks
 from ...config.load import Loaded, validated
 from ...config.section import Section, closest, key
 from ...io.checksums import check_digest, digest_of_tree, sha256_of
-from ...io.writing import claimed, file_name
+from ...io.writing import check_outputs, file_name
 from ...io.yaml_file import Document
 from ...runtime.interrupts import advise
 from .entrainment import Simulation, judged, rates, read_simulations
@@ -61,43 +60,41 @@ def board(
         entrainment, table = ([], "") if cases else entrainment_of(loaded, missing)
         session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())
         sections, submissions, entered = _rows(loaded, references, entrainment, enter, names_in(rows))
-        labels = [one.title for one in sections], [one.config.label for one in submissions]
-        told = digest_of_tree((), loaded.text, *labels, list(references), *[row.name for row in entrainment])
-        check_folder_outputs(folder, FILES, ["board.md"], overwrite, f"board {told[:16]}")
+        inputs = session.inputs_of(loaded)
+        check_outputs([folder / name for name in FILES], overwrite=overwrite, inputs=inputs)
         setup = ComparisonSetup(loaded.config.comparison(sections), loaded.path)
         candidates, given = setup.candidates(), list(references.values())
-        with claimed(folder, folder=True):
-            known = setup.config.model_dump_json(exclude={"closures", "cases", "accept"})
-            digest = digest_of_tree([(one.case, one.observations) for one in given])
-            kept = KeptRows(folder / "rows", candidates, f"{known}\n{digest}\n{__version__}")
-            advise(f"What was computed is in {folder / 'rows'}: the same command continues after it.")
-            stored = [result for one in submissions for result in one.results]
-            compared = computed(setup, candidates, given, stored, engine, kept)
-            checks, notes = build_checks(loaded.config.checks, loaded.place)
-            session.say_notes(notes)
-            checked = _checked(checks, candidates)
-            entrained = _entrained(loaded.config.entrainment, entrainment, candidates)
-            entrained |= {one.config.label: one.entrainment for one in submissions}
-            words = [str(config), *(word for one in settings for word in ("--set", one))]
-            words += ["--cases", cases] if cases else []
-            found = _made(loaded.config, sections, submissions, compared.rows, words, entered)
-            made = Board(
-                config=loaded.config,
-                simulations=abouts,
-                entrainment=(len(entrainment), table),
-                missing=missing | {f"check {number}": note for number, note in enumerate(notes, 1)},
-                rows=ordered(
-                    [
-                        dataclasses.replace(
-                            row, checks=checked.get(row.label, {}), entrainment=entrained.get(row.label)
-                        )
-                        for row in found
-                    ]
-                ),
-                origin=_origin(loaded, candidates, abouts, table, submissions),
-            )
-            written = write(made, folder)
-            kept.clear()
+        known = setup.config.model_dump_json(exclude={"closures", "cases", "accept"})
+        digest = digest_of_tree([(one.case, one.observations) for one in given])
+        kept = KeptRows(folder / "rows", candidates, f"{known}\n{digest}\n{__version__}")
+        advise(f"What was computed is in {folder / 'rows'}: the same command continues after it.")
+        stored = [result for one in submissions for result in one.results]
+        compared = computed(setup, candidates, given, stored, engine, kept)
+        checks, notes = build_checks(loaded.config.checks, loaded.place)
+        session.say_notes(notes)
+        checked = _checked(checks, candidates)
+        entrained = _entrained(loaded.config.entrainment, entrainment, candidates)
+        entrained |= {one.config.label: one.entrainment for one in submissions}
+        words = [str(config), *(word for one in settings for word in ("--set", one))]
+        words += ["--cases", cases] if cases else []
+        found = _made(loaded.config, sections, submissions, compared.rows, words, entered)
+        made = Board(
+            config=loaded.config,
+            simulations=abouts,
+            entrainment=(len(entrainment), table),
+            missing=missing | {f"check {number}": note for number, note in enumerate(notes, 1)},
+            rows=ordered(
+                [
+                    dataclasses.replace(
+                        row, checks=checked.get(row.label, {}), entrainment=entrained.get(row.label)
+                    )
+                    for row in found
+                ]
+            ),
+            origin=_origin(loaded, candidates, abouts, table, submissions),
+        )
+        written = write(made, folder)
+        kept.clear()
     print_summary(tables(made)[0])
     session.report_written(written)
     return as_json(made) | {"written": [str(path) for path in written]}

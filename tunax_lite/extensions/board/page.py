@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 from ... import __version__
 from ...calibration.comparison import Summary, write_markdown
-from ...io.protection import text_mark
 from ...io.writing import write_text
 from ...plotting.style import BLUE, RED
 from ...report import page
@@ -75,7 +74,6 @@ def write(board: Board, folder: Path) -> list[Path]:
         Path(__file__).parent / "board.html",
         "Computed",
         board.origin,
-        mark=text_mark(paths[2]),
         title=title,
         name=", ".join(board.config.sources),
         figure=base64.b64encode(buffer.getvalue()).decode(),

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from ..._types import JSON
 from ...io.errors import read_text
-from ...io.protection import note_input
 from ...io.yaml_file import ConfigError, Document, read_document
 from .keys import VERSION, table
 
@@ -171,7 +170,6 @@ def _word(value: JSON) -> str:
 
 def _read(path: Path) -> dict[str, _Value]:
     """Variables by namelist and name, in lower case, each with one value."""
-    note_input(path)
     found: dict[str, _Value] = {}
     group, name, at, n_streams = None, None, 0, 0
 

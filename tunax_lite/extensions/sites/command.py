@@ -249,7 +249,7 @@ def _one(
     overwrite: bool,
 ) -> None:
     """Write the folder of a site as a whole, then run it there."""
-    with new_folder(folder, overwrite=overwrite) as made:
+    with new_folder(folder, wanted.values(), overwrite=overwrite) as made:
         where = place_in_words(place.latitude, place.longitude)
         echo(f"{place.name}: {where}, {place.start} to {place.stop}")
         case, files, origins = _fetched(place, wanted)

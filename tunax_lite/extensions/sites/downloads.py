@@ -22,7 +22,6 @@ from typing import TypeVar
 
 from ...io.checksums import sha256_of
 from ...io.errors import FileFormatError, shortened
-from ...io.protection import note_made
 from ...io.writing import file_name, replacing, write_text
 
 T = TypeVar("T")
@@ -57,8 +56,6 @@ def kept(key: str, name: str, fetch: Callable[[Path], object], address: str) -> 
     with contextlib.suppress(OSError, ValueError, KeyError):
         if json.loads(note.read_text(encoding="utf-8"))["sha256"] == sha256_of(path):
             return path
-    note_made(path)
-    note_made(note)
     with replacing(path) as temporary:
         retried(lambda: fetch(temporary), address)
     date = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
@@ -130,7 +127,6 @@ def unpacked(path: Path) -> list[Path]:
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             target = path.with_name(f"{path.stem}-{file_name(Path(name).name)}")
-            note_made(target)
             with replacing(target) as temporary:
                 temporary.write_bytes(archive.read(name))
             found.append(target)

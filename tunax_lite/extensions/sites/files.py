@@ -17,7 +17,6 @@ from ...io.axes import Record, axis_at, is_axis, is_position, read_at, read_time
 from ...io.checksums import sha256_of
 from ...io.errors import FileFormatError, Source, existing_file, name_of, read_text
 from ...io.netcdf import Contents, Reader, Variable, opened
-from ...io.protection import note_input
 from ...io.table import radiation_of_table
 from ...io.yaml_file import NAMES
 from .sources import Found, Place, Work, floor, source
@@ -71,8 +70,6 @@ def paths_of(where: str, option: str) -> list[Path]:
     if not found or not found[0].is_file():
         got = "a folder without any" if path.is_dir() else "no file or folder"
         raise FileNotFoundError(f"{option} {where}: expected NetCDF files, got {got}; check the path.")
-    for one in found:
-        note_input(one)
     return found
 
 

@@ -5,7 +5,7 @@ import datetime
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,14 @@ from ...cli import session
 from ...config import ConfigError, load_any
 from ...io.dataset import write_dataset
 from ...io.errors import FileFormatError
-from ...io.protection import OverwriteError, check_removable, make_folder, note_made, text_mark
-from ...io.writing import claimed, replacing_folder, write_text
+from ...io.writing import OverwriteError, check_outputs, replacing_folder, write_text
 from ...io.yaml_file import read_document, with_overrides, yaml_text
 from .sources import Origin, Place, as_mapping
 
 if TYPE_CHECKING:
     import xarray as xr
 
+_ORIGIN = "origin.json"
 _SHORT = 14.0 * 86400.0  # [s], up to which a run is saved every hour
 
 
@@ -88,22 +88,20 @@ def check_settings(
 
 
 @contextlib.contextmanager
-def new_folder(folder: Path, *, overwrite: bool) -> Iterator[Path]:
-    """A folder to fill, which takes its place when that is done; an earlier one is replaced on request."""
-    check_removable(folder)
-    if folder.is_dir() and any(folder.iterdir()) and not overwrite:
-        advice = "add --overwrite to replace it, or choose another output"
-        raise OverwriteError(folder, "no folder, or an empty one", "an earlier site", advice)
-    with claimed(folder):
-        with replacing_folder(folder) as made:
-            make_folder(made)
-            try:
-                yield made
-            except (ConfigError, FileFormatError) as error:
-                error.args = (str(error).replace(f"{made}/", ""),)  # the folder is gone when it is read
-                raise
-        for path in folder.iterdir():
-            note_made(path)
+def new_folder(folder: Path, sources: Iterable[str], *, overwrite: bool) -> Iterator[Path]:
+    """A folder to fill, which takes its place when that is done; `sources` as in `--weather`."""
+    if not folder.is_dir() or any(folder.iterdir()):
+        inputs = [Path(path).expanduser() for source in sources if (path := source.partition(":")[2])]
+        check_outputs([folder], overwrite=overwrite, inputs=inputs, folders=True)
+        if folder.exists() and not (folder / _ORIGIN).is_file():
+            raise OverwriteError(f"{folder} is not the folder of a site; choose another output.")
+    with replacing_folder(folder) as made:
+        made.mkdir(parents=True)
+        try:
+            yield made
+        except (ConfigError, FileFormatError) as error:
+            error.args = (str(error).replace(f"{made}/", ""),)  # the folder is gone when it is read
+            raise
     session.report_written(sorted(path for path in folder.iterdir() if path.suffix))
 
 
@@ -120,14 +118,14 @@ def write_inputs(files: "Mapping[str, xr.Dataset]", origins: Sequence[Origin], f
             "history": f"{origin.date} {session.command_line()}",
         }
         write_dataset(dataset, folder / name)
-    write_text(folder / "origin.json", json.dumps([as_mapping(one) for one in origins], indent=1))
+    write_text(folder / _ORIGIN, json.dumps([as_mapping(one) for one in origins], indent=1))
 
 
 def write_page(folder: Path, name: str, said: str, lines: Sequence[str]) -> None:
-    """README.md with a mark, a title, and who wrote it when."""
+    """README.md with a title, and who wrote it when."""
     path = folder / "README.md"
     written = f"Written by `{session.command_line()}` on {datetime.datetime.now(datetime.UTC):%Y-%m-%d}."
-    head = [f"<!-- {text_mark(path)}site {name} -->", f"# {name}", "", f"{said} {written}", ""]
+    head = [f"# {name}", "", f"{said} {written}", ""]
     write_text(path, "\n".join([*head, *lines]) + "\n")
 
 

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from ...cli import session
 from ...io.axes import place_in_words
 from ...io.netcdf import read_contents
-from ...io.protection import check_outputs
-from ...io.writing import write_csv
+from ...io.writing import check_outputs, write_csv
 from ...io.yaml_file import read_document
 from ...plotting import style
 from .folders import write_page

@@ -147,7 +147,7 @@ def write_map(
             "--every: expected the command `tunax-lite map`, got a package without; install it."
         )
     check_settings(settings, region.of, _configuration(region, 100.0, _WEATHER))
-    with new_folder(folder, overwrite=overwrite) as made:
+    with new_folder(folder, wanted.values(), overwrite=overwrite) as made:
         n_points = len(region.latitudes) * len(region.longitudes)
         echo(f"{region.of.name}: {n_points} points, {region.of.start} to {region.of.stop}")
         points, origins, left = _asked(region, wanted)

@@ -1,0 +1,101 @@
+"""Outputs: an input is never replaced, an existing file only on request."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli import CONFIGS, KATO, SHORT, _files, invoke  # noqa: F401
+from tests.errors import error_naming, missing_from
+from tunax_lite.io.netcdf import read_netcdf
+from tunax_lite.io.writing import OverwriteError, check_outputs, replacing
+
+SMALL = ["--set", "n_iterations=1", "--set", "grid.n_cells=16", "--set", "misfit.end=21600"]
+SMALL += ["--set", "model.closure.name=pacanowski_philander"]
+SMALL += ["--set", "parameters={alpha: {lower: 1.0, upper: 20.0}}"]
+
+
+def test_an_input_is_never_replaced(tmp_path):
+    read = tmp_path / "folder" / "read.txt"
+    read.parent.mkdir()
+    read.write_text("observed", encoding="utf-8")
+    (tmp_path / "link.txt").symlink_to(read)
+    (tmp_path / "hard.txt").hardlink_to(read)
+    (tmp_path / "same").symlink_to(read.parent)
+    for way in ("folder/read.txt", "link.txt", "hard.txt", "same/read.txt", "folder/../folder/read.txt"):
+        with error_naming(OverwriteError, str(read)):
+            check_outputs([tmp_path / way], overwrite=True, inputs=[read])
+    for folder, other in ((read.parent, read), (read.parent / "new.nc", read.parent)):
+        with error_naming(OverwriteError, f"{folder} {other}"):
+            check_outputs([folder], overwrite=True, inputs=[other], folders=True)
+    check_outputs([tmp_path / "free.txt"], overwrite=False, inputs=[read])
+
+
+def test_what_exists_is_replaced_only_on_request(tmp_path):
+    path, dangling = tmp_path / "table.csv", tmp_path / "dangling"
+    path.write_text("mine", encoding="utf-8")
+    dangling.symlink_to(tmp_path / "nothing")
+    for there in (path, dangling):
+        with error_naming(OverwriteError, f"{there} --overwrite"):
+            check_outputs([there], overwrite=False)
+    check_outputs([path], overwrite=True)
+    with error_naming(IsADirectoryError, str(tmp_path)):
+        check_outputs([tmp_path], overwrite=True)
+
+
+def test_a_failure_leaves_the_earlier_file(tmp_path):
+    path = tmp_path / "out.txt"
+    for text, error in (("first", None), ("second", KeyboardInterrupt), ("third", ValueError)):
+        with contextlib.suppress(KeyboardInterrupt, ValueError), replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+            if error is not None:
+                raise error
+    assert path.read_text(encoding="utf-8") == "first" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.long
+def test_commands_keep_inputs_and_existing_outputs(invoke, tmp_path):  # noqa: F811
+    run = ["run", KATO, *SHORT, "--output"]
+    invoke(*run, "out.nc")
+    before = (tmp_path / "out.nc").read_bytes()
+    assert not missing_from(invoke(*run, "out.nc", code=2).stderr, "out.nc --overwrite")
+    shutil.copy(KATO, tmp_path / "run.nc")  # a configuration of this name
+    for command in (
+        ["run", "run.nc", *SHORT, "--output", "run.nc"],
+        [*run, "out.nc", "--restart", "out.nc", "--set", "time.duration=1800"],
+        ["plot", "out.nc", "--output", "out.nc"],
+    ):
+        assert not missing_from(invoke(*command, "--overwrite", code=2).stderr, "input")
+    assert (tmp_path / "out.nc").read_bytes() == before
+    invoke(*run, "out.nc", "--overwrite")
+
+
+@pytest.mark.long
+def test_a_restart_names_what_differs(invoke, tmp_path):  # noqa: F811
+    invoke("run", KATO, *SHORT, "--output", "one.nc")
+    again = ["run", KATO, *SHORT, "--set", "time.duration=1800", "--restart", "one.nc", "--output", "two.nc"]
+    for setting, parts in (
+        ("model.closure.name=k_omega", "KOmega KEpsilon"),  # of one family, with the same state
+        ("model.closure.options.stability=canuto_b", "stability canuto_b"),
+        ("grid={kind: stretched, n_cells: 16, surface_zoom: 2.0}", "16 50"),
+    ):
+        assert not missing_from(invoke(*again, "--set", setting, code=2).stderr, parts)
+    assert _files(tmp_path) == {"one.nc"}
+    other = ["--set", "model.closure.parameters={c_eps_1: 1.5}", "--set", "case.forcing.heat_flux=-200"]
+    assert not missing_from(invoke(*again, *other).output, "c_eps_1 1.44 1.5 case.forcing.heat_flux")
+    assert read_netcdf(tmp_path / "two.nc").attrs["tunax_lite_restart"] == "one.nc at 1200 s"
+
+
+@pytest.mark.long  # two processes
+@pytest.mark.parametrize("variable", ["JAX_PLATFORMS", "XLA_FLAGS"])
+def test_a_wrong_variable_is_one_message(tmp_path, variable):
+    command = [sys.executable, "-c", "from tunax_lite.cli import main; main()", "run", KATO, *SHORT]
+    environment = os.environ | {variable: "--nonsense"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith(f"tunax-lite: error: {variable}") and len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
