@@ -1,7 +1,6 @@
 """Columns that break down, impossible water, limits of memory, and what command, engine and figures say."""
 
 import dataclasses
-import fcntl
 import json
 import os
 import pickle
@@ -124,9 +123,6 @@ def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
     assert "89 columns of 9 x 10 points, 96 steps of 1800 s, 2 frames" in said and f"wrote {store}" in said
     assert "--overwrite" in run(2)
     assert "complete" in run(0, "--resume")
-    with open(tmp_path / ".ocean.zarr.lock", "w") as lock:  # as another process holds it
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "only process" in run(2, "--resume")
     assert "another" in run(2, "--resume", "--set", "time.step=900")
     assert "expected at least" in run(1, "--overwrite", "--memory", "1MB")
     assert "--memory" in run(2, "--overwrite", "--memory", "2 pages")

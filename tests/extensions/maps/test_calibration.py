@@ -17,7 +17,7 @@ from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions.maps.calibration import Equations, MapFit, equations_of, fit_map, step, write_fit
 from tunax_lite.extensions.maps.setup import MapRun
 from tunax_lite.io.errors import FileFormatError
-from tunax_lite.io.protection import Provenance
+from tunax_lite.io.provenance import Provenance
 from tunax_lite.runtime.engine import ThisProcess, open_engine
 
 

@@ -36,7 +36,7 @@ from tunax_lite.extensions.maps.run import run_map, run_tiles
 from tunax_lite.extensions.maps.setup import Layout, MapRun, MapVariable
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.io.errors import FileFormatError
-from tunax_lite.io.protection import OverwriteError
+from tunax_lite.io.writing import OverwriteError
 from tunax_lite.runtime.engine import ThisProcess, open_engine
 
 

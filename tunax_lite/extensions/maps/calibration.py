@@ -53,7 +53,7 @@ from ...column.model import Model
 from ...declarations import check_settings, setting
 from ...io.checksums import Digests, check_digest
 from ...io.dataset import described, titled, variable_name, write_dataset
-from ...io.protection import Provenance
+from ...io.provenance import Provenance
 from ...runtime import Program, Shared, compile_program, failures_as_values
 from ...runtime.engine import AbstractEngine
 from .setup import MapRun

@@ -17,14 +17,12 @@ from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page, describe_model, describe_times, duration
 from ...cli.options import Calibrating, Engine
-from ...cli.outputs import check_folder_outputs
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...column.integrate import columns_of
 from ...config import ConfigError, Loaded
 from ...declarations import name_of
-from ...io.protection import CALIBRATION, remove_file
-from ...io.writing import claimed
+from ...io.writing import check_outputs
 from ...plausibility.onset import delay_of_convection
 from ...runtime.engine import AbstractEngine, open_engine
 from ...runtime.interrupts import advise
@@ -61,12 +59,14 @@ def map_columns(
         raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
     needed("zarr", "tunax-lite map")
     loaded, budget = load_map(config, settings), bytes_of(memory)
-    with session.precision(loaded), claimed(output):
+    with session.precision(loaded):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         run = build_map(loaded, values)
         session.say_notes(run.columns.notes)
         about = session.provenance(loaded, loaded.name, run.model.closure)
         run = dataclasses.replace(run, about=about)
+        inputs = session.inputs_of(loaded, parameters, *run.columns.inputs)
+        check_outputs([output], overwrite=True, inputs=inputs, folders=True)
         store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
             store.verify(run, _note)
@@ -152,20 +152,20 @@ def calibrate_map(config: Path, options: Calibrating) -> None:
         folder = options.output or Path(section.folder or Path("results") / loaded.name)
         held = [name for name in FILES if (folder / name).exists()]
         check_folder("calibration", folder, held, options.resume, overwrite)
-        check_folder_outputs(folder, FILES, [], overwrite, CALIBRATION)
         columns, path = fit.run.columns, folder / ITERATIONS_NAME
+        inputs = session.inputs_of(loaded, *columns.inputs)
+        check_outputs([folder / name for name in FILES], overwrite=True, inputs=inputs)
         session.say_notes(columns.notes)
         names = ", ".join(fit.free.paths)
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
         n_steps = 3.5 * section.n_iterations * fit.run.duration / fit.run.dt
         session.say_how_long(n_steps, fit.run.first_grid.n_cells, columns.n_columns, options.engine.workers)
-        with claimed(folder, folder=True):
-            if overwrite:
-                remove_file(path)
-            with open_engine(*options.engine) as opened:
-                progress = _fit(fit, section.n_iterations, opened, path, options.show_parameters)
-            about = session.provenance(loaded, loaded.name, fit.run.model.closure)
-            written = write_fit(fit, progress, folder, about)
+        if overwrite:
+            path.unlink(missing_ok=True)
+        with open_engine(*options.engine) as opened:
+            progress = _fit(fit, section.n_iterations, opened, path, options.show_parameters)
+        about = session.provenance(loaded, loaded.name, fit.run.model.closure)
+        written = write_fit(fit, progress, folder, about)
     _say_fit(fit, progress)
     session.report_written(written)
 

@@ -14,7 +14,7 @@ from ...column.grid import Grid
 from ...column.integrate import Length, length_of_run
 from ...column.model import Model
 from ...io.checksums import digest_of_tree
-from ...io.protection import Provenance
+from ...io.provenance import Provenance
 from .columns import ColumnMap
 
 INITIAL = "initial_"

@@ -11,6 +11,7 @@ A map continues from the states of its tiles, in a folder beside the store. Dige
 everything once it is complete, are in a list in the store; those of the files of a tile are in its state.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -37,16 +38,7 @@ from ...io.checksums import (
 )
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
-from ...io.protection import (
-    OverwriteError,
-    check_outputs,
-    check_removable,
-    make_folder,
-    note_made,
-    remove,
-    remove_file,
-)
-from ...io.writing import replacing_folder
+from ...io.writing import OverwriteError, replacing_folder
 from .columns import ColumnMap
 from .setup import Layout, MapRun, MapVariable
 
@@ -113,8 +105,7 @@ class MapStore:
             self._inputs = [(str(name), str(digest)) for name, digest in known[_INPUTS]]
             self._group = zarr.open_group(self.path, mode="r+", zarr_format=3)
         except (OSError, KeyError, TypeError, ValueError) as error:
-            expected, got = "no file, or the store of a map", "another file or folder"
-            raise OverwriteError(path, expected, got, "move it, or choose another output") from error
+            raise OverwriteError(f"{path} is not the store of a map; choose another output.") from error
 
     def write(
         self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None
@@ -143,7 +134,6 @@ class MapStore:
         named |= {"parts": np.frombuffer(json.dumps(state.parts).encode(), np.uint8)}
         named |= {"identity": np.array(self._identity(tile)), "n_leaves": len(state.leaves)}
         path = self.state_path(tile)
-        note_made(path)  # possibly written by an earlier process
         with sealing(path) as file:
             np.savez(file, done=state.done, broken=state.broken, **named)
 
@@ -204,7 +194,7 @@ class MapStore:
             except FileFormatError as error:
                 said = str(error).rpartition("; ")[0]
                 announce(f"{said}: tile {tile} is computed again")
-                remove_file(self.state_path(tile))
+                self.state_path(tile).unlink(missing_ok=True)
 
     def finish(self, broken: Sequence[Mapping[str, float]], parts: Mapping[str, str]) -> None:
         """Mark the store as complete, record failed columns, and remove the states of the tiles.
@@ -216,12 +206,20 @@ class MapStore:
         write_listed(self.path, listed)
         self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
         write_listed(self.path, listed | {_ROOT: digest_of(self.path / _ROOT)})
-        remove(parts_of(self.path))
+        _remove_states(self.path)
 
 
 def parts_of(path: Path) -> Path:
     """Folder beside a store for the states from which a map continues."""
     return path.with_name(f"{path.name}.parts")
+
+
+def _remove_states(path: Path) -> None:
+    """Remove the states of the tiles of a store, and their folder if it is then empty."""
+    for left_over in (*parts_of(path).glob("*.npz"), parts_of(path) / _KEPT):
+        left_over.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # missing, or with other files
+        parts_of(path).rmdir()
 
 
 def _digests_of_input(path: Path, columns: ColumnMap) -> list[tuple[str, str]]:
@@ -239,24 +237,19 @@ def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> M
     Raises:
         OverwriteError: an existing store that must not be overwritten, or another map.
     """
-    check_outputs([path], overwrite=True, folders=True)  # inputs are never replaced
-    check_removable(parts_of(path))
     store = MapStore(path) if os.path.lexists(path) else None
     if store is None or overwrite:
         return None
-    state = "complete" if store.is_complete else "unfinished"
     if not resume:
-        advice = "add --overwrite to start over, or choose another output"
-        if not store.is_complete:
-            advice = f"add --resume to continue, {advice.removeprefix('add ')}"
-        raise OverwriteError(path, "no store", f"the {state} store of a map", advice)
+        advice = "use --resume to continue, --overwrite to start anew, or choose another output"
+        raise OverwriteError(f"{path} exists; {advice}.")
     if store.fingerprint != fingerprint:
-        expected = "the store of this map, with the same configuration, parameters and input"
         raise OverwriteError(
-            path, expected, "that of another one", "choose another output, or add --overwrite"
+            f"{path}: this store has another configuration, parameters or input; choose another output, or "
+            "use --overwrite to start anew."
         )
     if store.is_complete:
-        remove(parts_of(path))
+        _remove_states(path)
     else:
         for left_over in path.rglob("*.partial"):  # of killed processes
             left_over.unlink(missing_ok=True)
@@ -294,7 +287,7 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             zarr.consolidate_metadata(temporary)
         write_listed(temporary, digests_below(temporary))
-        make_folder(parts_of(path))
+        _remove_states(path)
         digests.save()
     return MapStore(path)
 
