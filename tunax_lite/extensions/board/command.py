@@ -21,7 +21,8 @@ from ...cli.terminal import echo
 from ...config import ComparisonSetup, ConfigError, build_checks
 from ...config.load import Loaded, validated
 from ...config.section import Section, closest, key
-from ...io.checksums import check_digest, digest_of_tree, sha256_of
+from ...io.checksums import digest_of_tree, sha256_of
+from ...io.errors import FileFormatError
 from ...io.writing import check_outputs, file_name
 from ...io.yaml_file import Document
 from ...runtime.interrupts import advise
@@ -128,9 +129,7 @@ def present(
         try:
             if path is not None:
                 file = loaded.place.file(path, "simulations", str(index), "case", "path")
-                digest = sha256_of(file)
-                advice = "copy the file again, or set `sha256: null` for one of your own making"
-                check_digest(file, one.sha256 or digest, "on the board", advice, digest)
+                digest = checked_digest(file, one.sha256)
             reference = setup.reference(index)
         except FileNotFoundError as error:
             missing[one.name] = str(error)
@@ -160,10 +159,17 @@ def entrainment_of(loaded: Loaded[BoardConfig], missing: dict[str, str]) -> tupl
     except FileNotFoundError as error:
         missing["entrainment"] = str(error)
         return [], ""
-    digest = sha256_of(path)
-    advice = "copy the file again, or set `sha256: null` for one of your own making"
-    check_digest(path, section.sha256 or digest, "on the board", advice, digest)
+    digest = checked_digest(path, section.sha256)
     return read_simulations(path), digest
+
+
+def checked_digest(path: Path, expected: str | None) -> str:
+    """SHA-256 of a file; raises `FileFormatError` if it is not that on the board."""
+    found = sha256_of(path)
+    if found != (expected or found):
+        advice = "copy the file again, or set `sha256: null` for one of your own making"
+        raise FileFormatError(path, "SHA-256", f"{expected} as on the board", found, advice)
+    return found
 
 
 def _entrained(
