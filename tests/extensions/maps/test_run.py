@@ -167,22 +167,15 @@ def flip(path: Path, share: float = 0.5) -> None:
     path.write_bytes(data)
 
 
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-30])
-
-
 def exchange(one: Path, other: Path) -> None:
     first, second = one.read_bytes(), other.read_bytes()
     one.write_bytes(second)
     other.write_bytes(first)
 
 
-TEMPERATURE = "temperature/c/{piece}/0/{tile}/0"
 DAMAGE = {
-    "an empty state": (lambda state, part: state(1).write_bytes(b""), "1.npz"),
-    "states exchanged": (lambda state, part: exchange(state(0), state(1)), "expected tile 0 of the"),
-    "a chunk that is gone": (lambda state, part: part(0, 1).unlink(), "got no file"),
-    "chunks exchanged": (lambda state, part: exchange(part(0, 0), part(0, 1)), "expected SHA-256"),
+    "an empty state": (lambda state: state(1).write_bytes(b""), "1.npz"),
+    "states exchanged": (lambda state: exchange(state(0), state(1)), "expected tile 0 of the"),
 }
 
 
@@ -196,7 +189,7 @@ def test_a_tile_with_a_damaged_file_is_computed_again(unfinished, whole, tmp_pat
     assert store is not None
     assert all((state := store.read_state(tile)) and 0 < state.done < 4 for tile in (0, 1))
     damage, named = DAMAGE[kind]
-    damage(store.state_path, lambda piece, tile: path / TEMPERATURE.format(piece=piece, tile=tile))
+    damage(store.state_path)
     run_map(RUN, path, SMALL, (), ThisProcess(), store=store, announce=said.append)
     assert named in said[0] and "is computed again" in said[0]
     assert len(said) == (2 if "exchanged" in kind else 1)
@@ -204,19 +197,11 @@ def test_a_tile_with_a_damaged_file_is_computed_again(unfinished, whole, tmp_pat
 
 
 @pytest.mark.long
-def test_a_complete_store_is_complete(whole, tmp_path):
-    chunk = TEMPERATURE.format(piece=2, tile=1)
-    damages = ((chunk, flip), (chunk, cut), ("zarr.json", lambda it: flip(it, 0.9)))
-    for number, (name, damage) in enumerate(damages):
-        path = tmp_path / f"{number}.zarr"
-        shutil.copytree(whole, path)
-        damage(path / name)
-        named = path if name == "zarr.json" else path / name
-        with error_naming((FileFormatError, stores.OverwriteError), str(named)):
-            store = stores.prepare(path, RUN.fingerprint, resume=True, overwrite=False)
-            run_map(RUN, path, SMALL, (), ThisProcess(), store=store)
-    # Chunks have the checksum of Zarr, which xarray compares.
-    with xr.open_zarr(tmp_path / "0.zarr", chunks=None) as store, error_naming(ValueError, "checksum"):
+def test_a_damaged_chunk_is_noticed(whole, tmp_path):
+    path = tmp_path / "0.zarr"
+    shutil.copytree(whole, path)
+    flip(path / "temperature/c/2/0/1/0")
+    with xr.open_zarr(path, chunks=None) as store, error_naming(ValueError, "checksum"):
         store.temperature.load()
 
 
@@ -265,7 +250,7 @@ def test_a_map_does_not_continue_with_another_input(tmp_path, kind):
     other = run_on(source)
     assert other.fingerprint == run.fingerprint  # of settings; what is in the file is compared by itself
     store = stores.prepare(path, other.fingerprint, resume=True, overwrite=False)
-    with error_naming(FileFormatError, f"{source} SHA-256 map.zarr --overwrite"):
+    with error_naming(FileFormatError, f"{source} bytes map.zarr --overwrite"):
         run_map(other, path, LAYOUT, (), ThisProcess(), store=store)
     shutil.rmtree(path)
     shutil.rmtree(stores.parts_of(path))
@@ -276,6 +261,6 @@ def test_a_map_does_not_continue_with_another_input(tmp_path, kind):
             changed.append(triple_the_wind(source))
 
     again = run_on(source)
-    with error_naming(FileFormatError, f"{source} SHA-256 {path} --overwrite"):
+    with error_naming(FileFormatError, f"{source} bytes {path} --overwrite"):
         run_map(again, path, LAYOUT, ONE_VARIABLE, ThisProcess(), report=change)  # while it runs
     assert not stores.MapStore(path).is_complete

@@ -51,8 +51,9 @@ from ...column.corrections import CorrectedForcing
 from ...column.integrate import count_steps
 from ...column.model import Model
 from ...declarations import check_settings, setting
-from ...io.checksums import Digests, check_digest
+from ...io.checksums import stamp_of
 from ...io.dataset import described, titled, variable_name, write_dataset
+from ...io.errors import FileFormatError
 from ...io.provenance import Provenance
 from ...runtime import Program, Shared, compile_program, failures_as_values
 from ...runtime.engine import AbstractEngine
@@ -313,7 +314,7 @@ def fit_map(
         FileFormatError: a damaged file, or input that changes meanwhile.
         ValueError: a file of another fit, or of other input.
     """
-    parts = {} if path is None else _parts(path, fit)
+    parts = {} if path is None else _parts(fit)
     progress, trial = None, (np.asarray(fit.free.start(), float), np.zeros(fit.run.columns.n_columns))
     if path is not None and path.exists():
         progress = _read(path, fit, parts)
@@ -399,19 +400,18 @@ def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool | np.bool_
     return np.asarray(np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING))
 
 
-def _parts(path: Path, fit: MapFit) -> dict[str, str]:
-    """What identifies a fit; digests of its input are kept beside its file."""
-    digests = Digests(path.with_suffix(".inputs.json"))
-    found = digests.of(fit.run.columns.inputs)
-    digests.save()
-    return {"configuration": fit.fingerprint[:16]} | found
+def _parts(fit: MapFit) -> dict[str, str]:
+    """Identity of a fit: its configuration, and size and time of its input."""
+    return {"configuration": fit.fingerprint[:16]} | {
+        str(each.absolute()): stamp_of(each) for each in fit.run.columns.inputs
+    }
 
 
 def _write(path: Path, fit: MapFit, progress: Progress, parts: dict[str, str]) -> None:
-    for name, digest in _parts(path, fit).items():
-        if digest != parts[name]:
+    for name, found in _parts(fit).items():
+        if found != parts[name]:
             advice = "restore it: the iterations before this one are kept"
-            check_digest(Path(name), parts[name], "when the calibration started", advice, digest)
+            raise FileFormatError(Path(name), "contents", f"{parts[name]} as at the start", found, advice)
     held = {field.name: getattr(progress, field.name) for field in dataclasses.fields(progress)}
     header = {name: held.pop(name) for name in ("damping", "is_joint", "losses", "accepted")}
     write_tree(path, {"fingerprint": parts} | header, held | {"trials": np.stack(progress.trials)})

@@ -162,11 +162,11 @@ class _Tile:
         self._places = run.columns.index[columns] - self._rows.start * run.n_in_row
         self._restart: Restart | list[np.ndarray] | None = None  # as it was read: its arrays
         self.broken = np.full(len(columns), -1)  # first frame affected
-        self.done, self._parts = 0, dict[str, str]()
+        self.done = 0
         self._beyond: list[Extreme] = []  # of the pieces that this process computes
         self._lowest: dict[str, Lowest] = {}
         if (state := store.read_state(tile)) is not None:
-            self.done, self.broken, self._restart, self._parts = state
+            self.done, self.broken, self._restart = state
 
     def read(self, piece: Piece) -> tuple[Model, Case]:
         return self._run.batch(self._padded, piece.start, piece.stop)
@@ -216,19 +216,19 @@ class _Tile:
             for name in ("center", "face") if number == 0 else ():
                 z = np.asarray(getattr(case.grid, f"z_{name}"))
                 z = np.broadcast_to(z.reshape(len(z), -1), (len(z), self._store.layout.width))[:, :n_columns]
-                self._parts |= self._store.write(f"height_{name}", self._on_map(z), self._rows)
+                self._store.write(f"height_{name}", self._on_map(z), self._rows)
             for name, values in results.start.items() if number == 0 else ():
                 found = self._on_map(np.asarray(values)[..., :n_columns])
-                self._parts |= self._store.write(f"{INITIAL}{name}", found, self._rows)
+                self._store.write(f"{INITIAL}{name}", found, self._rows)
             gone = (broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= broken)
             for name, values in results.values.items():
                 found = np.asarray(values)[:n_frames, ..., :n_columns]
                 if gone.any():
                     found = np.where(gone.reshape(n_frames, *(1,) * (found.ndim - 2), -1), np.nan, found)
-                self._parts |= self._store.write(name, self._on_map(found), self._rows, frames)
+                self._store.write(name, self._on_map(found), self._rows, frames)
             self._judge(results, frames, case)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(results.end)]
-            self._store.write_state(self._tile, TileState(number + 1, broken, leaves, self._parts))
+            self._store.write_state(self._tile, TileState(number + 1, broken, leaves))
         except OSError as error:
             raise OSError(
                 error.errno,
@@ -317,9 +317,7 @@ def run_map(
         one = functools.partial(run_tiles, run, path)
     results = _joined(engine.map(one, shares, lambda number, result: note(shares[number], 1.0)))
     store.check_input(run.columns)  # read to the end meanwhile
-    states = [store.read_state(tile) for tile in tiles]
-    parts = {name: digest for state in states if state for name, digest in state.parts.items()}
-    store.finish([column._asdict() for column in results.broken], parts)
+    store.finish([column._asdict() for column in results.broken])
     return results
 
 

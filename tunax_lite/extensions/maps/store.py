@@ -5,10 +5,8 @@
 Dimensions, names and units follow CF; heights are a variable, because every column has its own depth. Points
 without water, and missing results, are NaN. A tile consists of rows of the first axis of the map, a piece of
 frames: the part of a variable in both is one shard, a file that one process writes atomically. Attributes of
-the store record the division, the provenance, the digests of the input and whether it is complete.
-
-A map continues from the states of its tiles, in a folder beside the store. Digests of the axes, and of
-everything once it is complete, are in a list in the store; those of the files of a tile are in its state.
+the store record the division, the provenance, size and time of the input, and whether it is complete. A map
+continues from the states of its tiles, in a folder beside the store.
 """
 
 import contextlib
@@ -17,25 +15,13 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..._types import JSON
-from ...io.checksums import (
-    Digests,
-    check_digest,
-    check_listed,
-    digest_of,
-    digest_of_tree,
-    digests_below,
-    read_listed,
-    sealing,
-    unsealed,
-    write_listed,
-)
+from ...io.checksums import digest_of_tree, sealing, stamp_of, unsealed
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
 from ...io.writing import OverwriteError, replacing_folder
@@ -45,7 +31,7 @@ from .setup import Layout, MapRun, MapVariable
 if TYPE_CHECKING:
     import zarr
 
-_ROOT, _KEPT = "zarr.json", "inputs.json"
+_ROOT = "zarr.json"
 _INNER_BYTES = 2**20
 """Of a chunk in a shard, about: what a reader gets at least."""
 _FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, _INPUTS, _DIMS = (
@@ -75,13 +61,11 @@ class TileState(NamedTuple):
         done: number of its pieces that are written.
         broken: first frame affected of each failed column, otherwise -1.
         leaves: arrays of the `Restart` at the end of the last piece.
-        parts: digests of its files in the store, by relative path.
     """
 
     done: int
     broken: np.ndarray
     leaves: list[np.ndarray]
-    parts: dict[str, str]
 
 
 class MapStore:
@@ -107,31 +91,16 @@ class MapStore:
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise OverwriteError(f"{path} is not the store of a map; choose another output.") from error
 
-    def write(
-        self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None
-    ) -> dict[str, str]:
-        """Write a tile of a variable, and of its frames those of a piece: levels, and rows of the map.
-
-        Returns the digest of its file, by path relative to the store; empty if there is none, where all
-        values are missing.
-        """
+    def write(self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None) -> None:
+        """Write a tile of a variable, and of its frames those of a piece: levels, and rows of the map."""
         array: Any = self._group[name]  # or a group, of other stores
         levels = array.ndim - self._rank - (frames is not None)
         array[(*(() if frames is None else (frames,)), *[slice(None)] * levels, rows)] = values
-        piece = () if frames is None else (frames.start // self.layout.n_frames,)
-        at = (*piece, *[0] * levels, rows.start // self.layout.n_rows, *[0] * (self._rank - 1))
-        own = f"{name}/{array.metadata.encode_chunk_key(at)}"
-        return {own: self.digest(own)}
-
-    def digest(self, name: str) -> str:
-        """Of a file in the store; empty if there is none."""
-        return digest_of(self.path / name) if (self.path / name).exists() else ""
 
     def write_state(self, tile: int, state: TileState) -> None:
         """Replace the state of a tile."""
         # Any: NumPy keywords, including switches.
         named: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(state.leaves)}
-        named |= {"parts": np.frombuffer(json.dumps(state.parts).encode(), np.uint8)}
         named |= {"identity": np.array(self._identity(tile)), "n_leaves": len(state.leaves)}
         path = self.state_path(tile)
         with sealing(path) as file:
@@ -151,8 +120,7 @@ class MapStore:
             if own != found:
                 raise FileFormatError(path, "identity", own, found, _ADVICE)
             leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
-            parts = json.loads(file["parts"].tobytes())
-            return TileState(int(file["done"]), file["broken"], leaves, parts)
+            return TileState(int(file["done"]), file["broken"], leaves)
 
     def state_path(self, tile: int) -> Path:
         """Where the state of a tile is."""
@@ -164,48 +132,28 @@ class MapStore:
 
     def check_input(self, columns: ColumnMap) -> None:
         """Raise `FileFormatError` if a file of the input is not the one with which the store was begun."""
-        known, now = self._inputs, _digests_of_input(self.path, columns)
+        known, now = self._inputs, _stamps(columns)
         if len(known) != len(now):
             expected = f"the {len(known)} files with which it was begun"
             raise FileFormatError(self.path, "input", expected, f"{len(now)}", "start over with --overwrite")
         for (_, expected), (path, found) in zip(known, now, strict=True):
-            advice = f"restore it, or start over with --overwrite: {self.path} has results of both otherwise"
-            check_digest(Path(path), expected, f"when {self.path.name} was begun", advice, found)
+            if found != expected:
+                advice = f"restore it, or use --overwrite: {self.path} has results of both otherwise"
+                raise FileFormatError(path, "contents", f"{expected} as at the start", found, advice)
 
     def verify(self, run: MapRun, announce: Callable[[str], None]) -> None:
-        """Check the input and the contents; a tile with a damaged file is begun again.
-
-        Raises:
-            FileFormatError: another input, or damaged axes, or anything damaged in a complete store.
-        """
+        """Check the input; a tile with a damaged state is begun again. Zarr's checksums verify the chunks."""
         self.check_input(run.columns)
-        if self.is_complete:
-            check_listed(self.path, digests_below(self.path))
-            return
-        check_listed(self.path, {name: self.digest(name) for name in read_listed(self.path)})
-        for tile in run.tiles(self.layout):
+        for tile in () if self.is_complete else run.tiles(self.layout):
             try:
-                state = self.read_state(tile)
-                parts = {} if state is None else state.parts
-                with ThreadPoolExecutor(4) as pool:
-                    found = zip(parts.items(), pool.map(self.digest, parts), strict=True)
-                    for (name, expected), digest in found:
-                        check_digest(self.path / name, expected, "when it was written", "", digest)
+                self.read_state(tile)
             except FileFormatError as error:
-                said = str(error).rpartition("; ")[0]
-                announce(f"{said}: tile {tile} is computed again")
-                self.state_path(tile).unlink(missing_ok=True)
+                announce(f"{str(error).rpartition('; ')[0]}: tile {tile} is computed again")
+                self.state_path(tile).unlink()
 
-    def finish(self, broken: Sequence[Mapping[str, float]], parts: Mapping[str, str]) -> None:
-        """Mark the store as complete, record failed columns, and remove the states of the tiles.
-
-        `parts` are the digests of everything that was written to it.
-        """
-        listed = read_listed(self.path) | dict(parts)
-        listed.pop(_ROOT, None)  # which changes now
-        write_listed(self.path, listed)
+    def finish(self, broken: Sequence[Mapping[str, float]]) -> None:
+        """Mark the store as complete, record failed columns, and remove the states of the tiles."""
         self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
-        write_listed(self.path, listed | {_ROOT: digest_of(self.path / _ROOT)})
         _remove_states(self.path)
 
 
@@ -216,19 +164,15 @@ def parts_of(path: Path) -> Path:
 
 def _remove_states(path: Path) -> None:
     """Remove the states of the tiles of a store, and their folder if it is then empty."""
-    for left_over in (*parts_of(path).glob("*.npz"), parts_of(path) / _KEPT):
-        left_over.unlink(missing_ok=True)
+    for left_over in parts_of(path).glob("*.npz"):
+        left_over.unlink()
     with contextlib.suppress(OSError):  # missing, or with other files
         parts_of(path).rmdir()
 
 
-def _digests_of_input(path: Path, columns: ColumnMap) -> list[tuple[str, str]]:
-    """Paths and digests of the input of a store; those known from before are beside it."""
-    kept = parts_of(path) / _KEPT
-    digests = Digests(kept if kept.exists() else None)
-    found = digests.of(columns.inputs)
-    digests.save()
-    return list(found.items())
+def _stamps(columns: ColumnMap) -> list[tuple[str, str]]:
+    """Paths of the input, and size and time of each."""
+    return [(str(path.absolute()), stamp_of(path)) for path in columns.inputs]
 
 
 def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> MapStore | None:
@@ -261,7 +205,7 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
     import zarr
     from zarr.storage import LocalStore
 
-    columns, digests = run.columns, Digests(parts_of(path) / _KEPT)
+    columns = run.columns
     if os.path.lexists(path):
         MapStore(path)  # nothing else is replaced
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -275,7 +219,7 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
         _LAYOUT: dataclasses.asdict(layout),
         _COMPLETE: False,
         _BROKEN: [],
-        _INPUTS: [list(each) for each in digests.of(columns.inputs).items()],
+        _INPUTS: [list(each) for each in _stamps(columns)],
     }
     with replacing_folder(path) as temporary:
         group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
@@ -286,9 +230,7 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
         with warnings.catch_warnings():  # which xarray expects, and of which zarr warns
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             zarr.consolidate_metadata(temporary)
-        write_listed(temporary, digests_below(temporary))
         _remove_states(path)
-        digests.save()
     return MapStore(path)
 
 
