@@ -8,6 +8,7 @@ goes on from there, with the same numbers. To fit your own columns, replace `col
 """
 
 import argparse
+import faulthandler
 from pathlib import Path
 
 import equinox as eqx
@@ -17,7 +18,6 @@ import optax
 
 import tunax_lite as tl
 from tunax_lite.io.writing import replacing
-from tunax_lite.runtime import deadline, join_processes
 
 
 def columns(n_columns: int) -> tl.Case:
@@ -57,8 +57,10 @@ def fit(path: Path, n_columns: int, iterations: int, limit: float) -> None:
     if path.exists():
         state = eqx.tree_deserialise_leaves(path, state)
     while int(state["iteration"]) < iterations:
-        with deadline(limit):
-            loss, state = jax.device_get(iterate(state))
+        # A process that hangs would keep the others waiting: end it, and print where it was.
+        faulthandler.dump_traceback_later(limit, exit=True)
+        loss, state = jax.device_get(iterate(state))
+        faulthandler.cancel_dump_traceback_later()
         if jax.process_index() == 0:
             with replacing(path) as temporary:
                 eqx.tree_serialise_leaves(temporary, state)
@@ -73,7 +75,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=600.0, help="of an iteration, in seconds")
     arguments = parser.parse_args()
     tl.configure()
-    join_processes()
+    jax.distributed.initialize(initialization_timeout=1800)
     fit(arguments.output, arguments.columns, arguments.iterations, arguments.limit)
 
 

@@ -1,7 +1,6 @@
 """The machine: JAX configuration, compiled programs, memory and devices; nothing of the ocean.
 
-Call `configure` before creating the first array. Names are imported on first use, because the command line
-handles signals before it imports JAX.
+Call `configure` before creating the first array. Names are imported on first use, so that help needs no JAX.
 """
 
 from .._lazy import lazily
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
         is_own_flag,
     )
     from .memory import free_memory, used_memory
-    from .processes import deadline, join_processes
 
 _NAMES = {
     "cache": "CacheStatistics cache_contents cache_statistics",
@@ -31,6 +29,5 @@ _NAMES = {
     "jax_setup": "Configuration configuration configure default_cache_folder failures_as_values for_threads "
     "is_own_flag",
     "memory": "free_memory used_memory",
-    "processes": "deadline join_processes",
 }
 __all__, __getattr__ = lazily(__name__, _NAMES)
