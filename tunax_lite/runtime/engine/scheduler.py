@@ -1,22 +1,19 @@
-"""Connections to a Dask scheduler that the user started: whose it is, and whether it answers.
+"""Connections to a Dask scheduler that the user started.
 
 Whoever controls a scheduler runs code in this process, and so does whoever reaches its port, unless it asks
-for certificates. Its file and certificates are therefore used only if nobody else could have written them.
+for certificates.
 """
 
 import asyncio
 import json
 import queue
 import re
-import stat
 import threading
 import warnings
 from pathlib import Path
 
 import distributed
 from distributed.comm.core import connect
-
-from ..ownership import OTHERS_READ, check_owned
 
 SECONDS = 4.0
 """In which a scheduler answers: it only says what it is."""
@@ -57,8 +54,6 @@ def _address_in(path: Path, where: str) -> str:
     what, todo = "the file of a Dask scheduler", "start the scheduler, and name the file that it writes"
     if not path.is_file():
         raise FileNotFoundError(f"{where}: expected {what}, got none; {todo}.")
-    for place in dict.fromkeys((path.absolute(), path.resolve())):
-        check_owned(place, what, "write it to a folder of your own")
     with path.open("rb") as file:
         text = file.read(_LONGEST)
     try:
@@ -71,7 +66,7 @@ def _address_in(path: Path, where: str) -> str:
 
 
 def _check_certificates(security: distributed.Security, where: str) -> None:
-    """Raise unless the certificates of the configuration are the user's own, and the key is private."""
+    """Raise unless the configuration names existing certificates."""
     given = security.get_tls_config_for_role("client")
     for role in ("ca_file", "cert", "key"):
         what = f"distributed.comm.tls: {role} of the client"
@@ -81,15 +76,6 @@ def _check_certificates(security: distributed.Security, where: str) -> None:
         if text is None or ("\n" not in text and not Path(text).is_file()):
             todo = "name those that the scheduler was started with (DASK_DISTRIBUTED__COMM__TLS__CA_FILE ...)"
             raise FileNotFoundError(f"{where}: {what}: expected a file, got {text or 'none'}; {todo}.")
-        if "\n" in text:
-            continue
-        path = Path(text).absolute()
-        for place in dict.fromkeys((path, path.resolve())):
-            check_owned(place, what, "name files of your own")
-        is_secret = role == "key" or (role == "cert" and given["key"] is None)
-        if is_secret and stat.S_IMODE(path.stat().st_mode) & OTHERS_READ:
-            todo = f"make new ones, and protect them (chmod 600 {path})"
-            raise PermissionError(f"{path}: expected {what}, got one that other users can read; {todo}.")
 
 
 def _check_answer(address: str, security: distributed.Security, where: str) -> None:
