@@ -51,10 +51,6 @@ class Engine(NamedTuple):
     scheduler_file: Annotated[
         Path | None, Option(metavar="FILE", help="The same, through the file that the scheduler wrote.")
     ] = None
-    time_limit: Annotated[
-        float | None,
-        Option(metavar="S", help="Limit for one task of a worker; after it another worker takes the task."),
-    ] = None
 
 
 HERE = Engine()

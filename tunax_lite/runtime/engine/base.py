@@ -40,7 +40,7 @@ class AbstractEngine(abc.ABC):
         """Results in the order of the items.
 
         Raises the exception of the function, for the first item that is known to fail; `WorkersLost` if an
-        item ended several workers, or none is left. A repeated call with the same function reuses its
+        item ended several workers, or the scheduler ended. A repeated call with the same function reuses its
         programs.
         """
 
@@ -90,4 +90,4 @@ class ThisProcess(AbstractEngine):
 
 
 class WorkersLost(OSError):
-    """Workers repeatedly ended at the same item, or there are no workers or no scheduler left."""
+    """Workers repeatedly ended at the same item, did not start, or there is no scheduler left."""

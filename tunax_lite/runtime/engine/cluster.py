@@ -10,7 +10,6 @@ import os
 import pickle
 import queue
 import re
-import shutil
 import tempfile
 import threading
 from collections import deque
@@ -19,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from .. import configuration
-from ..interrupts import at_end
 from ..machine import needed
 from . import worker
 from .base import AbstractEngine, ThisProcess, WorkersLost
-from .watch import Client, Future, Watch
+
+# Of `distributed`, whose types allow coroutines everywhere.
+Client = Any  # `distributed.Client`
+Future = Any  # `distributed.Future`
 
 RETRIES = 3
 """Of an item that met an error of the system: a disk, a connection, memory."""
@@ -39,15 +40,13 @@ class DaskEngine(AbstractEngine):
     Args:
         client: of `distributed`.
         places: processors and environment variables of local workers, by name.
-        time_limit: per item [s]; a worker that takes longer is restarted.
     """
 
-    def __init__(self, client: Client, places: dict[str, worker.Place], time_limit: float | None = None):
+    def __init__(self, client: Client, places: dict[str, worker.Place]):
         super().__init__(max(1, len(client.nthreads())), max(1, len(places)), 64)
         self._client, self._places = client, places
         self._sent: deque[tuple[Callable, str, Future]] = deque(maxlen=worker.N_FUNCTIONS)
         self._sending, self._n_maps = threading.Lock(), itertools.count()
-        self._watch = Watch(client, time_limit)
 
     def map(self, function, items, report=lambda number, result: None):
         import cloudpickle
@@ -64,7 +63,7 @@ class DaskEngine(AbstractEngine):
             for future in futures:
                 future.add_done_callback(finished.put)
             for _ in items:
-                future = self._watch.wait_for(finished)
+                future = finished.get()
                 number = futures[future]
                 try:
                     found = pickle.loads(future.result())
@@ -74,7 +73,10 @@ class DaskEngine(AbstractEngine):
                         "several that ended one after the other; give them more memory, and see their logs."
                     ) from error
                 except concurrent.futures.CancelledError as error:
-                    raise self._watch.lost(error) from error
+                    raise WorkersLost(
+                        f"{self._client.scheduler.address}: the Dask scheduler ended; start it again, and "
+                        "continue with what is saved."
+                    ) from error
                 if isinstance(found, worker.Raised):
                     raise found.error()
                 results[number] = found
@@ -104,7 +106,6 @@ def open_engine(
     workers: int | None = None,
     scheduler: str | None = None,
     scheduler_file: Path | None = None,
-    time_limit: float | None = None,
     *,
     n_threads: int = 1,
 ) -> Iterator[AbstractEngine]:
@@ -114,13 +115,10 @@ def open_engine(
         workers: number of processes on this machine, each with part of the cores, or one of the GPUs.
         scheduler: address of a Dask scheduler with workers, such as `tls://node1:8786`.
         scheduler_file: its file, from `dask scheduler --scheduler-file`.
-        time_limit: per item [s]; a worker that takes longer is restarted, and another one takes the item.
-            Without it Dask drops silent workers, but waits for those that respond.
         n_threads: number of concurrent items in this process.
 
     Raises:
-        ValueError: more than one of the first three, zero workers, a time limit without them or not above 0,
-            or Dask is not installed.
+        ValueError: more than one of the first three, zero workers, or Dask is not installed.
         OSError: a scheduler that does not answer, a missing file, or workers that do not start.
     """
     given = {"--workers": workers, "--scheduler": scheduler, "--scheduler-file": scheduler_file}
@@ -129,10 +127,6 @@ def open_engine(
         raise ValueError(f"expected one of {', '.join(given)}, got {' and '.join(named)}; choose one.")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers}: expected at least 1.")
-    if time_limit is not None and not (named and time_limit > 0.0):
-        raise ValueError(
-            f"--time-limit {time_limit:g}: expected a number of seconds above 0, with {' or '.join(given)}."
-        )
     if not named or workers == 1:
         yield ThisProcess(n_threads)
         return
@@ -167,15 +161,14 @@ def open_engine(
 
             places = {}
             client = stack.enter_context(client_of(scheduler, scheduler_file))
-        yield DaskEngine(client, places, time_limit)
+        yield DaskEngine(client, places)
 
 
 @contextlib.contextmanager
 def _private_folder() -> Iterator[str]:
     """A folder for the files of workers: Dask's own is shared by all users of the machine."""
     with tempfile.TemporaryDirectory(prefix="tunax-lite-", ignore_cleanup_errors=True) as folder:
-        with at_end(functools.partial(shutil.rmtree, folder, ignore_errors=True)):
-            yield folder
+        yield folder
 
 
 def _local_cluster(workers: int, folder: str) -> contextlib.AbstractContextManager:
