@@ -3,7 +3,7 @@
 The names here build and run a model; `tunax_lite.io` reads and writes files, `tunax_lite.calibration` fits
 parameters to observations, `tunax_lite.plotting` makes figures.
 
-Names and modules are imported on first use: the command line must handle signals before it imports JAX, which
+Names and modules are imported on first use: help and completion of the command line do not need JAX, which
 takes a second.
 """
 

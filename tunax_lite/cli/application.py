@@ -32,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="A differentiable one-dimensional model of the ocean water column.",
     epilog="Exit codes: 0 done, 1 computation failed, 2 bad usage, configuration or parameters, "
-    "3 bad or missing data file, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.",
+    "3 bad or missing data file, 130 Ctrl-C, 143 SIGTERM.",
 )
 
 
@@ -122,7 +122,7 @@ def command(
     gets `--json`.
 
     Args:
-        when_interrupted: advice after Ctrl-C, SIGTERM or SIGHUP, unless `interrupts.advise` replaces it.
+        when_interrupted: advice after Ctrl-C or SIGTERM.
         name: of the command, if the function cannot have it.
         module: beside that of the function, imported when the command runs; its function of the same name,
             with the same parameters, then does the work.

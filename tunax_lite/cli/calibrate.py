@@ -49,7 +49,7 @@ from ..io.writing import check_outputs
 from ..io.yaml_file import read_document
 from ..plausibility.water_limits import Extreme, extremes_of, lowest_of
 from ..runtime.engine import open_engine
-from ..runtime.interrupts import Interrupted, advise, ordered_end
+from ..runtime.interrupts import Interrupted, finishing
 from . import session
 from .options import Calibrating, Engine
 from .progress import fraction_of, progress_of
@@ -75,7 +75,7 @@ def calibrate(config: Path, **given: Any) -> None:  # of `Calibrating`
         try:
             result = _calibrate(setup, folder, options)
         except Interrupted:
-            advise(_write_so_far(setup, loaded, folder))
+            echo(_write_so_far(setup, loaded, folder), err=True)
             raise
         written, beyond = _write(result, setup, loaded, folder)
         _summarise(result)
@@ -105,12 +105,12 @@ def _calibrate(setup: Calibration, folder: Path, given: Calibrating) -> Calibrat
     with (
         open_engine(*given.engine, n_threads=setup.n_threads) as opened,
         progress_of(setup.n_iterations, given.show_parameters) as show,
-        ordered_end("this iteration") as safe_point,
+        finishing("this iteration") as may_end,
     ):
 
         def report(iteration: Iteration) -> None:
             show(iteration)
-            safe_point()
+            may_end()
 
         try:
             return run_calibration(**_problem_of(setup), **options, engine=opened, report=report)
@@ -134,10 +134,7 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
     for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:
         (folder / name).unlink(missing_ok=True)  # based on fewer iterations
     write_results(result, folder, session.origin_of(loaded, result.case_names, result.closure))
-    return (
-        f"The best of {done} is in {folder / PARAMETERS_NAME}, tunax-lite report {folder} shows it; "
-        "continue with --resume."
-    )
+    return f"The best of {done} is in {folder / PARAMETERS_NAME}; tunax-lite report {folder} shows it."
 
 
 def _write(

@@ -44,7 +44,6 @@ from ..io.writing import check_outputs, file_name, write_csv, write_rows
 from ..plausibility.water_limits import Extreme
 from ..registry import additions
 from ..runtime.engine import open_engine
-from ..runtime.interrupts import advise
 from . import session
 from .application import Answer
 from .calibrate import say_checks
@@ -281,7 +280,6 @@ def compare(
             __version__,
         )
         kept = comparison.KeptRows(folder / "rows", candidates, "\n".join(told))
-        advise(f"What was computed is in {folder / 'rows'}: the same command continues after it.")
         compared = computed(setup, candidates, references, stored, engine, kept)
         written = _write_comparison(compared, setup, folder)
         kept.clear()

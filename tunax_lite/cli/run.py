@@ -23,7 +23,6 @@ from ..io.writing import check_outputs
 from ..io.yaml_file import parse_yaml
 from ..plausibility.water_limits import Extreme, Lowest, extremes_of, lower, lowest_of, merged
 from ..registry import additions
-from ..runtime.interrupts import advise, ordered_end
 from . import session
 from .progress import fraction_of
 from .terminal import echo
@@ -102,7 +101,7 @@ def _simulate(
 
     beyond, lowest = list[Extreme](), dict[str, Lowest]()
     try:
-        with fraction_of("run") as show, ordered_end("what is computed now") as safe_point:
+        with fraction_of("run") as show:
 
             def report(progress: Progress) -> None:
                 show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
@@ -111,7 +110,6 @@ def _simulate(
                 )
                 part = lowest_of(progress.trajectory.state.tracers, progress.trajectory.time)
                 lowest.update(lower(lowest, part))
-                safe_point()
 
             run_to_file(
                 setup.model,
@@ -128,7 +126,6 @@ def _simulate(
                 start_time=setup.case.start_time,
                 report=report,
             )
-            advise(f"{path} is complete.")
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")

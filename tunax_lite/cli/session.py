@@ -9,6 +9,7 @@ import math
 import os
 import platform
 import shlex
+import signal
 import subprocess
 import sys
 import traceback
@@ -51,7 +52,8 @@ from ..io.yaml_file import naming, parse_yaml
 from ..plausibility.onset import delay_of_convection
 from ..plausibility.water_limits import Extreme, Lowest
 from ..registry import additions
-from ..runtime import configure, failures_as_values, interrupts, is_own_flag
+from ..runtime import configure, failures_as_values, is_own_flag
+from ..runtime.interrupts import signal_of
 from ..runtime.jax_setup import seconds_are_told
 from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor
 from ..runtime.memory import expected_seconds, lift_limits
@@ -72,15 +74,16 @@ _CODES = (
 @contextlib.contextmanager
 def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Iterator[None]:
     """Turn an exception into a message on stderr and an exit code; arguments are those of `command`."""
-    before = interrupts.advise(when_interrupted)
     try:
         with failures_as_values():
             yield
     except (Exit, typer.Abort, typer.BadParameter):
         raise
-    except KeyboardInterrupt:
-        echo(f"\ntunax-lite: {interrupts.message()}", err=True)
-        raise Exit(interrupts.exit_code()) from None
+    except KeyboardInterrupt as error:
+        number = signal_of(error)
+        name = "Ctrl-C" if number == signal.SIGINT else number.name
+        echo(f"\ntunax-lite: {name}: interrupted. {when_interrupted}".rstrip(), err=True)
+        raise Exit(128 + number) from None
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -106,8 +109,6 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
         echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
         raise Exit(FAILED if code is None else code) from None
-    finally:
-        interrupts.advise(before)
 
 
 def say_lowest(where: str, terms: Mapping[str, AbstractTerm], lowest: Mapping[str, Lowest]) -> None:

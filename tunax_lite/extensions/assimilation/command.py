@@ -20,7 +20,6 @@ from ...io.provenance import Provenance
 from ...io.series import start_of_case
 from ...io.writing import check_outputs
 from ...runtime.engine import open_engine
-from ...runtime.interrupts import advise, ordered_end
 from .columns import ColumnsAssimilation, Found, columns_assimilation, write_columns
 from .cycles import Assimilation, Record, Records
 from .results import fingerprint, kept_path, restore, store, write_records
@@ -117,7 +116,6 @@ def _computed(made: ColumnsAssimilation, engine: Engine) -> list[Found]:
     )
     if len(missing) < made.n_columns:
         echo(f"{made.folder}: {made.n_columns - len(missing)} of {made.n_columns} columns are complete")
-    advise("Columns that are complete are kept: continue with --resume.")
     done = made.n_columns - len(missing)
     with open_engine(*engine) as opened, fraction_of("assimilation") as show:
 
@@ -173,16 +171,14 @@ def _run(made: Assimilation, kept: Path, mark: str, *, resume: bool) -> Records:
     if resume and kept.exists():
         begin, done = restore(kept, mark, begin)
         echo(f"{kept}: {len(done)} of {n_cycles} cycles are complete")
-    with fraction_of("assimilation") as show, ordered_end("the cycle that is computed now") as safe_point:
+    with fraction_of("assimilation") as show:
         stored = time.perf_counter()
         for progress, record in made.steps_of(begin):
             done.append(record)
             show(len(done) / n_cycles, f"cycle {len(done)} of {n_cycles}")
             if time.perf_counter() - stored > _BETWEEN:
                 store(kept, mark, progress, done)
-                advise(f"{len(done)} cycles are complete: continue with --resume.")
                 stored = time.perf_counter()
-            safe_point()
     _check_finite(made, done)
     echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
     return Records.of(made, done)

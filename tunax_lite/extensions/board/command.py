@@ -25,7 +25,6 @@ from ...io.checksums import digest_of_tree, sha256_of
 from ...io.errors import FileFormatError
 from ...io.writing import check_outputs, file_name
 from ...io.yaml_file import Document
-from ...runtime.interrupts import advise
 from .entrainment import Simulation, judged, rates, read_simulations
 from .page import FILES, Board, as_json, tables, write
 from .scores import Entrainment, Row, ordered
@@ -68,7 +67,6 @@ def board(
         known = setup.config.model_dump_json(exclude={"closures", "cases", "accept"})
         digest = digest_of_tree([(one.case, one.observations) for one in given])
         kept = KeptRows(folder / "rows", candidates, f"{known}\n{digest}\n{__version__}")
-        advise(f"What was computed is in {folder / 'rows'}: the same command continues after it.")
         stored = [result for one in submissions for result in one.results]
         compared = computed(setup, candidates, given, stored, engine, kept)
         checks, notes = build_checks(loaded.config.checks, loaded.place)

@@ -25,7 +25,6 @@ from ...declarations import name_of
 from ...io.writing import check_outputs
 from ...plausibility.onset import delay_of_convection
 from ...runtime.engine import AbstractEngine, open_engine
-from ...runtime.interrupts import advise
 from ...runtime.machine import needed
 from ...runtime.memory import check_disk
 from . import store as stores
@@ -127,7 +126,6 @@ def _run(
         f"{len(run.tiles(layout))} tiles of at most {layout.width} columns, pieces of {layout.n_frames} "
         f"frames; at most {_size(needed)} of memory for a process{processes}"
     )
-    advise(f"What is complete is in {output}: continue with --resume.")
     with fraction_of("map") as show:
         report = run_map(
             run, output, layout, variables, engine, together, store=store, report=show, announce=_note

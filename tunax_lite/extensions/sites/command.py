@@ -21,7 +21,6 @@ from ...io.series import start_of_case
 from ...io.writing import file_name, replacing, write_text
 from ...io.yaml_file import read_document, with_overrides, yaml_text
 from ...plausibility.inputs import inputs_of
-from ...runtime.interrupts import advise
 from ...runtime.machine import MissingPackageError
 from .files import rows_of
 from .folders import (
@@ -265,7 +264,6 @@ def _one(
             raise
     if not draw:
         return
-    advise(f"The inputs in {folder} are complete: tunax-lite run {folder / _CONFIG}")
     run(folder / _CONFIG, [f"output.folder={json.dumps(str(folder))}"], overwrite=True)
     _mark_origin(folder / _RESULT, origins)
 

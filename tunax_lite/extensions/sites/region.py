@@ -29,7 +29,6 @@ from ...io.dataset import attributes_of, write_dataset
 from ...io.errors import FileFormatError
 from ...io.writing import write_text
 from ...io.yaml_file import read_document, with_overrides, yaml_text
-from ...runtime.interrupts import advise
 from .files import LEVELS
 from .folders import (
     check_settings,
@@ -162,7 +161,6 @@ def write_map(
     session.say_notes(_left_out(left))
     if not draw:
         return
-    advise(f"The inputs in {folder} are complete: tunax-lite map {folder / _CONFIG} --output STORE.zarr")
     run_map(config=folder / _CONFIG, output=folder / _STORE, overwrite=True)
     plot([folder / _STORE], folder, [], None, None, overwrite=True)
 
