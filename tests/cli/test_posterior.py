@@ -46,7 +46,7 @@ def test_files_hold_the_posterior(folder):
     assert [5.0 * end for end in free["interval"]] == pytest.approx(tied["interval"])
     assert "sea_surface_temperature,viscosity_scale" in (folder / "out/influences.csv").read_text()
     for arguments, parts in (
-        ((), "posterior.nc"),
+        ((), "posterior_mode.eqx --overwrite"),
         (("--resume", "--overwrite"), "--resume --overwrite"),
         (("--overwrite", *settings(posterior="{noise: 0.1}")), "noise n_observations"),
     ):

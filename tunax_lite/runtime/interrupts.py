@@ -45,7 +45,7 @@ def finishing(work: str) -> Iterator[Callable[[], None]]:
     def note(number: int, frame: FrameType | None) -> None:
         received.append(number)
         restore()
-        print(f"\nends after {work}; once more ends at once", file=sys.stderr, flush=True)
+        sys.stderr.write(f"\nends after {work}; once more ends at once\n")
 
     def check() -> None:
         if received:
