@@ -139,7 +139,7 @@ def test_report_and_plot_know_the_file_and_several_are_drawn_together(config):
     assert {"out_taylor.png", "together_leads.png"} <= {path.name for path in config.parent.glob("*.png")}
     assert "sst.dat" in invoked("plot", "out.nc", "sst.dat", code=3).output
     (config.parent / "page.html").write_text("mine")
-    done = assimilate("--report", "page.html")
+    done = assimilate("--report", "page.html", "--output", "new.nc")
     assert done.exit_code == 2 and "page.html" in done.output and "computed" not in done.output
 
 
