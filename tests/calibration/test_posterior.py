@@ -245,6 +245,15 @@ def test_noise_and_what_observations_are_worth():
     for i in range(1, len(values)):
         values[i] = 0.8 * values[i - 1] + random.standard_normal()
     assert effective_number(values, np.ones(values.shape, bool)) == pytest.approx(len(values) / 9.0, rel=0.1)
+    # Of every other time alone, with unselected times and levels between and beside them: as the formula says.
+    chosen = np.zeros((len(values) + 8, 3), bool)
+    chosen[: len(values) : 2, 1] = True
+    wide = np.where(chosen, np.pad(values, ((0, 8), (1, 1))), 0.0)
+    expected = 0.5 * len(values) * (1.0 - 0.64) / (1.0 + 0.64)
+    assert effective_number(wide, chosen) == pytest.approx(expected, rel=0.1)
+    # A slow error of many times and independent levels is worth one observation, not one for each level.
+    slow = np.outer(1.0 + 1e-6 * np.arange(20), random.standard_normal(50))
+    assert effective_number(slow, np.ones(slow.shape, bool)) == 1.0
 
 
 @pytest.mark.long

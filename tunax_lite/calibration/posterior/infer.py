@@ -397,8 +397,8 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
 
         n = N (1 - a)/(1 + a) (1 - b)/(1 + b)
 
-    independent ones, where a and b are their correlations with the next time and the next level (including
-    the mean error), as for red noise. Sums of squares q with n degrees of freedom each combine to those of
+    independent ones, at least one, where a and b are their correlations with the next selected time and the
+    next level (including the mean error; 0 if negative), as for red noise. Sums of squares q with n degrees of freedom each combine to those of
     Satterthwaite, (sum q)²/sum (q²/n).
 
     The score must be the mean square. Raises `ValueError` for a fit that is perfect or not finite.
@@ -427,16 +427,18 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
 
 def effective_number(values: np.ndarray, counts: np.ndarray) -> float:
     """Number of independent values, at least 1, in red noise `(n_times, n_levels)` at the selected values."""
+    # Frames and levels without any selected value lie between the selected ones: those are the neighbours.
+    some = np.ix_(counts.any(axis=1), counts.any(axis=0))
+    values, counts = values[some], counts[some]
     number = float(counts.sum())
-    for axis, length in enumerate(values.shape):
+    for axis in range(values.ndim):
         correlation = _lag_one(values, counts, axis)
-        # Limit the effect of anticorrelated noise, and of a field that never changes.
-        number *= min(1.0, max((1.0 - correlation) / (1.0 + correlation), 1.0 / length))
+        number *= (1.0 - correlation) / (1.0 + correlation)
     return max(1.0, number)
 
 
 def _lag_one(values: np.ndarray, counts: np.ndarray, axis: int) -> float:
-    """Correlation with the next value along an axis, without subtracting the mean."""
+    """Correlation with the next value along an axis, without subtracting the mean; 0 if it is negative."""
     values, counts = np.moveaxis(values, axis, 0), np.moveaxis(counts, axis, 0)
     both = counts[1:] & counts[:-1]
     first, second = values[:-1][both], values[1:][both]
