@@ -63,6 +63,7 @@ class History(eqx.Module):
     rejected: np.ndarray  # whether the method rejected the step
     start: np.ndarray  # index of the first guess
     n_failed: np.ndarray  # number of failed ensemble members
+    steepest: np.ndarray  # index of the case with the largest gradient; -1 without gradients
     x: np.ndarray  # unconstrained vector, or ensemble mean, (n_iterations, n_parameters)
     values: np.ndarray  # physical values, (n_iterations, n_parameters)
     scores: np.ndarray  # (n_iterations, n_cases)
@@ -71,8 +72,8 @@ class History(eqx.Module):
     @classmethod
     def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
         """Rows of zeros, to read into or, with no rows, to append to."""
-        kinds = [float, float, bool, bool, bool, int, int, float, float, float, float]
-        shapes = [()] * 7 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
+        kinds = [float, float, bool, bool, bool, int, int, int, float, float, float, float]
+        shapes = [()] * 8 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
         pairs = zip(shapes, kinds, strict=True)
         return cls(*(np.zeros((n_iterations, *shape), kind) for shape, kind in pairs))
 
@@ -118,6 +119,7 @@ class History(eqx.Module):
             rejected,
             start,
             int(evaluation.failed.sum()),
+            evaluation.steepest,
             np.asarray(x),
             np.asarray(values),
             evaluation.fit.scores,
