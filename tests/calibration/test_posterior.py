@@ -245,7 +245,7 @@ def test_noise_and_what_observations_are_worth():
     for i in range(1, len(values)):
         values[i] = 0.8 * values[i - 1] + random.standard_normal()
     assert effective_number(values, np.ones(values.shape, bool)) == pytest.approx(len(values) / 9.0, rel=0.1)
-    # Of every other time alone, with unselected times and levels between and beside them: as the formula says.
+    # Every other time of one level, with unselected ones between and beside them.
     chosen = np.zeros((len(values) + 8, 3), bool)
     chosen[: len(values) : 2, 1] = True
     wide = np.where(chosen, np.pad(values, ((0, 8), (1, 1))), 0.0)
@@ -318,6 +318,15 @@ def test_influences_are_slopes(inferred):
         values, slopes = jax.jvp(FREE.to_physical, (jnp.asarray(found.mode),), (jnp.ones(3),))
         expected = row.by_prior / float(slopes[i]) * float(values[i]) / row.value
         assert (row.parameter, row.elasticity) == (FREE.paths[i], pytest.approx(expected, rel=1e-9))
+
+
+def test_a_parameter_far_from_its_prior_is_constrained():
+    mean, spread = np.array([2.9, 0.1, 0.0]), np.array([0.95, 0.95, 0.5])
+    base, draws = cal.parameters.Base.of(MODEL.closure, FREE.paths), np.zeros((1, 2, 3))
+    moments = mean, np.eye(3), mean, np.diag(spread**2)
+    given = base, FREE, Likelihood(1.0, 2.0), *moments, draws, draws[..., 0], draws[..., 0] > 0.0
+    found = posterior.Posterior("laplace", *given)
+    assert found.unconstrained == (FREE.paths[1],)
 
 
 def test_a_start_on_a_bound_is_moved_off():

@@ -186,8 +186,8 @@ def _why_it_stays(problem: Problem, history: History) -> str:
     case = problem.case_names[history.steepest[0]]
     return (
         f"; no parameter moved, because the gradient at the start (norm {gradient:.2g} at a loss of "
-        f"{loss:.2g}) does not describe how the loss changes, above all in {case}; choose a shorter time step, "
-        "other start values, or ensemble_kalman, which needs no derivatives"
+        f"{loss:.2g}) does not describe how the loss changes, above all in {case}; choose a shorter time "
+        "step, other start values, or ensemble_kalman, which needs no derivatives"
     )
 
 

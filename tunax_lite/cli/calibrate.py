@@ -285,7 +285,6 @@ def _say_what_is_left_out(rows: Sequence[validation.CrossValidationRow]) -> None
 
 _MOST_FRAMES = 24
 _LEVEL = 0.9
-_UNCHANGED = 0.9  # ratio of posterior to prior standard deviation above which nothing was learnt
 
 
 def posterior(
@@ -353,10 +352,10 @@ def _infer(
 
 def _summarise_posterior(found: Posterior) -> None:
     width = max(len(path) for path in found.free_parameters.changed_paths)
-    best, spread = found.best, dict(zip(found.paths, found.standard_deviation, strict=True))
+    best, unconstrained = found.best, found.unconstrained
     echo(f"{'':{width}}  most probable   {100 * _LEVEL:.0f} % interval")
     for path, (low, high) in found.intervals(_LEVEL).items():
-        said = "  as unsure as in its prior" if spread.get(path, 0.0) > _UNCHANGED else ""
+        said = "  as in its prior: the observations do not constrain it" if path in unconstrained else ""
         echo(f"{path:{width}}  {best[path]:13.6g}   {low:.6g} to {high:.6g}  [{found.units[path]}]{said}")
     constrained = f"{found.spectrum.n_constrained} of {len(found.spectrum.information)} combinations"
     echo(f"{constrained} are constrained more by the observations than by the priors")

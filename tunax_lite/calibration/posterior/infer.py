@@ -210,6 +210,10 @@ class Weighting:
     n_failed: int  # of them without a finite loss
 
 
+_SAME_SPREAD, _SAME_MEAN = 0.9, 0.5
+"""Smallest spread and largest mean of an unconstrained parameter, in standard deviations of its prior."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Posterior:
     """Distribution of the free parameters given the observations.
@@ -247,6 +251,12 @@ class Posterior:
     def standard_deviation(self) -> np.ndarray:
         """Of the unconstrained numbers, 1 in the prior, `(n_parameters,)`."""
         return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def unconstrained(self) -> tuple[str, ...]:
+        """Paths of the parameters that have neither another mean nor a smaller spread than in their prior."""
+        is_wide, is_near = self.standard_deviation > _SAME_SPREAD, np.abs(self.mean) < _SAME_MEAN
+        return tuple(path for path, same in zip(self.paths, is_wide & is_near, strict=True) if same)
 
     @property
     def correlation(self) -> np.ndarray:
@@ -398,8 +408,8 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
         n = N (1 - a)/(1 + a) (1 - b)/(1 + b)
 
     independent ones, at least one, where a and b are their correlations with the next selected time and the
-    next level (including the mean error; 0 if negative), as for red noise. Sums of squares q with n degrees of freedom each combine to those of
-    Satterthwaite, (sum q)²/sum (q²/n).
+    next level (including the mean error; 0 if negative), as for red noise. Sums of squares q with n degrees
+    of freedom each combine to those of Satterthwaite, (sum q)²/sum (q²/n).
 
     The score must be the mean square. Raises `ValueError` for a fit that is perfect or not finite.
 
