@@ -66,6 +66,11 @@ def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
     return n
 
 
+def whole_steps(duration: float, dt: float) -> int:
+    """Number of steps of `dt` that fit into a duration [s], up to round-off."""
+    return int(duration / dt * (1.0 + 1e-9))
+
+
 class Length(NamedTuple):
     """Steps of a run: whole frames, and those of a shorter last one, if any, which ends with the run."""
 

@@ -283,6 +283,7 @@ class TargetSection(Section):
     case: CaseSection = key("where the case and its observations come from")
     weight: float = key("weight of the case relative to the others [1]", 1.0, ge=0.0)
     weights: Weights | None = key("weights of variables, instead of those of `misfit`", None)
+    end: float | None = key("last time that counts [s]; null for that of `misfit`", None, gt=0.0)
     group: str | None = key(
         "group of cases that `cross-validate` leaves out together; null for the case alone", None
     )
