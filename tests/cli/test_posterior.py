@@ -1,5 +1,6 @@
 """`tunax-lite posterior`: from a configuration to files, figures and a part of the report."""
 
+import json
 import re
 from pathlib import Path
 
@@ -41,6 +42,8 @@ def test_files_hold_the_posterior(folder):
     with xr.open_dataset(folder / "out/posterior.nc") as dataset:
         assert dict(dataset.sizes) == {"chain": 1, "draw": 200, "parameter": 2, "parameter_2": 2}
         assert "synthetic:wind_and_cooling" in dataset.attrs["tunax_lite_config"]
+        assert {"python", "jax", "numpy"} <= json.loads(dataset.attrs["tunax_lite_packages"]).keys()
+        assert bool(dataset.attrs["tunax_lite_commit"]) == (Path(__file__).parents[2] / ".git").exists()
     summary = yaml.safe_load((folder / "out/posterior.yaml").read_text())
     free, tied = (summary["parameters"][name] for name in ("viscosity_scale", "convective_coefficient"))
     assert [5.0 * end for end in free["interval"]] == pytest.approx(tied["interval"])

@@ -36,6 +36,7 @@ class Provenance:
     date: str = ""  # of the start, in UTC
     commit: str = ""  # of the code, where it is a checkout
     machine: str = ""  # processors, devices and system
+    packages: str = ""  # versions of Python and of what computes, as JSON
     data: str = ""  # SHA-256 of the files that the configuration names, as JSON
 
 

@@ -76,6 +76,7 @@ class _Origin(NamedTuple):
     machine: str
     command: str
     config: str
+    packages: dict[str, str]  # versions by package
     data: dict[str, str]  # SHA-256 of files by path
 
     @classmethod
@@ -85,7 +86,8 @@ class _Origin(NamedTuple):
         known = {
             name: kept[name] or "not known" for name in ("date", "version", "commit", "machine", "command")
         }
-        return cls(verb, **known, config=kept["config"], data=json.loads(kept["data"] or "{}"))
+        parsed = {name: json.loads(kept[name] or "{}") for name in ("packages", "data")}
+        return cls(verb, **known, config=kept["config"], **parsed)
 
 
 def page(
