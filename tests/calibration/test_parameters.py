@@ -254,9 +254,8 @@ def test_bases_without_a_name_and_of_another_version(tmp_path):
 def test_a_changed_source_of_an_own_closure_is_told(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     source = "import tunax_lite as tl\nclass Own(tl.closures.AbstractDiagnosticClosure):\n"
-    source += (
-        "    longest: tl.Scalar = tl.parameter(1.0)\n    def diagnose(self, inputs):\n        return 1.0\n"
-    )
+    source += "    longest: tl.Scalar = tl.parameter(1.0)\n"
+    source += "    def diagnose(self, inputs):\n        return 1.0\n"
 
     def own(text):
         (tmp_path / "own_closure.py").write_text(text)

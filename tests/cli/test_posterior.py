@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 import yaml
 
-from tests.cli.running import CALIBRATION, configuration, invoked, settings
+from tests.cli.running import CALIBRATION, RUN, configuration, invoked, settings
 from tests.errors import missing_from
 
 METHOD = {"n_draws": 200, "n_members": 4, "n_iterations": 4, "noise": 0.5, "n_observations": 20}
@@ -55,6 +55,18 @@ def test_files_hold_the_posterior(folder):
     ):
         said = run("posterior", folder / "config.yaml", "--output", folder / "out", *arguments, code=2)
         assert not missing_from(said, parts)
+
+
+@pytest.mark.long
+def test_draws_of_an_own_posterior_have_bands(folder, tmp_path):
+    config = configuration(tmp_path / "run.yaml", RUN, time={"step": 600.0, "duration": 7200.0})
+    command = "run", config, "--output", tmp_path / "out.nc", "--draws", "3"
+    run(*command, "--posterior", folder / "out/posterior.nc")
+    with xr.open_dataset(tmp_path / "out_draws.nc") as bands:
+        assert (bands["temperature"].max("quantile") >= bands["temperature"].min("quantile")).all()
+        assert float(bands["temperature"].std("quantile").max()) > 0.0
+    said = run(*command, "--overwrite", "--posterior", tmp_path / "out.nc", code=2)
+    assert not missing_from(said, "out.nc chain draw")
 
 
 @pytest.mark.long

@@ -59,6 +59,10 @@ def run(
         int,
         Option(help="Run draws of recommended constants, too, and write their quantiles to OUT_draws.nc."),
     ] = 0,
+    posterior: Annotated[
+        Path | None,
+        Option(metavar="FILE.nc", help="Take the draws from a file of `tunax-lite posterior` instead."),
+    ] = None,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 

@@ -46,6 +46,7 @@ def run(
     strict: bool = False,
     overwrite: bool = False,
     draws: int = 0,
+    posterior: Path | None = None,
 ) -> None:
     """See `commands.run`."""
     set_up = session.set_up_format(config)
@@ -66,7 +67,7 @@ def run(
         with_figures = output is None and loaded.config.output.figures
         about = session.provenance(loaded, setup.case.name, setup.model.closure, name)
         check_run_outputs(path, about, overwrite, figures=FIGURES if with_figures else ())
-        members = _members_of(setup, draws, restart) if draws else None
+        members = _members_of(setup, draws, posterior, restart) if draws else None
         of_bands = path.with_name(f"{path.stem}_draws.nc")
         check_outputs([of_bands] if draws else [], overwrite=overwrite, product=product_of_run(about))
         if restart is not None and before is not None:
@@ -142,15 +143,17 @@ def _simulate(
     return beyond
 
 
-def _members_of(setup: Run, draws: int, restart: Path | None) -> tuple[Model, float]:
+def _members_of(setup: Run, draws: int, posterior: Path | None, restart: Path | None) -> tuple[Model, float]:
     if restart is not None:
         raise ConfigError("--draws: expected a run from its start, got --restart; leave out one of them.")
-    from ..calibration.posterior.infer import recommended_members  # slow import
+    from ..calibration.posterior.infer import members_of_file, recommended_members  # slow import
 
     try:
+        if posterior is not None:  # its noise is in units of the scale of another misfit
+            return members_of_file(posterior, setup.model, draws), 0.0
         return recommended_members(setup.model, draws)
-    except ValueError as error:
-        raise ConfigError(f"--{error}") from error
+    except (FileNotFoundError, ValueError) as error:
+        raise ConfigError(f"--draws: {error}") from error
 
 
 def _write_bands(path: Path, members: tuple[Model, float], n: int, setup: Run, about: Provenance) -> None:

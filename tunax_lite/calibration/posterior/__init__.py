@@ -15,6 +15,7 @@ from .infer import (
     bands_of_members,
     estimate_likelihood,
     infer,
+    members_of_file,
     influences,
     predictive_bands,
     recommended_members,

@@ -26,6 +26,7 @@ Effect of the posterior on runs: uncertainty bands from many draws as one batch,
 
 import dataclasses
 import functools
+import json
 import math
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -56,6 +57,7 @@ from ...io.dataset import (
     variable_name,
     write_dataset,
 )
+from ...io.errors import names_its_file
 from ...io.protection import remove_file
 from ...io.writing import claims, write_rows
 from ...runtime import Shared, failures_as_values
@@ -67,6 +69,7 @@ from ..parameters import (
     FreeParameters,
     ResolvedParameters,
     UnconstrainedVector,
+    numbers_of,
     paths_of_other_cases,
     replace_numbers,
 )
@@ -321,7 +324,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     """
     import xarray as xr  # takes long
 
-    across, each, diverged = ("parameter", "parameter_2"), ("chain", "draw"), posterior.is_divergent
+    across, each, diverged = ("parameter", "parameter_2"), _EACH_DRAW, posterior.is_divergent
     fisher = "Fisher information of the observations over that of the prior"
     data: dict[str, tuple] = {
         "x": described((*each, "parameter"), posterior.draws, "unconstrained numbers"),
@@ -334,6 +337,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     }
     title: dict[str, object] = {
         **titled("Posterior", posterior.closure),
+        "base": json.dumps(posterior.base.content),
         "method": posterior.method,
         **dataclasses.asdict(posterior.likelihood),
     }
@@ -351,7 +355,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     best = posterior.best
     priors = {free.path: free.distribution for free in posterior.free_parameters.numbers}
     for path, values in posterior.values().items():
-        about: dict[str, object] = {"most_probable": best[path]}
+        about: dict[str, object] = {"path": path, "most_probable": best[path]}
         if path in priors:
             # Physical values at three quantiles of the prior.
             ends = jnp.asarray([-1.6448536269514722, 0.0, 1.6448536269514722])
@@ -792,6 +796,7 @@ def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> Unconst
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _ERRORS = 9
 """Of each member, one in each of so many equally likely ranges of the normal distribution."""
+_EACH_DRAW = "chain", "draw"
 SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
 
 
@@ -872,7 +877,8 @@ def recommended_members(model: Model, n: int) -> tuple[Model, float]:
     if name not in known or Base.of(closure, ()).name != f"{name}_recommended":
         raise ValueError(
             f"draws: expected the recommended constants of {' or '.join(known)}, got another set of "
-            f"{type(closure).__name__}; write `constants: recommended` without other parameters."
+            f"{type(closure).__name__}; write `constants: recommended` without other parameters, or give a "
+            "file of `tunax-lite posterior` with --posterior."
         )
     draws = known[name].draws
     if not 2 <= n <= len(draws):
@@ -880,6 +886,43 @@ def recommended_members(model: Model, n: int) -> tuple[Model, float]:
     numbers = np.asarray(draws[:n], precision_of(module=closure)).T
     members = replace_numbers(closure, list(known[name].calibrated), numbers)
     return dataclasses.replace(model, closure=members), known[name].noise
+
+
+@names_its_file("a file of a posterior")
+def members_of_file(path: str | Path, model: Model, n: int) -> Model:
+    """A model in `n` draws of a posterior from a file, evenly spaced over all chains.
+
+    The file is that of `write_posterior`, or any NetCDF file whose variables along `chain` and `draw` are
+    parameters of the closure, by name or with their path as attribute `path`. Members lie along a trailing
+    axis. Draws of another base than the closure of the model are refused, as by `with_parameters`.
+
+    Raises:
+        ValueError: no such variables, parameters of cases, or `n` is not between 2 and the number of draws.
+    """
+    import xarray as xr  # takes long
+
+    closure = model.closure
+    with xr.open_dataset(path) as dataset:
+        drawn = {one.attrs.get("path", name): one for name, one in dataset.items() if one.dims == _EACH_DRAW}
+        numbers = {
+            str(key): np.asarray(drawn[key], float).ravel() for key in drawn if key in numbers_of(closure)
+        }
+        others = [key for key, one in drawn.items() if "path" in one.attrs and key not in numbers]
+        if others or not numbers:
+            raise ValueError(
+                f"{path}: expected variables along chain and draw that are parameters of "
+                f"{type(closure).__name__}, got {', '.join(map(str, others or drawn)) or 'none'}; give the "
+                "posterior.nc of `tunax-lite posterior` for this closure."
+            )
+        base = json.loads(dataset.attrs["base"]) if "base" in dataset.attrs else None
+    size = next(iter(numbers.values())).size
+    if not 2 <= n <= size:
+        raise ValueError(f"draws: expected a number from 2 to {size}, got {n}; choose another one.")
+    if base is not None:
+        Base.read(type(closure).__name__, base, numbers).check(closure, numbers, str(path))
+    places = np.linspace(0, size - 1, n).round().astype(int)
+    members = np.array([values[places] for values in numbers.values()], precision_of(module=closure))
+    return dataclasses.replace(model, closure=replace_numbers(closure, list(numbers), members))
 
 
 @failures_as_values()
