@@ -1,7 +1,6 @@
 """`tunax-lite posterior`: from a configuration to files, figures and a part of the report."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,6 @@ def test_files_hold_the_posterior(folder):
     summary = yaml.safe_load((folder / "out/posterior.yaml").read_text())
     free, tied = (summary["parameters"][name] for name in ("viscosity_scale", "convective_coefficient"))
     assert [5.0 * end for end in free["interval"]] == pytest.approx(tied["interval"])
-    assert "sea_surface_temperature,viscosity_scale" in (folder / "out/influences.csv").read_text()
     for arguments, parts in (
         ((), "posterior.nc"),
         (("--resume", "--overwrite"), "--resume --overwrite"),
@@ -78,16 +76,3 @@ def test_figures_and_the_report_show_it(folder):
     assert 'id="posterior"' in text and text.count("data:image/png;base64,") == 2 + 4
     run("plot", folder / "out/posterior.nc", "--output", folder / "figures")
     assert len(list((folder / "figures").iterdir())) == 3
-
-
-@pytest.mark.long
-def test_weighted_runs_are_a_method(folder, tmp_path):
-    output = run(
-        *("posterior", folder / "config.yaml", "--output", tmp_path / "out", "--method", "importance"),
-        *("--parameters", folder / "out/posterior.yaml"),
-        *settings(posterior__n_runs=16, posterior__n_rounds=3),
-    )
-    assert re.search(r"effective sample size \d+ of 48 runs", output), output
-    with xr.open_dataset(tmp_path / "out/posterior.nc") as dataset:
-        assert dataset.attrs["method"] == "importance" and dataset.attrs["n_runs"] == 48
-        assert 1.0 <= dataset["effective_size"].values.min() <= 48.0

@@ -297,8 +297,6 @@ def remove_results(folder: Path, *, derived: bool) -> None:
     """
     for path in [each for pattern in _DERIVED.split() if derived for each in sorted(folder.glob(pattern))]:
         if mark_of(path) is not None and not path.is_symlink():
-            if path.name == "posterior.yaml":
-                remove_file(path.with_name("influences.csv"))  # a table has no mark
             remove_file(path)
     for name in RESULTS:
         remove_file(folder / name)

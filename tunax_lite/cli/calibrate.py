@@ -24,13 +24,9 @@ from ..calibration.calibrate import Iteration
 from ..calibration.parameters import units_in_short
 from ..calibration.posterior import (
     Posterior,
-    Sampling,
-    Weighting,
     infer,
-    influences,
     predictive_bands,
     start_from,
-    write_influences,
 )
 from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME, RESULTS
 from ..calibration.validation import CheckRow, run_checks
@@ -360,12 +356,7 @@ def _summarise_posterior(found: Posterior) -> None:
     constrained = f"{found.spectrum.n_constrained} of {len(found.spectrum.information)} combinations"
     echo(f"{constrained} are constrained more by the observations than by the priors")
     sampling = found.sampling
-    if isinstance(sampling, Weighting):
-        echo(
-            f"effective sample size {sampling.effective_size:.0f} of {sampling.n_runs} runs of each case, of "
-            f"which {sampling.n_failed} failed"
-        )
-    if isinstance(sampling, Sampling):
+    if sampling is not None:
         sizes = sampling.effective_sizes
         echo(
             f"effective sample size {sizes.min():.0f} to {sizes.max():.0f}, "
@@ -389,16 +380,9 @@ def _write_posterior(
 
     closure = with_parameters(setup.model.closure, found.best)
     attributes = session.origin_of(loaded, [target.case.name for target in setup.targets], closure)
-    written = [folder / name for name in ("posterior.nc", "posterior.yaml", "influences.csv")]
+    written = [folder / name for name in ("posterior.nc", "posterior.yaml")]
     write_posterior(written[0], found, attributes)
     write_summary(written[1], found, _LEVEL, attributes)
-    echo("computing how far each parameter moves the runs ...")
-    model, free = setup.model, found.free_parameters
-    about, rows = (found.mode, found.standard_deviation), []
-    for target in setup.targets:
-        times = target.times_of_run()
-        rows += influences(model, free, target.case, *about, dt=times["dt"], duration=times["duration"])
-    write_influences(written[2], rows)
     if not loaded.config.output.figures:
         return written
     from ..plotting import plot_bands, posterior_figures, save_figures
@@ -407,7 +391,12 @@ def _write_posterior(
     draws = found.subset(loaded.config.posterior.n_members)
     bands = [
         predictive_bands(
-            model, free, target.case, draws, variables=_profiles(target), **target.times_of_run(_MOST_FRAMES)
+            setup.model,
+            found.free_parameters,
+            target.case,
+            draws,
+            variables=_profiles(target),
+            **target.times_of_run(_MOST_FRAMES),
         )
         for target in setup.targets
     ]

@@ -91,7 +91,7 @@ def calibrate(
 def posterior(
     config: options.Config,
     method: Annotated[
-        Literal["laplace", "nuts", "importance"] | None, Option(help="By default that of the configuration.")
+        Literal["laplace", "nuts"] | None, Option(help="By default that of the configuration.")
     ] = None,
     parameters: Annotated[
         Path | None,

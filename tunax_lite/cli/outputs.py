@@ -45,7 +45,7 @@ def check_posterior_outputs(folder: Path, overwrite: bool, *, figures: bool) -> 
     from ..report import POSTERIOR_FIGURES
 
     drawn = [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
-    names = [MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv", *drawn]
+    names = [MODE_NAME, POSTERIOR_NAME, "posterior.yaml", *drawn]
     check_folder_outputs(folder, names, [MODE_NAME, POSTERIOR_NAME], overwrite, POSTERIOR)
 
 

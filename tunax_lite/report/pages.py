@@ -375,7 +375,7 @@ def _error_rows(run: RunFolder) -> Iterator[dict[str, object]]:
                 }
 
 
-_METHODS = {"nuts": "NUTS", "laplace": "Laplace", "importance": "importance sampling"}
+_METHODS = {"nuts": "NUTS", "laplace": "Laplace"}
 
 
 def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:

@@ -21,7 +21,7 @@ stacked and computed one after another, so that their time loops remain single k
 
 `infer` goes from observations to a posterior: likelihood, mode, normal approximation, and chains from it.
 
-Effect of the posterior on runs: uncertainty bands from many draws as one batch, and sensitivities.
+Effect of the posterior on runs: uncertainty bands from many draws as one batch.
 """
 
 import dataclasses
@@ -43,11 +43,9 @@ from ..._types import precision_of
 from ...closures import recommended_sets
 from ...column.case import Case
 from ...column.checkpointing import AbstractCheckpointing, SaveEverything
-from ...column.diagnostics import Snapshot, diagnose, diagnostic
+from ...column.diagnostics import diagnose
 from ...column.integrate import simulate
 from ...column.model import Model
-from ...column.observables import unit_of_difference
-from ...column.sensitivity import jacobian
 from ...declarations import check_settings, name_of, named, setting
 from ...io.dataset import (
     IDEALISED_EPOCH,
@@ -59,7 +57,7 @@ from ...io.dataset import (
 )
 from ...io.errors import names_its_file
 from ...io.protection import remove_file
-from ...io.writing import claims, write_rows
+from ...io.writing import claims
 from ...runtime import Shared, failures_as_values
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ..calibrate import Iteration, solve
@@ -70,12 +68,10 @@ from ..parameters import (
     ResolvedParameters,
     UnconstrainedVector,
     numbers_of,
-    paths_of_other_cases,
     replace_numbers,
 )
 from ..problem import (
     AbstractEvaluator,
-    EnsembleEvaluator,
     Evaluation,
     NormalEquationsEvaluator,
     Problem,
@@ -88,14 +84,10 @@ from .samplers import (
     Chains,
     ChainState,
     Draw,
-    ImportanceSampling,
     LogDensity,
-    Weighted,
     blackjax_module,
-    resampled,
     sample_chains,
     start_chain,
-    weigh_runs,
 )
 
 if TYPE_CHECKING:
@@ -204,15 +196,6 @@ class Sampling:
     step_sizes: np.ndarray  # of the chains
 
 
-@dataclasses.dataclass(frozen=True)
-class Weighting:
-    """Diagnostics of importance sampling."""
-
-    effective_size: float  # number of independent draws that the weighted runs are worth
-    n_runs: int  # of the model, of all members
-    n_failed: int  # of them without a finite loss
-
-
 _SAME_SPREAD, _SAME_MEAN = 0.9, 0.5
 """Smallest spread and largest mean of an unconstrained parameter, in standard deviations of its prior."""
 
@@ -224,7 +207,7 @@ class Posterior:
     The Fisher information of the observations at the mode is a Gauss-Newton matrix, relative to the prior.
     """
 
-    method: str  # `laplace`, `nuts` or `importance`
+    method: str  # `laplace` or `nuts`
     base: Base  # the closure without its free parameters
     free_parameters: ResolvedParameters
     likelihood: Likelihood
@@ -235,7 +218,7 @@ class Posterior:
     draws: np.ndarray  # unconstrained vectors, (n_chains, n_draws, n_parameters)
     log_density: np.ndarray  # of the draws up to a constant, (n_chains, n_draws)
     is_divergent: np.ndarray  # whether the trajectory to the draw diverged, (n_chains, n_draws)
-    sampling: Sampling | Weighting | None = None
+    sampling: Sampling | None = None
 
     @property
     def closure(self) -> str:
@@ -270,8 +253,6 @@ class Posterior:
     @property
     def effective_sizes(self) -> np.ndarray | None:
         """Number of independent draws by parameter, `(n_parameters,)`; `None` for the normal distribution."""
-        if isinstance(self.sampling, Weighting):
-            return np.full(len(self.paths), self.sampling.effective_size)
         return None if self.sampling is None else self.sampling.effective_sizes
 
     @property
@@ -345,9 +326,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     sizes = posterior.effective_sizes
     if sizes is not None:
         data["effective_size"] = described("parameter", sizes, "effective sample size")
-    if isinstance(sampling, Weighting):
-        title |= {"n_runs": sampling.n_runs, "n_failed": sampling.n_failed}
-    elif sampling is not None:
+    if sampling is not None:
         data["r_hat"] = described("parameter", sampling.r_hat, "split potential scale reduction")
         data["step_size"] = described("chain", sampling.step_sizes, "step size of the integrator")
         counts = ("n_divergent", "n_divergent_in_warmup", "n_gradients", "acceptance")
@@ -386,7 +365,7 @@ def write_summary(
             parameters[name]["deviation_over_prior"] = float(posterior.standard_deviation[i])
             if sizes is not None:
                 parameters[name]["effective_sample_size"] = float(sizes[i])
-            if isinstance(sampling, Sampling):
+            if sampling is not None:
                 parameters[name]["r_hat"] = float(sampling.r_hat[i])
     about: dict[str, object] = {
         "method": posterior.method,
@@ -395,9 +374,7 @@ def write_summary(
         "n_constrained_combinations": posterior.spectrum.n_constrained,
         "n_draws": int(posterior.log_density.size),
     }
-    if isinstance(sampling, Weighting):
-        about |= {"n_runs": sampling.n_runs, "n_failed": sampling.n_failed}
-    elif sampling is not None:
+    if sampling is not None:
         about |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
     write_values(path, posterior.base, parameters, {"posterior": about}, attributes)
 
@@ -535,7 +512,7 @@ def infer(
     model: Model,
     free_parameters: FreeParameters | ResolvedParameters,
     targets: Sequence[Target],
-    method: Laplace | NUTS | ImportanceSampling | None = None,
+    method: Laplace | NUTS | None = None,
     *,
     likelihood: Likelihood | None = None,
     start: UnconstrainedVector | None = None,
@@ -562,7 +539,7 @@ def infer(
         engine: computes cases, then chains; by default this process, two at a time. The results are
             identical.
         report: called with the fraction that is done, and where that is in a few words: after each draw of a
-            chain, each round of importance sampling, or each evaluation of the fit, if that is all.
+            chain, or each evaluation of the fit, if that is all.
         announce: called with a line when a stage is done.
 
     Raises:
@@ -587,7 +564,7 @@ def infer(
         likelihood = Likelihood(*header["likelihood"])
     else:
         x = free.start() if start is None else jnp.asarray(start)
-        # The remaining time of chains and rounds is estimated from the first one.
+        # The remaining time of chains is estimated from the first draws.
         shown = report if isinstance(method, Laplace) else lambda fraction, where: None
         fit = functools.partial(_fit, problem, evaluator, n_iterations, shown)
         before = 0.0 if likelihood is not None else 0.5
@@ -612,9 +589,6 @@ def infer(
     best = BestFit(Base.of(model.closure, free.changed_paths), free, likelihood, mode, information)
     if isinstance(method, Laplace):
         return _normal(method, best)
-    if isinstance(method, ImportanceSampling):
-        members = EnsembleEvaluator(problem.changed(prior_weight=0.0), engine)
-        return _from_runs(method, best, members, report)
     starts = [_start(method, chain, best, evaluator) for chain in range(method.n_chains)]
     density = functools.partial(log_posterior, problem)
     shown = _in_words(method, report)
@@ -650,7 +624,7 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
 
 def _fingerprint(
     problem: Problem,
-    method: Laplace | NUTS | ImportanceSampling,
+    method: Laplace | NUTS,
     likelihood: Likelihood | None,
     n_iterations: int,
 ) -> dict[str, str]:
@@ -729,26 +703,6 @@ def _in_words(method: NUTS, report: Report) -> ChainReport:
             report(done / total, f"draw {done} of {total}, {gradients} gradients, {divergent} divergent")
 
     return shown
-
-
-def _from_runs(
-    method: ImportanceSampling, best: BestFit, evaluator: EnsembleEvaluator, report: Report
-) -> Posterior:
-    worth = 0.5 * best.likelihood.n_observations / best.likelihood.noise**2
-
-    def log_density(members: np.ndarray) -> np.ndarray:
-        return -worth * evaluator(jnp.asarray(members)).losses - 0.5 * np.sum(members**2, axis=0)
-
-    def shown(fraction: float, runs: Weighted) -> None:
-        report(fraction, f"effective size {runs.effective_size:.0f}")
-
-    runs = weigh_runs(method, best.mode.size, log_density, shown)
-    places = resampled(runs, method.n_draws, method.seed)
-    density = runs.log_density[places][None]
-    draws, never = (runs.x[places][None], density), np.zeros(density.shape, bool)
-    failed = int(np.isneginf(runs.log_density).sum())
-    sampling = Weighting(runs.effective_size, len(runs.x), failed)
-    return Posterior("importance", *best, runs.mean, runs.covariance, *draws, never, sampling)
 
 
 def _from_chains(best: BestFit, chains: Chains) -> Posterior:
@@ -996,78 +950,3 @@ def write_bands(path: str | Path, bands: Bands, attributes: Mapping[str, str] | 
     }
     title = {"title": f"Bands of {bands.name}", "n_draws": bands.n_members, "n_failed": bands.n_failed}
     write_dataset(xr.Dataset(data, coords, title | dict(attributes or {})), path)
-
-
-@dataclasses.dataclass(frozen=True)
-class Influence:
-    """Influence of one parameter on one scalar, the output, at the end of a run."""
-
-    case: str
-    output: str
-    parameter: str
-    unit: str  # of the output and its changes
-    value: float  # of the output
-    by_prior: float  # change of the output per standard deviation of the prior
-    by_posterior: float  # per standard deviation of the posterior, the others held
-    elasticity: float  # d ln(output) / d ln(parameter); NaN where one of them is 0
-
-
-@failures_as_values()
-def influences(
-    model: Model,
-    free_parameters: ResolvedParameters,
-    case: Case,
-    x: UnconstrainedVector | np.ndarray,
-    standard_deviation: np.ndarray,
-    *,
-    dt: float,
-    duration: float,
-    outputs: Sequence[str] = SCALARS,
-) -> list[Influence]:
-    """Derivatives of scalars at the end of a run, one row per output and parameter.
-
-    Args:
-        model, free_parameters, case: a single column, and the free parameters of its closure and case.
-        x: unconstrained vector at which to differentiate.
-        standard_deviation: of the unconstrained numbers in the posterior, `(n_parameters,)`.
-        dt, duration: of the run [s].
-        outputs: diagnostics that are scalars; `ValueError` for others.
-    """
-    numbers = {name: diagnostic(name) for name in outputs}
-    if len(paths_of_other_cases(free_parameters.paths, case.name)) == len(free_parameters.paths):
-        return []
-    free = free_parameters.in_case(case.name)
-
-    def at_the_end(x: UnconstrainedVector, model: Model, case: Case):
-        x = free.part_of(x)
-        model, case = free.insert(model, x), free.insert(case, x)
-        whole = SaveEverything()
-        run = simulate(model, case, dt=dt, duration=duration, output_interval=duration, checkpointing=whole)
-        state, clo_state, time = jax.tree.map(lambda leaf: leaf[-1], (run.state, run.clo_state, run.time))
-        now = Snapshot(state, clo_state, time, run.grid, case)
-        return [jnp.asarray(number(now)) for number in numbers.values()]
-
-    x = jnp.asarray(x)
-    found = jacobian(at_the_end, x, model, case.unlabelled(), mode="forward")
-    physical = free_parameters.to_physical
-    to_physical = jax.jit(lambda x: (physical(x), jax.jacfwd(physical)(x)))
-    values, slopes = (np.asarray(part, float) for part in to_physical(x))
-    # One row per parameter, with sizes that differ by orders of magnitude; priors may be correlated.
-    scales = np.maximum(np.linalg.norm(slopes, axis=1), np.finfo(float).tiny)
-    rows = []
-    of_outputs = np.asarray(found.residuals), np.asarray(found.matrix)
-    for output, value, row in zip(outputs, *of_outputs, strict=True):
-        row = row if math.isfinite(value) else np.full_like(row, math.nan)  # a layer without a base
-        by_scaled_value = np.linalg.lstsq((slopes / scales[:, None]).T, row, rcond=None)[0]
-        for i, path in enumerate(free_parameters.paths):
-            changes = value * values[i] != 0.0
-            elasticity = by_scaled_value[i] * values[i] / (scales[i] * value) if changes else math.nan
-            slopes_of = float(row[i]), float(row[i] * standard_deviation[i]), float(elasticity)
-            unit = unit_of_difference(output)
-            rows.append(Influence(case.name, output, path, unit, float(value), *slopes_of))
-    return rows
-
-
-def write_influences(path: str | Path, rows: Sequence[Influence]) -> None:
-    """Write the rows as CSV, atomically."""
-    write_rows(path, Influence, rows)
