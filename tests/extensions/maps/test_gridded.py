@@ -31,7 +31,6 @@ from tunax_lite.extensions.maps import (
 from tunax_lite.extensions.maps.datasets import columns_from_dataset
 from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.sections import MapConfig
-from tunax_lite.extensions.maps.sources import Reader
 from tunax_lite.io import to_dataset
 from tunax_lite.io.errors import FileFormatError
 
@@ -124,27 +123,6 @@ def test_tiles_and_pieces_are_the_whole_to_the_bit_and_of_one_shape():
             for one, every in pairs:
                 np.testing.assert_array_equal(one, every[:, chosen])
     assert len(shapes) == 1
-
-
-def test_tiles_read_together_are_those_read_alone(monkeypatch):
-    found, tiles = columns(), (np.arange(32, 64), np.arange(64, 90), np.array([90, 95, 95]))
-    alone = [[found.case(tile, start, start + DAY) for tile in tiles] for start in (0.0, 5 * DAY)]
-    other, read, reads = columns().case(np.arange(32), 0.0, DAY), Reader.block, []
-
-    def counted(*given):
-        reads.append(read(*given))
-        return reads[-1]
-
-    monkeypatch.setattr(Reader, "block", counted)
-    found.read_together(np.arange(32, 96))
-    assert_equal([found.case(tile, 0.0, DAY) for tile in tiles], alone[0])
-    n_together = len(reads)
-    assert_equal([found.case(tile, 5 * DAY, 6 * DAY) for tile in tiles], alone[1])
-    assert_equal(found.case(np.arange(32), 0.0, DAY), other)  # not among them
-    found.read_together(None)
-    reads.clear()
-    assert_equal([found.case(tile, 0.0, DAY) for tile in tiles], alone[0])
-    assert len(reads) == 3 * n_together
 
 
 def test_bathymetry_and_neighbours_stand_for_what_is_missing():

@@ -5,47 +5,26 @@
 Dimensions, names and units follow CF; heights are a variable, because every column has its own depth. Points
 without water, and missing results, are NaN. A tile consists of rows of the first axis of the map, a piece of
 frames: the part of a variable in both is one shard, a file that one process writes atomically. Attributes of
-the store record the division, the provenance, the digests of the input and whether it is complete.
-
-A map continues from the states of its tiles, in a folder beside the store. Digests of the axes, and of
-everything once it is complete, are in a list in the store; those of the files of a tile are in its state.
+the store record the division, the provenance, the size and time of the input files and whether it is
+complete. Until then the folder `restart` in the store holds the states from which its tiles continue.
 """
 
 import dataclasses
 import json
 import os
+import shutil
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..._types import JSON
-from ...io.checksums import (
-    Digests,
-    check_digest,
-    check_listed,
-    digest_of,
-    digest_of_tree,
-    digests_below,
-    read_listed,
-    sealing,
-    unsealed,
-    write_listed,
-)
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
-from ...io.protection import (
-    OverwriteError,
-    check_outputs,
-    check_removable,
-    make_folder,
-    note_made,
-    remove,
-    remove_file,
-)
+from ...io.protection import OverwriteError, check_outputs
 from ...io.writing import replacing_folder
 from .columns import ColumnMap
 from .setup import Layout, MapRun, MapVariable
@@ -53,14 +32,12 @@ from .setup import Layout, MapRun, MapVariable
 if TYPE_CHECKING:
     import zarr
 
-_ROOT, _KEPT = "zarr.json", "inputs.json"
+_ROOT, _STATES = "zarr.json", "restart"
 _INNER_BYTES = 2**20
-"""Of a chunk in a shard, about: what a reader gets at least."""
+"""Approximate size of a chunk in a shard: the least that a reader gets."""
 _FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, _INPUTS, _DIMS = (
     f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite", "inputs", "map_dims")
 )
-_KIND = "state of a tile"
-_ADVICE = "remove it: the tile is computed again"
 
 
 def map_dims(columns: ColumnMap) -> tuple[str, ...]:
@@ -77,19 +54,17 @@ def _axes(along: str | Sequence[str]) -> tuple[str, ...]:
 
 
 class TileState(NamedTuple):
-    """Where a tile is.
+    """State of a tile.
 
     Args:
         done: number of its pieces that are written.
         broken: first frame affected of each failed column, otherwise -1.
         leaves: arrays of the `Restart` at the end of the last piece.
-        parts: digests of its files in the store, by relative path.
     """
 
     done: int
     broken: np.ndarray
     leaves: list[np.ndarray]
-    parts: dict[str, str]
 
 
 class MapStore:
@@ -99,7 +74,7 @@ class MapStore:
         path: folder of the store.
 
     Raises:
-        OverwriteError: something else.
+        OverwriteError: another file or folder.
     """
 
     def __init__(self, path: Path):
@@ -109,157 +84,87 @@ class MapStore:
         try:
             known = json.loads((self.path / _ROOT).read_text(encoding="utf-8"))["attributes"]
             self.fingerprint, self.layout = str(known[_FINGERPRINT]), Layout(**known[_LAYOUT])
-            self.is_complete, self._rank = bool(known[_COMPLETE]), len(known[_DIMS])
-            self._inputs = [(str(name), str(digest)) for name, digest in known[_INPUTS]]
+            self.is_complete, self._inputs = bool(known[_COMPLETE]), known[_INPUTS]
+            self._rank = len(known[_DIMS])
             self._group = zarr.open_group(self.path, mode="r+", zarr_format=3)
         except (OSError, KeyError, TypeError, ValueError) as error:
             expected, got = "no file, or the store of a map", "another file or folder"
             raise OverwriteError(path, expected, got, "move it, or choose another output") from error
 
-    def write(
-        self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None
-    ) -> dict[str, str]:
-        """Write a tile of a variable, and of its frames those of a piece: levels, and rows of the map.
-
-        Returns the digest of its file, by path relative to the store; empty if there is none, where all
-        values are missing.
-        """
+    def write(self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None) -> None:
+        """Write rows of the map of a variable, and of its frames those of a piece."""
         array: Any = self._group[name]  # or a group, of other stores
         levels = array.ndim - self._rank - (frames is not None)
         array[(*(() if frames is None else (frames,)), *[slice(None)] * levels, rows)] = values
-        piece = () if frames is None else (frames.start // self.layout.n_frames,)
-        at = (*piece, *[0] * levels, rows.start // self.layout.n_rows, *[0] * (self._rank - 1))
-        own = f"{name}/{array.metadata.encode_chunk_key(at)}"
-        return {own: self.digest(own)}
-
-    def digest(self, name: str) -> str:
-        """Of a file in the store; empty if there is none."""
-        return digest_of(self.path / name) if (self.path / name).exists() else ""
 
     def write_state(self, tile: int, state: TileState) -> None:
         """Replace the state of a tile."""
-        # Any: NumPy keywords, including switches.
-        named: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(state.leaves)}
-        named |= {"parts": np.frombuffer(json.dumps(state.parts).encode(), np.uint8)}
-        named |= {"identity": np.array(self._identity(tile)), "n_leaves": len(state.leaves)}
         path = self.state_path(tile)
-        note_made(path)  # possibly written by an earlier process
-        with sealing(path) as file:
-            np.savez(file, done=state.done, broken=state.broken, **named)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        leaves: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(state.leaves)}
+        with temporary.open("wb") as file:
+            np.savez(file, done=state.done, broken=state.broken, n_leaves=len(leaves), **leaves)
+        temporary.replace(path)
 
     def read_state(self, tile: int) -> TileState | None:
         """The state of a tile; `None` before its first piece.
 
         Raises:
-            FileFormatError: a file that is damaged, or the state of another tile or run.
+            FileFormatError: a damaged file.
         """
         path = self.state_path(tile)
         if not path.exists():
             return None
-        with np.load(unsealed(path, _KIND, _ADVICE), allow_pickle=False) as file:
-            own, found = self._identity(tile), str(file["identity"])
-            if own != found:
-                raise FileFormatError(path, "identity", own, found, _ADVICE)
-            leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
-            parts = json.loads(file["parts"].tobytes())
-            return TileState(int(file["done"]), file["broken"], leaves, parts)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
+                return TileState(int(file["done"]), file["broken"], leaves)
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            advice = "remove it: the tile is computed again"
+            raise FileFormatError(path, "file", "the state of a tile", str(error), advice) from error
 
     def state_path(self, tile: int) -> Path:
-        """Where the state of a tile is."""
-        return parts_of(self.path) / f"{tile:05d}.npz"
+        """Path of the state of a tile."""
+        return self.path / _STATES / f"{tile:05d}.npz"
 
-    def _identity(self, tile: int) -> str:
-        run = digest_of_tree((), self.fingerprint, self._inputs)
-        return f"tile {tile} of the run {run[:16]}"
+    def check_inputs(self, run: MapRun) -> None:
+        """Raise `FileFormatError` if the input is not that with which the store was begun."""
+        now = run.stamps()
+        if now != self._inputs:
+            several = [str(name) for name, *_ in (one for one in now if one not in self._inputs)]
+            got = f"other sizes or times of {', '.join(several) or 'fewer files'}"
+            advice = "restore them, or start over with --overwrite"
+            raise FileFormatError(self.path, "input", "the files with which it was begun", got, advice)
 
-    def check_input(self, columns: ColumnMap) -> None:
-        """Raise `FileFormatError` if a file of the input is not the one with which the store was begun."""
-        known, now = self._inputs, _digests_of_input(self.path, columns)
-        if len(known) != len(now):
-            expected = f"the {len(known)} files with which it was begun"
-            raise FileFormatError(self.path, "input", expected, f"{len(now)}", "start over with --overwrite")
-        for (_, expected), (path, found) in zip(known, now, strict=True):
-            advice = f"restore it, or start over with --overwrite: {self.path} has results of both otherwise"
-            check_digest(Path(path), expected, f"when {self.path.name} was begun", advice, found)
-
-    def verify(self, run: MapRun, announce: Callable[[str], None]) -> None:
-        """Check the input and the contents; a tile with a damaged file is begun again.
-
-        Raises:
-            FileFormatError: another input, or damaged axes, or anything damaged in a complete store.
-        """
-        self.check_input(run.columns)
-        if self.is_complete:
-            check_listed(self.path, digests_below(self.path))
-            return
-        check_listed(self.path, {name: self.digest(name) for name in read_listed(self.path)})
-        for tile in run.tiles(self.layout):
-            try:
-                state = self.read_state(tile)
-                parts = {} if state is None else state.parts
-                with ThreadPoolExecutor(4) as pool:
-                    found = zip(parts.items(), pool.map(self.digest, parts), strict=True)
-                    for (name, expected), digest in found:
-                        check_digest(self.path / name, expected, "when it was written", "", digest)
-            except FileFormatError as error:
-                said = str(error).rpartition("; ")[0]
-                announce(f"{said}: tile {tile} is computed again")
-                remove_file(self.state_path(tile))
-
-    def finish(self, broken: Sequence[Mapping[str, float]], parts: Mapping[str, str]) -> None:
-        """Mark the store as complete, record failed columns, and remove the states of the tiles.
-
-        `parts` are the digests of everything that was written to it.
-        """
-        listed = read_listed(self.path) | dict(parts)
-        listed.pop(_ROOT, None)  # which changes now
-        write_listed(self.path, listed)
+    def finish(self, broken: Sequence[Mapping[str, float]]) -> None:
+        """Mark the store as complete, record failed columns, and remove the states of the tiles."""
         self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
-        write_listed(self.path, listed | {_ROOT: digest_of(self.path / _ROOT)})
-        remove(parts_of(self.path))
+        shutil.rmtree(self.path / _STATES, ignore_errors=True)
 
 
-def parts_of(path: Path) -> Path:
-    """Folder beside a store for the states from which a map continues."""
-    return path.with_name(f"{path.name}.parts")
-
-
-def _digests_of_input(path: Path, columns: ColumnMap) -> list[tuple[str, str]]:
-    """Paths and digests of the input of a store; those known from before are beside it."""
-    kept = parts_of(path) / _KEPT
-    digests = Digests(kept if kept.exists() else None)
-    found = digests.of(columns.inputs)
-    digests.save()
-    return list(found.items())
-
-
-def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> MapStore | None:
+def prepare(path: Path, run: MapRun, *, resume: bool, overwrite: bool) -> MapStore | None:
     """Check whether a map can be written there: returns its store to continue, or `None` to begin.
 
     Raises:
         OverwriteError: an existing store that must not be overwritten, or another map.
+        FileFormatError: files of the input changed since the store was begun.
     """
     check_outputs([path], overwrite=True, folders=True)  # inputs are never replaced
-    check_removable(parts_of(path))
     store = MapStore(path) if os.path.lexists(path) else None
     if store is None or overwrite:
         return None
-    state = "complete" if store.is_complete else "unfinished"
     if not resume:
-        advice = "add --overwrite to start over, or choose another output"
-        if not store.is_complete:
-            advice = f"add --resume to continue, {advice.removeprefix('add ')}"
+        state = "complete" if store.is_complete else "unfinished"
+        advice = "add --resume to continue it, --overwrite to start over, or choose another output"
         raise OverwriteError(path, "no store", f"the {state} store of a map", advice)
-    if store.fingerprint != fingerprint:
+    if store.fingerprint != run.fingerprint:
         expected = "the store of this map, with the same configuration, parameters and input"
         raise OverwriteError(
             path, expected, "that of another one", "choose another output, or add --overwrite"
         )
-    if store.is_complete:
-        remove(parts_of(path))
-    else:
-        for left_over in path.rglob("*.partial"):  # of killed processes
-            left_over.unlink(missing_ok=True)
+    store.check_inputs(run)
+    for left_over in path.rglob("*.partial"):  # of killed processes
+        left_over.unlink(missing_ok=True)
     return store
 
 
@@ -268,7 +173,7 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
     import zarr
     from zarr.storage import LocalStore
 
-    columns, digests = run.columns, Digests(parts_of(path) / _KEPT)
+    columns = run.columns
     if os.path.lexists(path):
         MapStore(path)  # nothing else is replaced
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -282,7 +187,7 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
         _LAYOUT: dataclasses.asdict(layout),
         _COMPLETE: False,
         _BROKEN: [],
-        _INPUTS: [list(each) for each in digests.of(columns.inputs).items()],
+        _INPUTS: run.stamps(),
     }
     with replacing_folder(path) as temporary:
         group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
@@ -290,12 +195,10 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
             _add_axis(group, name, np.asarray(values), _axes(along), dict(*told))
         for variable in variables:
             _add_variable(group, variable, run, layout)
-        with warnings.catch_warnings():  # which xarray expects, and of which zarr warns
+        with warnings.catch_warnings():  # xarray expects it, and zarr warns of it
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             zarr.consolidate_metadata(temporary)
-        write_listed(temporary, digests_below(temporary))
-        make_folder(parts_of(path))
-        digests.save()
+        (temporary / _STATES).mkdir()
     return MapStore(path)
 
 
@@ -350,7 +253,7 @@ def _add_variable(group: "zarr.Group", variable: MapVariable, run: MapRun, layou
         shards=shards,
         dtype=variable.dtype,
         fill_value=np.nan,
-        # A checksum of every chunk, which all readers of Zarr compare.
+        # Readers of Zarr verify the checksum of every chunk.
         compressors=(BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()),
         dimension_names=(*(["time"] if time else []), *variable.dims, *map_dims(run.columns)),
         attributes=_plain(attributes),
