@@ -201,7 +201,7 @@ class GridPoints(AbstractPoints):
             for first, last in (self.latitude, self.longitude)
         ]
         latitude, longitude = (0.5 * (edges[1:] + edges[:-1]) for edges in edges_of)
-        return Points(latitude, longitude, True, edges_of[0], edges_of[1])
+        return Points(latitude, longitude, True)
 
 
 @named("sites")
@@ -239,7 +239,6 @@ class MapInput(_Fields):
         duration: of the map [s].
         paths: files for all fields without their own.
         points: positions of the columns.
-        remapping: of surface fields to these points; conservative remapping conserves integrals over cells.
         reach: largest distance of a water point used for a point without values, for example at a coast [m].
         temperature: initial, over depth.
         salinity: initial, over depth.
@@ -267,7 +266,6 @@ class MapInput(_Fields):
     tracers: Mapping[str, Gridded] = setting(default_factory=dict)
     paths: tuple[str, ...] = setting(())
     points: AbstractPoints = setting(default_factory=InputPoints)
-    remapping: str = setting("bilinear", choices=("bilinear", "conservative"))
     reach: float = setting(3e5, at_least=0.0, at_most=2.1e7)
     temperature_kind: str | None = setting(None, choices=("conservative", "potential", "in_situ"))
     salinity_kind: str | None = setting(None, choices=("absolute", "practical"))
