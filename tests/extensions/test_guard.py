@@ -100,7 +100,7 @@ OUTPUTS = {
     ("map", "output"): ["map", "map.yaml", *SHORT_MAP, "--output", "out.zarr"],
     ("site", "output"): ["site", *SITE, "--data", "data", "--no-run", "--output", "out"],
 }
-READ = {"coast", "config", "configs", "parameters", "restart", "results", "file", "files"}
+READ = {"config", "configs", "parameters", "restart", "results", "file", "files"}
 READ |= {"scheduler_file", "data", "sites"}
 PRODUCING = [make for _, make in PRODUCTS.values()]
 

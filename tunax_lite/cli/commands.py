@@ -187,9 +187,6 @@ def plot(
         list[str],
         Option(metavar="LAT,LON", help="For a map: draw sections at this point. May be repeated."),
     ] = options.NONE,
-    coast: Annotated[
-        Path | None, Option(metavar="FILE.geojson", help="For a map: draw the lines of this file.")
-    ] = None,
     config: Annotated[
         Path | None,
         Option(metavar="CONFIG", help="Draw runs beside the observations of this configuration of a run."),

@@ -1,7 +1,6 @@
 """Remapping: fields that are linear, coasts, and an independent library."""
 
 import numpy as np
-import pytest
 import xarray as xr
 from scipy import sparse
 
