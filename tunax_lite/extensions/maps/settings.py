@@ -27,7 +27,6 @@ class Gridded(AbstractConversion):
         upward: whether the file counts the flux positive out of the water; it is then reversed last.
         repeats: whether the records are a repeating year; null to detect it by a reference year of 0 or 1, or
             an attribute `modulo` or `climatology`.
-        stretched_years: whether years of 360 or 366 days are stretched to those of the run.
         missing: number that marks missing values, in addition to those declared in the file.
         constant: uniform number instead of a variable, in the package's unit.
         sum_of: fields whose sum replaces the variable.
@@ -37,7 +36,6 @@ class Gridded(AbstractConversion):
     paths: tuple[str, ...] = setting(())
     upward: bool = setting(False)
     repeats: bool | None = setting(None)
-    stretched_years: bool = setting(False)
     missing: float | None = setting(None)
     constant: float | None = setting(None)
     sum_of: tuple["Gridded", ...] = setting(())

@@ -202,7 +202,7 @@ class Reader:
             keys = [axis_of(file, name, "time", flat)[1] or "" for file in self.files]
             named = zip(self.files, keys, strict=True)
             coordinates = [_middles(file, key, self.header) for file, key in named]
-            self.times = read_times(coordinates, epoch, duration, given.repeats, given.stretched_years)
+            self.times = read_times(coordinates, epoch, duration, given.repeats)
         examine(self.header, quantity, given=given, turned=given.upward or leaves_water(self.header))
 
     @property
