@@ -17,7 +17,7 @@ def _calibrate(*arguments):
 
 
 def _columns(*arguments):
-    from .single import load_columns
+    from .build import load_columns
 
     return load_columns(*arguments)
 
