@@ -41,7 +41,7 @@ from .arguments import ByIdentity, Parts, Structure, case_over_steps, common_pre
 from .averages import Averaged
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
-from .mapping import accepts_batches, is_mapped, run_last
+from .mapping import WITHOUT_MAP, accepts_batches, check_not_mapped, is_mapped, run_last
 from .model import Model, Stepped, batched_case, shape_of_batch
 from .state import State
 from .trajectory import Means, Restart, Trajectory
@@ -252,7 +252,8 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
     if not batch_shape:
         raise ValueError(
             "simulate: expected a batch of columns to split over devices, got a single column; leave "
-            "`devices` out, stack cases with `stack_cases`, or give parameters one value per column."
+            "`devices` out, stack cases with `stack_cases`, or give parameters one value per column; "
+            f"{WITHOUT_MAP}."
         )
 
     # The number of columns alone could not distinguish 64 levels or 64 times from 64 columns.
@@ -440,6 +441,7 @@ def simulate(
     mesh = None
     if devices is not None:
         model, case, start = (part.structure.tree(part.arrays) for part in parts)
+        check_not_mapped((model, case, start))
         has_columns = columns_of(model, case, start)
         mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
         parts = tuple(map(Parts.of, shard_columns((model, case, start), has_columns, mesh)))
