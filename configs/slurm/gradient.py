@@ -71,8 +71,9 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=64)
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--limit", type=float, default=600.0, help="of an iteration, in seconds")
+    parser.add_argument("--precision", choices=("float64", "float32"), default="float64")
     arguments = parser.parse_args()
-    tl.configure()
+    tl.configure(precision=arguments.precision)
     join_processes()
     fit(arguments.output, arguments.columns, arguments.iterations, arguments.limit)
 
