@@ -79,6 +79,22 @@ def test_free_run_is_simulate_and_its_forecast_the_same_run():
     np.testing.assert_allclose(innovation[2:, 1], (values - surface)[2:], atol=1e-10)
 
 
+def test_observations_between_analyses_judge_the_nearest_forecast():
+    # One hour before, and ten minutes after analyses: one step, and none.
+    time = np.array([6.0, 11.0, 18.0 + 1.0 / 6.0, 23.0]) * HOUR
+    seen = dataclasses.replace(stream([12.0] * 4), time=time)
+    run = assimilation(da.FreeRun(), seen, end=4 * INTERVAL)
+    records = run.run()
+    alone = simulate(run.system.model, column(), dt=HOUR, duration=4 * INTERVAL, output_interval=HOUR)
+    surface = np.asarray(alone.state.temperature)[[11, 18, 23], -1]
+    np.testing.assert_allclose(records.innovation()[1:, 0, 0], 12.0 - surface, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(records.forecast_period()[1:, 0], np.array([5.0, 6.0, 5.0]) * HOUR)
+    assert not run.notes()
+    half = dataclasses.replace(seen, time=INTERVAL * np.arange(0.5, 4.0))
+    with error_naming(ValueError, "leads 10800 21600 start"):
+        assimilation(da.FreeRun(), half, end=4 * INTERVAL).notes()
+
+
 @pytest.mark.long
 def test_an_average_is_that_of_the_steps_around_the_time_of_the_observation():
     case = column(heat_flux=800.0, days=1.0)

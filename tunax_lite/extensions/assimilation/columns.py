@@ -86,8 +86,7 @@ class ColumnsAssimilation:
     @property
     def times(self) -> np.ndarray:
         """Ends of the windows [s]."""
-        cycles = self.cycles
-        return cycles.start + cycles.whole_length + cycles.interval * np.arange(cycles.n_cycles)
+        return self.cycles.analysis_time
 
     @property
     def n_columns(self) -> int:
@@ -249,6 +248,7 @@ def write_columns(path: Path, made: ColumnsAssimilation, found: list[Found], abo
         coordinates["process"] = "process", np.array([each.of for each in made.processes], dtype=object), {}
     attributes = {"Conventions": "CF-1.11", "title": TITLE, "method": type(made.method).__name__}
     attributes |= {f"tunax_lite_{name}": value for name, value in dataclasses.asdict(about).items()}
+    attributes["tunax_lite_judged_from"] = str(made.cycles.judged_from)  # seconds, as the times
     attributes["tunax_lite_product"] = product_of_run(about)
     write_frames(Frames(variables, coordinates, attributes), path)
 

@@ -1,7 +1,6 @@
 """What the commands do with an assimilation: run it, and say what they would do."""
 
 import dataclasses
-import datetime
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -28,13 +27,12 @@ from ...io.protection import (
     remove,
     remove_file,
 )
-from ...io.series import start_of_case
 from ...io.writing import claimed
 from ...runtime.engine import open_engine
 from ...runtime.interrupts import advise, ordered_end
 from .columns import ColumnsAssimilation, Found, columns_assimilation, write_columns
 from .cycles import Assimilation, Record, Records
-from .results import fingerprint, kept_path, restore, store, write_records
+from .results import fingerprint, kept_path, monthly_means, restore, store, write_records
 from .sections import AssimilationConfig, assimilation_of, build_run_of, load_assimilation, text_of
 
 _BETWEEN = 10.0
@@ -67,6 +65,7 @@ def assimilate(
         run = build_run_of(loaded, values)
         session.say_notes(run.notes)
         made = assimilation_of(loaded, run)
+        session.say_notes(made.notes())
         about = _provenance(loaded, run)
         kept = kept_path(output)
         check_outputs([output], overwrite=overwrite, product=product_of_run(about))
@@ -217,7 +216,9 @@ def _check_finite(made: Assimilation, done: Sequence[Record]) -> None:
 def _say(made: Assimilation, records: Records) -> None:
     """Print what the forecasts are worth, by lead, and what of the observations was used."""
     used, known = records.observed("used"), np.isfinite(records.observed("values"))
-    echo(f"{int(used.sum())} of {int(known.sum())} observations were used")
+    withheld = int(known[:, [each.withheld for each in made.streams]].sum())
+    judging = f"; {withheld} are withheld and only judge forecasts" if withheld else ""
+    echo(f"{int(used.sum())} of {int(known.sum())} observations were used{judging}")
     groups = {(one.operator.variable, one.withheld): list[int]() for one in made.streams}
     for column, stream in enumerate(made.streams):
         groups[stream.operator.variable, stream.withheld].append(column)
@@ -234,29 +235,31 @@ def _say(made: Assimilation, records: Records) -> None:
             kind = "withheld" if withheld else "assimilated"
             _say_skill(records, f"{variable}, all that is {kind}", columns)
     if made.system.case.start_time is not None:
-        _say_corrections(made, records, start_of_case(made.system.case.start_time))
+        _say_corrections(made, records, made.system.case.start_time)
 
 
 def _say_skill(records: Records, name: str, columns: Sequence[int]) -> None:
     """Print what forecasts of some streams together are worth, by lead."""
-    for place, lead in enumerate(records.leads):
+    for place, lead in enumerate(records.cycles.leads):
         if (found := records.skill(place, columns)) is not None:
+            known = np.isfinite(found.lower)
+            interval = f" ({found.lower:.3f} to {found.upper:.3f})" if known else ""
+            days = f"{lead / 86400.0:g} day{'' if lead == 86400.0 else 's'}"
             echo(
-                f"  {name}, {lead / 86400.0:g} days ahead: rms {found.rms:.3f} ({found.lower:.3f} to "
-                f"{found.upper:.3f}), mean {found.mean:+.3f}, crps {found.crps:.3f} of {found.number} "
-                "differences from observations"
+                f"  {name}, {days} ahead: rms {found.rms:.3f}{interval}, mean {found.mean:+.3f}, crps "
+                f"{found.crps:.3f} of {found.number} differences from observations"
             )
 
 
-def _say_corrections(made: Assimilation, records: Records, start: datetime.datetime) -> None:
-    """Print the mean of each process by month of the year, over what is judged."""
-    judged = records.analysis_time >= records.judged_from
-    dates = [start + datetime.timedelta(seconds=float(time)) for time in records.analysis_time[judged]]
-    months = np.array([date.month for date in dates])
-    for place, process in enumerate(made.system.processes):
-        values = records.every.processes[judged, place]
-        means = [f"{np.mean(values[months == month]):.3g}" for month in np.unique(months)]
-        echo(f"  {process.of}, means of months {months.min()} to {months.max()}: {', '.join(means)}")
+def _say_corrections(made: Assimilation, records: Records, start: str) -> None:
+    """Print the mean of each process by month, over what is judged."""
+    time, values = records.analysis_time, records.every.processes
+    judged = time >= made.cycles.judged_from
+    months, means = monthly_means(start, time[judged], values[judged])
+    for process, column in zip(made.system.processes, means.T, strict=True):
+        listed = ", ".join(f"{mean:.3g}" for mean in column)
+        unit = made.system.unit_of(process)
+        echo(f"  {process.label} [{unit}], means by month, {months[0]} to {months[-1]}: {listed}")
 
 
 def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
@@ -272,8 +275,9 @@ def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | 
         f"assimilation: {n_values} observations in {len(made.streams)} streams, {made.cycles.n_cycles} "
         f"cycles, {made.method.n_members} members, {type(made.method).__name__}"
     )
-    session.say_notes(run.notes)
-    found = {"kind": "assimilation", "model": model, "time": times, "notes": list(run.notes)}
+    notes = [*run.notes, *made.notes()]
+    session.say_notes(notes)
+    found = {"kind": "assimilation", "model": model, "time": times, "notes": notes}
     return found | {"cycles": made.cycles.n_cycles, "observations": n_values} | answer
 
 

@@ -3,11 +3,13 @@
 Window k ends at start + length + k interval; with a length of several intervals windows overlap. Each begins
 with the analysis of the window that ended there, so that no analysis uses an observation twice. From each
 analysis one column, the mean of the members, is run to the longest lead with processes that decay. An
-observation at time t judges the forecast of lead L from the analysis at t - L, which did not see it.
+observation at time t judges the forecast of lead L from the analysis nearest to t - L, which did not see it,
+less than half an interval off.
 """
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -87,6 +89,26 @@ class Cycles:
     def n_cycles(self) -> int:
         """Number of windows."""
         return int((self.end - self.start - self.whole_length) / self.interval * (1.0 + 1e-12) + 1e-9) + 1
+
+    @property
+    def analysis_time(self) -> Float[np.ndarray, " cycle"]:
+        """Ends of the windows [s] since the start of the case."""
+        return self.start + self.whole_length + self.interval * np.arange(self.n_cycles)
+
+    def judged_forecasts(
+        self, time: Float[np.ndarray, " time"], lead: float
+    ) -> tuple[Int[np.ndarray, " time"], Float[np.ndarray, " time"]]:
+        """Cycles whose forecasts are judged by observations, -1 for none, and times since their analyses [s].
+
+        The time since the analysis differs from the lead by less than half the interval, and by less than
+        half the difference of two leads.
+        """
+        first = self.analysis_time[0]
+        cycle = np.rint((time - lead - first) / self.interval)
+        period = time - first - cycle * self.interval
+        near = 0.5 * np.min([self.interval, *np.diff(np.unique(self.leads))]) * (1.0 - 1e-9)
+        meets = (np.abs(period - lead) < near) & (period > 0.0) & (cycle >= 0) & (cycle < self.n_cycles)
+        return np.where(meets, cycle, -1).astype(int), np.where(meets, period, np.nan)
 
 
 class Layout(NamedTuple):
@@ -221,10 +243,56 @@ class Assimilation:
         day = now if (now.month, now.day) != (2, 29) else now - datetime.timedelta(days=1)
         return [(day.replace(year=year) - now).total_seconds() for year in self.cycles.weather_years]
 
-    @property
+    @functools.cached_property
     def layout(self) -> Layout:
         """Frames and steps."""
         return Layout.of(self.cycles, self.streams, self.system.dt, self.system.average)
+
+    @functools.cached_property
+    def _times(self) -> list[np.ndarray]:
+        """Times of the observations of each stream within the windows, on time steps [s]."""
+        cycles, dt = self.cycles, self.system.dt
+        times = (cycles.start + np.rint((each.time - cycles.start) / dt) * dt for each in self.streams)
+        return [each[(each > cycles.start) & (each <= cycles.analysis_time[-1] + 0.5 * dt)] for each in times]
+
+    @functools.cached_property
+    def horizon(self) -> float:
+        """Length of the forecasts [s]: the longest lead, or time from an analysis to what judges it."""
+        leads = self.cycles.leads
+        periods = (self.cycles.judged_forecasts(times, lead)[1] for times in self._times for lead in leads)
+        return max((0.0, *leads, *(float(np.max(each, initial=0.0, where=each > 0.0)) for each in periods)))
+
+    def notes(self) -> list[str]:
+        """Observations that have no part in the assimilation.
+
+        Raises:
+            ValueError: observations that lie a lead or more after the first analysis, but judge no forecast.
+        """
+        cycles, found = self.cycles, []
+        number = sum(each.time.size for each in self.streams)
+        times = np.concatenate(self._times)
+        if outside := number - times.size:
+            found.append(
+                f"cycles: {outside} of {number} observations lie outside the windows, which begin at "
+                f"{cycles.start:g} s and end at {cycles.analysis_time[-1]:g} s"
+            )
+        expected = [np.sum(times >= cycles.analysis_time[0] + lead) for lead in cycles.leads]
+        judging = [np.sum(cycles.judged_forecasts(times, lead)[0] >= 0) for lead in cycles.leads]
+        if any(expected) and not any(judging):
+            raise ValueError(
+                f"leads: expected observations less than {0.5 * cycles.interval:g} s from the end of a "
+                f"forecast, got none; the first analysis is at {cycles.analysis_time[0]:g} s, the first "
+                f"observation at {times.min():g} s; start the cycles so that windows end at observations, or "
+                "choose other leads."
+            )
+        for lead, late, n in zip(cycles.leads, expected, judging, strict=True):
+            if not late:
+                found.append(f"cycles.leads: the assimilation ends before a forecast of {lead:g} s is judged")
+            elif n < late:
+                found.append(
+                    f"cycles.leads: {late - n} of {late} observations judge no forecast of {lead:g} s"
+                )
+        return found
 
     @failures_as_values()
     def begin(self) -> Progress:
@@ -282,7 +350,7 @@ class Assimilation:
         """Of the mean with its own weather, or the mean of an ensemble, and its members."""
         cycles = self.cycles
         end = float(window.start) + cycles.whole_length
-        longest = max(cycles.leads, default=0.0)
+        longest = self.horizon
         n_knots = int(np.ceil(longest / cycles.interval - 1e-9)) + 1
         frame = layout.steps * self.system.dt
         n_frames = round(longest / frame)
@@ -382,6 +450,8 @@ def mean_of_known(members: np.ndarray) -> np.ndarray:
 class Skill(NamedTuple):
     """Root mean square of innovations, the 90 % interval of its blocks, their mean, and their number.
 
+    The interval is NaN where there are fewer than two blocks.
+
     `crps` is the mean of `Records.crps`.
     """
 
@@ -420,26 +490,25 @@ class Records:
     """All cycles, with the cycle as the leading axis of every array of `Record`.
 
     Args:
-        analysis_time: ends of the windows [s] since the start of the case.
         frame: time between frames [s].
-        leads: of the forecasts [s].
+        cycles: when windows end, and what is judged.
         every: the records, stacked.
-        judged_from: first time of the observations that count [s].
     """
 
-    analysis_time: Float[np.ndarray, " cycle"]
     frame: float
-    leads: tuple[float, ...]
+    cycles: Cycles
     every: Record
-    judged_from: float = 0.0
 
     @classmethod
     def of(cls, run: Assimilation, kept: Sequence[Record]) -> "Records":
-        """Of the first cycles of a run."""
-        cycles = run.cycles
-        times = cycles.start + cycles.whole_length + cycles.interval * np.arange(len(kept))
+        """Collect the cycles of a run."""
         stacked = Record(*(np.stack(each) for each in zip(*kept, strict=True)))
-        return cls(times, run.layout.steps * run.system.dt, cycles.leads, stacked, cycles.judged_from)
+        return cls(run.layout.steps * run.system.dt, run.cycles, stacked)
+
+    @property
+    def analysis_time(self) -> Float[np.ndarray, " cycle"]:
+        """Ends of the windows [s] since the start of the case."""
+        return self.cycles.analysis_time
 
     @property
     def time(self) -> Float[np.ndarray, " time"]:
@@ -465,6 +534,11 @@ class Records:
         values = self.observed("values")
         return values[:, None] - self._ahead(self.every.forecast)
 
+    def forecast_period(self) -> Float[np.ndarray, "time lead"]:
+        """Time from the analysis to the observation [s], by time of the observation and lead."""
+        each = [self.cycles.judged_forecasts(self.time, lead)[1] for lead in self.cycles.leads]
+        return np.stack(each, axis=1)
+
     def crps(self) -> Float[np.ndarray, "time lead stream"]:
         """Continuous ranked probability score of ensembles of forecasts, of a single one its absolute error.
 
@@ -488,13 +562,12 @@ class Records:
     def _ahead(self, forecasts: np.ndarray) -> np.ndarray:
         """What forecasts from analyses a lead earlier have at the times of the observations."""
         time = self.time
-        found = np.full((time.size, len(self.leads), *forecasts.shape[2:]), np.nan)
-        for place, lead in enumerate(self.leads):
-            position = (time - lead - self.analysis_time[0]) / (self.analysis_time_step)
-            cycle = np.rint(position).astype(int)
-            meets = (np.abs(position - cycle) * self.analysis_time_step < 0.5 * self.frame) & (cycle >= 0)
-            meets &= cycle < self.analysis_time.size
-            found[meets, place] = forecasts[cycle[meets], round(lead / self.frame) - 1]
+        found = np.full((time.size, len(self.cycles.leads), *forecasts.shape[2:]), np.nan)
+        for place, lead in enumerate(self.cycles.leads):
+            cycle, period = self.cycles.judged_forecasts(time, lead)
+            meets = cycle >= 0
+            frame = np.rint(period[meets] / self.frame).astype(int) - 1
+            found[meets, place] = forecasts[cycle[meets], frame]
         return found
 
     def skill(self, lead: int, stream: int | Sequence[int] = 0, block: float = _BLOCK) -> "Skill | None":
@@ -510,7 +583,7 @@ class Records:
 
         Source: Kuensch (1989), Ann. Stat. 17, 1217-1241.
         """
-        judged = self.time >= self.judged_from
+        judged = self.time >= self.cycles.judged_from
         found = self.innovation()[judged][:, lead, np.atleast_1d(stream)]
         known = np.isfinite(found)
         time, found, known = (each[known.any(axis=1)] for each in (self.time[judged], found, known))
@@ -524,6 +597,8 @@ class Records:
         drawn = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, :n]
         squares, numbers = np.sum(np.where(known, found, 0.0) ** 2, axis=1), np.sum(known, axis=1)
         ends = np.quantile(np.sqrt(squares[drawn].sum(axis=1) / numbers[drawn].sum(axis=1)), [0.05, 0.95])
+        if length == n:  # a single block says nothing about the spread of others
+            ends = np.full(2, np.nan)
         rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(found[known])
         crps = self.crps()[judged][:, lead, np.atleast_1d(stream)]
         return Skill(
@@ -538,7 +613,7 @@ class Records:
     def consistency(self, stream: int = 0) -> "Consistency | None":
         """Of what is judged; `None` without observations, or without members."""
         names = "values", "predicted", "fitted", "predicted_spread", "error", "used"
-        judged = self.time >= self.judged_from
+        judged = self.time >= self.cycles.judged_from
         values, predicted, fitted, spread, error, used = (
             self.observed(name)[judged, stream] for name in names
         )
@@ -559,8 +634,3 @@ class Records:
                 root((before - after) * before, used & known),
                 root(spread**2, known),
             )
-
-    @property
-    def analysis_time_step(self) -> float:
-        """Time between analyses [s]; of a single one the frame."""
-        return float(np.diff(self.analysis_time)[0]) if self.analysis_time.size > 1 else self.frame

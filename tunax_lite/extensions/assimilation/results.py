@@ -9,10 +9,12 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from ...column.observables import unit_of_difference, variable_of
 from ...io.dataset import IDEALISED_EPOCH, Frames, height_coordinates, write_frames
 from ...io.protection import Provenance, product_of_run
+from ...io.series import start_of_case
 from ...io.writing import replacing
 from ...io.yaml_file import ConfigError
 from .cycles import Assimilation, Progress, Record, Records
@@ -78,6 +80,13 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
         "units": unit,
         "_FillValue": np.nan,
     }
+    about_period = {
+        "long_name": "time from the analysis to the observation",
+        "standard_name": "forecast_period",
+        "units": "days",
+        "_FillValue": np.nan,
+    }
+    variables["forecast_period"] = ("time", "lead"), records.forecast_period() / _DAY, about_period
     variables["crps"] = ("time", "lead", *several), own(records.crps()), about_crps
     variables |= {name: of_observations(name) for name in _OF_OBSERVATIONS}
     variables |= _of_water(records) | _of_processes(run, records)
@@ -91,19 +100,25 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
         "analysis_time": ("analysis_time", records.analysis_time, _axis("end of the window", epoch)),
         "lead": (
             "lead",
-            np.asarray(records.leads) / _DAY,
+            np.asarray(run.cycles.leads) / _DAY,
             {"long_name": "time from the analysis to the observation", "units": "days"},
         ),
-        "process": ("process", np.array([each.of for each in run.system.processes], dtype=object), {}),
+        "process": ("process", np.array([each.label for each in run.system.processes], dtype=object), {}),
+        "process_unit": (
+            "process",
+            np.array([run.system.unit_of(each) for each in run.system.processes], dtype=object),
+            {"long_name": "unit of the process; of a factor, that of its logarithm"},
+        ),
     }
     if several:
         labels = np.array([stream.operator.label for stream in streams], dtype=object)
         coordinates["stream"] = ("stream", labels, {"long_name": "observed variable and height [m]"})
     if not run.system.processes:
-        del coordinates["process"]
+        del coordinates["process"], coordinates["process_unit"]
     attributes = {"Conventions": "CF-1.11", "title": "assimilation", "method": type(run.method).__name__}
     origin = dataclasses.asdict(about or Provenance())
     attributes |= {f"tunax_lite_{name}": value for name, value in origin.items()}
+    attributes["tunax_lite_judged_from"] = str(run.cycles.judged_from)  # seconds, as the times
     attributes["tunax_lite_product"] = product_of_run(about or Provenance())
     heights = height_coordinates(run.system.case.grid)
     return Frames(variables | heights, coordinates, attributes)
@@ -131,7 +146,7 @@ def _of_processes(run: Assimilation, records: Records) -> dict[str, tuple]:
     if run.system.processes:
         about = {
             "long_name": "mean of the autoregressive errors after the analysis",
-            "comment": "of a scale, the logarithm of the factor; units are those of the flux or the variable",
+            "comment": "of a scale, the logarithm of the factor; units are in process_unit",
         }
         found["correction"] = dims, records.every.processes, about
         spread = {"long_name": "standard deviation of the members of correction"}
@@ -144,6 +159,22 @@ def _of_processes(run: Assimilation, records: Records) -> dict[str, tuple]:
         name = f"parameter_{number.path.replace('.', '_')}"
         found[name] = ("analysis_time",), values, {"long_name": number.path, "units": number.unit}
     return found
+
+
+def monthly_means(
+    start: str, time: Float[np.ndarray, " time"], values: Float[np.ndarray, "time process"]
+) -> tuple[np.ndarray, Float[np.ndarray, "month process"]]:
+    """Months of a series, as year and month, and its means over them.
+
+    Args:
+        start: ISO 8601.
+        time: of the values, seconds since the start.
+        values: to be averaged.
+    """
+    dates = np.datetime64(start_of_case(start), "s") + np.round(time).astype("timedelta64[s]")
+    of_values = dates.astype("datetime64[M]")
+    months = np.unique(of_values)
+    return months, np.stack([values[of_values == month].mean(axis=0) for month in months])
 
 
 def write_records(path: Path, run: Assimilation, records: Records, about: Provenance | None = None) -> None:

@@ -179,7 +179,11 @@ class ObservationsSection(Section):
 class CyclesSection(Section):
     """When observations are assimilated and forecasts begin."""
 
-    start: str | None = key("of the first window, ISO 8601; null for that of the case", None)
+    start: str | None = key(
+        "of the first window, ISO 8601; null for that of the case, or up to an interval later so that "
+        "windows end at the observations, if these have one time of the day such as noon",
+        None,
+    )
     end: str | None = key("of the last one; null for that of the observations", None)
     interval: float = key("between analyses [s]", 86400.0, gt=0.0)
     length: float | None = key("of a window [s], a multiple of the interval; null for one", None, gt=0.0)
@@ -197,10 +201,10 @@ class CyclesSection(Section):
         [],
     )
 
-    def of(self, begin: str | None, last: float) -> Cycles:
-        """Seconds since the start of the case, by default up to `last` [s]."""
+    def of(self, begin: str | None, last: float, first: float = 0.0) -> Cycles:
+        """Seconds since the start of the case, by default from `first` to `last` [s]."""
         return Cycles(
-            0.0 if self.start is None else _since(self.start, begin, "start"),
+            first if self.start is None else _since(self.start, begin, "start"),
             last if self.end is None else _since(self.end, begin, "end"),
             self.interval,
             self.length,
@@ -319,7 +323,8 @@ def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
     streams = config.observations.streams(run, place.below("observations"))
     with place.naming("cycles"):
         last = max(float(stream.time[-1]) for stream in streams)
-        cycles = config.cycles.of(run.case.start_time, last)
+        first = common_phase(streams, config.cycles.interval, run.dt)
+        cycles = config.cycles.of(run.case.start_time, last, first)
     with place.naming("uncertainty", "parameters"):
         free = free_of(config, run.model, run.case)
     processes, profiles = config.uncertainty.build()
@@ -334,8 +339,15 @@ def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
         )  # fmt: skip
     with place.naming("cycles"):
         made = Assimilation(system, streams, config.method.build(), cycles)
-        _ = made.layout  # raises for times that are no multiples of the step
+        _ = made.layout, made.notes()  # raise for times that are no multiples of the step, or judge nothing
     return made
+
+
+def common_phase(streams: Sequence[Stream], interval: float, dt: float) -> float:
+    """Common time of all observations after a multiple of the interval, to a step [s]; 0 without one."""
+    n = round(interval / dt)
+    phases = np.unique(np.concatenate([np.rint(each.time / dt) for each in streams]) % n)
+    return float(phases[0] * dt) if phases.size == 1 else 0.0
 
 
 def free_of(config: AssimilationConfig, model: Model, case: Case) -> ResolvedParameters | None:
