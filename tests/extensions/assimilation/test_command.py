@@ -130,7 +130,11 @@ def test_interrupted_cycles_continue_with_the_same_numbers(config, monkeypatch):
 
 @pytest.mark.long
 def test_report_and_plot_know_the_file_and_several_are_drawn_together(config):
-    assert assimilate().exit_code == 0
+    judged = "--set", "cycles.judged_from=2020-01-02T00:00:00"
+    done = assimilate(*judged)
+    ends = assimilation_figures(config.parent / "out.nc")["months"].axes[0].dataLim
+    line = f"heat_flux_bias [W m-2], means by month, 2020-01 to 2020-01: {ends.y0 + ends.y1:.3g}"
+    assert line in " ".join(done.output.split())
     shutil.copy("out.nc", "again.nc")
     for words in ("report out.nc", "report out.nc", "plot out.nc", "plot out.nc again.nc"):
         invoked(*words.split())  # the second page replaces the first, its own
@@ -139,12 +143,23 @@ def test_report_and_plot_know_the_file_and_several_are_drawn_together(config):
     assert {"out_taylor.png", "together_leads.png"} <= {path.name for path in config.parent.glob("*.png")}
     assert "sst.dat" in invoked("plot", "out.nc", "sst.dat", code=3).output
     (config.parent / "page.html").write_text("mine")
-    done = assimilate("--report", "page.html")
+    done = assimilate(*judged, "--report", "page.html")
     assert done.exit_code == 2 and "page.html" in done.output and "computed" not in done.output
 
 
 def build(config, *settings):
     return build_assimilation(load_assimilation(config, settings))
+
+
+def test_windows_end_at_the_common_time_of_the_observations(config):
+    lines = [f"2020-01-{day:02d} 12:10:00 {value} 0.1" for day, value in enumerate(VALUES[:4], 1)]
+    (config.parent / "sst.dat").write_text("\n".join(lines))
+    day = "cycles={leads: [86400.0]}"
+    made = build(config, day)
+    np.testing.assert_array_equal(made.cycles.analysis_time, [129600.0, 216000.0, 302400.0])  # at noon, to a step
+    assert ["1 of 4 observations lie outside" in note for note in made.notes()] == [True]
+    with error_naming(ConfigError, "cycles leads 43200 start"):
+        build(config, "cycles={start: 2020-01-01, leads: [86400.0]}")
 
 
 def test_bad_settings_are_named(config):
