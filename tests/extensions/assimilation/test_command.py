@@ -156,7 +156,8 @@ def test_windows_end_at_the_common_time_of_the_observations(config):
     (config.parent / "sst.dat").write_text("\n".join(lines))
     day = "cycles={leads: [86400.0]}"
     made = build(config, day)
-    np.testing.assert_array_equal(made.cycles.analysis_time, [129600.0, 216000.0, 302400.0])  # at noon, to a step
+    # At noon, to a step.
+    np.testing.assert_array_equal(made.cycles.analysis_time, [129600.0, 216000.0, 302400.0])
     assert ["1 of 4 observations lie outside" in note for note in made.notes()] == [True]
     with error_naming(ConfigError, "cycles leads 43200 start"):
         build(config, "cycles={start: 2020-01-01, leads: [86400.0]}")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .observing import Operator, Stream, streams_of
     from .results import write_records
     from .sections import build_assimilation, load_assimilation
-    from .smoothers import EnsembleSmoother, Variational
     from .system import Ensemble, Process, ProfileError, System
+    from .variational import Variational
 
 _NAMES = {
     "cycles": "Assimilation Cycles Records",
@@ -30,7 +30,7 @@ _NAMES = {
     "observing": "Operator Stream streams_of",
     "results": "write_records",
     "sections": "build_assimilation load_assimilation",
-    "smoothers": "EnsembleSmoother Variational",
     "system": "Ensemble Process ProfileError System",
+    "variational": "Variational",
 }
 __all__, __getattr__ = lazily(__name__, _NAMES)

@@ -1,7 +1,7 @@
 """Methods of assimilation: from an ensemble at the start of a window and its observations to the analysis.
 
 `AbstractMethod.assimilate` is the one interface. A filter runs its members through the window and changes
-them at its end; a smoother or a variational method changes what the window started from and runs it again.
+them at its end; a variational method changes what the window started from and runs it again.
 
 Ensemble transform (Hunt et al. 2007, Physica D 230, 112-126): with the departures Y of the m members from
 their mean in observation space and S = R^(-1/2) Y / sqrt(m - 1),

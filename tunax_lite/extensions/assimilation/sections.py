@@ -26,7 +26,7 @@ from ...io.dated_text import TIME_WIDTH, find_columns, find_times, read_lines
 from ...io.errors import all_of, check_possible, raise_all
 from ...io.series import start_of_case
 from ...io.yaml_file import ConfigError, yaml_text
-from . import smoothers  # noqa: F401  # names of its methods
+from . import variational  # noqa: F401  # name of its method
 from .cycles import Assimilation, Cycles
 from .methods import AbstractMethod
 from .observing import Operator, Stream, streams_of
