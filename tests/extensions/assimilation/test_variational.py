@@ -24,8 +24,8 @@ HEAT = da.Process("heat_flux_bias", 100.0, 86400.0)
 
 def one_window(method, processes=(HEAT,), **options):
     run = assimilation(method, stream(VALUES, 0.1), processes=processes, length=N * INTERVAL, **options)
-    window = run._window(0, run.layout)
-    return run, window, run.begin().starts[0]
+    window = run._window(0)
+    return run, window, run.begin()[0]
 
 
 def by_simulate(added, flux) -> tuple[np.ndarray, np.ndarray]:
@@ -154,6 +154,6 @@ def test_windows_that_overlap_begin_with_the_analysis_that_ended_there():
     np.testing.assert_allclose(records.analysis_time, INTERVAL * np.array([2.0, 3.0, 4.0]))
     # The last interval of each window holds the values of its end.
     np.testing.assert_allclose(records.observed("values")[:, 0], VALUES[1:])
-    first = method.assimilate(run._window(0, run.layout), run.begin().starts[0])
-    last = method.assimilate(run._window(2, run.layout), first.analysis)
+    first = method.assimilate(run._window(0), run.begin()[0])
+    last = method.assimilate(run._window(2), first.analysis)
     np.testing.assert_array_equal(records.every.analysis[2], last.analysis.now.state.temperature[:, 0])

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from .methods import (
         AbstractMethod,
         Analysis,
-        Climatology,
         EnsembleTransform,
         FreeRun,
         Nudging,
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "cycles": "Assimilation Cycles Records",
-    "methods": "AbstractMethod Analysis Climatology EnsembleTransform FreeRun Nudging Persistence Window "
-    "transform",
+    "methods": "AbstractMethod Analysis EnsembleTransform FreeRun Nudging Persistence Window transform",
     "observing": "Operator Stream streams_of",
     "results": "write_records",
     "sections": "build_assimilation load_assimilation",

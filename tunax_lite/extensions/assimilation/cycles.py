@@ -8,9 +8,8 @@ less than half an interval off.
 """
 
 import dataclasses
-import datetime
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -20,9 +19,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...column.integrate import count_steps
-from ...io.series import start_of_case
 from ...runtime import failures_as_values
-from .methods import AbstractMethod, Analysis, Climatology, Persistence, Window
+from .methods import AbstractMethod, Analysis, Persistence, Window
 from .observing import Frames, Stream, on_frames
 from .system import Ensemble, System, passed, spun_up
 
@@ -40,8 +38,6 @@ class Cycles:
         background_check: largest departure from the background in standard deviations.
         seed: of all random numbers.
         judged_from: first time of the observations that `Records.skill` counts [s]; earlier ones spin it up.
-        weather_years: years whose weather, of the same days, forecasts take instead of their own, which
-            nobody knows: every member is run with that of each year.
 
     Raises:
         ValueError: a time before the start of the case, or a length that is no multiple of the interval.
@@ -55,7 +51,6 @@ class Cycles:
     background_check: float = float("inf")
     seed: int = 0
     judged_from: float = 0.0
-    weather_years: tuple[int, ...] = ()
 
     def __post_init__(self):
         if self.start < 0.0:
@@ -154,7 +149,6 @@ class Record(NamedTuple):
         processes, processes_spread: after the analysis, `(n_processes,)`.
         parameters: mean unconstrained numbers.
         forecast: predicted observations, `(n_frames to the longest lead, n_streams)`.
-        ensemble: those of the members of a forecast, with them as the last axis; none of a single forecast.
     """
 
     values: np.ndarray
@@ -172,19 +166,6 @@ class Record(NamedTuple):
     processes_spread: np.ndarray
     parameters: np.ndarray
     forecast: np.ndarray
-    ensemble: np.ndarray
-
-
-class Progress(eqx.Module):
-    """Where the cycles are: all that a continued computation needs, and the same numbers follow.
-
-    Args:
-        cycle: number of the next one.
-        starts: of its window, and of those that follow before it ends.
-    """
-
-    cycle: Int[Array, ""]
-    starts: tuple[Ensemble, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,27 +202,6 @@ class Assimilation:
                     f"{stream.time[0]:g} and {stream.time[-1]:g} s); are these of another time? Choose other "
                     "times, or other observations."
                 )
-        for end in (self.cycles.start + self.cycles.whole_length, self.cycles.end):
-            self._check_years(end)
-
-    def _check_years(self, end: float) -> None:
-        case, longest = self.system.case, max(self.cycles.leads, default=0.0)
-        for year, shift in zip(self.cycles.weather_years, self._shifts(end), strict=True):
-            if end + shift < 0.0 or end + shift + longest > case.duration:
-                raise ValueError(
-                    f"weather_years: expected years that the case covers, which begins at {case.start_time} "
-                    f"and lasts {case.duration:g} s, got {year}; start it earlier, or leave the year out."
-                )
-
-    def _shifts(self, end: float) -> list[float]:
-        """From a time to that of the same day in each of the years of the weather [s]."""
-        if not self.cycles.weather_years:
-            return []
-        if self.system.case.start_time is None:
-            raise ValueError("weather_years: expected a case with a date, got one without; leave them out.")
-        now = start_of_case(self.system.case.start_time) + datetime.timedelta(seconds=end)
-        day = now if (now.month, now.day) != (2, 29) else now - datetime.timedelta(days=1)
-        return [(day.replace(year=year) - now).total_seconds() for year in self.cycles.weather_years]
 
     @functools.cached_property
     def layout(self) -> Layout:
@@ -295,8 +255,8 @@ class Assimilation:
         return found
 
     @failures_as_values()
-    def begin(self) -> Progress:
-        """The ensemble at the start of the first window."""
+    def begin(self) -> tuple[Ensemble, ...]:
+        """The ensembles at the start of the first window, and of those that follow before it ends."""
         key = jax.random.fold_in(jax.random.key(self.cycles.seed), 0)
         first = self.system.members(key, self.method.n_members)
         n_steps = round(self.cycles.start / self.system.dt)
@@ -305,29 +265,23 @@ class Assimilation:
         starts, each = [first], jnp.asarray(round(self.cycles.interval / self.system.dt))
         while len(starts) < self.cycles.n_intervals:
             starts.append(spun_up(self.system, starts[-1], each))
-        return Progress(jnp.zeros((), jnp.int32), tuple(starts))
-
-    def steps_of(self, progress: Progress) -> Iterator[tuple[Progress, Record]]:
-        """The cycles from one on: after each, where it leads, and what is kept of it."""
-        layout = self.layout
-        for cycle in range(int(progress.cycle), self.cycles.n_cycles):
-            window = self._window(cycle, layout)
-            analysis = self.method.assimilate(window, progress.starts[0])
-            starts = (*progress.starts[1:], analysis.analysis)
-            progress = Progress(jnp.asarray(cycle + 1, jnp.int32), starts)
-            yield progress, self._record(window, analysis, layout)
+        return tuple(starts)
 
     @failures_as_values()
     def run(self, report: Callable[[int], None] = lambda cycle: None) -> "Records":
         """All cycles; `report` is called with the number of those that are complete."""
-        kept = []
-        for progress, record in self.steps_of(self.begin()):
-            kept.append(record)
-            report(int(progress.cycle))
+        kept, starts = [], self.begin()
+        for cycle in range(self.cycles.n_cycles):
+            window = self._window(cycle)
+            analysis = self.method.assimilate(window, starts[0])
+            starts = (*starts[1:], analysis.analysis)
+            kept.append(self._record(window, analysis))
+            report(cycle + 1)
         return Records.of(self, kept)
 
-    def _window(self, cycle: int, layout: Layout) -> Window:
-        cycles, start = self.cycles, self.cycles.start + cycle * self.cycles.interval
+    def _window(self, cycle: int) -> Window:
+        cycles, layout = self.cycles, self.layout
+        start = cycles.start + cycle * cycles.interval
         n_frames = layout.n_frames * cycles.n_intervals
         seen = on_frames(self.streams, start, layout.steps * self.system.dt, n_frames)
         key = jax.random.fold_in(jax.random.key(cycles.seed), cycle + 1)
@@ -337,76 +291,33 @@ class Assimilation:
             cycles.background_check, tuple(stream.withheld for stream in self.streams),
         )  # fmt: skip
 
-    def _record(self, window: Window, analysis: Analysis, layout: Layout) -> Record:
-        last = slice(-layout.n_frames, None)
+    def _record(self, window: Window, analysis: Analysis) -> Record:
+        last = slice(-self.layout.n_frames, None)
         seen = Frames(window.seen.values[last], window.seen.precision[last])
         shown = (each[last] for each in (analysis.predicted, analysis.fitted, analysis.used))
         summary = _summary(analysis.background, analysis.analysis, seen, *shown)
-        forecast, ensemble = self._forecast(window, analysis, layout)
         found = {name: np.asarray(value) for name, value in summary.items()}
-        return Record(**found, forecast=forecast, ensemble=ensemble)
+        return Record(**found, forecast=self._forecast(window, analysis))
 
-    def _forecast(self, window: Window, analysis: Analysis, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-        """Of the mean with its own weather, or the mean of an ensemble, and its members."""
-        cycles = self.cycles
+    def _forecast(self, window: Window, analysis: Analysis) -> np.ndarray:
+        """Predicted observations of the mean of the members with the weather of the case."""
+        cycles, longest = self.cycles, self.horizon
         end = float(window.start) + cycles.whole_length
-        longest = self.horizon
         n_knots = int(np.ceil(longest / cycles.interval - 1e-9)) + 1
-        frame = layout.steps * self.system.dt
+        frame = self.layout.steps * self.system.dt
         n_frames = round(longest / frame)
-        whole = np.full((n_frames, len(self.streams)), np.nan)
-        single = np.zeros((*whole.shape, 0), np.float32)
-        if not whole.size:
-            return whole, single
-        if isinstance(self.method, Persistence):
-            return self._persisting(end, whole), single
-        if isinstance(self.method, Climatology):
-            members = self._of_earlier_years(end + frame * np.arange(1, n_frames + 1))
-            return mean_of_known(members), members
+        if not n_frames or isinstance(self.method, Persistence):
+            return self._persisting(end, n_frames)
         times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
-        steps = n_frames, layout.steps
-        if cycles.weather_years:
-            key = jax.random.fold_in(window.key, 2)
-            members = self._with_other_weather(analysis.analysis, key, times, steps)
-            return members.mean(axis=-1), members.astype(np.float32)
         mean = analysis.analysis.mean()
         knots = self.system.expected(mean, cycles.interval, n_knots)
+        steps = n_frames, self.layout.steps
         ahead = passed(self.system, mean.now, knots, mean.parameters, times, steps)
         covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
-        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan), single  # no weather beyond
+        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan)  # no weather beyond
 
-    def _with_other_weather(
-        self, members: Ensemble, key: Array, times: Array, steps: tuple[int, int]
-    ) -> np.ndarray:
-        """Every member with the weather of each year: the time of the column is that of the year."""
-        found = []
-        for number, shift in enumerate(self._shifts(float(times[0]))):
-            own = jax.random.fold_in(key, number)
-            knots = self.system.drawn(members, own, self.cycles.interval, times.size)
-            step = members.now.step + round(shift / self.system.dt)
-            now = dataclasses.replace(members.now, step=step.astype(members.now.step.dtype))
-            ahead = passed(self.system, now, knots, members.parameters, times + shift, steps)
-            found.append(np.asarray(ahead.predicted))
-        return np.concatenate(found, axis=-1)
-
-    def _of_earlier_years(self, times: np.ndarray) -> np.ndarray:
-        """What was observed on the same days of earlier years, of each year the nearest within a week."""
-        year, week = 365.2425 * 86400.0, 7.0 * 86400.0
-        n_years = int(self.cycles.end // year)
-        found = np.full((times.size, len(self.streams), n_years), np.nan, np.float32)
-        for column, stream in enumerate(self.streams):
-            for ago in range(1, n_years + 1):
-                then = times - ago * year
-                after = np.clip(np.searchsorted(stream.time, then), 1, stream.time.size - 1)
-                pair = np.stack([after - 1, after])
-                nearest = np.take_along_axis(
-                    pair, np.abs(stream.time[pair] - then).argmin(axis=0)[None], axis=0
-                )[0]
-                near = np.abs(stream.time[nearest] - then) <= week
-                found[:, column, ago - 1] = np.where(near, stream.values[nearest], np.nan)
-        return found
-
-    def _persisting(self, end: float, whole: np.ndarray) -> np.ndarray:
+    def _persisting(self, end: float, n_frames: int) -> np.ndarray:
+        whole = np.full((n_frames, len(self.streams)), np.nan)
         for column, stream in enumerate(self.streams):
             before = np.searchsorted(stream.time, end + 0.5 * self.system.dt)
             whole[:, column] = stream.values[before - 1] if before else np.nan
@@ -439,20 +350,10 @@ def _summary(
 _BLOCK = 14.0 * 86400.0
 
 
-def mean_of_known(members: np.ndarray) -> np.ndarray:
-    """Mean over the last axis of what is not NaN; NaN where all are."""
-    known = np.isfinite(members)
-    number = known.sum(axis=-1)
-    sums = np.where(known, members, 0.0).sum(axis=-1)
-    return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
-
-
 class Skill(NamedTuple):
     """Root mean square of innovations, the 90 % interval of its blocks, their mean, and their number.
 
     The interval is NaN where there are fewer than two blocks.
-
-    `crps` is the mean of `Records.crps`.
     """
 
     rms: float
@@ -460,7 +361,6 @@ class Skill(NamedTuple):
     upper: float
     mean: float
     number: int
-    crps: float
 
 
 class Consistency(NamedTuple):
@@ -531,44 +431,19 @@ class Records:
 
     def innovation(self) -> Float[np.ndarray, "time lead stream"]:
         """Observation minus forecast, by time of the observation and lead; NaN where there is none."""
-        values = self.observed("values")
-        return values[:, None] - self._ahead(self.every.forecast)
+        time, values = self.time, self.observed("values")
+        found = np.full((time.size, len(self.cycles.leads), values.shape[1]), np.nan)
+        for place, lead in enumerate(self.cycles.leads):
+            cycle, period = self.cycles.judged_forecasts(time, lead)
+            meets = cycle >= 0
+            frame = np.rint(period[meets] / self.frame).astype(int) - 1
+            found[meets, place] = values[meets] - self.every.forecast[cycle[meets], frame]
+        return found
 
     def forecast_period(self) -> Float[np.ndarray, "time lead"]:
         """Time from the analysis to the observation [s], by time of the observation and lead."""
         each = [self.cycles.judged_forecasts(self.time, lead)[1] for lead in self.cycles.leads]
         return np.stack(each, axis=1)
-
-    def crps(self) -> Float[np.ndarray, "time lead stream"]:
-        """Continuous ranked probability score of ensembles of forecasts, of a single one its absolute error.
-
-        mean |x_i - y| - mean |x_i - x_j| / 2 over members x and the observation y, in its unit: the smaller
-        the better.
-
-        Source: Gneiting and Raftery (2007), J. Am. Stat. Assoc. 102, 359-378.
-        """
-        members = self._ahead(self.every.ensemble)
-        if not members.shape[-1]:
-            return np.abs(self.innovation())
-        values = self.observed("values")[:, None, :, None]
-        ordered = np.sort(members, axis=-1)  # missing members last
-        n = np.sum(np.isfinite(ordered), axis=-1)
-        number = np.arange(ordered.shape[-1])
-        apart = (
-            2.0 * np.nansum((2.0 * number - (n[..., None] - 1.0)) * ordered, axis=-1) / np.maximum(n, 1) ** 2
-        )
-        return mean_of_known(np.abs(members - values)) - 0.5 * apart
-
-    def _ahead(self, forecasts: np.ndarray) -> np.ndarray:
-        """What forecasts from analyses a lead earlier have at the times of the observations."""
-        time = self.time
-        found = np.full((time.size, len(self.cycles.leads), *forecasts.shape[2:]), np.nan)
-        for place, lead in enumerate(self.cycles.leads):
-            cycle, period = self.cycles.judged_forecasts(time, lead)
-            meets = cycle >= 0
-            frame = np.rint(period[meets] / self.frame).astype(int) - 1
-            found[meets, place] = forecasts[cycle[meets], frame]
-        return found
 
     def skill(self, lead: int, stream: int | Sequence[int] = 0, block: float = _BLOCK) -> "Skill | None":
         """What forecasts of one lead, by its place, are worth; `None` without observations that judge them.
@@ -600,15 +475,7 @@ class Records:
         if length == n:  # a single block says nothing about the spread of others
             ends = np.full(2, np.nan)
         rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(found[known])
-        crps = self.crps()[judged][:, lead, np.atleast_1d(stream)]
-        return Skill(
-            float(rms),
-            float(ends[0]),
-            float(ends[1]),
-            float(mean),
-            int(numbers.sum()),
-            float(np.nanmean(crps)),
-        )
+        return Skill(float(rms), float(ends[0]), float(ends[1]), float(mean), int(numbers.sum()))
 
     def consistency(self, stream: int = 0) -> "Consistency | None":
         """Of what is judged; `None` without observations, or without members."""

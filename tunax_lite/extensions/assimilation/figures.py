@@ -64,9 +64,8 @@ def _read(path: Path) -> "xr.Dataset":
 
 def _judged(results: "xr.Dataset") -> "xr.Dataset":
     """The part of the results that the scores count."""
-    dims = [name for name in ("time", "analysis_time") if name in results.dims]
     first = float(results.attrs["tunax_lite_judged_from"])
-    return results.isel({name: results[name].values.astype(float) >= first for name in dims})
+    return results.isel({name: results[name].values >= first for name in ("time", "analysis_time")})
 
 
 def _dates(results: "xr.Dataset") -> tuple[FigureTime, str]:
@@ -101,30 +100,6 @@ def figures_together(paths: Sequence[Path]) -> dict[str, Figure]:
     axes.legend(fontsize="small")
     label(axes, "lead [days]", f"rms of observation minus forecast [{unit}]")
     return {"leads": figure}
-
-
-def columns_figures(path: Path) -> dict[str, Figure]:
-    """Where forecasts are worth how much, of a file of columns: root mean square by lead, on the map.
-
-    Raises:
-        FileFormatError: as in `assimilation_figures`.
-    """
-    results = _read(path)
-    leads, n_leads = results["lead"].values, results.sizes["lead"]
-    errors = (_judged(results)["innovation"] ** 2).mean("time") ** 0.5
-    one = errors.isel(lead=0, drop=True)
-    north, east = (results[name].broadcast_like(one).transpose(*one.dims) for name in ("lat", "lon"))
-    figure, axes = panels(n_leads, 1, (5.0, 2.6), sharex=True, sharey=True)
-    most = float(errors.max())
-    for place, (panel, lead) in enumerate(zip(axes.flat, leads, strict=False)):
-        values = errors.isel(lead=place).transpose(*one.dims).values.ravel()
-        drawn = panel.scatter(
-            east.values.ravel(), north.values.ravel(), c=values, cmap=colour_map("amp"), vmin=0.0, vmax=most
-        )
-        figure.colorbar(drawn, ax=panel).set_label("rms [K]", fontsize="small")
-        panel.set_title(f"observation minus forecast, {_days_ahead(lead)}", fontsize="small")
-        label(panel, "degrees east" if place == n_leads - 1 else "", "degrees north")
-    return {"errors": figure}
 
 
 def _of_one(results: "xr.Dataset") -> "xr.Dataset":

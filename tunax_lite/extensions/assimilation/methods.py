@@ -136,31 +136,18 @@ class FreeRun(AbstractMethod):
         return Analysis(end, predicted, end, predicted, unused)
 
 
-class AbstractWithoutModel(AbstractMethod):
-    """A base line that forecasts from observations alone; its water is that of the free run."""
-
-    n_members: int = setting(1, at_least=1, at_most=1)
-
-    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        return FreeRun().assimilate(window, start)
-
-
 @named("persistence")
-class Persistence(AbstractWithoutModel):
+class Persistence(AbstractMethod):
     """The last observation stays: a base line without a model; its water is that of the free run.
 
     Args:
         n_members: one.
     """
 
+    n_members: int = setting(1, at_least=1, at_most=1)
 
-@named("climatology")
-class Climatology(AbstractWithoutModel):
-    """Observations of the same days in earlier years: a base line without a model, as an ensemble.
-
-    Args:
-        n_members: one.
-    """
+    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        return FreeRun().assimilate(window, start)
 
 
 @named("nudging")

@@ -1,9 +1,6 @@
-"""Results of an assimilation as CF NetCDF, and the file of complete cycles with which a command continues."""
+"""Results of an assimilation as CF NetCDF."""
 
 import dataclasses
-import hashlib
-import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import jax
@@ -15,9 +12,7 @@ from ...column.observables import unit_of_difference, variable_of
 from ...io.dataset import IDEALISED_EPOCH, Frames, height_coordinates, write_frames
 from ...io.protection import Provenance, product_of_run
 from ...io.series import start_of_case
-from ...io.writing import replacing
-from ...io.yaml_file import ConfigError
-from .cycles import Assimilation, Progress, Record, Records
+from .cycles import Assimilation, Records
 
 _DAY = 86400.0
 _OF_OBSERVATIONS = {
@@ -75,11 +70,6 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
             },
         )
     }
-    about_crps = {
-        "long_name": "continuous ranked probability score; of a single forecast its absolute error",
-        "units": unit,
-        "_FillValue": np.nan,
-    }
     about_period = {
         "long_name": "time from the analysis to the observation",
         "standard_name": "forecast_period",
@@ -87,7 +77,6 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
         "_FillValue": np.nan,
     }
     variables["forecast_period"] = ("time", "lead"), records.forecast_period() / _DAY, about_period
-    variables["crps"] = ("time", "lead", *several), own(records.crps()), about_crps
     variables |= {name: of_observations(name) for name in _OF_OBSERVATIONS}
     variables |= _of_water(records) | _of_processes(run, records)
     found = [records.consistency(column) for column in range(len(streams))]
@@ -180,46 +169,3 @@ def monthly_means(
 def write_records(path: Path, run: Assimilation, records: Records, about: Provenance | None = None) -> None:
     """Write the results, atomically; see `to_variables`."""
     write_frames(to_variables(run, records, about), path)
-
-
-def kept_path(path: Path) -> Path:
-    """The file of complete cycles beside the results."""
-    return path.with_name(f"{path.name}.cycles.npz")
-
-
-def fingerprint(*texts: str) -> str:
-    """What identifies a computation: its configuration, values and files."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
-
-
-def store(path: Path, mark: str, progress: Progress, kept: Sequence[Record]) -> None:
-    """Write all that the remaining cycles depend on, and the records of those that are complete."""
-    leaves = {f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(progress))}
-    records = {
-        name: np.stack(each) for name, each in zip(Record._fields, zip(*kept, strict=True), strict=True)
-    }
-    with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, allow_pickle=False, mark=np.array(json.dumps(mark)), **leaves, **records)  # pyright: ignore[reportArgumentType]
-
-
-def restore(path: Path, mark: str, begin: Progress) -> tuple[Progress, list[Record]]:
-    """The state of `store`; `begin` gives its structure.
-
-    Raises:
-        ConfigError: another computation, or a file that cannot be read.
-    """
-    try:
-        with np.load(path) as file:
-            if json.loads(str(file["mark"])) != mark:
-                raise ConfigError(
-                    f"{path}: expected the cycles of the same configuration and files, got those of another; "
-                    "run again without --resume and with --overwrite."
-                )
-            leaves = [jnp.asarray(file[f"leaf_{i}"]) for i in range(len(jax.tree.leaves(begin)))]
-            fields = [file[name] for name in Record._fields]
-    except (OSError, ValueError, KeyError) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"{path}: expected complete cycles, got {error}; run without --resume.") from error
-    kept = [Record(*each) for each in zip(*fields, strict=True)]
-    return jax.tree.unflatten(jax.tree.structure(begin), leaves), kept

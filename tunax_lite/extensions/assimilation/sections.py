@@ -196,11 +196,6 @@ class CyclesSection(Section):
         "first date of the observations that the printed summary judges forecasts by; null for all", None
     )
 
-    weather_years: list[int] = key(
-        "years whose weather, of the same days, forecasts take instead of their own; the case covers them",
-        [],
-    )
-
     def of(self, begin: str | None, last: float, first: float = 0.0) -> Cycles:
         """Seconds since the start of the case, by default from `first` to `last` [s]."""
         return Cycles(
@@ -212,7 +207,6 @@ class CyclesSection(Section):
             float("inf") if self.background_check is None else self.background_check,
             self.seed,
             0.0 if self.judged_from is None else _since(self.judged_from, begin, "judged_from"),
-            tuple(self.weather_years),
         )
 
 
@@ -245,11 +239,7 @@ class UncertaintySection(Section):
 class AssimilationConfig(Section):
     """Observations that enter a run cycle after cycle."""
 
-    run: RunConfig | None = key("the model and the case", None)
-    columns: DataPath | None = key(
-        "instead of `run`: configuration of a map, whose columns assimilate its `observed`, each for itself",
-        None,
-    )
+    run: RunConfig = key("the model and the case")
     observations: ObservationsSection = key("what is observed")
     uncertainty: UncertaintySection = key("what is perturbed and estimated", UncertaintySection())
     method: one_of(AbstractMethod) = key(  # pyright: ignore[reportInvalidTypeForm]
@@ -257,34 +247,15 @@ class AssimilationConfig(Section):
     )
     cycles: CyclesSection = key("windows and forecasts")
 
-    def _check(self) -> None:
-        if (self.run is None) == (self.columns is None):
-            got = "neither" if self.run is None else "both"
-            raise invalid("a `run`, or `columns` of a map", got, "give one of them")
-        surface = ["sea_surface_temperature"]
-        if self.columns is not None and (
-            self.observations.variables != surface or not isinstance(self.observations.error, dict)
-        ):
-            expected = (
-                "observations.variables: [sea_surface_temperature] with its `error` for columns of a map"
-            )
-            raise invalid(expected, str(self.observations.variables), "these are what a map observes")
-
-    @property
-    def one(self) -> RunConfig:
-        """The run of one column."""
-        assert self.run is not None, "columns are built elsewhere"
-        return self.run
-
     @property
     def model(self) -> ModelSection:
         """That of the run."""
-        return ModelSection() if self.run is None else self.run.model
+        return self.run.model
 
     @property
     def precision(self) -> Precision:  # pyright: ignore[reportInvalidTypeForm]
         """That of the run."""
-        return "float64" if self.run is None else self.run.precision
+        return self.run.precision
 
 
 def load_assimilation(path: Path, overrides: Sequence[str] = ()) -> Loaded[AssimilationConfig]:
@@ -295,14 +266,14 @@ def load_assimilation(path: Path, overrides: Sequence[str] = ()) -> Loaded[Assim
 def text_of(loaded: Loaded[AssimilationConfig]) -> str:
     """All values as YAML; settings that a case of another model provides are not filled in."""
     run = loaded.config.run
-    own = run is not None and isinstance(run.case, AbstractTranslatedCase)
-    unset = {"run": {"grid", "model", "time"} - run.model_fields_set} if run is not None and own else None
+    is_translated = isinstance(run.case, AbstractTranslatedCase)
+    unset = {"run": {"grid", "model", "time"} - run.model_fields_set} if is_translated else None
     return yaml_text(loaded.config.model_dump(exclude=unset))
 
 
 def build_run_of(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None) -> Run:
     """Objects of the run; `parameters` of the closure override those of the configuration."""
-    return build_run(Loaded(loaded.config.one, loaded.place.below("run")), parameters)
+    return build_run(Loaded(loaded.config.run, loaded.place.below("run")), parameters)
 
 
 def build_assimilation(

@@ -5,15 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 
-from ...column.case import Case
-from ...column.model import Model
 from ...config.air_sea import bulk_arguments
 from ...config.build import build_model
 from ...config.closures import term_of
-from ...config.formats import AbstractColumns, notes_on_terms
+from ...config.formats import notes_on_terms
 from ...config.load import Loaded, load
 from ...config.series import notes_on_conversions
 from ...io.axes import place_in_words
@@ -139,40 +136,3 @@ def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
         fit = MapFit(run, free, section.penalty, section.misfit_scale, section.start)
         _ = run.columns.observed(slice(0, 1), fit.times)  # raise errors early
     return fit
-
-
-@dataclasses.dataclass(frozen=True)
-class SingleColumns(AbstractColumns):
-    """The columns of a run of a map.
-
-    A column is read alone, over the whole period: of a map whose files are compressed in large pieces this
-    takes longer than its computation, and `map` is the command that reads for many at once.
-    """
-
-    run: MapRun
-
-    def case(self, number: int) -> tuple[Model, Case]:
-        # What differs between a batch of one and of two is what has an axis of columns.
-        one, two = (self.run.batch(np.full(n, number), 0.0, self.run.duration) for n in (1, 2))
-        model, case = jax.tree.map(lambda a, b: a if np.shape(a) == np.shape(b) else a[..., 0], one, two)
-        return model, dataclasses.replace(case, duration=self.duration, start_time=self.start_time)
-
-    def observed(self, number: int, times: np.ndarray) -> np.ndarray:
-        return self.run.columns.observed(np.array([number]), times)[:, 0]
-
-
-def load_columns(path: Path, overrides: Sequence[str]) -> SingleColumns:
-    """The columns of the configuration of a map one by one; errors as in `build_map`."""
-    run = build_map(load_map(path, overrides))
-    of = run.columns
-    return SingleColumns(
-        fingerprint=run.fingerprint,
-        index=of.index,
-        shape=of.shape,
-        coordinates=of.coordinates,
-        start_time=of.epoch.isoformat(),
-        duration=run.duration,
-        dt=run.dt,
-        notes=of.notes,
-        run=run,
-    )
