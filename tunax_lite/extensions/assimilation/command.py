@@ -108,13 +108,6 @@ def _say(made: Assimilation, records: Records) -> None:
     for column, stream in enumerate(made.streams):
         groups[stream.operator.variable, stream.withheld].append(column)
         _say_skill(records, stream.operator.label, [column])
-        if (fit := records.consistency(column)) is not None:
-            echo(
-                f"  {stream.operator.label}, consistency: innovation {fit.innovation:.3f}, expected "
-                f"{fit.expected:.3f}; error of observations {fit.observation_error:.3f}, given "
-                f"{fit.given_error:.3f}; of the background {fit.background_error:.3f}, spread "
-                f"{fit.spread:.3f}"
-            )
     for (variable, withheld), columns in groups.items():
         if len(columns) > 1:
             kind = "withheld" if withheld else "assimilated"

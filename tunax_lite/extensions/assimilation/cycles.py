@@ -363,28 +363,6 @@ class Skill(NamedTuple):
     number: int
 
 
-class Consistency(NamedTuple):
-    """Whether errors are as large as the method holds them to be, all in the unit of the observation.
-
-    With departures d_b from the background and d_a from the analysis, <d_b²> is the sum of the variances of
-    background and observations, <d_b d_a> the latter and <(d_b - d_a) d_b> the former.
-
-    Args:
-        innovation, expected: rms of d_b, and what spread and errors add up to.
-        observation_error, given_error: found, and as given; NaN where nothing is assimilated.
-        background_error, spread: found, and of the members.
-
-    Source: Desroziers et al. (2005), Q. J. R. Meteorol. Soc. 131, 3385-3396.
-    """
-
-    innovation: float
-    expected: float
-    observation_error: float
-    given_error: float
-    background_error: float
-    spread: float
-
-
 @dataclasses.dataclass(frozen=True)
 class Records:
     """All cycles, with the cycle as the leading axis of every array of `Record`.
@@ -476,28 +454,3 @@ class Records:
             ends = np.full(2, np.nan)
         rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(found[known])
         return Skill(float(rms), float(ends[0]), float(ends[1]), float(mean), int(numbers.sum()))
-
-    def consistency(self, stream: int = 0) -> "Consistency | None":
-        """Of what is judged; `None` without observations, or without members."""
-        names = "values", "predicted", "fitted", "predicted_spread", "error", "used"
-        judged = self.time >= self.cycles.judged_from
-        values, predicted, fitted, spread, error, used = (
-            self.observed(name)[judged, stream] for name in names
-        )
-        known = np.isfinite(values)
-        if not known.any() or not spread[known].any():
-            return None
-        before, after = values - predicted, values - fitted
-
-        def root(values: np.ndarray, which: np.ndarray) -> float:
-            return float(np.sqrt(np.mean(values[which]))) if which.any() else float("nan")
-
-        with np.errstate(invalid="ignore"):  # the root of a negative variance is NaN
-            return Consistency(
-                root(before**2, known),
-                root(spread**2 + error**2, known),
-                root(before * after, used & known),
-                root(error**2, known),
-                root((before - after) * before, used & known),
-                root(spread**2, known),
-            )

@@ -1,4 +1,4 @@
-"""Figures of an assimilation, and a page: innovations, Taylor diagram, increments, corrections, ranks."""
+"""Figures of an assimilation, and a page: innovations, increments, corrections, ranks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 CAPTIONS = {
     "innovations": "Observation minus forecast by lead, and root mean square",
-    "taylor": "Standard deviation of forecasts over that of observations, and correlation, by lead",
     "increments": "Analysis minus background, and spread of the background",
     "corrections": "Autoregressive errors after the analysis, with one standard deviation",
     "months": "Monthly means of these errors over the judged period",
@@ -45,8 +44,7 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
     """
     results = _read(path)
     judged = _judged(results)
-    figures = {"innovations": _innovations(_of_one(results)), "taylor": _taylor(judged)}
-    figures["increments"] = _increments(results)
+    figures = {"innovations": _innovations(_of_one(results)), "increments": _increments(results)}
     if "process" in results.dims:
         figures |= {"corrections": _corrections(results), "months": _months(judged)}
     if float(results["predicted_spread"].max()) > 0.0:
@@ -129,15 +127,7 @@ def _tables(results: "xr.Dataset") -> dict[str, list[list[str]]]:
     rows = [["lead [days]", *names]]
     for lead, of in zip(several["lead"].values, np.moveaxis(values, 1, 0), strict=True):
         rows.append([f"{lead:g}", *(number(_rms(column), 3) for column in of.T)])
-    tables = {f"Root mean square of observation minus forecast [{unit}]": rows}
-    kept = [str(name) for name in results if str(name).startswith("consistency_")]
-    if kept:
-        rows = [["", *names]]
-        for name in kept:
-            label = name.removeprefix("consistency_").replace("_", " ")
-            rows.append([label, *(number(float(each), 3) for each in np.atleast_1d(results[name].values))])
-        tables[f"Consistency of errors over the judged observations [{unit}]"] = rows
-    return tables
+    return {f"Root mean square of observation minus forecast [{unit}]": rows}
 
 
 def _rms(values: np.ndarray) -> float:
@@ -183,44 +173,6 @@ def _stream_of(results: "xr.Dataset") -> str:
         return ""
     name, _, height = results["stream"].item().partition(" ")
     return f"{in_words(name)} at {height} m, " if height else f"{in_words(name)}, "
-
-
-def _taylor(results: "xr.Dataset") -> Figure:
-    """Taylor diagram: every stream and lead is a point, a perfect forecast lies on the axis at 1."""
-    figure = Figure(figsize=(5.2, 5.0))
-    # A constrained layout crops the labels of such axes.
-    axes = figure.add_axes((0.12, 0.12, 0.78, 0.78), projection="polar")
-    observed = np.asarray(results["observation"])
-    observed = observed.reshape(observed.shape[0], -1)
-    innovation = np.asarray(results["innovation"]).reshape(observed.shape[0], results.sizes["lead"], -1)
-    largest = 1.2
-    for place, lead in enumerate(np.asarray(results["lead"])):
-        points = [_point(*pair) for pair in zip(observed.T, innovation[:, place].T, strict=True)]
-        angles, sizes = np.array([each for each in points if each is not None]).reshape(-1, 2).T
-        axes.plot(angles, sizes, "o", markersize=5.0, label=_days_ahead(lead), alpha=0.8)
-        largest = max(largest, 1.1 * float(np.max(sizes, initial=0.0)))
-    axes.plot(0.0, 1.0, "k*", markersize=9.0, label="observations", clip_on=False)
-    correlations = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99])
-    names = ["0 or less", *(f"{each:g}" for each in correlations[1:])]
-    axes.set_xticks(np.arccos(correlations), names, fontsize="small")
-    axes.set(thetamin=0.0, thetamax=90.0, rmin=0.0, rmax=largest)
-    axes.tick_params(labelsize="small")
-    about_x = "standard deviation of forecasts over that of observations"
-    figure.text(0.5, 0.04, about_x, ha="center", fontsize="small")
-    about_angle = {"rotation": -45.0, "ha": "center", "va": "center", "fontsize": "small"}
-    axes.text(0.25 * np.pi, 1.12 * largest, "correlation", **about_angle)
-    figure.legend(fontsize="small", loc="upper right")
-    return figure
-
-
-def _point(observed: np.ndarray, innovation: np.ndarray) -> tuple[float, float] | None:
-    """Angle and radius of one stream; `None` of fewer than three forecasts, or constant ones."""
-    known = np.isfinite(observed) & np.isfinite(innovation)
-    seen, forecast = observed[known], (observed - innovation)[known]
-    if known.sum() < 3 or not np.std(seen) * np.std(forecast) > 0.0:
-        return None
-    correlation = np.clip(np.corrcoef(seen, forecast)[0, 1], 0.0, 1.0)
-    return float(np.arccos(correlation)), float(np.std(forecast) / np.std(seen))
 
 
 def _months(results: "xr.Dataset") -> Figure:

@@ -24,14 +24,6 @@ _OF_OBSERVATIONS = {
     "rank": ("rank", "number of members below the observation; -1 where there is none", "1"),
     "used": ("used", "whether the observation passed the background check and was used", "1"),
 }
-_OF_CONSISTENCY = {
-    "innovation": "root mean square of observation minus background",
-    "expected": "innovation that the spread and the errors of observations add up to",
-    "observation_error": "found from departures of background and analysis",
-    "given_error": "standard deviation of the errors of observations, as given",
-    "background_error": "found from departures of background and analysis",
-    "spread": "standard deviation of the members at the observations",
-}
 _OF_WATER = {
     "background": "mean temperature of the members before the analysis",
     "analysis": "mean temperature of the members after the analysis",
@@ -79,11 +71,6 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
     variables["forecast_period"] = ("time", "lead"), records.forecast_period() / _DAY, about_period
     variables |= {name: of_observations(name) for name in _OF_OBSERVATIONS}
     variables |= _of_water(records) | _of_processes(run, records)
-    found = [records.consistency(column) for column in range(len(streams))]
-    for name, meaning in _OF_CONSISTENCY.items() if any(found) else ():
-        values = np.array([np.nan if each is None else getattr(each, name) for each in found])
-        about_it = {"long_name": meaning, "units": unit, "comment": "Desroziers et al. (2005)"}
-        variables |= {f"consistency_{name}": (several, values if several else values[0], about_it)}
     coordinates = {
         "time": ("time", records.time, _axis("time of the observation", epoch, "T")),
         "analysis_time": ("analysis_time", records.analysis_time, _axis("end of the window", epoch)),
