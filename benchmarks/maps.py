@@ -20,7 +20,7 @@ import numpy as np
 import tunax_lite as tl
 from tunax_lite.extensions.maps import MapInput
 from tunax_lite.extensions.maps.gridded import GriddedColumns
-from tunax_lite.extensions.maps.plan import planned, read_together
+from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.settings import FluxFields, Gridded
 from tunax_lite.extensions.maps.setup import MapRun
@@ -96,7 +96,6 @@ def _measure(folder: Path, n_days: int, two: AbstractEngine | None) -> _Measured
     model, case = run.batch(np.arange(run.columns.n_columns), 0.0, run.duration)
     begin = time.perf_counter()
     plan = planned(run, MEMORY)
-    together, _ = read_together(run, plan.layout, MEMORY)
     planning = time.perf_counter() - begin
 
     def batch(output_interval: float):
@@ -106,7 +105,7 @@ def _measure(folder: Path, n_days: int, two: AbstractEngine | None) -> _Measured
     def whole(engine: AbstractEngine) -> int:
         path = folder / "map.zarr"
         shutil.rmtree(path, ignore_errors=True)
-        return run_map(run, path, plan.layout, plan.variables, engine, together).peak_memory
+        return run_map(run, path, plan.layout, plan.variables, engine).peak_memory
 
     calls: dict[str, Callable[[], object]] = {
         "batch, the end alone": partial(batch, run.duration),

@@ -65,7 +65,7 @@ def _fields(path: Path) -> str:
     dataset = open_source(path, Path)
     name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
     site = (0, Points(np.zeros(1), np.zeros(1), False)) if "mom6_columns" in path.parts else None
-    start, how = datetime.datetime.fromisoformat(START), Gridded(name, stretched_years=True)
+    start, how = datetime.datetime.fromisoformat(START), Gridded(name)
     reader = Reader("", how, [dataset], start, 86400.0, site)
     found = f"{' x '.join(map(str, reader.points.shape))} points of {name}"
     if (times := reader.times) is not None:

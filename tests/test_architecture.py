@@ -57,7 +57,8 @@ ALLOWED = {
     "runtime": BASE | {"platformdirs", "dask", "distributed", "cloudpickle"},
     "plausibility": BASE | {"gsw"},
     "io": BASE | {"xarray", "netCDF4", "cftime", "zarr", "h5py", "pooch", "yaml", "gsw"},
-    "extensions": BASE | {"xarray", "netCDF4", "h5py", "scipy", "zarr", "pydantic", "matplotlib", "typer"},
+    "extensions": BASE
+    | {"xarray", "netCDF4", "cftime", "h5py", "scipy", "zarr", "pydantic", "matplotlib", "typer"},
     "calibration": BASE | {"optax", "xarray"},  # blackjax by name, where it is installed
     "plotting": BASE | {"matplotlib", "cmocean", "xarray"},
     "config": BASE | {"pydantic", "pydantic_core"},

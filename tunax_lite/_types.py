@@ -5,11 +5,12 @@ Axis 0 of every column array is the vertical, with index 0 at the bottom; furthe
 """
 
 import dataclasses
+import difflib
 import enum
 import re
 import types
 import warnings
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
@@ -339,6 +340,11 @@ def at_path(module: PyTree, path: str) -> PyTree:
     return module
 
 
+def dotted(path: tuple) -> str:
+    """Text of a path of JAX: `net.layers.0.weight`."""
+    return jax.tree_util.keystr(path, simple=True, separator=".")
+
+
 def is_below(path: str, given: str) -> bool:
     """Whether a dotted path is the given one, or lies below one that ends in `.*`."""
     return path.startswith(given[:-1]) if given.endswith(".*") else path == given
@@ -401,8 +407,33 @@ def iterate_arrays(module: eqx.Module) -> Iterator[ParameterInfo]:
     """
     for path, leaf in jax.tree_util.tree_leaves_with_path(module):
         if _is_floating(leaf) and not _declarations(module, path):
-            dotted = jax.tree_util.keystr(path, simple=True, separator=".")
-            yield ParameterInfo(dotted, leaf, "1", (-float("inf"), float("inf")))
+            yield ParameterInfo(dotted(path), leaf, "1", (-float("inf"), float("inf")))
+
+
+def numbers_of(module: eqx.Module) -> list[ParameterInfo]:
+    """All numbers of a module that are set: parameters, vectors, and arrays such as weights of a network."""
+    infos = *iterate_parameters(module), *iterate_vectors(module)
+    return [info for info in infos if info.value is not None and not isinstance(info.value, Fixed)]
+
+
+def chosen_paths(known: Iterable[str], given: str | Iterable[str], where: str, owner: str) -> set[str]:
+    """Known paths that are among the given ones or lie below them, as in `net.*`.
+
+    Raises `ValueError` for a path without a number; `where` begins the message and `owner` has the numbers.
+    """
+    found: set[str] = set()
+    for path in [given] if isinstance(given, str) else given:
+        below = {name for name in known if is_below(name, path)}
+        if not below:
+            parts = {f"{name[: at.start()]}.*" for name in known for at in re.finditer(r"\.", name)}
+            close = difflib.get_close_matches(path, [*parts, *known], n=3)
+            hint = f"did you mean {' or '.join(close)}? " if close else ""
+            raise ValueError(
+                f"{where}: expected paths of numbers that {owner} has, got '{path}'; {hint}It has: "
+                f"{', '.join(known)}. A number that follows from others is known once it is given."
+            )
+        found |= below
+    return found
 
 
 def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ goes on from there, with the same numbers. To fit your own columns, replace `col
 
 import argparse
 import faulthandler
+import os
 from pathlib import Path
 
 import equinox as eqx
@@ -73,9 +74,11 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=64)
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--limit", type=float, default=600.0, help="of an iteration, in seconds")
+    parser.add_argument("--precision", choices=("float64", "float32"), default="float64")
     arguments = parser.parse_args()
-    tl.configure()
-    jax.distributed.initialize(initialization_timeout=1800)
+    tl.configure(precision=arguments.precision)
+    if int(os.environ.get("SLURM_NTASKS", "1")) > 1:  # one task per GPU; a single one has all
+        jax.distributed.initialize(initialization_timeout=1800)
     fit(arguments.output, arguments.columns, arguments.iterations, arguments.limit)
 
 

@@ -15,7 +15,7 @@ from tunax_lite import closures
 from tunax_lite.calibration.posterior import spectrum_of
 from tunax_lite.closures import AbstractClosure
 
-COLOURS = {"laplace": "C0", "importance": "C1", "nuts": "C2"}
+COLOURS = {"laplace": "C0", "nuts": "C1"}
 
 
 def draw(found: list[xr.Dataset]) -> Figure:

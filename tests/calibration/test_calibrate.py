@@ -15,7 +15,7 @@ from tests.calibration.twins import CHEAP_FREE, assert_same_history, calibrate_c
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, FreeParameters
-from tunax_lite.calibration.problem import Evaluation, Fit, GradientEvaluator
+from tunax_lite.calibration.problem import Evaluation, Fit, GradientEvaluator, NormalEquationsEvaluator
 from tunax_lite.calibration.results import write_tree
 from tunax_lite.io.dataset import write_dataset
 from tunax_lite.plotting import save_figures
@@ -131,6 +131,24 @@ def test_only_broken_evaluations_end_with_the_best_result(monkeypatch, tmp_path)
     assert "not finite" in calibrate_cheap(tmp_path, "adam", 50, max_non_finite=4, resume=True).stop_reason
 
 
+def test_a_gradient_that_leads_nowhere_names_its_case_and_a_remedy(monkeypatch):
+    plain = NormalEquationsEvaluator.__call__
+
+    def steep(self, x, loss_to_beat=np.inf):
+        found = plain(self, x)
+        if np.isfinite(loss_to_beat):
+            return Evaluation(dataclasses.replace(found.fit, loss=2.0 * loss_to_beat))
+        return dataclasses.replace(found, gradient=1e8 * found.gradient, matrix=1e16 * found.matrix)
+
+    monkeypatch.setattr(NormalEquationsEvaluator, "__call__", steep)
+    result = calibrate_cheap(None, "levenberg_marquardt", 12)
+    case = result.case_names[result.history.steepest[0]]
+    assert case in result.stop_reason and "ensemble_kalman" in result.stop_reason
+    monkeypatch.undo()
+    result = calibrate_cheap(None, "levenberg_marquardt", 4)
+    assert "ensemble_kalman" not in result.stop_reason and set(result.history.steepest) <= {-1, 0, 1}
+
+
 @pytest.mark.long
 def test_a_broken_start_names_the_case_and_leaves_old_results(tmp_path):
     cal.write_results(calibrate_cheap(tmp_path, "adam", 1), tmp_path)
@@ -187,7 +205,6 @@ def test_a_calibration_that_replaces_another_takes_its_posterior_and_figures_alo
         write_dataset(xr.Dataset(attrs={"tunax_lite_version": "1.2.3"}), tmp_path / name)
     write_tree(tmp_path / "posterior_mode.eqx", {"fingerprint": {}}, np.zeros(1))
     (tmp_path / "posterior.yaml").write_text("provenance:\n  tunax_lite_version: 1.2.3\n")
-    (tmp_path / "influences.csv").write_text("parameter\n")
     save_figures({"loss": Figure(), "series_case": Figure(), "posterior_bands": Figure()}, tmp_path)
     (tmp_path / "posterior_mine.png").write_bytes(b"\x89PNG\r\n\x1a\n of another program")
     calibrate_cheap(tmp_path, "levenberg_marquardt", 2, resume=True)  # the same one: all stays

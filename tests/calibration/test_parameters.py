@@ -1,7 +1,9 @@
 """Free parameters and their priors, how they get into a closure, and the closures that files of them fit."""
 
 import dataclasses
+import importlib
 import math
+import sys
 from pathlib import Path
 from statistics import NormalDist
 
@@ -247,6 +249,26 @@ def test_bases_without_a_name_and_of_another_version(tmp_path):
     path = _file(tmp_path / "p.yaml", network, {"alpha": 1.0})
     with error_naming(ValueError, "weights"):
         with_parameters(dataclasses.replace(network, weights=network.weights + 1e-3), read_parameters(path))
+
+
+def test_a_changed_source_of_an_own_closure_is_told(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    source = "import tunax_lite as tl\nclass Own(tl.closures.AbstractDiagnosticClosure):\n"
+    source += "    longest: tl.Scalar = tl.parameter(1.0)\n"
+    source += "    def diagnose(self, inputs):\n        return 1.0\n"
+
+    def own(text):
+        (tmp_path / "own_closure.py").write_text(text)
+        sys.modules.pop("own_closure", None)
+        importlib.invalidate_caches()
+        return importlib.import_module("own_closure").Own()
+
+    path = _file(tmp_path / "own.yaml", own(source), {"longest": 2.0})
+    assert get_leaf(with_parameters(own(source), read_parameters(path)), "longest") == 2.0
+    changed = own(source.replace("return 1.0", "return 20.0"))
+    with pytest.warns(UserWarning, match="own.yaml.*Own"):
+        with_parameters(changed, read_parameters(path))
+    assert Base.of(tl.KEpsilon(), []).source == ""
 
 
 def test_a_file_without_base_goes_into_any_constants_and_a_name_is_a_base(tmp_path):

@@ -17,7 +17,7 @@ from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import posterior
-from tunax_lite.calibration.posterior import NUTS, ImportanceSampling, Laplace, Likelihood
+from tunax_lite.calibration.posterior import NUTS, Laplace, Likelihood
 from tunax_lite.calibration.posterior.infer import (
     covariance_of,
     draw_normal,
@@ -28,7 +28,7 @@ from tunax_lite.calibration.posterior.infer import (
     write_posterior,
     write_summary,
 )
-from tunax_lite.calibration.posterior.samplers import resampled, sample_chains, start_chain, weigh_runs
+from tunax_lite.calibration.posterior.samplers import sample_chains, start_chain
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import recommended_sets
 
@@ -85,31 +85,6 @@ def test_both_methods_find_the_exact_posterior_of_a_linear_model():
     assert (np.abs(flat.mean(axis=0) - mean) < 4.0 * deviation / np.sqrt(sizes)).all()
     across = np.outer(deviation, deviation)
     np.testing.assert_allclose(np.cov(flat.T) / across, covariance / across, atol=0.2)
-
-
-def test_weighted_runs_find_the_exact_posterior_of_a_linear_model():
-    matrix, observed, mean, covariance = linear_problem()
-    method, n_seen = ImportanceSampling(n_runs=200), []
-
-    def density(members):
-        n_seen.append(members.shape)
-        squares = np.sum((matrix @ members - observed[:, None]) ** 2, axis=0)
-        value = -0.5 * squares / NOISE_OF_LINE**2 - 0.5 * np.sum(members**2, axis=0)
-        return np.where(members[0] < mean[0] + 8.0 * deviation[0], value, np.nan)  # runs that fail
-
-    deviation = np.sqrt(np.diag(covariance))
-    runs = weigh_runs(method, 3, density)
-    assert n_seen == [(3, 200)] * method.n_rounds
-    size = runs.effective_size
-    assert 2000 < size < 4800
-    assert (np.abs(runs.mean - mean) < 4.0 * deviation / np.sqrt(size)).all()
-    across = np.outer(deviation, deviation)
-    np.testing.assert_allclose(runs.covariance / across, covariance / across, atol=0.1)
-    drawn = runs.x[resampled(runs, 20_000, 0)]
-    np.testing.assert_allclose(drawn.mean(axis=0), runs.mean, atol=0.01 * deviation.min())
-    np.testing.assert_allclose(np.cov(drawn.T) / across, runs.covariance / across, atol=0.02)
-    with error_naming(FloatingPointError, "importance none"):
-        weigh_runs(ImportanceSampling(), 1, lambda members: np.full(members.shape[1], np.nan))
 
 
 def test_the_spectrum_tells_what_is_constrained():
@@ -245,6 +220,15 @@ def test_noise_and_what_observations_are_worth():
     for i in range(1, len(values)):
         values[i] = 0.8 * values[i - 1] + random.standard_normal()
     assert effective_number(values, np.ones(values.shape, bool)) == pytest.approx(len(values) / 9.0, rel=0.1)
+    # Every other time of one level, with unselected ones between and beside them.
+    chosen = np.zeros((len(values) + 8, 3), bool)
+    chosen[: len(values) : 2, 1] = True
+    wide = np.where(chosen, np.pad(values, ((0, 8), (1, 1))), 0.0)
+    expected = 0.5 * len(values) * (1.0 - 0.64) / (1.0 + 0.64)
+    assert effective_number(wide, chosen) == pytest.approx(expected, rel=0.1)
+    # A slow error of many times and independent levels is worth one observation, not one for each level.
+    slow = np.outer(1.0 + 1e-6 * np.arange(20), random.standard_normal(50))
+    assert effective_number(slow, np.ones(slow.shape, bool)) == 1.0
 
 
 @pytest.mark.long
@@ -291,24 +275,13 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
         posterior.recommended_members(model, 65)
 
 
-@pytest.mark.long
-def test_influences_are_slopes(inferred):
-    case, found = noisy_twin(1).target.case, inferred("laplace")[0]
-    given = {"dt": 600.0, "duration": 7200.0, "outputs": ("sea_surface_temperature",)}
-    rows = posterior.influences(MODEL, FREE, case, found.mode, found.standard_deviation, **given)
-
-    def surface(x):
-        closure = FREE.insert(MODEL.closure, jnp.asarray(x))
-        run = tl.simulate(tl.Model(closure), case, dt=600.0, duration=7200.0, output_interval=7200.0)
-        return float(run.state.temperature[-1, -1])
-
-    for i, (row, step) in enumerate(zip(rows, 1e-5 * np.eye(3), strict=True)):
-        slope = (surface(found.mode + step) - surface(found.mode - step)) / 2e-5
-        assert row.by_prior == pytest.approx(slope, rel=1e-4, abs=1e-8)
-        assert row.by_posterior == pytest.approx(slope * found.standard_deviation[i], rel=1e-4, abs=1e-8)
-        values, slopes = jax.jvp(FREE.to_physical, (jnp.asarray(found.mode),), (jnp.ones(3),))
-        expected = row.by_prior / float(slopes[i]) * float(values[i]) / row.value
-        assert (row.parameter, row.elasticity) == (FREE.paths[i], pytest.approx(expected, rel=1e-9))
+def test_a_parameter_far_from_its_prior_is_constrained():
+    mean, spread = np.array([2.9, 0.1, 0.0]), np.array([0.95, 0.95, 0.5])
+    base, draws = cal.parameters.Base.of(MODEL.closure, FREE.paths), np.zeros((1, 2, 3))
+    moments = mean, np.eye(3), mean, np.diag(spread**2)
+    given = base, FREE, Likelihood(1.0, 2.0), *moments, draws, draws[..., 0], draws[..., 0] > 0.0
+    found = posterior.Posterior("laplace", *given)
+    assert found.unconstrained == (FREE.paths[1],)
 
 
 def test_a_start_on_a_bound_is_moved_off():

@@ -1,13 +1,13 @@
 """`tunax-lite posterior`: from a configuration to files, figures and a part of the report."""
 
-import re
+import json
 from pathlib import Path
 
 import pytest
 import xarray as xr
 import yaml
 
-from tests.cli.running import CALIBRATION, configuration, invoked, settings
+from tests.cli.running import CALIBRATION, RUN, configuration, invoked, settings
 from tests.errors import missing_from
 
 METHOD = {"n_draws": 200, "n_members": 4, "n_iterations": 4, "noise": 0.5, "n_observations": 20}
@@ -41,10 +41,11 @@ def test_files_hold_the_posterior(folder):
     with xr.open_dataset(folder / "out/posterior.nc") as dataset:
         assert dict(dataset.sizes) == {"chain": 1, "draw": 200, "parameter": 2, "parameter_2": 2}
         assert "synthetic:wind_and_cooling" in dataset.attrs["tunax_lite_config"]
+        assert {"python", "jax", "numpy"} <= json.loads(dataset.attrs["tunax_lite_packages"]).keys()
+        assert bool(dataset.attrs["tunax_lite_commit"]) == (Path(__file__).parents[2] / ".git").exists()
     summary = yaml.safe_load((folder / "out/posterior.yaml").read_text())
     free, tied = (summary["parameters"][name] for name in ("viscosity_scale", "convective_coefficient"))
     assert [5.0 * end for end in free["interval"]] == pytest.approx(tied["interval"])
-    assert "sea_surface_temperature,viscosity_scale" in (folder / "out/influences.csv").read_text()
     for arguments, parts in (
         ((), "posterior_mode.eqx --overwrite"),
         (("--resume", "--overwrite"), "--resume --overwrite"),
@@ -52,6 +53,18 @@ def test_files_hold_the_posterior(folder):
     ):
         said = run("posterior", folder / "config.yaml", "--output", folder / "out", *arguments, code=2)
         assert not missing_from(said, parts)
+
+
+@pytest.mark.long
+def test_draws_of_an_own_posterior_have_bands(folder, tmp_path):
+    config = configuration(tmp_path / "run.yaml", RUN, time={"step": 600.0, "duration": 7200.0})
+    command = "run", config, "--output", tmp_path / "out.nc", "--draws", "3"
+    run(*command, "--posterior", folder / "out/posterior.nc")
+    with xr.open_dataset(tmp_path / "out_draws.nc") as bands:
+        assert (bands["temperature"].max("quantile") >= bands["temperature"].min("quantile")).all()
+        assert float(bands["temperature"].std("quantile").max()) > 0.0
+    said = run(*command, "--overwrite", "--posterior", tmp_path / "out.nc", code=2)
+    assert not missing_from(said, "out.nc chain draw")
 
 
 @pytest.mark.long
@@ -63,16 +76,3 @@ def test_figures_and_the_report_show_it(folder):
     assert 'id="posterior"' in text and text.count("data:image/png;base64,") == 2 + 4
     run("plot", folder / "out/posterior.nc", "--output", folder / "figures")
     assert len(list((folder / "figures").iterdir())) == 3
-
-
-@pytest.mark.long
-def test_weighted_runs_are_a_method(folder, tmp_path):
-    output = run(
-        *("posterior", folder / "config.yaml", "--output", tmp_path / "out", "--method", "importance"),
-        *("--parameters", folder / "out/posterior.yaml"),
-        *settings(posterior__n_runs=16, posterior__n_rounds=3),
-    )
-    assert re.search(r"effective sample size \d+ of 48 runs", output), output
-    with xr.open_dataset(tmp_path / "out/posterior.nc") as dataset:
-        assert dataset.attrs["method"] == "importance" and dataset.attrs["n_runs"] == 48
-        assert 1.0 <= dataset["effective_size"].values.min() <= 48.0

@@ -7,6 +7,7 @@ import pytest
 
 from tests.errors import error_naming
 from tests.helpers import cooled_case
+from tests.networks import Learned
 from tunax_lite import Model, PacanowskiPhilander, SaveSegments, SaveSteps, simulate
 from tunax_lite.column.planning import choose_checkpointing, estimate_memory
 
@@ -30,6 +31,16 @@ def test_a_run_needs_its_frames_and_a_jacobian_its_matrix():
     found = estimate_memory(MODEL, CASE, what="jacobian", parameters=["alpha", "exponent"], chunk_size=1)
     matrix = 8 * (N_FRAMES * 3 * 8) * 3  # with the residuals
     assert matrix <= found.outputs <= 1.05 * matrix
+
+
+def test_ensembles_and_the_weights_of_networks_are_estimated():
+    ensemble = Model(PacanowskiPhilander(alpha=jnp.linspace(4.0, 6.0, 3)))
+    assert estimate_memory(ensemble, CASE, what="gradient").what == "gradient of 3 columns"
+    residuals = N_FRAMES * 3 * 8
+    for parameters, n in ((["net.*"], 17), (None, 18)):  # 4 hidden units of 2 inputs and 1 output; `largest`
+        options = {"what": "jacobian", "parameters": parameters, "chunk_size": 1}
+        found = estimate_memory(Model(Learned()), CASE, **options).outputs
+        assert found == pytest.approx(8 * residuals * (n + 1), rel=0.02)
 
 
 def gradient_of(layout):
@@ -73,6 +84,7 @@ def test_requests_without_meaning_are_refused():
         (estimate(what="jacobian", parameters=[]), ValueError, "parameters none"),
         (estimate(duration=1234.0), ValueError, "multiple"),
         (estimate(batch, n_columns=4), ValueError, "column 4 (3,)"),
+        (estimate(what="gradient", parameters=["net.*"]), ValueError, "parameters net.*"),
         (choose(100, SaveSegments()), MemoryError, "SaveSegments 100"),  # what is needed
         (choose(100), ValueError, "candidate"),
         (choose(-1, SaveSegments()), ValueError, "memory_budget -1"),

@@ -1,5 +1,7 @@
 """Gaps in prescribed fluxes: bridged linearly up to `longest_gap`, with a note, and refused beyond."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -62,7 +64,8 @@ def test_a_gap_in_the_sun_follows_the_clear_sun_of_the_place_and_is_listed(tmp_p
     air_sea = {"longwave": "clark", "shortwave": "net"}
     with collecting() as left:
         made = run_of(tmp_path, **place, weather=weather, air_sea=air_sea)
-    sun = made.case.forcing.weather
+    forcing: Any = made.case.forcing
+    sun = forcing.weather
     found = np.interp(3600.0 * hours, sun.time, sun.values.shortwave)
     np.testing.assert_allclose(found.mean(), light.mean(), rtol=0.02)
     assert np.corrcoef(found[~kept], light[~kept])[0, 1] > 0.98

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.errors import error_naming
+from tests.io.observation_files import cf_dataset
 from tests.io.test_argo import write as write_argo
 from tunax_lite.calibration import Correlation, ZScore, account
 from tunax_lite.calibration.target import Change, residuals
@@ -177,3 +178,19 @@ def test_the_scale_of_a_change(tmp_path):
     assert factor == pytest.approx(1.0 / (np.mean(change**2) + 0.005**2), rel=1e-12)
     with error_naming(ValueError, "synthetic_wind_and_cooling mixed_layer_depth 0"):
         Change(mixed_layer_depth=0.0).of("mixed_layer_depth", np.ones(3), np.ones(3), target.observations)
+
+
+def test_a_case_that_ends_within_a_step_or_at_its_own_end_is_compared_until_then(tmp_path):
+    early = cf_dataset()
+    early["TIME"] = (
+        early["TIME"] - np.array([0.0, 0.0, 0.0, 2.0]) / 86400.0
+    )  # forcing and profiles end 2 s early
+    early.to_netcdf(tmp_path / "early.nc")
+    cf_dataset().assign_attrs(case="other").to_netcdf(tmp_path / "other.nc")
+    text = ONE_STEP.replace("[16, 32]", "16").replace('"synthetic:wind_and_cooling"', "early.nc")
+    text = text.replace("}\ngrid", "}\n  - {case: {format: cf_netcdf, path: other.nc}, end: 7200.0}\ngrid")
+    config = loaded(tmp_path, text + "misfit: {start: 0.0}\n")
+    setup = build_calibration(config)
+    for target in (*setup.targets, *evaluation_of(config)[1]):
+        assert float(target.observations.time[target.times[-1]]) == 7200.0
+    assert any("298" in note for note in setup.notes)

@@ -71,7 +71,7 @@ def _map_field(path: Path) -> dict[str, object]:
     name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
     site = (0, Points(np.zeros(1), np.zeros(1), False)) if "mom6_columns" in path.parts else None
     start = datetime.datetime.fromisoformat(START)
-    reader = Reader("", Gridded(name, stretched_years=True), [dataset], start, 86400.0, site)
+    reader = Reader("", Gridded(name), [dataset], start, 86400.0, site)
     found = {"variable": name, "points": reader.points.all(), "first": reader.block(np.zeros(1, int))}
     if reader.times is not None:
         found |= {"seconds": reader.times.seconds, "records": reader.times.records}

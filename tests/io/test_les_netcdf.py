@@ -1,6 +1,7 @@
 """CF NetCDF files of large-eddy simulations: background mixing, Stokes drift, means of velocities."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -134,7 +135,7 @@ def test_constants_of_the_water_are_read_set_or_noted():
     assert written["thermal_expansion"] == 2e-4 and "draft" not in written
     dataset.attrs |= {"alpha": 1.7e-4, "beta": 2e-11}  # this beta is the gradient of f
     case, observations = read_cf_netcdf(dataset.assign(rho0=1025.0))
-    read = case.equation_of_state
+    read: Any = case.equation_of_state
     assert (read.thermal_expansion, read.haline_contraction, read.reference_density) == (
         1.7e-4,
         7.8e-4,

@@ -111,6 +111,20 @@ def test_no_device_waits_for_another_with_explicit_axes(kind):
     assert_equal(gradient_of(given), gradient, rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [AxisType.Explicit, AxisType.Auto])
+def test_blocks_do_not_cut_across_the_columns_of_a_device(kind):
+    (right, gradient), one_block = expected(tl.PacanowskiPhilander), functools.partial(run, column_block=1)
+    given = placed(STRESS, SPLIT, kind), placed(tl.PacanowskiPhilander(), COPIED, kind)
+    forward: Any = eqx.filter_jit(one_block)
+    backward: Any = eqx.filter_jit(eqx.filter_grad(lambda both: jnp.mean(one_block(*both)[-1] ** 2)))
+    for program, arguments, value in ((forward, given, right), (backward, (given,), gradient)):
+        found = program(*arguments)
+        assert_equal(found, value, rtol=1e-6)
+        assert "all-gather" not in program.lower(*arguments).compile().compiled.as_text()
+        first = jax.tree.leaves(found)[0]
+        assert first.sharding.shard_shape(first.shape) == (*first.shape[:-1], 2)
+
+
 def test_transformations_with_explicit_axes():
     split, closure = placed(STRESS, SPLIT), tl.Constant()
     each = jax.vmap(lambda stress: run(stress, closure))

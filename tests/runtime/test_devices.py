@@ -51,6 +51,10 @@ def test_what_is_no_choice_of_devices_is_refused():
             column_mesh(devices, 4)
     with error_naming(ValueError, "devices stack_cases"):
         simulate(Model(Constant()), with_wind(0.1), duration=1200.0, devices="all")
+    on_all = lambda stress: run(stress, Constant(), devices="all")  # noqa: E731
+    for mapped in (on_all, jax.jit(on_all), lambda stress: on_all(stress * STRESS)):
+        with error_naming(ValueError, "devices jax.vmap NamedSharding"):
+            jax.vmap(mapped)(STRESS)
     assert column_mesh("all", 1).size == 1
 
 

@@ -213,7 +213,7 @@ def test_a_job_on_two_nodes_that_loses_a_worker_has_the_bits_of_one_process(slur
     alone = ["tunax-lite", "map", config, "--output", "one.zarr"]
     subprocess.run(alone, env=slurm, cwd=tmp_path, check=True, capture_output=True)
     job = submit(slurm, tmp_path, "map.sbatch", config, "two.zarr")
-    assert wait_for(lambda: ended(slurm, job) or any(tmp_path.glob("two.zarr.parts/*.npz")), 300.0)
+    assert wait_for(lambda: ended(slurm, job) or any(tmp_path.glob("two.zarr/restart/*.npz")), 300.0)
     assert not ended(slurm, job), log_of(tmp_path, job)
     subprocess.run(["pkill", "-KILL", "--newest", "--full", "dask worker"], check=True)
     assert wait_for(lambda: ended(slurm, job), 300.0)

@@ -79,13 +79,6 @@ class Averaging(AbstractOperator):
         return jnp.tensordot(self.matrix, values, axes=1)
 
 
-class Uppermost(AbstractOperator):
-    """The uppermost cell as a profile of one level."""
-
-    def __call__(self, values: Values) -> Observed:
-        return values[-1:]
-
-
 class OneNumber(AbstractOperator):
     """A scalar of the column as a profile of one level."""
 

@@ -37,8 +37,11 @@ import contextlib
 import dataclasses
 import difflib
 import functools
+import hashlib
+import inspect
 import itertools
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist
@@ -368,6 +371,7 @@ class Base:
         version: of this package.
         options: text of parts, choices and switches, by dotted name.
         constants: values by dotted name; `None` for one that follows from others.
+        source: SHA-256 of the source of its classes outside this package; empty if there are none.
     """
 
     closure: str
@@ -375,18 +379,19 @@ class Base:
     version: str
     options: Mapping[str, str]
     constants: Mapping[str, JSON]
+    source: str = ""
 
     @classmethod
     def of(cls, closure: AbstractClosure, calibrated: Iterable[str]) -> "Base":
         """The base of a closure in which the numbers at some paths are calibrated."""
         changed, kind = {path.partition("[")[0] for path in calibrated}, type(closure)
-        own = _facts(closure, changed)
+        own, source = _facts(closure, changed), _digest_of_source(closure)
         named = name_of(kind) or kind.__name__
         for each in names_of(AbstractClosure).values():
             with contextlib.suppress(TypeError):  # a class without defaults
                 if each.kind is kind and not any(_differences(own, _facts(each.make(), changed))):
-                    return cls(kind.__name__, each.name, __version__, *own)
-        return cls(kind.__name__, f"{named} with its own options and constants", __version__, *own)
+                    return cls(kind.__name__, each.name, __version__, *own, source)
+        return cls(kind.__name__, f"{named} with its own options and constants", __version__, *own, source)
 
     @classmethod
     def read(cls, closure: str, content: JSON, calibrated: Iterable[str]) -> "Base":
@@ -395,7 +400,8 @@ class Base:
             if isinstance(content, str):
                 return cls.of(names_of(AbstractClosure)[content].make(), calibrated)
             name, version = str(content["name"]), str(content["version"])
-            return cls(closure, name, version, dict(content["options"]), dict(content["constants"]))
+            own = dict(content["options"]), dict(content["constants"])
+            return cls(closure, name, version, *own, str(content.get("source", "")))
         except (KeyError, TypeError, ValueError):
             raise ValueError(
                 "base: expected name, version, options and constants of the calibrated closure, or its name "
@@ -406,13 +412,23 @@ class Base:
     @property
     def content(self) -> dict[str, JSON]:
         """For a file, beside the name of the class."""
-        return {name: part for name, part in dataclasses.asdict(self).items() if name != "closure"}
+        content = {name: part for name, part in dataclasses.asdict(self).items() if name != "closure"}
+        return content if self.source else {name: content[name] for name in content if name != "source"}
 
     def check(self, closure: AbstractClosure, calibrated: Iterable[str], source: str) -> None:
-        """Raise `ValueError` if a closure differs in more than the calibrated numbers."""
+        """Raise `ValueError` if a closure differs in more than the calibrated numbers.
+
+        Warns if the source of a closure outside this package has changed.
+        """
         if is_traced(closure):
             return
         here = Base.of(closure, calibrated)
+        if self.source and here.source and self.source != here.source:
+            warnings.warn(
+                f"{source}: the source of {here.closure} has changed since its parameters were calibrated; "
+                "calibrate again unless only comments changed.",
+                stacklevel=3,
+            )
         found = list(_differences((self.options, self.constants), (here.options, here.constants)))
         if not found:
             return
@@ -428,6 +444,26 @@ class Base:
 
 Facts = tuple[Mapping[str, str], Mapping[str, JSON]]
 """Options and constants."""
+
+
+def _digest_of_source(closure: AbstractClosure) -> str:
+    """SHA-256 of the files of all classes in a closure that are not of this package; empty without any."""
+    kinds = {kind for part in _modules_in(closure) for kind in type(part).__mro__}
+    sources = set()
+    for kind in kinds:
+        is_own = kind.__module__.partition(".")[0] not in ("tunax_lite", "equinox")
+        if is_own and issubclass(kind, eqx.Module):
+            with contextlib.suppress(OSError, TypeError):  # typed into a terminal
+                sources.add(inspect.getsource(inspect.getmodule(kind) or kind))
+    digest = hashlib.sha256("".join(sorted(sources)).encode())
+    return digest.hexdigest() if sources else ""
+
+
+def _modules_in(module: eqx.Module) -> Iterator[eqx.Module]:
+    yield module
+    for field in dataclasses.fields(module):
+        if isinstance(part := getattr(module, field.name), eqx.Module):
+            yield from _modules_in(part)
 
 
 def _facts(closure: AbstractClosure, changed: set[str]) -> Facts:

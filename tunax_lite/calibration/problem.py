@@ -152,6 +152,10 @@ class Problem:
                 total = total + weight * part
         return total
 
+    def steepest(self, gradients: Mapping[int, np.ndarray] | np.ndarray, cases: Sequence[int]) -> int:
+        """Index of the case that contributes most to the gradient of the loss."""
+        return max(cases, key=lambda case: self.weights[case] * float(np.linalg.norm(gradients[case])))
+
     def fit(
         self,
         x: ArrayLike,
@@ -203,6 +207,7 @@ class Evaluation:
     matrix: np.ndarray = dataclasses.field(default_factory=_nothing)
     losses: np.ndarray = dataclasses.field(default_factory=_nothing)
     products: np.ndarray = dataclasses.field(default_factory=_nothing)
+    steepest: int = -1  # index of the case with the largest gradient; -1 without gradients
 
     @property
     def is_finite(self) -> bool:
@@ -374,7 +379,8 @@ class GradientEvaluator(AbstractEvaluator):
         gradient = np.asarray(problem.weighted_sum(gradients, weights))
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * vector
-        return Evaluation(problem.fit(vector, scores, mean_squares, weights), gradient)
+        fit, steepest = problem.fit(vector, scores, mean_squares, weights), problem.steepest(gradients, cases)
+        return Evaluation(fit, gradient, steepest=steepest)
 
 
 def _value_and_gradient(
@@ -424,20 +430,21 @@ class NormalEquationsEvaluator(AbstractEvaluator):
             return Evaluation(fit)
         cases = np.flatnonzero(problem.weights).tolist()
         equations = self._engine.map(self._equations, [(case, vector) for case in cases])
-        gradient, matrix = (
-            problem.weighted_sum(
-                [
-                    problem.in_cases[case].spread(each, vector.size)
-                    for case, each in zip(cases, parts, strict=True)
-                ],
-                problem.weights[cases],
-            )
+        gradients, matrices = (
+            [
+                problem.in_cases[case].spread(each, vector.size)
+                for case, each in zip(cases, parts, strict=True)
+            ]
             for parts in zip(*equations, strict=True)
+        )
+        steepest = problem.steepest(dict(zip(cases, gradients, strict=True)), cases)
+        gradient, matrix = (
+            problem.weighted_sum(parts, problem.weights[cases]) for parts in (gradients, matrices)
         )
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * np.asarray(vector, float)
             matrix = matrix + problem.prior_weight * np.eye(vector.size)
-        return Evaluation(fit, gradient, matrix)
+        return Evaluation(fit, gradient, matrix, steepest=steepest)
 
 
 def _run(problem: Problem, index: int):

@@ -11,10 +11,8 @@ Whatever x an optimiser proposes, p stays in its range. Near a bound both are lo
 it, so that a floor many orders of magnitude below its upper bound changes by a factor.
 """
 
-import difflib
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Generic, TypeVar
 
 import equinox as eqx
@@ -25,12 +23,11 @@ from jaxtyping import Array, Float
 from .._types import (
     FieldValue,
     Fixed,
-    ParameterInfo,
     Scalar,
     check_range,
-    is_below,
-    iterate_parameters,
-    iterate_vectors,
+    chosen_paths,
+    dotted,
+    numbers_of,
     released,
 )
 from ..views import AbstractShown
@@ -77,13 +74,13 @@ def unconstrained(module: T, only: Iterable[str] | None = None) -> Unconstrained
     """
     if isinstance(module, Unconstrained):
         raise TypeError(f"unconstrained: expected a module, got unconstrained numbers; {module.remedy}.")
-    known = {info.path: info for info in _numbers(module)}
+    known = {info.path: info for info in numbers_of(module)}
     for info in known.values():
         check_range(info.path, info.value, info.valid_range)
-    free = known.keys() if only is None else _chosen(known, only, type(module).__name__)
+    free = known.keys() if only is None else chosen_paths(known, only, "unconstrained", type(module).__name__)
 
     def free_or_fixed(path, leaf):
-        name = _dotted(path)
+        name = dotted(path)
         return unbounded(leaf, *known[name].valid_range) if name in free else Fixed(leaf)
 
     return Unconstrained(jax.tree_util.tree_map_with_path(free_or_fixed, module))
@@ -94,41 +91,14 @@ def constrained(x: Unconstrained[T]) -> T:
     if not isinstance(x, Unconstrained):
         kind = type(x).__name__
         raise TypeError(f"constrained: expected what tl.unconstrained returns, got {kind}; use it as it is.")
-    known = {info.path: info for info in _numbers(x.numbers)}
+    known = {info.path: info for info in numbers_of(x.numbers)}
 
     def restored(path, leaf):
-        return leaf if isinstance(leaf, Fixed) else bounded(leaf, *known[_dotted(path)].valid_range)
+        return leaf if isinstance(leaf, Fixed) else bounded(leaf, *known[dotted(path)].valid_range)
 
     return released(
         jax.tree_util.tree_map_with_path(restored, x.numbers, is_leaf=lambda leaf: isinstance(leaf, Fixed))
     )
-
-
-def _dotted(path) -> str:
-    return jax.tree_util.keystr(path, simple=True, separator=".")
-
-
-def _numbers(module: eqx.Module) -> list[ParameterInfo]:
-    """Everything that is free or can be: with a value of its own."""
-    infos = *iterate_parameters(module), *iterate_vectors(module)
-    return [info for info in infos if info.value is not None and not isinstance(info.value, Fixed)]
-
-
-def _chosen(known: Mapping[str, ParameterInfo], only: Iterable[str], owner: str) -> set[str]:
-    """Paths of the known numbers that are given, or lie below."""
-    found: set[str] = set()
-    for given in [only] if isinstance(only, str) else only:
-        below = {path for path in known if is_below(path, given)}
-        if not below:
-            parts = {f"{path[: at.start()]}.*" for path in known for at in re.finditer(r"\.", path)}
-            close = difflib.get_close_matches(given, [*parts, *known], n=3)
-            hint = f"did you mean {' or '.join(close)}? " if close else ""
-            raise ValueError(
-                f"unconstrained: expected paths of numbers that {owner} has, got '{given}'; {hint}It has: "
-                f"{', '.join(known)}. A number that follows from others is known once it is given."
-            )
-        found |= below
-    return found
 
 
 def bounded(

@@ -62,6 +62,7 @@ class History(eqx.Module):
     rejected: np.ndarray  # whether the method rejected the step
     start: np.ndarray  # index of the first guess
     n_failed: np.ndarray  # number of failed ensemble members
+    steepest: np.ndarray  # index of the case with the largest gradient; -1 without gradients
     x: np.ndarray  # unconstrained vector, or ensemble mean, (n_iterations, n_parameters)
     values: np.ndarray  # physical values, (n_iterations, n_parameters)
     scores: np.ndarray  # (n_iterations, n_cases)
@@ -70,8 +71,8 @@ class History(eqx.Module):
     @classmethod
     def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
         """Rows of zeros, to read into or, with no rows, to append to."""
-        kinds = [float, float, bool, bool, bool, int, int, float, float, float, float]
-        shapes = [()] * 7 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
+        kinds = [float, float, bool, bool, bool, int, int, int, float, float, float, float]
+        shapes = [()] * 8 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
         pairs = zip(shapes, kinds, strict=True)
         return cls(*(np.zeros((n_iterations, *shape), kind) for shape, kind in pairs))
 
@@ -117,6 +118,7 @@ class History(eqx.Module):
             rejected,
             start,
             int(evaluation.failed.sum()),
+            evaluation.steepest,
             np.asarray(x),
             np.asarray(values),
             evaluation.fit.scores,
@@ -283,7 +285,7 @@ CROSS_VALIDATION_NAME = "cross_validation.csv"
 CHECKS_NAME = "checks.csv"
 RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME, CHECKS_NAME)
 """What belongs to one calibration alone, and goes when another one takes its folder."""
-_DERIVED = "posterior_mode.eqx posterior_chain_*.eqx posterior.nc posterior.yaml influences.csv "
+_DERIVED = "posterior_mode.eqx posterior_chain_*.eqx posterior.nc posterior.yaml "
 _DERIVED += (
     "posterior_*.png report.html loss.png parameters.png profiles.png cross_validation.png series*.png"
 )

@@ -24,13 +24,9 @@ from ..calibration.calibrate import Iteration
 from ..calibration.parameters import units_in_short
 from ..calibration.posterior import (
     Posterior,
-    Sampling,
-    Weighting,
     infer,
-    influences,
     predictive_bands,
     start_from,
-    write_influences,
 )
 from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
 from ..calibration.results import (
@@ -296,7 +292,6 @@ def _say_what_is_left_out(rows: Sequence[validation.CrossValidationRow]) -> None
 
 _MOST_FRAMES = 24
 _LEVEL = 0.9
-_UNCHANGED = 0.9  # ratio of posterior to prior standard deviation above which nothing was learnt
 
 
 def posterior(
@@ -374,20 +369,15 @@ def _infer(
 
 def _summarise_posterior(found: Posterior) -> None:
     width = max(len(path) for path in found.free_parameters.changed_paths)
-    best, spread = found.best, dict(zip(found.paths, found.standard_deviation, strict=True))
+    best, unconstrained = found.best, found.unconstrained
     echo(f"{'':{width}}  most probable   {100 * _LEVEL:.0f} % interval")
     for path, (low, high) in found.intervals(_LEVEL).items():
-        said = "  as unsure as in its prior" if spread.get(path, 0.0) > _UNCHANGED else ""
+        said = "  as in its prior: the observations do not constrain it" if path in unconstrained else ""
         echo(f"{path:{width}}  {best[path]:13.6g}   {low:.6g} to {high:.6g}  [{found.units[path]}]{said}")
     constrained = f"{found.spectrum.n_constrained} of {len(found.spectrum.information)} combinations"
     echo(f"{constrained} are constrained more by the observations than by the priors")
     sampling = found.sampling
-    if isinstance(sampling, Weighting):
-        echo(
-            f"effective sample size {sampling.effective_size:.0f} of {sampling.n_runs} runs of each case, of "
-            f"which {sampling.n_failed} failed"
-        )
-    if isinstance(sampling, Sampling):
+    if sampling is not None:
         sizes = sampling.effective_sizes
         echo(
             f"effective sample size {sizes.min():.0f} to {sizes.max():.0f}, "
@@ -411,16 +401,9 @@ def _write_posterior(
 
     closure = with_parameters(setup.model.closure, found.best)
     attributes = session.origin_of(loaded, [target.case.name for target in setup.targets], closure)
-    written = [folder / name for name in ("posterior.nc", "posterior.yaml", "influences.csv")]
+    written = [folder / name for name in ("posterior.nc", "posterior.yaml")]
     write_posterior(written[0], found, attributes)
     write_summary(written[1], found, _LEVEL, attributes)
-    echo("computing how far each parameter moves the runs ...")
-    model, free = setup.model, found.free_parameters
-    about, rows = (found.mode, found.standard_deviation), []
-    for target in setup.targets:
-        times = target.times_of_run()
-        rows += influences(model, free, target.case, *about, dt=times["dt"], duration=times["duration"])
-    write_influences(written[2], rows)
     if not loaded.config.output.figures:
         return written
     from ..plotting import plot_bands, posterior_figures, save_figures
@@ -429,7 +412,12 @@ def _write_posterior(
     draws = found.subset(loaded.config.posterior.n_members)
     bands = [
         predictive_bands(
-            model, free, target.case, draws, variables=_profiles(target), **target.times_of_run(_MOST_FRAMES)
+            setup.model,
+            found.free_parameters,
+            target.case,
+            draws,
+            variables=_profiles(target),
+            **target.times_of_run(_MOST_FRAMES),
         )
         for target in setup.targets
     ]

@@ -59,6 +59,10 @@ def run(
         int,
         Option(help="Run draws of recommended constants, too, and write their quantiles to OUT_draws.nc."),
     ] = 0,
+    posterior: Annotated[
+        Path | None,
+        Option(metavar="FILE.nc", help="Take the draws from a file of `tunax-lite posterior` instead."),
+    ] = None,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 
@@ -87,7 +91,7 @@ def calibrate(
 def posterior(
     config: options.Config,
     method: Annotated[
-        Literal["laplace", "nuts", "importance"] | None, Option(help="By default that of the configuration.")
+        Literal["laplace", "nuts"] | None, Option(help="By default that of the configuration.")
     ] = None,
     parameters: Annotated[
         Path | None,
@@ -183,9 +187,6 @@ def plot(
         list[str],
         Option(metavar="LAT,LON", help="For a map: draw sections at this point. May be repeated."),
     ] = options.NONE,
-    coast: Annotated[
-        Path | None, Option(metavar="FILE.geojson", help="For a map: draw the lines of this file.")
-    ] = None,
     config: Annotated[
         Path | None,
         Option(metavar="CONFIG", help="Draw runs beside the observations of this configuration of a run."),

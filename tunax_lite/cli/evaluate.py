@@ -157,16 +157,14 @@ def plot(
     files: Sequence[Path],
     output: Path | None,
     point: Sequence[str],
-    coast: Path | None,
     config: Path | None,
     *,
     overwrite: bool,
 ) -> None:
     """See `commands.plot`."""
-    for option in ["--point"] * bool(point) + ["--coast"] * (coast is not None):
-        if len(files) > 1 or not files[0].is_dir():
-            got = "several files" if len(files) > 1 else str(files[0])
-            raise ConfigError(f"{option}: expected the store of a map, got {got}; leave the option out.")
+    if point and (len(files) > 1 or not files[0].is_dir()):
+        got = "several files" if len(files) > 1 else str(files[0])
+        raise ConfigError(f"--point: expected the store of a map, got {got}; leave the option out.")
     file = files[0]
     folder = file.parent if output is None else output
     if config is None and (own := _of_extension(file)) is not None:
@@ -182,7 +180,7 @@ def plot(
         expected = " or ".join(["a file", *(name for name, *_ in folders)])
         raise FileFormatError(file, "folder", expected, "another folder", "name one of these")
     if draw is not None:
-        figures = draw(file, [_point(text) for text in point], coast)
+        figures = draw(file, [_point(text) for text in point])
     else:
         figures = file_figures(file)
     _draw(figures, files, folder, overwrite, together=False)

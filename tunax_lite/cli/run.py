@@ -44,6 +44,7 @@ def run(
     strict: bool = False,
     overwrite: bool = False,
     draws: int = 0,
+    posterior: Path | None = None,
 ) -> None:
     """See `commands.run`."""
     set_up = session.set_up_format(config)
@@ -66,9 +67,9 @@ def run(
         of_bands = path.with_name(f"{path.stem}_draws.nc")
         outputs = [path, *([of_bands] if draws else [])]
         outputs += [path.with_name(f"{path.stem}_{name}.png") for name in FIGURES if with_figures]
-        inputs = session.inputs_of(loaded, parameters, restart)
+        inputs = session.inputs_of(loaded, parameters, restart, posterior)
         check_outputs(outputs, overwrite=overwrite, inputs=inputs)
-        members = _members_of(setup, draws, restart) if draws else None
+        members = _members_of(setup, draws, posterior, restart) if draws else None
         if restart is not None and before is not None:
             say_what_differs(restart, before, about)
         beyond = _simulate(setup, start, loaded, path, about)
@@ -133,15 +134,17 @@ def _simulate(
     return beyond
 
 
-def _members_of(setup: Run, draws: int, restart: Path | None) -> tuple[Model, float]:
+def _members_of(setup: Run, draws: int, posterior: Path | None, restart: Path | None) -> tuple[Model, float]:
     if restart is not None:
         raise ConfigError("--draws: expected a run from its start, got --restart; leave out one of them.")
-    from ..calibration.posterior.infer import recommended_members  # slow import
+    from ..calibration.posterior.infer import members_of_file, recommended_members  # slow import
 
     try:
+        if posterior is not None:  # its noise is in units of the scale of another misfit
+            return members_of_file(posterior, setup.model, draws), 0.0
         return recommended_members(setup.model, draws)
-    except ValueError as error:
-        raise ConfigError(f"--{error}") from error
+    except (FileNotFoundError, ValueError) as error:
+        raise ConfigError(f"--draws: {error}") from error
 
 
 def _write_bands(path: Path, members: tuple[Model, float], n: int, setup: Run, about: Provenance) -> None:

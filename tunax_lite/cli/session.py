@@ -55,7 +55,7 @@ from ..registry import additions
 from ..runtime import configure, failures_as_values, is_own_flag
 from ..runtime.interrupts import signal_of
 from ..runtime.jax_setup import seconds_are_told
-from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor
+from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor, versions
 from ..runtime.memory import expected_seconds, lift_limits
 from .terminal import echo
 
@@ -212,6 +212,7 @@ def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str
         date=f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC",
         commit=commit(),
         machine=_machine(),
+        packages=json.dumps(versions(("jax", "jaxlib", "numpy", "equinox"))),
         data=json.dumps({name: stamp_of(path) for name, path in _data_files(loaded).items()}),
     )
 

@@ -6,7 +6,7 @@ Fluxes are positive into the water.
 import abc
 import dataclasses
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -263,7 +263,13 @@ class TimeSeriesForcing(AbstractForcing):
     fluxes: SurfaceFluxes = array_field(1)
 
     @classmethod
-    def from_values(cls, time, *, start_time: str | None = None, **fluxes) -> "TimeSeriesForcing":
+    def from_values(
+        cls,
+        time,
+        *,
+        start_time: Any = None,  # a text; fluxes are often unpacked from a dictionary of arrays
+        **fluxes,
+    ) -> "TimeSeriesForcing":
         """Series from arrays over `time`; a number is a constant flux.
 
         Args:

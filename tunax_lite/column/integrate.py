@@ -30,6 +30,7 @@ from ..runtime.devices import (
     block_size,
     check_block,
     column_mesh,
+    count_parts,
     map_blocks,
     map_columns,
     shard_columns,
@@ -40,7 +41,7 @@ from .arguments import ByIdentity, Parts, Structure, case_over_steps, common_pre
 from .averages import Averaged
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
-from .mapping import accepts_batches, is_mapped, run_last
+from .mapping import WITHOUT_MAP, accepts_batches, check_not_mapped, is_mapped, run_last
 from .model import Model, Stepped, batched_case, shape_of_batch
 from .state import State
 from .trajectory import Means, Restart, Trajectory
@@ -64,6 +65,11 @@ def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
             f"simulate: expected {name} to be a positive multiple of {unit} = {dt:g} s, got {interval:g} s."
         )
     return n
+
+
+def whole_steps(duration: float, dt: float) -> int:
+    """Number of steps of `dt` that fit into a duration [s], up to round-off."""
+    return int(duration / dt * (1.0 + 1e-9))
 
 
 class Length(NamedTuple):
@@ -246,7 +252,8 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
     if not batch_shape:
         raise ValueError(
             "simulate: expected a batch of columns to split over devices, got a single column; leave "
-            "`devices` out, stack cases with `stack_cases`, or give parameters one value per column."
+            "`devices` out, stack cases with `stack_cases`, or give parameters one value per column; "
+            f"{WITHOUT_MAP}."
         )
 
     # The number of columns alone could not distinguish 64 levels or 64 times from 64 columns.
@@ -294,15 +301,18 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: ScalarLike, optio
         start = arguments[2]
         n_columns = jax.tree.leaves(start.state)[0].shape[-1]
         n_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(start))
-        block = block_size(options.column_block, n_columns, n_bytes)
-        if block == n_columns:
+        n_parts = count_parts(arguments, n_columns)
+        n_local = n_columns // n_parts
+        block = block_size(options.column_block, n_local, n_bytes // n_parts)
+        if block == n_local:
             return integrate(*arguments, **options.loop)[1]
         # Reverse mode stores the data of all blocks at the same time.
-        shared = shared_among(-(-n_columns // block), options.checkpointing)
+        shared = shared_among(-(-n_local // block), options.checkpointing)
         of_block = options._replace(checkpointing=shared).loop
         # Only local columns: each of several devices has its part of them.
         local = split._replace(like=kept.first(*arguments))
-        return map_blocks(lambda part: integrate(*part, **of_block)[1], arguments, local, block)
+        run_block = lambda part: integrate(*part, **of_block)[1]  # noqa: E731
+        return map_blocks(run_block, arguments, local, block, n_parts=n_parts)
 
     arguments = (model, case, start, dt)
     return run(arguments) if options.mesh is None else map_columns(run, arguments, split, options.mesh)
@@ -431,6 +441,7 @@ def simulate(
     mesh = None
     if devices is not None:
         model, case, start = (part.structure.tree(part.arrays) for part in parts)
+        check_not_mapped((model, case, start))
         has_columns = columns_of(model, case, start)
         mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
         parts = tuple(map(Parts.of, shard_columns((model, case, start), has_columns, mesh)))

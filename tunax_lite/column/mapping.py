@@ -26,6 +26,11 @@ _WAY_OUT = (
     "jax.vmap(jax.grad(loss)), or map with tunax_lite.numerics.batch_last.vmap_last."
 )
 
+WITHOUT_MAP = (
+    "instead of jax.vmap, call simulate once with the mapped axis as the last axis of its arrays, or leave "
+    "`devices` out and place the mapped arrays with jax.device_put and a NamedSharding"
+)
+
 
 def is_mapped(arrays: PyTree) -> bool:
     """Whether `vmap` traces some of the arrays, and nothing is differentiated within it: that warns."""
@@ -34,6 +39,12 @@ def is_mapped(arrays: PyTree) -> bool:
         warnings.warn(_WAY_OUT, UserWarning, stacklevel=4)
         return False
     return any(outer == _MAPPED for outer, *_ in kinds)
+
+
+def check_not_mapped(arrays: PyTree) -> None:
+    """Raise `ValueError` for arrays that `vmap` traces: it hides the axis that devices would split."""
+    if any(_MAPPED in _kinds(leaf) for leaf in jax.tree.leaves(arrays)):
+        raise ValueError(f"simulate: expected no jax.vmap around a run with `devices`; {WITHOUT_MAP}.")
 
 
 def _kinds(leaf: Any) -> list[str]:  # a tracer of any kind: JAX has no public names for them

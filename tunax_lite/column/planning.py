@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from .._types import at_path, iterate_parameters
+from .._types import chosen_paths, dotted, numbers_of
 from ..runtime import Program, compile_program, free_memory
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto
 from .integrate import simulate
-from .model import Model
+from .model import Model, shape_of_batch
 from .sensitivity import ChunkSize, CompiledJacobian
 from .trajectory import Trajectory
 
@@ -62,13 +62,14 @@ def estimate_memory(
     """Memory and compile time of a run, its gradient or its Jacobian, without running it.
 
     Args:
-        model, case: a single column if `n_columns` is given.
+        model, case: a single column if `n_columns` is given; otherwise a batch or an ensemble, too.
         what: `forward`: a run with all its frames. `gradient`: of the mean square of the residuals, in
             reverse mode. `jacobian`: of the residuals, in the mode that `jacobian` chooses.
         n_columns: size of a batch of such columns; nothing of that size is allocated.
         checkpointing: what reverse mode stores; by default `Auto()`.
         dt, output_interval, duration: as in `simulate` [s].
-        parameters: paths in the closure to differentiate by; by default all that are set.
+        parameters: paths in the closure to differentiate by, as `unconstrained` takes them: `c_eps_1`,
+            `net.*`; by default all numbers that are set, with the weights of networks.
         residuals: function of a trajectory; by default all profiles of temperature, u and v.
         chunk_size: of the Jacobian, as in `jacobian`.
 
@@ -80,10 +81,10 @@ def estimate_memory(
         raise ValueError(f"estimate_memory: expected what to be forward, gradient or jacobian, got {what!r}.")
     layout = Auto() if checkpointing is None else checkpointing
     if n_columns is not None:
-        if case.batch_shape != ():
+        if batch := shape_of_batch(model, case):
             raise ValueError(
-                f"estimate_memory: expected a single column to make {n_columns} of, got a case with the "
-                f"batch {case.batch_shape}; leave n_columns out."
+                f"estimate_memory: expected a single column to make {n_columns} of, got a model and a case "
+                f"with the batch {batch}; leave n_columns out."
             )
         if n_columns < 1:
             raise ValueError(f"estimate_memory: expected n_columns of at least 1, got {n_columns}.")
@@ -94,30 +95,36 @@ def estimate_memory(
         times = {"dt": dt, "output_interval": output_interval, "duration": duration}
         return simulate(model, case, checkpointing=layout, **times)
 
-    def of_parameters(values, model: Model, case: Case) -> PyTree:
-        where = lambda m: [at_path(m.closure, path) for path in paths]  # noqa: E731
-        return residuals(run(eqx.tree_at(where, model, list(values)), case))
+    def of_parameters(free, model: Model, case: Case) -> PyTree:
+        return residuals(run(eqx.tree_at(lambda m: m.closure, model, eqx.combine(free, model.closure)), case))
 
-    def mean_square(values, model: Model, case: Case):
-        leaves = jax.tree.leaves(of_parameters(values, model, case))
+    def mean_square(free, model: Model, case: Case):
+        leaves = jax.tree.leaves(of_parameters(free, model, case))
         return sum(jnp.sum(leaf**2) for leaf in leaves) / sum(leaf.size for leaf in leaves)
 
     if what == "forward":
         program = compile_program(run, model, case)
     else:
-        known = [info.path for info in iterate_parameters(model.closure) if info.value is not None]
-        paths = known if parameters is None else parameters
-        if not paths or not set(paths) <= set(known):
-            unknown = ", ".join(path for path in paths if path not in known) or "none"
-            raise ValueError(f"estimate_memory: expected parameters among {', '.join(known)}; got {unknown}.")
-        given = jnp.stack([at_path(model.closure, path) for path in paths]), model, case
+        given = _free(model, parameters), model, case
         if what == "gradient":
             program = compile_program(jax.value_and_grad(mean_square), *given)
         else:
             program = CompiledJacobian(of_parameters, *given, chunk_size=chunk_size).program
-    columns = "one column" if case.batch_shape == () else f"{int(np.prod(case.batch_shape))} columns"
+    batch = shape_of_batch(model, case)
+    columns = f"{int(np.prod(batch))} columns" if batch else "one column"
     seconds = program.trace_seconds, program.compile_seconds
     return MemoryEstimate(f"{what} of {columns}", *program.memory, *seconds)
+
+
+def _free(model: Model, parameters: Sequence[str] | None) -> PyTree:
+    """The closure with nothing but the numbers to differentiate by."""
+    known, owner = [info.path for info in numbers_of(model.closure)], type(model.closure).__name__
+    where = "estimate_memory: parameters"
+    paths = known if parameters is None else chosen_paths(known, parameters, where, owner)
+    if not paths:
+        raise ValueError(f"{where}: expected at least one of {', '.join(known) or 'no numbers'}, got none.")
+    is_free = jax.tree_util.tree_map_with_path(lambda path, _: dotted(path) in paths, model.closure)
+    return eqx.filter(model.closure, is_free)
 
 
 class CheckpointingChoice(NamedTuple):

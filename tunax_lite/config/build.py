@@ -1,5 +1,6 @@
 """Build the objects of runs, calibrations and evaluations from checked configurations."""
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -27,6 +28,7 @@ from ..calibration.validation import AbstractCheck, EntrainmentLaw, ObservedCase
 from ..column.averages import KINDS
 from ..column.case import Case
 from ..column.forcing import WaterSurface
+from ..column.integrate import whole_steps
 from ..column.model import Model
 from ..column.observations import Observations
 from ..column.terms import BottomHeat
@@ -98,13 +100,28 @@ def build_run(
 
 def _unreached(case: Case, time: TimeSection) -> list[str]:
     """A note where the case does not end with a step."""
-    left = case.duration % time.step
-    if time.duration is not None or min(left, time.step - left) < 1e-6 * time.step:
+    if time.duration is not None:
+        return []
+    return _on_part_of_a_step(case, time.step)
+
+
+def _on_part_of_a_step(case: Case, step: float) -> list[str]:
+    left = case.duration - step * whole_steps(case.duration, step)
+    if left < 1e-6 * step:
         return []
     return [
         f"the last {left:g} s of the case are left out: its {case.duration:g} s are no multiple of "
-        f"time.step, {time.step:g} s"
+        f"time.step, {step:g} s"
     ]
+
+
+def _end_of(case: Case, step: float) -> float:
+    """Last time at which a case can be compared [s]: where its run ends, like that of a run."""
+    end = step * whole_steps(case.duration, step)
+    with contextlib.suppress(ValueError):  # unless its forcing reaches to the end of one more step
+        case.check_covers(0.0, end + step)
+        end = case.duration
+    return end * (1.0 + 1e-9)
 
 
 def _output_interval(
@@ -208,6 +225,9 @@ def build_calibration(
         method.init(free.start())  # checks sizes
     checks, notes = build_checks(config.checks, place)
     told = [note for target in targets for note in target.observations.notes]
+    for case, step in ((target.case, target.dt) for target in targets):
+        if _end_of(case, step) < case.duration:
+            told += [f"{case.name}: {note}" for note in _on_part_of_a_step(case, step)]
     notes = [*notes_on_conversions(config), *dict.fromkeys(told), *notes]
     notes += _notes_on_steps(free, targets)
     if said := _idle_priors(config, free):
@@ -306,10 +326,12 @@ def _target(
 ) -> Target:
     section, misfit = config.cases[index], config.misfit
     case, observations = starting_at(case, observations, misfit.initial_time)
-    first, last = misfit.start, math.inf if misfit.end is None else misfit.end
+    first, last = misfit.start - misfit.initial_time, _end_of(case, step)
+    if (wanted := section.end or misfit.end) is not None:
+        last = min(last, wanted - misfit.initial_time)
     if misfit.times == "last":
         times = np.asarray(observations.time)
-        first = float(max(times[times <= last - misfit.initial_time], default=first)) + misfit.initial_time
+        first = float(max(times[times <= last], default=first))
     weights = section.weights or misfit.weights
     lowest = -float(case.grid.depth) * (1.0 - misfit.bottom_fraction) if misfit.bottom_fraction else -math.inf
     correlated = misfit.correlation_length > 0.0 or misfit.correlation_time > 0.0
@@ -320,7 +342,7 @@ def _target(
         weight=section.weight,
         group=section.group,
         dt=step,
-        time_window=(first - misfit.initial_time, last - misfit.initial_time),
+        time_window=(first, last),
         depth_window=(lowest if misfit.lowest is None else max(lowest, misfit.lowest), misfit.highest),
         correlation=Correlation(misfit.correlation_length, misfit.correlation_time) if correlated else None,
         **misfit.given(),
@@ -353,8 +375,10 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         raise ConfigError(f"{loaded.path}: expected {expected}, got that of {kind.name}; use `{command}`.")
     if isinstance(loaded.config, CalibrationConfig):
         setup = build_calibration(loaded)
-        start_and_end = setup.targets[0].time_window
-        compared = [(target.case, target.observations, target.dt, target.group) for target in setup.targets]
+        compared = [
+            (target.case, target.observations, target.dt, target.time_window, target.group)
+            for target in setup.targets
+        ]
         variables = None
         model, averaging, weights = setup.model, loaded.config.misfit.averaging, loaded.config.misfit.weights
     else:
@@ -366,7 +390,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
             said = f"not observed, and left out: {', '.join(left)}; there are {', '.join(observations.names)}"
             note = f"{loaded.place.at('evaluation', 'variables')}: {said}"
             observations = dataclasses.replace(observations, notes=(*observations.notes, note))
-        compared = [(case, observations, run.dt, None)]
+        compared = [(case, observations, run.dt, start_and_end, None)]
         variables, model, averaging, weights = section.variables, run.model, section.averaging, ()
     return model, tuple(
         evaluation_target(
@@ -374,7 +398,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
                 case,
                 observations,
                 dt=dt,
-                time_window=start_and_end,
+                time_window=window,
                 averaging=averaging,
                 group=group,
                 samples_forcing=model.discretisation.samples_forcing,
@@ -382,7 +406,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
             variables or dict.fromkeys((*VARIABLES, *case.initial_state.tracers, *weights)),
             loaded.place,
         )
-        for case, observations, dt, group in compared
+        for case, observations, dt, window, group in compared
     )
 
 

@@ -20,7 +20,7 @@ from ..calibration.parameters import (
     Tied,
     Uniform,
 )
-from ..calibration.posterior import NUTS, ImportanceSampling, Laplace, Likelihood
+from ..calibration.posterior import NUTS, Laplace, Likelihood
 from ..calibration.target import AbstractScore
 from ..declarations import names_of
 from .builder import one_of, part_of
@@ -221,7 +221,6 @@ OptimiserSection: Annotation = one_of(AbstractMethod, replaced={Adam: AdamSectio
 
 class PosteriorSection(
     part_of(NUTS, "n_warmup n_chains target_acceptance most_doublings seed"),
-    part_of(ImportanceSampling, "n_runs n_rounds"),
     part_of(Likelihood, optional=True),
 ):
     """How the distribution of the free parameters is computed, and the assumed observation errors.
@@ -229,8 +228,8 @@ class PosteriorSection(
     Without `noise` and `n_observations`, both are estimated from the residuals of the best fit.
     """
 
-    method: Literal["laplace", "nuts", "importance"] = key(
-        "normal distribution at the best fit, sampled by chains, or by weighted runs", "laplace"
+    method: Literal["laplace", "nuts"] = key(
+        "normal distribution at the best fit, or sampled by chains", "laplace"
     )
     n_iterations: int = key("evaluations to find the most probable values", 30, ge=1)
     n_draws: int | None = key("of each chain, or of the distribution; null for 500, or 4000", None, ge=4)
@@ -248,13 +247,11 @@ class PosteriorSection(
             raise invalid("noise and n_observations, or neither", "one of them", todo)
         return Likelihood(self.noise, self.n_observations)
 
-    def build(self) -> Laplace | NUTS | ImportanceSampling:
+    def build(self) -> Laplace | NUTS:
         """The method."""
         drawn = {} if self.n_draws is None else {"n_draws": self.n_draws}
         if self.method == "laplace":
             return Laplace(seed=self.seed, **drawn)
-        if self.method == "importance":
-            return ImportanceSampling(seed=self.seed, n_runs=self.n_runs, n_rounds=self.n_rounds, **drawn)
         return NUTS(**drawn, **self.given())
 
 
@@ -283,6 +280,7 @@ class TargetSection(Section):
     case: CaseSection = key("where the case and its observations come from")
     weight: float = key("weight of the case relative to the others [1]", 1.0, ge=0.0)
     weights: Weights | None = key("weights of variables, instead of those of `misfit`", None)
+    end: float | None = key("last time that counts [s]; null for that of `misfit`", None, gt=0.0)
     group: str | None = key(
         "group of cases that `cross-validate` leaves out together; null for the case alone", None
     )

@@ -13,7 +13,7 @@ from pydantic import Field
 from ..closures import AbstractCloState
 from ..column.case import Case
 from ..column.grid import Grid
-from ..column.integrate import start_of
+from ..column.integrate import start_of, whole_steps
 from ..column.model import Model
 from ..column.observations import Observations
 from ..column.trajectory import Restart
@@ -153,7 +153,7 @@ class Run:
         length = self.duration
         if length is None:
             left = self.case.duration - begin
-            n_steps = int(left / self.dt * (1.0 + 1e-9))
+            n_steps = whole_steps(left, self.dt)
             if n_steps < 1:
                 raise ConfigError(
                     f"{self.source}: time.step: expected at most the rest of the case, {left:g} s, got "

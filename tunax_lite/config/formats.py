@@ -10,15 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .._types import JSON
-from ..column.case import Case
 from ..column.forcing import AbstractForcing
-from ..column.model import Model
 from ..column.state import State
 from ..column.terms import AbstractTerm
-from ..io.yaml_file import ConfigError, read_document
+from ..io.yaml_file import ConfigError
 from ..plausibility.water_limits import Lowest
 from ..registry import additions
 from .case import AbstractCase, BuiltCase, GridSection, NativeGrid, Run
@@ -145,43 +141,6 @@ class AbstractTranslatedCase(AbstractCase):
         return config.case.build(config.grid, loaded.place.below("case"), config.time.step)
 
 
-@dataclasses.dataclass(frozen=True)
-class AbstractColumns(abc.ABC):
-    """Columns that one configuration describes, for what computes each for itself; can be pickled.
-
-    Args:
-        index: flat index of each column into `shape`, increasing.
-        shape: of the grid or list that the columns lie on.
-        coordinates: of a dataset on `shape`: dims, values and attributes by name, as in xarray.
-        start_time: of all columns, ISO 8601.
-        duration: of their forcing [s].
-        dt: time step [s].
-        notes: for the user.
-        fingerprint: changes with the settings and the input.
-    """
-
-    fingerprint: str
-    index: np.ndarray
-    shape: tuple[int, ...]
-    coordinates: dict[str, tuple]
-    start_time: str
-    duration: float
-    dt: float
-    notes: tuple[str, ...]
-
-    @abc.abstractmethod
-    def case(self, number: int) -> tuple[Model, Case]:
-        """One column, over its whole duration."""
-
-    @abc.abstractmethod
-    def observed(self, number: int, times: np.ndarray) -> np.ndarray:
-        """Observed temperature of its uppermost cell [degC] at times [s], NaN where there is none.
-
-        Raises:
-            ValueError: columns without observations.
-        """
-
-
 class Kind(NamedTuple):
     """A kind of configuration file, and what commands do with it.
 
@@ -193,7 +152,6 @@ class Kind(NamedTuple):
             page of `tunax-lite check`; returns the answer for scripts.
         calibrate: calibrates what it describes, a path with `cli.options.Calibrating`; `None` if it cannot be
             calibrated.
-        columns: the columns of a configuration and overrides; `None` if it describes one, or none.
     """
 
     label: str
@@ -201,7 +159,6 @@ class Kind(NamedTuple):
     config: type[Section]
     check: Callable[..., dict[str, Any]]  # Any: what JSON holds
     calibrate: Callable[..., None] | None = None
-    columns: Callable[[Path, Sequence[str]], AbstractColumns] | None = None
 
     @property
     def name(self) -> str:
@@ -234,19 +191,6 @@ def notes_on_lowest(
 def kinds() -> tuple[Kind, ...]:
     """Those of all extensions."""
     return additions("kinds", "KINDS")
-
-
-def columns_in(path: Path) -> AbstractColumns:
-    """The columns that a configuration describes.
-
-    Raises:
-        ConfigError: a configuration that does not describe columns.
-    """
-    kind = kind_in(read_document(path).data)
-    if kind is None or kind.columns is None:
-        known = ", ".join(each.name for each in kinds() if each.columns is not None)
-        raise ConfigError(f"{path}: expected the configuration of {known}, got another; name such a file.")
-    return kind.columns(path, ())
 
 
 def kind_in(data: Mapping[str, JSON]) -> Kind | None:

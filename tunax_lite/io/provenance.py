@@ -19,6 +19,7 @@ class Provenance:
     date: str = ""  # of the start, in UTC
     commit: str = ""  # of the code, where it is a checkout
     machine: str = ""  # processors, devices and system
+    packages: str = ""  # versions of Python and of what computes, as JSON
     data: str = ""  # size and time of change of the files that the configuration names, as JSON
 
 

@@ -172,6 +172,8 @@ def plot_marginals(dataset: xr.Dataset) -> Figure:
             panel.plot(ends, [-0.06 * np.max(heights)] * 2, color=RED, linewidth=3.0, solid_capstyle="butt")
         panel.set_yticks([])
         _entitle(panel, path, str(variable.attrs.get("units", "1")))
+    for panel in axes[:, 0]:
+        panel.set_ylabel("number of draws", fontsize="small")
     key = "lines: 90 %; dotted: most probable; red: 90 % of the prior"
     figure.suptitle(f"Parameters given the observations ({key})", fontsize="medium")
     return figure
@@ -186,7 +188,7 @@ def plot_correlations(dataset: xr.Dataset) -> Figure:
     image = panel.imshow(covariance / np.outer(deviation, deviation), **style.around_zero(1.0))
     panel.set_xticks(range(len(names)), names, rotation=90, fontsize="small")
     panel.set_yticks(range(len(names)), names, fontsize="small")
-    figure.colorbar(image, ax=panel, shrink=0.7)
+    figure.colorbar(image, ax=panel, shrink=0.7, label="correlation [1]")
     panel.set_title("Correlations of the parameters", fontsize="medium")
     return figure
 

@@ -75,6 +75,7 @@ class _Origin(NamedTuple):
     machine: str
     command: str
     config: str
+    packages: dict[str, str]  # versions by package
     data: dict[str, str]  # size and time of change, or SHA-256, of files by path
 
     @classmethod
@@ -84,7 +85,8 @@ class _Origin(NamedTuple):
         known = {
             name: kept[name] or "not known" for name in ("date", "version", "commit", "machine", "command")
         }
-        return cls(verb, **known, config=kept["config"], data=json.loads(kept["data"] or "{}"))
+        parsed = {name: json.loads(kept[name] or "{}") for name in ("packages", "data")}
+        return cls(verb, **known, config=kept["config"], **parsed)
 
 
 def page(
@@ -369,7 +371,7 @@ def _error_rows(run: RunFolder) -> Iterator[dict[str, object]]:
                 }
 
 
-_METHODS = {"nuts": "NUTS", "laplace": "Laplace", "importance": "importance sampling"}
+_METHODS = {"nuts": "NUTS", "laplace": "Laplace"}
 
 
 def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:

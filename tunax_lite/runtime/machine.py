@@ -34,7 +34,7 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 def commit() -> str:
     """That of a checkout that is run from; empty for an installed package."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return ""
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]

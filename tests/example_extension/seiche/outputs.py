@@ -6,6 +6,6 @@ FOLDERS = (
     (
         "a folder of basins",
         lambda path: (path / "basin.txt").is_file(),
-        lambda path, points, coast: {"depth": Figure()},
+        lambda path, points: {"depth": Figure()},
     ),
 )

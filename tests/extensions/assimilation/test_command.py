@@ -1,6 +1,5 @@
-"""The command, for a column and for those of a map: its file, how it continues, and its errors."""
+"""The command: its file, its figures, and its errors."""
 
-import itertools
 import shutil
 
 import jax.numpy as jnp
@@ -10,14 +9,12 @@ import xarray as xr
 from typer.testing import CliRunner
 
 from tests.cli.running import invoked
-from tests.errors import error_naming, missing_from
+from tests.errors import error_naming
 from tests.extensions.assimilation.columns import column
-from tests.extensions.maps.ocean import ocean
 from tunax_lite import Observations
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.assimilation import build_assimilation, command, load_assimilation, streams_of
-from tunax_lite.extensions.assimilation.columns import ColumnsAssimilation
+from tunax_lite.extensions.assimilation import build_assimilation, load_assimilation, streams_of
 from tunax_lite.extensions.assimilation.figures import assimilation_figures
 from tunax_lite.io.errors import FileFormatError
 
@@ -79,7 +76,7 @@ def test_file_holds_innovations_and_what_was_found(config):
     said = " ".join(invoked("check", config).output.split())
     assert "6 observations in 1 streams, 6 cycles, 8 members" in said
     done = assimilate("--figures", "figures")
-    assert done.exit_code == 0 and "consistency: innovation" in " ".join(done.output.split())
+    assert done.exit_code == 0
     with xr.open_dataset("out.nc", decode_timedelta=False) as found:
         assert found.innovation.dims == ("time", "lead")
         np.testing.assert_allclose(found.lead, [0.25, 0.5])
@@ -92,59 +89,44 @@ def test_file_holds_innovations_and_what_was_found(config):
         assert after < before
         assert (found.analysis_spread[:, -1] < found.background_spread[:, -1]).all()
         assert list(found.process.values) == ["heat_flux_bias", "observations"]
-        before = found.observation - found.predicted
-        assert float(found.consistency_innovation) == pytest.approx(float(np.sqrt((before**2).mean())))
-        product = float((before * (found.observation - found.fitted)).mean())
-        assert float(found.consistency_observation_error) == pytest.approx(np.sqrt(product))
-        assert float(found.consistency_given_error) == pytest.approx(0.1)
-    drawn = ["corrections", "increments", "innovations", "months", "ranks", "taylor"]
+    drawn = ["corrections", "increments", "innovations", "months", "ranks"]
     assert sorted(assimilation_figures(config.parent / "out.nc")) == drawn
     assert (config.parent / "figures/innovations.png").stat().st_size > 5000
-    assert not list(config.parent.glob("*.npz"))
-
-
-@pytest.mark.long
-def test_interrupted_cycles_continue_with_the_same_numbers(config, monkeypatch):
-    assert assimilate().exit_code == 0
-    whole = xr.load_dataset("out.nc", decode_timedelta=False)
-    (config.parent / "out.nc").unlink()
-    monkeypatch.setattr(command, "_BETWEEN", 0.0)
-    steps_of = command.Assimilation.steps_of
-
-    def killed(self, progress):
-        yield from itertools.islice(steps_of(self, progress), 3)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(command.Assimilation, "steps_of", killed)
-        assert assimilate().exit_code == 130
-    assert [path.name for path in config.parent.glob("*.nc*")] == ["out.nc.cycles.npz"]
-    done = assimilate("--resume", "--set", "cycles.seed=3")
-    assert done.exit_code == 2 and not missing_from(done.output, "out.nc.cycles.npz --overwrite")
-    done = assimilate("--resume")
-    assert done.exit_code == 0 and "3 of 6 cycles" in done.output
-    again = xr.load_dataset("out.nc", decode_timedelta=False)
-    for name in whole.variables:
-        np.testing.assert_array_equal(whole[name], again[name], err_msg=str(name))
 
 
 @pytest.mark.long
 def test_report_and_plot_know_the_file_and_several_are_drawn_together(config):
-    assert assimilate().exit_code == 0
+    judged = "--set", "cycles.judged_from=2020-01-02T00:00:00"
+    done = assimilate(*judged)
+    ends = assimilation_figures(config.parent / "out.nc")["months"].axes[0].dataLim
+    line = f"heat_flux_bias [W m-2], means by month, 2020-01 to 2020-01: {ends.y0 + ends.y1:.3g}"
+    assert line in " ".join(done.output.split())
     shutil.copy("out.nc", "again.nc")
     for words in ("report out.nc", "plot out.nc", "plot out.nc again.nc"):
         invoked(*words.split())
     page = (config.parent / "out.html").read_text()
-    assert "<td>0.25</td>" in page and 'id="taylor"' in page
-    assert {"out_taylor.png", "together_leads.png"} <= {path.name for path in config.parent.glob("*.png")}
+    assert "<td>0.25</td>" in page and 'id="ranks"' in page
+    assert {"out_ranks.png", "together_leads.png"} <= {path.name for path in config.parent.glob("*.png")}
     assert "sst.dat" in invoked("plot", "out.nc", "sst.dat", code=3).output
     (config.parent / "page.html").write_text("mine")
-    done = assimilate("--report", "page.html", "--output", "new.nc")
+    done = assimilate(*judged, "--report", "page.html", "--output", "new.nc")
     assert done.exit_code == 2 and "page.html" in done.output and "computed" not in done.output
 
 
 def build(config, *settings):
     return build_assimilation(load_assimilation(config, settings))
+
+
+def test_windows_end_at_the_common_time_of_the_observations(config):
+    lines = [f"2020-01-{day:02d} 12:10:00 {value} 0.1" for day, value in enumerate(VALUES[:4], 1)]
+    (config.parent / "sst.dat").write_text("\n".join(lines))
+    day = "cycles={leads: [86400.0]}"
+    made = build(config, day)
+    # At noon, to a step.
+    np.testing.assert_array_equal(made.cycles.analysis_time, [129600.0, 216000.0, 302400.0])
+    assert ["1 of 4 observations lie outside" in note for note in made.notes()] == [True]
+    with error_naming(ConfigError, "cycles leads 43200 start"):
+        build(config, "cycles={start: 2020-01-01, leads: [86400.0]}")
 
 
 def test_bad_settings_are_named(config):
@@ -186,103 +168,3 @@ def test_heights_of_another_place_are_refused():
     )
     with error_naming(ValueError, "observations temperature 30 m -60 another place"):
         streams_of(deep, ["temperature"], {"temperature": 0.1}, column().grid)
-
-
-MAP = """
-map:
-  paths: ocean.nc
-  start_time: 2001-01-01
-  duration: 432000.0
-  points: {name: grid, spacing: 10.0, latitude: [5.0, 25.0], longitude: [85.0, 115.0]}
-  fluxes: {stress_u: taux, heat_flux: heat}
-  observed: {temperature: {variable: sst, paths: sst.nc}}
-grid: {kind: uniform, n_cells: 6}
-model: {closure: {name: constant, parameters: {viscosity: 1.0e-3, diffusivity: 1.0e-3}}}
-time: {step: 7200.0, output_interval: 86400.0}
-"""
-COLUMNS = """
-columns: map.yaml
-observations: {variables: [sea_surface_temperature], error: {sea_surface_temperature: 0.1}}
-uncertainty:
-  profiles: [{variable: temperature, standard_deviation: 0.5, length: 10.0}]
-  processes: [{of: heat_flux_bias, standard_deviation: 50.0, memory: 86400.0}]
-method: {name: ensemble_transform, n_members: 6}
-cycles: {leads: [86400.0]}
-"""
-
-
-@pytest.fixture
-def columns(tmp_path, monkeypatch):
-    """Four columns of water and two of land, observed at the end of every day."""
-    monkeypatch.chdir(tmp_path)
-    dataset = ocean()
-    dataset.to_netcdf("ocean.nc")
-    (tmp_path / "map.yaml").write_text(MAP)
-    (tmp_path / "columns.yaml").write_text(COLUMNS)
-    day = np.arange(6.0)
-    sst = dataset.thetao.isel(depth=0).drop_vars("depth") + 0.2 * xr.DataArray(day, dims="time")
-    sst = sst.transpose("time", "lat", "lon").assign_coords(time=("time", day))
-    sst.time.attrs = {"units": "days since 2001-01-01", "calendar": "standard"}
-    sst.attrs = {"units": "degC", "standard_name": "sea_water_conservative_temperature"}
-    sst.to_dataset(name="sst").to_netcdf("sst.nc")
-    return tmp_path
-
-
-def assimilate_columns(*arguments):
-    return CliRunner().invoke(app, ["assimilate", "columns.yaml", *arguments])
-
-
-@pytest.mark.long
-def test_two_workers_give_the_bits_of_one_process_and_a_kept_column_is_not_computed_again(
-    columns, monkeypatch
-):
-    for options in ("--output one.nc", "--output two.nc --workers 2"):
-        done = assimilate_columns(*options.split())
-        assert done.exit_code == 0, done.output
-    one, two = (xr.load_dataset(name, decode_timedelta=False) for name in ("one.nc", "two.nc"))
-    assert one.innovation.dims == ("time", "lead", "lat", "lon") and one.sizes["time"] == 5
-    for name in one.variables:
-        np.testing.assert_array_equal(one[name], two[name], err_msg=str(name))
-    # Water everywhere but at 110 degrees east; each column follows its own observations.
-    wet = np.isfinite(one.analysis[:, -1])
-    assert wet.values[..., :2].all() and not wet.values[..., 2].any()
-    before, after = (np.abs(one.observation - one[name]).mean() for name in ("predicted", "fitted"))
-    assert after < before
-    assert float(one.observation[-1, 0, 0] - one.observation[0, 0, 0]) == pytest.approx(0.8)
-    assert not list(columns.glob("*.columns"))
-
-    compute = ColumnsAssimilation.compute
-
-    def stopped(self, number):
-        if number == 3:
-            raise OSError("the power went")
-        return compute(self, number)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ColumnsAssimilation, "compute", stopped)
-        assert assimilate_columns("--output", "again.nc").exit_code != 0
-    assert len(list((columns / "again.nc.columns").glob("*.npz"))) == 3
-    done = assimilate_columns("--output", "again.nc", "--resume")
-    assert done.exit_code == 0 and "3 of 4 columns are complete" in done.output
-    again = xr.load_dataset("again.nc", decode_timedelta=False)
-    np.testing.assert_array_equal(one.analysis, again.analysis)
-    assert "4 columns, 5 cycles, 6 members" in invoked("check", "columns.yaml").output
-    invoked("plot", "one.nc")
-    assert (columns / "one_errors.png").stat().st_size > 5000
-    assert "one column" in invoked("report", "one.nc", code=3).output
-
-
-def test_bad_input_is_named(columns):
-    (columns / "bare.yaml").write_text("\n".join(line for line in MAP.splitlines() if "observed" not in line))
-    for setting, parts in (
-        ("observations.error={temperature: 0.1}", "observations.error sea_surface_temperature"),
-        ("observations.variables=[temperature]", "columns map temperature"),
-        ("cycles.end=2001-02-01", "cycles duration map 432000"),
-        ("columns=sst.nc", "sst.nc"),
-        ("columns=bare.yaml", "observed"),
-    ):
-        done = assimilate_columns("--output", "out.nc", "--set", setting)
-        assert done.exit_code in (2, 3) and not missing_from(done.output, parts), done.output
-    done = assimilate_columns("--output", "out.nc", "--figures", "here")
-    assert done.exit_code == 2 and not missing_from(done.output, "--figures one column")
-    assert not list(columns.glob("out*"))

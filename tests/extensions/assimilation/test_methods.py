@@ -14,7 +14,7 @@ from tests.errors import error_naming
 from tests.extensions.assimilation.columns import HOUR, INTERVAL, MODEL, assimilation, column, stream
 from tests.extensions.assimilation.test_command import CONFIG, config  # noqa: F401  # a fixture
 from tests.extensions.assimilation.test_command import write as write_sst
-from tunax_lite import Observations, SurfaceFluxes, TimeSeriesForcing, simulate
+from tunax_lite import Observations, simulate
 from tunax_lite.column.observables import ColumnState
 from tunax_lite.extensions import assimilation as da
 from tunax_lite.extensions.assimilation.methods import transformed
@@ -79,6 +79,22 @@ def test_free_run_is_simulate_and_its_forecast_the_same_run():
     np.testing.assert_allclose(innovation[2:, 1], (values - surface)[2:], atol=1e-10)
 
 
+def test_observations_between_analyses_judge_the_nearest_forecast():
+    # One hour before, and ten minutes after analyses: one step, and none.
+    time = np.array([6.0, 11.0, 18.0 + 1.0 / 6.0, 23.0]) * HOUR
+    seen = dataclasses.replace(stream([12.0] * 4), time=time)
+    run = assimilation(da.FreeRun(), seen, end=4 * INTERVAL)
+    records = run.run()
+    alone = simulate(run.system.model, column(), dt=HOUR, duration=4 * INTERVAL, output_interval=HOUR)
+    surface = np.asarray(alone.state.temperature)[[11, 18, 23], -1]
+    np.testing.assert_allclose(records.innovation()[1:, 0, 0], 12.0 - surface, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(records.forecast_period()[1:, 0], np.array([5.0, 6.0, 5.0]) * HOUR)
+    assert not run.notes()
+    half = dataclasses.replace(seen, time=INTERVAL * np.arange(0.5, 4.0))
+    with error_naming(ValueError, "leads 10800 21600 start"):
+        assimilation(da.FreeRun(), half, end=4 * INTERVAL).notes()
+
+
 @pytest.mark.long
 def test_an_average_is_that_of_the_steps_around_the_time_of_the_observation():
     case = column(heat_flux=800.0, days=1.0)
@@ -107,17 +123,17 @@ def test_persistence_is_the_difference_of_observations():
 
 def test_nudging_adds_its_part_of_the_departure():
     run = assimilation(da.Nudging(gain=0.5, depth=10.0), stream([14.0]), case=column(heat_flux=0.0))
-    (record,) = [each for _, each in run.steps_of(run.begin())]
+    record = run.run().every
     z = np.asarray(run.system.case.grid.z_center)
-    departure = 14.0 - record.predicted[0, 0]
-    np.testing.assert_allclose(record.analysis - record.background, 0.5 * departure * np.exp(z / 10.0))
+    departure = 14.0 - record.predicted[0, 0, 0]
+    np.testing.assert_allclose((record.analysis - record.background)[0], 0.5 * departure * np.exp(z / 10.0))
 
 
 @pytest.mark.long
 def test_localisation_leaves_deep_water_alone():
     near = assimilation(da.EnsembleTransform(20, localisation=4.0), stream([13.0]))
-    (record,) = [each for _, each in near.steps_of(near.begin())]
-    increment = np.abs(record.analysis - record.background)
+    record = near.run().every
+    increment = np.abs(record.analysis - record.background)[0]
     assert increment[-1] > 0.1
     # exp(-(27.5 / 4)² / 2) is 5e-11 of the precision at the lowest cell.
     assert increment[0] < 1e-8
@@ -228,49 +244,6 @@ def test_the_bias_of_one_instrument_is_found_and_stays_out_of_the_water(method):
     np.testing.assert_allclose(every.analysis[-1], truth.state.temperature[-1], atol=0.1)
     with error_naming(ValueError, "processes sea_surface_temperature temperature -20 observations"):
         assimilation(method, sea, processes=(da.Process("observations", 1.0, 1e9, "temperature -20"),))
-
-
-@pytest.mark.long
-def test_forecasts_have_the_weather_of_the_same_days_of_other_years():
-    day = 86400.0
-    dates = jnp.array([0.0, 365.0, 365.0 + 1e-6, 1100.0]) * day
-    heat = jnp.array([-400.0, -400.0, 50.0, 50.0])
-    forcing = TimeSeriesForcing(dates, SurfaceFluxes(stress_u=jnp.full(4, 0.1), heat_flux=heat))
-    case = dataclasses.replace(column(days=800.0), forcing=forcing, start_time="2001-01-01T00:00:00")
-    values = dataclasses.replace(stream([12.0, 12.0]), time=day * (366.0 + np.array([0.25, 0.5])))
-    method, start = da.EnsembleTransform(3), 366.0 * day
-    options = {"case": case, "processes": (), "start": start, "end": start + 2 * INTERVAL}
-    run = assimilation(method, values, **options, weather_years=(2001, 2002))
-    records = run.run()
-    members = records.every.ensemble[0, :, 0]  # (frame, year and member)
-    assert members.shape == (2, 6)
-    cold, warm = members[:, :3], members[:, 3:]
-    # A day's quarter of 450 W m-2 over five metres mixed with the rest: the years part by tenths of a degree.
-    assert (warm.mean(axis=1) - cold.mean(axis=1) > 0.05).all()
-    np.testing.assert_allclose(records.every.forecast[0, :, 0], members.mean(axis=1), rtol=1e-6)
-    skill = records.skill(0)
-    y = records.observed("values")[1, 0]
-    x = np.asarray(members[0], float)
-    expected = np.abs(x - y).mean() - 0.5 * np.abs(x[:, None] - x).mean()
-    assert skill is not None and skill.crps == pytest.approx(expected, rel=1e-6)
-    with error_naming(ValueError, "weather_years covers 2001-01-01T00:00:00 1999"):
-        assimilation(method, values, **options, weather_years=(1999,))
-
-
-@pytest.mark.long
-def test_climatology_is_what_was_observed_in_earlier_years():
-    day, year = 86400.0, 365.2425 * 86400.0
-    time = np.concatenate([[0.3 * day, year + 0.6 * day], 2.0 * year + INTERVAL * np.arange(1.0, 4.0)])
-    seen = np.array([10.0, 13.0, 12.0, 12.5, 13.0])
-    values = dataclasses.replace(stream(seen, 1.0), time=np.rint(time / HOUR) * HOUR)
-    begin = float(values.time[2]) - INTERVAL
-    run = assimilation(da.Climatology(), values, case=column(days=800.0), processes=(), start=begin)
-    records = run.run()
-    np.testing.assert_allclose(records.innovation()[1:, 0, 0], [12.5 - 11.5, 13.0 - 11.5], atol=1e-6)
-    # Two members 3 K apart: mean distances of 1.5 K, less half the mean distance of members, 0.75 K.
-    np.testing.assert_allclose(records.crps()[1, 0, 0], 1.5 - 0.75, atol=1e-6)
-    single = assimilation(da.Persistence(), stream([1.0, 3.0, 2.0])).run()
-    np.testing.assert_allclose(single.crps()[1:, 0, 0], [2.0, 1.0])
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def plan():
     from tests.extensions.maps.synthetic import RUN
     from tunax_lite.extensions.maps.plan import planned
@@ -13,7 +13,7 @@ def plan():
     return planned(RUN, 2**31)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def whole(plan, tmp_path_factory) -> Path:
     from tests.extensions.maps.synthetic import RUN, SMALL
     from tunax_lite.extensions.maps.run import run_map

@@ -14,8 +14,7 @@ import xarray as xr
 
 from tunax_lite import Case, Grid, Model, PacanowskiPhilander, State, TimeSeriesForcing, coriolis_parameter
 from tunax_lite.extensions.maps import ColumnMap
-from tunax_lite.extensions.maps import store as stores
-from tunax_lite.extensions.maps.run import run_tiles
+from tunax_lite.extensions.maps.run import run_tile
 from tunax_lite.extensions.maps.setup import Layout, MapRun
 
 HOUR = 3600.0
@@ -98,9 +97,6 @@ class SyntheticMap(ColumnMap):
         coriolis = coriolis_parameter(jnp.asarray(lat))
         return Case(grid, water, forcing, coriolis_parameter=coriolis, duration=stop)
 
-    def read_together(self, columns: np.ndarray | None) -> None:
-        """Nothing is read."""
-
     def model(self, model: Model, columns: slice | np.ndarray) -> Model:
         return model
 
@@ -130,13 +126,13 @@ def by_column(values: xr.DataArray) -> np.ndarray:
 
 
 def assert_identical(path: Path, other: Path) -> None:
-    assert not stores.parts_of(path).exists() and not list(path.rglob("*.partial"))
+    assert not (path / "restart").exists() and not list(path.rglob("*.partial"))
     with xr.open_zarr(path, chunks=None) as one, xr.open_zarr(other, chunks=None) as two:
         xr.testing.assert_identical(one, two)
 
 
-def interrupt(run: MapRun, path: Path, tiles: list[int], after: float = 0.5) -> None:
-    """Compute tiles until a share of their pieces is done, as if the process ended there."""
+def interrupt(run: MapRun, path: Path, tile: int, after: float = 0.5) -> None:
+    """Compute a tile until a share of its pieces is done, as if the process ended there."""
 
     class Killed(BaseException):
         pass
@@ -146,4 +142,4 @@ def interrupt(run: MapRun, path: Path, tiles: list[int], after: float = 0.5) -> 
             raise Killed
 
     with pytest.raises(Killed):
-        run_tiles(run, path, tiles, end)
+        run_tile(run, path, tile, end)

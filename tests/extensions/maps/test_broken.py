@@ -27,6 +27,7 @@ from tunax_lite.closures import Constant, recommended_sets
 from tunax_lite.column import integrate as simulation
 from tunax_lite.extensions.maps import map_figures
 from tunax_lite.extensions.maps.command import late_convection, recommended_constants
+from tunax_lite.extensions.maps.figures import _colours
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source
@@ -68,21 +69,19 @@ def test_figures_show_maps_and_points_of_a_store(made):
         *(f"map_{name}" for name in ("heat_content", "mixed_layer_depth", "sea_surface_temperature")),
         *(f"sections_{name}" for name in ("temperature", "temperature_mean", "eddy_diffusivity")),
     }
-    of_map = figures["map_sea_surface_temperature"]
-    assert "white: no value" in of_map.axes[-1].get_ylabel().replace("\n", " ")  # a column failed
-    assert figures["sections_temperature"].axes[0].get_title() == "60°S 5°E"
+    assert figures["map_mixed_layer_depth"].axes[0].get_title() == "2001-03-01 06:00"
+    assert figures["sections_temperature"].axes[0].get_title() == "60 S 5 E"
     with error_naming(ValueError, "--point 0 N 180 E"):
         map_figures(made[0], [(0.0, 180.0)])
     with error_naming(FileFormatError, str(made[0].parent)):
         map_figures(made[0].parent)
 
 
-def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
+def test_sites_have_names_and_sections(tmp_path):
     names = [f"site {i}" for i in range(10)]
-    heights, temperature = np.full((2, 10), -1.0), np.random.default_rng(3).uniform(5.0, 9.0, (2, 2, 10))
+    heights = np.array([[-2.0], [-1.0]]) * np.ones(10)
+    temperature = np.random.default_rng(3).uniform(5.0, 9.0, (2, 2, 10))
     heights[:, 3] = np.nan  # left out
-    surface = temperature[:, 1].copy()
-    surface[:, 5] = np.nan
     coordinates = {
         "time": ("time", [0.0, 3600.0], {"units": "seconds since 2001-01-01 00:00:00"}),
         "height_center": (("z_center", "point"), heights),
@@ -92,22 +91,22 @@ def test_sites_have_names_sections_a_coast_and_say_who_is_missing(tmp_path):
     }
     about = {"long_name": "temperature", "units": "degC"}
     fields: dict = {"temperature": (("time", "z_center", "point"), temperature, about)}
-    fields["sea_surface_temperature"] = ("time", "point"), surface, about
-    store, coast = tmp_path / "s.zarr", tmp_path / "coast.geojson"
+    fields["sea_surface_temperature"] = ("time", "point"), temperature[:, 1], about
+    store = tmp_path / "s.zarr"
     xr.Dataset(fields, coordinates, {"tunax_lite_map_dims": ["point"]}).to_zarr(store, zarr_format=2)
-    line = {"type": "LineString", "coordinates": [[170.0, 0.0], [179.0, 5.0], [-179.0, 6.0], [-170.0, 9.0]]}
-    square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
-    features = [{"type": "Feature", "geometry": each} for each in (line, square, None)]
-    coast.write_text(json.dumps({"type": "FeatureCollection", "features": features}), encoding="utf-8")
-    figures = map_figures(store, (), coast)
-    panel = figures["map_sea_surface_temperature"].axes[0]
-    assert len(panel.texts) == 10 and len(panel.lines) == 2
-    assert np.isnan(np.asarray(panel.lines[0].get_xdata())[2])  # no line across the map
+    figures = map_figures(store)
+    assert len(figures["map_sea_surface_temperature"].axes[0].texts) == 10
     titles = [ax.get_title() for n in (1, 2) for ax in figures[f"sections_temperature_{n}"].axes]
     assert [title.split(",")[0] for title in titles if title] == [n for n in names if n != "site 3"]
-    with error_naming(FileFormatError, "coast.geojson lines polygons"):
-        coast.write_text('{"type": "FeatureCollection", "features": []}', encoding="utf-8")
-        map_figures(store, (), coast)
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"), [((40.0, 44.0), 40.0, 44.0), ((10.0, 900.0), 10.0, 900.0)]
+)
+def test_colours_of_mixed_layers_span_their_depths(values, low, high):
+    norm = _colours(xr.DataArray(np.repeat(values, 50), dims="point", name="mixed_layer_depth"))["norm"]
+    assert (norm.vmin, norm.vmax) == pytest.approx((low, high))
+    assert norm(np.sqrt(low * high)) == pytest.approx(0.5, abs=0.02)  # on a logarithmic scale if wide
 
 
 @pytest.mark.long

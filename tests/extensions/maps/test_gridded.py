@@ -4,7 +4,6 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import gsw
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,9 +13,8 @@ import xarray as xr
 from tests.cli.running import invoked
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
-from tunax_lite import Grid, KEpsilon, Model, PacanowskiPhilander, simulate
+from tunax_lite import Grid, KEpsilon, Model
 from tunax_lite.air_sea import MeanSun, Payne
-from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.config import ConfigError, load_any
 from tunax_lite.extensions.maps import (
@@ -28,11 +26,8 @@ from tunax_lite.extensions.maps import (
     load_map,
     map_input,
 )
-from tunax_lite.extensions.maps.datasets import columns_from_dataset
-from tunax_lite.extensions.maps.gridded import GriddedColumns
+from tunax_lite.extensions.maps.gridded import GriddedColumns, columns_from_dataset
 from tunax_lite.extensions.maps.sections import MapConfig
-from tunax_lite.extensions.maps.sources import Reader
-from tunax_lite.io import to_dataset
 from tunax_lite.io.errors import FileFormatError
 
 LEVELS = Grid.stretched(1.0, 8, surface_zoom=1.0)
@@ -124,27 +119,6 @@ def test_tiles_and_pieces_are_the_whole_to_the_bit_and_of_one_shape():
             for one, every in pairs:
                 np.testing.assert_array_equal(one, every[:, chosen])
     assert len(shapes) == 1
-
-
-def test_tiles_read_together_are_those_read_alone(monkeypatch):
-    found, tiles = columns(), (np.arange(32, 64), np.arange(64, 90), np.array([90, 95, 95]))
-    alone = [[found.case(tile, start, start + DAY) for tile in tiles] for start in (0.0, 5 * DAY)]
-    other, read, reads = columns().case(np.arange(32), 0.0, DAY), Reader.block, []
-
-    def counted(*given):
-        reads.append(read(*given))
-        return reads[-1]
-
-    monkeypatch.setattr(Reader, "block", counted)
-    found.read_together(np.arange(32, 96))
-    assert_equal([found.case(tile, 0.0, DAY) for tile in tiles], alone[0])
-    n_together = len(reads)
-    assert_equal([found.case(tile, 5 * DAY, 6 * DAY) for tile in tiles], alone[1])
-    assert_equal(found.case(np.arange(32), 0.0, DAY), other)  # not among them
-    found.read_together(None)
-    reads.clear()
-    assert_equal([found.case(tile, 0.0, DAY) for tile in tiles], alone[0])
-    assert len(reads) == 3 * n_together
 
 
 def test_bathymetry_and_neighbours_stand_for_what_is_missing():
@@ -266,7 +240,7 @@ def test_gaps_in_some_records_are_filled_or_named(monkeypatch):
     monkeypatch.setattr("tunax_lite.extensions.maps.fields._MOST_SCANNED", 10)
     found = columns(dataset, duration=200 * DAY)
     found.case(slice(None), 0.0, 50 * DAY)
-    with error_naming(FileFormatError, "heat 0 50 107"):
+    with error_naming(FileFormatError, "heat 0 50 04-17"):
         found.case(slice(None), 90 * DAY, 110 * DAY)
 
 
@@ -276,84 +250,6 @@ def test_a_batch_for_notebooks_has_places_and_names():
     assert case.batch_shape == (2,) and case.sites == tuple(places)
     np.testing.assert_allclose(case.latitude, [30.0, -30.0])
     case.check_covers(0.0, SETTINGS["duration"])
-
-
-LEVEL_EDGES = np.concatenate([[0.0], 0.5 * (DEPTH[1:] + DEPTH[:-1]), [140.0]])
-
-
-def profiles():
-    """A mixed layer of 35 m in the west and of the whole depth in the east, of three kinds of salinity."""
-    dataset = ocean()
-    lat, lon = np.meshgrid(dataset.lat, dataset.lon, indexing="ij")
-    warm = np.where(lon < 180.0, 20.0 - 0.1 * np.maximum(DEPTH[:, None, None] - 30.0, 0.0), 15.0)
-    dataset["thetao"] = dataset.thetao.copy(data=np.where(np.isnan(dataset.thetao), np.nan, warm + 0.0 * lat))
-    dataset["so"] = dataset.so.copy(data=np.where(np.isnan(dataset.so), np.nan, 35.0))
-    return dataset
-
-
-def test_mixed_layers_of_profiles_are_where_the_density_says():
-    dataset = profiles()
-    found = dataset.tunax.mixed_layer_depth(by="temperature")
-    assert found.dims == ("lat", "lon") and found.attrs["units"] == "m"
-    west, east = slice(0.0, 100.0), slice(180.0, 350.0)
-    deep = dataset.lat > -20.0  # where there is water at 40 m
-    # Cell centers of the levels at 20 and 40 m; 0.2 K below the 20 degC at 10 m.
-    upper, lower = 0.5 * (LEVEL_EDGES[2:4] + LEVEL_EDGES[3:5])
-    crossing = upper + 0.2 / 1.0 * (lower - upper)
-    np.testing.assert_allclose(found.sel(lon=west).where(deep, drop=True), crossing)
-    # In the east nothing differs from the water at 10 m: no depth, as on land.
-    assert np.isnan(found.sel(lon=east)).all() and np.isfinite(dataset.thetao.sel(lon=east)).any()
-    by_density = dataset.tunax.mixed_layer_depth(0.125, 10.0)
-    crossing = upper + 0.125 / (gsw.sigma0(35.0, 19.0) - gsw.sigma0(35.0, 20.0)) * (lower - upper)
-    # Of the 55-term polynomial, which is fitted to it.
-    np.testing.assert_allclose(by_density.sel(lon=west).where(deep, drop=True), crossing, rtol=2e-3)
-
-
-def test_heat_counts_down_to_the_bottom_and_kinds_are_converted():
-    dataset = profiles()
-    east = dataset.sel(lon=[200.0])
-    thickness = np.diff(LEVEL_EDGES)[:, None, None] * np.isfinite(east.thetao)
-    found = east.tunax.heat_content()
-    expected = 1027.0 * 3991.86795711963 * 15.0 * thickness.sum("depth")
-    np.testing.assert_allclose(found, expected.where(np.isfinite(found)), rtol=5e-3)  # of rho_0
-    ratio = found / thickness.sum("depth")
-    np.testing.assert_allclose(ratio, ratio.max(), rtol=1e-7)
-    assert np.isfinite(found).sum() == 9
-    potential = east.assign(thetao=east.thetao.assign_attrs(standard_name="sea_water_potential_temperature"))
-    change = float(gsw.CT_from_pt(35.0, 15.0)) / 15.0
-    np.testing.assert_allclose(potential.tunax.heat_content() / found, change, rtol=1e-9)
-    plain = east.drop_vars("so")
-    plain["thetao"].attrs = {"units": "degC"}
-    said = plain.tunax.heat_content(salinity=35.0, temperature_kind="conservative")
-    np.testing.assert_allclose(said, found)
-
-
-@pytest.mark.long
-def test_columns_that_were_run_come_back_on_the_map():
-    case = columns_from_dataset(
-        ocean(), Grid.uniform(1.0, 6), columns=slice(0, 96, 2), **{**SETTINGS, "duration": 7200.0}
-    )
-    trajectory = simulate(Model(PacanowskiPhilander()), case, dt=600.0, output_interval=3600.0)
-    dataset = to_dataset(trajectory, case=case)
-    on_map = dataset.tunax.on_map()
-    assert on_map.temperature.sizes == {"time": 3, "z_center": 6, "latitude": 3, "longitude": 16}
-    found = on_map.temperature.sel(latitude=-40.0, longitude=20.0)
-    np.testing.assert_array_equal(found, trajectory.state.temperature[:, :, 1])
-    depth = dataset.tunax.diagnostic("mixed_layer_depth")
-    expected = diagnose(trajectory, case, ["mixed_layer_depth"])["mixed_layer_depth"]
-    np.testing.assert_allclose(depth, expected, rtol=1e-9)
-
-
-def test_what_is_no_dataset_of_profiles_is_refused():
-    tunax, surface = ocean().tunax, ocean().isel(depth=0).tunax
-    for make, parts in (
-        (lambda: tunax.diagnostic("buoyancy"), "buoyancy"),
-        (lambda: tunax.mixed_layer_depth(by="wind"), "by density temperature wind"),
-        (lambda: tunax.on_map(), "on_map latitude longitude depth lat lon time"),
-        (lambda: surface.heat_content(), "thetao lat lon positive axis standard_name"),
-    ):
-        with error_naming(ValueError, parts):
-            make()
 
 
 MAP = """

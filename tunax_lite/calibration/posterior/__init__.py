@@ -5,22 +5,19 @@ Import it as `tunax_lite.calibration.posterior`.
 
 from .infer import (
     Bands,
-    Influence,
     Laplace,
     Likelihood,
     Posterior,
     Sampling,
     Spectrum,
-    Weighting,
     bands_of_members,
     estimate_likelihood,
     infer,
-    influences,
+    members_of_file,
     predictive_bands,
     recommended_members,
     spectrum_of,
     start_from,
     write_bands,
-    write_influences,
 )
-from .samplers import NUTS, ImportanceSampling
+from .samplers import NUTS

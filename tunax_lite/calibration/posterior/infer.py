@@ -21,11 +21,12 @@ stacked and computed one after another, so that their time loops remain single k
 
 `infer` goes from observations to a posterior: likelihood, mode, normal approximation, and chains from it.
 
-Effect of the posterior on runs: uncertainty bands from many draws as one batch, and sensitivities.
+Effect of the posterior on runs: uncertainty bands from many draws as one batch.
 """
 
 import dataclasses
 import functools
+import json
 import math
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -42,11 +43,9 @@ from ..._types import precision_of
 from ...closures import recommended_sets
 from ...column.case import Case
 from ...column.checkpointing import AbstractCheckpointing, SaveEverything
-from ...column.diagnostics import Snapshot, diagnose, diagnostic
+from ...column.diagnostics import diagnose
 from ...column.integrate import simulate
 from ...column.model import Model
-from ...column.observables import unit_of_difference
-from ...column.sensitivity import jacobian
 from ...declarations import check_settings, name_of, named, setting
 from ...io.dataset import (
     IDEALISED_EPOCH,
@@ -56,7 +55,7 @@ from ...io.dataset import (
     variable_name,
     write_dataset,
 )
-from ...io.writing import write_rows
+from ...io.errors import names_its_file
 from ...runtime import Shared, failures_as_values
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ..calibrate import Iteration, solve
@@ -66,12 +65,11 @@ from ..parameters import (
     FreeParameters,
     ResolvedParameters,
     UnconstrainedVector,
-    paths_of_other_cases,
+    numbers_of,
     replace_numbers,
 )
 from ..problem import (
     AbstractEvaluator,
-    EnsembleEvaluator,
     Evaluation,
     NormalEquationsEvaluator,
     Problem,
@@ -84,14 +82,10 @@ from .samplers import (
     Chains,
     ChainState,
     Draw,
-    ImportanceSampling,
     LogDensity,
-    Weighted,
     blackjax_module,
-    resampled,
     sample_chains,
     start_chain,
-    weigh_runs,
 )
 
 if TYPE_CHECKING:
@@ -200,13 +194,8 @@ class Sampling:
     step_sizes: np.ndarray  # of the chains
 
 
-@dataclasses.dataclass(frozen=True)
-class Weighting:
-    """Diagnostics of importance sampling."""
-
-    effective_size: float  # number of independent draws that the weighted runs are worth
-    n_runs: int  # of the model, of all members
-    n_failed: int  # of them without a finite loss
+_SAME_SPREAD, _SAME_MEAN = 0.9, 0.5
+"""Smallest spread and largest mean of an unconstrained parameter, in standard deviations of its prior."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,7 +205,7 @@ class Posterior:
     The Fisher information of the observations at the mode is a Gauss-Newton matrix, relative to the prior.
     """
 
-    method: str  # `laplace`, `nuts` or `importance`
+    method: str  # `laplace` or `nuts`
     base: Base  # the closure without its free parameters
     free_parameters: ResolvedParameters
     likelihood: Likelihood
@@ -227,7 +216,7 @@ class Posterior:
     draws: np.ndarray  # unconstrained vectors, (n_chains, n_draws, n_parameters)
     log_density: np.ndarray  # of the draws up to a constant, (n_chains, n_draws)
     is_divergent: np.ndarray  # whether the trajectory to the draw diverged, (n_chains, n_draws)
-    sampling: Sampling | Weighting | None = None
+    sampling: Sampling | None = None
 
     @property
     def closure(self) -> str:
@@ -248,6 +237,12 @@ class Posterior:
         return np.sqrt(np.diag(self.covariance))
 
     @property
+    def unconstrained(self) -> tuple[str, ...]:
+        """Paths of the parameters that have neither another mean nor a smaller spread than in their prior."""
+        is_wide, is_near = self.standard_deviation > _SAME_SPREAD, np.abs(self.mean) < _SAME_MEAN
+        return tuple(path for path, same in zip(self.paths, is_wide & is_near, strict=True) if same)
+
+    @property
     def correlation(self) -> np.ndarray:
         """Of the unconstrained numbers, `(n_parameters, n_parameters)`."""
         deviation = self.standard_deviation
@@ -256,8 +251,6 @@ class Posterior:
     @property
     def effective_sizes(self) -> np.ndarray | None:
         """Number of independent draws by parameter, `(n_parameters,)`; `None` for the normal distribution."""
-        if isinstance(self.sampling, Weighting):
-            return np.full(len(self.paths), self.sampling.effective_size)
         return None if self.sampling is None else self.sampling.effective_sizes
 
     @property
@@ -310,7 +303,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     """
     import xarray as xr  # takes long
 
-    across, each, diverged = ("parameter", "parameter_2"), ("chain", "draw"), posterior.is_divergent
+    across, each, diverged = ("parameter", "parameter_2"), _EACH_DRAW, posterior.is_divergent
     fisher = "Fisher information of the observations over that of the prior"
     data: dict[str, tuple] = {
         "x": described((*each, "parameter"), posterior.draws, "unconstrained numbers"),
@@ -323,6 +316,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     }
     title: dict[str, object] = {
         **titled("Posterior", posterior.closure),
+        "base": json.dumps(posterior.base.content),
         "method": posterior.method,
         **dataclasses.asdict(posterior.likelihood),
     }
@@ -330,9 +324,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     sizes = posterior.effective_sizes
     if sizes is not None:
         data["effective_size"] = described("parameter", sizes, "effective sample size")
-    if isinstance(sampling, Weighting):
-        title |= {"n_runs": sampling.n_runs, "n_failed": sampling.n_failed}
-    elif sampling is not None:
+    if sampling is not None:
         data["r_hat"] = described("parameter", sampling.r_hat, "split potential scale reduction")
         data["step_size"] = described("chain", sampling.step_sizes, "step size of the integrator")
         counts = ("n_divergent", "n_divergent_in_warmup", "n_gradients", "acceptance")
@@ -340,7 +332,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     best = posterior.best
     priors = {free.path: free.distribution for free in posterior.free_parameters.numbers}
     for path, values in posterior.values().items():
-        about: dict[str, object] = {"most_probable": best[path]}
+        about: dict[str, object] = {"path": path, "most_probable": best[path]}
         if path in priors:
             # Physical values at three quantiles of the prior.
             ends = jnp.asarray([-1.6448536269514722, 0.0, 1.6448536269514722])
@@ -371,7 +363,7 @@ def write_summary(
             parameters[name]["deviation_over_prior"] = float(posterior.standard_deviation[i])
             if sizes is not None:
                 parameters[name]["effective_sample_size"] = float(sizes[i])
-            if isinstance(sampling, Sampling):
+            if sampling is not None:
                 parameters[name]["r_hat"] = float(sampling.r_hat[i])
     about: dict[str, object] = {
         "method": posterior.method,
@@ -380,9 +372,7 @@ def write_summary(
         "n_constrained_combinations": posterior.spectrum.n_constrained,
         "n_draws": int(posterior.log_density.size),
     }
-    if isinstance(sampling, Weighting):
-        about |= {"n_runs": sampling.n_runs, "n_failed": sampling.n_failed}
-    elif sampling is not None:
+    if sampling is not None:
         about |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
     write_values(path, posterior.base, parameters, {"posterior": about}, attributes)
 
@@ -396,9 +386,9 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
 
         n = N (1 - a)/(1 + a) (1 - b)/(1 + b)
 
-    independent ones, where a and b are their correlations with the next time and the next level (including
-    the mean error), as for red noise. Sums of squares q with n degrees of freedom each combine to those of
-    Satterthwaite, (sum q)²/sum (q²/n).
+    independent ones, at least one, where a and b are their correlations with the next selected time and the
+    next level (including the mean error; 0 if negative), as for red noise. Sums of squares q with n degrees
+    of freedom each combine to those of Satterthwaite, (sum q)²/sum (q²/n).
 
     The score must be the mean square. Raises `ValueError` for a fit that is perfect or not finite.
 
@@ -426,16 +416,18 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
 
 def effective_number(values: np.ndarray, counts: np.ndarray) -> float:
     """Number of independent values, at least 1, in red noise `(n_times, n_levels)` at the selected values."""
+    # Frames and levels without any selected value lie between the selected ones: those are the neighbours.
+    some = np.ix_(counts.any(axis=1), counts.any(axis=0))
+    values, counts = values[some], counts[some]
     number = float(counts.sum())
-    for axis, length in enumerate(values.shape):
+    for axis in range(values.ndim):
         correlation = _lag_one(values, counts, axis)
-        # Limit the effect of anticorrelated noise, and of a field that never changes.
-        number *= min(1.0, max((1.0 - correlation) / (1.0 + correlation), 1.0 / length))
+        number *= (1.0 - correlation) / (1.0 + correlation)
     return max(1.0, number)
 
 
 def _lag_one(values: np.ndarray, counts: np.ndarray, axis: int) -> float:
-    """Correlation with the next value along an axis, without subtracting the mean."""
+    """Correlation with the next value along an axis, without subtracting the mean; 0 if it is negative."""
     values, counts = np.moveaxis(values, axis, 0), np.moveaxis(counts, axis, 0)
     both = counts[1:] & counts[:-1]
     first, second = values[:-1][both], values[1:][both]
@@ -517,7 +509,7 @@ def infer(
     model: Model,
     free_parameters: FreeParameters | ResolvedParameters,
     targets: Sequence[Target],
-    method: Laplace | NUTS | ImportanceSampling | None = None,
+    method: Laplace | NUTS | None = None,
     *,
     likelihood: Likelihood | None = None,
     start: UnconstrainedVector | None = None,
@@ -544,7 +536,7 @@ def infer(
         engine: computes cases, then chains; by default this process, two at a time. The results are
             identical.
         report: called with the fraction that is done, and where that is in a few words: after each draw of a
-            chain, each round of importance sampling, or each evaluation of the fit, if that is all.
+            chain, or each evaluation of the fit, if that is all.
         announce: called with a line when a stage is done.
 
     Raises:
@@ -569,7 +561,7 @@ def infer(
         likelihood = Likelihood(*header["likelihood"])
     else:
         x = free.start() if start is None else jnp.asarray(start)
-        # The remaining time of chains and rounds is estimated from the first one.
+        # The remaining time of chains is estimated from the first draws.
         shown = report if isinstance(method, Laplace) else lambda fraction, where: None
         fit = functools.partial(_fit, problem, evaluator, n_iterations, shown)
         before = 0.0 if likelihood is not None else 0.5
@@ -594,9 +586,6 @@ def infer(
     best = BestFit(Base.of(model.closure, free.changed_paths), free, likelihood, mode, information)
     if isinstance(method, Laplace):
         return _normal(method, best)
-    if isinstance(method, ImportanceSampling):
-        members = EnsembleEvaluator(problem.changed(prior_weight=0.0), engine)
-        return _from_runs(method, best, members, report)
     starts = [_start(method, chain, best, evaluator) for chain in range(method.n_chains)]
     density = functools.partial(log_posterior, problem)
     shown = _in_words(method, report)
@@ -632,7 +621,7 @@ def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
 
 def _fingerprint(
     problem: Problem,
-    method: Laplace | NUTS | ImportanceSampling,
+    method: Laplace | NUTS,
     likelihood: Likelihood | None,
     n_iterations: int,
 ) -> dict[str, str]:
@@ -713,26 +702,6 @@ def _in_words(method: NUTS, report: Report) -> ChainReport:
     return shown
 
 
-def _from_runs(
-    method: ImportanceSampling, best: BestFit, evaluator: EnsembleEvaluator, report: Report
-) -> Posterior:
-    worth = 0.5 * best.likelihood.n_observations / best.likelihood.noise**2
-
-    def log_density(members: np.ndarray) -> np.ndarray:
-        return -worth * evaluator(jnp.asarray(members)).losses - 0.5 * np.sum(members**2, axis=0)
-
-    def shown(fraction: float, runs: Weighted) -> None:
-        report(fraction, f"effective size {runs.effective_size:.0f}")
-
-    runs = weigh_runs(method, best.mode.size, log_density, shown)
-    places = resampled(runs, method.n_draws, method.seed)
-    density = runs.log_density[places][None]
-    draws, never = (runs.x[places][None], density), np.zeros(density.shape, bool)
-    failed = int(np.isneginf(runs.log_density).sum())
-    sampling = Weighting(runs.effective_size, len(runs.x), failed)
-    return Posterior("importance", *best, runs.mean, runs.covariance, *draws, never, sampling)
-
-
 def _from_chains(best: BestFit, chains: Chains) -> Posterior:
     draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
     flat = draws.position.reshape(-1, draws.position.shape[-1])
@@ -778,6 +747,7 @@ def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> Unconst
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _ERRORS = 9
 """Of each member, one in each of so many equally likely ranges of the normal distribution."""
+_EACH_DRAW = "chain", "draw"
 SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
 
 
@@ -858,7 +828,8 @@ def recommended_members(model: Model, n: int) -> tuple[Model, float]:
     if name not in known or Base.of(closure, ()).name != f"{name}_recommended":
         raise ValueError(
             f"draws: expected the recommended constants of {' or '.join(known)}, got another set of "
-            f"{type(closure).__name__}; write `constants: recommended` without other parameters."
+            f"{type(closure).__name__}; write `constants: recommended` without other parameters, or give a "
+            "file of `tunax-lite posterior` with --posterior."
         )
     draws = known[name].draws
     if not 2 <= n <= len(draws):
@@ -866,6 +837,43 @@ def recommended_members(model: Model, n: int) -> tuple[Model, float]:
     numbers = np.asarray(draws[:n], precision_of(module=closure)).T
     members = replace_numbers(closure, list(known[name].calibrated), numbers)
     return dataclasses.replace(model, closure=members), known[name].noise
+
+
+@names_its_file("a file of a posterior")
+def members_of_file(path: str | Path, model: Model, n: int) -> Model:
+    """A model in `n` draws of a posterior from a file, evenly spaced over all chains.
+
+    The file is that of `write_posterior`, or any NetCDF file whose variables along `chain` and `draw` are
+    parameters of the closure, by name or with their path as attribute `path`. Members lie along a trailing
+    axis. Draws of another base than the closure of the model are refused, as by `with_parameters`.
+
+    Raises:
+        ValueError: no such variables, parameters of cases, or `n` is not between 2 and the number of draws.
+    """
+    import xarray as xr  # takes long
+
+    closure = model.closure
+    with xr.open_dataset(path) as dataset:
+        drawn = {one.attrs.get("path", name): one for name, one in dataset.items() if one.dims == _EACH_DRAW}
+        numbers = {
+            str(key): np.asarray(drawn[key], float).ravel() for key in drawn if key in numbers_of(closure)
+        }
+        others = [key for key, one in drawn.items() if "path" in one.attrs and key not in numbers]
+        if others or not numbers:
+            raise ValueError(
+                f"{path}: expected variables along chain and draw that are parameters of "
+                f"{type(closure).__name__}, got {', '.join(map(str, others or drawn)) or 'none'}; give the "
+                "posterior.nc of `tunax-lite posterior` for this closure."
+            )
+        base = json.loads(dataset.attrs["base"]) if "base" in dataset.attrs else None
+    size = next(iter(numbers.values())).size
+    if not 2 <= n <= size:
+        raise ValueError(f"draws: expected a number from 2 to {size}, got {n}; choose another one.")
+    if base is not None:
+        Base.read(type(closure).__name__, base, numbers).check(closure, numbers, str(path))
+    places = np.linspace(0, size - 1, n).round().astype(int)
+    members = np.array([values[places] for values in numbers.values()], precision_of(module=closure))
+    return dataclasses.replace(model, closure=replace_numbers(closure, list(numbers), members))
 
 
 @failures_as_values()
@@ -939,78 +947,3 @@ def write_bands(path: str | Path, bands: Bands, attributes: Mapping[str, str] | 
     }
     title = {"title": f"Bands of {bands.name}", "n_draws": bands.n_members, "n_failed": bands.n_failed}
     write_dataset(xr.Dataset(data, coords, title | dict(attributes or {})), path)
-
-
-@dataclasses.dataclass(frozen=True)
-class Influence:
-    """Influence of one parameter on one scalar, the output, at the end of a run."""
-
-    case: str
-    output: str
-    parameter: str
-    unit: str  # of the output and its changes
-    value: float  # of the output
-    by_prior: float  # change of the output per standard deviation of the prior
-    by_posterior: float  # per standard deviation of the posterior, the others held
-    elasticity: float  # d ln(output) / d ln(parameter); NaN where one of them is 0
-
-
-@failures_as_values()
-def influences(
-    model: Model,
-    free_parameters: ResolvedParameters,
-    case: Case,
-    x: UnconstrainedVector | np.ndarray,
-    standard_deviation: np.ndarray,
-    *,
-    dt: float,
-    duration: float,
-    outputs: Sequence[str] = SCALARS,
-) -> list[Influence]:
-    """Derivatives of scalars at the end of a run, one row per output and parameter.
-
-    Args:
-        model, free_parameters, case: a single column, and the free parameters of its closure and case.
-        x: unconstrained vector at which to differentiate.
-        standard_deviation: of the unconstrained numbers in the posterior, `(n_parameters,)`.
-        dt, duration: of the run [s].
-        outputs: diagnostics that are scalars; `ValueError` for others.
-    """
-    numbers = {name: diagnostic(name) for name in outputs}
-    if len(paths_of_other_cases(free_parameters.paths, case.name)) == len(free_parameters.paths):
-        return []
-    free = free_parameters.in_case(case.name)
-
-    def at_the_end(x: UnconstrainedVector, model: Model, case: Case):
-        x = free.part_of(x)
-        model, case = free.insert(model, x), free.insert(case, x)
-        whole = SaveEverything()
-        run = simulate(model, case, dt=dt, duration=duration, output_interval=duration, checkpointing=whole)
-        state, clo_state, time = jax.tree.map(lambda leaf: leaf[-1], (run.state, run.clo_state, run.time))
-        now = Snapshot(state, clo_state, time, run.grid, case)
-        return [jnp.asarray(number(now)) for number in numbers.values()]
-
-    x = jnp.asarray(x)
-    found = jacobian(at_the_end, x, model, case.unlabelled(), mode="forward")
-    physical = free_parameters.to_physical
-    to_physical = jax.jit(lambda x: (physical(x), jax.jacfwd(physical)(x)))
-    values, slopes = (np.asarray(part, float) for part in to_physical(x))
-    # One row per parameter, with sizes that differ by orders of magnitude; priors may be correlated.
-    scales = np.maximum(np.linalg.norm(slopes, axis=1), np.finfo(float).tiny)
-    rows = []
-    of_outputs = np.asarray(found.residuals), np.asarray(found.matrix)
-    for output, value, row in zip(outputs, *of_outputs, strict=True):
-        row = row if math.isfinite(value) else np.full_like(row, math.nan)  # a layer without a base
-        by_scaled_value = np.linalg.lstsq((slopes / scales[:, None]).T, row, rcond=None)[0]
-        for i, path in enumerate(free_parameters.paths):
-            changes = value * values[i] != 0.0
-            elasticity = by_scaled_value[i] * values[i] / (scales[i] * value) if changes else math.nan
-            slopes_of = float(row[i]), float(row[i] * standard_deviation[i]), float(elasticity)
-            unit = unit_of_difference(output)
-            rows.append(Influence(case.name, output, path, unit, float(value), *slopes_of))
-    return rows
-
-
-def write_influences(path: str | Path, rows: Sequence[Influence]) -> None:
-    """Write the rows as CSV, atomically."""
-    write_rows(path, Influence, rows)

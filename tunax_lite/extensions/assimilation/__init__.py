@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from .methods import (
         AbstractMethod,
         Analysis,
-        Climatology,
         EnsembleTransform,
         FreeRun,
         Nudging,
@@ -20,17 +19,16 @@ if TYPE_CHECKING:
     from .observing import Operator, Stream, streams_of
     from .results import write_records
     from .sections import build_assimilation, load_assimilation
-    from .smoothers import EnsembleSmoother, Variational
     from .system import Ensemble, Process, ProfileError, System
+    from .variational import Variational
 
 _NAMES = {
     "cycles": "Assimilation Cycles Records",
-    "methods": "AbstractMethod Analysis Climatology EnsembleTransform FreeRun Nudging Persistence Window "
-    "transform",
+    "methods": "AbstractMethod Analysis EnsembleTransform FreeRun Nudging Persistence Window transform",
     "observing": "Operator Stream streams_of",
     "results": "write_records",
     "sections": "build_assimilation load_assimilation",
-    "smoothers": "EnsembleSmoother Variational",
     "system": "Ensemble Process ProfileError System",
+    "variational": "Variational",
 }
 __all__, __getattr__ = lazily(__name__, _NAMES)

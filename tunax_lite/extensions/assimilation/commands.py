@@ -9,7 +9,7 @@ from ...cli import options
 from ...cli.application import command
 
 
-@command("Complete cycles are kept: continue with --resume.", module="command")
+@command(module="command")
 def assimilate(
     config: options.Config,
     output: Annotated[Path, Option(metavar="OUT.nc", help="File for the results.")],
@@ -21,13 +21,10 @@ def assimilate(
     report: Annotated[
         Path | None, Option(metavar="FILE.html", help="One page with tables and figures; by default none.")
     ] = None,
-    engine: options.Engine = options.HERE,
-    resume: Annotated[bool, Option("--resume", help="Continue after the last complete cycle.")] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Assimilate observations cycle after cycle, forecast from each analysis, and write both as NetCDF.
 
     The file holds innovation(time, lead), observation minus forecast, with background, analysis, increments,
-    spread and the corrections found. Columns of a map are divided among workers.
-    After any interruption, --resume continues with the same numbers.
+    spread and the corrections found.
     """

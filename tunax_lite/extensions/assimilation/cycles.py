@@ -3,12 +3,13 @@
 Window k ends at start + length + k interval; with a length of several intervals windows overlap. Each begins
 with the analysis of the window that ended there, so that no analysis uses an observation twice. From each
 analysis one column, the mean of the members, is run to the longest lead with processes that decay. An
-observation at time t judges the forecast of lead L from the analysis at t - L, which did not see it.
+observation at time t judges the forecast of lead L from the analysis nearest to t - L, which did not see it,
+less than half an interval off.
 """
 
 import dataclasses
-import datetime
-from collections.abc import Callable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -18,9 +19,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...column.integrate import count_steps
-from ...io.series import start_of_case
 from ...runtime import failures_as_values
-from .methods import AbstractMethod, Analysis, Climatology, Persistence, Window
+from .methods import AbstractMethod, Analysis, Persistence, Window
 from .observing import Frames, Stream, on_frames
 from .system import Ensemble, System, passed, spun_up
 
@@ -38,8 +38,6 @@ class Cycles:
         background_check: largest departure from the background in standard deviations.
         seed: of all random numbers.
         judged_from: first time of the observations that `Records.skill` counts [s]; earlier ones spin it up.
-        weather_years: years whose weather, of the same days, forecasts take instead of their own, which
-            nobody knows: every member is run with that of each year.
 
     Raises:
         ValueError: a time before the start of the case, or a length that is no multiple of the interval.
@@ -53,7 +51,6 @@ class Cycles:
     background_check: float = float("inf")
     seed: int = 0
     judged_from: float = 0.0
-    weather_years: tuple[int, ...] = ()
 
     def __post_init__(self):
         if self.start < 0.0:
@@ -87,6 +84,26 @@ class Cycles:
     def n_cycles(self) -> int:
         """Number of windows."""
         return int((self.end - self.start - self.whole_length) / self.interval * (1.0 + 1e-12) + 1e-9) + 1
+
+    @property
+    def analysis_time(self) -> Float[np.ndarray, " cycle"]:
+        """Ends of the windows [s] since the start of the case."""
+        return self.start + self.whole_length + self.interval * np.arange(self.n_cycles)
+
+    def judged_forecasts(
+        self, time: Float[np.ndarray, " time"], lead: float
+    ) -> tuple[Int[np.ndarray, " time"], Float[np.ndarray, " time"]]:
+        """Cycles whose forecasts are judged by observations, -1 for none, and times since their analyses [s].
+
+        The time since the analysis differs from the lead by less than half the interval, and by less than
+        half the difference of two leads.
+        """
+        first = self.analysis_time[0]
+        cycle = np.rint((time - lead - first) / self.interval)
+        period = time - first - cycle * self.interval
+        near = 0.5 * np.min([self.interval, *np.diff(np.unique(self.leads))]) * (1.0 - 1e-9)
+        meets = (np.abs(period - lead) < near) & (period > 0.0) & (cycle >= 0) & (cycle < self.n_cycles)
+        return np.where(meets, cycle, -1).astype(int), np.where(meets, period, np.nan)
 
 
 class Layout(NamedTuple):
@@ -132,7 +149,6 @@ class Record(NamedTuple):
         processes, processes_spread: after the analysis, `(n_processes,)`.
         parameters: mean unconstrained numbers.
         forecast: predicted observations, `(n_frames to the longest lead, n_streams)`.
-        ensemble: those of the members of a forecast, with them as the last axis; none of a single forecast.
     """
 
     values: np.ndarray
@@ -150,19 +166,6 @@ class Record(NamedTuple):
     processes_spread: np.ndarray
     parameters: np.ndarray
     forecast: np.ndarray
-    ensemble: np.ndarray
-
-
-class Progress(eqx.Module):
-    """Where the cycles are: all that a continued computation needs, and the same numbers follow.
-
-    Args:
-        cycle: number of the next one.
-        starts: of its window, and of those that follow before it ends.
-    """
-
-    cycle: Int[Array, ""]
-    starts: tuple[Ensemble, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,36 +202,61 @@ class Assimilation:
                     f"{stream.time[0]:g} and {stream.time[-1]:g} s); are these of another time? Choose other "
                     "times, or other observations."
                 )
-        for end in (self.cycles.start + self.cycles.whole_length, self.cycles.end):
-            self._check_years(end)
 
-    def _check_years(self, end: float) -> None:
-        case, longest = self.system.case, max(self.cycles.leads, default=0.0)
-        for year, shift in zip(self.cycles.weather_years, self._shifts(end), strict=True):
-            if end + shift < 0.0 or end + shift + longest > case.duration:
-                raise ValueError(
-                    f"weather_years: expected years that the case covers, which begins at {case.start_time} "
-                    f"and lasts {case.duration:g} s, got {year}; start it earlier, or leave the year out."
-                )
-
-    def _shifts(self, end: float) -> list[float]:
-        """From a time to that of the same day in each of the years of the weather [s]."""
-        if not self.cycles.weather_years:
-            return []
-        if self.system.case.start_time is None:
-            raise ValueError("weather_years: expected a case with a date, got one without; leave them out.")
-        now = start_of_case(self.system.case.start_time) + datetime.timedelta(seconds=end)
-        day = now if (now.month, now.day) != (2, 29) else now - datetime.timedelta(days=1)
-        return [(day.replace(year=year) - now).total_seconds() for year in self.cycles.weather_years]
-
-    @property
+    @functools.cached_property
     def layout(self) -> Layout:
         """Frames and steps."""
         return Layout.of(self.cycles, self.streams, self.system.dt, self.system.average)
 
+    @functools.cached_property
+    def _times(self) -> list[np.ndarray]:
+        """Times of the observations of each stream within the windows, on time steps [s]."""
+        cycles, dt = self.cycles, self.system.dt
+        times = (cycles.start + np.rint((each.time - cycles.start) / dt) * dt for each in self.streams)
+        return [each[(each > cycles.start) & (each <= cycles.analysis_time[-1] + 0.5 * dt)] for each in times]
+
+    @functools.cached_property
+    def horizon(self) -> float:
+        """Length of the forecasts [s]: the longest lead, or time from an analysis to what judges it."""
+        leads = self.cycles.leads
+        periods = (self.cycles.judged_forecasts(times, lead)[1] for times in self._times for lead in leads)
+        return max((0.0, *leads, *(float(np.max(each, initial=0.0, where=each > 0.0)) for each in periods)))
+
+    def notes(self) -> list[str]:
+        """Observations that have no part in the assimilation.
+
+        Raises:
+            ValueError: observations that lie a lead or more after the first analysis, but judge no forecast.
+        """
+        cycles, found = self.cycles, []
+        number = sum(each.time.size for each in self.streams)
+        times = np.concatenate(self._times)
+        if outside := number - times.size:
+            found.append(
+                f"cycles: {outside} of {number} observations lie outside the windows, which begin at "
+                f"{cycles.start:g} s and end at {cycles.analysis_time[-1]:g} s"
+            )
+        expected = [np.sum(times >= cycles.analysis_time[0] + lead) for lead in cycles.leads]
+        judging = [np.sum(cycles.judged_forecasts(times, lead)[0] >= 0) for lead in cycles.leads]
+        if any(expected) and not any(judging):
+            raise ValueError(
+                f"leads: expected observations less than {0.5 * cycles.interval:g} s from the end of a "
+                f"forecast, got none; the first analysis is at {cycles.analysis_time[0]:g} s, the first "
+                f"observation at {times.min():g} s; start the cycles so that windows end at observations, or "
+                "choose other leads."
+            )
+        for lead, late, n in zip(cycles.leads, expected, judging, strict=True):
+            if not late:
+                found.append(f"cycles.leads: the assimilation ends before a forecast of {lead:g} s is judged")
+            elif n < late:
+                found.append(
+                    f"cycles.leads: {late - n} of {late} observations judge no forecast of {lead:g} s"
+                )
+        return found
+
     @failures_as_values()
-    def begin(self) -> Progress:
-        """The ensemble at the start of the first window."""
+    def begin(self) -> tuple[Ensemble, ...]:
+        """The ensembles at the start of the first window, and of those that follow before it ends."""
         key = jax.random.fold_in(jax.random.key(self.cycles.seed), 0)
         first = self.system.members(key, self.method.n_members)
         n_steps = round(self.cycles.start / self.system.dt)
@@ -237,29 +265,23 @@ class Assimilation:
         starts, each = [first], jnp.asarray(round(self.cycles.interval / self.system.dt))
         while len(starts) < self.cycles.n_intervals:
             starts.append(spun_up(self.system, starts[-1], each))
-        return Progress(jnp.zeros((), jnp.int32), tuple(starts))
-
-    def steps_of(self, progress: Progress) -> Iterator[tuple[Progress, Record]]:
-        """The cycles from one on: after each, where it leads, and what is kept of it."""
-        layout = self.layout
-        for cycle in range(int(progress.cycle), self.cycles.n_cycles):
-            window = self._window(cycle, layout)
-            analysis = self.method.assimilate(window, progress.starts[0])
-            starts = (*progress.starts[1:], analysis.analysis)
-            progress = Progress(jnp.asarray(cycle + 1, jnp.int32), starts)
-            yield progress, self._record(window, analysis, layout)
+        return tuple(starts)
 
     @failures_as_values()
     def run(self, report: Callable[[int], None] = lambda cycle: None) -> "Records":
         """All cycles; `report` is called with the number of those that are complete."""
-        kept = []
-        for progress, record in self.steps_of(self.begin()):
-            kept.append(record)
-            report(int(progress.cycle))
+        kept, starts = [], self.begin()
+        for cycle in range(self.cycles.n_cycles):
+            window = self._window(cycle)
+            analysis = self.method.assimilate(window, starts[0])
+            starts = (*starts[1:], analysis.analysis)
+            kept.append(self._record(window, analysis))
+            report(cycle + 1)
         return Records.of(self, kept)
 
-    def _window(self, cycle: int, layout: Layout) -> Window:
-        cycles, start = self.cycles, self.cycles.start + cycle * self.cycles.interval
+    def _window(self, cycle: int) -> Window:
+        cycles, layout = self.cycles, self.layout
+        start = cycles.start + cycle * cycles.interval
         n_frames = layout.n_frames * cycles.n_intervals
         seen = on_frames(self.streams, start, layout.steps * self.system.dt, n_frames)
         key = jax.random.fold_in(jax.random.key(cycles.seed), cycle + 1)
@@ -269,76 +291,33 @@ class Assimilation:
             cycles.background_check, tuple(stream.withheld for stream in self.streams),
         )  # fmt: skip
 
-    def _record(self, window: Window, analysis: Analysis, layout: Layout) -> Record:
-        last = slice(-layout.n_frames, None)
+    def _record(self, window: Window, analysis: Analysis) -> Record:
+        last = slice(-self.layout.n_frames, None)
         seen = Frames(window.seen.values[last], window.seen.precision[last])
         shown = (each[last] for each in (analysis.predicted, analysis.fitted, analysis.used))
         summary = _summary(analysis.background, analysis.analysis, seen, *shown)
-        forecast, ensemble = self._forecast(window, analysis, layout)
         found = {name: np.asarray(value) for name, value in summary.items()}
-        return Record(**found, forecast=forecast, ensemble=ensemble)
+        return Record(**found, forecast=self._forecast(window, analysis))
 
-    def _forecast(self, window: Window, analysis: Analysis, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-        """Of the mean with its own weather, or the mean of an ensemble, and its members."""
-        cycles = self.cycles
+    def _forecast(self, window: Window, analysis: Analysis) -> np.ndarray:
+        """Predicted observations of the mean of the members with the weather of the case."""
+        cycles, longest = self.cycles, self.horizon
         end = float(window.start) + cycles.whole_length
-        longest = max(cycles.leads, default=0.0)
         n_knots = int(np.ceil(longest / cycles.interval - 1e-9)) + 1
-        frame = layout.steps * self.system.dt
+        frame = self.layout.steps * self.system.dt
         n_frames = round(longest / frame)
-        whole = np.full((n_frames, len(self.streams)), np.nan)
-        single = np.zeros((*whole.shape, 0), np.float32)
-        if not whole.size:
-            return whole, single
-        if isinstance(self.method, Persistence):
-            return self._persisting(end, whole), single
-        if isinstance(self.method, Climatology):
-            members = self._of_earlier_years(end + frame * np.arange(1, n_frames + 1))
-            return mean_of_known(members), members
+        if not n_frames or isinstance(self.method, Persistence):
+            return self._persisting(end, n_frames)
         times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
-        steps = n_frames, layout.steps
-        if cycles.weather_years:
-            key = jax.random.fold_in(window.key, 2)
-            members = self._with_other_weather(analysis.analysis, key, times, steps)
-            return members.mean(axis=-1), members.astype(np.float32)
         mean = analysis.analysis.mean()
         knots = self.system.expected(mean, cycles.interval, n_knots)
+        steps = n_frames, self.layout.steps
         ahead = passed(self.system, mean.now, knots, mean.parameters, times, steps)
         covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
-        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan), single  # no weather beyond
+        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan)  # no weather beyond
 
-    def _with_other_weather(
-        self, members: Ensemble, key: Array, times: Array, steps: tuple[int, int]
-    ) -> np.ndarray:
-        """Every member with the weather of each year: the time of the column is that of the year."""
-        found = []
-        for number, shift in enumerate(self._shifts(float(times[0]))):
-            own = jax.random.fold_in(key, number)
-            knots = self.system.drawn(members, own, self.cycles.interval, times.size)
-            step = members.now.step + round(shift / self.system.dt)
-            now = dataclasses.replace(members.now, step=step.astype(members.now.step.dtype))
-            ahead = passed(self.system, now, knots, members.parameters, times + shift, steps)
-            found.append(np.asarray(ahead.predicted))
-        return np.concatenate(found, axis=-1)
-
-    def _of_earlier_years(self, times: np.ndarray) -> np.ndarray:
-        """What was observed on the same days of earlier years, of each year the nearest within a week."""
-        year, week = 365.2425 * 86400.0, 7.0 * 86400.0
-        n_years = int(self.cycles.end // year)
-        found = np.full((times.size, len(self.streams), n_years), np.nan, np.float32)
-        for column, stream in enumerate(self.streams):
-            for ago in range(1, n_years + 1):
-                then = times - ago * year
-                after = np.clip(np.searchsorted(stream.time, then), 1, stream.time.size - 1)
-                pair = np.stack([after - 1, after])
-                nearest = np.take_along_axis(
-                    pair, np.abs(stream.time[pair] - then).argmin(axis=0)[None], axis=0
-                )[0]
-                near = np.abs(stream.time[nearest] - then) <= week
-                found[:, column, ago - 1] = np.where(near, stream.values[nearest], np.nan)
-        return found
-
-    def _persisting(self, end: float, whole: np.ndarray) -> np.ndarray:
+    def _persisting(self, end: float, n_frames: int) -> np.ndarray:
+        whole = np.full((n_frames, len(self.streams)), np.nan)
         for column, stream in enumerate(self.streams):
             before = np.searchsorted(stream.time, end + 0.5 * self.system.dt)
             whole[:, column] = stream.values[before - 1] if before else np.nan
@@ -371,18 +350,10 @@ def _summary(
 _BLOCK = 14.0 * 86400.0
 
 
-def mean_of_known(members: np.ndarray) -> np.ndarray:
-    """Mean over the last axis of what is not NaN; NaN where all are."""
-    known = np.isfinite(members)
-    number = known.sum(axis=-1)
-    sums = np.where(known, members, 0.0).sum(axis=-1)
-    return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
-
-
 class Skill(NamedTuple):
     """Root mean square of innovations, the 90 % interval of its blocks, their mean, and their number.
 
-    `crps` is the mean of `Records.crps`.
+    The interval is NaN where there are fewer than two blocks.
     """
 
     rms: float
@@ -390,29 +361,6 @@ class Skill(NamedTuple):
     upper: float
     mean: float
     number: int
-    crps: float
-
-
-class Consistency(NamedTuple):
-    """Whether errors are as large as the method holds them to be, all in the unit of the observation.
-
-    With departures d_b from the background and d_a from the analysis, <d_b²> is the sum of the variances of
-    background and observations, <d_b d_a> the latter and <(d_b - d_a) d_b> the former.
-
-    Args:
-        innovation, expected: rms of d_b, and what spread and errors add up to.
-        observation_error, given_error: found, and as given; NaN where nothing is assimilated.
-        background_error, spread: found, and of the members.
-
-    Source: Desroziers et al. (2005), Q. J. R. Meteorol. Soc. 131, 3385-3396.
-    """
-
-    innovation: float
-    expected: float
-    observation_error: float
-    given_error: float
-    background_error: float
-    spread: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -420,26 +368,25 @@ class Records:
     """All cycles, with the cycle as the leading axis of every array of `Record`.
 
     Args:
-        analysis_time: ends of the windows [s] since the start of the case.
         frame: time between frames [s].
-        leads: of the forecasts [s].
+        cycles: when windows end, and what is judged.
         every: the records, stacked.
-        judged_from: first time of the observations that count [s].
     """
 
-    analysis_time: Float[np.ndarray, " cycle"]
     frame: float
-    leads: tuple[float, ...]
+    cycles: Cycles
     every: Record
-    judged_from: float = 0.0
 
     @classmethod
     def of(cls, run: Assimilation, kept: Sequence[Record]) -> "Records":
-        """Of the first cycles of a run."""
-        cycles = run.cycles
-        times = cycles.start + cycles.whole_length + cycles.interval * np.arange(len(kept))
+        """Collect the cycles of a run."""
         stacked = Record(*(np.stack(each) for each in zip(*kept, strict=True)))
-        return cls(times, run.layout.steps * run.system.dt, cycles.leads, stacked, cycles.judged_from)
+        return cls(run.layout.steps * run.system.dt, run.cycles, stacked)
+
+    @property
+    def analysis_time(self) -> Float[np.ndarray, " cycle"]:
+        """Ends of the windows [s] since the start of the case."""
+        return self.cycles.analysis_time
 
     @property
     def time(self) -> Float[np.ndarray, " time"]:
@@ -462,40 +409,19 @@ class Records:
 
     def innovation(self) -> Float[np.ndarray, "time lead stream"]:
         """Observation minus forecast, by time of the observation and lead; NaN where there is none."""
-        values = self.observed("values")
-        return values[:, None] - self._ahead(self.every.forecast)
-
-    def crps(self) -> Float[np.ndarray, "time lead stream"]:
-        """Continuous ranked probability score of ensembles of forecasts, of a single one its absolute error.
-
-        mean |x_i - y| - mean |x_i - x_j| / 2 over members x and the observation y, in its unit: the smaller
-        the better.
-
-        Source: Gneiting and Raftery (2007), J. Am. Stat. Assoc. 102, 359-378.
-        """
-        members = self._ahead(self.every.ensemble)
-        if not members.shape[-1]:
-            return np.abs(self.innovation())
-        values = self.observed("values")[:, None, :, None]
-        ordered = np.sort(members, axis=-1)  # missing members last
-        n = np.sum(np.isfinite(ordered), axis=-1)
-        number = np.arange(ordered.shape[-1])
-        apart = (
-            2.0 * np.nansum((2.0 * number - (n[..., None] - 1.0)) * ordered, axis=-1) / np.maximum(n, 1) ** 2
-        )
-        return mean_of_known(np.abs(members - values)) - 0.5 * apart
-
-    def _ahead(self, forecasts: np.ndarray) -> np.ndarray:
-        """What forecasts from analyses a lead earlier have at the times of the observations."""
-        time = self.time
-        found = np.full((time.size, len(self.leads), *forecasts.shape[2:]), np.nan)
-        for place, lead in enumerate(self.leads):
-            position = (time - lead - self.analysis_time[0]) / (self.analysis_time_step)
-            cycle = np.rint(position).astype(int)
-            meets = (np.abs(position - cycle) * self.analysis_time_step < 0.5 * self.frame) & (cycle >= 0)
-            meets &= cycle < self.analysis_time.size
-            found[meets, place] = forecasts[cycle[meets], round(lead / self.frame) - 1]
+        time, values = self.time, self.observed("values")
+        found = np.full((time.size, len(self.cycles.leads), values.shape[1]), np.nan)
+        for place, lead in enumerate(self.cycles.leads):
+            cycle, period = self.cycles.judged_forecasts(time, lead)
+            meets = cycle >= 0
+            frame = np.rint(period[meets] / self.frame).astype(int) - 1
+            found[meets, place] = values[meets] - self.every.forecast[cycle[meets], frame]
         return found
+
+    def forecast_period(self) -> Float[np.ndarray, "time lead"]:
+        """Time from the analysis to the observation [s], by time of the observation and lead."""
+        each = [self.cycles.judged_forecasts(self.time, lead)[1] for lead in self.cycles.leads]
+        return np.stack(each, axis=1)
 
     def skill(self, lead: int, stream: int | Sequence[int] = 0, block: float = _BLOCK) -> "Skill | None":
         """What forecasts of one lead, by its place, are worth; `None` without observations that judge them.
@@ -510,7 +436,7 @@ class Records:
 
         Source: Kuensch (1989), Ann. Stat. 17, 1217-1241.
         """
-        judged = self.time >= self.judged_from
+        judged = self.time >= self.cycles.judged_from
         found = self.innovation()[judged][:, lead, np.atleast_1d(stream)]
         known = np.isfinite(found)
         time, found, known = (each[known.any(axis=1)] for each in (self.time[judged], found, known))
@@ -524,43 +450,7 @@ class Records:
         drawn = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, :n]
         squares, numbers = np.sum(np.where(known, found, 0.0) ** 2, axis=1), np.sum(known, axis=1)
         ends = np.quantile(np.sqrt(squares[drawn].sum(axis=1) / numbers[drawn].sum(axis=1)), [0.05, 0.95])
+        if length == n:  # a single block says nothing about the spread of others
+            ends = np.full(2, np.nan)
         rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(found[known])
-        crps = self.crps()[judged][:, lead, np.atleast_1d(stream)]
-        return Skill(
-            float(rms),
-            float(ends[0]),
-            float(ends[1]),
-            float(mean),
-            int(numbers.sum()),
-            float(np.nanmean(crps)),
-        )
-
-    def consistency(self, stream: int = 0) -> "Consistency | None":
-        """Of what is judged; `None` without observations, or without members."""
-        names = "values", "predicted", "fitted", "predicted_spread", "error", "used"
-        judged = self.time >= self.judged_from
-        values, predicted, fitted, spread, error, used = (
-            self.observed(name)[judged, stream] for name in names
-        )
-        known = np.isfinite(values)
-        if not known.any() or not spread[known].any():
-            return None
-        before, after = values - predicted, values - fitted
-
-        def root(values: np.ndarray, which: np.ndarray) -> float:
-            return float(np.sqrt(np.mean(values[which]))) if which.any() else float("nan")
-
-        with np.errstate(invalid="ignore"):  # the root of a negative variance is NaN
-            return Consistency(
-                root(before**2, known),
-                root(spread**2 + error**2, known),
-                root(before * after, used & known),
-                root(error**2, known),
-                root((before - after) * before, used & known),
-                root(spread**2, known),
-            )
-
-    @property
-    def analysis_time_step(self) -> float:
-        """Time between analyses [s]; of a single one the frame."""
-        return float(np.diff(self.analysis_time)[0]) if self.analysis_time.size > 1 else self.frame
+        return Skill(float(rms), float(ends[0]), float(ends[1]), float(mean), int(numbers.sum()))

@@ -1,7 +1,7 @@
 """Methods of assimilation: from an ensemble at the start of a window and its observations to the analysis.
 
 `AbstractMethod.assimilate` is the one interface. A filter runs its members through the window and changes
-them at its end; a smoother or a variational method changes what the window started from and runs it again.
+them at its end; a variational method changes what the window started from and runs it again.
 
 Ensemble transform (Hunt et al. 2007, Physica D 230, 112-126): with the departures Y of the m members from
 their mean in observation space and S = R^(-1/2) Y / sqrt(m - 1),
@@ -136,31 +136,18 @@ class FreeRun(AbstractMethod):
         return Analysis(end, predicted, end, predicted, unused)
 
 
-class AbstractWithoutModel(AbstractMethod):
-    """A base line that forecasts from observations alone; its water is that of the free run."""
-
-    n_members: int = setting(1, at_least=1, at_most=1)
-
-    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        return FreeRun().assimilate(window, start)
-
-
 @named("persistence")
-class Persistence(AbstractWithoutModel):
+class Persistence(AbstractMethod):
     """The last observation stays: a base line without a model; its water is that of the free run.
 
     Args:
         n_members: one.
     """
 
+    n_members: int = setting(1, at_least=1, at_most=1)
 
-@named("climatology")
-class Climatology(AbstractWithoutModel):
-    """Observations of the same days in earlier years: a base line without a model, as an ensemble.
-
-    Args:
-        n_members: one.
-    """
+    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        return FreeRun().assimilate(window, start)
 
 
 @named("nudging")

@@ -243,11 +243,11 @@ class Frames(eqx.Module):
 
 
 def on_frames(streams: Sequence[Stream], start: float, interval: float, n_frames: int) -> Frames:
-    """Values at the ends of `n_frames` intervals [s] after `start` [s]; the last of several within one."""
+    """Values at the nearest of the ends of `n_frames` intervals [s] after `start` [s], the last of each."""
     shape = n_frames, len(streams)
     values, precision = np.zeros(shape), np.zeros(shape)
     for column, stream in enumerate(streams):
-        frame = np.ceil((stream.time - start) / interval - 1e-6).astype(int) - 1
+        frame = np.rint((stream.time - start) / interval).astype(int) - 1
         inside = (frame >= 0) & (frame < n_frames)
         values[frame[inside], column] = stream.values[inside]
         precision[frame[inside], column] = stream.error[inside] ** -2.0

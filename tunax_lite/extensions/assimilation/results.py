@@ -1,21 +1,18 @@
-"""Results of an assimilation as CF NetCDF, and the file of complete cycles with which a command continues."""
+"""Results of an assimilation as CF NetCDF."""
 
 import dataclasses
-import hashlib
-import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from ...column.observables import unit_of_difference, variable_of
 from ...io.dataset import IDEALISED_EPOCH, Frames, height_coordinates, write_frames
 from ...io.provenance import Provenance
-from ...io.writing import replacing
-from ...io.yaml_file import ConfigError
-from .cycles import Assimilation, Progress, Record, Records
+from ...io.series import start_of_case
+from .cycles import Assimilation, Records
 
 _DAY = 86400.0
 _OF_OBSERVATIONS = {
@@ -26,14 +23,6 @@ _OF_OBSERVATIONS = {
     "fitted": ("fitted", "mean of the members after the analysis", None),
     "rank": ("rank", "number of members below the observation; -1 where there is none", "1"),
     "used": ("used", "whether the observation passed the background check and was used", "1"),
-}
-_OF_CONSISTENCY = {
-    "innovation": "root mean square of observation minus background",
-    "expected": "innovation that the spread and the errors of observations add up to",
-    "observation_error": "found from departures of background and analysis",
-    "given_error": "standard deviation of the errors of observations, as given",
-    "background_error": "found from departures of background and analysis",
-    "spread": "standard deviation of the members at the observations",
 }
 _OF_WATER = {
     "background": "mean temperature of the members before the analysis",
@@ -73,37 +62,39 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
             },
         )
     }
-    about_crps = {
-        "long_name": "continuous ranked probability score; of a single forecast its absolute error",
-        "units": unit,
+    about_period = {
+        "long_name": "time from the analysis to the observation",
+        "standard_name": "forecast_period",
+        "units": "days",
         "_FillValue": np.nan,
     }
-    variables["crps"] = ("time", "lead", *several), own(records.crps()), about_crps
+    variables["forecast_period"] = ("time", "lead"), records.forecast_period() / _DAY, about_period
     variables |= {name: of_observations(name) for name in _OF_OBSERVATIONS}
     variables |= _of_water(records) | _of_processes(run, records)
-    found = [records.consistency(column) for column in range(len(streams))]
-    for name, meaning in _OF_CONSISTENCY.items() if any(found) else ():
-        values = np.array([np.nan if each is None else getattr(each, name) for each in found])
-        about_it = {"long_name": meaning, "units": unit, "comment": "Desroziers et al. (2005)"}
-        variables |= {f"consistency_{name}": (several, values if several else values[0], about_it)}
     coordinates = {
         "time": ("time", records.time, _axis("time of the observation", epoch, "T")),
         "analysis_time": ("analysis_time", records.analysis_time, _axis("end of the window", epoch)),
         "lead": (
             "lead",
-            np.asarray(records.leads) / _DAY,
+            np.asarray(run.cycles.leads) / _DAY,
             {"long_name": "time from the analysis to the observation", "units": "days"},
         ),
-        "process": ("process", np.array([each.of for each in run.system.processes], dtype=object), {}),
+        "process": ("process", np.array([each.label for each in run.system.processes], dtype=object), {}),
+        "process_unit": (
+            "process",
+            np.array([run.system.unit_of(each) for each in run.system.processes], dtype=object),
+            {"long_name": "unit of the process; of a factor, that of its logarithm"},
+        ),
     }
     if several:
         labels = np.array([stream.operator.label for stream in streams], dtype=object)
         coordinates["stream"] = ("stream", labels, {"long_name": "observed variable and height [m]"})
     if not run.system.processes:
-        del coordinates["process"]
+        del coordinates["process"], coordinates["process_unit"]
     attributes = {"Conventions": "CF-1.11", "title": "assimilation", "method": type(run.method).__name__}
     origin = dataclasses.asdict(about or Provenance())
     attributes |= {f"tunax_lite_{name}": value for name, value in origin.items()}
+    attributes["tunax_lite_judged_from"] = str(run.cycles.judged_from)  # seconds, as the times
     heights = height_coordinates(run.system.case.grid)
     return Frames(variables | heights, coordinates, attributes)
 
@@ -130,7 +121,7 @@ def _of_processes(run: Assimilation, records: Records) -> dict[str, tuple]:
     if run.system.processes:
         about = {
             "long_name": "mean of the autoregressive errors after the analysis",
-            "comment": "of a scale, the logarithm of the factor; units are those of the flux or the variable",
+            "comment": "of a scale, the logarithm of the factor; units are in process_unit",
         }
         found["correction"] = dims, records.every.processes, about
         spread = {"long_name": "standard deviation of the members of correction"}
@@ -145,49 +136,22 @@ def _of_processes(run: Assimilation, records: Records) -> dict[str, tuple]:
     return found
 
 
+def monthly_means(
+    start: str, time: Float[np.ndarray, " time"], values: Float[np.ndarray, "time process"]
+) -> tuple[np.ndarray, Float[np.ndarray, "month process"]]:
+    """Months of a series, as year and month, and its means over them.
+
+    Args:
+        start: ISO 8601.
+        time: of the values, seconds since the start.
+        values: to be averaged.
+    """
+    dates = np.datetime64(start_of_case(start), "s") + np.round(time).astype("timedelta64[s]")
+    of_values = dates.astype("datetime64[M]")
+    months = np.unique(of_values)
+    return months, np.stack([values[of_values == month].mean(axis=0) for month in months])
+
+
 def write_records(path: Path, run: Assimilation, records: Records, about: Provenance | None = None) -> None:
     """Write the results, atomically; see `to_variables`."""
     write_frames(to_variables(run, records, about), path)
-
-
-def kept_path(path: Path) -> Path:
-    """The file of complete cycles beside the results."""
-    return path.with_name(f"{path.name}.cycles.npz")
-
-
-def fingerprint(*texts: str) -> str:
-    """What identifies a computation: its configuration, values and files."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
-
-
-def store(path: Path, mark: str, progress: Progress, kept: Sequence[Record]) -> None:
-    """Write all that the remaining cycles depend on, and the records of those that are complete."""
-    leaves = {f"leaf_{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(progress))}
-    records = {
-        name: np.stack(each) for name, each in zip(Record._fields, zip(*kept, strict=True), strict=True)
-    }
-    with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, allow_pickle=False, mark=np.array(json.dumps(mark)), **leaves, **records)  # pyright: ignore[reportArgumentType]
-
-
-def restore(path: Path, mark: str, begin: Progress) -> tuple[Progress, list[Record]]:
-    """The state of `store`; `begin` gives its structure.
-
-    Raises:
-        ConfigError: another computation, or a file that cannot be read.
-    """
-    try:
-        with np.load(path) as file:
-            if json.loads(str(file["mark"])) != mark:
-                raise ConfigError(
-                    f"{path}: expected the cycles of the same configuration and files, got those of another; "
-                    "run again without --resume and with --overwrite."
-                )
-            leaves = [jnp.asarray(file[f"leaf_{i}"]) for i in range(len(jax.tree.leaves(begin)))]
-            fields = [file[name] for name in Record._fields]
-    except (OSError, ValueError, KeyError) as error:
-        if isinstance(error, ConfigError):
-            raise
-        raise ConfigError(f"{path}: expected complete cycles, got {error}; run without --resume.") from error
-    kept = [Record(*each) for each in zip(*fields, strict=True)]
-    return jax.tree.unflatten(jax.tree.structure(begin), leaves), kept

@@ -26,7 +26,7 @@ from ...io.dated_text import TIME_WIDTH, find_columns, find_times, read_lines
 from ...io.errors import all_of, check_possible, raise_all
 from ...io.series import start_of_case
 from ...io.yaml_file import ConfigError, yaml_text
-from . import smoothers  # noqa: F401  # names of its methods
+from . import variational  # noqa: F401  # name of its method
 from .cycles import Assimilation, Cycles
 from .methods import AbstractMethod
 from .observing import Operator, Stream, streams_of
@@ -179,7 +179,11 @@ class ObservationsSection(Section):
 class CyclesSection(Section):
     """When observations are assimilated and forecasts begin."""
 
-    start: str | None = key("of the first window, ISO 8601; null for that of the case", None)
+    start: str | None = key(
+        "of the first window, ISO 8601; null for that of the case, or up to an interval later so that "
+        "windows end at the observations, if these have one time of the day such as noon",
+        None,
+    )
     end: str | None = key("of the last one; null for that of the observations", None)
     interval: float = key("between analyses [s]", 86400.0, gt=0.0)
     length: float | None = key("of a window [s], a multiple of the interval; null for one", None, gt=0.0)
@@ -192,15 +196,10 @@ class CyclesSection(Section):
         "first date of the observations that the printed summary judges forecasts by; null for all", None
     )
 
-    weather_years: list[int] = key(
-        "years whose weather, of the same days, forecasts take instead of their own; the case covers them",
-        [],
-    )
-
-    def of(self, begin: str | None, last: float) -> Cycles:
-        """Seconds since the start of the case, by default up to `last` [s]."""
+    def of(self, begin: str | None, last: float, first: float = 0.0) -> Cycles:
+        """Seconds since the start of the case, by default from `first` to `last` [s]."""
         return Cycles(
-            0.0 if self.start is None else _since(self.start, begin, "start"),
+            first if self.start is None else _since(self.start, begin, "start"),
             last if self.end is None else _since(self.end, begin, "end"),
             self.interval,
             self.length,
@@ -208,7 +207,6 @@ class CyclesSection(Section):
             float("inf") if self.background_check is None else self.background_check,
             self.seed,
             0.0 if self.judged_from is None else _since(self.judged_from, begin, "judged_from"),
-            tuple(self.weather_years),
         )
 
 
@@ -241,11 +239,7 @@ class UncertaintySection(Section):
 class AssimilationConfig(Section):
     """Observations that enter a run cycle after cycle."""
 
-    run: RunConfig | None = key("the model and the case", None)
-    columns: DataPath | None = key(
-        "instead of `run`: configuration of a map, whose columns assimilate its `observed`, each for itself",
-        None,
-    )
+    run: RunConfig = key("the model and the case")
     observations: ObservationsSection = key("what is observed")
     uncertainty: UncertaintySection = key("what is perturbed and estimated", UncertaintySection())
     method: one_of(AbstractMethod) = key(  # pyright: ignore[reportInvalidTypeForm]
@@ -253,34 +247,15 @@ class AssimilationConfig(Section):
     )
     cycles: CyclesSection = key("windows and forecasts")
 
-    def _check(self) -> None:
-        if (self.run is None) == (self.columns is None):
-            got = "neither" if self.run is None else "both"
-            raise invalid("a `run`, or `columns` of a map", got, "give one of them")
-        surface = ["sea_surface_temperature"]
-        if self.columns is not None and (
-            self.observations.variables != surface or not isinstance(self.observations.error, dict)
-        ):
-            expected = (
-                "observations.variables: [sea_surface_temperature] with its `error` for columns of a map"
-            )
-            raise invalid(expected, str(self.observations.variables), "these are what a map observes")
-
-    @property
-    def one(self) -> RunConfig:
-        """The run of one column."""
-        assert self.run is not None, "columns are built elsewhere"
-        return self.run
-
     @property
     def model(self) -> ModelSection:
         """That of the run."""
-        return ModelSection() if self.run is None else self.run.model
+        return self.run.model
 
     @property
     def precision(self) -> Precision:  # pyright: ignore[reportInvalidTypeForm]
         """That of the run."""
-        return "float64" if self.run is None else self.run.precision
+        return self.run.precision
 
 
 def load_assimilation(path: Path, overrides: Sequence[str] = ()) -> Loaded[AssimilationConfig]:
@@ -291,14 +266,14 @@ def load_assimilation(path: Path, overrides: Sequence[str] = ()) -> Loaded[Assim
 def text_of(loaded: Loaded[AssimilationConfig]) -> str:
     """All values as YAML; settings that a case of another model provides are not filled in."""
     run = loaded.config.run
-    own = run is not None and isinstance(run.case, AbstractTranslatedCase)
-    unset = {"run": {"grid", "model", "time"} - run.model_fields_set} if run is not None and own else None
+    is_translated = isinstance(run.case, AbstractTranslatedCase)
+    unset = {"run": {"grid", "model", "time"} - run.model_fields_set} if is_translated else None
     return yaml_text(loaded.config.model_dump(exclude=unset))
 
 
 def build_run_of(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None) -> Run:
     """Objects of the run; `parameters` of the closure override those of the configuration."""
-    return build_run(Loaded(loaded.config.one, loaded.place.below("run")), parameters)
+    return build_run(Loaded(loaded.config.run, loaded.place.below("run")), parameters)
 
 
 def build_assimilation(
@@ -319,7 +294,8 @@ def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
     streams = config.observations.streams(run, place.below("observations"))
     with place.naming("cycles"):
         last = max(float(stream.time[-1]) for stream in streams)
-        cycles = config.cycles.of(run.case.start_time, last)
+        first = common_phase(streams, config.cycles.interval, run.dt)
+        cycles = config.cycles.of(run.case.start_time, last, first)
     with place.naming("uncertainty", "parameters"):
         free = free_of(config, run.model, run.case)
     processes, profiles = config.uncertainty.build()
@@ -334,8 +310,15 @@ def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
         )  # fmt: skip
     with place.naming("cycles"):
         made = Assimilation(system, streams, config.method.build(), cycles)
-        _ = made.layout  # raises for times that are no multiples of the step
+        _ = made.layout, made.notes()  # raise for times that are no multiples of the step, or judge nothing
     return made
+
+
+def common_phase(streams: Sequence[Stream], interval: float, dt: float) -> float:
+    """Common time of all observations after a multiple of the interval, to a step [s]; 0 without one."""
+    n = round(interval / dt)
+    phases = np.unique(np.concatenate([np.rint(each.time / dt) for each in streams]) % n)
+    return float(phases[0] * dt) if phases.size == 1 else 0.0
 
 
 def free_of(config: AssimilationConfig, model: Model, case: Case) -> ResolvedParameters | None:

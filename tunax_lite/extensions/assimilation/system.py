@@ -27,7 +27,7 @@ from ...column.checkpointing import Auto
 from ...column.corrections import CORRECTIONS, CorrectedForcing
 from ...column.integrate import Carry, advance, integrate, start_of
 from ...column.model import Model, batched_case
-from ...column.observables import ColumnState
+from ...column.observables import ColumnState, unit_of_difference
 from ...column.trajectory import Restart
 from ...declarations import setting
 from .observing import Operator
@@ -35,6 +35,11 @@ from .observing import Operator
 Knots = Float[Array, "process knot member"]
 OBSERVATIONS = "observations"
 """Target of a process that is an error of the observations."""
+_UNITS = {
+    field.name: field.metadata["vector"]["unit"]
+    for field in dataclasses.fields(CorrectedForcing)
+    if "vector" in field.metadata
+}
 
 
 class Process(eqx.Module):
@@ -53,6 +58,11 @@ class Process(eqx.Module):
     standard_deviation: float = setting(above=0.0)
     memory: float = setting(86400.0, above=0.0)
     stream: str | None = setting(None)
+
+    @property
+    def label(self) -> str:
+        """The correction, or the observations whose errors these are."""
+        return self.of if self.stream is None else f"{self.of} {self.stream}"
 
     def kept(self, interval: float) -> float:
         """What is left of a departure after an interval [s], exp(-dt / T) [1]."""
@@ -151,6 +161,15 @@ class System(eqx.Module):
                     f"processes: expected a stream among {labels}, of a process of `{OBSERVATIONS}`, got "
                     f"{process.stream} of `{process.of}`; correct it, or leave it out."
                 )
+
+    def unit_of(self, process: Process) -> str:
+        """Unit of a process; 1 for the logarithm of a factor, and for streams of several units."""
+        if process.of != OBSERVATIONS:
+            return _UNITS[process.of]
+        shown = [each for each, part in zip(self.operators, self.shown_by(process), strict=True) if part]
+        tracers = self.case.tracer_units
+        units = {"1" if each.logarithm else unit_of_difference(each.variable, tracers) for each in shown}
+        return units.pop() if len(units) == 1 else "1"
 
     def shown_by(self, process: Process) -> np.ndarray:
         """Of a process of `observations`, 1 for each stream that has its errors and 0 for the others."""

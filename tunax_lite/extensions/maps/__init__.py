@@ -7,15 +7,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .build import build_map, build_map_fit, load_map
     from .columns import ColumnMap
-    from .datasets import columns_from_dataset
     from .figures import map_figures
+    from .gridded import columns_from_dataset
     from .settings import Gridded, GridPoints, InputPoints, MapInput, SitePoints, map_input
 
 _NAMES = {
     "build": "build_map build_map_fit load_map",
     "columns": "ColumnMap",
-    "datasets": "columns_from_dataset",
     "figures": "map_figures",
+    "gridded": "columns_from_dataset",
     "settings": "Gridded GridPoints InputPoints MapInput SitePoints map_input",
 }
 __all__, __getattr__ = lazily(__name__, _NAMES)

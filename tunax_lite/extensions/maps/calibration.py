@@ -3,27 +3,17 @@
     u_i = mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2,    loss = sum_i a_i rho(u_i) / sum_i a_i
 
 over the times with observations. T_i is the temperature of the uppermost cell at the ends of the frames, a_i
-the area of a column, and q_i its correction, which is constant in time. rho(u) = u, or with a scale c
+the area of a column, and q_i its correction, which is constant in time. rho(u) = u, or c^2 log(1 + u / c^2)
+with a scale c, as for Student's t distribution: a column that the model cannot follow then has little effect
+on the shared parameters. Columns are independent: m + 1 tangents through the time loop, each for all columns
+at once, give the whole Jacobian by the n corrections and the m shared parameters. Corrections are eliminated
+column by column, which leaves m equations (Gauss-Newton with Levenberg-Marquardt damping). In these, columns
+have the weight rho'(u_i) / (1 + h_i / H) besides their area, where h_i is the mean square change of the
+surface temperature with all shared parameters, and H its median over all columns, times `STEEP`. Without the
+second factor, the few columns that change abruptly, with derivatives up to a million times those of the
+others, dominate the step, although these derivatives hold only locally.
 
-    rho(u) = c^2 log(1 + u / c^2)
-
-as for Student's t distribution: the model cannot reproduce a column whose misfit far exceeds c, and such a
-column has little effect on the shared parameters. Because columns are independent, the residuals of column i
-depend only on q_i and the m shared parameters x: m + 1 tangents through the time loop, each for all columns
-at once, give the whole Jacobian by n + m numbers, and its normal equations are diagonal except for m rows and
-columns. Corrections are eliminated column by column, which leaves m equations for x (Gauss-Newton with
-Levenberg-Marquardt damping). In these, columns have a weight besides their area, recomputed in every step:
-the derivative of rho, reduced for steep columns,
-
-    w_i = rho'(u_i) / (1 + h_i / H) = 1 / (1 + u_i / c^2) / (1 + h_i / H)
-
-where h_i is the mean square change of the surface temperature with all shared parameters, and H its median
-over all columns, times `STEEP`. Without the second factor, the few columns that change abruptly, with
-derivatives up to a million times those of the others, dominate the step, although these derivatives hold only
-locally.
-
-Blocks of columns may be evaluated anywhere; sums are taken over all columns in order, so that iterates are
-identical for any number of workers. The file of the iterations holds everything that the next one depends on.
+Sums are taken over all columns in order, so that iterates are identical for any number of workers.
 
 Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection; Holland and Welsch
 (1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares; Hampel et al.
@@ -32,7 +22,6 @@ Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable proj
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -42,18 +31,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ...calibration import Comparison, ResolvedParameters, residuals
-from ...calibration.observed import Uppermost
+from ...calibration import ResolvedParameters
 from ...calibration.parameters import Base
 from ...calibration.results import PARAMETERS_NAME, read_tree, write_tree, write_values
 from ...column.case import Case
+from ...column.checkpointing import SaveEverything
 from ...column.corrections import CorrectedForcing
-from ...column.integrate import count_steps
+from ...column.integrate import batched_case, count_steps, integrate, start_of
 from ...column.model import Model
 from ...declarations import check_settings, setting
-from ...io.checksums import stamp_of
-from ...io.dataset import described, titled, variable_name, write_dataset
-from ...io.errors import FileFormatError
+from ...io.dataset import described, titled, write_dataset
 from ...io.provenance import Provenance
 from ...runtime import Program, Shared, compile_program, failures_as_values
 from ...runtime.engine import AbstractEngine
@@ -63,18 +50,17 @@ from .store import map_dims
 BLOCK = 64
 """Columns that are evaluated together."""
 LARGEST_CHANGE = 0.5
-"""Of an unconstrained number that all columns share, in one step."""
+"""Largest change of an unconstrained shared parameter in one step."""
 STEEP = 10.0
-"""Mean square derivative of a column over the median, above which it counts less for the shared numbers."""
+"""Mean square derivative of a column over the median, above which it counts less for shared parameters."""
 LARGEST_CORRECTION = 150.0
-"""Change of a correction in one step [W m-2]."""
+"""Largest change of a correction in one step [W m-2]."""
 _LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-4, 1e-2, 1e8
 _GROWTH, _SHRINKAGE = 8.0, 0.25
 _LITTLE = 0.1
 """Part of the loss; where a step of the corrections alone gains less, the next one is joint."""
 CORRECTIONS_NAME, ITERATIONS_NAME = "corrections.nc", "iterations.eqx"
 FILES = ITERATIONS_NAME, CORRECTIONS_NAME, PARAMETERS_NAME
-_KIND = "file with the iterations of a calibration on a map"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,12 +97,6 @@ class MapFit:
         return self.run.times[self.run.times > self.start]
 
     @property
-    def blocks(self) -> list[np.ndarray]:
-        """Indices of the columns that are evaluated together."""
-        n = self.run.columns.n_columns
-        return [np.arange(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
-
-    @property
     def area(self) -> np.ndarray:
         """Fraction of the total area in each column."""
         area = np.cos(np.deg2rad(self.run.columns.latitude))
@@ -141,10 +121,15 @@ class MapFit:
         return np.asarray(self.free.to_physical(jnp.asarray(x)))
 
     @property
-    def fingerprint(self) -> str:
-        """Changes with everything that the iterates depend on."""
-        known = self.run.fingerprint, repr(self.free), self.penalty, self.start, self.misfit_scale
-        return hashlib.sha256(repr(known).encode()).hexdigest()
+    def settings(self) -> dict[str, str]:
+        """Settings that the iterates depend on."""
+        own = repr((self.free, self.penalty, self.start, self.misfit_scale))
+        return {"map": self.run.fingerprint[:16], "calibration": own}
+
+    def identity(self) -> dict[str, str]:
+        """Settings and input files that the iterates depend on."""
+        files = {str(name): f"{size} bytes, changed at {time} ns" for name, size, time in self.run.stamps()}
+        return self.settings | files
 
 
 class Equations(NamedTuple):
@@ -169,6 +154,9 @@ class Equations(NamedTuple):
         return Equations(self.mean_square + (penalty * correction) ** 2, gradient, matrix)
 
 
+_programs: Shared[Program] = Shared(most=1)
+
+
 def equations_of(fit: MapFit, item: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Equations:
     """Normal equations of at most a block of columns: their numbers, an unconstrained vector, corrections."""
     columns, x, correction = item
@@ -176,50 +164,38 @@ def equations_of(fit: MapFit, item: tuple[np.ndarray, np.ndarray, np.ndarray]) -
     columns = np.concatenate([columns, np.repeat(columns[-1:], missing)])
     correction = np.concatenate([correction, np.zeros(missing)])
     model, case = fit.run.batch(columns, 0.0, fit.run.duration)
-    comparison = _comparison(fit, case, fit.run.columns.observed(columns, fit.times))
+    observed = fit.run.columns.observed(columns, fit.times)
     dtype = case.grid.z_face.dtype
-    given = jnp.asarray(x, dtype), jnp.asarray(correction, dtype), model, comparison
+    given = *(jnp.asarray(one, dtype) for one in (x, correction, observed)), model, case
     program = _programs.get(
-        lambda: compile_program(functools.partial(_equations, fit.free), *given), given, fit.fingerprint
+        lambda: compile_program(functools.partial(_equations, fit), *given), given, str(fit.settings)
     )
     return Equations(*(np.asarray(part, float)[..., :n] for part in jax.device_get(program(*given))))
 
 
-_programs: Shared[Program] = Shared(most=1)
-
-
-def _comparison(fit: MapFit, case: Case, observed: np.ndarray) -> Comparison:
-    """Temperatures of the uppermost cells at the ends of the last frames, `(n_times, n_columns)`."""
-    length, there = fit.run.length, np.isfinite(observed)
-    before = (length.n_frames + 1 - len(observed), 0), (0, 0)  # the start, and frames that do not count
-    dtype = case.grid.z_face.dtype
-
-    def on_frames(rows: np.ndarray) -> dict[str, Array]:
-        return {"temperature": jnp.asarray(np.pad(rows, before)[:, None], dtype)}
-
-    return Comparison(
-        case=case,
-        dt=jnp.asarray(fit.run.dt, dtype),
-        observed=on_frames(np.where(there, observed, 0.0)),
-        counts=on_frames(there / np.maximum(there.sum(axis=0), 1)),
-        factors={"temperature": jnp.asarray(1.0, dtype)},
-        operators={"temperature": Uppermost()},
-        n_frames=length.n_frames,
-        steps_per_frame=length.steps_per_frame,
-    )
-
-
 def _equations(
-    free: ResolvedParameters, x: Array, correction: Array, model: Model, comparison: Comparison
+    fit: MapFit, x: Array, correction: Array, observed: Array, model: Model, case: Case
 ) -> Equations:
-    m, (n,) = x.shape[0], correction.shape
-    case = comparison.case
+    m, (n,), length = x.shape[0], correction.shape, fit.run.length
+    there = jnp.isfinite(observed)
+    n_times = jnp.maximum(there.sum(axis=0), 1)
+    share = jnp.where(there, n_times.astype(observed.dtype) ** -0.5, 0.0)  # its square is that of a time
 
     def differences(x, correction):
-        calibrated = dataclasses.replace(model, closure=free.insert(model.closure, x))
+        calibrated = dataclasses.replace(model, closure=fit.free.insert(model.closure, x))
         forcing = CorrectedForcing(case.forcing, None, heat_flux_bias=correction[None])
-        corrected = dataclasses.replace(comparison, case=dataclasses.replace(case, forcing=forcing))
-        return residuals(calibrated, corrected)[0]["temperature"][:, 0]
+        corrected = batched_case(calibrated, dataclasses.replace(case, forcing=forcing))
+        _, surface = integrate(
+            calibrated,
+            corrected,
+            start_of(calibrated, corrected),
+            fit.run.dt,
+            n_frames=length.n_frames,
+            steps_per_frame=length.steps_per_frame,
+            checkpointing=SaveEverything(),
+            save=lambda carry, _: carry.now.state.temperature[-1],
+        )
+        return share * (surface[-len(observed) :] - jnp.where(there, observed, 0.0))
 
     # Every column has its own copy of the parameters, so that one tangent is a column of all Jacobians.
     at = jnp.broadcast_to(x[:, None], (m, n)), correction
@@ -260,24 +236,23 @@ class Progress:
 
     Args:
         x: unconstrained shared parameters; correction: of each column [W m-2].
-        losses, trials, accepted: of all evaluations, in order.
         first: initial misfit of each column [K2].
         weight: fraction of the area in each column; 0 for columns that failed initially.
-        is_joint: whether the next trial changes the shared parameters, too.
+        trial: shared parameters and corrections to evaluate next.
+        losses: of all evaluations, in order; the lowest so far is the loss.
+        is_joint: whether the trial changes the shared parameters, too.
     """
 
     x: np.ndarray
     correction: np.ndarray
     equations: Equations
-    damping: float
     dampings: np.ndarray
-    losses: list[float]
-    trials: list[np.ndarray]
-    accepted: list[bool]
     first: np.ndarray
     weight: np.ndarray
-    is_joint: bool
     trial: tuple[np.ndarray, np.ndarray]
+    losses: list[float]
+    damping: float = _FIRST_DAMPING
+    is_joint: bool = True
 
     @property
     def loss(self) -> float:
@@ -305,51 +280,45 @@ def fit_map(
     Args:
         n_iterations: evaluations of the loss and its derivatives, including those before an interruption.
         engine: evaluates blocks of columns; iterates do not depend on it.
-        path: file to go on from where it is there, written after every evaluation.
+        path: file to continue from if it exists, written after every evaluation.
         report: called after each evaluation, and first if there are earlier ones; part: with the fraction of
             one that is done.
 
     Raises:
         FloatingPointError: no column has a finite initial misfit.
-        FileFormatError: a damaged file, or input that changes meanwhile.
-        ValueError: a file of another fit, or of other input.
+        ValueError: a damaged file, or that of another fit or of other input.
     """
-    parts = {} if path is None else _parts(fit)
-    progress, trial = None, (np.asarray(fit.free.start(), float), np.zeros(fit.run.columns.n_columns))
+    n = fit.run.columns.n_columns
+    blocks = [np.arange(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
+    progress, trial = None, (np.asarray(fit.free.start(), float), np.zeros(n))
     if path is not None and path.exists():
-        progress = _read(path, fit, parts)
+        progress = _read(path, fit)
         trial = progress.trial
         report(progress)
     work = functools.partial(equations_of, fit)  # a single object: an engine sends it to its workers once
     while progress is None or len(progress.losses) < n_iterations:
-        found = _evaluated(engine, work, [(each, trial[0], trial[1][each]) for each in fit.blocks], part)
+        done = iter(range(1, len(blocks) + 1))
+        items = [(each, trial[0], trial[1][each]) for each in blocks]
+        parts = engine.map(work, items, lambda number, result: part(next(done) / len(blocks)))  # noqa: B023
+        found = Equations(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
         if progress is None:
-            progress = _begun(fit, *trial, found)
+            progress = _begun(fit, trial, found)
         else:
-            _learn(fit, progress, *trial, found.penalised(trial[1], fit.penalty))
+            _learn(fit, progress, found)
         weight = progress.weight * fit.weight(progress.equations)
         change = step(
             progress.equations, weight, progress.damping, progress.dampings, is_joint=progress.is_joint
         )
         trial = progress.trial = (progress.x + change[0], progress.correction + change[1])
         if path is not None:
-            _write(path, fit, progress, parts)
+            held = dataclasses.asdict(progress)
+            header = {name: held.pop(name) for name in ("losses", "damping", "is_joint")}
+            write_tree(path, {"fingerprint": fit.identity()} | header, held)
         report(progress)
     return progress
 
 
-def _evaluated(
-    engine: AbstractEngine,
-    work: Callable[[tuple], Equations],
-    blocks: list[tuple],
-    part: Callable[[float], None],
-) -> Equations:
-    done = iter(range(1, len(blocks) + 1))
-    found = engine.map(work, blocks, lambda number, result: part(next(done) / len(blocks)))
-    return Equations(*(np.concatenate(each, axis=-1) for each in zip(*found, strict=True)))
-
-
-def _begun(fit: MapFit, x: np.ndarray, correction: np.ndarray, found: Equations) -> Progress:
+def _begun(fit: MapFit, trial: tuple[np.ndarray, np.ndarray], found: Equations) -> Progress:
     there = found.is_finite
     if not there.any():
         raise FloatingPointError(
@@ -358,22 +327,20 @@ def _begun(fit: MapFit, x: np.ndarray, correction: np.ndarray, found: Equations)
         )
     weight = np.where(there, fit.area, 0.0)
     weight = weight / weight.sum()
-    # Zeros for failed columns.
-    equations = Equations(*(np.where(there, part, 0.0) for part in found.penalised(correction, fit.penalty)))
+    equations = Equations(*(np.where(there, part, 0.0) for part in found.penalised(trial[1], fit.penalty)))
     loss = float(np.sum(weight * fit.counts(equations.mean_square)))
-    dampings, first = np.full(there.size, _FIRST_DAMPING), np.where(there, equations.mean_square, np.nan)
-    evaluations, trial = ([loss], [x], [True]), (x, correction)
-    return Progress(
-        x, correction, equations, _FIRST_DAMPING, dampings, *evaluations, first, weight, True, trial
-    )
+    first, dampings = np.where(there, equations.mean_square, np.nan), np.full(there.size, _FIRST_DAMPING)
+    return Progress(*trial, equations, dampings, first, weight, trial, [loss])
 
 
-def _learn(fit: MapFit, progress: Progress, x: np.ndarray, correction: np.ndarray, found: Equations) -> None:
+def _learn(fit: MapFit, progress: Progress, found: Equations) -> None:
     """Accept what lowers the loss: a joint step as a whole, corrections alone column by column.
 
     After a rejected joint step, only corrections change, until that gains little.
     """
     used, before, was_joint = progress.weight > 0.0, progress.loss, progress.is_joint
+    x, correction = progress.trial
+    found = found.penalised(correction, fit.penalty)
     misfit = np.where(used & np.isfinite(found.mean_square), found.mean_square, np.inf)
     loss = float(np.sum(progress.weight[used] * fit.counts(misfit[used])))
     taken = better = misfit < progress.equations.mean_square
@@ -382,54 +349,29 @@ def _learn(fit: MapFit, progress: Progress, x: np.ndarray, correction: np.ndarra
         progress.damping = float(_damped(progress.damping, loss < before))
     if taken.any() or not was_joint:
         progress.dampings = _damped(progress.dampings, better)
-    accepted = bool(taken.any())
-    if accepted:
+    if taken.any():
         progress.x, progress.correction = x, np.where(taken, correction, progress.correction)
         both = zip(found, progress.equations, strict=True)
         progress.equations = Equations(*(np.where(taken, new, old) for new, old in both))
     if not was_joint:
         loss = float(np.sum(progress.weight * fit.counts(progress.equations.mean_square)))
     progress.losses.append(loss)
-    progress.trials.append(x)
-    progress.accepted.append(accepted)
-    progress.is_joint = accepted if was_joint else before - loss < _LITTLE * before
+    progress.is_joint = bool(taken.any()) if was_joint else before - loss < _LITTLE * before
 
 
-def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool | np.bool_) -> np.ndarray:
+def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool) -> np.ndarray:
     factor = np.where(is_better, _SHRINKAGE, _GROWTH)
     return np.asarray(np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING))
 
 
-def _parts(fit: MapFit) -> dict[str, str]:
-    """Identity of a fit: its configuration, and size and time of its input."""
-    return {"configuration": fit.fingerprint[:16]} | {
-        str(each.absolute()): stamp_of(each) for each in fit.run.columns.inputs
-    }
-
-
-def _write(path: Path, fit: MapFit, progress: Progress, parts: dict[str, str]) -> None:
-    for name, found in _parts(fit).items():
-        if found != parts[name]:
-            advice = "restore it: the iterations before this one are kept"
-            raise FileFormatError(Path(name), "contents", f"{parts[name]} as at the start", found, advice)
-    held = {field.name: getattr(progress, field.name) for field in dataclasses.fields(progress)}
-    header = {name: held.pop(name) for name in ("damping", "is_joint", "losses", "accepted")}
-    write_tree(path, {"fingerprint": parts} | header, held | {"trials": np.stack(progress.trials)})
-
-
-def _read(path: Path, fit: MapFit, parts: dict[str, str]) -> Progress:
-    m, column = len(fit.free.paths), np.zeros(fit.run.columns.n_columns)
+def _read(path: Path, fit: MapFit) -> Progress:
+    x, column = np.zeros(len(fit.free.paths)), np.zeros(fit.run.columns.n_columns)
+    square = np.zeros((x.size + 1, x.size + 1, column.size))
     like = {name: column for name in ("correction", "dampings", "first", "weight")}
-    like |= {"x": np.zeros(m), "trial": (np.zeros(m), column)}
-    square = np.zeros((m + 1, m + 1, column.size))
-    like |= {"equations": Equations(column, square[0], square)}
-
-    def tree(header: dict) -> dict:
-        return like | {"trials": np.zeros((len(header["losses"]), m))}
-
-    header, held = read_tree(path, parts, tree, _KIND)
+    like |= {"x": x, "trial": (x, column), "equations": Equations(column, square[0], square)}
+    header, held = read_tree(path, fit.identity(), lambda header: like, "calibration on a map")
     del header["fingerprint"]
-    return Progress(**header | held | {"trials": list(held["trials"])})
+    return Progress(**header | held)
 
 
 def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) -> list[Path]:
@@ -438,9 +380,19 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
 
     origin = {f"tunax_lite_{name}": text for name, text in dataclasses.asdict(about).items()}
     paths, closure = [folder / CORRECTIONS_NAME, folder / PARAMETERS_NAME], fit.run.model.closure
-    variables = _on_map(fit, progress) | _iterations(fit, progress)
+    columns, used = fit.run.columns, progress.weight > 0.0
+    last = progress.equations.mean_square - (fit.penalty * progress.correction) ** 2
+    variables = {"loss": described("iteration", np.array(progress.losses), "misfits with penalty", "K2")}
+    for name, values, *told in (
+        ("heat_flux_correction", progress.correction, "heat flux correction", "W m-2"),
+        ("misfit_before", progress.first**0.5, "root mean square misfit at the start", "K"),
+        ("misfit_after", np.maximum(last, 0.0) ** 0.5, "root mean square misfit with the correction", "K"),
+    ):
+        on_map = np.full(int(np.prod(columns.shape)), np.nan)
+        on_map[columns.index] = np.where(used, values, np.nan)
+        variables[name] = described(map_dims(columns), on_map.reshape(columns.shape), *told)
     attributes = titled("Calibration on a map", type(closure).__name__) | origin
-    write_dataset(xr.Dataset(variables, fit.run.columns.coordinates, attributes), paths[0])
+    write_dataset(xr.Dataset(variables, columns.coordinates, attributes), paths[0])
     numbers = {
         number.path: {
             "value": value,
@@ -455,36 +407,7 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
         "loss": progress.loss,
         "loss_at_start": progress.losses[0],
         "n_iterations": len(progress.losses),
-        "n_columns": int(np.sum(progress.weight > 0.0)),
+        "n_columns": int(np.sum(used)),
     }
     write_values(paths[1], Base.of(closure, numbers), numbers, {"calibration": calibration}, origin)
     return paths
-
-
-def _on_map(fit: MapFit, progress: Progress) -> dict[str, tuple]:
-    """Corrections and misfits, NaN where there is no water."""
-    columns, used = fit.run.columns, progress.weight > 0.0
-    last = progress.equations.mean_square - (fit.penalty * progress.correction) ** 2
-    several = {
-        "heat_flux_correction": (progress.correction, "heat flux correction", "W m-2"),
-        "misfit_before": (np.sqrt(progress.first), "root mean square misfit at the start", "K"),
-        "misfit_after": (np.sqrt(np.maximum(last, 0.0)), "root mean square misfit with the correction", "K"),
-    }
-    variables = {}
-    for name, (values, *told) in several.items():
-        found = np.full(int(np.prod(columns.shape)), np.nan)
-        found[columns.index] = np.where(used, values, np.nan)
-        variables[name] = described(map_dims(columns), found.reshape(columns.shape), *told)
-    return variables
-
-
-def _iterations(fit: MapFit, progress: Progress) -> dict[str, tuple]:
-    """Loss and parameters of all evaluations."""
-    accepted, values = np.array(progress.accepted, int), np.array([fit.values(x) for x in progress.trials])
-    variables = {
-        "loss": described("iteration", np.array(progress.losses), "what misfits and penalty count", "K2"),
-        "accepted": described("iteration", accepted, "whether the step was taken"),
-    }
-    for number, row in zip(fit.free.numbers, values.T, strict=True):
-        variables[variable_name(number.path)] = described("iteration", row, number.path, number.unit)
-    return variables

@@ -23,8 +23,8 @@ class ColumnMap(abc.ABC):
         duration: of the map [s].
         counts: number of points by treatment: filled from neighbours, left out, ...
         notes: for the user.
-        fingerprint: changes with the settings and the names, sizes and axes of the input.
-        inputs: files and folders that are read; what a dataset in memory holds is not known by a file.
+        fingerprint: changes with the settings and the points.
+        inputs: files and folders that are read, but for datasets in memory.
     """
 
     n_columns: int
@@ -50,15 +50,6 @@ class ColumnMap(abc.ABC):
         Raises:
             ValueError: times not covered by the input.
             FileFormatError: a missing or impossible value, with file, variable, point and time.
-        """
-
-    @abc.abstractmethod
-    def read_together(self, columns: np.ndarray | None) -> None:
-        """Read for all of these columns, numbers without a gap, when the first of them are asked for, and
-        keep that for the others; `None` ends it.
-
-        A compressed file is seldom cut so that rows of a map can be read alone. What `case` returns is the
-        same to the bit.
         """
 
     @abc.abstractmethod

@@ -30,7 +30,7 @@ from ...runtime.memory import check_disk
 from . import store as stores
 from .build import build_map, build_map_fit, load_map
 from .calibration import FILES, ITERATIONS_NAME, MapFit, Progress, fit_map, write_fit
-from .plan import planned, read_together
+from .plan import planned
 from .run import Broken, MapReport, run_map
 from .sections import MapConfig
 from .setup import MapRun
@@ -66,9 +66,8 @@ def map_columns(
         run = dataclasses.replace(run, about=about)
         inputs = session.inputs_of(loaded, parameters, *run.columns.inputs)
         check_outputs([output], overwrite=True, inputs=inputs, folders=True)
-        store = stores.prepare(output, run.fingerprint, resume=resume, overwrite=overwrite)
+        store = stores.prepare(output, run, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
-            store.verify(run, _note)
             echo(f"{output}: complete; nothing to do")
             return
         session.say_notes([*late_convection(run), *recommended_constants(run)])
@@ -104,32 +103,28 @@ def _run(
         f"{columns.n_columns} columns of {shape} points, {run.duration / run.dt:.0f} steps of {run.dt:g} s, "
         f"{run.length.n_all} frames, {type(run.model.closure).__name__}"
     )
-    variables = ()
     if store is None:
-        n_cells = run.first_grid.n_cells
-        session.say_how_long(run.duration / run.dt, n_cells, columns.n_columns, n_processes)
+        session.say_how_long(run.duration / run.dt, run.first_grid.n_cells, columns.n_columns, n_processes)
         (plan,) = engine.map(functools.partial(planned, memory=memory), [run])
         layout, variables = plan.layout, plan.variables
         check_disk(output.absolute().parent, plan.results, "the results of the map")
         echo(f"results: {_size(plan.results)} before they are compressed")
     else:
-        layout = store.layout
+        layout, variables = store.layout, ()
         if layout.memory > memory:
             raise ConfigError(
                 f"--memory: expected at least {_size(layout.memory)}, for which the store was begun, got "
                 f"{_size(memory)}; give more, or start over with --overwrite."
             )
-    fitting = functools.partial(read_together, layout=layout, memory=memory)
-    ((together, needed),) = engine.map(fitting, [run])
-    processes = "" if n_processes is None else f", {_size(n_processes * needed)} for {n_processes} of them"
+    processes = (
+        "" if n_processes is None else f", {_size(n_processes * layout.memory)} for {n_processes} of them"
+    )
     echo(
-        f"{len(run.tiles(layout))} tiles of at most {layout.width} columns, pieces of {layout.n_frames} "
-        f"frames; at most {_size(needed)} of memory for a process{processes}"
+        f"{len(run.tiles(layout.n_rows))} tiles of at most {layout.width} columns, pieces of "
+        f"{layout.n_frames} frames; about {_size(layout.memory)} of memory for a process{processes}"
     )
     with fraction_of("map") as show:
-        report = run_map(
-            run, output, layout, variables, engine, together, store=store, report=show, announce=_note
-        )
+        report = run_map(run, output, layout, variables, engine, store=store, report=show)
     echo(
         f"computed in {time.perf_counter() - clock:.1f} s, compilation included; at most "
         f"{_size(report.peak_memory)} of memory for a process"

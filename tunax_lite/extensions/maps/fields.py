@@ -28,12 +28,11 @@ class Target:
 
     Args:
         points: including those without water.
-        method, reach: `remapping` and `reach` of the map.
+        reach: `reach` of the map.
         matrices: those that several variables share.
     """
 
     points: Points
-    method: str
     reach: float
     matrices: dict[Hashable, Any]  # of scipy, and what else `around_coasts` returns
 
@@ -68,7 +67,7 @@ class Remapped:
             rows = np.flatnonzero(chosen == self.reader.site)
             return rows, sparse.csr_array(np.ones((rows.size, 1)))
         if self._key not in target.matrices:
-            target.matrices[self._key] = weights(self.reader.points, target.points, target.method)
+            target.matrices[self._key] = weights(self.reader.points, target.points)
         return np.arange(chosen.size), target.matrices[self._key][chosen]
 
     @property

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -28,7 +27,7 @@ from ...config.profiles import with_memory
 from ...ice import AbstractIce
 from ...io.axes import place_in_words
 from ...io.checksums import digest_of_tree
-from ...io.errors import Source, name_of
+from ...io.errors import Source
 from ...io.named_files import resolve
 from ...io.sea_water import Numbers, modelled_water
 from ...io.series import Series, start_of_case
@@ -43,11 +42,10 @@ from .columns import ColumnMap
 from .fields import finest
 from .located import Located
 from .remapping import Points
-from .settings import MapInput
+from .settings import MapInput, map_input
 from .sources import Sources, kind_of
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
-T = TypeVar("T")
 
 _FOREVER = 1e12
 _MOST_VARIABLE = 10.0
@@ -110,8 +108,7 @@ class GriddedColumns(ColumnMap):
         self.latitude, self.longitude = latitude[found.index], longitude[found.index]
         self.index, self.depth, self.shape = found.index, found.depth, found.points.shape
         self.n_columns, self.counts = found.index.size, found.counts
-        self._together: np.ndarray | None = None
-        self._held: dict[str, tuple[object, Any]] = {}  # what was read last, and for which period
+        self._last_start: tuple[bytes, tuple[Grid, State]] | None = None  # for all pieces of a tile
         self._kinds = {
             f"{name}_kind": kind_of(one.parts[0].reader.header, name, getattr(given, f"{name}_kind"))
             for name, one in self._profiles.items()
@@ -123,7 +120,10 @@ class GriddedColumns(ColumnMap):
             self._between_suns = np.inf if sun.times is None else sun.times.step  # [s]
             notes = self._mean_sun.notes(self._bulk.get("albedo", ConstantAlbedo(0.0)), self._between_suns)
             self.notes += tuple(f"weather: {note}" for note in notes)
-        self.fingerprint, self.inputs = self._digest(opened), opened.paths
+        self.inputs = opened.paths
+        parts = self._water, self._light, self._ice, self._bulk, self._terms
+        arrays = self._fractions, self.index, self.depth
+        self.fingerprint = digest_of_tree((parts, arrays), given, self._mean_sun, parts)
         self.coordinates = _coordinates(found.points)
         if self._terms:  # all columns share their settings: those of the thinnest cells
             grid, state = self._start(np.argmin(self.depth, keepdims=True))
@@ -135,31 +135,6 @@ class GriddedColumns(ColumnMap):
         """Longest time between records of any field [s]."""
         fields = [one for group in self._groups.values() for one in group.values()]
         return max((one.times.step for one in fields if one.times is not None), default=0.0)
-
-    def __getstate__(self) -> dict[str, object]:
-        return self.__dict__ | {"_together": None, "_held": {}}
-
-    def read_together(self, columns: np.ndarray | None) -> None:
-        self._together, self._held = columns, {}
-
-    def _read(self, key: str, period: object, chosen: np.ndarray, read: Callable[[np.ndarray], T]) -> T:
-        """What `read` returns for columns, with these along the last axis.
-
-        For those that are read together it is kept until the period changes, and for others where the period
-        is `None`, of which there is one.
-        """
-        together, is_among = self._together, False
-        if together is not None:
-            is_among = bool(together[0] <= chosen.min() and chosen.max() <= together[-1])
-        if not is_among and period is not None:
-            return read(chosen)
-        columns = together if together is not None and is_among else chosen
-        period = period, columns.tobytes()
-        if key not in self._held or self._held[key][0] != period:
-            self._held.pop(key, None)  # before there is the next
-            self._held[key] = period, read(columns)
-        at = chosen - columns[0] if is_among else slice(None)
-        return jax.tree.map(lambda values: values[..., at], self._held[key][1])
 
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
         chosen = np.arange(self.n_columns)[columns]
@@ -216,27 +191,23 @@ class GriddedColumns(ColumnMap):
         time = np.array([-_FOREVER, _FOREVER])
         if times is not None:
             time = times.seconds[times.window(start, stop)]
-
-        def read(columns: np.ndarray) -> dict[str, np.ndarray]:
-            return {name: field.on(columns, time) for name, field in fields.items()}
-
-        return jnp.asarray(time, dtype=float), self._read(group, (start, stop), chosen, read)
+        values = {name: field.on(chosen, time) for name, field in fields.items()}
+        return jnp.asarray(time, dtype=float), values
 
     def _start(self, chosen: np.ndarray) -> tuple[Grid, State]:
-        """Initial grid and water."""
-
-        def read(columns: np.ndarray) -> tuple[np.ndarray, ...]:
-            z_face = self._fractions[:, None] * self.depth[columns]
+        """Initial grid and water; those of the last call are kept."""
+        key = chosen.tobytes()
+        if self._last_start is None or self._last_start[0] != key:
+            z_face = self._fractions[:, None] * self.depth[chosen]
             z = 0.5 * (z_face[1:] + z_face[:-1])
-            given = {name: one.at_start(columns, z) for name, one in self._profiles.items()}
-            tracers = [given.pop(name) for name in self.given.tracers]
-            return z_face, *self._modelled(z=z, chosen=columns, kinds=self._kinds, **given), *tracers
-
-        z_face, *water = self._read("start", None, chosen, read)
-        temperature, salinity, *tracers = (jnp.asarray(each, dtype=float) for each in water)
-        at_rest = jnp.zeros_like(temperature)
-        named = dict(zip(self.given.tracers, tracers, strict=True))
-        return Grid(z_face), State(at_rest, at_rest, temperature, salinity, named)
+            profiles = {name: one.at_start(chosen, z) for name, one in self._profiles.items()}
+            tracers = {name: jnp.asarray(profiles.pop(name), dtype=float) for name in self.given.tracers}
+            water = self._modelled(z=z, chosen=chosen, kinds=self._kinds, **profiles)
+            temperature, salinity = (jnp.asarray(each, dtype=float) for each in water)
+            at_rest = jnp.zeros_like(temperature)
+            state = State(at_rest, at_rest, temperature, salinity, tracers)
+            self._last_start = key, (Grid(z_face), state)
+        return self._last_start[1]
 
     def _modelled(
         self,
@@ -312,7 +283,7 @@ class GriddedColumns(ColumnMap):
         interval, how = self._between_suns, self._mean_sun
         if interval is None:
             return {}
-        found: dict[str, Any] = {}  # the same
+        found: dict[str, Any] = {}
         if "albedo" in self._bulk:
             found["albedo"] = how.albedo(self._bulk["albedo"], sun.latitude, interval)
         if how.spreads(interval):
@@ -320,8 +291,7 @@ class GriddedColumns(ColumnMap):
             time = days
             if field.times is not None:
                 time = field.times.seconds[field.times.around(days[0], days[-1] + DAY)]
-            values = self._read("sun", (start, stop), chosen, lambda columns: field.on(columns, time))
-            found["diurnal_cycle"] = diurnal_cycle(days, time, values, sun, self._step)
+            found["diurnal_cycle"] = diurnal_cycle(days, time, field.on(chosen, time), sun, self._step)
         return found
 
     def _with_fields(self, module: ModuleT, chosen: np.ndarray, *, of_case: bool) -> ModuleT:
@@ -352,16 +322,6 @@ class GriddedColumns(ColumnMap):
         at_paths = lambda tree: [at_path(tree, path) for path in fields]  # noqa: E731
         return eqx.tree_at(at_paths, module, values, is_leaf=lambda leaf: leaf is None)
 
-    def _digest(self, sources: Sources) -> str:
-        """Of settings, and of names, sizes and variables of the files, without folders."""
-        parts = self._water, self._light, self._ice, self._bulk, self._terms
-        arrays = self._fractions, self.index, self.depth
-        files = []
-        for one in sources.opened.values():
-            names = sorted(map(str, one.variables))  # a Zarr store lists them in any order
-            files.append((Path(name_of(one)).name, sorted(map(str, one.sizes.items())), names))
-        return digest_of_tree((parts, arrays), self.given, self._mean_sun, parts, files)
-
 
 def _coordinates(points: Points) -> dict[str, tuple]:
     """Coordinates of a dataset on the points."""
@@ -371,3 +331,33 @@ def _coordinates(points: Points) -> dict[str, tuple]:
     if points.names:
         own["site"] = ("point",), np.array(points.names, dtype=object), {"long_name": "name of the site"}
     return own
+
+
+def columns_from_dataset(
+    sources: Source | Sequence[Source],
+    levels: Grid,
+    *,
+    columns: slice | np.ndarray = slice(None),
+    water: Mapping[str, Any] | None = None,  # arguments of `GriddedColumns`
+    **given: Any,  # of `map_input`
+) -> Case:
+    """Columns from gridded datasets as one batch, with their positions.
+
+    Args:
+        sources: a dataset, a path, or several; datasets may be decoded or not, and chunked by Dask.
+        levels: grid whose faces are stretched to the depth of each column.
+        columns: indices of the water points to use; all by default.
+        water: arguments of `GriddedColumns` by name, such as the equation of state or `bulk`.
+        given: as in `map_input`: arguments of `MapInput`, with names of variables for fields.
+
+    Returns:
+        A case of batch shape `(n_columns,)`, as long as `duration`.
+
+    Raises:
+        FileFormatError, ValueError: as in `GriddedColumns`.
+    """
+    several = list(sources) if isinstance(sources, list | tuple) else [sources]
+    found = GriddedColumns(map_input(**given), levels, sources=several, **(water or {}))
+    case = found.case(columns, 0.0, found.duration)
+    sites = found.coordinates.get("site")
+    return case if sites is None else dataclasses.replace(case, sites=tuple(sites[1][found.index[columns]]))

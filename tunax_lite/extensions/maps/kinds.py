@@ -16,10 +16,4 @@ def _calibrate(*arguments):
     calibrate_map(*arguments)
 
 
-def _columns(*arguments):
-    from .single import load_columns
-
-    return load_columns(*arguments)
-
-
-KINDS = (Kind("map", "map", MapConfig, _check, _calibrate, _columns),)
+KINDS = (Kind("map", "map", MapConfig, _check, _calibrate),)

@@ -43,7 +43,7 @@ class Located:
         temperature = self._field("temperature", given.temperature, has_levels=True)
         source = temperature.parts[0].reader.points
         self.points = given.points.of(source)
-        self._target = Target(self.points, given.remapping, given.reach, {})
+        self._target = Target(self.points, given.reach, {})
         n = int(np.prod(self.points.shape))
         share, depth, covered = np.zeros((3, n))
         for part in temperature.parts:

@@ -1,11 +1,7 @@
-"""The compiled program of a map, and a division of the map with which it fits into memory.
+"""The division of a map with which it fits into memory, and the compiled program of one of its parts.
 
 Diagnostics are computed with the columns, for every frame. Profiles are stored in single precision, because
 they make up nearly all of the output; scalars in the precision of the run.
-
-A process holds the forcing of a tile and piece twice, because the next is read meanwhile, and its results
-twice, because the previous ones are being written; the compiler reports the memory of the program itself. If
-memory is left, it reads for several tiles at once.
 """
 
 import dataclasses
@@ -27,20 +23,17 @@ from ...column.model import Model
 from ...column.trajectory import Restart, carried
 from ...runtime import Program, Shared, compile_program
 from ...runtime.devices import Split, block_size, map_blocks
+from ...runtime.memory import expected_seconds
 from .setup import INITIAL, Layout, MapRun, MapVariable, Piece
 
 PROCESS = 700 * 2**20
 """Bytes of a process with its libraries and compiled programs, without any column."""
 FEWEST_TILES = 16
-"""Of a map on a CPU, for as many processes or fewer; a GPU takes as many columns at once as it has memory
-for."""
+"""Tiles of a map on a CPU, for up to as many processes; a GPU takes all columns that its memory holds."""
 FEWEST_COLUMNS = 256
-"""In a tile, about: the last of its blocks is in part copies, which cost as much as columns."""
+"""Approximate minimum per tile; the last block is padded with copies, which cost as much as columns."""
 LONGEST_PIECE = 60.0
-"""s, of a tile: about what is lost where a process ends."""
-_SECONDS_PER_CELL = 2e-8  # per step, on one core
-_BLOCK_RESULTS = 1_500_000  # bytes of the results of a block and piece; they stay in the cache of a core
-_FEW_FRAMES = 8  # in a piece, before fewer tiles are read at once
+"""Approximate time of a tile and piece [s], which is lost where a process ends."""
 _SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
 
 
@@ -100,7 +93,7 @@ def _frames(run: MapRun, n_frames: int, steps_per_frame: int, part: tuple) -> Re
 
 
 _programs: Shared[Program] = Shared(most=2)
-"""Of the last map of this process: of whole pieces, and of a shorter frame at the end."""
+"""Programs of the last map of this process: of whole pieces, and of a shorter frame at the end."""
 
 
 def piece_program(
@@ -131,7 +124,7 @@ def piece_program(
 
 
 class Plan(NamedTuple):
-    """Division of a map, its stored variables, and the memory required.
+    """Division of a map, and its stored variables.
 
     Args:
         layout, variables: for `run_map`.
@@ -144,44 +137,60 @@ class Plan(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """Bytes per column: of the state carried by a step, and per frame, of forcing and results."""
+    """Bytes per column.
+
+    Args:
+        restart: of the state that a step hands to the next.
+        forcing: of the forcing of any piece, and of each of its frames.
+        first: of the results at the start; frame: of those of a frame; largest: of one variable of a frame.
+    """
 
     restart: int
     forcing: tuple[float, float]
-    first: int  # of the variables at the start
+    first: int
     frame: int
-    largest: int  # of any variable in a frame
-    n_cells: int
+    largest: int
 
-    def forced(self, n_frames: int) -> int:
-        return int(self.forcing[0] + self.forcing[1] * n_frames)
+    def of_process(self, width: int, n_frames: int, n_points: int) -> int:
+        """Estimate of the bytes of a process: tiles of `width` columns on `n_points` of the map.
 
-    def read_along(self, n_frames: int) -> int:
-        """Of a waiting tile: forcing as read, for a piece and the next."""
-        return 3 * self.forced(n_frames) + self.restart
+        It reads the next forcing and writes the previous results while it computes.
+        """
+        forcing = self.forcing[0] + self.forcing[1] * n_frames
+        results = self.first + self.frame * n_frames
+        on_map = 2 * n_points * n_frames * self.largest
+        return int(PROCESS + width * (5 * forcing + 4 * self.restart + 3 * results) + on_map)
 
 
 def planned(run: MapRun, memory: int) -> Plan:
-    """Divide a map so that a process that computes a tile holds at most `memory` bytes.
+    """Divide a map so that a process that computes a tile holds about `memory` bytes at most.
 
-    Compiles the program and reads a few columns. The division does not depend on the machine or the number of
-    workers, so that results do not either.
+    Reads a few columns. The division does not depend on the number of workers, so that results do not either.
 
     Raises:
         MemoryError: less than the smallest tile needs for one frame.
         ValueError: an unknown variable, or times that are not multiples of each other.
     """
     sizes, variables = _measured(run)
-    on_cpu = jax.default_backend() == "cpu"
     n_rows, n_columns = run.columns.shape[0], run.columns.n_columns
-    rows = n_rows
-    if on_cpu:
+    rows, fitting = n_rows, block_size("auto", 10**6, 10**6 * sizes.restart)  # a power of two: fastest
+    if jax.default_backend() == "cpu":
         fewest = math.ceil(FEWEST_COLUMNS * n_rows / n_columns)
         rows = min(n_rows, max(math.ceil(n_rows / FEWEST_TILES), fewest))
     while True:
-        layout, needed = _largest(run, sizes, rows, memory, on_cpu)
+        widest = max(len(columns) for columns in run.tiles(rows).values())
+        block = fitting if widest >= 4 * fitting else max(widest, min(n_columns, 4))
+        width = -(-widest // block) * block
+        seconds = expected_seconds(run.output_interval / run.dt, run.first_grid.n_cells, width)
+        n_frames = max(1, min(run.length.n_frames, int(LONGEST_PIECE / seconds)))
+        n_points = rows * run.n_in_row
+        while n_frames > 1 and sizes.of_process(width, n_frames, n_points) > memory:
+            n_frames = math.ceil(n_frames / 2)
+        n_frames = run.frames_per_piece(n_frames)
+        needed = sizes.of_process(width, n_frames, n_points)
         if needed <= memory:
-            break
+            results = n_columns * (sizes.first + sizes.frame * run.length.n_all)
+            return Plan(Layout(rows, n_frames, block, width, needed), variables, results)
         if rows == 1:
             raise MemoryError(
                 f"map: expected at least {math.ceil(needed / 2**20)} MiB of memory for one row of the map "
@@ -189,74 +198,6 @@ def planned(run: MapRun, memory: int) -> Plan:
                 "or save more often."
             )
         rows = math.ceil(rows / 2)
-    results = n_columns * (sizes.first + sizes.frame * run.length.n_all)
-    while True:
-        exact = _compiled(run, layout, sizes)
-        if exact <= memory or layout.n_frames == 1:
-            return Plan(dataclasses.replace(layout, memory=max(exact, needed)), variables, results)
-        layout = dataclasses.replace(layout, n_frames=run.frames_per_piece(math.ceil(layout.n_frames / 2)))
-
-
-def _largest(run: MapRun, sizes: _Sizes, rows: int, memory: int, on_cpu: bool) -> tuple[Layout, int]:
-    """The largest tiles of given rows with as many frames as fit, at least one, and their memory."""
-    rows, block, width = _cut(run, sizes, rows)
-    work = width * sizes.n_cells * run.length.steps_per_frame * _SECONDS_PER_CELL
-    cached = max(4, _BLOCK_RESULTS // (block * sizes.frame)) if on_cpu else run.length.n_frames
-    n_frames = max(1, min(run.length.n_frames, int(LONGEST_PIECE / work), cached))
-
-    def needed(n_frames: int) -> int:
-        forcing, results = width * sizes.forced(n_frames), width * (sizes.first + sizes.frame * n_frames)
-        program = forcing + width * sizes.restart + results
-        layout = Layout(rows, n_frames, block, width, memory)
-        return _in_all(run, layout, sizes, forcing, results, program)
-
-    along = (-(-run.columns.shape[0] // rows) - 1) // 2 * width
-    while n_frames > _FEW_FRAMES and needed(n_frames) + along * sizes.read_along(n_frames) > memory:
-        n_frames = math.ceil(n_frames / 2)
-    while n_frames > 1 and needed(n_frames) > memory:
-        n_frames = math.ceil(n_frames / 2)
-    n_frames = run.frames_per_piece(n_frames)
-    return Layout(rows, n_frames, block, width, memory), needed(n_frames)
-
-
-def _cut(run: MapRun, sizes: _Sizes, rows: int) -> tuple[int, int, int]:
-    """Rows of a tile (at most a quarter fewer), columns per block and tile, with the fewest copies."""
-    per_row = np.bincount(run.columns.index // run.n_in_row, minlength=run.columns.shape[0])
-    fitting, found = block_size("auto", 10**6, 10**6 * sizes.restart), []  # a power of two: fastest
-    for n_rows in range(rows, rows - max(1, rows // 4), -1):
-        in_tiles = np.add.reduceat(per_row, np.arange(0, len(per_row), n_rows))
-        most = int(in_tiles.max())
-        blocks = {fitting, max(16, fitting // 2)} if fitting < most else set()
-        if most < 4 * fitting:  # fewer blocks gain nothing
-            blocks.add(max(most, 4 if most > 1 else 1))
-        for block in blocks:
-            computed = -(-in_tiles // block) * block
-            found.append((int(computed.sum()), -n_rows, -block, int(computed.max())))
-    _, n_rows, block, width = min(found)
-    return -n_rows, -block, width
-
-
-def read_together(run: MapRun, layout: Layout, memory: int) -> tuple[int, int]:
-    """Tiles that a process of so many bytes reads at once, at least one, and the bytes that it then needs."""
-    further = layout.width * _measured(run)[0].read_along(layout.n_frames)
-    n = max(1, min(len(run.tiles(layout)), 1 + (memory - layout.memory) // further))
-    return n, layout.memory + (n - 1) * further
-
-
-def _in_all(run: MapRun, layout: Layout, sizes: _Sizes, forcing: int, results: int, program: int) -> int:
-    """Bytes of a process, including the next forcing being read and the results being written."""
-    on_map = layout.n_rows * run.n_in_row * layout.n_frames * sizes.largest
-    restart = layout.width * sizes.restart
-    return PROCESS + 4 * forcing + 3 * restart + 2 * results + program + 2 * on_map
-
-
-def _compiled(run: MapRun, layout: Layout, sizes: _Sizes) -> int:
-    """Memory of a process, from the compiler's report."""
-    piece = run.pieces(layout)[0]
-    batch = run.batch(np.zeros(layout.width, dtype=int), piece.start, piece.stop)
-    program, _ = piece_program(run, layout, piece, batch, restart_of(*batch))
-    forcing, memory = sum(leaf.nbytes for leaf in jax.tree.leaves(batch)), program.memory
-    return _in_all(run, layout, sizes, forcing, memory.outputs, memory.temporary + memory.code)
 
 
 def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
@@ -278,7 +219,7 @@ def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
     first = sum(size for one, size in own if one.is_initial)
     frames = [size for one, size in own if not one.is_initial]
     forcing = found[0] - slope, slope
-    return _Sizes(restart, forcing, first, sum(frames), max(frames), case.grid.n_cells), variables
+    return _Sizes(restart, forcing, first, sum(frames), max(frames)), variables
 
 
 def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[MapVariable, ...]:

@@ -1,4 +1,4 @@
-"""Bilinear or conservative remapping from the points of a file to those of the columns, with coasts.
+"""Bilinear remapping from the points of a file to those of the columns, with coasts.
 
 Remapping is a sparse matrix with one row per column. If some points of a row are dry, the others take their
 weight; if all are, the nearest wet point within a distance is used.
@@ -28,15 +28,12 @@ class Points:
     Args:
         latitude, longitude: axes of a grid, or of each point of a list [degrees], shape `(n,)`.
         is_grid: whether they are axes, `(n_lat,)` and `(n_lon,)`.
-        latitude_edges, longitude_edges: of the cells of a grid [degrees], one more than points.
         names: of the points of a list, if they have some.
     """
 
     latitude: np.ndarray
     longitude: np.ndarray
     is_grid: bool
-    latitude_edges: np.ndarray | None = None
-    longitude_edges: np.ndarray | None = None
     names: tuple[str, ...] = ()
 
     @property
@@ -58,33 +55,15 @@ class Points:
         east = (self.longitude - other.longitude + 180.0) % 360.0 - 180.0
         return bool(np.all(np.abs(self.latitude - other.latitude) < TINY) and np.all(np.abs(east) < TINY))
 
-    def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Edges of the cells of a grid: as given, or halfway between points."""
-        latitude, longitude = self.latitude_edges, self.longitude_edges
-        if latitude is None:
-            latitude = np.clip(_halfway(self.latitude), -90.0, 90.0)
-        return latitude, _halfway(self.longitude) if longitude is None else longitude
 
-
-def _halfway(axis: np.ndarray) -> np.ndarray:
-    if axis.size < 2:
-        return np.array([axis[0] - 0.5, axis[0] + 0.5])
-    middle = 0.5 * (axis[1:] + axis[:-1])
-    return np.concatenate([[2.0 * axis[0] - middle[0]], middle, [2.0 * axis[-1] - middle[-1]]])
-
-
-def weights(source: Points, target: Points, method: str) -> Matrix:
-    """The matrix from the values of a file to those of the target.
-
-    Args:
-        method: "bilinear", or "conservative", which conserves the integral over the sphere, between grids.
+def weights(source: Points, target: Points) -> Matrix:
+    """The bilinear matrix from the values of a file to those of the target.
 
     Returns:
-        One row per target point, with sum 1, or the fraction of its cell that the file covers; empty if the
-        file has no neighbouring points.
+        One row per target point, with sum 1; empty if the file has no neighbouring points.
 
     Raises:
-        ValueError: conservative remapping to listed points, or from a curvilinear grid.
+        ValueError: remapping from a curvilinear grid.
     """
     if source.is_same(target):
         return sparse.csr_array(sparse.eye_array(int(np.prod(source.shape))))
@@ -93,15 +72,6 @@ def weights(source: Points, target: Points, method: str) -> Matrix:
             "expected a file with axes of latitude and longitude, got a curved grid or a list; take "
             "the points of the file (points: input), or remap it first."
         )
-    if method == "conservative":
-        if not target.is_grid:
-            raise ValueError(
-                "remapping: expected bilinear for a list of points, got conservative; change it."
-            )
-        (own_latitude, own_longitude), (latitude, longitude) = source.edges(), target.edges()
-        of_latitude = _overlap(np.sin(np.deg2rad(own_latitude)), np.sin(np.deg2rad(latitude)), [0.0])
-        of_longitude = _overlap(own_longitude, longitude, [-720.0, -360.0, 0.0, 360.0, 720.0])
-        return _sorted(sparse.kron(sparse.coo_array(of_latitude), sparse.coo_array(of_longitude)))
     latitude, longitude = target.all()
     n_longitude, found = source.longitude.size, []
     for i, of_latitude in _linear(source.latitude, latitude, None):
@@ -141,18 +111,6 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
         (order[lower], np.where(near, 1.0 - fraction, 0.0)),
         (order[upper], np.where(near, fraction, 0.0)),
     ]
-
-
-def _overlap(own: np.ndarray, wanted: np.ndarray, shifts: list[float]) -> np.ndarray:
-    """Fraction of each target interval (rows) within each source interval."""
-    low, high = np.minimum(own[:-1], own[1:]), np.maximum(own[:-1], own[1:])
-    first, last = np.minimum(wanted[:-1], wanted[1:]), np.maximum(wanted[:-1], wanted[1:])
-    found = np.zeros((first.size, low.size))
-    for shift in shifts:
-        common = np.minimum(last[:, None], high + shift) - np.maximum(first[:, None], low + shift)
-        found += np.maximum(common, 0.0)
-    found = found / (last - first)[:, None]
-    return np.where(found > 1e-12, found, 0.0)
 
 
 def _sorted(matrix) -> Matrix:

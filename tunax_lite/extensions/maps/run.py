@@ -1,20 +1,17 @@
-"""Runs columns on a map, in tiles of columns and pieces of time, within known memory.
+"""Run columns on a map, in tiles of columns and pieces of time.
 
     while a piece is computed, the forcing of the next is read and the results of the previous are written
 
 All tiles and pieces have the same shapes, so that one compiled program serves all, and another a shorter
 frame at the end: tiles are padded with copies of the last column, and blocks consisting of copies only are
-skipped. A process takes several tiles through a piece before the next one, so that it reads the forcing of
-all of them at once. A tile continues from the file written after its last piece, so that a run may end
-anywhere; anything computed twice is bit-identical.
+skipped. A tile continues from the state written after its last piece, so that a run may end anywhere;
+anything computed twice is bit-identical.
 """
 
-import contextlib
 import datetime
 import functools
 import math
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -40,10 +37,6 @@ T = TypeVar("T")
 
 FEWEST_TO_GIVE_UP = 16
 """Columns: where all of so many in a tile are not finite, the fault is not that of a place."""
-
-
-_PART_OF_SHARE = 0.75
-"""Fraction of its share of the remaining tiles that a worker takes at once; the rest balances the load."""
 
 
 class Broken(NamedTuple):
@@ -77,86 +70,47 @@ def _joined(reports: Sequence[MapReport]) -> MapReport:
     return MapReport(broken, max((one.peak_memory for one in reports), default=0), tuple(beyond), lowest)
 
 
-TilesReport = Callable[[float], None]
-"""Called with the fraction that is done."""
-
-
 @failures_as_values()
-def run_tiles(
-    run: MapRun, path: Path, tiles: Sequence[int], report: TilesReport = lambda done: None
+def run_tile(
+    run: MapRun, path: Path, tile: int, report: Callable[[float], None] = lambda done: None
 ) -> MapReport:
-    """Compute and write the missing pieces of neighbouring tiles.
+    """Compute and write the missing pieces of a tile; `report` is called with the fraction that is done.
 
     Raises:
-        FloatingPointError: all columns of a tile failed.
+        FloatingPointError: all columns of the tile failed.
         OSError: a file that cannot be read or written.
     """
-    store = MapStore(path)
-    columns, pieces = run.tiles(store.layout), list(enumerate(run.pieces(store.layout)))
-    works = [_Tile(run, store, tile, columns[tile]) for tile in tiles]
-    missing = [(work, number, piece) for number, piece in pieces for work in works if work.done <= number]
-    if missing:
-        if len(works) > 1:
-            run.columns.read_together(np.concatenate([columns[tile] for tile in tiles]))
-        try:
-            with _one_thread() as reader, _one_thread() as writer:
-                _run_pieces(missing, len(works), reader, writer, report)
-        finally:
-            run.columns.read_together(None)
-    return _joined([work.report() for work in works])
-
-
-def _run_pieces(
-    missing: Sequence[tuple["_Tile", int, Piece]],
-    n_ahead: int,
-    reader: ThreadPoolExecutor,
-    writer: ThreadPoolExecutor,
-    report: TilesReport,
-) -> None:
-    """Compute pieces of tiles in order; `n_ahead` of them are read ahead."""
+    work = _Tile(run, MapStore(path), tile)
+    missing = list(enumerate(run.pieces(work.layout)))[work.done :]
     x64 = bool(jax.config.read("jax_enable_x64"))  # of this thread
 
     def in_precision(function: Callable[..., T], *given: object) -> T:
         with jax.enable_x64(x64):
             return function(*given)
 
-    def read(number: int) -> None:
-        if number < len(missing):
-            work, _, piece = missing[number]
-            reading.append(reader.submit(in_precision, work.read, piece))
-
-    reading: deque[Future[tuple[Model, Case]]] = deque()
-    writing: Future | None = None
-    for number in range(n_ahead):
-        read(number)
-    for done, (work, number, piece) in enumerate(missing, 1):
-        batch = reading.popleft().result()
-        read(done - 1 + n_ahead)
-        results = work.compute(batch, piece)
-        if writing is not None:
-            writing.result()
-        writing = writer.submit(in_precision, work.write, results, number, piece, batch[1], work.broken)
-        report(done / len(missing))
-    if writing is not None:
-        writing.result()
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[ThreadPoolExecutor]:
-    """A thread that works in order and starts nothing after an error."""
-    pool = ThreadPoolExecutor(1)
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
+        reading = [reader.submit(in_precision, work.read, piece) for _, piece in missing[:1]]
+        writing: list[Future] = []
+        for done, (number, piece) in enumerate(missing, 1):
+            batch = reading.pop().result()
+            reading = [reader.submit(in_precision, work.read, piece) for _, piece in missing[done : done + 1]]
+            results = work.compute(batch, piece)
+            for before in writing:
+                before.result()
+            writing = [writer.submit(in_precision, work.write, results, number, piece, batch[1], work.broken)]
+            report(done / len(missing))
+        for last in writing:
+            last.result()
+    return work.report()
 
 
 class _Tile:
     """A tile in progress: its columns and their current state."""
 
-    def __init__(self, run: MapRun, store: MapStore, tile: int, columns: np.ndarray):
-        self._run, self._store, self._tile, self._columns = run, store, tile, columns
-        n_rows, width = store.layout.n_rows, store.layout.width
+    def __init__(self, run: MapRun, store: MapStore, tile: int):
+        self._run, self._store, self._tile, self.layout = run, store, tile, store.layout
+        n_rows, width = self.layout.n_rows, self.layout.width
+        self._columns = columns = run.tiles(n_rows)[tile]
         self._rows = slice(tile * n_rows, min((tile + 1) * n_rows, run.columns.shape[0]))
         self._padded = np.concatenate([columns, np.repeat(columns[-1:], width - len(columns))])
         self._places = run.columns.index[columns] - self._rows.start * run.n_in_row
@@ -172,7 +126,7 @@ class _Tile:
         return self._run.batch(self._padded, piece.start, piece.stop)
 
     def compute(self, batch: tuple[Model, Case], piece: Piece) -> Results:
-        run, layout, start = self._run, self._store.layout, self._restart
+        run, layout, start = self._run, self.layout, self._restart
         if start is None:
             start = restart_of(*batch)
         elif isinstance(start, list):
@@ -215,7 +169,7 @@ class _Tile:
         try:
             for name in ("center", "face") if number == 0 else ():
                 z = np.asarray(getattr(case.grid, f"z_{name}"))
-                z = np.broadcast_to(z.reshape(len(z), -1), (len(z), self._store.layout.width))[:, :n_columns]
+                z = np.broadcast_to(z.reshape(len(z), -1), (len(z), self.layout.width))[:, :n_columns]
                 self._store.write(f"height_{name}", self._on_map(z), self._rows)
             for name, values in results.start.items() if number == 0 else ():
                 found = self._on_map(np.asarray(values)[..., :n_columns])
@@ -276,56 +230,36 @@ def run_map(
     layout: Layout,
     variables: Sequence[MapVariable],
     engine: AbstractEngine,
-    together: int = 1,
     *,
     store: MapStore | None = None,
     report: Callable[[float, str], None] = lambda done, where: None,
-    announce: Callable[[str], None] = lambda sentence: None,
 ) -> MapReport:
     """Run a map and write its store, or continue one.
 
     Args:
         run, layout, variables: from `planned`.
         engine: runs the tiles; all its workers must have access to the folder of the store.
-        together: number of tiles that a process may read at once, from `read_together`; results do not
-            depend on it.
         store: from `stores.prepare`; `None` for a new one.
         report: called with the fraction done, and the position.
-        announce: called with a sentence for each tile that is computed again because a file of it is damaged.
 
     Raises:
-        FileFormatError: the input changed since the store was begun, or meanwhile.
+        FileFormatError: the input changed meanwhile; or a damaged state of a tile.
         FloatingPointError: all columns of a tile failed.
         OSError: a file that cannot be read or written; computed results are kept.
     """
     if store is None:
         store = stores.create(path, run, variables, layout)
-    else:
-        store.verify(run, announce)
-    tiles = list(run.tiles(store.layout))
-    shares = _shares(tiles, together, engine.n_workers)
-    done: dict[tuple[int, ...], float] = {}
+    tiles = list(run.tiles(store.layout.n_rows))
+    done = dict.fromkeys(tiles, 0.0)
 
-    def note(share: tuple[int, ...], fraction: float) -> None:
-        done[share] = fraction * len(share)
+    def note(tile: int, fraction: float) -> None:
+        done[tile] = fraction
         report(sum(done.values()) / len(tiles), f"{sum(done.values()):.3g} of {len(tiles)} tiles")
 
-    one: Callable[[tuple[int, ...]], MapReport]
+    one: Callable[[int], MapReport] = functools.partial(run_tile, run, path)
     if isinstance(engine, ThisProcess):
-        one = lambda share: run_tiles(run, path, share, functools.partial(note, share))  # noqa: E731
-    else:
-        one = functools.partial(run_tiles, run, path)
-    results = _joined(engine.map(one, shares, lambda number, result: note(shares[number], 1.0)))
-    store.check_input(run.columns)  # read to the end meanwhile
+        one = lambda tile: run_tile(run, path, tile, functools.partial(note, tile))  # noqa: E731
+    results = _joined(engine.map(one, tiles, lambda number, result: note(tiles[number], 1.0)))
+    store.check_inputs(run)  # nothing changed meanwhile
     store.finish([column._asdict() for column in results.broken])
     return results
-
-
-def _shares(tiles: Sequence[int], together: int, n_workers: int) -> list[tuple[int, ...]]:
-    """Neighbouring tiles for one process after the other, ever fewer, so that all end together."""
-    shares, left = [], list(tiles)
-    while left:
-        n = len(left) if n_workers == 1 else math.ceil(_PART_OF_SHARE * len(left) / n_workers)
-        shares.append(tuple(left[: min(n, together)]))
-        left = left[len(shares[-1]) :]
-    return shares

@@ -22,7 +22,7 @@ from ...runtime.memory import check_steps
 from .calibration import MapFit
 from .settings import Gridded, MapInput
 
-_FIELD = "variable upward repeats stretched_years missing constant"
+_FIELD = "variable upward repeats missing constant"
 
 
 class FieldSection(part_of(Gridded, _FIELD), ConversionSection):

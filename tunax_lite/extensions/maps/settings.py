@@ -27,7 +27,6 @@ class Gridded(AbstractConversion):
         upward: whether the file counts the flux positive out of the water; it is then reversed last.
         repeats: whether the records are a repeating year; null to detect it by a reference year of 0 or 1, or
             an attribute `modulo` or `climatology`.
-        stretched_years: whether years of 360 or 366 days are stretched to those of the run.
         missing: number that marks missing values, in addition to those declared in the file.
         constant: uniform number instead of a variable, in the package's unit.
         sum_of: fields whose sum replaces the variable.
@@ -37,7 +36,6 @@ class Gridded(AbstractConversion):
     paths: tuple[str, ...] = setting(())
     upward: bool = setting(False)
     repeats: bool | None = setting(None)
-    stretched_years: bool = setting(False)
     missing: float | None = setting(None)
     constant: float | None = setting(None)
     sum_of: tuple["Gridded", ...] = setting(())
@@ -201,7 +199,7 @@ class GridPoints(AbstractPoints):
             for first, last in (self.latitude, self.longitude)
         ]
         latitude, longitude = (0.5 * (edges[1:] + edges[:-1]) for edges in edges_of)
-        return Points(latitude, longitude, True, edges_of[0], edges_of[1])
+        return Points(latitude, longitude, True)
 
 
 @named("sites")
@@ -239,7 +237,6 @@ class MapInput(_Fields):
         duration: of the map [s].
         paths: files for all fields without their own.
         points: positions of the columns.
-        remapping: of surface fields to these points; conservative remapping conserves integrals over cells.
         reach: largest distance of a water point used for a point without values, for example at a coast [m].
         temperature: initial, over depth.
         salinity: initial, over depth.
@@ -267,7 +264,6 @@ class MapInput(_Fields):
     tracers: Mapping[str, Gridded] = setting(default_factory=dict)
     paths: tuple[str, ...] = setting(())
     points: AbstractPoints = setting(default_factory=InputPoints)
-    remapping: str = setting("bilinear", choices=("bilinear", "conservative"))
     reach: float = setting(3e5, at_least=0.0, at_most=2.1e7)
     temperature_kind: str | None = setting(None, choices=("conservative", "potential", "in_situ"))
     salinity_kind: str | None = setting(None, choices=("absolute", "practical"))

@@ -30,7 +30,7 @@ class Layout:
         n_frames: per piece (in time), all of `output_interval`; a shorter last frame is a piece of its own.
         block: columns that a device steps together.
         width: of the largest tile, in whole blocks.
-        memory: largest number of bytes that a process holds.
+        memory: estimate of the bytes that a process holds.
     """
 
     n_rows: int
@@ -117,10 +117,23 @@ class MapRun:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Changes with the map, the model and the stored variables, but not with the division of the map."""
+        """Changes with the map, the model and the stored variables, but not with the division of the map.
+
+        `stamps` tell whether the files of the input changed.
+        """
         settings = self.dt, self.output_interval, self.duration, self.variables, self.means
         known = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
         return digest_of_tree(self.model, known, self.about.version)
+
+    def stamps(self) -> list[list[str | int]]:
+        """Name, bytes and last change [ns] of each file or folder of the input."""
+        found: list[list[str | int]] = []
+        for path in self.columns.inputs:
+            several = path.rglob("*") if path.is_dir() else [path]
+            stats = [one.stat() for one in several if one.is_file()]
+            last = max((one.st_mtime_ns for one in stats), default=0)
+            found.append([path.name, sum(one.st_size for one in stats), last])
+        return found
 
     @functools.cached_property
     def first_grid(self) -> Grid:
@@ -165,10 +178,9 @@ class MapRun:
             found.append(Piece(frames, 1, length.rest, start, self.duration))
         return found
 
-    def tiles(self, layout: Layout) -> dict[int, np.ndarray]:
-        """The columns of each tile with water."""
-        n_rows = self.columns.shape[0]
-        edges = self.n_in_row * np.arange(0, n_rows + layout.n_rows, layout.n_rows)
+    def tiles(self, n_rows: int) -> dict[int, np.ndarray]:
+        """The columns of each tile with water, from so many rows of the map."""
+        edges = self.n_in_row * np.arange(0, self.columns.shape[0] + n_rows, n_rows)
         first = np.searchsorted(self.columns.index, edges)
         parts = (np.arange(*ends) for ends in zip(first[:-1], first[1:], strict=True))
         return {tile: columns for tile, columns in enumerate(parts) if columns.size}

@@ -202,7 +202,7 @@ class Reader:
             keys = [axis_of(file, name, "time", flat)[1] or "" for file in self.files]
             named = zip(self.files, keys, strict=True)
             coordinates = [_middles(file, key, self.header) for file, key in named]
-            self.times = read_times(coordinates, epoch, duration, given.repeats, given.stretched_years)
+            self.times = read_times(coordinates, epoch, duration, given.repeats)
         examine(self.header, quantity, given=given, turned=given.upward or leaves_water(self.header))
 
     @property
@@ -328,8 +328,7 @@ def _points(
             flat = [np.asarray(one.transpose(*order), dtype=float).ravel() for one in both]
             return Points(flat[0], flat[1], False), order
         if len(dims[0]) == len(dims[1]) == 1:
-            edges = _edges(latitude), _edges(longitude)
-            return Points(values[0], values[1], True, edges[0], edges[1]), (*dims[0], *dims[1])
+            return Points(values[0], values[1], True), (*dims[0], *dims[1])
     got = ", ".join(str(one.name) for each in axes.values() for one in each) or "none"
     advice = "give them a CF standard name, or units degrees_north and degrees_east"
     raise header.error("coordinates of latitude and longitude", got, advice)
@@ -344,12 +343,3 @@ def _check_places(axis: Variable, values: np.ndarray, is_latitude: bool) -> None
     if values.ndim == 1 and axis.name in axis.dims and np.any(counts > 1):
         got = f"{known[counts > 1][0]:g} twice"
         raise axis.error("an axis whose values differ", got, "leave one of the two out")
-
-
-def _edges(axis: "xr.DataArray") -> np.ndarray | None:
-    """Edges of the cells along an axis, if the file has CF bounds."""
-    found = axis.coords.get(axis.attrs.get("bounds", axis.encoding.get("bounds")))
-    if found is None or found.shape != (axis.size, 2):
-        return None
-    pairs = np.asarray(found.values, dtype=float)
-    return np.append(pairs[:, 0], pairs[-1, 1]) if np.allclose(pairs[1:, 0], pairs[:-1, 1]) else None

@@ -5,23 +5,23 @@
 Dimensions, names and units follow CF; heights are a variable, because every column has its own depth. Points
 without water, and missing results, are NaN. A tile consists of rows of the first axis of the map, a piece of
 frames: the part of a variable in both is one shard, a file that one process writes atomically. Attributes of
-the store record the division, the provenance, size and time of the input, and whether it is complete. A map
-continues from the states of its tiles, in a folder beside the store.
+the store record the division, the provenance, the size and time of the input files and whether it is
+complete. Until then the folder `restart` in the store holds the states from which its tiles continue.
 """
 
-import contextlib
 import dataclasses
 import json
 import os
+import shutil
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..._types import JSON
-from ...io.checksums import digest_of_tree, sealing, stamp_of, unsealed
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
 from ...io.writing import OverwriteError, replacing_folder
@@ -31,14 +31,12 @@ from .setup import Layout, MapRun, MapVariable
 if TYPE_CHECKING:
     import zarr
 
-_ROOT = "zarr.json"
+_ROOT, _STATES = "zarr.json", "restart"
 _INNER_BYTES = 2**20
-"""Of a chunk in a shard, about: what a reader gets at least."""
+"""Approximate size of a chunk in a shard: the least that a reader gets."""
 _FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, _INPUTS, _DIMS = (
     f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite", "inputs", "map_dims")
 )
-_KIND = "state of a tile"
-_ADVICE = "remove it: the tile is computed again"
 
 
 def map_dims(columns: ColumnMap) -> tuple[str, ...]:
@@ -55,7 +53,7 @@ def _axes(along: str | Sequence[str]) -> tuple[str, ...]:
 
 
 class TileState(NamedTuple):
-    """Where a tile is.
+    """State of a tile.
 
     Args:
         done: number of its pieces that are written.
@@ -75,7 +73,7 @@ class MapStore:
         path: folder of the store.
 
     Raises:
-        OverwriteError: something else.
+        OverwriteError: another file or folder.
     """
 
     def __init__(self, path: Path):
@@ -85,118 +83,84 @@ class MapStore:
         try:
             known = json.loads((self.path / _ROOT).read_text(encoding="utf-8"))["attributes"]
             self.fingerprint, self.layout = str(known[_FINGERPRINT]), Layout(**known[_LAYOUT])
-            self.is_complete, self._rank = bool(known[_COMPLETE]), len(known[_DIMS])
-            self._inputs = [(str(name), str(digest)) for name, digest in known[_INPUTS]]
+            self.is_complete, self._inputs = bool(known[_COMPLETE]), known[_INPUTS]
+            self._rank = len(known[_DIMS])
             self._group = zarr.open_group(self.path, mode="r+", zarr_format=3)
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise OverwriteError(f"{path} is not the store of a map; choose another output.") from error
 
     def write(self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None) -> None:
-        """Write a tile of a variable, and of its frames those of a piece: levels, and rows of the map."""
+        """Write rows of the map of a variable, and of its frames those of a piece."""
         array: Any = self._group[name]  # or a group, of other stores
         levels = array.ndim - self._rank - (frames is not None)
         array[(*(() if frames is None else (frames,)), *[slice(None)] * levels, rows)] = values
 
     def write_state(self, tile: int, state: TileState) -> None:
         """Replace the state of a tile."""
-        # Any: NumPy keywords, including switches.
-        named: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(state.leaves)}
-        named |= {"identity": np.array(self._identity(tile)), "n_leaves": len(state.leaves)}
         path = self.state_path(tile)
-        with sealing(path) as file:
-            np.savez(file, done=state.done, broken=state.broken, **named)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        leaves: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(state.leaves)}
+        with temporary.open("wb") as file:
+            np.savez(file, done=state.done, broken=state.broken, n_leaves=len(leaves), **leaves)
+        temporary.replace(path)
 
     def read_state(self, tile: int) -> TileState | None:
         """The state of a tile; `None` before its first piece.
 
         Raises:
-            FileFormatError: a file that is damaged, or the state of another tile or run.
+            FileFormatError: a damaged file.
         """
         path = self.state_path(tile)
         if not path.exists():
             return None
-        with np.load(unsealed(path, _KIND, _ADVICE), allow_pickle=False) as file:
-            own, found = self._identity(tile), str(file["identity"])
-            if own != found:
-                raise FileFormatError(path, "identity", own, found, _ADVICE)
-            leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
-            return TileState(int(file["done"]), file["broken"], leaves)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
+                return TileState(int(file["done"]), file["broken"], leaves)
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            advice = "remove it: the tile is computed again"
+            raise FileFormatError(path, "file", "the state of a tile", str(error), advice) from error
 
     def state_path(self, tile: int) -> Path:
-        """Where the state of a tile is."""
-        return parts_of(self.path) / f"{tile:05d}.npz"
+        """Path of the state of a tile."""
+        return self.path / _STATES / f"{tile:05d}.npz"
 
-    def _identity(self, tile: int) -> str:
-        run = digest_of_tree((), self.fingerprint, self._inputs)
-        return f"tile {tile} of the run {run[:16]}"
-
-    def check_input(self, columns: ColumnMap) -> None:
-        """Raise `FileFormatError` if a file of the input is not the one with which the store was begun."""
-        known, now = self._inputs, _stamps(columns)
-        if len(known) != len(now):
-            expected = f"the {len(known)} files with which it was begun"
-            raise FileFormatError(self.path, "input", expected, f"{len(now)}", "start over with --overwrite")
-        for (_, expected), (path, found) in zip(known, now, strict=True):
-            if found != expected:
-                advice = f"restore it, or use --overwrite: {self.path} has results of both otherwise"
-                raise FileFormatError(path, "contents", f"{expected} as at the start", found, advice)
-
-    def verify(self, run: MapRun, announce: Callable[[str], None]) -> None:
-        """Check the input; a tile with a damaged state is begun again. Zarr's checksums verify the chunks."""
-        self.check_input(run.columns)
-        for tile in () if self.is_complete else run.tiles(self.layout):
-            try:
-                self.read_state(tile)
-            except FileFormatError as error:
-                announce(f"{str(error).rpartition('; ')[0]}: tile {tile} is computed again")
-                self.state_path(tile).unlink()
+    def check_inputs(self, run: MapRun) -> None:
+        """Raise `FileFormatError` if the input is not that with which the store was begun."""
+        now = run.stamps()
+        if now != self._inputs:
+            several = [str(name) for name, *_ in (one for one in now if one not in self._inputs)]
+            got = f"other sizes or times of {', '.join(several) or 'fewer files'}"
+            advice = "restore them, or start over with --overwrite"
+            raise FileFormatError(self.path, "input", "the files with which it was begun", got, advice)
 
     def finish(self, broken: Sequence[Mapping[str, float]]) -> None:
         """Mark the store as complete, record failed columns, and remove the states of the tiles."""
         self._group.attrs.update({_COMPLETE: True, _BROKEN: list(broken)})
-        _remove_states(self.path)
+        shutil.rmtree(self.path / _STATES, ignore_errors=True)
 
 
-def parts_of(path: Path) -> Path:
-    """Folder beside a store for the states from which a map continues."""
-    return path.with_name(f"{path.name}.parts")
-
-
-def _remove_states(path: Path) -> None:
-    """Remove the states of the tiles of a store, and their folder if it is then empty."""
-    for left_over in parts_of(path).glob("*.npz"):
-        left_over.unlink()
-    with contextlib.suppress(OSError):  # missing, or with other files
-        parts_of(path).rmdir()
-
-
-def _stamps(columns: ColumnMap) -> list[tuple[str, str]]:
-    """Paths of the input, and size and time of each."""
-    return [(str(path.absolute()), stamp_of(path)) for path in columns.inputs]
-
-
-def prepare(path: Path, fingerprint: str, *, resume: bool, overwrite: bool) -> MapStore | None:
+def prepare(path: Path, run: MapRun, *, resume: bool, overwrite: bool) -> MapStore | None:
     """Check whether a map can be written there: returns its store to continue, or `None` to begin.
 
     Raises:
         OverwriteError: an existing store that must not be overwritten, or another map.
+        FileFormatError: files of the input changed since the store was begun.
     """
     store = MapStore(path) if os.path.lexists(path) else None
     if store is None or overwrite:
         return None
     if not resume:
-        advice = "use --resume to continue, --overwrite to start anew, or choose another output"
+        advice = "use --resume to continue, --overwrite to start over, or choose another output"
         raise OverwriteError(f"{path} exists; {advice}.")
-    if store.fingerprint != fingerprint:
+    if store.fingerprint != run.fingerprint:
         raise OverwriteError(
             f"{path}: this store has another configuration, parameters or input; choose another output, or "
-            "use --overwrite to start anew."
+            "use --overwrite to start over."
         )
-    if store.is_complete:
-        _remove_states(path)
-    else:
-        for left_over in path.rglob("*.partial"):  # of killed processes
-            left_over.unlink(missing_ok=True)
+    store.check_inputs(run)
+    for left_over in path.rglob("*.partial"):  # of killed processes
+        left_over.unlink(missing_ok=True)
     return store
 
 
@@ -219,7 +183,7 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
         _LAYOUT: dataclasses.asdict(layout),
         _COMPLETE: False,
         _BROKEN: [],
-        _INPUTS: [list(each) for each in _stamps(columns)],
+        _INPUTS: run.stamps(),
     }
     with replacing_folder(path) as temporary:
         group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
@@ -227,10 +191,10 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
             _add_axis(group, name, np.asarray(values), _axes(along), dict(*told))
         for variable in variables:
             _add_variable(group, variable, run, layout)
-        with warnings.catch_warnings():  # which xarray expects, and of which zarr warns
+        with warnings.catch_warnings():  # xarray expects it, and zarr warns of it
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             zarr.consolidate_metadata(temporary)
-        _remove_states(path)
+        (temporary / _STATES).mkdir()
     return MapStore(path)
 
 
@@ -285,7 +249,7 @@ def _add_variable(group: "zarr.Group", variable: MapVariable, run: MapRun, layou
         shards=shards,
         dtype=variable.dtype,
         fill_value=np.nan,
-        # A checksum of every chunk, which all readers of Zarr compare.
+        # Readers of Zarr verify the checksum of every chunk.
         compressors=(BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()),
         dimension_names=(*(["time"] if time else []), *variable.dims, *map_dims(run.columns)),
         attributes=_plain(attributes),

@@ -162,7 +162,7 @@ def write_map(
     if not draw:
         return
     run_map(config=folder / _CONFIG, output=folder / _STORE, overwrite=True)
-    plot([folder / _STORE], folder, [], None, None, overwrite=True)
+    plot([folder / _STORE], folder, [], None, overwrite=True)
 
 
 def _asked(region: Region, wanted: Mapping[Kind, str]) -> tuple[list[_Point], list[Origin], list[_Left]]:

@@ -1,0 +1,253 @@
+"""4D-Var with a strong constraint: the start of a window, its fluxes and parameters by observations in it.
+
+The control v holds what of the window is uncertain in units of its prior: modes of the errors of the profiles
+and the values of the processes at its start, which decay with their memory, and parameters. For a run x(v)
+
+    J(v) = vᵀv / 2 + (y - h(x(v)))ᵀ R⁻¹ (y - h(x(v))) / 2.
+
+The change of variables is the preconditioning by the square root of B. The modes are eigenvectors of B, a few
+of which hold nearly all of its variance. Gauss-Newton linearises h(x(v)) about v_k with the Jacobian G, one
+tangent column for each mode, side by side, and solves
+
+    v = Gᵀ (G Gᵀ + R)⁻¹ (y - h(x(v_k)) + G v_k),
+
+the exact minimum of the linear problem; L-BFGS needs the gradient alone, and gathers curvature from step to
+step. A step that raises J is halved.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...declarations import named, setting
+from .methods import AbstractMethod, Analysis, Window
+from .observing import Frames
+from .system import OBSERVATIONS, Ensemble, Knots, Process, at_frames, run_window
+
+Control = Float[Array, " control"]
+
+
+class Started(NamedTuple):
+    """What a window starts from, with its processes."""
+
+    ensemble: Ensemble
+    knots: Knots
+
+
+class Modes(eqx.Module):
+    """Square roots of the covariance of a window, one column for each number of the control.
+
+    Args:
+        profiles: of the error of each profile, on cells.
+        processes: of each process, on knots.
+        parameters: standard deviation of the unconstrained parameters.
+    """
+
+    profiles: tuple[Float[Array, "center _"], ...]
+    processes: tuple[Float[Array, "knot _"], ...]
+    parameters: float
+
+    def places(self, v: Control) -> list[np.ndarray]:
+        """Where the control of each profile, of each process, and of the parameters lies."""
+        sizes = [each.shape[-1] for each in (*self.profiles, *self.processes)]
+        return np.split(np.arange(v.size), np.cumsum(sizes))
+
+
+class Shown(eqx.Module):
+    """What the streams show for a control; of `start`, a single member."""
+
+    window: Window
+    start: Ensemble
+    modes: Modes
+
+    def __call__(self, v: Control) -> Float[Array, "frame stream"]:
+        window = self.window
+        ensemble, knots = started(window, self.start, self.modes, v)
+        run = run_window(window.system, ensemble.now, knots, ensemble.parameters, window.times, window.whole)
+        return run.predicted[..., 0]
+
+
+class Cost(eqx.Module):
+    """J(v) [1]."""
+
+    shown: Shown
+    seen: Frames
+
+    def __call__(self, v: Control) -> Float[Array, ""]:
+        return cost_of(self.shown(v), self.seen, v)
+
+
+@named("variational")
+class Variational(AbstractMethod):
+    """Incremental 4D-Var with corrections of the start, and of the fluxes as they are at the start.
+
+    Args:
+        n_outer: linearisations, or steps of L-BFGS [1].
+        background: error of the profiles and parameters of a start, as part of that of the first one [1].
+        processes: error of the processes of a start, as part of their standard deviation [1].
+        kept_variance: part of the variance of each profile that its modes hold [1].
+        n_halvings: of a step that raises the cost.
+        n_members: one.
+        minimiser: `gauss_newton` for an exact solution of each linear problem, `lbfgs` for a quasi-Newton
+            method.
+        memory_size: number of steps that L-BFGS remembers.
+    """
+
+    n_outer: int = setting(2, at_least=1, at_most=200)
+    background: float = setting(0.15, above=0.0, at_most=1.0)
+    processes: float = setting(0.4, above=0.0, at_most=1.0)
+    kept_variance: float = setting(0.99, above=0.0, at_most=1.0)
+    n_halvings: int = setting(3, at_least=0)
+    n_members: int = setting(1, at_least=1, at_most=1)
+    minimiser: str = setting("gauss_newton", choices=("gauss_newton", "lbfgs"))
+    memory_size: int = setting(20, at_least=1)
+
+    def assimilate(self, window: Window, start: Ensemble) -> Analysis:
+        modes = modes_of(self, window)
+        v = jnp.zeros(n_control(modes, start), start.processes.dtype)
+        before, background = window.run(*started(window, start, modes, v))
+        end, fitted, seen = before, background, window.accepted(background)
+        cost, next_of = cost_of(background[..., 0], seen, v), self._descent(window, start, modes, seen)
+        for _ in range(self.n_outer):
+            aim = next_of(v)
+            for halving in range(self.n_halvings + 1):
+                tried = v + 0.5**halving * (aim - v)
+                now, shown = window.run(*started(window, start, modes, tried))
+                if (lower := cost_of(shown[..., 0], seen, tried)) < cost:
+                    v, cost, end, fitted = tried, lower, now, shown
+                    break
+            else:
+                break
+        return Analysis(before, background, end, fitted, seen.known)
+
+    def _descent(
+        self, window: Window, start: Ensemble, modes: Modes, seen: Frames
+    ) -> Callable[[Control], Control]:
+        """From a control to the one that the minimiser aims at."""
+        if self.minimiser == "lbfgs":
+            return by_lbfgs(Cost(Shown(window, start, modes), seen), self.memory_size)
+        return lambda v: minimum(*linearised(window, start, modes, v), seen, v)
+
+
+def by_lbfgs(cost: Cost, memory_size: int) -> Callable[[Control], Control]:
+    """The next control from a control, by the limited-memory quasi-Newton direction of optax."""
+    from ...calibration.methods import lbfgs, optax_update
+
+    transformation = lbfgs(memory_size)
+    memory = []
+
+    def aim(v: Control) -> Control:
+        state = memory.pop() if memory else transformation.init(v)
+        scaled, state = optax_update(transformation, gradient_of(cost, v), state, v)
+        memory.append(state)
+        return v - jnp.asarray(scaled)
+
+    return aim
+
+
+@eqx.filter_jit
+def gradient_of(cost: Cost, v: Control) -> Control:
+    """Gradient of the cost, by the adjoint of the run."""
+    return jax.grad(cost)(v)
+
+
+def modes_of(method: Variational, window: Window) -> Modes:
+    """Modes of a window, those of the largest variance first."""
+    system, size = window.system, method.background
+    factors = (size * np.asarray(each.factor(system.case.grid.z_center)) for each in system.profiles)
+    profiles = (jnp.asarray(_leading(each, method.kept_variance)) for each in factors)
+    processes = (method.processes * _decay(each, window) for each in system.processes)
+    return Modes(tuple(profiles), tuple(processes), method.background)
+
+
+def _decay(process: Process, window: Window) -> Float[Array, "knot 1"]:
+    """A process on knots that starts with its standard deviation."""
+    kept = process.kept(window.interval) ** np.arange(window.n_intervals + 1.0)
+    return jnp.asarray(process.standard_deviation * kept[:, None], window.start.dtype)
+
+
+def _leading(factor: np.ndarray, part: float) -> np.ndarray:
+    """Another square root of the same covariance, with the modes that hold a part of its variance."""
+    vectors, sizes = np.linalg.svd(factor)[:2]
+    held = np.cumsum(sizes**2) / max(float(np.sum(sizes**2)), 1e-300)
+    number = sizes.size if part == 1.0 else int(np.searchsorted(held, part)) + 1
+    number = min(number, np.count_nonzero(sizes))
+    return vectors[:, :number] * sizes[:number]
+
+
+def n_control(modes: Modes, start: Ensemble) -> int:
+    """Length of the control vector of a window."""
+    groups = *modes.profiles, *modes.processes
+    return sum(each.shape[-1] for each in groups) + start.parameters.shape[0]
+
+
+@eqx.filter_jit
+def started(window: Window, start: Ensemble, modes: Modes, v: Control) -> Started:
+    """The start of a window with its processes for a control; linear."""
+    system, state = window.system, start.now.state
+    *controls, parameters = (v[place] for place in modes.places(v))
+    factors = *modes.profiles, *modes.processes
+    added = [(factor @ own)[:, None] for factor, own in zip(factors, controls, strict=True)]
+    for error, change in zip(system.profiles, added, strict=False):
+        value = getattr(state, error.variable) + change
+        state = dataclasses.replace(state, **{error.variable: value})
+    expected = system.expected(start, window.interval, window.n_intervals + 1)
+    if system.processes:
+        expected = expected + jnp.stack(added[len(system.profiles) :])
+    now = dataclasses.replace(start.now, state=state)
+    changed = start.parameters + (modes.parameters * parameters)[:, None]
+    return Started(Ensemble(now, start.processes, changed), expected)
+
+
+@eqx.filter_jit
+def linearised(
+    window: Window, start: Ensemble, modes: Modes, v: Control
+) -> tuple[Float[Array, "frame stream"], Float[Array, "frame stream control"]]:
+    """What the streams show, and its Jacobian: one tangent column for each number of the control.
+
+    Errors of the observations do not enter the water, and need none.
+    """
+
+    shown = Shown(window, start, modes)
+
+    def along(tangent: Control) -> tuple[Array, Array]:
+        return jax.jvp(shown, (v,), (tangent,))
+
+    n, processes = len(modes.profiles), window.system.processes
+    places = modes.places(v)
+    own = [n + place for place, each in enumerate(processes) if each.of == OBSERVATIONS]
+    water = np.concatenate([each for group, each in enumerate(places) if group not in own])
+    predicted, along_water = jax.vmap(along, out_axes=(None, -1))(jnp.eye(v.size, dtype=v.dtype)[water])
+    jacobian = jnp.zeros((*predicted.shape, v.size), v.dtype).at[..., water].set(along_water)
+    for group in own:
+        errors = at_frames(modes.processes[group - n], window.times, window.whole, window.system.dt)
+        part = window.system.shown_by(processes[group - n])
+        jacobian = jacobian.at[..., places[group]].set(errors[:, None] * part[:, None])
+    return predicted, jacobian
+
+
+@jax.jit
+def cost_of(predicted: Float[Array, "frame stream"], seen: Frames, v: Control) -> Float[Array, ""]:
+    """J(v) [1]."""
+    return 0.5 * jnp.sum(v**2) + 0.5 * jnp.sum(seen.precision * (seen.values - predicted) ** 2)
+
+
+@jax.jit
+def minimum(
+    predicted: Float[Array, "frame stream"],
+    jacobian: Float[Array, "frame stream control"],
+    seen: Frames,
+    v: Control,
+) -> Control:
+    """The control at the minimum of the cost of the linear problem about v."""
+    root = jnp.sqrt(seen.precision).ravel()
+    scaled = root[:, None] * jacobian.reshape(root.size, -1)
+    departure = root * (seen.values - predicted).ravel() + scaled @ v
+    matrix = jnp.eye(root.size, dtype=v.dtype) + scaled @ scaled.T
+    return scaled.T @ jax.scipy.linalg.solve(matrix, departure, assume_a="pos")
