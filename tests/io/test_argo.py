@@ -228,6 +228,12 @@ def test_levels_out_of_order_are_left_out(tmp_path):
         assert not missing_from(found.notes[0], f"{2 * (4 - len(kept))} 8 levels")
 
 
+def test_levels_above_the_water_are_noted(tmp_path):
+    found = read_argo_profiles(write(tmp_path / "a.nc", PRES=[-0.5, 20.0, 100.0, 500.0]))
+    assert not missing_from(found.notes[0], "a.nc 2 -0.5")
+    assert np.isfinite(found.temperature).all()
+
+
 def test_the_mode_of_each_parameter(tmp_path):
     adjusted: dict[str, Any] = {"PSAL_ADJUSTED": SALINITY + 0.02, "TEMP_ADJUSTED": TEMPERATURE + 1.0}
     adjusted |= {f"{key}_ADJUSTED_QC": "1111" for key in ("TEMP", "PSAL")}
