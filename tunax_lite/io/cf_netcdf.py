@@ -463,9 +463,13 @@ def _read_waves(
 
 
 def _own_drift(file: Contents, key: str, vertical: VerticalAxis) -> str | None:
-    """The variable of a component of the Stokes drift over the levels of the profiles, by name."""
+    """The variable of a component of the Stokes drift, by name.
+
+    Short names such as `us` have other meanings, too, and count only on the levels of the profiles.
+    """
     known, (level,) = NAMES["stokes_drift"][key], vertical.variable.dims
-    found = [name for name, one in file.variables.items() if name.lower() in known and level in one.dims]
+    named = {name: one for name, one in file.variables.items() if name.lower() in known}
+    found = [name for name, one in named.items() if name.lower() == key or level in one.dims]
     if len(found) > 1:
         advice = "choose one in the mapping (variables)"
         raise file.error(key, "one variable of the Stokes drift", " and ".join(found), advice)

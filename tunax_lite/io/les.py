@@ -279,18 +279,19 @@ def _read_profiles(file: _Jld2, variable: str, iterations: list[str], grid: Grid
 def _read_expansion(file: _Jld2, given: float | None) -> tuple[float, float, tuple[str, ...]]:
     """Thermal expansion [K-1] and gravity [m s-2], and a note on those that are assumed."""
     found, assumed = [], []
-    for name, default in (("thermal_expansion", _THERMAL_EXPANSION), ("gravity", _GRAVITY)):
+    usual = (("thermal_expansion", _THERMAL_EXPANSION, " (a setting)"), ("gravity", _GRAVITY, ""))
+    for name, default, remark in usual:
         keys, is_given = _KEYS[name], name == "thermal_expansion" and given is not None
         required = "timeseries/T" in file and not is_given
         value = file.required(*keys) if required else given if is_given else file.number(*keys)
         if value is None:
             value = default
-            assumed.append(f"{name} = {default:g}")
+            assumed.append(f"{name} = {default:g}{remark}")
         if value <= 0.0:
             raise file.error(keys[0], "a positive number", f"{value:g}", "repair the file")
         check_declared(file.path, keys[0], LinearEquationOfState, name, value)
         found.append(value)
-    note = f"{file.path}: assumed to convert buoyancy: {', '.join(assumed)}; thermal_expansion is a setting"
+    note = f"{file.path}: assumed to convert buoyancy: {', '.join(assumed)}"
     return found[0], found[1], (note,) if assumed else ()
 
 
