@@ -117,8 +117,11 @@ def plot_surface(
     start_time: str | None = None,
     tracers: TracerUnits = NO_TRACERS,
 ) -> Figure:
-    """Ice and level of a run over time, for a single column."""
+    """Ice and level of a run over time, for a single column; ice has a temperature where there is ice."""
     carried = {name: np.asarray(values, dtype=float) for name, values in trajectory.state.surface.items()}
+    if (thickness := carried.get("ice_thickness")) is not None:
+        of_ice = [name for name in carried if style.unit_of(name, tracers) == "degC"]
+        carried |= {name: np.where(thickness > 0.0, carried[name], np.nan) for name in of_ice}
     figure, axes = style.panels(len(carried), 1, (6.4, 1.8), (0.0, 0.9), sharex=True)
     seconds = np.asarray(trajectory.time, dtype=float)
     axis = FigureTime(float(seconds[-1]), start_time)

@@ -366,16 +366,20 @@ _SHORT = 150.0
 """Days up to which the label of an axis has days, not years."""
 
 
+A_FEW_DAYS = 5.0 * 86400.0
+"""Longer runs have a time axis in days, and daily means where the diurnal cycle would hide the rest [s]."""
+
+
 class FigureTime:
     """Time axis of a figure: positions and labels.
 
-    Up to five days are counted in hours; if the case has a start date, the axis shows dates.
+    Up to `A_FEW_DAYS` are counted in hours; if the case has a start date, the axis shows dates.
     """
 
     def __init__(self, latest: float, start_time: str | None = None):
         self._start = np.datetime64(start_of_case(start_time), "ms") if start_time else None
         self._latest = latest
-        self._unit, self._length = ("h", 3600.0) if latest <= 5.0 * 86400.0 else ("d", 86400.0)
+        self._unit, self._length = ("h", 3600.0) if latest <= A_FEW_DAYS else ("d", 86400.0)
 
     def places(self, seconds: np.ndarray) -> np.ndarray:
         """Dates, or hours or days since the start."""
