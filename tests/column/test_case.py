@@ -13,7 +13,7 @@ from tests.errors import error_naming
 from tests.helpers import CASES
 from tunax_lite import Case, ConstantForcing, Grid, State, SurfaceFluxes, TimeSeriesForcing, stack_cases
 from tunax_lite.column.case import remap
-from tunax_lite.physics import LinearEquationOfState, Teos10, mixed_layer_depth
+from tunax_lite.physics import LinearEquationOfState, Teos10
 
 
 def plain_case(grid=None, **changes):
@@ -81,14 +81,6 @@ def test_remapping_gives_means_over_the_overlap():
     batch = jnp.stack([values, 2.0 * values], axis=-1)
     finer = Grid([-4.0, -3.5, -3.0, -1.0, -0.2, 0.0])
     np.testing.assert_allclose(remap(remap(batch, source, finer), finer, source), batch, rtol=1e-13)
-
-
-def test_mixed_layers_of_a_run_with_the_grid_of_one_column():
-    grid, slopes = Grid.uniform(50.0, 25), jnp.array([0.02, 0.04])
-    depths = mixed_layer_depth(20.0 + slopes * grid.z_center[:, None], grid)
-    np.testing.assert_allclose(depths, [20.0, 15.0])  # 10 m and 0.2 K along the slope
-    with error_naming(ValueError, "mixed_layer_depth 25 2"):
-        mixed_layer_depth(20.0 + slopes[:, None] * grid.z_center, grid)
 
 
 def test_cases_side_by_side():

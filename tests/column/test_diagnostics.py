@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,8 +14,16 @@ from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.column.diagnostics import DIAGNOSTICS, diagnose
 from tunax_lite.column.forcing import AbstractForcing, TimeSeriesForcing
+from tunax_lite.column.observables import OBSERVABLES, ColumnState, observable
 from tunax_lite.column.terms import BottomFriction, DriftVector, Interior, StokesDrift
 from tunax_lite.column.time_series import TimeSeries
+from tunax_lite.physics import (
+    Teos10,
+    buoyancy_frequency_squared,
+    buoyancy_per_kelvin,
+    mixed_layer_depth,
+    shear_squared,
+)
 from tunax_lite.quantities import QUANTITIES
 
 GRID, SIMPLE = Grid.uniform(40.0, 20), Model(PacanowskiPhilander())
@@ -157,3 +166,27 @@ def test_a_batch_in_blocks_has_the_diagnostics_of_its_columns():
         alone = diagnose(simulate(SIMPLE, case, **options), case, list(DIAGNOSTICS), SIMPLE)
         for name, values in together.items():
             np.testing.assert_allclose(values[..., column], alone[name], rtol=1e-7, atol=1e-12, err_msg=name)
+
+
+def of_column(name: str):
+    return lambda *column: observable(name)(ColumnState(*column))
+
+
+OF_COLUMN = {name: of_column(name) for name in (*OBSERVABLES, "heat_content_above_15m")} | {
+    "N2": buoyancy_frequency_squared,
+    "S2": lambda state, grid, _: shear_squared(state, state, grid),
+    "lift": buoyancy_per_kelvin,
+    "of_profiles": lambda state, grid, _: mixed_layer_depth(state.temperature, grid),
+}
+
+
+@pytest.mark.parametrize("name", OF_COLUMN)
+def test_observables_of_a_run_with_the_grid_of_one_column(name):
+    for grid in (GRID, GRID.with_hypsography([-40.0, 0.0], [1e4, 1e6])):
+        slopes, z = np.array([0.02, 0.04]), grid.z_center
+        columns = [State.from_profiles(grid, temperature=20.0 + slope * z, u=slope * z) for slope in slopes]
+        run = jax.tree.map(lambda *leaves: jnp.stack(leaves, axis=1), *columns)
+        found, *expected = (OF_COLUMN[name](each, grid, Teos10()) for each in (run, *columns))
+        np.testing.assert_allclose(found, np.stack(expected, axis=-1), rtol=1e-12)
+        with error_naming(ValueError, "profiles 20 (2, 20)"):
+            mixed_layer_depth(run.temperature.T, grid)

@@ -163,7 +163,7 @@ def test_budgets_of_more_than_a_few_days_are_daily_means(days, are_daily):
     ice = 1e-3 * np.ones_like(sun)
     terms, names = {"sun": sun, "ice": ice}, ("heat", "heat", "W m-2")
     (panel,) = _panels(plot_budgets([Budget(*names, ends[:-1], ends[1:], terms, sun + ice, ice, ())]))
-    change, of_sun = (bars.get_data().values for bars in panel.patches[:2] if isinstance(bars, StepPatch))
+    change, of_sun = (bars.get_data()[0] for bars in panel.patches[:2] if isinstance(bars, StepPatch))
     expected = np.full(9, 200.0) if are_daily else sun
     np.testing.assert_allclose(of_sun, expected, atol=1e-9)
     np.testing.assert_allclose(change, expected + 1e-3, atol=1e-9)

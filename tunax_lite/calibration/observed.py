@@ -427,8 +427,9 @@ def _profile_at_points(case: Case, observations: Observations, variable: str) ->
         z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
         at_heights = np.interp(z, centers, np.asarray(case.initial_state.salinity, dtype=float))
         profiles["salinity"] = np.broadcast_to(at_heights, profiles["temperature"].shape)
-    # Profiles of potential quantities do not depend on a grid.
-    any_grid = Grid.uniform(1.0, max(3, profiles["temperature"].shape[1]))
+    # Profiles of potential quantities do not depend on a grid, which may have fewer than three cells here.
+    faces = jnp.linspace(-1.0, 0.0, profiles["temperature"].shape[1] + 1)
+    any_grid = eqx.tree_at(lambda grid: grid.z_face, Grid.uniform(1.0, 3), faces)
     return _observed_observable(case, any_grid, profiles, variable)
 
 
@@ -442,7 +443,7 @@ def _observed_observable(case: Case, grid: Grid, profiles: dict[str, np.ndarray]
     filled: dict[str, Any] = {  # fields of a state
         name: jnp.asarray(np.where(known, each, 0.0).T) for name, each in columns.items()
     }
-    water = ColumnState(State(**filled), grid.with_batch_rank(1), case.equation_of_state)
+    water = ColumnState(State(**filled), grid, case.equation_of_state)
     values = np.asarray(jax.jit(observable(variable))(water), dtype=float)
     return np.where(known.all(axis=1) if values.ndim == 1 else known, values.T, np.nan)
 

@@ -285,3 +285,13 @@ class Grid(AbstractShown):
         if missing <= 0:
             return self
         return jax.tree.map(lambda values: values.reshape(values.shape + (1,) * missing), self)
+
+    def matched_to(self, profiles: CenterArray) -> "Grid":
+        """The grid with the batch axes of profiles `(center, *batch)`, such as the times of a run.
+
+        Raises `ValueError` for a first axis that is not that of the cells.
+        """
+        if profiles.shape[:1] != (self.n_cells,):
+            got = f"shape {profiles.shape}; the times of a run come first: transpose them, or use jax.vmap"
+            raise ValueError(f"profiles: expected {self.n_cells} cells along the first axis, got {got}.")
+        return self.with_batch_rank(profiles.ndim - 1)

@@ -39,11 +39,18 @@ from .state import State
 
 
 class ColumnState(eqx.Module):
-    """Modelled or observed water column, from which observables are computed."""
+    """Modelled or observed water column, from which observables are computed.
+
+    The grid may be that of one column for a batch, such as the times of a run; raises `ValueError` for
+    profiles whose first axis is not that of the cells.
+    """
 
     state: State
     grid: Grid
     equation_of_state: AbstractEquationOfState
+
+    def __post_init__(self):
+        self.grid = self.grid.matched_to(self.state.temperature)
 
     def integral(self, values: CenterArray, depth: float | None) -> Scalar:
         """Integral [unit m] of cell values from a depth [m], or the bottom, to the surface.

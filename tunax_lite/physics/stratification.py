@@ -36,6 +36,7 @@ def buoyancy_frequency_squared(
     state: State, grid: Grid, equation_of_state: AbstractEquationOfState
 ) -> InnerFaceArray:
     """N² = g (alpha dT/dz - beta dS/dz) [s-2]; negative where the stratification is unstable."""
+    grid = grid.matched_to(state.temperature)
     alpha, beta = _expansion(state, grid, equation_of_state)
     change = alpha * difference(state.temperature) - beta * difference(state.salinity)
     # Divide, do not multiply by a reciprocal: see `quotient`. The same holds for S².
@@ -46,6 +47,7 @@ def buoyancy_per_kelvin(
     state: State, grid: Grid, equation_of_state: AbstractEquationOfState
 ) -> InnerFaceArray | Scalar:
     """g alpha [m s-2 K-1], the contribution of temperature to N² per temperature gradient."""
+    grid = grid.matched_to(state.temperature)
     return equation_of_state.gravity * _expansion(state, grid, equation_of_state)[0]
 
 
@@ -62,7 +64,7 @@ def shear_squared(new: State, old: State, grid: Grid) -> InnerFaceArray:
     """
     du, dv = difference(new.u), difference(new.v)
     half_sum = du * (du + difference(old.u)) + dv * (dv + difference(old.v))
-    return 0.5 * half_sum / grid.center_spacing**2
+    return 0.5 * half_sum / grid.matched_to(new.u).center_spacing ** 2
 
 
 def shear_squared_between_cells(new: State, old: State, grid: Grid, theta: float) -> InnerFaceArray:
@@ -75,6 +77,7 @@ def shear_squared_between_cells(new: State, old: State, grid: Grid, theta: float
 
     Source: Burchard (2002), Ocean Modelling 4, 271-289, as in GOTM.
     """
+    grid = grid.matched_to(new.u)
     thickness = grid.cell_thickness
     lower, upper = reciprocal(thickness[:-1]), reciprocal(thickness[1:])
 
@@ -136,15 +139,8 @@ def mixed_layer_depth(
 
     Source: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003, who take 10 m and 0.2 K.
     """
-    centers = grid.z_center
-    if temperature.shape[:1] != centers.shape[:1]:
-        got = f"shape {temperature.shape}; the times of a run come first: transpose them, or use jax.vmap"
-        raise ValueError(
-            f"mixed_layer_depth: expected {centers.shape[0]} cells along the first axis, got {got}."
-        )
-    if centers.ndim == 1:
-        centers = centers.reshape(-1, *(1,) * (temperature.ndim - 1))
-    z = jnp.broadcast_to(centers, temperature.shape)
+    grid = grid.matched_to(temperature)
+    z = jnp.broadcast_to(grid.z_center, temperature.shape)
     reference = -usual_reference_depth(grid) if reference_depth is None else -reference_depth
     # Treat the water above as equal to the reference, and let it begin there.
     temperature = jnp.where(z > reference, _value_at(temperature, z, reference), temperature)
@@ -176,7 +172,7 @@ def _value_at(values: Float[Array, "center *#batch"], z: Float[Array, "center *#
 
 def first_face_below(met: Bool[Array, "face *#batch"], grid: Grid) -> Scalar:
     """Depth [m] of the first inner face from the surface where a condition holds, or of the bottom."""
-    inner = met[1:-1]
+    inner, grid = met[1:-1], grid.with_batch_rank(met.ndim - 1)
     from_top = jnp.argmax(inner[::-1], axis=0)
     faces = jnp.broadcast_to(grid.z_face[1:-1], inner.shape)[::-1]
     found = jnp.take_along_axis(faces, from_top[None], axis=0)[0]
