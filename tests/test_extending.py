@@ -21,3 +21,4 @@ def test_the_guide_runs_and_its_gradient_is_that_of_central_differences(tmp_path
     # The mixed-layer depth is piecewise smooth; 1e-5 is what a step of 1e-4 m leaves of curvature.
     assert np.isclose(guide["sensitivity"].longest, guide["central_difference"], rtol=1e-5)
     assert abs(float(guide["central_difference"])) > 1e-3
+    assert guide["stirred"][0.0] == depths["KEpsilon"] < guide["stirred"][10.0] < 45.0
