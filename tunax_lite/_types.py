@@ -95,19 +95,20 @@ class ParameterInfo(NamedTuple):
     replaced_by: tuple[str, ...] = ()  # paths of optional numbers with which it has none
 
 
-_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+_NOT_REAL = tuple("cmMOSU")  # complex numbers, durations, dates, objects and texts
 
 
 def check_range(name: str, value: object, valid_range: tuple[float, float]) -> None:
     """Raise `ValueError` for a number outside a closed range, or one that is not a number.
 
     An array is checked number by number. True and False are no numbers: Python takes them for 1 and 0, and a
-    switch in the place of a number would run. Traced values have no value yet, and pass; a text, a list and a
-    complex number are a `TypeError`.
+    switch in the place of a number would run. Traced values have no value yet, and pass; a text, a list, a
+    date and a complex number are a `TypeError`.
     """
     if isinstance(value, str):
         raise TypeError(f"{name}: expected a number, got {value!r}.")
-    if isinstance(value, list | tuple | dict | set | complex) or getattr(value, "dtype", None) in _COMPLEX:
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if isinstance(value, list | tuple | dict | set | complex) or kind in _NOT_REAL:
         raise TypeError(f"{name}: expected a number or an array of real numbers, got {value!r:.100}.")
     if is_switch(value):
         within = f"a value between {valid_range[0]:g} and {valid_range[1]:g}"
@@ -243,6 +244,7 @@ def parameter(
             raise TypeError(
                 f"{field.name}: expected a number [{unit}], got None; leave it out for the default."
             )
+        value = without_index(value)
         check_range(field.name, value, valid_range)
         return _to_float_array(value)
 
@@ -280,6 +282,7 @@ def vector_parameter(
     """
 
     def checked(value: PyTree) -> PyTree:
+        value = without_index(value)
         check_range(field.name, value, valid_range)
         return value
 

@@ -39,9 +39,19 @@ def test_columns_of_tables_are_arrays_and_dates_need_a_start():
             assert eqx.tree_equal(TimeSeries.from_dates(when, values, "2020-01-01T00:00+00:00"), plain)
     forcing = tl.TimeSeriesForcing.from_values(dates, start_time="2020-01-01", heat_flux=heat, stress_u=0.1)
     np.testing.assert_array_equal(forcing.fluxes.heat_flux, plain.values)
-    for make in (lambda: TimeSeries(dates, heat), lambda: TimeSeries(plain.time, dates)):
+    since = tl.Observations(dates - pd.Timestamp("2020-01-01"), series={"sea_surface_temperature": heat})
+    np.testing.assert_array_equal(since.time, plain.time)
+    assert eqx.tree_equal(tl.Constant(heat), tl.Constant(heat.to_numpy()))
+    for make in (
+        lambda: TimeSeries(dates, heat),
+        lambda: TimeSeries(plain.time, dates),
+        lambda: tl.Observations(dates),
+        lambda: tl.Observations(dates.tz_localize("UTC")),
+    ):
         with error_naming(TypeError, "seconds start"):
             make()
+    with error_naming(TypeError, "viscosity real"):
+        tl.Constant(dates)
 
 
 def test_equal_structures_are_one_object_and_values_that_only_compare_equal_are_not():

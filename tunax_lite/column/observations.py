@@ -1,6 +1,7 @@
 """Observations or large-eddy simulation results: profiles and scalars of the column."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,13 +11,20 @@ from jaxtyping import Array, Float
 from .._types import is_traced, without_index
 from ..quantities import check_values
 from ..views import AbstractShown
+from .time_series import seconds
+
+
+def _seconds(time: Any) -> Any:  # array-likes to an array
+    """Times [s] as an array; NumPy's keep their precision where JAX has 32 bits."""
+    time = without_index(time)
+    return time if isinstance(time, np.ndarray) and time.dtype.kind in "fiu" else seconds(time)
 
 
 class Observations(AbstractShown):
     """Profiles and scalars on common times; heights are common, or vary in time.
 
     Args:
-        time: [s] since the start of the case, increasing, `(n_times,)`.
+        time: [s] since the start of the case, or durations, increasing, `(n_times,)`.
         z: heights [m], increasing, at most 0, `(n_levels,)`; or one set per time, `(n_times, n_levels)`,
             padded with NaN. Empty if there are no profiles.
         profiles: by name (`temperature`, `salinity`, `u`, `v`, a tracer, or a profile of `OBSERVABLES`),
@@ -30,11 +38,12 @@ class Observations(AbstractShown):
         notes: sentences on how the files were read.
 
     Raises:
+        TypeError: dates as times.
         ValueError: times or heights that do not increase, depths instead of heights, a profile or series of
             unexpected shape, or a value that its quantity cannot have.
     """
 
-    time: Float[Array, " time"] = eqx.field(converter=without_index)
+    time: Float[Array, " time"] = eqx.field(converter=_seconds)
     z: Float[Array, " level"] | Float[Array, "time level"] = eqx.field(
         default_factory=lambda: jnp.zeros(0), converter=without_index
     )

@@ -217,7 +217,7 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
     if given.dtype.kind == "m":
         return jnp.asarray(given / np.timedelta64(1, "s"), dtype=float)
     if given.dtype.kind == "M":
-        remedy = "pass start_time as well, to TimeSeries.from_dates or TimeSeriesForcing.from_values"
+        remedy = "subtract it, or pass start_time to TimeSeries.from_dates or TimeSeriesForcing.from_values"
         raise TypeError(f"time: expected seconds since the start of the case, got dates; {remedy}.")
     raise TypeError(f"time: expected numbers [s] or dates, got {given[:1]}; convert them.")
 
