@@ -1,9 +1,5 @@
 """Formulas of the closures that follow from the stratification and shear at hand."""
 
-import re
-import runpy
-from pathlib import Path
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -46,22 +42,6 @@ def test_coefficients_without_memory(closure, viscosity, diffusivity):
         np.testing.assert_allclose(state.eddy_viscosity, [0.0, *viscosity, 0.0], rtol=1e-13)
         np.testing.assert_allclose(state.eddy_diffusivity, [0.0, *diffusivity, 0.0], rtol=1e-13)
     assert first.terms(INPUTS.state) == ()
-
-
-def test_a_mixed_layer_as_in_nemo(tmp_path):
-    """The class of the page, as it is printed: 4.2 m deep, with centers of cells at 1, 3, 5 m and so on."""
-    page = Path(__file__).parents[2] / "docs" / "closures" / "richardson.md"
-    (block,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
-    (tmp_path / "ekman.py").write_text(block)
-    mixing = runpy.run_path(str(tmp_path / "ekman.py"))["EkmanMixing"]
-    options = {"friction_velocity": 6e-4, "coriolis_parameter": jnp.asarray(-1e-4)}
-    inputs = closure_inputs(GRID, N_SQUARED, S_SQUARED, **options)
-    local = PacanowskiPhilander().diagnose(inputs)
-    found = mixing(layer_coefficient=2.0).diagnose(inputs)
-    for name in ("eddy_viscosity", "eddy_diffusivity"):
-        expected = np.asarray(getattr(local, name)).copy()
-        expected[4] = 2.0
-        np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize(
