@@ -271,13 +271,6 @@ def text(report: Mapping[str, Any], factors: Mapping[str, float]) -> str:
     return "\n\n".join(parts)
 
 
-def markdown(report: Mapping[str, Any]) -> str:
-    """The tables for the docs, each between comments by which a page includes it."""
-    parts = {name: body for name, (_, body) in sections(report).items()}
-    begun = (f"<!-- begin {name} -->\n\n{body}\n\n<!-- end {name} -->" for name, body in parts.items())
-    return "\n\n".join(begun) + "\n"
-
-
 Line = tuple[str, Sequence[float], Sequence[float] | np.ndarray]
 """Label, abscissae, ordinates."""
 
@@ -340,10 +333,9 @@ DRAWINGS: dict[str, tuple[str, Callable[[Sequence[Row]], Drawing]]] = {
 
 
 def draw(report: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Figures and tables of a report."""
+    """Draw the figures of a report."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / "performance_tables.md"]
-    paths[0].write_text(markdown(report), encoding="utf-8")
+    paths = []
     for name, (file, make) in DRAWINGS.items():
         if rows := report["tables"].get(name):
             paths.append(folder / file)

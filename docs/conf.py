@@ -40,7 +40,7 @@ linkcheck_retries = 2
 linkcheck_anchors_ignore_for_url = [r"https://github\.com/.*"]  # made by scripts of the page
 linkcheck_ignore = [r"[\w/]+\.html$"]  # own pages: pages.check
 linkcheck_report_timeouts_as_broken = False
-exclude_patterns = ["_build", "figures/*.md", "gallery/*.ipynb", "gallery/*.py", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "sg_execution_times.rst"]
 sphinx_gallery_conf = {
     "examples_dirs": "../gallery",
     "gallery_dirs": "gallery",

@@ -4,9 +4,8 @@ A table stands between two comments, `<!-- parameters kpp -->` and `<!-- end -->
 writes them all, with `--check` only lists the pages that are out of date, as a test does.
 
     parameters NAME     parameters and settings of a name of configurations
-    cost NAME NAME      times per step that the page of the comparison has for closures, and over k-epsilon
     names               all names of configurations, by family; on the site with the tables of each
-    measured NAME       a table of the benchmarks, from figures/performance_tables.md
+    measured NAME       a table of the benchmarks, from benchmarks/baseline.json
     commands            what each command does
     options             arguments and options of each command, from its declaration
 """
@@ -27,7 +26,7 @@ from tunax_lite.config.reference import describe, families
 
 DOCS = Path(__file__).parent
 TABLE = re.compile(
-    r"(<!-- (parameters|cost|names|measured|commands|options) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
+    r"(<!-- (parameters|names|measured|commands|options) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
 )
 
 
@@ -41,19 +40,6 @@ def _parameters(name: str, only: type | None = None) -> str:
         cells = (f"`{row.path}`", row.default, row.unit, row.range, row.meaning.replace("|", "\\|"))
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) if rows else ""
-
-
-def _cost(names: str) -> str:
-    text = (DOCS / "closures" / "comparison.md").read_text(encoding="utf-8")
-    measured: dict[str, float] = {}
-    for row in re.finditer(r"^\| `(\w+)` (?:\|[^|\n]*){8}\| ([\d.]+) \|$", text, flags=re.MULTILINE):
-        measured.setdefault(row[1], float(row[2]))  # the first table: default constants
-    lines = ["| closure | step of one column of 64 cells [µs] | over `k_epsilon` |", "| --- | ---: | ---: |"]
-    for name in names.split():
-        ratio = measured[name] / measured["k_epsilon"]
-        lines.append(f"| `{name}` | {measured[name]:g} | {ratio:.1f} |")
-    lines += ["", "One core, float64; [how it was measured](comparison.md#with-default-constants)."]
-    return "\n".join(lines)
 
 
 def _names(_: str) -> str:
@@ -81,8 +67,10 @@ def with_settings(text: str) -> str:
 
 
 def _measured(name: str) -> str:
-    tables = (DOCS / "figures" / "performance_tables.md").read_text(encoding="utf-8")
-    return tables.split(f"<!-- begin {name} -->\n\n")[1].split("\n\n<!-- end")[0]
+    sys.path.append(str(DOCS.parent))
+    from benchmarks import report
+
+    return report.sections(report.read_report(report.BASELINE))[name][1]
 
 
 class _Parameter(NamedTuple):
@@ -170,7 +158,6 @@ def _rows(parameters: Sequence[_Parameter]) -> list[str]:
 
 MAKERS = {
     "parameters": _parameters,
-    "cost": _cost,
     "names": _names,
     "measured": _measured,
     "commands": _commands,

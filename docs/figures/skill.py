@@ -24,7 +24,7 @@ from tunax_lite.config.closures import ClosureSection
 
 Resolution = tuple[float, float]  # cell thickness [m], time step [s]
 SHOWN: Resolution = 2.0, 60.0
-OTHERS: tuple[Resolution, ...] = ((2, 600), (4, 600), (8, 600))
+OTHERS: tuple[Resolution, ...] = ((4, 600), (8, 600))
 PERSISTENCE = "persistence"
 SOURCES = {"six_day": "six days", "lesbrary_1m": "LESbrary, 1 m", "sofs": "storms", "lesbrary": "LESbrary"}
 SOURCES["legay"] = "Legay"
