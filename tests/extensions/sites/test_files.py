@@ -1,4 +1,4 @@
-"""A site, or a map, from files and services: what is written, and what is refused."""
+"""A site from files and services: what is written, and what is refused."""
 
 import csv
 import datetime
@@ -11,7 +11,6 @@ import zipfile
 from pathlib import Path
 
 import gsw
-import jax
 import numpy as np
 import pytest
 import xarray as xr
@@ -33,11 +32,8 @@ from tests.extensions.sites.material import (
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
 from tunax_lite import io
-from tunax_lite.air_sea import BulkForcing
-from tunax_lite.config import ConfigError, build_run, load_run
-from tunax_lite.extensions.maps.build import build_map, load_map
-from tunax_lite.extensions.sites import command, downloads, files, overview, region, services
-from tunax_lite.extensions.sites.region import Region
+from tunax_lite.config import ConfigError
+from tunax_lite.extensions.sites import command, downloads, files, overview, services
 from tunax_lite.extensions.sites.sources import ask, chosen
 from tunax_lite.extensions.sites.tides import Harmonic, arguments, current
 from tunax_lite.io import FileFormatError
@@ -290,88 +286,11 @@ def test_the_weather_of_a_table(tmp_path):
 
 
 def test_settings_are_checked_before_any_source_is_asked(data, tmp_path, monkeypatch):
-    for module in (command, region):
-        monkeypatch.setattr(module, "ask", lambda *_: pytest.fail("a source was asked"))
+    monkeypatch.setattr(command, "ask", lambda *_: pytest.fail("a source was asked"))
     out = ["--output", tmp_path / "out", "--data", data]
-    grid = ["--latitude", "50:51", "--longitude=-145:-144", "--every", 0.5]
-    for where in (HERE, [*HERE, *grid]):
-        for wrong in ("time.stepp=3", "model.closure.name=kppp", "output.variables=3", "grid"):
-            assert f"--set {wrong.partition('=')[0]}" in site(*where, *out, "--set", wrong, code=2)
+    for wrong in ("time.stepp=3", "model.closure.name=kppp", "output.variables=3", "grid"):
+        assert f"--set {wrong.partition('=')[0]}" in site(*HERE, *out, "--set", wrong, code=2)
     assert not (tmp_path / "out").exists()
-
-
-# The weather ends at 50.5 N, a point at 50.75 N has none.
-AREA = ["--latitude", "50:51", "--longitude", "-145.25:-144.75", "--every", "0.5", *TIMES, "--column", "100"]
-
-
-@pytest.fixture(scope="module")
-def made(data, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("map") / "gulf"
-    fast = ["--set", "model.closure.name=pacanowski_philander", "--set", "model.closure.options={}"]
-    fast += ["--set", "grid.n_cells=20", "--set", "output.variables=[sea_surface_temperature]"]
-    return folder, site(*AREA, "--data", data, "--output", folder, *fast)
-
-
-@pytest.mark.long
-def test_a_column_is_the_site_at_its_point(made, data, tmp_path):
-    folder, _ = made
-    there = ["--latitude", "50.25", "--longitude", "-145.0", *TIMES, "--column", "100", "--no-run"]
-    there += ["--set", "grid.n_cells=20"]
-    site(*there, "--data", data, "--output", tmp_path / "one")
-    with jax.enable_x64(True):
-        alone = build_run(load_run(tmp_path / "one/site.yaml")).case
-        columns = build_map(load_map(folder / "map.yaml", ())).columns
-        column = columns.case(slice(0, 1), 0.0, 129600.0)
-        assert columns.n_columns == 1 and float(column.grid.depth[0]) == float(alone.grid.depth) == 100.0
-        assert isinstance(alone.forcing, BulkForcing) and isinstance(column.forcing, BulkForcing)
-        own, others = alone.forcing.weather, column.forcing.weather
-        assert alone.forcing.humidity_measure == column.forcing.humidity_measure == "dew_point"
-        assert type(alone.forcing.longwave) is type(column.forcing.longwave)
-        times = np.arange(900.0, 129600.0, 1800.0)
-        for name, values in vars(own.values).items():
-            of_map = np.interp(times, others.time, getattr(others.values, name)[:, 0])
-            of_site = np.interp(times, own.time, values)
-            # The files of maps are in single precision.
-            np.testing.assert_allclose(of_map, of_site, rtol=3e-7, atol=1e-9, err_msg=name)
-        for name in ("temperature", "salinity"):
-            np.testing.assert_allclose(column.grid.z_center[:, 0], alone.grid.z_center)
-            inside = slice(1, -1)  # the outer levels of the map are half a level off
-            own, of_map = (getattr(each.initial_state, name) for each in (alone, column))
-            np.testing.assert_allclose(of_map[inside, 0], own[inside], atol=1e-6, err_msg=name)
-
-
-@pytest.mark.long
-def test_a_folder_holds_the_map_a_run_figures_and_what_was_left_out(made):
-    folder, said = made
-    names = {path.name for path in folder.iterdir()}
-    assert {"map.yaml", "ocean.zarr", "inputs.png", "README.md", "origin.json"} <= names
-    assert "ocean_map_sea_surface_temperature.png" in names and ".tmp" not in said
-    page = (folder / "README.md").read_text()
-    left = "without weather: 1 point, 50.75 N 145 W; the first: "
-    assert left in page and left in said and "two_days.nc" in page and "CC-BY 4.0" in page
-    store = xr.open_zarr(folder / "ocean.zarr")
-    surface = np.asarray(store.sea_surface_temperature)
-    assert surface.shape == (36, 2, 1) and np.isfinite(surface[:, 0]).all()
-    assert np.isnan(surface[:, 1]).all()
-
-
-def test_regions_that_are_none(data, tmp_path):
-    given = ["--data", data, "--output", tmp_path / "out", *TIMES]
-    corner = ["--latitude", "50:51", "--longitude", "-145:-144"]
-    assert "--every" in site(*corner, *given, code=2)
-    assert "--sites" in site(*corner, "--every", 0.5, "--sites", "a.csv", *given, code=2)
-    assert "--latitude 50:x" in site("--latitude", "50:x", *corner[2:], "--every", 0.5, *given, code=2)
-    assert "0.3" in site(*corner, "--every", 0.3, *given, code=2)
-    assert "--waves" in site(*corner, "--every", 0.5, "--waves", "era5:x", *given, code=2)
-    assert "north" in site("--latitude", "north", "--longitude", "1", *given, code=2)
-    # Where no point has all inputs, each kind is told with its number and the reason of the first.
-    said = site("--latitude", "10:11", *corner[2:], "--every", 0.5, *given, code=3)
-    assert "grid around" in said and not missing_from(said, "none without depth 4 points first 10.25 N")
-    assert not (tmp_path / "out").exists()
-    edges = (80.0, 91.0, 0.0, 1.0), (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 361.0)
-    for south, north, west, east in edges:
-        with error_naming(ConfigError, "expected edges"):
-            Region.between(place(), (south, north), (west, east), 1.0)
 
 
 def client(monkeypatch, name: str, **members) -> None:

@@ -33,7 +33,6 @@ from .folders import (
     write_page,
 )
 from .overview import Outcome, check_overview, write_overview
-from .region import Region, write_map
 from .sources import KINDS, Kind, Origin, Place, as_mapping, ask, chosen, is_number, merged
 
 _CONFIG, _RESULT = "site.yaml", "site.nc"
@@ -52,7 +51,6 @@ def site(
     output: Path,
     latitude: str | None,
     longitude: str | None,
-    every: float | None,
     start: str | None,
     stop: str | None,
     name: str | None,
@@ -83,17 +81,7 @@ def site(
     one = {"name": name, "latitude": latitude, "longitude": longitude, "start": start, "stop": stop}
     common = {"column": column, "radius": radius}
     given = {"settings": settings, "draw": not no_run, "overwrite": overwrite}
-    ranges = [text for text in (latitude, longitude) if text is not None and ":" in text]
-    if ranges or every is not None:
-        if sites is not None or len(ranges) < 2 or every is None:
-            got = "--sites" if sites is not None else " and ".join([*ranges, *["--every"] * bool(every)])
-            expected = "--latitude SOUTH:NORTH, --longitude WEST:EAST and --every DEGREES of a map"
-            raise ConfigError(f"site: expected {expected}, got {got}; give all three, or one position.")
-        edges = [functools.partial(_edges, name, str(one[name])) for name in ("latitude", "longitude")]
-        of = one | {"latitude": 0.0, "longitude": 0.0}  # the edges are checked apart
-        place, north, east, wanted = _all(lambda: _place(of, output, common), *edges, sources)
-        write_map(Region.between(place, north, east, every), output, wanted, **given)
-    elif sites is None:
+    if sites is None:
         place, wanted = _all(lambda: _place(one, output, common), sources)
         check_settings(settings, place)
         _one(place, output, wanted, **given)
@@ -159,15 +147,6 @@ def _several(
     if failed:
         echo(f"{len(failed)} of {len(sites)} sites failed: {', '.join(failed)}", err=True)
         raise Exit(session.FAILED)
-
-
-def _edges(name: str, text: str) -> tuple[float, float]:
-    """Both numbers of a range."""
-    try:
-        first, last = (float(part) for part in text.split(":"))
-    except ValueError:
-        raise ConfigError(f"--{name} {text}: expected two numbers like 30:50; correct it.") from None
-    return first, last
 
 
 def _rows(path: Path, common: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:

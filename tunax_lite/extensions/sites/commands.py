@@ -12,13 +12,8 @@ from ...cli.application import command
 @command("The same command with --overwrite starts anew; downloads are kept.", module="command")
 def site(
     output: Annotated[Path, Option(metavar="DIR", help="Folder for the site; of several, their folders.")],
-    latitude: Annotated[
-        str | None, Option(metavar="DEG", help="[degrees north]; of a map SOUTH:NORTH, such as 30:50.")
-    ] = None,
-    longitude: Annotated[
-        str | None, Option(metavar="DEG", help="[degrees east]; of a map WEST:EAST, such as -160:-130.")
-    ] = None,
-    every: Annotated[float | None, Option(metavar="DEG", help="Size of the cells of a map.")] = None,
+    latitude: Annotated[str | None, Option(metavar="DEG", help="[degrees north].")] = None,
+    longitude: Annotated[str | None, Option(metavar="DEG", help="[degrees east].")] = None,
     start: Annotated[str | None, Option(metavar="DATE", help="Start, ISO 8601, Universal Time.")] = None,
     stop: Annotated[str | None, Option(metavar="DATE", help="End, likewise.")] = None,
     name: Annotated[str | None, Option(help="Of the site; by default that of the folder.")] = None,
@@ -47,6 +42,5 @@ def site(
 
     Sources are files (era5:DIR, argo:DIR, woa:DIR, gebco:FILE) or services (cds, arco, argopy, ...). The
     folder holds NetCDF inputs, site.yaml for `check` and `run`, results, figures, and README.md with origin,
-    licence and date of each input. Several --sites have a folder each, and one overview; a map has map.yaml
-    for `map`.
+    licence and date of each input. Several --sites have a folder each, and one overview.
     """

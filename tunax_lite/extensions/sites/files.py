@@ -73,48 +73,6 @@ def paths_of(where: str, option: str) -> list[Path]:
     return found
 
 
-@functools.lru_cache(maxsize=256)
-def _part(path: Path, changed: int, around: tuple[tuple[float, ...], ...]) -> "xr.Dataset | Path":
-    """A file in memory, of its grid the points on either side of those of a map; others as they are."""
-    import xarray as xr
-
-    with opened(path) as read:
-        on_grid = max(read(only=()).dims.values(), key=len)
-        file = read(only={*on_grid, *(each for names in _COORDINATES.values() for each in names)})
-        at = {}
-        for axis, targets in zip(_PLACE, around, strict=True):
-            coordinate = _coordinate(file, axis, on_grid, needed=False)
-            if coordinate is None:
-                return path
-            found = {index for target in targets for index in _beside(coordinate, axis, target)}
-            at[coordinate.dims[0]] = sorted(found)
-        if not all(at.values()):
-            return path
-        variables = {
-            one.name: (one.dims, one.values, one.attrs)
-            for one in read(at=at).variables.values()
-            if one.values.dtype.kind in "fiu"
-        }
-    part = xr.Dataset(variables)
-    part.encoding["source"] = str(path)
-    return part
-
-
-def _beside(coordinate: Variable, axis: str, target: float) -> list[int]:
-    """Indices of the points on either side of a place; none outside the grid."""
-    try:
-        return axis_at(coordinate, axis, target).at
-    except FileFormatError:
-        return []
-
-
-def near(place: Place, path: Source) -> Source:
-    """A file, or for one of the points of a map its part around all of them, which is read once."""
-    if not place.around or not isinstance(path, Path):
-        return path
-    return _part(path, path.stat().st_mtime_ns, place.around)
-
-
 def digests(paths: Iterable[Path]) -> dict[str, str]:
     """SHA-256 of files, by name."""
     return {path.name: _digest(path, path.stat().st_mtime_ns) for path in paths}
@@ -212,7 +170,7 @@ def series_at(
     used, left_out, refused = [], [], None
     for path in paths:
         try:
-            found = read_at(near(place, path), set(wanted), place.position)
+            found = read_at(path, set(wanted), place.position)
         except FileFormatError as error:
             refused = error
             left_out.append(stem_of(path))
@@ -403,7 +361,7 @@ class Mean(NamedTuple):
 
 def months_of(place: Place, path: Path) -> list[Mean]:
     """Profiles of a climatology in a file at the position: of one month, of twelve, or of the year."""
-    with opened(near(place, path)) as read:
+    with opened(path) as read:
         return means_of(place, read, path.name)
 
 
@@ -558,7 +516,7 @@ def of_files(paths: Sequence[Path], read: Callable[[Path], list]) -> tuple[list,
 def _gridded(place: Place, path: Path) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """Kinds, times [s] and profiles on the levels of temperature and salinity in a file."""
     found = []
-    with opened(near(place, path)) as read:
+    with opened(path) as read:
         names = read(only=()).dims
         for key in [key for key in (*TEMPERATURES, *SALINITIES) if key in names]:
             depth, values, time = columns_at(place, read, key)
@@ -659,7 +617,7 @@ def depth_of_files(place: Place, where: str, option: str) -> Found:
     paths, refused = paths_of(where, option), None
     for path in paths:
         try:
-            with opened(near(place, path)) as read:
+            with opened(path) as read:
                 return floor(place, elevation_at(place, read), digests([path]), path.name)
         except FileFormatError as error:
             refused = error

@@ -1,4 +1,4 @@
-"""Folders of sites and maps: made as a whole, with inputs that tell their origin, and a page."""
+"""Folders of sites: made as a whole, with inputs that tell their origin, and a page."""
 
 import contextlib
 import datetime
@@ -59,27 +59,19 @@ _ANY_CASE = {
     "air_sea": {"shortwave": "clear_sky", "longwave": "clark"},
 }
 """A case in place of what sources will give."""
-_OF_SOURCES = ("map", *(f"case.{key}" for key in (*_ANY_CASE, "observations", "initial", "interior")))
+_OF_SOURCES = [f"case.{key}" for key in (*_ANY_CASE, "observations", "initial", "interior")]
 """Keys whose settings may depend on it."""
 
 
-def check_settings(
-    settings: Sequence[str],
-    place: Place,
-    document: Mapping[str, Any] | None = None,  # as in a file
-) -> None:
+def check_settings(settings: Sequence[str], place: Place) -> None:
     """Check settings before sources are asked, those of what they will give only as far as their form.
-
-    Args:
-        document: of a map, with any inputs; by default the run at the place.
 
     Raises:
         ConfigError: a setting that no sources can make valid.
     """
-    document = configuration(place, _ANY_CASE) if document is None else document
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / ("map.yaml" if "map" in document else "site.yaml")
-        write_text(path, yaml_text(document))
+        path = Path(folder) / "site.yaml"
+        write_text(path, yaml_text(configuration(place, _ANY_CASE)))
         try:
             with_overrides(read_document(path), settings)
             load_any(path, [one for one in settings if not re.match(rf"\s*({'|'.join(_OF_SOURCES)})\b", one)])

@@ -47,7 +47,6 @@ class Place:
         start, stop: of the run, universal time.
         column: largest depth of the column [m].
         radius: largest distance of a measured profile [km].
-        around: latitudes and longitudes of the map of which it is a point, so that files are read once.
     """
 
     name: str
@@ -57,7 +56,6 @@ class Place:
     stop: datetime.datetime
     column: float = 300.0
     radius: float = 150.0
-    around: tuple[tuple[float, ...], tuple[float, ...]] | tuple[()] = ()
 
     @property
     def duration(self) -> float:
@@ -80,11 +78,10 @@ class Place:
         return {"latitude": self.latitude, "longitude": self.longitude}
 
     def box(self, north: float, east: float) -> tuple[float, float, float, float]:
-        """South, north, west and east [degrees] of a box so much larger than the place, or than its map."""
-        latitudes, longitudes = self.around or ((self.latitude,), (self.longitude,))
-        west = (min(longitudes) + 180.0) % 360.0 - 180.0 - east
-        width = max(longitudes) - min(longitudes) + 2.0 * east
-        return max(min(latitudes) - north, -90.0), min(max(latitudes) + north, 90.0), west, west + width
+        """South, north, west and east [degrees] of a box with a margin around the place."""
+        longitude = (self.longitude + 180.0) % 360.0 - 180.0
+        south, top = max(self.latitude - north, -90.0), min(self.latitude + north, 90.0)
+        return south, top, longitude - east, longitude + east
 
 
 @dataclass(frozen=True)
