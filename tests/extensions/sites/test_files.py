@@ -1,6 +1,5 @@
 """A site from files and services: what is written, and what is refused."""
 
-import csv
 import datetime
 import json
 import sys
@@ -21,7 +20,6 @@ from tests.extensions.sites.material import (
     FROM_1950,
     HERE,
     START,
-    TIMES,
     arco,
     atlas,
     fetch,
@@ -33,7 +31,7 @@ from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
 from tunax_lite import io
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.sites import command, downloads, files, overview, services
+from tunax_lite.extensions.sites import command, downloads, files, services
 from tunax_lite.extensions.sites.sources import ask, chosen
 from tunax_lite.extensions.sites.tides import Harmonic, arguments, current
 from tunax_lite.io import FileFormatError
@@ -101,49 +99,6 @@ def test_all_mistakes_are_told_at_once(data, tmp_path):
     said = site(*HERE, *out, "--weather", f"table:{table}", code=3)
     assert not missing_from(said, "weather.nc buoy.csv furlong degX")
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.long
-def test_several_sites_of_a_table(data, tmp_path):
-    table = tmp_path / "sites.csv"
-    table.write_text("name,latitude,longitude\none,50.1,-144.9\ntwo,10.0,-144.9\n")
-    given = ["--sites", table, *TIMES, "--data", data, "--no-run"]
-    said = site(*given, "--output", tmp_path / "out", code=1)
-    assert "1 of 2 sites failed: two" in said
-    overview = {"README.md", "sites.csv", "sites.png"}
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"one", *overview}
-    lines = list(csv.DictReader((tmp_path / "out/sites.csv").read_text().splitlines()))
-    assert [line["depth"] for line in lines] == ["300.0", ""]
-    assert not lines[0]["failed"] and "grid.nc" in lines[1]["failed"]
-    assert "sites.csv" in site(*given, "--output", tmp_path / "out", code=2)
-    header, out = "name,latitude,longitude", tmp_path / "out2"
-    for text, code, parts in (
-        ("name,latitude\none,50.1\n", 3, "longitude"),
-        (f"{header},depth,weather\none,50.1,-144.9,40,none:here\n", 2, "--weather none:here"),
-        (f"{header},stop,weather\none,50.1,x,2012-02-30,era5:x\n", 2, "line 2 one --stop"),
-        (f"{header},stop,weather\ntwo,95,0,2010-01-01,y\n", 2, "line 2 two --stop --weather y"),
-    ):
-        table.write_text(text)
-        assert not missing_from(site(*given, "--output", out, code=code), parts)
-    table.write_text(f"{header},depth\none,50.1,-144.9,40\n")
-    assert "sea floor at 40 m" in site(*given, "--output", out)
-
-
-def test_the_overview_compares_a_run_with_its_water(tmp_path):
-    """One profile during the run is 0.5 K colder than the run at that time; the first one does not count."""
-    hours, z = 3600.0 * np.arange(7.0), np.array([-30.0, -20.0, -10.0])
-    warming = 10.0 + hours[:, None] / 3600.0 + 0.1 * z
-    run = xr.Dataset({"temperature": (("time", "z_center"), warming)}, {"time": hours, "z_center": z})
-    run.to_netcdf(tmp_path / "site.nc")
-    depth = np.array([12.0, 15.0, 25.0, 80.0])
-    profiles = np.array([np.zeros(4), 10.0 + 3.5 - 0.1 * depth - np.array([0.5, 0.5, np.nan, 0.5])])
-    water = xr.Dataset({"TEMP": (("time", "depth"), profiles)}, {"time": [0.0, 12600.0], "depth": depth})
-    water.to_netcdf(tmp_path / "water.nc")
-    found = overview.run_of(tmp_path)
-    assert found is not None
-    np.testing.assert_allclose([found.bias, found.rms], 0.5)
-    np.testing.assert_array_equal(found.surface, warming[:, -1])
-    assert overview.run_of(tmp_path / "none") is None
 
 
 def test_without_a_profile_during_the_run_it_starts_from_those_beside_it(data):

@@ -4,11 +4,9 @@ import datetime
 import functools
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from typer import Exit
 
 from ...cli import session
 from ...cli.check import draw_inputs
@@ -18,11 +16,9 @@ from ...config import ConfigError, build_run, load_run
 from ...io.axes import place_in_words
 from ...io.errors import FileFormatError
 from ...io.series import start_of_case
-from ...io.writing import file_name, replacing, write_text
+from ...io.writing import replacing, write_text
 from ...io.yaml_file import read_document, with_overrides, yaml_text
 from ...plausibility.inputs import inputs_of
-from ...runtime.machine import MissingPackageError
-from .files import rows_of
 from .folders import (
     check_settings,
     configuration,
@@ -32,7 +28,6 @@ from .folders import (
     write_inputs,
     write_page,
 )
-from .overview import Outcome, check_overview, write_overview
 from .sources import KINDS, Kind, Origin, Place, as_mapping, ask, chosen, is_number, merged
 
 _CONFIG, _RESULT = "site.yaml", "site.nc"
@@ -54,7 +49,6 @@ def site(
     start: str | None,
     stop: str | None,
     name: str | None,
-    sites: Path | None,
     data: Path | None,
     weather: str | None,
     water: str | None,
@@ -80,17 +74,9 @@ def site(
     sources = functools.partial(_chosen, asked, usual)
     one = {"name": name, "latitude": latitude, "longitude": longitude, "start": start, "stop": stop}
     common = {"column": column, "radius": radius}
-    given = {"settings": settings, "draw": not no_run, "overwrite": overwrite}
-    if sites is None:
-        place, wanted = _all(lambda: _place(one, output, common), sources)
-        check_settings(settings, place)
-        _one(place, output, wanted, **given)
-    else:
-        wanted = sources()
-        told = functools.partial(_of_row, output=output, common=common, wanted=wanted)
-        rows = _all(*(functools.partial(told, *each) for each in _rows(sites, one)))
-        check_settings(settings, rows[0][0])
-        _several(rows, output, **given)
+    place, wanted = _all(lambda: _place(one, output, common), sources)
+    check_settings(settings, place)
+    _one(place, output, wanted, settings, draw=not no_run, overwrite=overwrite)
 
 
 def _all(*checks: Callable[[], Any]) -> list[Any]:  # of any kind
@@ -117,64 +103,11 @@ def _chosen(
     return found
 
 
-def _several(
-    sites: Sequence[tuple[Place, Mapping[Kind, str]]],
-    output: Path,
-    settings: Sequence[str],
-    *,
-    draw: bool,
-    overwrite: bool,
-) -> None:
-    """One folder after the other, and the overview; failures of sites are told."""
-    folders = [output / file_name(place.name) for place, _ in sites]
-    if len(set(folders)) < len(folders):
-        raise ConfigError("--sites: expected a name of its own for each site, got one twice; rename one.")
-    check_overview(output, overwrite=overwrite)
-    outcomes = []
-    for (place, wanted), folder in zip(sites, folders, strict=True):
-        reason = ""
-        try:
-            _one(place, folder, wanted, settings, draw=draw, overwrite=overwrite)
-        except (ConfigError, FileFormatError, OSError, FloatingPointError, MissingPackageError) as error:
-            reason = str(error).replace("\n", " ")  # for a line of the table
-        except Exit as ended:  # a run that failed has said why
-            reason = f"the run ended with exit code {ended.exit_code}"
-        if reason:
-            echo(f"tunax-lite: error: {place.name}: {reason}", err=True)
-        outcomes.append(Outcome(place, folder, reason))
-    write_overview(outcomes, output)
-    failed = [one.place.name for one in outcomes if one.reason]
-    if failed:
-        echo(f"{len(failed)} of {len(sites)} sites failed: {', '.join(failed)}", err=True)
-        raise Exit(session.FAILED)
-
-
-def _rows(path: Path, common: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
-    """The sites of a table, and where each stands; what it does not give is that of the options."""
-    for at, row in rows_of(path, "a table of sites", ("name", "latitude", "longitude")):
-        given = {key: text for key, text in row.items() if key in (*common, *KINDS)}
-        yield f"{path}: {at}: ", {**common, **given}
-
-
-def _of_row(
-    at: str,
-    row: Mapping[str, Any],  # text or numbers
-    output: Path,
-    common: Mapping[str, float],
-    wanted: Mapping[Kind, str],
-) -> tuple[Place, dict[Kind, str]]:
-    try:
-        place, own = _all(lambda: _place(row, output, common), lambda: _chosen(row, wanted))
-    except ConfigError as error:
-        raise ConfigError(at + str(error).replace("\n", f"\n{at}")) from None
-    return place, own
-
-
 def _place(row: Mapping[str, Any], output: Path, common: Mapping[str, float]) -> Place:  # text or numbers
     missing = [key for key in ("latitude", "longitude", "start", "stop") if row.get(key) is None]
     if missing:
         options = " and ".join(f"--{key}" for key in missing)
-        raise ConfigError(f"site: expected {options}, got none; add them, or columns of --sites.")
+        raise ConfigError(f"site: expected {options}, got none; add them.")
     position, times = _all(lambda: _position(row), lambda: _times(row))
     name = str(row["name"] or output.absolute().name or "site")
     return Place(name, *position, *times, **common)

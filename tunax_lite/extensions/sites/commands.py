@@ -11,16 +11,12 @@ from ...cli.application import command
 
 @command("The same command with --overwrite starts anew; downloads are kept.", module="command")
 def site(
-    output: Annotated[Path, Option(metavar="DIR", help="Folder for the site; of several, their folders.")],
+    output: Annotated[Path, Option(metavar="DIR", help="Folder for the site.")],
     latitude: Annotated[str | None, Option(metavar="DEG", help="[degrees north].")] = None,
     longitude: Annotated[str | None, Option(metavar="DEG", help="[degrees east].")] = None,
     start: Annotated[str | None, Option(metavar="DATE", help="Start, ISO 8601, Universal Time.")] = None,
     stop: Annotated[str | None, Option(metavar="DATE", help="End, likewise.")] = None,
     name: Annotated[str | None, Option(help="Of the site; by default that of the folder.")] = None,
-    sites: Annotated[
-        Path | None,
-        Option(metavar="FILE.csv", help="Several: columns name, latitude, longitude, and start, stop."),
-    ] = None,
     data: Annotated[
         Path | None,
         Option(metavar="DIR", help="Folders era5, argo, woa, gebco, ... in it replace services."),
@@ -42,5 +38,5 @@ def site(
 
     Sources are files (era5:DIR, argo:DIR, woa:DIR, gebco:FILE) or services (cds, arco, argopy, ...). The
     folder holds NetCDF inputs, site.yaml for `check` and `run`, results, figures, and README.md with origin,
-    licence and date of each input. Several --sites have a folder each, and one overview.
+    licence and date of each input.
     """
