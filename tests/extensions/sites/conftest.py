@@ -1,4 +1,4 @@
-"""A folder of data and a local server; what they hold is imported once JAX is set up."""
+"""A folder of data; what it holds is imported once JAX is set up."""
 
 import pytest
 
@@ -10,15 +10,6 @@ def data(tmp_path_factory):
     return write_data(tmp_path_factory.mktemp("data"))
 
 
-@pytest.fixture
-def server(monkeypatch, tmp_path):
-    """A server that is asked again at once, and a cache of its own."""
-    from tests.extensions.sites.material import Server
-    from tunax_lite.extensions.sites import downloads
-
-    monkeypatch.setattr(downloads, "PAUSES", (0.0, 0.0))
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch, tmp_path):
     monkeypatch.setenv("TUNAX_LITE_DOWNLOADS", str(tmp_path / "downloads"))
-    found = Server()
-    yield found
-    found.http.shutdown()
-    found.http.server_close()

@@ -39,7 +39,7 @@ _FOLDERS: dict[Kind, tuple[str, ...]] = {
     "waves": (),
     "tides": (),
 }
-_SERVICES: dict[Kind, str] = {"weather": "cds", "water": "thredds", "depth": "erddap"}
+_SERVICES: dict[Kind, str] = {"weather": "cds", "water": "copernicus"}
 
 
 def site(
@@ -75,6 +75,8 @@ def site(
     one = {"name": name, "latitude": latitude, "longitude": longitude, "start": start, "stop": stop}
     common = {"column": column, "radius": radius}
     place, wanted = _all(lambda: _place(one, output, common), sources)
+    if "depth" not in wanted:
+        raise ConfigError("site: expected --depth, got none; give metres, or a grid: gebco:FILE.")
     check_settings(settings, place)
     _one(place, output, wanted, settings, draw=not no_run, overwrite=overwrite)
 

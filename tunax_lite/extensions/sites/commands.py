@@ -36,7 +36,7 @@ def site(
 ) -> None:
     """Fetch what a column at a place needs, write its inputs and a configuration, and run it.
 
-    Sources are files (era5:DIR, argo:DIR, woa:DIR, gebco:FILE) or services (cds, arco, argopy, ...). The
+    Sources are files (era5:DIR, argo:DIR, woa:DIR, gebco:FILE) or services (cds, copernicus, argopy). The
     folder holds NetCDF inputs, site.yaml for `check` and `run`, results, figures, and README.md with origin,
     licence and date of each input.
     """

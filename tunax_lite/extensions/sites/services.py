@@ -1,10 +1,9 @@
-"""Sources that are services: Climate Data Store, ARCO-ERA5, Argo, OPeNDAP, Copernicus Marine, ERDDAP.
+"""Sources that are services: Climate Data Store, Argo, Copernicus Marine, and atlases by pyTMD.
 
 What they answer is kept in the cache of `downloads`, and read by the functions of `files`.
 """
 
 import datetime
-import functools
 import importlib
 import json
 import math
@@ -15,40 +14,25 @@ from typing import Any
 import numpy as np
 
 from ..._types import JSON
-from ...io.axes import axis_at, read_time
 from ...io.errors import FileFormatError, shortened
-from ...io.netcdf import Variable, opened
 from . import downloads
 from .files import (
     ARGO,
     COPERNICUS,
     ERA5,
-    ETOPO,
     LONGEST_GAP,
-    WOA,
-    Mean,
-    climatology,
     digests,
-    elevation_at,
-    era5_names,
-    means_of,
     tidal,
     water_of_floats,
     water_of_reanalysis,
     waves_of_files,
     weather_of_files,
 )
-from .sources import Found, Place, floor, merged, source
+from .sources import Found, Place, merged, source
 from .tides import times_of
 
 Client = Any  # of an optional package
-ARCO_ADDRESS = (
-    "https://storage.googleapis.com/gcp-public-data-arco-era5/ar/full_37-1h-0p25deg-chunk-1.zarr-v3"
-)
-WOA_ADDRESS = "https://www.ncei.noaa.gov/thredds-ocean/dodsC/woa23/DATA"
-ERDDAP_ADDRESS = "https://coastwatch.pfeg.noaa.gov/erddap/griddap/etopo180"
 GLORYS = "cmems_mod_glo_phy_my_0.083deg_P1D-m"
-_MOST_BYTES = 20e9
 _CDS_ACCOUNT = "write your key to ~/.cdsapirc and accept the licence: cds.climate.copernicus.eu/how-to-api"
 _DAY = datetime.timedelta(days=1)
 _WEATHER = (
@@ -135,128 +119,6 @@ def _months(start: datetime.datetime, stop: datetime.datetime) -> list[tuple[int
     return [(number // 12, number % 12 + 1) for number in range(first, last + 1)]
 
 
-@source("weather", "arco", title="ARCO-ERA5, analysis-ready ERA5", packages=("zarr",), work=ERA5)
-def _weather_of_arco(place: Place, where: str) -> Found:
-    """The weather from a Zarr store of ERA5 over HTTPS; only its pieces of the run are fetched.
-
-    Raises:
-        FileFormatError: a parameter or piece that is missing, or more than 20 GB: its pieces hold the globe.
-    """
-    import xarray as xr
-
-    base = (where or ARCO_ADDRESS).rstrip("/")
-    store = _Store(base)
-    axes = {name: store.values(name) for name in ("time", "latitude", "longitude")}
-    clock = Variable(Path(base), "time", ("time",), axes["time"], store.attributes("time"))
-    since = read_time(clock).since(place.start_time)
-    at = (since >= -3600.0) & (since <= place.duration + 3600.0)
-    if not at.any():
-        raise FileFormatError(base, "time", f"times around {place.start}", "others", "choose other dates")
-    hours = slice(int(np.flatnonzero(at)[0]), int(np.flatnonzero(at)[-1]) + 1)
-    rows, columns = (_beside(place, store, axis) for axis in ("latitude", "longitude"))
-    short = {long: name for name, long in reversed(era5_names().items())}
-    missing = [name for name in _WEATHER if name not in store and name not in ("total_cloud_cover",)]
-    if missing:
-        raise FileFormatError(base, missing[0], ", ".join(missing), "a store without", "choose another store")
-    parts = {name: store.part(name, (hours, rows, columns)) for name in _WEATHER if name in store}
-    store.fetch(parts)
-    dims = ("time", "latitude", "longitude")
-    variables = {
-        short[name]: (dims, store.read(name, (hours, rows, columns)), store.attributes(name))
-        for name in parts
-    }
-    coordinates = {
-        "time": ("time", axes["time"][hours], store.attributes("time")),
-        "latitude": ("latitude", axes["latitude"][rows], {"units": "degrees_north"}),
-        "longitude": ("longitude", axes["longitude"][columns], {"units": "degrees_east"}),
-    }
-    dataset = xr.Dataset(variables | coordinates, attrs={"id": base})
-    found = weather_of_files(place, [dataset], {base: store.digest})
-    return Found(merged(found.case, HOURLY), found.files, found.places, found.notes)
-
-
-def _beside(place: Place, store: "_Store", axis: str) -> list[int]:
-    """Indices of the points on either side of the place, increasing."""
-    points = Variable(Path(store.base), axis, (axis,), store.values(axis), store.attributes(axis))
-    return axis_at(points, axis, place.position[axis]).at
-
-
-class _Store:
-    """A Zarr store of version 2 over HTTPS: its pieces are fetched, and read by zarr from the cache."""
-
-    def __init__(self, base: str):
-        path = downloads.download(f"{base}/.zmetadata")
-        try:
-            self._metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
-        except (ValueError, KeyError, TypeError):
-            expected = "the consolidated metadata of a Zarr store (version 2)"
-            raise FileFormatError(base, ".zmetadata", expected, "others", "check the address") from None
-        self.base, self._pieces = base, dict[str, Path]()
-        self.digest = downloads.noted([path])[f"{base}/.zmetadata"]
-
-    def __contains__(self, name: str) -> bool:
-        return f"{name}/.zarray" in self._metadata
-
-    def _array(self, name: str) -> dict[str, Any]:  # JSON
-        if name not in self:
-            raise FileFormatError(self.base, name, f"an array {name}", "none", "choose another store")
-        return self._metadata[f"{name}/.zarray"]
-
-    def attributes(self, name: str) -> dict[str, Any]:  # JSON
-        """Of an array, without those of xarray."""
-        found = self._metadata.get(f"{name}/.zattrs", {})
-        return {key: value for key, value in found.items() if not key.startswith("_")}
-
-    def part(self, name: str, at: Sequence[slice | list[int]]) -> list[str]:
-        """Keys of the pieces that hold these indices."""
-        array, ranges = self._array(name), []
-        for index, length in zip(at, array["chunks"], strict=True):
-            ends = (index.start, index.stop - 1) if isinstance(index, slice) else (index[0], index[-1])
-            inside = range(ends[0] // length, ends[1] // length + 1)
-            ranges.append(inside if isinstance(index, slice) else sorted({one // length for one in index}))
-        separator = array.get("dimension_separator", ".")
-        grids = np.stack([each.ravel() for each in np.meshgrid(*map(list, ranges), indexing="ij")], axis=1)
-        return [f"{name}/{separator.join(map(str, row))}" for row in grids.tolist()]
-
-    def fetch(self, parts: dict[str, list[str]]) -> None:
-        """Download pieces that are not there; more than the limit is refused before."""
-        size = 0.0
-        for name, keys in parts.items():
-            array = self._array(name)
-            size += len(keys) * math.prod(array["chunks"]) * np.dtype(array["dtype"]).itemsize
-        if size > _MOST_BYTES:
-            expected, got = (
-                f"at most {_MOST_BYTES / 1e9:g} GB of pieces",
-                f"{size / 1e9:.0f} GB before packing",
-            )
-            advice = "choose a shorter run, another store whose pieces are long in time, or --weather cds"
-            raise FileFormatError(self.base, "pieces", expected, got, advice)
-        keys = [key for each in parts.values() for key in each if key not in self._pieces]
-        paths = downloads.download_all(f"{self.base}/{key}" for key in keys)
-        self._pieces |= dict(zip(keys, paths, strict=True))
-
-    def read(self, name: str, at: Sequence[slice | list[int]]) -> np.ndarray:
-        """Values of fetched pieces."""
-        import zarr
-
-        texts = {f"{name}/.zarray": json.dumps(self._array(name)), ".zgroup": '{"zarr_format": 2}'}
-        files = {key: path.read_bytes() for key, path in self._pieces.items() if key.startswith(f"{name}/")}
-        buffers = importlib.import_module("zarr.core.buffer").default_buffer_prototype().buffer
-        held = {key: buffers.from_bytes(text.encode()) for key, text in texts.items()}
-        held |= {key: buffers.from_bytes(data) for key, data in files.items()}
-        group = zarr.open_group(
-            importlib.import_module("zarr.storage").MemoryStore(held), mode="r", zarr_format=2
-        )
-        array: Any = group[name]  # an array, not a group
-        return np.asarray(array.oindex[tuple(at)], dtype=float)
-
-    def values(self, name: str) -> np.ndarray:
-        """A whole coordinate."""
-        whole = [slice(0, n) for n in self._array(name)["shape"]]
-        self.fetch({name: self.part(name, whole)})
-        return self.read(name, whole)
-
-
 # -------------------------------------------------------------------------------------------------- water
 
 
@@ -292,46 +154,6 @@ def _floats(path: Path) -> list[Any]:  # datasets of xarray
     return found
 
 
-@source("water", "thredds", title="World Ocean Atlas 2023, OPeNDAP", work=WOA)
-def _water_of_thredds(place: Place, where: str) -> Found:
-    """The climatology of the World Ocean Atlas at the position, from a server of OPeNDAP: months and year."""
-    base, months = (where or WOA_ADDRESS).rstrip("/"), {0}
-    months |= {month for _, month in _months(place.start - 16 * _DAY, place.stop + 16 * _DAY)}
-    paths = []
-    for folder, letter in (("temperature", "t"), ("salinity", "s")):
-        for month in sorted(months):
-            name = f"woa23_decav_{letter}{month:02d}_01.nc"
-            address = f"{base}/{folder}/netcdf/decav/1.00/{name}"
-            ask = functools.partial(_by_opendap, place, address, name)
-            key = f"{address} {place.latitude} {place.longitude}"
-            paths.append(downloads.kept(key, f"{name}.json", ask, address))
-    means = [_mean(one) for path in paths for one in json.loads(path.read_text(encoding="utf-8"))]
-    return climatology(means, place, downloads.noted(paths))
-
-
-def _by_opendap(place: Place, address: str, name: str, path: Path) -> None:
-    """Write the profiles of one file at the position."""
-    import netCDF4
-    import xarray as xr
-
-    netCDF4.rc_set("HTTP.TIMEOUT", f"{downloads.TIMEOUT:.0f}")
-    try:
-        with xr.open_dataset(address, engine="netcdf4", decode_cf=False) as dataset, opened(dataset) as read:
-            means = means_of(place, read, name)
-    except (FileFormatError, IndexError) as error:
-        if isinstance(error, FileFormatError) and error.__cause__ is None:
-            raise
-        # The library fails in its own ways where the connection breaks.
-        raise OSError("an answer that ends too early") from error
-    rows = [{**one._asdict(), "depth": one.depth.tolist(), "values": one.values.tolist()} for one in means]
-    path.write_text(json.dumps(rows), encoding="utf-8")
-
-
-def _mean(row: dict[str, Any]) -> Mean:  # JSON
-    depth, values = (np.array(row[key], dtype=float) for key in ("depth", "values"))
-    return Mean(int(row["month"]), row["quantity"], row["kind"], depth, values)
-
-
 @source(
     "water",
     "copernicus",
@@ -364,23 +186,6 @@ def _water_of_copernicus(place: Place, where: str) -> Found:
     account = "run `copernicusmarine login` once: marine.copernicus.eu"
     path = _kept(request, "glorys.nc", fetch, f"copernicusmarine:{data_set}", account)
     return water_of_reanalysis(place, [path], downloads.noted([path]))
-
-
-# -------------------------------------------------------------------------------------------------- depth
-
-
-@source("depth", "erddap", title="ETOPO grid, ERDDAP", work=ETOPO)
-def _depth_of_erddap(place: Place, where: str) -> Found:
-    """The depth from a data set of ERDDAP with the elevation of the sea floor, as `ADDRESS?VARIABLE`."""
-    base, _, variable = (where or f"{ERDDAP_ADDRESS}?altitude").partition("?")
-    longitude = (place.longitude + 180.0) % 360.0 - 180.0
-    ranges = [
-        f"[({max(low, centre - 0.05):.4f}):({min(high, centre + 0.05):.4f})]"
-        for centre, low, high in ((place.latitude, -89.9, 89.9), (longitude, -179.9, 179.9))
-    ]
-    path = downloads.download(f"{base}.nc?{variable or 'altitude'}{''.join(ranges)}")
-    with opened(path) as read:
-        return floor(place, elevation_at(place, read), downloads.noted([path]), base)
 
 
 # -------------------------------------------------------------------------------------------------- tides
