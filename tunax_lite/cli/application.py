@@ -101,18 +101,6 @@ Answer = dict[str, Any]  # what JSON holds
 """What a command finds, for scripts; `problems` in it, if there are any, make its exit code 1."""
 
 
-_WORKS: dict[str, tuple[Callable[..., Answer | None], str]] = {}
-
-
-def work_of(name: str) -> Callable[..., Answer | None] | None:
-    """What a command does, for another one, with its defaults; `None` if there is no such command."""
-    if name not in _WORKS:
-        return None
-    options = inspect.signature(_WORKS[name][0]).parameters.values()
-    defaults = {each.name: each.default for each in options if each.default is not each.empty}
-    return functools.partial(_work_of(*_WORKS[name]), **defaults)
-
-
 def command(
     when_interrupted: str = "", *, name: str | None = None, module: str = ""
 ) -> Callable[[Callable[..., Answer | None]], None]:
@@ -160,7 +148,6 @@ def command(
         whole.__annotations__ = {name: annotation for name, (_, annotation) in own.items()}
         whole.__doc__ = docstring_of(function)
         app.command(name)(whole)
-        _WORKS[name or function.__name__.replace("_", "-")] = function, module
 
     return add
 

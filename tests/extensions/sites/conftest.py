@@ -8,8 +8,3 @@ def data(tmp_path_factory):
     from tests.extensions.sites.material import write_data
 
     return write_data(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(autouse=True)
-def _cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("TUNAX_LITE_DOWNLOADS", str(tmp_path / "downloads"))

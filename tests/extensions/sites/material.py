@@ -1,5 +1,6 @@
-"""Files and a local server in the formats that the services publish."""
+"""Files in the formats that services publish."""
 
+import dataclasses
 import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import xarray as xr
 from tests.cli.running import invoked
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
-from tunax_lite.extensions.sites.sources import Found, Place, chosen
+from tunax_lite.extensions.sites.place import Place
 
 FROM_1950 = 22806.0  # days from 1950-01-01 to 2012-06-10
 START, STOP = "2012-06-10", "2012-06-11T12:00"
@@ -19,14 +20,9 @@ TIMES = ["--start", START, "--stop", STOP]
 HERE = ["--latitude", "50.1", "--longitude", "-144.9", *TIMES]
 
 
-def place(**changes: Any) -> Place:
+def place(folder: Path, **changes: Any) -> Place:
     start, stop = map(datetime.datetime.fromisoformat, (START, STOP))
-    papa = {"name": "papa", "latitude": 50.1, "longitude": -144.9, "start": start, "stop": stop}
-    return Place(**papa | changes)
-
-
-def fetch(kind: Any, name: str, where: Place, text: object = "") -> Found:
-    return chosen(kind, name)[0].fetch(where, str(text))
+    return dataclasses.replace(Place("papa", 50.1, -144.9, start, stop, folder), **changes)
 
 
 def site(*arguments: object, code: int = 0) -> str:

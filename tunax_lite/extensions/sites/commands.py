@@ -9,13 +9,13 @@ from ...cli import options
 from ...cli.application import command
 
 
-@command("The same command with --overwrite starts anew; downloads are kept.", module="command")
+@command("The same command with --overwrite continues; complete months of `cds` are kept.", module="command")
 def site(
     output: Annotated[Path, Option(metavar="DIR", help="Folder for the site.")],
-    latitude: Annotated[str | None, Option(metavar="DEG", help="[degrees north].")] = None,
-    longitude: Annotated[str | None, Option(metavar="DEG", help="[degrees east].")] = None,
-    start: Annotated[str | None, Option(metavar="DATE", help="Start, ISO 8601, Universal Time.")] = None,
-    stop: Annotated[str | None, Option(metavar="DATE", help="End, likewise.")] = None,
+    latitude: Annotated[float, Option(metavar="DEG", min=-90.0, max=90.0, help="[degrees north].")],
+    longitude: Annotated[float, Option(metavar="DEG", min=-360.0, max=360.0, help="[degrees east].")],
+    start: Annotated[str, Option(metavar="DATE", help="Start, ISO 8601, Universal Time.")],
+    stop: Annotated[str, Option(metavar="DATE", help="End, likewise.")],
     name: Annotated[str | None, Option(help="Of the site; by default that of the folder.")] = None,
     data: Annotated[
         Path | None,
@@ -32,11 +32,10 @@ def site(
     ] = 150.0,
     settings: options.Settings = options.NONE,
     no_run: Annotated[bool, Option("--no-run", help="Only write inputs and configuration.")] = False,
-    overwrite: options.Anew = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
-    """Fetch what a column at a place needs, write its inputs and a configuration, and run it.
+    """Fetch what a column at a place needs, write a configuration, and run it.
 
     Sources are files (era5:DIR, argo:DIR, woa:DIR, gebco:FILE) or services (cds, copernicus, argopy). The
-    folder holds NetCDF inputs, site.yaml for `check` and `run`, results, figures, and README.md with origin,
-    licence and date of each input.
+    folder holds inputs that are not used as they are, site.yaml for `check` and `run`, and results.
     """

@@ -1,0 +1,56 @@
+"""Depth of the column: metres, or a grid of elevations of the sea floor."""
+
+import math
+
+import numpy as np
+
+from ...config import ConfigError
+from ...io.netcdf import Reader, opened
+from .grids import around, mean_of_known
+from .place import Place, Section, netcdf_files
+
+_NAMES = ("elevation", "z", "Band1", "altitude", "topo", "bathymetry")
+
+
+def metres(place: Place, where: str) -> Section:
+    """Return the column above a sea floor at a given depth [m]."""
+    try:
+        depth = float(where)
+    except ValueError:
+        depth = math.nan
+    if not 1.0 <= depth <= 12000.0:
+        raise ConfigError(f"--depth {where}: expected metres from 1 to 12000, or a source; correct it.")
+    return _column(place, depth)
+
+
+def grid(place: Place, where: str) -> Section:
+    """Return the column above the sea floor of a grid such as GEBCO or ETOPO."""
+    with opened(netcdf_files(where, "--depth")[0]) as read:
+        return _column(place, -elevation_at(place, read))
+
+
+def elevation_at(place: Place, read: Reader) -> float:
+    """Elevation of the sea floor [m] in an open file.
+
+    Raises:
+        FileFormatError: no elevation, or land at the position.
+    """
+    file = read(only=())
+    name = next((each for each in _NAMES if each in file.dims), None)
+    if name is None:
+        expected = f"the elevation of the sea floor ({', '.join(_NAMES)})"
+        raise file.error("elevation", expected, file.listing, "use a grid of GEBCO or ETOPO")
+    _, variable, weights = around(place, read, name)
+    elevation = float(mean_of_known(variable.numbers().reshape(weights.shape), weights))
+    if not elevation < -1.0:
+        got, advice = f"{elevation:.0f} m, which is land", "move the position, or give --depth METRES"
+        raise variable.error("a sea floor below -1 m at the position", got, advice)
+    return elevation
+
+
+def _column(place: Place, depth: float) -> Section:
+    """Return a column down to the sea floor, with friction there, or its upper part without."""
+    section: Section = {"depth": float(np.round(min(depth, place.column), 1))}
+    if depth <= place.column:
+        section["interior"] = {"bottom_friction": {}}
+    return section

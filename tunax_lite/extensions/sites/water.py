@@ -1,0 +1,286 @@
+"""Temperature and salinity: floats, moorings, reanalyses and climatologies, from files or services.
+
+All but moorings become `water.nc`: profiles of conservative temperature and absolute salinity over time, from
+which a run starts, and with which it is compared.
+"""
+
+import datetime
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import io
+from ...io import sea_water
+from ...io.axes import stem_of
+from ...io.errors import FileFormatError, Source, name_of
+from ...io.netcdf import opened
+from ...runtime.machine import needed
+from .grids import columns_at
+from .place import Place, Section, asking, names_of, netcdf_files
+
+_LONGEST_GAP = 30.0 * 86400.0  # [s] between the start and a measured profile; three cycles of a float
+_LEVELS = -np.concatenate([np.arange(2000, 500, -20), np.arange(500, 200, -5), np.arange(200, -1, -2)])
+"""Heights of the profiles, deepest first [m]."""
+_TEMPERATURES = {
+    "t_an": "in_situ",
+    "thetao": "potential",
+    "votemper": "potential",
+    "PTEMP": "potential",
+    "temperature": "in_situ",
+    "TEMP": "in_situ",
+}
+"""Names in gridded files, and the kind of temperature."""
+_SALINITIES = ("s_an", "so", "vosaline", "SALT", "salinity", "PSAL")
+_GLORYS = "cmems_mod_glo_phy_my_0.083deg_P1D-m"
+_DAY = datetime.timedelta(days=1)
+
+
+# ------------------------------------------------------------------------------------- floats and moorings
+
+
+def argo(place: Place, where: str) -> Section:
+    """Write the profiles of floats near the place, from their files."""
+    return _floats(place, netcdf_files(where, "--water argo"))
+
+
+def argopy(place: Place, where: str) -> Section:
+    """Write the profiles of floats near the place, from the data servers of Argo."""
+    client: Any = needed("argopy", "--water argopy", "or give files (argo:DIR)")
+    margin = place.radius / 111.2  # [degrees]
+    south, north, west, east = place.box(margin, margin / max(math.cos(math.radians(place.latitude)), 0.05))
+    gap = datetime.timedelta(seconds=_LONGEST_GAP)
+    dates = [f"{place.start - gap:%Y-%m-%d}", f"{place.stop + gap:%Y-%m-%d}"]
+    with asking("argopy", "see the documentation of argopy"):
+        points = client.DataFetcher().region([west, east, south, north, 0.0, place.column + 200.0, *dates])
+        profiles = points.to_xarray().argo.point2profile()
+    numbers = np.char.strip(profiles["PLATFORM_NUMBER"].values.astype(str))
+    floats = []
+    for number in np.unique(numbers):
+        floats.append(profiles.isel(N_PROF=np.flatnonzero(numbers == number)))
+        floats[-1].encoding = {"source": str(number)}
+    return _floats(place, floats)
+
+
+def _floats(place: Place, sources: Sequence[Source]) -> Section:
+    """Write the profiles within the radius, from 30 days before the start on; `sources` has one float each.
+
+    Raises:
+        FileFormatError: no profile within the radius and 30 days of the start.
+    """
+    profiles, names, nearest = {}, [], np.inf
+    for source in sources:
+        found = io.read_argo_profiles(source)
+        read = io.read_argo(source, z=_LEVELS, start_time=place.start_time)
+        if not {"temperature", "salinity"} <= read.profiles.keys():
+            continue
+        time, distance = np.asarray(read.time), _distance(place, found.latitude, found.longitude)
+        is_during = (time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)
+        nearest = min(nearest, *distance[is_during], np.inf)
+        for at in np.flatnonzero(is_during & (distance <= place.radius)):
+            both = [np.asarray(read.profiles[name])[at] for name in ("temperature", "salinity")]
+            if all(np.isfinite(values).any() for values in both):
+                profiles[time[at]] = both
+                names.append(stem_of(source))
+    if not profiles or min(map(abs, profiles)) > _LONGEST_GAP:
+        expected = f"a profile within {place.radius:g} km and 30 days of {place.start}"
+        got = f"none; the nearest of these dates is {nearest:.0f} km away" if np.isfinite(nearest) else "none"
+        advice = "give more files, a larger --radius, or a climatology (--water woa:DIR)"
+        raise FileFormatError(name_of(sources[0]), "JULD, LATITUDE, LONGITUDE", expected, got, advice)
+    time = np.array(sorted(profiles))
+    temperature, salinity = (np.stack([profiles[each][i] for each in time]) for i in (0, 1))
+    return _written(place, time, temperature, salinity, floats=", ".join(dict.fromkeys(names)))
+
+
+def _distance(place: Place, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
+    """Distance from the place on a sphere [km]."""
+    a, b = np.deg2rad(place.latitude), np.deg2rad(latitude)
+    half = np.deg2rad(longitude - place.longitude) / 2.0
+    square = np.sin((b - a) / 2.0) ** 2 + np.cos(a) * np.cos(b) * np.sin(half) ** 2
+    return 2.0 * 6371.0 * np.arcsin(np.sqrt(square))
+
+
+def mooring(place: Place, where: str) -> Section:
+    """Return the profiles of a mooring, which a run reads itself: OceanSITES, IMOS, CMEMS or text."""
+    path = Path(where).expanduser().absolute()
+    paths = names_of([path] if path.is_file() else netcdf_files(where, "--water mooring"))
+    return {"observations": {"format": "oceansites", "paths": paths, "longest_gap": _LONGEST_GAP}}
+
+
+# ----------------------------------------------------------------------------- reanalyses and climatologies
+
+
+def gridded(place: Place, where: str) -> Section:
+    """Write the profiles of a reanalysis, such as GLORYS12, from its files."""
+    return _reanalysis(place, netcdf_files(where, "--water gridded"))
+
+
+def copernicus(place: Place, where: str) -> Section:
+    """Write the daily profiles of GLORYS12 or another data set; needs an account of Copernicus Marine."""
+    client: Any = needed("copernicusmarine", "--water copernicus", "or give files (gridded:DIR)")
+    south, north, west, east = place.box(0.1, 0.1)
+    place.folder.mkdir(parents=True, exist_ok=True)
+    with asking(f"copernicusmarine: {where or _GLORYS}", "run `copernicusmarine login` once"):
+        client.subset(
+            dataset_id=where or _GLORYS,
+            variables=["thetao", "so"],
+            minimum_longitude=west,
+            maximum_longitude=east,
+            minimum_latitude=south,
+            maximum_latitude=north,
+            minimum_depth=0.0,
+            maximum_depth=place.column + 200.0,
+            start_datetime=(place.start - _DAY).isoformat(),
+            end_datetime=(place.stop + _DAY).isoformat(),
+            output_directory=str(place.folder),
+            output_filename="copernicus.nc",
+            overwrite=True,
+        )
+    return _reanalysis(place, [place.folder / "copernicus.nc"])
+
+
+def woa(place: Place, where: str) -> Section:
+    """Write the World Ocean Atlas in the middle of each month, with the mean of the year below the months."""
+    paths = [path for path in netcdf_files(where, "--water woa") if _month_of(path) <= 12]
+    middles = _middles_of_months(place)
+    both, kind = {}, ""
+    for quantity, columns in _columns(place, where, paths).items():
+        means: dict[int, np.ndarray] = {}
+        for one in columns:
+            months = range(1, 13) if len(one.values) == 12 else [_month_of(one.path)]
+            means |= zip(months, one.values, strict=True)
+        both[quantity] = np.stack([_mean_of_month(means, middle.month) for middle in middles])
+        kind = kind or columns[0].kind
+    time = np.array([(middle - place.start).total_seconds() for middle in middles])
+    return _converted(place, time, **both, kind=kind)
+
+
+class _Column(NamedTuple):
+    """Profiles on the levels in a file, over time [s]."""
+
+    path: Path
+    kind: str
+    time: np.ndarray
+    values: np.ndarray
+
+
+def _columns(place: Place, where: str, paths: Sequence[Path]) -> dict[str, list[_Column]]:
+    """Read the profiles of temperature and of salinity at the place.
+
+    Raises:
+        FileFormatError: one of them is missing.
+    """
+    found: dict[str, list[_Column]] = {"temperature": [], "salinity": []}
+    for path in paths:
+        with opened(path) as read:
+            for name in [name for name in (*_TEMPERATURES, *_SALINITIES) if name in read(only=()).dims]:
+                depth, values, time = columns_at(place, read, name)
+                profiles = np.stack([_on_levels(depth, row) for row in values])
+                column = _Column(path, _TEMPERATURES.get(name, "practical"), time, profiles)
+                found["temperature" if name in _TEMPERATURES else "salinity"].append(column)
+    for quantity, columns in found.items():
+        if not any(np.isfinite(one.values).any() for one in columns):
+            expected = f"values of {quantity} ({', '.join((*_TEMPERATURES, *_SALINITIES))}) at the position"
+            raise FileFormatError(where, quantity, expected, "none", "give both, and a place in the sea")
+    return found
+
+
+def _on_levels(depth: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Interpolate to the levels; constant above the uppermost value, NaN below the deepest."""
+    known = np.isfinite(values)
+    if not known.any():
+        return np.full(_LEVELS.shape, np.nan)
+    return np.interp(-_LEVELS, depth[known], values[known], right=np.nan)
+
+
+def _reanalysis(place: Place, paths: Sequence[Path]) -> Section:
+    found, joined = _columns(place, str(paths[0]), paths), []
+    for columns in found.values():
+        time, first = np.unique(np.concatenate([one.time for one in columns]), return_index=True)
+        joined.append((time, np.concatenate([one.values for one in columns])[first]))
+    (time, temperature), (other, salinity) = joined
+    if not np.array_equal(time, other):
+        expected, got = "temperature and salinity at the same times", f"{time.size} and {other.size} times"
+        raise FileFormatError(paths[0], "time", expected, got, "give both at all times")
+    near = (time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)
+    if not near.any() or time[near][0] > _LONGEST_GAP:
+        expected, advice = f"a profile within 30 days of {place.start}", "add files, or choose other dates"
+        raise FileFormatError(paths[0], "time", expected, f"{time.size} at other times", advice)
+    kind = found["temperature"][0].kind
+    return _converted(place, time[near], temperature[near], salinity[near], kind)
+
+
+def _month_of(path: Path) -> int:
+    """Month in the name of a file of the World Ocean Atlas: 0 for the year, above 12 for seasons."""
+    coded = re.search(r"_[ts](\d\d)(?:_|\.|mn)", path.name)
+    return int(coded[1]) if coded else 0
+
+
+def _middles_of_months(place: Place) -> list[datetime.datetime]:
+    """Middles of the months from the one before the start to the first after the stop."""
+    year, month, found = place.start.year, place.start.month - 1, list[datetime.datetime]()
+    while not found or found[-1] < place.stop:
+        found.append(datetime.datetime(year + (month - 1) // 12, (month - 1) % 12 + 1, 16))
+        month += 1
+    return found
+
+
+def _mean_of_month(means: Mapping[int, np.ndarray], month: int) -> np.ndarray:
+    """Profile of a month, else of the year, else of the nearest month; below it that of the year."""
+    nearest = min(means, key=lambda one: min((one - month) % 12, (month - one) % 12))
+    profile = means.get(month, means.get(0, means[nearest]))
+    return np.where(np.isnan(profile), means.get(0, profile), profile)
+
+
+# ------------------------------------------------------------------------------------------------- water.nc
+
+
+def _converted(
+    place: Place, time: np.ndarray, temperature: np.ndarray, salinity: np.ndarray, kind: str
+) -> Section:
+    """Write profiles of a kind of temperature, and of practical salinity."""
+    both = sea_water.modelled_water(
+        temperature,
+        salinity,
+        _LEVELS,
+        temperature_kind=kind,
+        salinity_kind="practical",
+        latitude=place.latitude,
+        longitude=place.longitude,
+    )
+    return _written(place, time, *both)
+
+
+def _written(
+    place: Place, time: np.ndarray, temperature: np.ndarray, salinity: np.ndarray, **attributes: str
+) -> Section:
+    """Write `water.nc`: conservative temperature and absolute salinity over time [s] and the levels."""
+    import xarray as xr
+
+    dims = ("time", "depth")
+    names = {"standard_name": "sea_water_conservative_temperature", "units": "degC"}
+    water = xr.Dataset(
+        {
+            "TEMP": (dims, temperature, names),
+            "PSAL": (dims, salinity, {"standard_name": "sea_water_absolute_salinity", "units": "g kg-1"}),
+        },
+        {
+            "time": ("time", time, place.clock),
+            "depth": ("depth", -_LEVELS, {"units": "m", "positive": "down", "standard_name": "depth"}),
+            "latitude": place.latitude,
+            "longitude": place.longitude,
+        },
+        attributes,
+    )
+    water = water.isel(depth=_LEVELS >= -place.column - 100.0)
+    if not np.any((time >= 0.0) & (time <= place.duration)):
+        # A run needs a profile to start from: between those before and after, or the nearest one.
+        start = water.interp(time=[np.clip(0.0, time[0], time[-1])]).assign_coords(time=[0.0])
+        water = xr.concat([water, start], "time", data_vars="minimal").sortby("time")
+        water["time"].attrs = place.clock
+    place.write("water.nc", water)
+    gap = float(np.max(np.diff(water["time"].values), initial=_LONGEST_GAP))
+    return {"observations": {"format": "oceansites", "paths": ["water.nc"], "longest_gap": gap}}
