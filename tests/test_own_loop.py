@@ -22,5 +22,5 @@ def test_the_page_is_executed(tmp_path, monkeypatch, capsys):
     assert names["mean_square_and_slope"]._cache_size() == 1
     assert eqx.tree_equal(names["again"], names["tl"].constrained(names["x"]))
     assert names["ensemble"].shape == (3, 16, 8)
-    (said,) = re.findall(r"print\(found\)  # (.*)", PAGE)
-    assert capsys.readouterr().out.splitlines()[-1] == said
+    (printed,) = re.findall(r"print\(tl.first_non_finite.*  # (.*)", PAGE)
+    assert capsys.readouterr().out.splitlines()[-1] == printed

@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from .column.trajectory import Restart, Trajectory, first_non_finite
     from .config.stored import load_closure, save_closure
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
-    from .plausibility.hunting import NonFinite, find_non_finite
     from .runtime import configure
 
     __version__: str
@@ -77,7 +76,6 @@ _NAMES = {
     "column.model": "Model",
     "column.observations": "Observations",
     "physics": "LinearEquationOfState TwoBandAbsorption coriolis_parameter mixed_layer_depth",
-    "plausibility.hunting": "NonFinite find_non_finite",
     "column.planning": "choose_checkpointing estimate_memory",
     "runtime": "configure",
     "column.sensitivity": "jacobian",
