@@ -182,12 +182,14 @@ def prescribed(given: Given, folder: Path) -> Notes:
     return noted(lambda: (_column(given, tl.TimeSeriesForcing.from_values(time, **values)), None))
 
 
-def simulated(rotation: float = 1e-4) -> Given:
-    """A slab of 40 m under constant fluxes for two days, which closes its budgets."""
+def simulated(rotation: float = 1e-4, drift: float = 0.0) -> Given:
+    """A slab of 40 m under constant fluxes and a Stokes drift [m s-1] at the surface; it closes its budgets."""
     time = np.arange(0.0, 2.0 * DAY + 1.0, 3600.0)
     z = -1.0 - 2.0 * np.arange(32.0)[::-1]
     slab, tau, heat, rain = z > -40.0, 0.1 + 0.03j, -150.0, 2e-4
-    transport = tau / DENSITY * (1.0 - np.exp(-1j * rotation * time)) / (1j * rotation)
+    of_waves = drift * np.exp(z / 5.0)
+    ekman = tau / DENSITY / (1j * rotation) - 2.0 * of_waves.sum()
+    transport = ekman * (1.0 - np.exp(-1j * rotation * time))
     warming = heat * time[:, None] / (DENSITY * HEAT_CAPACITY * 40.0) * slab
     dilution = 35.0 * rain * time[:, None] / (DENSITY * 40.0) * slab
     below = np.where(slab, 0.0, z + 40.0)
@@ -203,6 +205,8 @@ def simulated(rotation: float = 1e-4) -> Given:
         "surface_heat_flux": ("W m-2", heat + 0.0 * time),
         "surface_freshwater_flux": ("kg m-2 s-1", rain + 0.0 * time),
     }
+    if drift:
+        named["stokes_drift_u"] = ("m s-1", of_waves + 0.0 * time[:, None])
     return _given(named, {"start": "2001-01-01", "coriolis_parameter": rotation})
 
 

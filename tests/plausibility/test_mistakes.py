@@ -20,6 +20,7 @@ BASES: dict[str, tuple[Callable[[], Given], Callable[[Given, Path], Notes]]] = {
     "daily weather": (lambda: inputs.weather(400, 86400.0), inputs.weather_file),
     "fluxes": (inputs.fluxes, inputs.prescribed),
     "simulation": (inputs.simulated, inputs.cf_simulation),
+    "waves": (lambda: inputs.simulated(drift=0.3), inputs.cf_simulation),
     "mooring": (inputs.moored, inputs.mooring),
 }
 
@@ -133,6 +134,9 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("simulation", times(FRICTION, *STRESS), "momentum_budget"),
     ("simulation", swapped(*STRESS), "momentum_budget"),
     ("simulation", latitude_south, "momentum_budget"),
+    ("waves", times(-1.0, *STRESS), "momentum_budget"),
+    ("waves", swapped(*STRESS), "momentum_budget"),
+    ("waves", latitude_south, "momentum_budget"),
     ("simulation", let(temperature=lambda v: v["temperature"][:, ::-1]), "unstable_profile"),
     ("simulation", called("surface_heat_flux", long_name="heat loss of the ocean"), "sign_of_name"),
     ("simulation", called("surface_heat_flux", positive="up"), "sign_of_name"),

@@ -4,7 +4,7 @@ If the content of the column does not follow the flux, but follows the flux time
 all times, that factor names the mistake. Profiles that follow neither prove nothing: there are currents.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def heat_sign(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _contents(evidence: Evidence, name: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Times, and the content of the column [unit m] since the first, from profiles without gaps."""
+    """Times, and the content of the column [unit m], from profiles without gaps."""
     one = evidence.observed.get(name)
     if one is None or one.z is None or one.z.ndim == 2 or one.z.size < 5:
         return None
@@ -41,8 +41,7 @@ def _contents(evidence: Evidence, name: str) -> tuple[np.ndarray, np.ndarray] | 
         return None
     middle = 0.5 * (one.z[1:] + one.z[:-1])
     faces = np.concatenate([[evidence.z_face[0]], middle, [0.0]])
-    values, time = one.values[complete], one.time[complete]
-    return time, (values - values[0]) @ np.diff(faces)
+    return one.time[complete], one.values[complete] @ np.diff(faces)
 
 
 def _received(one: Samples | None, time: np.ndarray) -> np.ndarray:
@@ -57,7 +56,7 @@ def _received(one: Samples | None, time: np.ndarray) -> np.ndarray:
 
 def _misfit(content: np.ndarray, expected: np.ndarray) -> float:
     """Root mean square of the difference over that of the content [1]."""
-    return float(np.sqrt(np.mean((content - expected) ** 2) / np.mean(content**2)))
+    return float(np.sqrt(np.mean(np.abs(content - expected) ** 2) / np.mean(np.abs(content) ** 2)))
 
 
 @rule("heat_budget")
@@ -68,7 +67,7 @@ def heat_budget(evidence: Evidence) -> Iterator[Finding]:
         return
     time, kelvin = found
     water = evidence.reference_density * evidence.heat_capacity
-    heat = water * kelvin - evidence.bottom_heat * (time - time[0])
+    heat = water * (kelvin - kelvin[0]) - evidence.bottom_heat * (time - time[0])
     sun = _received(evidence.fluxes.get("shortwave_flux"), time)
     rest = _received(evidence.fluxes.get("heat_flux"), time)
     if np.max(np.abs(heat)) < 1e4 or np.max(np.abs(rest + sun)) == 0.0:
@@ -131,7 +130,7 @@ def salt_budget(evidence: Evidence) -> Iterator[Finding]:
     found, rain = _contents(evidence, "salinity"), evidence.fluxes.get("freshwater_flux")
     if found is None or rain is None:
         return
-    time, salt = found
+    time, salt = found[0], found[1] - found[1][0]
     mean = float(np.nanmean(evidence.observed["salinity"].values[0]))
     expected = -mean / evidence.reference_density * _received(rain, time)
     if np.max(np.abs(salt)) < 1e-3 or _misfit(salt, expected) < 0.5:
@@ -149,88 +148,60 @@ def salt_budget(evidence: Evidence) -> Iterator[Finding]:
         yield rain.finding("salt_budget", said, *best)
 
 
-def _transport(evidence: Evidence, time: np.ndarray, start: complex, stress, rotation: float) -> np.ndarray:
-    """Transport u + iv times depth at given times [m2 s-1].
-
-    It obeys dM/dt = -i f (M + M_s) + tau / rho, with the transport M_s of the Stokes drift.
-    """
-    fine = np.union1d(np.linspace(time[0], time[-1], 4000), time)
-    turned = np.exp(1j * rotation * (fine - time[0]))
-    drift = 0.0 if evidence.drift is None else evidence.drift(fine)
-    given = (stress(fine) / evidence.reference_density - 1j * rotation * drift) * turned
-    total = np.concatenate([[0.0], np.cumsum(0.5 * (given[1:] + given[:-1]) * np.diff(fine))])
-    moved = (start + total) / turned
-    at = np.searchsorted(fine, time)
-    return moved[at]
-
-
-def _observed_transport(evidence: Evidence) -> tuple[np.ndarray, complex, np.ndarray] | None:
-    """Times, transport at the first of them, and at all [m2 s-1]; of simulations with a stress."""
-    both = [_contents(evidence, name) for name in ("u", "v")]
-    has_stress = {"stress_u", "stress_v"} & evidence.fluxes.keys()
-    if not evidence.is_simulation or both[0] is None or both[1] is None or not has_stress:
+def _observed_transport(evidence: Evidence) -> tuple[np.ndarray, np.ndarray] | None:
+    """Times, and the transport u + iv times depth [m2 s-1], of simulations with a stress."""
+    u, v = (_contents(evidence, name) for name in ("u", "v"))
+    if not evidence.is_simulation or u is None or v is None or u[0].size != v[0].size:
         return None
-    if both[1][0].size != both[0][0].size:
-        return None
-    profiles = [evidence.observed[name].values for name in ("u", "v")]
-    first = [values[np.isfinite(values).all(axis=1)][0] for values in profiles]
-    start = complex(*(float(values @ np.diff(_faces(evidence))) for values in first))
-    observed = start + both[0][1] + 1j * both[1][1]
+    transport = u[1] + 1j * v[1]
     if evidence.drift is not None and evidence.has_drift_in_velocity:
-        drift = evidence.drift(both[0][0])
-        start, observed = start - complex(drift[0]), observed - drift
-    return None if np.max(np.abs(observed)) < 1e-2 else (both[0][0], start, observed)
+        transport = transport - evidence.drift(u[0])
+    return None if np.max(np.abs(transport)) < 1e-2 else (u[0], transport)
 
 
 @rule("momentum_budget")
 def momentum_budget(evidence: Evidence) -> Iterator[Finding]:
-    """Note profiles whose transport turns or grows otherwise than the stress and f say."""
+    """Note profiles whose transport turns or grows otherwise than the stress and f say.
+
+    The transport M obeys dM/dt = -i f (M + M_s) + tau / rho, with the transport M_s of the Stokes drift.
+    """
     found = _observed_transport(evidence)
-    if found is None:
+    parts = [evidence.fluxes[name] for name in ("stress_u", "stress_v") if name in evidence.fluxes]
+    if found is None or not parts:
         return
-    time, start, observed = found
-
-    def stress(fine: np.ndarray) -> np.ndarray:
-        parts = [np.zeros(fine.size), np.zeros(fine.size)]
-        for i, name in enumerate(("stress_u", "stress_v")):
-            one = evidence.fluxes.get(name)
-            if one is not None:
-                parts[i] = (
-                    np.interp(fine, one.time, one.values) if one.time.size > 1 else parts[i] + one.values[0]
-                )
-        return parts[0] + 1j * parts[1]
-
+    time, observed = found
+    fine = np.union1d(np.linspace(time[0], time[-1], 4000), time)
+    units = {"surface_stress_u": 1.0, "surface_stress_v": 1j}
+    stress = sum(
+        units[one.quantity] * (np.interp(fine, one.time, one.values) if one.time.size > 1 else one.values[0])
+        for one in parts
+    ) + np.zeros(fine.size)
+    drift = np.zeros(fine.size) if evidence.drift is None else evidence.drift(fine)
     f, density = evidence.coriolis_parameter, evidence.reference_density
 
-    def misfit(change: Callable[[np.ndarray], np.ndarray], rotation: float) -> float:
-        expected = _transport(evidence, time, start, lambda fine: change(stress(fine)), rotation)
-        return float(np.sqrt(np.mean(np.abs(observed - expected) ** 2) / np.mean(np.abs(observed) ** 2)))
+    def expected(tau: np.ndarray, rotation: float) -> np.ndarray:
+        turned = np.exp(1j * rotation * (fine - time[0]))
+        given = (tau / density - 1j * rotation * drift) * turned
+        total = np.concatenate([[0.0], np.cumsum(0.5 * (given[1:] + given[:-1]) * np.diff(fine))])
+        return ((observed[0] + total) / turned)[np.searchsorted(fine, time)]
 
-    keep, turn = lambda tau: tau, lambda tau: 1j * np.conj(tau)  # noqa: E731
+    swapped = 1j * np.conj(stress)
+    of_latitude = 1.4584e-4 * float(np.sin(np.deg2rad(evidence.latitude or 0.0)))
     tried = [
-        ("a stress on the atmosphere, upward", "`sign: -1`", misfit(np.negative, f)),
-        ("a Coriolis parameter of the other hemisphere", "latitude", misfit(keep, -f)),
-        ("the components of the stress are swapped", "the variables", misfit(turn, f)),
-        ("u and v of the currents are swapped", "the variables", misfit(turn, -f)),
-        ("a stress over the density", "`unit`", misfit(lambda tau: density * tau, f)),
-        ("an upward stress over the density", "`unit` and `sign: -1`", misfit(lambda tau: -density * tau, f)),
-        ("a stress in dyn cm-2", "`unit`", misfit(lambda tau: 0.1 * tau, f)),
-        ("a Coriolis parameter per day", "coriolis_parameter", misfit(keep, f / DAY)),
-        ("half the Coriolis parameter", "coriolis_parameter", misfit(keep, 2.0 * f)),
-        ("a Coriolis parameter of another place", "latitude", misfit(keep, _of_latitude(evidence))),
+        ("a stress on the atmosphere, upward", "`sign: -1`", -stress, f),
+        ("a Coriolis parameter of the other hemisphere", "latitude", stress, -f),
+        ("the components of the stress are swapped", "the variables", swapped, f),
+        ("u and v of the currents are swapped", "the variables", swapped, -f),
+        ("a stress over the density", "`unit`", density * stress, f),
+        ("an upward stress over the density", "`unit` and `sign: -1`", -density * stress, f),
+        ("a stress in dyn cm-2", "`unit`", 0.1 * stress, f),
+        ("a Coriolis parameter per day", "coriolis_parameter", stress, f / DAY),
+        ("half the Coriolis parameter", "coriolis_parameter", stress, 2.0 * f),
+        ("a Coriolis parameter of another place", "latitude", stress, of_latitude),
     ]
-    expected = _transport(evidence, time, start, stress, f)
-    best = _best(tried, misfit(keep, f), evidence) or _multiple(observed, expected, evidence)
+    here = expected(stress, f)
+    misfits = [(cause, key, _misfit(observed, expected(*changed))) for cause, key, *changed in tried]
+    best = _best(misfits, _misfit(observed, here), evidence) or _multiple(observed, here, evidence)
     if best is not None:
-        said = f"profiles carry {observed[-1]:.3g} m2 s-1 at the end, stress and f say {expected[-1]:.3g}"
+        said = f"profiles carry {observed[-1]:.3g} m2 s-1 at the end, stress and f say {here[-1]:.3g}"
         yield Finding("momentum_budget", "surface_stress_u", "fluxes.stress_u", said, *best)
-
-
-def _faces(evidence: Evidence) -> np.ndarray:
-    z = evidence.observed["u"].z
-    assert z is not None
-    return np.concatenate([[evidence.z_face[0]], 0.5 * (z[1:] + z[:-1]), [0.0]])
-
-
-def _of_latitude(evidence: Evidence) -> float:
-    return 1.4584e-4 * float(np.sin(np.deg2rad(evidence.latitude or 0.0)))
