@@ -19,21 +19,18 @@ from tunax_lite._types import LikelyMistake
 from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.cli.terminal import prepare_terminal
 from tunax_lite.declarations import all_names
-from tunax_lite.plausibility.finding import RULES
 from tunax_lite.runtime import failures_as_values, for_threads
 from tunax_lite.runtime.engine import ThisProcess
 
 ROOT = Path(__file__).parents[1]
 SAID = """
-import json, tunax_lite as tl, tunax_lite.plausibility
+import json, tunax_lite as tl
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.config import RunConfig
 from tunax_lite.declarations import all_names, meanings, summary_and_source
-from tunax_lite.plausibility.finding import RULES
 kinds = [tl.Model, tl.Case, CorrectedForcing, *(each.kind for each in all_names())]
-rules = [rule.summary for rule in RULES.values()]
 found = {kind.__qualname__: [meanings(kind), summary_and_source(kind)] for kind in kinds}
-print(json.dumps([found, rules, RunConfig.model_json_schema(), str(tl.Model(tl.KEpsilon()))]))
+print(json.dumps([found, RunConfig.model_json_schema(), str(tl.Model(tl.KEpsilon()))]))
 """
 
 
@@ -46,8 +43,7 @@ def python(*arguments, **environment):
 
 def test_docstrings_are_found_in_the_source():
     own = [each.kind for each in all_names() if each.kind.__module__.startswith("tunax_lite.")]
-    looks = [rule.look for rule in RULES.values() if "<" not in rule.look.__qualname__]
-    for each in (*own, Model, tunax_lite.Case, *looks):
+    for each in (*own, Model, tunax_lite.Case):
         in_source = _docstrings(each.__module__)[each.__qualname__]
         assert in_source.split() == str(each.__doc__).split(), each
 

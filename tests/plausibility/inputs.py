@@ -183,7 +183,7 @@ def prescribed(given: Given, folder: Path) -> Notes:
 
 
 def simulated(rotation: float = 1e-4, drift: float = 0.0) -> Given:
-    """A slab of 40 m under constant fluxes and a Stokes drift [m s-1] at the surface; it closes its budgets."""
+    """A slab of 40 m under constant fluxes and a surface Stokes drift [m s-1]; it closes its budgets."""
     time = np.arange(0.0, 2.0 * DAY + 1.0, 3600.0)
     z = -1.0 - 2.0 * np.arange(32.0)[::-1]
     slab, tau, heat, rain = z > -40.0, 0.1 + 0.03j, -150.0, 2e-4

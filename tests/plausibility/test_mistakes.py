@@ -1,7 +1,6 @@
 """Each rule notes an everyday mistake in good input, and no rule notes the good input itself."""
 
 import copy
-import datetime
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,24 +99,18 @@ MISTAKES: list[tuple[str, Change, str]] = [
      "dew_point_above_air"),
     ("weather", times(0.92, "air_pressure"), "air_pressure"),
     ("weather", times(0.08, "cloud_cover"), "cloud_cover"),
-    ("weather", let(cloud_cover=lambda v: 0.1 * np.round(8.0 * v["cloud_cover"])), "cloud_cover_steps"),
-    ("weather", both(times(-1.0, "cloud_cover"), plus(1.0, "cloud_cover")), "cloud_and_sun"),
     ("weather", times(24.0, "precipitation"), "precipitation"),
     ("weather", let(precipitation=since_midnight), "accumulated"),
     ("weather", times(1e-3, "shortwave"), "sun_amount"),
     ("weather", times(2.2, "shortwave"), "shortwave"),
     ("weather", let(shortwave=lambda v: np.roll(v["shortwave"], 6)), "sun_by_night"),
     ("weather", option(longitude=140.0), "sun_by_night"),
-    ("weather", put("shortwave", 0.0, slice(300, 324)), "no_sun_by_day"),
-    ("weather", let(air_temperature=lambda v: np.roll(v["air_temperature"], 12)), "warm_nights"),
     ("weather", times(0.5, "longwave"), "longwave"),
     ("weather", option(longwave="net"), ERROR),
-    ("weather", let(wind_u=lambda v: np.hypot(v["wind_u"], v["wind_v"]),
-                    wind_v=lambda v: np.arctan2(v["wind_v"], v["wind_u"]) % (2.0 * np.pi)), "wind_direction"),
     ("weather", let(wind_v=lambda v: v["wind_u"]), "currents_swapped"),
     ("weather", option(profiles=WARM), "air_and_water"),
     ("weather", option(coriolis_parameter=-1.08e-4), "coriolis_parameter"),
-    ("daily weather", option(case_start="2015-08-30"), "season"),
+    ("daily weather", option(case_start="2015-08-30"), "sun_amount"),
     ("weather", called("shortwave", long_name="net shortwave radiation"), "net_of_the_sun"),
     ("weather", called("air_pressure", long_name="air pressure (hPa)"), "unit_of_name"),
     ("weather", option(names={"wind_u": "wind_kn"}), "unit_of_name"),
@@ -149,7 +142,6 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("mooring", let(PSAL=lambda v: 38.0 + 0.9 * v["TEMP"]), "salinity"),
     ("mooring", times(1e-3, "PSAL"), ERROR),
     ("mooring", times(1e-3, "depth"), "deep_water"),
-    ("mooring", let(TEMP=lambda v: v["TEMP"][:, [0, 4, 2, 3, 1, 5]]), "swapped_levels"),
     ("mooring", option(position=(48.0, 9.0)), "position"),
     ("mooring", option(position=(-9.0, 48.0)), "position"),
 ]  # fmt: skip
@@ -172,38 +164,13 @@ def test_mistakes_are_noted_and_good_input_is_not(base, tmp_path):
     assert not missed
 
 
-def samples(quantity: str, values, z=None, time=None) -> Samples:
-    values = np.asarray(values, float)
-    time = np.zeros(len(values)) if time is None else time
-    return Samples(quantity, f"initial {quantity}", time, values, z)
-
-
-Z = np.linspace(-29.0, -1.0, 12)
 LAKE: dict[str, Any] = {"area": np.linspace(1e5, 4e6, 6), "z_face": np.linspace(-30.0, 0.0, 6)}
-COLD, BRACKISH = np.full((1, 12), -9.0), np.full((1, 12), 0.035)
 
 
-def at_start(temperature, salinity) -> dict:
-    profiles = {"temperature": temperature, "salinity": salinity}
-    return {"initial": {name: samples(name, values, Z) for name, values in profiles.items()}}
-
-
-DIRECT: list[tuple[dict, str]] = [
-    ({**LAKE, "discharge": {"river": samples("discharge", [8e4])}}, "discharge"),
-    ({**LAKE, "area": np.linspace(0.1, 4.0, 6)}, "basin"),
-    (at_start(COLD, 35.0 + 0.0 * COLD), "frozen_water"),
-    (at_start(20.0 + 0.0 * COLD, BRACKISH), "salinity_unit"),
-    ({"start": datetime.datetime(1015, 3, 1)}, "dates"),
-    ({"fluxes": {"salt_flux": samples("surface_salt_flux", [0.1])}}, "surface_salt_flux"),
-]
-
-
-def test_rules_of_lakes_and_of_water_at_the_start_and_every_rule_has_its_mistake():
+def test_every_rule_has_its_mistake():
     assert findings_of(Evidence(**LAKE)) == ()
-    for evidence, rule in DIRECT:
-        assert rule in {one.rule for one in findings_of(Evidence(**evidence))}, rule
-    limits = {"specific_humidity", "relative_humidity"}  # below, with all limits
-    assert {rule for *_, rule in MISTAKES} - {ERROR} | {rule for _, rule in DIRECT} | limits == set(RULES)
+    limits = {limit.rule for limit in LIMITS}  # below
+    assert {rule for *_, rule in MISTAKES} - {ERROR} | limits == set(RULES)
 
 
 def test_every_limit_notes_what_lies_beyond():
@@ -215,7 +182,7 @@ def test_every_limit_notes_what_lies_beyond():
             if np.isfinite(bound):
                 step = outward * 0.02 * max(abs(bound), 1e-9)
                 records = (np.full(time.size, bound + change) for change in (-step, step))
-                inside, beyond = (samples(limit.quantity, values, time=time) for values in records)
+                inside, beyond = (Samples(limit.quantity, limit.quantity, time, values) for values in records)
                 assert not list(limit.find(inside)) and list(limit.find(beyond)), limit
                 found = findings_of(Evidence(**{group: {limit.quantity: beyond}}, **lake))
                 assert limit.rule in {one.rule for one in found}, limit

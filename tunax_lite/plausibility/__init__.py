@@ -13,8 +13,8 @@ import numpy as np
 from ..column.case import Case
 from ..column.observations import Observations
 from . import air, fluxes, limits, place, records, sun, water
-from .evidence import Evidence, Samples, evidence_of, evidence_of_forcing, evidence_of_observations
-from .finding import RULES, Finding, Gap, Position, Remark, Rule, check_accepted, collecting, leave, once
+from .evidence import Evidence, Samples, evidence_of, evidence_of_observations
+from .finding import RULES, Finding, Gap, Position, Remark, collecting, leave
 from .limits import LIMITS
 from .place import far_from
 from .records import in_file, in_profiles
@@ -27,14 +27,10 @@ __all__ = [
     "Gap",
     "Position",
     "Remark",
-    "Rule",
     "Samples",
-    "check_accepted",
     "collecting",
     "evidence_of",
-    "evidence_of_forcing",
     "evidence_of_observations",
-    "far_from",
     "in_file",
     "in_profiles",
     "findings_of",
@@ -47,8 +43,10 @@ _MODULES = air, fluxes, limits, place, records, sun, water  # register their rul
 def findings_of(
     evidence: Evidence, left: Iterable[Remark] = (), accept: Collection[str] = ()
 ) -> tuple[Finding, ...]:
-    """What the rules note about evidence, and what readers left."""
-    check_accepted(accept)
+    """Return what the rules and readers note, one finding for each rule and input, without accepted rules."""
+    for name in accept:
+        if name not in RULES:
+            raise ValueError(f"accept: expected names of rules among {', '.join(RULES)}, got '{name}'.")
     has_sun = "shortwave_flux" in evidence.fluxes
     found: list[Finding] = []
     for one in left:
@@ -59,9 +57,13 @@ def findings_of(
             found.extend([one] if has_sun or not of_heat else [])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of means over nothing: comparisons with NaN note nothing
-        for name, each in RULES.items():
-            found.extend(() if name in accept else each.look(evidence))
-    return once(found, accept)
+        for name, look in RULES.items():
+            found.extend(() if name in accept else look(evidence))
+    kept: dict[tuple[str, str], Finding] = {}
+    for one in found:
+        if one.rule not in accept:
+            kept.setdefault((one.rule, one.where), one)
+    return tuple(kept.values())
 
 
 def remarks(

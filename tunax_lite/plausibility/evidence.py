@@ -95,10 +95,6 @@ class Samples:
             return f"{seconds:.0f} s"
         return f"{self.epoch + datetime.timedelta(seconds=seconds):%Y-%m-%d %H:%M}"
 
-    def of(self, values: np.ndarray, quantity: str) -> "Samples":
-        """Another quantity at the same times."""
-        return Samples(quantity, self.where, self.time, values, self.z)
-
     def finding(self, rule: str, said: str, cause: str, key: str) -> Finding:
         """What a rule found unlikely about them; arguments as in `Finding`."""
         return Finding(rule, self.quantity, self.where, said, cause, key)
@@ -113,7 +109,6 @@ class Evidence:
         fluxes: prescribed fluxes by name in `SurfaceFluxes`.
         initial: profiles at the start.
         observed: profiles and series to compare with.
-        discharge: of streams, by name [m3 s-1].
         latitude, longitude: [degrees]; `None` where they are not known.
         start: of the case; `None` where it has no date.
         coriolis_parameter: [s-1].
@@ -132,7 +127,6 @@ class Evidence:
     fluxes: dict[str, Samples] = field(default_factory=dict)
     initial: dict[str, Samples] = field(default_factory=dict)
     observed: dict[str, Samples] = field(default_factory=dict)
-    discharge: dict[str, Samples] = field(default_factory=dict)
     latitude: float | None = None
     longitude: float | None = None
     start: datetime.datetime | None = None
@@ -163,31 +157,23 @@ class Evidence:
         reaches = one.z[-1] > -spacing and one.z[0] < self.z_face[0] + spacing
         return bool(reaches and np.isfinite(one.values).all())
 
-    @property
-    def profiles(self) -> Iterator[Samples]:
-        """All profiles and numbers of the water."""
-        yield from self.initial.values()
-        yield from self.observed.values()
-
     def everything(self) -> Iterator[Samples]:
         """All series and profiles."""
-        for group in (self.weather, self.fluxes, self.initial, self.observed, self.discharge):
+        for group in (self.weather, self.fluxes, self.initial, self.observed):
             yield from group.values()
 
     @property
     def is_fresh(self) -> bool:
         """Whether the water is that of a lake or river."""
-        salt = [one.mean for name, one in self._water("salinity")]
+        salt = [one.mean for one in self._water("salinity")]
         return self.area is not None or (bool(salt) and bool(np.nanmax(salt) < 2.0))
 
-    def _water(self, name: str) -> Iterator[tuple[str, Samples]]:
-        for group in (self.initial, self.observed):
-            if name in group:
-                yield name, group[name]
+    def _water(self, name: str) -> list[Samples]:
+        return [group[name] for group in (self.initial, self.observed) if name in group]
 
     def surface_temperature(self) -> float | None:
         """Temperature of the water at the surface at the start [degC]."""
-        for _, one in self._water("temperature"):
+        for one in self._water("temperature"):
             there = one.values[0][np.isfinite(one.values[0])]
             if there.size:
                 return float(there[-1])
@@ -219,7 +205,6 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         fluxes=fluxes,
         initial=initial,
         observed={} if observations is None else _observed(observations),
-        discharge=_discharge(case, single),
         **_placed(case, single),
         coriolis_parameter=float(single(case.coriolis_parameter, 0)),
         z_face=z_face,
@@ -233,16 +218,6 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         drift=_drift(case),
         has_drift_in_velocity=case.interior.velocities == "lagrangian",
     )
-
-
-def evidence_of_forcing(
-    forcing: AbstractForcing, latitude: float, longitude: float, start_time: str
-) -> Evidence:
-    """The evidence of weather or fluxes without a column."""
-    weather, fluxes, net = _forcing(forcing, lambda values, n_axes: np.asarray(values, dtype=float))
-    start = datetime.datetime.fromisoformat(start_time)
-    place = {"latitude": latitude, "longitude": longitude, "start": start}
-    return Evidence(weather=weather, fluxes=fluxes, net_longwave=net, **place)
 
 
 def evidence_of_observations(observations: Observations) -> Evidence:
@@ -336,11 +311,3 @@ def _observed(observations: Observations) -> dict[str, Samples]:
         there = observations.has_values(name)
         found[name] = Samples(name, f"observed {name}", time[there], np.asarray(values, dtype=float)[there])
     return found
-
-
-def _discharge(case: Case, single: Single) -> dict[str, Samples]:
-    streams = {} if case.interior.streams is None else case.interior.streams.streams
-    given = {name: (one.series.time, one.series.values.discharge) for name, one in streams.items()}
-    return {
-        name: _series(f"interior.streams.{name}", "discharge", *one, single) for name, one in given.items()
-    }

@@ -2,11 +2,9 @@
 
 import contextlib
 import contextvars
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
-
-from .._docstrings import docstring_of
 
 Evidence = TypeVar("Evidence")
 
@@ -36,49 +34,19 @@ class Finding:
         return f"{self.where}: {self.said}: {self.cause}? {remedy}`accept: [{self.rule}]`"
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A rule: its name, one sentence on what it notes, and the function that looks."""
+Look = Callable[[Evidence], Iterable[Finding]]
 
-    name: str
-    summary: str
-    look: Callable[..., Iterable[Finding]]
-
-
-RULES: dict[str, Rule] = {}
-"""All rules by name."""
+RULES: dict[str, Callable[..., Iterable[Finding]]] = {
+    name: lambda evidence: ()
+    for name in ("position", "sign_of_name", "net_of_the_sun", "unit_of_name", "another_quantity")
+}
+"""Rules by name. Readers apply the first five: built objects have no names, attributes and positions."""
 
 
-def rule(name: str):
-    """Add a function that yields findings of evidence to the table; its docstring says what it notes."""
-
-    def add(look: Callable[[Evidence], Iterable[Finding]]) -> Callable[[Evidence], Iterable[Finding]]:
-        summary = docstring_of(look).split("\n")[0].removeprefix("Note ").removesuffix(".")
-        RULES[name] = Rule(name, summary, look)
-        return look
-
-    return add
-
-
-def left_by_readers(name: str, summary: str) -> None:
-    """Add a rule about names, attributes and positions: objects that were built no longer have them."""
-    RULES[name] = Rule(name, summary, lambda evidence: ())
-
-
-left_by_readers("position", "an instrument far from the site, or with a wrong sign or order of its position")
-left_by_readers("sign_of_name", "a name or attribute that says upward, out of the water or evaporation")
-left_by_readers(
-    "net_of_the_sun", "a heat flux called net or total beside shortwave radiation, or net radiation"
-)
-left_by_readers("unit_of_name", "a name that says another unit than the attribute")
-left_by_readers("another_quantity", "a name or attribute of another quantity or component")
-
-
-def check_accepted(names: Iterable[str]) -> None:
-    """Raise `ValueError` for a name that no rule has."""
-    for name in names:
-        if name not in RULES:
-            raise ValueError(f"accept: expected names of rules among {', '.join(RULES)}, got '{name}'.")
+def rule(look: Look) -> Look:
+    """Add a function that yields findings of evidence to the table."""
+    RULES[look.__name__] = look
+    return look
 
 
 @dataclass(frozen=True)
@@ -128,12 +96,3 @@ def leave(findings: Iterable[Remark]) -> None:
     found = _left.get()
     if found is not None:
         found.extend(findings)
-
-
-def once(findings: Iterable[Finding], accept: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Findings without those of accepted rules; the first of each rule and input stands for the others."""
-    kept: dict[tuple[str, str], Finding] = {}
-    for one in findings:
-        if one.rule not in accept:
-            kept.setdefault((one.rule, one.where), one)
-    return tuple(kept.values())

@@ -15,7 +15,7 @@ _CLOSE = 0.12
 """Largest relative misfit of a budget that proves a factor."""
 
 
-@rule("heat_sign")
+@rule
 def heat_sign(evidence: Evidence) -> Iterator[Finding]:
     """Note heat without the sun that warms the water for weeks of sunshine."""
     heat, light = evidence.fluxes.get("heat_flux"), evidence.fluxes.get("shortwave_flux")
@@ -59,7 +59,7 @@ def _misfit(content: np.ndarray, expected: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.abs(content - expected) ** 2) / np.mean(np.abs(content) ** 2)))
 
 
-@rule("heat_budget")
+@rule
 def heat_budget(evidence: Evidence) -> Iterator[Finding]:
     """Note profiles that lose what the heat flux adds, or another multiple of it."""
     found = _contents(evidence, "temperature")
@@ -124,7 +124,7 @@ def _multiple(content: np.ndarray, expected: np.ndarray, evidence: Evidence) -> 
     return f"another unit of the flux, of time or of height, {factor:.3g} times", f"`factor: {factor:.3g}`"
 
 
-@rule("salt_budget")
+@rule
 def salt_budget(evidence: Evidence) -> Iterator[Finding]:
     """Note profiles that become saltier in the rain that is given."""
     found, rain = _contents(evidence, "salinity"), evidence.fluxes.get("freshwater_flux")
@@ -159,7 +159,7 @@ def _observed_transport(evidence: Evidence) -> tuple[np.ndarray, np.ndarray] | N
     return None if np.max(np.abs(transport)) < 1e-2 else (u[0], transport)
 
 
-@rule("momentum_budget")
+@rule
 def momentum_budget(evidence: Evidence) -> Iterator[Finding]:
     """Note profiles whose transport turns or grows otherwise than the stress and f say.
 

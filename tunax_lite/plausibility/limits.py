@@ -10,7 +10,7 @@ import numpy as np
 
 from ..quantities import QUANTITIES
 from .evidence import Evidence, Samples
-from .finding import Finding, rule
+from .finding import RULES, Finding
 
 STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
     "lowest": np.min,
@@ -101,4 +101,4 @@ def _inputs(evidence: Evidence, limit: Limit) -> Iterator[Samples]:
 
 
 for _name in dict.fromkeys(limit.rule for limit in LIMITS):
-    rule(_name)(_looks(_name))
+    RULES[_name] = _looks(_name)

@@ -1,6 +1,5 @@
-"""Where and when: rotation against latitude, positions of instruments, dates, streams against the lake."""
+"""Rotation against latitude, and positions of instruments."""
 
-import datetime
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,7 +12,7 @@ _FARTHEST = 300.0
 """Distance of an instrument from the place of a case [km] that is noted; floats drift."""
 
 
-@rule("coriolis_parameter")
+@rule
 def coriolis_parameter(evidence: Evidence) -> Iterator[Finding]:
     """Note rotation that is not that of the latitude."""
     f, latitude = evidence.coriolis_parameter, evidence.latitude
@@ -42,48 +41,6 @@ def coriolis_parameter(evidence: Evidence) -> Iterator[Finding]:
         said, cause = f"expected 0, or at least 3e-7 s-1, {said}", "another unit"
     if cause:
         yield Finding("coriolis_parameter", "coriolis_parameter", where, said, cause, "`latitude`")
-
-
-@rule("dates")
-def dates(evidence: Evidence) -> Iterator[Finding]:
-    """Note a case before 1850 or in the far future."""
-    if evidence.start is None or evidence.start.year == 1:
-        return
-    latest = datetime.datetime.now().year + 2
-    if not 1850 <= evidence.start.year <= max(latest, 2101):
-        said = f"expected a year from 1850 on, got {evidence.start.isoformat()}"
-        yield Finding(
-            "dates", "time", "start_time", said, "the unit or the epoch of the time", "`start_time`"
-        )
-
-
-@rule("discharge")
-def discharge(evidence: Evidence) -> Iterator[Finding]:
-    """Note streams that replace the lake within a day."""
-    if evidence.area is None or not evidence.discharge:
-        return
-    area, thickness = evidence.area, np.diff(evidence.z_face)
-    volume = float(np.sum(0.5 * (area[1:] + area[:-1]) * thickness))
-    for one in evidence.discharge.values():
-        flow = float(np.quantile(np.abs(one.known), 0.5)) if one.known.size else 0.0
-        if flow > 0.0 and volume / flow < 0.5 * DAY:
-            said = f"expected days to fill the lake of {volume:.2g} m3, got {flow:.3g} m3 s-1, "
-            said += f"which takes {volume / flow / 3600.0:.2g} h"
-            yield one.finding("discharge", said, "l s-1, m3 per day, or a column", "`unit`")
-
-
-@rule("basin")
-def basin(evidence: Evidence) -> Iterator[Finding]:
-    """Note a lake that is deeper than wide."""
-    if evidence.area is None:
-        return
-    depth, top = -float(evidence.z_face[0]), float(evidence.area[-1])
-    if (radius := float(np.sqrt(top / np.pi))) < depth:
-        said = (
-            f"expected a lake wider than deep ({depth:.3g} m), got {top:.3g} m2, a radius of {radius:.2g} m"
-        )
-        cause, key = "areas in km2 or hectares", "`units: {area: km2}`"
-        yield Finding("basin", "area", "hypsography", said, cause, key)
 
 
 def distance(latitude: float, longitude: float, other: tuple[float, float]) -> float:

@@ -24,7 +24,7 @@ _BACKGROUND = {
     "specific_humidity": 1.5e-3, "air_pressure": 500.0, "wind_speed": 6.0, "wind_u": 8.0, "wind_v": 8.0,
     "cloud_cover": 2.0, "longwave": 60.0, "shortwave": 700.0, "precipitation": 3e-5,
     "temperature": 1.5, "sea_surface_temperature": 1.5, "salinity": 1.0, "u": 0.6, "v": 0.6,
-    "surface_heat_flux": 500.0, "surface_stress_u": 1.5, "surface_stress_v": 1.5, "discharge": 1e3,
+    "surface_heat_flux": 500.0, "surface_stress_u": 1.5, "surface_stress_v": 1.5,
     "surface_shortwave_flux": 700.0, "surface_freshwater_flux": 0.01,
 }  # fmt: skip
 """Difference from both neighbours that happens in good records of any quantity [its unit]."""
@@ -111,7 +111,7 @@ def _is_jump(is_code: np.ndarray, values: np.ndarray, quantity: str) -> bool:
     return bool(np.mean(jump > least) > 0.7)
 
 
-@rule("missing_code")
+@rule
 def missing_code(evidence: Evidence) -> Iterator[Finding]:
     """Note a number such as -9.99, 0, 99 or 9999 among values far from it."""
     for one, _, values in _each(evidence):
@@ -147,7 +147,7 @@ def _is_code(one: Samples, code: float, n: int, size: int) -> Iterator[Finding]:
     yield one.finding("missing_code", said, "a code for missing values", key)
 
 
-@rule("spike")
+@rule
 def spike(evidence: Evidence) -> Iterator[Finding]:
     """Note a single value far from both of its neighbours."""
     for one, time, values in _each(evidence):
@@ -173,7 +173,7 @@ def spike(evidence: Evidence) -> Iterator[Finding]:
             yield one.finding("spike", said, "a spike", "remove the value from the file")
 
 
-@rule("stuck")
+@rule
 def stuck(evidence: Evidence) -> Iterator[Finding]:
     """Note the same value for long in a quantity that always varies."""
     for name in _ALIVE:
