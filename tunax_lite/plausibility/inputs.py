@@ -20,13 +20,8 @@ from ..quantities import QUANTITIES, quantity_of
 from .evidence import ALWAYS
 from .finding import Gap, Remark
 
-_GAP, _RAMP = 2.5, 12.0
-"""Times the usual interval from which a time without records is a gap, and a straight line between two."""
-_OWN = 0.1
-"""Part of the steps between values that are those of the records, from which the input has their interval:
-many rounded values lie on straight lines, and look interpolated."""
-_SLOPE = 0.1
-"""Part of the range of an input from which such a line counts: night and dry weather are no gap."""
+_GAP = 2.5
+"""Times the usual interval from which a time without values is a gap."""
 _MOST_TIMES = 4000
 """At which fluxes that depend on the water are computed for a budget."""
 
@@ -71,45 +66,24 @@ class Input:
         """Missing values."""
         return self.n_values - self.known().size
 
-    def knots(self) -> np.ndarray:
-        """Times [s] at which the input itself has values, and is not interpolated between others."""
-        if self.time is None or self.time.size < 3:
-            return np.zeros(0) if self.time is None else self.time
+    def _times(self) -> np.ndarray:
+        """Times [s] with values."""
+        if self.time is None or self.time.size == 0:
+            return np.zeros(0)
         rows = self.values.reshape(self.time.size, -1)
-        time = self.time[np.isfinite(rows).any(axis=1)]
-        if self.n_missing or time.size < 3:
-            return time
-        share = ((self.time[1:-1] - self.time[:-2]) / (self.time[2:] - self.time[:-2]))[:, None]
-        between = rows[:-2] + share * (rows[2:] - rows[:-2])
-        bent = np.any(np.abs(rows[1:-1] - between) > 1e-9 * max(np.ptp(rows), 1e-300), axis=1)
-        own = self.time[np.concatenate([[True], bent, [True]])]
-        return own if own.size > 2 else self.time
+        return self.time[np.isfinite(rows).any(axis=1)]
 
     def interval(self) -> float | None:
         """Usual time between two values [s]."""
-        knots = self.knots()
-        if self.time is None or knots.size < 2:
-            return None
-        steps, records = np.diff(knots), np.median(np.diff(self.time))
-        return float(records if np.isclose(steps, records).mean() > _OWN else np.median(steps))
+        time = self._times()
+        return float(np.median(np.diff(time))) if time.size > 1 else None
 
     def gaps(self) -> tuple[int, float]:
-        """Number of gaps in time, filled by the reader, or found as such, and the longest [s].
-
-        Found are those bridged by a straight line or without values.
-        """
+        """Number of gaps in time, filled by the reader or without values, and the longest [s]."""
         if self.filled:
             return len(self.filled), max(one.length for one in self.filled)
-        knots, usual = self.knots(), self.interval()
-        if usual is None or self.time is None:
-            return 0, 0.0
-        rows = self.values.reshape(self.time.size, -1)
-        steps, at = np.diff(knots), rows[np.searchsorted(self.time, knots)]
-        rise = np.nanmax(np.abs(at[1:] - at[:-1]), axis=1, initial=0.0)
-        records = np.isin(np.searchsorted(self.time, knots[1:]) - np.searchsorted(self.time, knots[:-1]), 1)
-        empty = records & (steps > _GAP * usual)
-        bridged = (steps > _RAMP * usual) & (rise > _SLOPE * np.ptp(self.known()))
-        found = steps[empty | bridged] if not self.n_missing else steps[steps > _GAP * usual]
+        steps = np.diff(self._times())
+        found = steps[steps > _GAP * np.median(steps)] if steps.size else steps
         return int(found.size), float(found.max(initial=0.0))
 
 
