@@ -2,9 +2,8 @@
 
 import csv
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,17 +16,16 @@ STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
     "highest": np.max,
     "largest": np.max,
     "mean": np.mean,
-    "mean_size": lambda values: np.mean(np.abs(values)),
-    "largest_size": lambda values: np.max(np.abs(values)),
+    "mean magnitude": lambda values: np.mean(np.abs(values)),
+    "largest magnitude": lambda values: np.max(np.abs(values)),
 }
-"""Of all known values. A lower limit of a magnitude does not hold where all values are zero."""
-_SIZES = ("largest", "mean_size", "largest_size")
-_UNITS = {"wind_speed": "m s-1", "stress": "N m-2"}
+"""Of all known values."""
+_SIZES = ("largest", "mean magnitude", "largest magnitude")
+"""Statistics whose lower limits do not hold where all values are zero."""
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A row of the table; empty numbers are unbounded."""
+class Limit(NamedTuple):
+    """A row of the table."""
 
     rule: str
     quantity: str
@@ -40,11 +38,6 @@ class Limit:
     cause: str
     key: str
 
-    @property
-    def unit(self) -> str:
-        name = self.quantity if self.quantity in QUANTITIES else f"surface_{self.quantity}"
-        return _UNITS.get(self.quantity) or QUANTITIES[name].unit
-
     def find(self, one: Samples) -> Iterator[Finding]:
         """A finding if the samples exceed the limit."""
         if one.known.size == 0 or one.days < self.least_days:
@@ -52,26 +45,18 @@ class Limit:
         value = float(STATISTICS[self.statistic](one.known))
         if self.statistic in _SIZES and value <= 0.0 or self.lowest <= value <= self.highest:
             return
-        bounds = f"from {self.lowest:g} to {self.highest:g}"
-        if not np.isfinite(self.lowest):
-            bounds = f"of at most {self.highest:g}"
-        elif not np.isfinite(self.highest):
-            bounds = f"of at least {self.lowest:g}"
-        what = {"largest_size": "a largest magnitude", "mean_size": "a mean magnitude", "mean": "a mean"}
-        name = what.get(self.statistic, f"a {self.statistic} value")
-        said = f"expected {name} {bounds} {self.unit}, got {value:.4g}"
+        known = QUANTITIES.get(self.quantity) or QUANTITIES.get(f"surface_{self.quantity}")
+        unit = known.unit if known else {"wind_speed": "m s-1", "stress": "N m-2"}[self.quantity]
+        bound = f"at most {self.highest:g}" if value > self.highest else f"at least {self.lowest:g}"
+        said = f"expected a {self.statistic} value of {bound} {unit}, got {value:.4g}"
         yield Finding(self.rule, self.quantity, one.where, said, self.cause, self.key)
 
 
 def _read() -> Iterator[Limit]:
     table = (Path(__file__).parents[1] / "plausible.csv").read_text(encoding="utf-8")
     for row in csv.DictReader(table.splitlines()):
-        numbers = {
-            "lowest": float(row["lowest"] or "-inf"),
-            "highest": float(row["highest"] or "inf"),
-            "least_days": float(row["least_days"]),
-        }
-        yield Limit(**row | numbers)  # pyright: ignore[reportArgumentType]
+        lowest, highest = float(row.pop("lowest") or "-inf"), float(row.pop("highest") or "inf")
+        yield Limit(lowest=lowest, highest=highest, least_days=float(row.pop("least_days")), **row)
 
 
 LIMITS = tuple(_read())
@@ -82,22 +67,15 @@ def _looks(name: str) -> Callable[[Evidence], Iterator[Finding]]:
     own = [limit for limit in LIMITS if limit.rule == name]
 
     def look(evidence: Evidence) -> Iterator[Finding]:
-        """Note values beyond the limits of the table."""
         water = "fresh" if evidence.is_fresh else "sea"
+        groups = {"weather": [evidence.weather], "fluxes": [evidence.fluxes]}
         for limit in own:
-            if limit.context not in ("any", water):
-                continue
-            for samples in _inputs(evidence, limit):
-                yield from limit.find(samples)
+            if limit.context in ("any", water):
+                for group in groups.get(limit.group, [evidence.initial, evidence.observed]):
+                    if limit.quantity in group:
+                        yield from limit.find(group[limit.quantity])
 
     return look
-
-
-def _inputs(evidence: Evidence, limit: Limit) -> Iterator[Samples]:
-    groups = {"weather": (evidence.weather,), "fluxes": (evidence.fluxes,)}
-    for group in groups.get(limit.group, (evidence.initial, evidence.observed)):
-        if limit.quantity in group:
-            yield group[limit.quantity]
 
 
 for _name in dict.fromkeys(limit.rule for limit in LIMITS):
