@@ -9,7 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
+from .._types import leading_axes
 from ..air_sea import BulkForcing
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ..column.case import Case
@@ -115,7 +117,6 @@ class Evidence:
         z_face: of the grid [m].
         area: of the faces of a lake [m2]; `None` for a sea.
         heat_capacity, reference_density: of the water.
-        duration: of the case [s].
         net_longwave: whether the longwave radiation of the weather is net.
         source: of the observations, `LES` if they are a simulation.
         bottom_heat: through the bottom [W m-2].
@@ -135,7 +136,6 @@ class Evidence:
     area: np.ndarray | None = None
     heat_capacity: float = 3991.0
     reference_density: float = 1025.0
-    duration: float = np.inf
     net_longwave: bool = False
     source: str = "observations"
     bottom_heat: float = 0.0
@@ -182,42 +182,49 @@ class Evidence:
 
 def evidence_of(case: Case, observations: Observations | None = None, column: int | None = None) -> Evidence:
     """The evidence of a case; of a batch that of one column, the first by default."""
-
-    def single(values, n_axes: int) -> np.ndarray:
-        found = np.asarray(values, dtype=float)
-        while found.ndim > n_axes:
-            found = found[..., min(column or 0, found.shape[-1] - 1)]
-        return found
-
-    z_face = single(case.grid.z_face, 1)
+    if case.batch_shape:
+        case = _column_of(case, column or 0)
+    z_face = _array(case.grid.z_face)
     z = 0.5 * (z_face[1:] + z_face[:-1])
     initial = {
         name: Samples(
-            name, f"initial {name}", np.zeros(1), single(getattr(case.initial_state, name), 1)[None], z
+            name, f"initial {name}", np.zeros(1), _array(getattr(case.initial_state, name))[None], z
         )
         for name in ("temperature", "salinity", "u", "v")
     }
-    weather, fluxes, net = _forcing(case.forcing, single)
-    water = case.equation_of_state
+    weather, fluxes, net = _forcing(case.forcing)
     bottom = case.interior.bottom_heat
     return Evidence(
         weather=weather,
         fluxes=fluxes,
         initial=initial,
         observed={} if observations is None else _observed(observations),
-        **_placed(case, single),
-        coriolis_parameter=float(single(case.coriolis_parameter, 0)),
+        **_placed(case),
+        coriolis_parameter=float(case.coriolis_parameter),
         z_face=z_face,
-        area=None if case.grid.area is None else single(case.grid.area, 1),
-        heat_capacity=float(single(water.heat_capacity, 0)),
-        reference_density=float(single(water.reference_density, 0)),
-        duration=case.duration,
+        area=None if case.grid.area is None else _array(case.grid.area),
+        heat_capacity=float(case.equation_of_state.heat_capacity),
+        reference_density=float(case.equation_of_state.reference_density),
         net_longwave=net,
         source="" if observations is None else observations.source,
-        bottom_heat=0.0 if bottom is None else float(single(bottom.heat_flux, 0)),
+        bottom_heat=0.0 if bottom is None else float(bottom.heat_flux),
         drift=_drift(case),
         has_drift_in_velocity=case.interior.velocities == "lagrangian",
     )
+
+
+def _column_of(case: Case, column: int) -> Case:
+    """One column of a batch."""
+
+    def single(leaf, n_axes: int):
+        has_columns = 0 <= n_axes < jnp.ndim(leaf)
+        return leaf[..., min(column, leaf.shape[-1] - 1)] if has_columns else leaf
+
+    return jax.tree.map(single, case, leading_axes(case))
+
+
+def _array(values: ArrayLike) -> np.ndarray:
+    return np.asarray(values, dtype=float)
 
 
 def evidence_of_observations(observations: Observations) -> Evidence:
@@ -226,9 +233,9 @@ def evidence_of_observations(observations: Observations) -> Evidence:
 
 
 def _drift(case: Case) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Transport of the Stokes drift of a case, u + iv times depth [m2 s-1]; `None` without, or of a batch."""
+    """Transport of the Stokes drift of a case, u + iv times depth [m2 s-1]."""
     drift = case.interior.stokes_drift
-    if drift is None or case.batch_shape:
+    if drift is None:
         return None
 
     def transport(time: np.ndarray) -> np.ndarray:
@@ -238,10 +245,7 @@ def _drift(case: Case) -> Callable[[np.ndarray], np.ndarray] | None:
     return transport
 
 
-Single = Callable[..., np.ndarray]
-
-
-def _placed(case: Case, single: Single) -> dict[str, Any]:  # fields of `Evidence`
+def _placed(case: Case) -> dict[str, Any]:  # fields of `Evidence`
     """Latitude, longitude and start of a case, or of the sun of its weather."""
     known = {"latitude": case.latitude, "longitude": case.longitude}
     date, sun = case.start_time, case.forcing.sun if isinstance(case.forcing, BulkForcing) else None
@@ -251,19 +255,19 @@ def _placed(case: Case, single: Single) -> dict[str, Any]:  # fields of `Evidenc
     start = None if date is None else datetime.datetime.fromisoformat(date)
     if start is not None and start.tzinfo is not None:
         start = start.astimezone(datetime.UTC).replace(tzinfo=None)
-    place = {name: None if value is None else float(single(value, 0)) for name, value in known.items()}
+    place = {name: None if value is None else float(value) for name, value in known.items()}
     return {**place, "start": start}
 
 
-def _series(where: str, quantity: str, time, values, single: Single) -> Samples:
-    time, found = np.asarray(time, dtype=float), single(values, 1)
+def _series(where: str, quantity: str, time: ArrayLike, values: ArrayLike) -> Samples:
+    time, found = _array(time), _array(values)
     if abs(time[0]) > ALWAYS:
         time, found = np.zeros(1), found[:1]
     step = -(-time.size // _MOST)
     return Samples(quantity, where, time[::step], found[::step])
 
 
-def _forcing(forcing: AbstractForcing, single: Single) -> tuple[dict[str, Samples], dict[str, Samples], bool]:
+def _forcing(forcing: AbstractForcing) -> tuple[dict[str, Samples], dict[str, Samples], bool]:
     """Weather, fluxes, and whether the longwave radiation is net."""
     while isinstance(forcing, CorrectedForcing):
         forcing = forcing.forcing
@@ -274,21 +278,16 @@ def _forcing(forcing: AbstractForcing, single: Single) -> tuple[dict[str, Sample
             if values is None:
                 continue
             quantity = HUMIDITY_QUANTITIES[forcing.humidity_measure] if name == "humidity" else name
-            weather[quantity] = _series(f"weather.{name}", quantity, time, values, single)
+            weather[quantity] = _series(f"weather.{name}", quantity, time, values)
         speed = np.hypot(weather["wind_u"].values, weather["wind_v"].values)
         weather["wind_speed"] = Samples("wind_speed", "weather.wind", weather["wind_u"].time, speed)
         return weather, {}, forcing.longwave is None
     fluxes: dict[str, Samples] = {}
     if isinstance(forcing, ConstantForcing | TimeSeriesForcing):
-        constant = isinstance(forcing, ConstantForcing)
+        time = np.zeros(1) if isinstance(forcing, ConstantForcing) else forcing.time
         for name, values in vars(forcing.fluxes).items():
-            if values is None or name in ("tracer_fluxes", "surface_drag", "rain"):
-                continue
-            quantity, where = quantity_of(name).name, f"fluxes.{name}"
-            if constant:
-                fluxes[name] = Samples(quantity, where, np.zeros(1), single(values, 0).reshape(1))
-            else:
-                fluxes[name] = _series(where, quantity, forcing.time, values, single)
+            if values is not None and name not in ("tracer_fluxes", "surface_drag", "rain"):
+                fluxes[name] = _series(f"fluxes.{name}", quantity_of(name).name, time, np.atleast_1d(values))
         both = [fluxes[name] for name in ("stress_u", "stress_v") if name in fluxes]
         if both:
             one, other = both[0], both[-1]
@@ -299,15 +298,15 @@ def _forcing(forcing: AbstractForcing, single: Single) -> tuple[dict[str, Sample
 
 
 def _observed(observations: Observations) -> dict[str, Samples]:
-    time, z = np.asarray(observations.time, dtype=float), np.asarray(observations.z, dtype=float)
+    time, z = _array(observations.time), _array(observations.z)
     found = {}
     for name, values in observations.profiles.items():
         there = observations.has_values(name)
-        values = np.asarray(values, dtype=float)[there]
+        values = _array(values)[there]
         step = max(1, -(-values.size // (20 * _MOST)))
         heights = z[there][::step] if z.ndim == 2 else z
         found[name] = Samples(name, f"observed {name}", time[there][::step], values[::step], heights)
     for name, values in observations.series.items():
         there = observations.has_values(name)
-        found[name] = Samples(name, f"observed {name}", time[there], np.asarray(values, dtype=float)[there])
+        found[name] = Samples(name, f"observed {name}", time[there], _array(values)[there])
     return found
