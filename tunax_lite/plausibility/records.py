@@ -69,8 +69,7 @@ def codes_in(values: np.ndarray, quantity: str) -> tuple[float, int] | None:
         n = int(counts[at].sum())
         if not n or n > 0.5 * values.size:
             continue
-        is_code = np.abs(values - code) <= near
-        others = values[~is_code & ~np.isin(values, _CODES[np.abs(_CODES) > 90.0])]
+        others = values[(np.abs(values - code) > near) & ~np.isin(values, _CODES[np.abs(_CODES) > 90.0])]
         if others.size < 3:
             continue
         below_nothing = quantity in _NEVER_NEGATIVE and code <= -5.0
@@ -78,12 +77,7 @@ def codes_in(values: np.ndarray, quantity: str) -> tuple[float, int] | None:
         # Values of many digits do not meet a round number again and again.
         fine = unique.size > 0.8 * np.count_nonzero(values)
         popular = (abs(code) > 900.0 or fine and code) and n >= 3 and n > 4 * usual and values.size > 50
-        if (
-            below_nothing
-            or popular
-            or _is_apart(code, others, quantity)
-            or _is_jump(is_code, values, quantity)
-        ):
+        if below_nothing or popular or _is_apart(code, others, quantity):
             return code, n
     return None
 
@@ -93,22 +87,6 @@ def _is_apart(code: float, others: np.ndarray, quantity: str) -> bool:
     gap = max(np.min(others) - code, code - np.max(others))
     spread = np.quantile(others, 0.99) - np.quantile(others, 0.01)
     return bool(gap > max(0.6 * spread, 0.25 * _BACKGROUND.get(quantity, 0.0), 1e-9))
-
-
-def _is_jump(is_code: np.ndarray, values: np.ndarray, quantity: str) -> bool:
-    """Whether the values before and after a code are always far from it."""
-    starts = np.flatnonzero(is_code & ~np.append(False, is_code[:-1]))
-    ends = np.flatnonzero(is_code & ~np.append(is_code[1:], False))
-    inside = (starts > 0) & (ends < values.size - 1)
-    if not inside.any() or quantity not in _BACKGROUND:
-        return False
-    code = values[starts[0]]
-    before, after = values[starts[inside] - 1] - code, values[ends[inside] + 1] - code
-    # On both sides the same way.
-    jump = np.where(before * after > 0.0, np.minimum(np.abs(before), np.abs(after)), 0.0)
-    steps = np.abs(np.diff(values[~is_code]))
-    least = max(6.0 * np.quantile(steps, 0.98), 0.7 * _BACKGROUND[quantity])
-    return bool(np.mean(jump > least) > 0.7)
 
 
 @rule
