@@ -22,6 +22,7 @@ from tunax_lite.io import (
     read_trajectory,
     read_weather,
 )
+from tunax_lite.io.errors import shortened, within_a_screen
 
 Row = tuple[Callable[[], Any], str]
 
@@ -281,3 +282,11 @@ def test_broken_tables(tmp_path):
     good, _ = rows.pop()
     good()
     assert not wrong(rows, tmp_path)
+
+
+def test_a_message_is_no_longer_than_a_screen():
+    message = within_a_screen("\n".join("x" * 90 for _ in range(500)))
+    assert len(message) <= 2000 and len(message.splitlines()) <= 25 and "more lines" in message
+    assert shortened("a\x1b[31m\nb") == "a\\x1b[31m\\nb" and len(shortened("y" * 10**6)) <= 400
+    error = FileFormatError("f" * 5000, "k" * 5000, "e" * 5000, "g" * 5000, "correct it")
+    assert len(str(error)) < 2000 and str(error).endswith("correct it.")

@@ -242,7 +242,7 @@ def test_mistakes_about_the_wind_are_named(tmp_path):
         (path, {"variables": {**NAMES, "wind_direction": "Dirr"}}, "w.csv Dirr wind_direction"),
         (beyond, {}, "x.csv Dir 360 500"),
         (path, {"units": {"wind_direction": "rad"}}, "w.csv Dir degrees rad"),
-        (path, {"variables": {}, "humidity_measure": None}, "variables.wind_v variables.air_pressure"),
+        (path, {"variables": {}, "humidity_measure": None}, "variables.humidity humidity_measure"),
         (path, {"longest_gap": 3601.0}, "w.csv Air longest_gap"),
     ):
         with error_naming(FileFormatError, message):

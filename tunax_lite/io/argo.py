@@ -7,7 +7,6 @@ a float; adjusted values are used where the data mode is A or D; quality flags a
 import bisect
 import dataclasses
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import jax
@@ -28,14 +27,9 @@ from .axes import (
 )
 from .errors import (
     FileFormatError,
-    all_of,
-    and_also,
-    both_of,
     check_names,
-    check_possible,
     name_of,
     names_its_file,
-    raise_all,
 )
 from .netcdf import Contents, Variable, read_contents
 from .sea_water import (
@@ -121,7 +115,7 @@ def read_argo_profiles(
     """
     check_names("units", units := dict(units or {}), (*_QUANTITIES.values(), "pressure"))
     wanted, sources = as_tracers(tracers), as_sources(paths)
-    contents = all_of(partial(_read_file, one, good_flags, salinity, units, wanted) for one in sources)
+    contents = [_read_file(one, good_flags, salinity, units, wanted) for one in sources]
     read = list(zip(map(name_of, sources), contents, strict=True))
     read.sort(key=lambda one: one[1].time[0])
     for (_, before), (path, after) in zip(read[:-1], read[1:], strict=True):
@@ -255,26 +249,22 @@ def _read_file(
     order, disorder = order_in_time(chosen["JULD"])
     chosen = {name: one.with_values(one.values[order]) for name, one in chosen.items()}
     file = dataclasses.replace(file, variables=file.variables | chosen)
-    with and_also(partial(_check_without_places, file, good_flags, units)):
-        axis, pressure = both_of(
-            lambda: read_time(file["JULD"]), lambda: _pressure_of(file, good_flags, units.get("pressure"))
-        )
+    axis, pressure = read_time(file["JULD"]), _pressure_of(file, good_flags, units.get("pressure"))
     misplaced = _out_of_order(pressure)
     pressure = np.where(misplaced, np.nan, pressure)
     values = {quantity: np.full(pressure.shape, np.nan) for quantity in _QUANTITIES.values()}
     present = {quantity: np.zeros(pressure.shape, bool) for quantity in values}
-
-    def read(key: str, quantity: str) -> None:
+    for key, quantity in _QUANTITIES.items():
+        if key not in file:
+            continue
         good, present[quantity] = _good_values(file, key, good_flags)
         of_file, is_placed = file[key].with_values(good), np.isfinite(pressure)
         converted = of_file.converted(quantity, units.get(quantity))
         values[quantity] = np.where(is_placed, converted, np.nan)
         check_measured(of_file, quantity, values[quantity], axis)
         leave(in_file(Samples(quantity, f"{file.path}: {key}", axis.seconds, values[quantity], -pressure)))
-
-    with and_also(partial(_position_of, file), partial(_data_mode, file, "TEMP")):
-        all_of(partial(read, *each) for each in _QUANTITIES.items() if each[0] in file)
-    (longitude, latitude), data_mode = both_of(partial(_position_of, file), partial(_data_mode, file, "TEMP"))
+    longitude, latitude = _degrees(file, "LONGITUDE", 360.0), _degrees(file, "LATITUDE", 90.0)
+    data_mode = _data_mode(file, "TEMP")
     leave([Position(f"{file.path}: LATITUDE, LONGITUDE", latitude, longitude)])
     z, temperature, absolute = _modelled(pressure, values, longitude, latitude, salinity)
     modelled = {"temperature": temperature, "salinity": absolute}
@@ -318,28 +308,13 @@ def _pressure_of(file: Contents, good_flags: Sequence[int], given: str | Convers
     return pressure
 
 
-def _position_of(file: Contents) -> tuple[np.ndarray, np.ndarray]:
-    """Longitude and latitude of the profiles [degrees]."""
-
-    def read(key: str, largest: float) -> np.ndarray:
-        degrees = file[key].numbers()
-        for profile in np.flatnonzero(np.abs(degrees) > largest)[:1]:
-            expected, got = f"at most {largest:g} degrees", f"{degrees[profile]:g} in profile {profile}"
-            raise file[key].error(expected, got, "correct it, or flag it (POSITION_QC)")
-        return degrees
-
-    return both_of(partial(read, "LONGITUDE", 360.0), partial(read, "LATITUDE", 90.0))
-
-
-def _check_without_places(file: Contents, good_flags: Sequence[int], units: Conversions) -> None:
-    """Raise the mistakes that profiles have beside those of their times and pressures."""
-
-    def check(key: str, quantity: str) -> None:
-        good = file[key].with_values(_good_values(file, key, good_flags)[0])
-        check_possible(file.path, key, quantity, good.converted(quantity, units.get(quantity)))
-
-    values = [partial(check, *each) for each in _QUANTITIES.items() if each[0] in file]
-    all_of([*values, partial(_position_of, file), partial(_data_mode, file, "TEMP")])
+def _degrees(file: Contents, key: str, largest: float) -> np.ndarray:
+    """Longitude or latitude of the profiles [degrees]."""
+    degrees = file[key].numbers()
+    for profile in np.flatnonzero(np.abs(degrees) > largest)[:1]:
+        expected, got = f"at most {largest:g} degrees", f"{degrees[profile]:g} in profile {profile}"
+        raise file[key].error(expected, got, "correct it, or flag it (POSITION_QC)")
+    return degrees
 
 
 def _with_tracers(
@@ -384,26 +359,23 @@ def _as_profiles(file: Contents) -> Contents:
         own = dataclasses.replace(one, dims=tuple(dims.get(dim, dim) for dim in one.dims))
         found[name if new in file else new] = own
     file = dataclasses.replace(file, variables=found)
-    errors = []
     others = [name.removesuffix("_ADJUSTED") for name in file.variables if name.endswith("_ADJUSTED")]
-    is_other = "PRES" in file and "N_PROF" in file["PRES"].dims and "TEMP" not in file and bool(others)
-    if is_other:
+    if "PRES" in file and "N_PROF" in file["PRES"].dims and "TEMP" not in file and others:
         got = f"a file of {', '.join(others)} without temperature and salinity"
         advice = f"read the core file {file.path.name.removeprefix('B')}, or the *_Sprof.nc of the float"
-        errors.append(file.error("TEMP", "temperature", got, advice))
+        raise file.error("TEMP", "temperature", got, advice)
     floats = np.unique(file["PLATFORM_NUMBER"].texts()) if "PLATFORM_NUMBER" in file else np.zeros(1)
     if floats.size > 1:
         got, advice = f"{floats.size}: {', '.join(map(str, floats[:3]))}, ...", "choose those of one float"
-        errors.append(file.error("PLATFORM_NUMBER", "profiles of one float", got, advice))
+        raise file.error("PLATFORM_NUMBER", "profiles of one float", got, advice)
     for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP"):
-        if (key not in file or file[key].dims[:1] != ("N_PROF",)) and not (is_other and key == "TEMP"):
+        if key not in file or file[key].dims[:1] != ("N_PROF",):
             expected = "a variable of a core Argo profile file, over N_PROF"
             advice = "use the files R*.nc, D*.nc, *_prof.nc or *_Sprof.nc of a float"
             if "N_POINTS" in [dim for one in file.variables.values() for dim in one.dims]:
                 advice = "make profiles of the points (dataset.argo.point2profile())"
             got = f"one over {file[key].dims}" if key in file else "none"
-            errors.append(file.error(key, expected, got, advice))
-    raise_all(errors)
+            raise file.error(key, expected, got, advice)
     return file
 
 

@@ -35,7 +35,7 @@ from ..quantities import quantity_of
 from .attributes import examine, leaves_water
 from .axes import TimeAxis, VerticalAxis, degrees_of, find_axis, read_time, read_vertical
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
-from .errors import all_of, and_also, both_of, check_declared, check_names, check_possible, names_its_file
+from .errors import check_declared, check_names, check_possible, names_its_file
 from .netcdf import Contents, Variable, note_of_unused, read_contents
 from .series import Series, on_common_times, start_of_case
 from .units import Conversions, as_conversion, unit_alone
@@ -151,33 +151,6 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
     """
     mapping = Mapping() if mapping is None else mapping
     file = read_contents(path)
-    with and_also(partial(_check_all, file, mapping)):
-        return _read(file, mapping)
-
-
-def _check_all(file: Contents, mapping: Mapping) -> None:
-    """Raise the mistakes of everything that can be read without the rest of the file."""
-    water = LinearEquationOfState()
-    forcing = _file_of_fluxes(file, mapping)
-    fluxes = ((flux, mapping.fluxes.get(flux, _own_name(forcing, flux))) for flux in FLUXES)
-    of_water = {"density": float(water.reference_density), "heat_capacity": float(water.heat_capacity)}
-    all_of(
-        [
-            partial(read_profiles, file, mapping),
-            partial(_coriolis_parameter, file, mapping),
-            *(partial(_number_attributes, file, *each) for each in _STATED.values()),
-            partial(_number_attributes, file, Case, _BACKGROUND),
-            *(
-                partial(_read_flux, forcing, flux, name, mapping, of_water)
-                for flux, name in fluxes
-                if isinstance(name, str)
-            ),
-        ]
-    )
-
-
-def _read(file: Contents, mapping: Mapping) -> tuple[Case, Observations]:
-    """The case and the profiles of a file; see `read_cf_netcdf`."""
     variables, time, vertical, profiles = read_profiles(file, mapping)
     earliest = -math.inf if mapping.start is None else _seconds_of(file, mapping.start, time)
     first = _first_complete(file, profiles, variables, time.seconds >= earliest)
@@ -262,20 +235,12 @@ def read_profiles(file: Contents, mapping: Mapping) -> ProfilesInFile:
     variables = _find_variables(file, mapping)
     reference = variables["temperature"]
     unit = partial(unit_alone, mapping.units)
-
-    def heights() -> VerticalAxis:
-        levels = find_axis(file, reference, mapping.vertical, "vertical")
-        return read_vertical(file, levels, unit("z"), mapping.positive)
-
-    with and_also(*(partial(_values_of, one, key, mapping) for key, one in variables.items())):
-        time, vertical = both_of(
-            lambda: read_time(find_axis(file, reference, mapping.time, "time"), unit("time")), heights
-        )
+    time = read_time(find_axis(file, reference, mapping.time, "time"), unit("time"))
+    levels = find_axis(file, reference, mapping.vertical, "vertical")
+    vertical = read_vertical(file, levels, unit("z"), mapping.positive)
     dims = (time.variable.dims[0], vertical.variable.dims[0])
-    values = all_of(
-        partial(_read_profiles, one, key, dims, vertical, mapping) for key, one in variables.items()
-    )
-    return ProfilesInFile(variables, time, vertical, dict(zip(variables, values, strict=True)))
+    values = {key: _read_profiles(one, key, dims, vertical, mapping) for key, one in variables.items()}
+    return ProfilesInFile(variables, time, vertical, values)
 
 
 def name_of_case(file: Contents, mapping: Mapping) -> str:
@@ -294,8 +259,8 @@ def _find_variables(file: Contents, mapping: Mapping) -> dict[str, Variable]:
         advice = "choose one in the mapping (variables)"
         return None if key in mapping.variables else file.find(key, (key,), NAMES["cf"][key], advice)
 
-    found = all_of(partial(find, *each) for each in names.items())
-    variables = {key: one for key, one in zip(names, found, strict=True) if one is not None}
+    found = {key: find(key, name) for key, name in names.items()}
+    variables = {key: one for key, one in found.items() if one is not None}
     if "temperature" not in variables:
         expected = f"a variable 'temperature' or with the standard name {NAMES['cf']['temperature'][0]}"
         got = f"only {file.listing}"
@@ -558,8 +523,7 @@ def _number_attributes(file: Contents, kind: type, names: Sequence[str]) -> dict
         check_declared(file.path, f"attribute {name}", kind, name, value)
         return value
 
-    there = [name for name in names if name in file.attrs]
-    return dict(zip(there, all_of(partial(read, name) for name in there), strict=True))
+    return {name: read(name) for name in names if name in file.attrs}
 
 
 def _read_water(

@@ -15,11 +15,9 @@ from ..plausibility import in_profiles, leave
 from ..quantities import quantity_of
 from .errors import (
     FileFormatError,
-    and_also,
+    check_lines,
     check_size,
     decimal,
-    in_lines,
-    raise_all,
     reading,
     shortened,
     what_is_at,
@@ -43,10 +41,10 @@ class TextFile:
         """An error about one line."""
         return FileFormatError(self.path, f"line {self.numbers[index]}", expected, got, advice)
 
-    def errors(self, wrong: Iterable[tuple[int, str]], expected: str, advice: str) -> list[FileFormatError]:
-        """Errors about lines and what they have; see `in_lines`."""
+    def check(self, wrong: Iterable[tuple[int, str]], expected: str, advice: str) -> None:
+        """Raise `FileFormatError` if any line is wrong; see `check_lines`."""
         numbered = [(self.numbers[index], got) for index, got in wrong]
-        return in_lines(self.path, numbered, "", expected, advice)
+        check_lines(self.path, numbered, "", expected, advice)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,8 +93,8 @@ def read_lines(path: Path | str, where: str) -> TextFile:
     return TextFile(path, np.asarray(numbers), list(texts))
 
 
-def find_times(file: TextFile, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[FileFormatError]]:
-    """Times of lines [s] since 1970, which of the lines have one, and errors about the others."""
+def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
+    """Read the times of lines [s] since 1970."""
     texts = file.texts
     heads = np.array([texts[index][:TIME_WIDTH] for index in indices], dtype=f"U{TIME_WIDTH}")
     digits = heads.view(np.uint32).reshape(len(indices), TIME_WIDTH).astype(np.int64) - ord("0")
@@ -115,37 +113,28 @@ def find_times(file: TextFile, indices: np.ndarray) -> tuple[np.ndarray, np.ndar
     ).astype(np.int64)
     wrong = [(int(index), repr(texts[index][:TIME_WIDTH])) for index in indices[~valid]]
     advice = "correct the line, or start it with # if it is a comment"
-    errors = file.errors(wrong, "a date and time YYYY-MM-DD HH:MM:SS", advice)
+    file.check(wrong, "a date and time YYYY-MM-DD HH:MM:SS", advice)
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
-    return days * 86400 + hour * 3600 + minute * 60 + second, valid, errors
+    return days * 86400 + hour * 3600 + minute * 60 + second
 
 
 def read_columns(
     file: TextFile, indices: np.ndarray, columns: tuple[int, ...], *, skip: int, names: str
 ) -> np.ndarray:
     """Numbers by line and column; columns count from 0 after `skip` characters."""
-    values, _, errors = find_columns(file, indices, columns, skip, names)
-    raise_all(errors)
-    return values
-
-
-def find_columns(
-    file: TextFile, indices: np.ndarray, columns: tuple[int, ...], skip: int, names: str
-) -> tuple[np.ndarray, np.ndarray, list[FileFormatError]]:
-    """Numbers by line and column, which of the lines have all of them, and errors about the others."""
     texts = [file.texts[index][skip:] for index in indices]
     if not texts:
-        return np.zeros((0, len(columns))), np.zeros(0, bool), []
+        return np.zeros((0, len(columns)))
     if any("," in text for text in texts[:1]):
         texts = [text.replace(",", " ") for text in texts]
     try:
         values = np.loadtxt(texts, usecols=columns, ndmin=2, comments=None)
         if values.shape[0] == len(texts):  # fails on blank lines
-            return values, np.ones(len(texts), bool), []
+            return values
     except ValueError:
         pass
     # Line by line: to name the wrong line, and to read Fortran's exponents `1.0D-3`.
-    values, readable = np.full((len(texts), len(columns)), np.nan), np.ones(len(texts), bool)
+    values = np.full((len(texts), len(columns)), np.nan)
     short: list[tuple[int, str]] = []
     wrong: dict[int, list[tuple[int, str]]] = {column: [] for column in columns}
     for row, text in enumerate(texts):
@@ -153,19 +142,17 @@ def find_columns(
         at = int(indices[row])
         if len(words) <= max(columns):
             short.append((at, f"{len(words)}: {file.texts[at].strip()!r}"))
-            readable[row] = False
             continue
         for place, column in enumerate(columns):
             try:
                 values[row, place] = decimal(words[column].lower().replace("d", "e"))
             except ValueError:
                 wrong[column].append((at, repr(words[column])))
-                readable[row] = False
     expected = f"at least {max(columns) + 1} columns ({names})"
-    errors = file.errors(short, expected, "check the column number and the line")
+    file.check(short, expected, "check the column number and the line")
     for column, lines in wrong.items():
-        errors += file.errors(lines, f"a number in column {column + 1} ({names})", "correct the line")
-    return values, readable, errors
+        file.check(lines, f"a number in column {column + 1} ({names})", "correct the line")
+    return values
 
 
 def iso(seconds: SupportsInt) -> str:
@@ -183,24 +170,23 @@ _REMEDIES = {
 }
 
 
-def _implausible(
+def _check_values(
     column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray, values: np.ndarray
-) -> list[FileFormatError]:
-    """Errors about gaps and impossible values, with line and time [s] since 1970."""
-    errors: list[FileFormatError] = []
+) -> None:
+    """Raise `FileFormatError` for gaps and impossible values, with line and time [s] since 1970."""
 
-    def note(wrong: np.ndarray, expected: str, advice: str) -> None:
+    def refuse(wrong: np.ndarray, expected: str, advice: str) -> None:
         lines = [(int(indices[at]), f"{values[at]:g} at {iso(time[at])}") for at in wrong]
         expected = f"{expected} for {column.quantity} ({column.where})"
-        errors.extend(file.errors(lines, expected, advice))
+        file.check(lines, expected, advice)
 
     if column.longest_gap is None:
         advice = "fill the gap before the run, or let longest_gap bridge it"
-        note(np.flatnonzero(~np.isfinite(values)), "a finite value", advice)
+        refuse(np.flatnonzero(~np.isfinite(values)), "a finite value", advice)
     try:
         known = quantity_of(column.quantity)
     except KeyError:  # a tracer
-        return errors
+        return
     low, high = known.possible
     outside = np.flatnonzero((values < low) | (values > high))
     advice = "check the unit, the sign, the column and the fill value"
@@ -208,12 +194,11 @@ def _implausible(
         if known.suspect[1] <= values[outside[0]] <= known.suspect[2]:
             advice = f"the values look like {_REMEDIES[known.suspect[0]]}"
     unit = "" if known.unit == "1" else f" {known.unit}"
-    note(outside, f"a value from {low:g} to {high:g}{unit}", advice)
+    refuse(outside, f"a value from {low:g} to {high:g}{unit}", advice)
     if column.quantity == "relative_humidity" and values.size > 1 and 0.0 < values.max() <= 1.5:
         expected = "relative humidity in %, of which some exceeds 1.5"
         advice = "a fraction, set scale_factor: 100, or unit: 1 outside GOTM"
-        note(np.array([np.argmax(values)]), expected, advice)
-    return errors
+        refuse(np.array([np.argmax(values)]), expected, advice)
 
 
 _KELVIN = 273.15
@@ -316,9 +301,7 @@ class SeriesReader:
             if column.file not in self._files:
                 file = read_lines(column.file, column.where)
                 indices = np.arange(len(file.texts))
-                time, dated, errors = find_times(file, indices)
-                if errors:
-                    raise_all([*errors, *self._values(column, file, indices[dated], time[dated])[1]])
+                time = read_times(file, indices)
                 warn_of_order(file, indices, time, self.warnings)
                 if time.size > 1 and time[1:].max() <= time[0]:
                     got, advice = f"{iso(time[1])} after {iso(time[0])}", "sort the records by time"
@@ -327,11 +310,8 @@ class SeriesReader:
             return self._read(column, *self._files[column.file])
 
     def _read(self, column: Column, file: TextFile, time: np.ndarray, knots: Knots) -> Series:
-        every = np.arange(time.size)
-        with and_also(lambda: raise_all(self._values(column, file, every, time)[1])):
-            indices, knots = knots.cut(self.period.within(knots.time, column))
-        values, errors = self._values(column, file, indices, time[indices])
-        raise_all(errors)
+        indices, knots = knots.cut(self.period.within(knots.time, column))
+        values = self._values(column, file, indices, time[indices])
         if column.longest_gap is not None:
             values, places = knots.values(values), indices[knots.after]
             return self._bridged(column, file, places, knots.time, values, column.longest_gap)
@@ -339,17 +319,14 @@ class SeriesReader:
             self._warn_of_gap(file, indices[knots.after], knots.time)
         return Series((knots.time - self.period.start).astype(float), knots.values(values))
 
-    def _values(
-        self, column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray
-    ) -> tuple[np.ndarray, list[FileFormatError]]:
-        """Values of lines at times [s] since 1970, and errors about them."""
-        raw, readable, errors = find_columns(file, indices, (column.number - 1,), TIME_WIDTH, column.quantity)
-        values = column.scaled(raw[:, 0])
+    def _values(self, column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray) -> np.ndarray:
+        """Read the values of lines at times [s] since 1970."""
+        columns, names = (column.number - 1,), column.quantity
+        values = column.scaled(read_columns(file, indices, columns, skip=TIME_WIDTH, names=names)[:, 0])
         if column.quantity in _IN_KELVIN:
             values = np.where(values > 100.0, values - _KELVIN, values)
-        return values, errors + _implausible(
-            column, file, indices[readable], time[readable], values[readable]
-        )
+        _check_values(column, file, indices, time, values)
+        return values
 
     def _bridged(
         self,
@@ -432,10 +409,7 @@ class ProfileReader:
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._files:
-                found, errors = find_profiles(read_lines(column.file, column.where))
-                if errors:
-                    every = np.arange(found.time.size)
-                    raise_all([*errors, *self._levels(found, every, column)[-1]])
+                found = find_profiles(read_lines(column.file, column.where))
                 warn_of_order(found.file, found.headers, found.time, self.warnings)
                 self._files[column.file] = found
             return self._read(column, self._files[column.file], whole_period)
@@ -444,12 +418,9 @@ class ProfileReader:
         knots, part = Knots.of_records(found.time), slice(None)
         if found.time.size > 1:
             period = self.period if whole_period else Period(self.period.start, 0.0)
-            every = np.arange(found.time.size)
-            with and_also(lambda: raise_all(self._levels(found, every, column)[-1])):
-                part = period.within(knots.time, column)
+            part = period.within(knots.time, column)
         needed, knots = knots.cut(part)
-        z, values, errors = self._levels(found, needed, column)
-        raise_all(errors)
+        z, values = self._levels(found, needed, column)
         profiles = np.split(values, np.cumsum(found.counts[needed])[:-1])
         leave(in_profiles(column.quantity, str(column.file), profiles))
         on_cells = self._interpolated(found, needed, z, values)
@@ -457,10 +428,8 @@ class ProfileReader:
             return Series(np.array([0.0, self.period.length]), np.repeat(on_cells, 2, axis=0))
         return Series((knots.time - self.period.start).astype(float), knots.values(on_cells))
 
-    def _levels(
-        self, found: Profiles, needed: np.ndarray, column: Column
-    ) -> tuple[np.ndarray, np.ndarray, list[FileFormatError]]:
-        """Heights and values of all levels, bottom first in each profile, and errors about them."""
+    def _levels(self, found: Profiles, needed: np.ndarray, column: Column) -> tuple[np.ndarray, np.ndarray]:
+        """Read heights and values of all levels, bottom first in each profile."""
         spans = [np.arange(0)]
         for profile in needed:
             begin = int(found.headers[profile]) + 1
@@ -469,21 +438,21 @@ class ProfileReader:
         file, indices = found.file, np.concatenate(spans)
         of_profile = np.repeat(needed, found.counts[needed])
         names = f"height and {column.quantity} of a level"
-        read, readable, errors = find_columns(file, indices, (0, column.number), 0, names)
+        read = read_columns(file, indices, (0, column.number), skip=0, names=names)
         z, values = read[:, 0], column.scaled(read[:, 1])
         expected = "heights [m], negative below the surface"
-        wrong = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(readable & ~np.isfinite(z))]
-        errors += file.errors(wrong, "a finite height [m]", "correct the line")
+        wrong = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(~np.isfinite(z))]
+        file.check(wrong, "a finite height [m]", "correct the line")
         turned = []
         for at in np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0)):
             header = iso(float(found.time[of_profile[at]]))
             turned.append((int(indices[at + 1]), f"{z[at + 1]:g} above {z[at]:g} in the profile of {header}"))
         changing = f"{expected}, that change as the header says (1 upward, 2 downward)"
-        errors += file.errors(turned, changing, "correct the order in the header or in the levels")
+        file.check(turned, changing, "correct the order in the header or in the levels")
         above = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(z > 10.0)]
-        errors += file.errors(above, expected, "change the sign")
-        at, time = indices[readable], found.time[of_profile[readable]]
-        return z, values, errors + _implausible(column, file, at, time, values[readable])
+        file.check(above, expected, "change the sign")
+        _check_values(column, file, indices, found.time[of_profile], values)
+        return z, values
 
     def _interpolated(
         self, found: Profiles, needed: np.ndarray, z: np.ndarray, values: np.ndarray
@@ -506,10 +475,9 @@ class ProfileReader:
         return np.stack([np.interp(self.z_center, z[span], values[span]) for span in spans])
 
 
-def find_profiles(file: TextFile) -> tuple[Profiles, list[FileFormatError]]:
-    """Find the profiles by going from header to header; also returns errors about those left out."""
+def find_profiles(file: TextFile) -> Profiles:
+    """Find the profiles by going from header to header."""
     headers, counts, upward = [], [], []
-    errors: list[FileFormatError] = []
     index, n_lines = 0, len(file.texts)
     advice = "correct the number of levels in the header, or the levels"
     form = "YYYY-MM-DD HH:MM:SS, number of levels, 1 (upward) or 2 (downward)"
@@ -518,29 +486,19 @@ def find_profiles(file: TextFile) -> tuple[Profiles, list[FileFormatError]]:
         if not _is_header(file.texts[index], words):
             last = f" after the {counts[-1]} levels of line {file.numbers[headers[-1]]}" if headers else ""
             got = repr(file.texts[index].strip())
-            errors.append(file.error(index, f"the header of a profile{last}: {form}", got, advice))
-            index += 1  # go on at the next header
-            while index < n_lines and not _begins_with_time(file.texts[index]):
-                index += 1
-            continue
+            raise file.error(index, f"the header of a profile{last}: {form}", got, advice)
         count = int(words[0])
         following = range(index + 1, min(index + 1 + count, n_lines))
         early = next((line for line in following if _begins_with_time(file.texts[line])), None)
         if early is not None or index + count >= n_lines:
             end = n_lines if early is None else early
-            errors.append(
-                file.error(index, f"{count} levels, as the header says", f"{end - index - 1}", advice)
-            )
-            index = end
-            continue
+            raise file.error(index, f"{count} levels, as the header says", f"{end - index - 1}", advice)
         headers.append(index)
         counts.append(count)
         upward.append(int(words[1]) == 1)
         index += 1 + count
     places = np.asarray(headers, dtype=int)
-    time, dated, wrong = find_times(file, places)
-    kept = (each[dated] for each in (places, np.asarray(counts, int), np.asarray(upward, bool), time))
-    return Profiles(file, *kept), errors + wrong
+    return Profiles(file, places, np.asarray(counts), np.asarray(upward), read_times(file, places))
 
 
 def _is_header(text: str, words: list[str]) -> bool:

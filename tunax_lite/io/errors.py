@@ -74,8 +74,8 @@ class ConfigError(ValueError):
 
 _MOST_MISTAKES = 20
 """Of one message; the others are counted."""
-_MOST_LINES = 3
-"""Of one kind of mistake in a file; the others are counted."""
+_MOST_LINES = 20
+"""Number of wrong lines that a message lists; the others are counted."""
 
 
 def all_of(readings: Iterable[Callable[[], R]]) -> list[R]:
@@ -117,24 +117,24 @@ def _joined(errors: list[Exception]) -> Exception:
     return joined
 
 
-def in_lines(
-    path, wrong: Iterable[tuple[object, str]], key: str, expected: str, advice: str
-) -> list[FileFormatError]:
-    """Errors about lines: the first three, and in the last of them the number of others.
+def check_lines(path, wrong: Iterable[tuple[object, str]], key: str, expected: str, advice: str) -> None:
+    """Raise `FileFormatError` if any line is wrong: the first one, with the numbers of the others.
 
     Args:
         path: of the file.
-        wrong: number of each wrong line, and what it has.
-        key: what is wrong in these lines; may be empty.
+        wrong: number of each wrong line, and its content.
+        key: name of the column; may be empty.
         expected, advice: as in `FileFormatError`.
     """
-    wrong, made = list(wrong), []
-    for i, (number, got) in enumerate(wrong[:_MOST_LINES]):
-        if i == _MOST_LINES - 1 and len(wrong) > _MOST_LINES:
-            got = f"{got} (and so in {len(wrong) - _MOST_LINES} more lines)"
-        where = f"line {number}: {key}" if key else f"line {number}"
-        made.append(FileFormatError(path, where, expected, got, advice))
-    return made
+    wrong = list(wrong)
+    if not wrong:
+        return
+    (number, got), *others = wrong
+    if others:
+        numbers = ", ".join(str(other) for other, _ in others[:_MOST_LINES])
+        more = f" and {len(others) - _MOST_LINES} more" if len(others) > _MOST_LINES else ""
+        got = f"{shortened(got, 100)} (also wrong: lines {numbers}{more})"
+    raise FileFormatError(path, f"line {number}: {key}" if key else f"line {number}", expected, got, advice)
 
 
 def raise_all(errors: Sequence[Exception]) -> None:

@@ -15,7 +15,6 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -36,7 +35,6 @@ from .axes import (
     has_flag,
     has_statistics,
     heights_of,
-    instruments_of,
     is_axis,
     order_in_time,
     position_of,
@@ -47,11 +45,7 @@ from .axes import (
 from .errors import (
     FileFormatError,
     Source,
-    all_of,
-    and_also,
-    both_of,
     check_names,
-    check_possible,
     name_of,
     names_its_file,
 )
@@ -165,8 +159,7 @@ def read_oceansites(
     flags, known = tuple(good_flags), as_tracers(tracers)
     wanted = _Wanted(start_time, units, flags, depths, longest_gap, known, *excluded)
     check_position(position)
-    read = all_of(partial(_read, path, given, position, wanted) for path in sources)
-    found = [one for each in read for one in each]
+    found = [one for path in sources for one in _read(path, given, position, wanted)]
     for depth in sorted({*exclude_depths} - wanted.excluded):
         files, got = ", ".join(map(name_of, sources)), f"{depth:g} m"
         raise FileFormatError(files, "exclude_depths", "depths of instruments", got, "correct the depth")
@@ -199,24 +192,21 @@ def _read(
     wanted: "_Wanted",
 ) -> list["_Samples | _NothingGoodError"]:
     """The variables of one file, and the errors of those without any good value."""
+    file = read_profile_text(source) if is_text(source) else read_contents(source)
+    place = position_of(file) or position
+    leave([] if place is None else [Position(str(file.path), *place)])
 
-    def samples(file: Contents) -> list[_Samples | _NothingGoodError]:
-        place = position_of(file) or position
-        leave([] if place is None else [Position(str(file.path), *place)])
+    def good(key: str, times: Variable, variable: Variable) -> _Samples | _NothingGoodError:
+        try:
+            return _samples(file, key, times, variable, place, wanted)
+        except _NothingGoodError as error:
+            return error
 
-        def good(key: str, times: Variable, variable: Variable) -> _Samples | _NothingGoodError:
-            try:
-                return _samples(file, key, times, variable, place, wanted)
-            except _NothingGoodError as error:
-                return error
-
-        found = _find(file, _names_in(file, given), wanted.tracers).items()
-        first, *others = all_of(partial(good, key, *both) for key, both in found)
-        if isinstance(first, _Samples):
-            first = dataclasses.replace(first, notes=(*file.notes, *first.notes))
-        return [first, *others]
-
-    return samples(read_profile_text(source, samples) if is_text(source) else read_contents(source))
+    found = _find(file, _names_in(file, given), wanted.tracers).items()
+    first, *others = [good(key, *both) for key, both in found]
+    if isinstance(first, _Samples):
+        first = dataclasses.replace(first, notes=(*file.notes, *first.notes))
+    return [first, *others]
 
 
 def _names_in(file: Contents, given: dict[str, str | None]) -> dict[str, str | None]:
@@ -329,8 +319,7 @@ def _samples(
 ) -> _Samples:
     """The good values of a variable; raises `_NothingGoodError` if there is none."""
     unit = unit_alone(wanted.units, "z")
-    with and_also(partial(_check_without_heights, file, key, times, variable, wanted)):
-        heights = heights_of(file, variable, times.dims[0], wanted.depths, unit, place)
+    heights = heights_of(file, variable, times.dims[0], wanted.depths, unit, place)
     variable = variable.along((times.dims[0], *heights.dims), "choose one place")
     shape = (times.values.size, -1)
     numbers, good = (
@@ -358,9 +347,8 @@ def _samples(
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
-    with and_also(partial(_check_values, variable.with_values(np.where(kept, numbers, np.nan)), key, wanted)):
-        records, axis, notes = _records(file, variable, times, kept, heights.is_ragged, wanted)
-        notes = (*more, *notes)
+    records, axis, notes = _records(file, variable, times, kept, heights.is_ragged, wanted)
+    notes = (*more, *notes)
     # Deepest first where heights are fixed: the order used in messages.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
@@ -400,26 +388,6 @@ def _samples(
         offset=offset,
         of_density=of_density,
     )
-
-
-def _check_without_heights(
-    file: Contents, key: str, times: Variable, variable: Variable, wanted: _Wanted
-) -> None:
-    """Raise the mistakes that a variable has beside those of its heights."""
-    numbers, good = variable.numbers(), _good(file, variable, wanted.good_flags)
-    good &= np.isfinite(numbers)
-    kept = np.moveaxis(good, variable.dims.index(times.dims[0]), 0).reshape(times.values.size, -1)
-    is_ragged = instruments_of(file, times.dims[0]) is not None
-    measured = variable.with_values(np.where(good, numbers, np.nan))
-    both_of(
-        partial(_records, file, variable, times, kept, is_ragged, wanted),
-        partial(_check_values, measured, key, wanted),
-    )
-
-
-def _check_values(variable: Variable, key: str, wanted: _Wanted) -> None:
-    """Raise `FileFormatError` for a unit or a value that cannot be, whenever it was measured."""
-    check_possible(variable.path, variable.name, key, _converted(variable, key, wanted)[0])
 
 
 def _converted(

@@ -13,7 +13,7 @@ import dataclasses
 import datetime
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -40,19 +40,16 @@ from .axes import (
     read_time,
     stem_of,
 )
-from .dated_text import find_columns, find_profiles, read_lines
+from .dated_text import find_profiles, read_columns, read_lines
 from .errors import (
     FileFormatError,
-    all_of,
-    and_also,
+    check_lines,
     check_names,
     check_possible,
     decimal,
-    in_lines,
     is_path,
     name_of,
     names_its_file,
-    raise_all,
     read_text,
     reading,
 )
@@ -112,7 +109,7 @@ _DEPTHS = {"depth": "down", "z": "up", "height": "up"}
 
 
 @names_its_file("a table")
-def read_table(path, also: Callable[[Contents], object] | None = None) -> Contents:
+def read_table(path) -> Contents:
     """Read the columns of a CSV file, or the variables of a NetCDF file or dataset, with units as attributes.
 
     The first line of a CSV file names the columns, as in `wind_u [m s-1]`; one of them is `time` (or
@@ -122,13 +119,8 @@ def read_table(path, also: Callable[[Contents], object] | None = None) -> Conten
     Units may stand in round brackets, the clock in a column of its own; dates may be local ones, numbers have
     decimal commas, and missing values be -999 or -9999.
 
-    Args:
-        path: of the file.
-        also: reads the table further. Where lines of text are wrong, it gets the others, and the error has
-            its mistakes too.
-
     Raises:
-        FileFormatError: a file that is not a table, with the line.
+        FileFormatError: a file that is not a table, with the line; names all wrong lines of one column.
     """
     if not is_text(path):
         return read_contents(path)
@@ -147,19 +139,11 @@ def read_table(path, also: Callable[[Contents], object] | None = None) -> Conten
     if len(rows) < 2:
         expected = "a line of names and lines of values"
         raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
-    names, units, errors = _header(path, *rows.pop(0))
+    names, units = _header(path, *rows.pop(0))
     short = [(number, f"{len(cells)}") for number, cells in rows if len(cells) != len(names)]
     expected = f"{len(names)} values, as in the line of names"
-    errors += in_lines(path, short, "", expected, "complete the line")
-    if "time" not in names:
-        raise_all(errors)
-    whole = [row for row in rows if len(row[1]) == len(names)]
-    contents, wrong, more = _columns(path, names, units, whole)
-    if errors or more:
-        good = [row for row in whole if row[0] not in wrong]
-        rest = [partial(also, _columns(path, names, units, good)[0])] if also is not None and good else []
-        all_of([partial(raise_all, [*errors, *more]), *rest])
-    return contents
+    check_lines(path, short, "", expected, "complete the line")
+    return _columns(path, names, units, rows)
 
 
 def _check_zone(path: Path, rows: list[tuple[int, list[str]]]) -> None:
@@ -176,9 +160,9 @@ def _check_zone(path: Path, rows: list[tuple[int, list[str]]]) -> None:
 
 def _columns(
     path: Path, names: list[str], units: list[str | None], rows: list[tuple[int, list[str]]]
-) -> tuple[Contents, set[int], list[FileFormatError]]:
-    """The columns of lines with their numbers, numbers of those that are wrong, and errors about them."""
-    variables, numbers, errors, notes = {}, set(), [], []
+) -> Contents:
+    """Read the columns of lines with their numbers."""
+    variables, notes = {}, []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
         column = [(number, cells[i].strip()) for number, cells in rows]
         if name == "time" and unit is None:
@@ -192,11 +176,10 @@ def _columns(
                 share = f"{np.sum(values == code)} of {values.size} values"
                 notes.append(f"{path}: {name}: {code:g} stands for a missing value, in {share}")
                 values = np.where(values == code, np.nan, values)
-        errors += in_lines(path, wrong, name, expected, advice)
-        numbers |= {number for number, _ in wrong}
+        check_lines(path, wrong, name, expected, advice)
         variables[name] = Variable(path, name, ("time",), values, {} if unit is None else {"units": unit})
     variables["time"] = variables.pop("time")  # so that messages list the measured variables first
-    return Contents(path, variables, {}, notes=tuple(notes)), numbers, errors
+    return Contents(path, variables, {}, notes=tuple(notes))
 
 
 def is_text(source) -> bool:
@@ -234,10 +217,8 @@ def read_series(
         FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, one
             in shortwave radiation without a position, or an impossible value, with its time.
     """
-    of_name = partial(record_of, name=name, quantity=quantity, start_time=start_time, unit=unit)
-    read = partial(of_name, missing=longest_gap is not None)
-    table = read_table(path, read)
-    record = read(table)
+    table, missing = read_table(path), longest_gap is not None
+    record = record_of(table, name, quantity, start_time=start_time, unit=unit, missing=missing)
     notes = [] if notes is None else notes
     notes += _notes_of(table, record.variable)
     notes += _notes_of_gaps(record, quantity, start_time)
@@ -311,10 +292,7 @@ def record_of(
     examine(variable, quantity, given=unit, kind=kind)
     advice, expected = "choose one place and level", "time as its only dimension"
     variable = variable.along(coordinate.dims, advice, expected)
-    with and_also(
-        lambda: check_possible(table.path, variable.name, quantity, variable.converted(quantity, unit))
-    ):
-        axis = read_time(coordinate, time_unit)
+    axis = read_time(coordinate, time_unit)
     values = variable.converted(quantity, unit)
     if not missing:
         axis.check_complete(variable, values, "a series without gaps")
@@ -362,15 +340,13 @@ def read_numbers(
             f"expected a number of the column, such as sea_surface_temperature or mixed_layer_depth, got "
             f"'{observable}'; profiles come from files of moorings or floats."
         )
-    of_name = partial(record_of, name=variable, quantity=quantity, start_time=start_time, unit=unit)
-    read = partial(of_name, missing=True)
     with reading(path, "a table"):
-        table = read_table(path, read)
+        table = read_table(path)
         if notes is not None:
             notes += _notes_of(table, table.named(variable, quantity, "correct its name"))
         if position is not None:
             table = at_position(path, table, variable, position)
-        record = read(table)
+        record = record_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
         good, advice = np.ones(record.values.shape, dtype=bool), "correct its name (flags)"
         if flags is not None:
             flagged = table.named(flags, f"the quality flags of {variable}", advice)
@@ -393,10 +369,8 @@ def _plain_rows(lines: list, data: list) -> list[tuple[int, list[str]]]:
     return [(0, ["time", *(said[1:] if said else map(str, range(1, len(rows[0][1]))))]), *rows]
 
 
-def _header(
-    path: Path, number: int, cells: list[str]
-) -> tuple[list[str], list[str | None], list[FileFormatError]]:
-    """Names and units of the columns, and errors about them."""
+def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[str | None]]:
+    """Names and units of the columns."""
     matches = [_HEADER.match(cell) for cell in cells]
     plain = [match[1] if match else cell.strip() for match, cell in zip(matches, cells, strict=True)]
     names = [unit_in_brackets(name)[0] for name in plain]
@@ -404,18 +378,17 @@ def _header(
     stamps = [i for i, name in enumerate(names) if name.lower() in _TIMES]
     if "time" not in names and len(stamps) == 1:
         names[stamps[0]] = "time"
-    errors = []
     if "time" not in names:
         expected = f"names of columns, one of them time (or {', '.join(_TIMES[1:])})"
         advice = "add a line of names, and # before lines above it"
-        errors.append(FileFormatError(path, where, expected, ", ".join(names), advice))
-    for name in dict.fromkeys(name for i, name in enumerate(names) if name in names[:i]):
-        errors.append(FileFormatError(path, where, "every name once", f"'{name}' twice", "rename a column"))
+        raise FileFormatError(path, where, expected, ", ".join(names), advice)
+    for name in (name for i, name in enumerate(names) if name in names[:i]):
+        raise FileFormatError(path, where, "every name once", f"'{name}' twice", "rename a column")
     units: list[str | None] = []
     for match, text, name in zip(matches, plain, names, strict=True):
         unit = match[2] if match and match[2] is not None else unit_in_brackets(text)[1]
         units.append(unit_at_end(name)[1] if unit is None else unit)
-    return names, units, errors
+    return names, units
 
 
 def _moments(column: _Cells) -> tuple[np.ndarray, str, _Cells]:
@@ -454,11 +427,10 @@ def _numbers_or_texts(column: _Cells) -> tuple[np.ndarray, _Cells]:
 
 
 @names_its_file("profiles in text")
-def read_profile_text(path, also: Callable[[Contents], object] | None = None) -> Contents:
+def read_profile_text(path) -> Contents:
     """Variables over `OBSERVATION`, with the time and depth of each value; each fixed depth is an instrument.
 
-    If depths differ between profiles, there is a single instrument of varying depth. `also` is that of
-    `read_table`.
+    If depths differ between profiles, there is a single instrument of varying depth.
 
     Raises:
         FileFormatError: a line that does not fit the format, with its number.
@@ -469,14 +441,11 @@ def read_profile_text(path, also: Callable[[Contents], object] | None = None) ->
         return _blocks_of_pmel(path, lines)
     if _HEAD.match(next((line for line in lines if line.strip() and line[0] not in "#!"), "")):
         return _profiles_of_gotm(path)
-    table = read_table(path, None if also is None else lambda table: also(_profiles_of_table(table)))
-    has_unit = "units" in table["time"].attrs
-    with and_also(*([partial(read_time, table["time"])] if has_unit else [])):
-        profiles = dataclasses.replace(_profiles_of_table(table), notes=table.notes)
-    is_stacked = profiles.variables is not table.variables and has_unit
-    with and_also(*([] if also is None else [partial(also, profiles)])):
-        if is_stacked and not any(word in (*_DEPTHS, *_PRESSURES) for word in _first_words(table).values()):
-            read_time(table["time"])  # sorted later: exchanged or repeated dates would pass in silence
+    table = read_table(path)
+    profiles = dataclasses.replace(_profiles_of_table(table), notes=table.notes)
+    is_stacked = profiles.variables is not table.variables and "units" in table["time"].attrs
+    if is_stacked and not any(word in (*_DEPTHS, *_PRESSURES) for word in _first_words(table).values()):
+        read_time(table["time"])  # sorted later: exchanged or repeated dates would pass in silence
     return profiles
 
 
@@ -552,13 +521,12 @@ def _observed(
 
 
 def _profiles_of_gotm(path: Path) -> Contents:
-    profiles, errors = find_profiles(read_lines(path, "file"))
+    profiles = find_profiles(read_lines(path, "file"))
     file, spans = profiles.file, zip(profiles.headers + 1, profiles.counts, strict=True)
-    levels = np.concatenate([np.arange(0), *(np.arange(first, first + count) for first, count in spans)])
+    levels = np.concatenate([np.arange(first, first + count) for first, count in spans])
     lengths = [len(file.texts[level].replace(",", " ").split()) for level in levels]
-    columns = tuple(range(max(2, min(lengths, default=2))))
-    table, _, more = find_columns(file, levels, columns, 0, "heights and values")
-    raise_all([*errors, *more])
+    columns = tuple(range(max(2, min(lengths))))
+    table = read_columns(file, levels, columns, skip=0, names="heights and values")
     values = {str(i): Variable(path, str(i), (), table[:, i], {}) for i in columns[1:]}
     attrs = {"units": "seconds since 1970-01-01"}
     time = Variable(path, "TIME", ("OBSERVATION",), np.repeat(profiles.time, profiles.counts), attrs)
@@ -567,7 +535,6 @@ def _profiles_of_gotm(path: Path) -> Contents:
 
 def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
     moments, depths, values, codes, levels, label = [], [], [], [], np.zeros(0), ""
-    errors = []
     for number, line in enumerate(lines, 1):
         words = line.split()
         if words and words[0] == "Depth(M):":
@@ -584,13 +551,12 @@ def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
                 raise ValueError
         except (ValueError, IndexError):
             expected = f"a date, a time, {levels.size} values and as many quality codes"
-            errors += in_lines(path, [(number, f"'{line.strip()}'")], "", expected, "correct it")
-            continue
+            got = f"'{line.strip()}'"
+            raise FileFormatError(path, f"line {number}", expected, got, "correct it") from None
         moments += [moment] * levels.size
         depths.append(levels)
         values.append(numbers)
         codes.append(flags)
-    raise_all(errors)
     name, (_, about) = next((one for one in _PMEL.items() if label in one[1][0].split()), (label, ("", {})))
     numbers = np.concatenate(values)
     columns = {
@@ -689,7 +655,7 @@ def read_weather(
     check_names("variables", given, (*fields, *WIND))
     check_names("units", units, (*fields, *WIND, "time"))
     paths = as_sources(paths)
-    tables = all_of(partial(read_table, path) for path in paths)
+    tables = [read_table(path) for path in paths]
     told: list[str] = [] if notes is None else notes
     told += [note for table in tables for note in table.notes]
     measure: HumidityMeasure = humidity_measure or "relative"
@@ -742,16 +708,9 @@ def read_weather(
         advice = f"name it, or give a number (variables.{field}){formula}"
         raise tables[0].error(field, expected, f"only {there}", advice)
 
-    def readings(*without: str) -> list[Callable[[], object]]:
-        return [partial(read, field) for field in wanted if field not in without]
-
-    winds, measured = ("wind_u", "wind_v"), partial(_measure, tables, given, humidity_measure)
-    unknown = [] if humidity_measure else ["humidity"]
-    with and_also(measured, *readings(*unknown, *winds)):
-        given |= _components(tables, given, units, told, used)
-    with and_also(*readings(*unknown)):
-        measure = measured()
-    found = dict(each for each in all_of(partial(read, field) for field in wanted) if each is not None)
+    given |= _components(tables, given, units, told, used)
+    measure = _measure(tables, given, humidity_measure)
+    found = dict(each for each in map(read, wanted) if each is not None)
     told += [note for table in tables for note in note_of_unused(table, used[id(table)])]
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}

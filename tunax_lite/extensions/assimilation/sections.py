@@ -3,7 +3,6 @@
 import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,8 +21,8 @@ from ...config.load import Loaded, load
 from ...config.schema import ModelSection, Precision, RunConfig
 from ...config.section import Section, invalid, key
 from ...config.series import DataPath, Place
-from ...io.dated_text import TIME_WIDTH, find_columns, find_times, read_lines
-from ...io.errors import all_of, check_possible, raise_all
+from ...io.dated_text import TIME_WIDTH, read_columns, read_lines, read_times
+from ...io.errors import check_possible
 from ...io.series import start_of_case
 from ...io.yaml_file import ConfigError, yaml_text
 from . import variational  # noqa: F401  # name of its method
@@ -135,30 +134,21 @@ class ObservationsSection(Section):
         file = read_lines(path, where.at("path"))
         indices = np.arange(len(file.texts))
         begin = start_of_case(run.case.start_time).replace(tzinfo=datetime.UTC).timestamp()
-        instants, dated, errors = find_times(file, indices)
+        time = (read_times(file, indices) - begin).astype(float)
         columns = self.column - 1, *([] if self.error_column is None else [self.error_column - 1])
         names = self.variable if self.error_column is None else f"{self.variable}, its error"
-        read, whole, more = find_columns(file, indices, columns, TIME_WIDTH, names)
-        time, good = (instants - begin).astype(float), dated & whole
-        kept = good & np.isfinite(read[:, 0])
+        read = read_columns(file, indices, columns, skip=TIME_WIDTH, names=names)
+        kept = np.isfinite(read[:, 0])
         error = read[:, 1] if self.error is None else np.full(time.size, self.error)
 
         def line(place: int) -> str:
             return f"line {file.numbers[np.flatnonzero(kept)[place]]}"
 
-        def possible() -> None:
-            if not self.logarithm:
-                check_possible(path, f"column {self.column}", self.variable, read[kept, 0], line)
-
-        def positive() -> None:
-            wrong = np.flatnonzero(kept & ~((error > 0.0) & np.isfinite(error)))
-            expected, advice = (
-                "an error above 0 of every observation",
-                "correct it, or set observations.error",
-            )
-            raise_all(file.errors([(int(at), f"{error[at]:g}") for at in wrong], expected, advice))
-
-        all_of([partial(raise_all, [*errors, *more]), possible, positive])
+        if not self.logarithm:
+            check_possible(path, f"column {self.column}", self.variable, read[kept, 0], line)
+        wrong = np.flatnonzero(kept & ~((error > 0.0) & np.isfinite(error)))
+        expected, advice = "an error above 0 of every observation", "correct it, or set observations.error"
+        file.check([(int(at), f"{error[at]:g}") for at in wrong], expected, advice)
         inside = kept & (time >= 0.0) & (time <= run.case.duration)
         deepest = float(np.asarray(run.case.grid.depth).max())
         if self.depth is not None and self.depth > deepest:
