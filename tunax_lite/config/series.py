@@ -18,7 +18,7 @@ from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..declarations import meanings
 from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
-from ..io.errors import FileFormatError, all_of, check_possible
+from ..io.errors import FileFormatError, check_possible
 from ..io.gaps import fill_sunlight, is_sunlight, leave_gaps
 from ..io.named_files import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
@@ -305,21 +305,6 @@ class Place:
             raise FileNotFoundError(f"{self.at(*keys)}: {error}") from error
 
 
-def files_in(
-    value: JSON, *keys: str, is_required: bool = True
-) -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    """Names of files in a section, their keys, and whether the configuration requires them."""
-    if isinstance(value, dict):
-        is_required = is_required and not value.get("skip_if_missing", False)
-        for name, inner in value.items():
-            yield from files_in(inner, *keys, name, is_required=is_required)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from files_in(inner, *keys, is_required=is_required)
-    elif isinstance(value, str) and keys and keys[-1] in ("path", "paths", "forcing_file", "run"):
-        yield value, keys, is_required
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting(Place):
     """Settings shared by the parts of a case: times in seconds, start in ISO 8601."""
@@ -451,12 +436,11 @@ Part = tuple[TimedValue, str, tuple[str, ...]]
 
 
 def read_all_timed(parts: Mapping[str, Part], setting: Setting) -> dict[str, Series | float]:
-    """Read several sections, each with quantity and place in the case; one error has all mistakes."""
-    readings = (
-        functools.partial(read_timed, section, quantity, setting, *keys)
-        for section, quantity, keys in parts.values()
-    )
-    return dict(zip(parts, all_of(readings), strict=True))
+    """Read several sections, each with quantity and place in the case."""
+    return {
+        name: read_timed(section, quantity, setting, *keys)
+        for name, (section, quantity, keys) in parts.items()
+    }
 
 
 def _numbers(section: TimedValue, quantity: str, setting: Setting) -> Series | float:

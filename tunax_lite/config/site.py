@@ -26,7 +26,6 @@ from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
 from ..io.cf_netcdf import name_of_case
-from ..io.errors import all_of, and_also, both_of
 from ..io.gotm_restart import restarted
 from ..io.les import name_of_legay, name_of_lesbrary
 from ..io.netcdf import read_contents
@@ -66,7 +65,6 @@ from .series import (
     TracerSection,
     UnitGiven,
     conversions_of,
-    files_in,
     increases,
     read_timed,
 )
@@ -495,18 +493,9 @@ class SiteCase(DescribedCase):
         if self.restart is not None:
             path = setting.file(self.restart.path, "restart", "path")
             from_restart = functools.partial(restarted, path, allow_missing=self.restart.allow_missing)
-        also = (
-            functools.partial(_check_files, self, where),
-            functools.partial(_check_measured, self, setting),
-        )
-        with where.naming(), and_also(*also):
+        with where.naming():
             case, observations = _build(self, setting, terms, from_restart)
         return BuiltCase(case, observations, tuple(setting.warnings), from_restart)
-
-
-def _check_files(site: SiteCase, where: Place) -> None:
-    """Raise `FileNotFoundError` for all files of a case that are missing."""
-    all_of(functools.partial(where.file, name, *keys) for name, keys, _ in files_in(site.model_dump()))
 
 
 def _setting(
@@ -550,15 +539,6 @@ def _setting(
     )
 
 
-def _check_measured(site: SiteCase, setting: Setting) -> None:
-    """Read what is measured, for the mistakes in it alone."""
-    own = _own_profiles(site, setting, site.equation_of_state.build())
-    both_of(
-        lambda: _observations(site, "observations", setting, own),
-        lambda: _with_numbers(None, site, 35.0, setting),
-    )
-
-
 def _build(
     site: SiteCase,
     setting: Setting,
@@ -567,10 +547,7 @@ def _build(
 ) -> tuple[Case, Observations | None]:
     """The case on the grid of its setting, and the observations during it."""
     water = site.equation_of_state.build()
-    # What depends on nothing else is read together, so that one message has all mistakes of the files.
-    own, forcing = both_of(
-        lambda: _own_profiles(site, setting, water), lambda: _forcing(site, setting, water)
-    )
+    own, forcing = _own_profiles(site, setting, water), _forcing(site, setting, water)
     observations = _observations(site, "observations", setting, own)
     state = _start(site, setting, water, own, observations)
     if from_restart is not None:
@@ -638,11 +615,10 @@ def _own_profiles(site: SiteCase, setting: Setting, water: AbstractEquationOfSta
         follows = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
         return profile_series(site.tracers[name], name, setting, "tracers", name, whole=follows)
 
-    names = "temperature", "salinity", "u", "v", *site.tracers
-    readings = [functools.partial(read, name) for name in names[:4]]
-    readings += [functools.partial(read_tracer, name) for name in names[4:]]
-    found = zip(names, all_of(readings), strict=True)
-    return {name: series for name, series in found if series is not None}
+    found = {
+        name: series for name in ("temperature", "salinity", "u", "v") if (series := read(name)) is not None
+    }
+    return found | {name: read_tracer(name) for name in site.tracers}
 
 
 def _start(
@@ -854,10 +830,7 @@ def _with_numbers(
     """Add the scalar series of the site to the observations, on the union of their times."""
     if not site.series:
         return observations
-    readings = [
-        functools.partial(one.read, name, site, salinity, setting) for name, one in site.series.items()
-    ]
-    read = dict(zip(site.series, all_of(readings), strict=True))
+    read = {name: one.read(name, site, salinity, setting) for name, one in site.series.items()}
     times = [] if observations is None else [np.asarray(observations.time)]
     time = np.unique(np.concatenate([*times, *(times for times, _, _ in read.values())]))
     series = {name: _placed(time, at, values) for name, (at, values, _) in read.items()}

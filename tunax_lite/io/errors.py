@@ -6,7 +6,7 @@ import inspect
 import os
 import stat
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -60,11 +60,7 @@ class FileFormatError(ValueError):
     def name_place(self, place: str) -> None:
         """Put the place that names the file before the message, unless one stands there."""
         if not getattr(self, "has_place", False):
-            named = f"{place.partition(':')[0]}:"  # lines of several readings may have their places
-            lines = (
-                line if line.startswith(named) else f"{place}: {line}" for line in str(self).splitlines()
-            )
-            self.args = ("\n".join(lines),)
+            self.args = (f"{place}: {self}",)
             self.has_place = True
 
 
@@ -72,49 +68,8 @@ class ConfigError(ValueError):
     """An invalid configuration: file, key path, expected, got, what to do."""
 
 
-_MOST_MISTAKES = 20
-"""Of one message; the others are counted."""
 _MOST_LINES = 20
 """Number of wrong lines that a message lists; the others are counted."""
-
-
-def all_of(readings: Iterable[Callable[[], R]]) -> list[R]:
-    """The results of several readings, each of which may fail without hindering the others.
-
-    Raises:
-        FileFormatError, ConfigError, FileNotFoundError: the mistakes that all of them found, a line each; of
-            the common type, else the first of these.
-    """
-    results, errors = [], []
-    for one in readings:
-        try:
-            results.append(one())
-        except (FileFormatError, ConfigError, FileNotFoundError) as error:
-            errors.append(error)
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise _joined(errors) from errors[0]
-    return results
-
-
-def both_of(one: Callable[[], A], other: Callable[[], B]) -> tuple[A, B]:
-    """The results of two readings, as `all_of` has them."""
-    readings: list[Callable[[], Any]] = [one, other]  # of different types
-    first, second = all_of(readings)
-    return first, second
-
-
-def _joined(errors: list[Exception]) -> Exception:
-    """One error with the messages of several."""
-    lines = list(dict.fromkeys(line for error in errors for line in str(error).splitlines()))
-    if len(lines) > _MOST_MISTAKES:
-        lines[_MOST_MISTAKES - 1 :] = [f"... and {len(lines) - _MOST_MISTAKES + 1} more mistakes."]
-    kinds = {type(error) for error in errors}
-    kind = kinds.pop() if len(kinds) == 1 else FileFormatError
-    joined = kind.__new__(kind)
-    Exception.__init__(joined, "\n".join(lines))  # FileFormatError is made of the parts of one message
-    return joined
 
 
 def check_lines(path, wrong: Iterable[tuple[object, str]], key: str, expected: str, advice: str) -> None:
@@ -133,29 +88,8 @@ def check_lines(path, wrong: Iterable[tuple[object, str]], key: str, expected: s
     if others:
         numbers = ", ".join(str(other) for other, _ in others[:_MOST_LINES])
         more = f" and {len(others) - _MOST_LINES} more" if len(others) > _MOST_LINES else ""
-        got = f"{shortened(got, 100)} (also wrong: lines {numbers}{more})"
+        got = f"{shortened(got, 100)} (also line {numbers}{more})"
     raise FileFormatError(path, f"line {number}: {key}" if key else f"line {number}", expected, got, advice)
-
-
-def raise_all(errors: Sequence[Exception]) -> None:
-    """Raise an error with the messages of all; nothing if there is none."""
-    all_of(functools.partial(_fail, error) for error in errors)
-
-
-def _fail(error: Exception) -> None:
-    raise error
-
-
-@contextlib.contextmanager
-def and_also(*readings: Callable[[], object]) -> Iterator[None]:
-    """Where the body meets a mistake of the input, raise it together with those of further readings.
-
-    The readings may repeat what comes after the body: they only run where it fails.
-    """
-    try:
-        yield
-    except (FileFormatError, ConfigError, FileNotFoundError) as error:
-        all_of([functools.partial(_fail, error), *readings])
 
 
 Source = Any  # a path or an xarray dataset (slow to import)

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.errors import missing_from
+from tests.errors import error_naming, missing_from
 from tests.extensions.gotm.folders import case_data, write_case
 from tunax_lite.config import ConfigError
 from tunax_lite.extensions.gotm import looks_like_gotm
 from tunax_lite.extensions.gotm.case import load_gotm
 from tunax_lite.extensions.gotm.older import up_to_date
 from tunax_lite.extensions.gotm.settings import Settings
-from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.yaml_file import read_document
 
 
@@ -78,26 +77,17 @@ def test_keys_and_values_that_cannot_be_are_refused_with_their_lines(tmp_path):
         assert not missing_from(message, "line 1 version 5 6 7 update_setup.py"), message
 
 
-def mistakes_of(folder: Path, *changes: dict) -> list[str]:
-    with pytest.raises((ConfigError, FileNotFoundError, FileFormatError)) as error:
-        load_gotm(write_case(folder, *changes)).build()
-    return [line.split(": ")[2] for line in str(error.value).splitlines()]
-
-
-def test_keys_contradictions_and_files_come_at_once(tmp_path):
+def test_all_keys_and_then_the_first_contradiction_or_file(tmp_path):
     backwards = {"time": {"stop": "2010-03-02 00:00:00"}}
-    relaxed = {"salinity": {"relax": {"tau": 0.0}}}
-    no_wind = {"surface": {"fluxes": {"tx": {"method": "file", "file": "tx.dat"}}}}
     profiles = {"temperature": {"method": "file", "file": "t.dat"}}
     misspelt, wrong = {"grid": {"nlevs": 8}}, {"turbulence": {"keps": {"ce2": "abc"}}}
-    said = ["time.stop", "salinity.relax.tau", "surface.fluxes.tx.file"]
-    assert mistakes_of(tmp_path, backwards, relaxed, no_wind) == said
-    assert mistakes_of(tmp_path, misspelt, wrong, backwards) == ["grid.nlevs", "turbulence.keps.ce2", said[0]]
-    # A date is wrong by itself; what follows from a key that is wrong is no mistake of its own.
-    both = {"time": {"start": "x", "dt": "y"}}
-    assert mistakes_of(tmp_path, both, no_wind) == ["time.dt", "time.start", said[2]]
-    files = ["temperature.file", "surface.fluxes.tx.file"]
-    assert mistakes_of(tmp_path, profiles, no_wind) == files
+    for changes, kind, parts in (
+        ((misspelt, wrong, backwards), ConfigError, "grid.nlevs turbulence.keps.ce2"),
+        ((backwards, profiles), ConfigError, "time.stop"),
+        ((profiles,), FileNotFoundError, "temperature.file t.dat"),
+    ):
+        with error_naming(kind, parts):
+            load_gotm(write_case(tmp_path, *changes)).build()
 
 
 def test_gotm_files_are_told_from_ours():

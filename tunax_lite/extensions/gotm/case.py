@@ -1,21 +1,20 @@
 """Translate a GOTM configuration to one of this package, and report on every key."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..._types import JSON
 from ...config.formats import AbstractSetUp, Report, Translated
 from ...config.series import Place
-from ...io.errors import and_also
 from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
 from ...registry import additions
 from .closure import closure_section
 from .interior import interior_section
 from .keys import KEYS, WORDS
 from .older import is_namelist, read_namelists, up_to_date
-from .output import read_period, read_times
+from .output import read_times
 from .settings import Content, Said, Settings, looks_like_gotm
 from .surface import draft, ice_section, surface_sections
 from .water import (
@@ -119,30 +118,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         FileNotFoundError, FileFormatError: a file that defines the grid cannot be used.
     """
     settings = Settings(loaded.document, loaded.note)
-    with and_also(*_readings(settings)):
-        settings.check()
-        return _translated(settings, loaded, observed)
-
-
-def _readings(settings: Settings) -> Iterator[Callable[[], object]]:
-    """Each section of a configuration, unless its keys are wrong, and which of its files there are."""
-    given: dict[tuple[str, ...], Callable[[], object]] = {
-        ("time", "output"): lambda: read_times(settings),
-        ("time.start", "time.stop"): lambda: read_period(settings),
-        ("grid", "location"): lambda: grid_section(settings),
-        ("turbulence",): lambda: closure_section(settings),
-        ("temperature", "salinity", "velocities"): lambda: hydrography(settings, 1.0, relax_from_zero=False),
-        ("surface",): lambda: surface_sections(settings, []),
-        ("time", "mimic_3d", "waves", "streams"): lambda: interior_section(
-            settings, read_times(settings), vertical_velocity=False
-        ),
-    }
-    yield from (read for groups, read in given.items() if settings.is_sound(*groups))
-    yield settings.check_files
-
-
-def _translated(settings: Settings, loaded: LoadedGotm, observed: ObservedInputs | None) -> Translation:
-    """The translation of settings that may be used; see `translate`."""
+    settings.check()
     options = loaded.config
     times, grid = read_times(settings), grid_section(settings)
     settings.follow(WORDS["rules"])

@@ -23,17 +23,8 @@ def closure_section(settings: Settings) -> dict[str, Content] | None:
     """Build the closure section; `None` if its model was rejected.
 
     Raises:
-        ConfigError: all settings that contradict each other.
+        ConfigError: settings that contradict each other.
     """
-    section = None
-    with settings.collecting("turbulence"):
-        section = _closure(settings)
-    settings.check()
-    return section
-
-
-def _closure(settings: Settings) -> dict[str, Content] | None:
-    """The section; contradictions that hinder nothing else are collected."""
     method = settings["turbulence.turb_method"]
     if method == "cvmix":
         return kpp_section(settings)
@@ -62,11 +53,10 @@ def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, Said]:
     prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
     varies = equation["group"] == "keps" and settings[f"{prefix}sig_peps"]
     if varies and settings["turbulence.turb_param.compute_kappa"]:
-        with settings.collecting("turbulence"):
-            raise settings.error(
-                f"{prefix}sig_peps",
-                "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
-            )
+        raise settings.error(
+            f"{prefix}sig_peps",
+            "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
+        )
     if equation["group"] == "generic":
         computed = settings[f"{prefix}compute_param"]
         names = ["cpsi3minus", "cpsi4", *_PROPERTIES] if computed else [*names, "gen_n"]
@@ -88,14 +78,12 @@ def _two_equations(
         # c3 follows from the steady-state Richardson number if enabled, otherwise it is prescribed.
         del numbers[next(ours for ours in numbers if ours.endswith("3_minus"))]
         parameters["steady_state_richardson_number"] = settings.said(f"{param}Ri_st")
-        with settings.collecting("turbulence"):
-            _check_steady_state(settings, options["stability"])
+        _check_steady_state(settings, options["stability"])
     if group == "generic" and settings["turbulence.generic.compute_param"]:
         numbers |= _generated(settings, given, options["stability"])
         options["exponents"] = numbers.pop("exponents")
     elif "wall" in equation:
-        with settings.collecting("turbulence"):
-            _check_wall(settings, given, *equation["wall"])
+        _check_wall(settings, given, *equation["wall"])
         if group == "generic":
             options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
     if group == "generic":  # k-epsilon's value for unstable stratification, whatever the group says
@@ -148,12 +136,11 @@ def _generated(
 def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: str) -> None:
     """Reject constants without a logarithmic layer, for which GOTM stops or obtains no Schmidt number."""
     if not given[second].value > given[first].value:
-        with settings.collecting("turbulence"):
-            raise settings.error(
-                given[second].key,
-                f"expected more than {first} = {given[first].value:g}, without which there is no logarithmic "
-                f"layer, got {given[second].value:g}; correct one of them",
-            )
+        raise settings.error(
+            given[second].key,
+            f"expected more than {first} = {given[first].value:g}, without which there is no logarithmic "
+            f"layer, got {given[second].value:g}; correct one of them",
+        )
     if "gen_n" in given and given["gen_n"].value >= 0.0:
         raise settings.error(
             given["gen_n"].key,

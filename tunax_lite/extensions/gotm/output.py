@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 
 from ..._types import JSON
 from ...column.diagnostics import DIAGNOSTICS
-from ...io.errors import all_of, both_of
 from ...quantities import QUANTITIES
 from ...runtime.memory import TooLargeError, check_steps
 from .keys import OUTPUT, WORDS
@@ -130,7 +129,9 @@ def read_times(settings: Settings) -> dict[str, JSON]:
     """Start, length, time step and frames of a run, and output beyond the state."""
     if settings["time.method"] != "start_stop":
         raise settings.error("time.method", "expected start_stop, got a number of steps; give time.stop")
-    (start, stop), dt = both_of(lambda: read_period(settings), lambda: _positive_step(settings))
+    (start, stop), dt = read_period(settings), settings["time.dt"]
+    if dt <= 0.0:
+        raise settings.error("time.dt", f"expected a positive time step [s], got {dt:g}")
     try:
         check_steps((stop - start).total_seconds(), dt)
     except TooLargeError as error:
@@ -155,18 +156,11 @@ def read_times(settings: Settings) -> dict[str, JSON]:
 
 def read_period(settings: Settings) -> tuple[datetime.datetime, datetime.datetime]:
     """Start and end of a run."""
-    start, stop = all_of(functools.partial(_instant, settings, f"time.{name}") for name in ("start", "stop"))
+    start, stop = _instant(settings, "time.start"), _instant(settings, "time.stop")
     if stop <= start:
         got = f"got {stop}; correct one"
         raise settings.error("time.stop", f"expected a time after time.start, {start}, {got}")
     return start, stop
-
-
-def _positive_step(settings: Settings) -> float:
-    dt = settings["time.dt"]
-    if dt <= 0.0:
-        raise settings.error("time.dt", f"expected a positive time step [s], got {dt:g}")
-    return dt
 
 
 def _instant(settings: Settings, path: str) -> datetime.datetime:

@@ -8,7 +8,7 @@ import contextlib
 import difflib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,38 +65,13 @@ class Settings:
         self.oddities: list[tuple[str, str]] = []
         if note is not None:
             self.notes.append(("version", note))
-        self.files: list[Said] = []
-        self._problems: list[tuple[str, str]] = []  # with the keys that they are about
+        self._problems: list[str] = []
         self._read(document.data, (), document.origins)
 
     def check(self) -> None:
         """Raise `ConfigError` for all unknown keys and impossible values, with file, line and key."""
         if self._problems:
-            raise ConfigError("\n".join(text for _, text in self._problems))
-
-    @contextlib.contextmanager
-    def collecting(self, group: str) -> Iterator[None]:
-        """Keep the error of the body, about keys of a group, for `check`, so that others are found, too."""
-        try:
-            yield
-        except ConfigError as error:
-            self._problems.append((group, str(error)))
-
-    def is_sound(self, *groups: str) -> bool:
-        """Whether nothing is known against the keys of some groups."""
-        return not any(
-            f"{path.lower()}.".startswith(f"{group}.") for path, _ in self._problems for group in groups
-        )
-
-    def check_files(self) -> None:
-        """Raise `FileNotFoundError` for those that the settings read so far name, and that are not there."""
-        missing = {said.value: said.key for said in self.files if not Path(str(said.value)).is_file()}
-        lines = [
-            f"{self.where(key)}: expected a file, got none at {file}; correct its name or put it there."
-            for file, key in missing.items()
-        ]
-        if lines:
-            raise FileNotFoundError("\n".join(lines))
+            raise ConfigError("\n".join(self._problems))
 
     def _read(self, data: dict, above: tuple[str, ...], origins: dict) -> None:
         for name, value in data.items():
@@ -110,7 +85,7 @@ class Settings:
                 self.lines |= {".".join(str(part) for part in key): at for key, at in below.items()}
                 continue
             if path is None:
-                self._problems.append((given, f"{self.where(given)}: unknown key; {_nearest(given)}."))
+                self._problems.append(f"{self.where(given)}: unknown key; {_nearest(given)}.")
                 continue
             self.lines[path] = self.lines[given]
             if path in KEYS:
@@ -124,13 +99,13 @@ class Settings:
                 self.lines[f"{path}.constant_value"] = self.lines[path]
             elif value is not None or path in INPUTS:
                 got = f"got {value!r}; write the keys of {path} indented below it."
-                self._problems.append((path, f"{self.where(path)}: expected a group of keys, {got}"))
+                self._problems.append(f"{self.where(path)}: expected a group of keys, {got}")
 
     def _set(self, path: str, value: JSON) -> None:
         try:
             self.given[path] = checked(KEYS[path], value)
         except ValueError as error:
-            self._problems.append((path, f"{self.where(path)}: {error}"))
+            self._problems.append(f"{self.where(path)}: {error}")
 
     def __getitem__(self, path: str) -> JSON:
         """Value of a key, which then counts as used."""
@@ -233,8 +208,7 @@ class Settings:
         """Path of a file, relative to the configuration."""
         if not self[path]:
             raise self.error(path, "expected the name of a file, got none; name it, or use another method")
-        self.files.append(Said(str(self.folder.absolute() / self[path]), path))
-        return self.files[-1]
+        return Said(str(self.folder.absolute() / self[path]), path)
 
     def line(self, path: str) -> str:
         """Line and key; if the file does not set the key, the line of the nearest group."""
