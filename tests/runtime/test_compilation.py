@@ -1,13 +1,10 @@
 """Programs compiled ahead of time, and the count of what the cache of compiled programs did."""
 
-import os
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.errors import error_naming
 from tunax_lite.runtime import (
     Shared,
     Timing,
@@ -106,14 +103,3 @@ def test_cache_contents_counts_files(tmp_path):
         (tmp_path / name).write_bytes(b"x" * size)
     assert cache_contents(tmp_path) == (2, 23)
     assert cache_contents(tmp_path / "nowhere") == (0, 0)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="there are no permissions of this kind")
-def test_a_shared_folder_of_the_environment_is_a_warning_and_one_of_an_argument_an_error(empty_cache):
-    empty_cache.chmod(0o777)
-    with pytest.warns(RuntimeWarning, match=str(empty_cache)):
-        assert configure().cache_folder is None  # `JAX_COMPILATION_CACHE_DIR` names it
-    compile_program(jnp.cos, jnp.ones(11))
-    assert not list(empty_cache.glob("*-cache"))
-    with error_naming(PermissionError, f"{empty_cache} chmod go-w"):
-        configure(cache_folder=empty_cache)

@@ -112,7 +112,7 @@ def test_unusable_arguments(tmp_path):
     (tmp_path / "file").write_text("")
     with error_naming(ValueError, "0 -1"):
         configure(cache_minimum_seconds=-1.0)
-    with error_naming(FileExistsError, "cache_folder=None"):
+    with error_naming(PermissionError, "cache_folder=None"):
         configure(cache_folder=tmp_path / "file")
 
 

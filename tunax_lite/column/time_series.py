@@ -8,6 +8,7 @@ would have no effect: `over_steps` replaces the series by one that has, at the e
 over the step. It is done once, before the run.
 """
 
+import contextlib
 import datetime
 from collections.abc import Iterator
 from functools import partial
@@ -209,10 +210,10 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
     if given.dtype.kind in "fiu":
         return jnp.asarray(given, dtype=float)
     if given.dtype.kind in "OU":
-        dates = [_universal(each) for each in given]
-        given = given if None in dates else np.array(dates, dtype="datetime64[us]")
+        with contextlib.suppress(TypeError, ValueError):  # something else than dates
+            given = np.array([_universal(each) for each in given], dtype="datetime64[us]")
     if given.dtype.kind == "M" and start_time is not None:
-        start = _universal(datetime.datetime.fromisoformat(start_time))
+        start = _universal(start_time)
         given = given.astype("datetime64[us]") - np.datetime64(start, "us")
     if given.dtype.kind == "m":
         return jnp.asarray(given / np.timedelta64(1, "s"), dtype=float)
@@ -222,19 +223,12 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
     raise TypeError(f"time: expected numbers [s] or dates, got {given[:1]}; convert them.")
 
 
-def _as_array(leaf: Any) -> Any:  # placeholders of JAX pass through
-    return leaf if isinstance(leaf, jax.Array) else as_float_array(leaf, "values")
-
-
-def _universal(date: Any) -> datetime.datetime | None:
-    """A date without zone, in Universal Time; `None` for something else."""
+def _universal(date: Any) -> Any:  # text, datetime or a date of pandas
+    """A date in Universal Time, without its zone."""
     if isinstance(date, str):
-        try:
-            date = datetime.datetime.fromisoformat(date)
-        except ValueError:
-            return None
+        date = datetime.datetime.fromisoformat(date)
     if not isinstance(date, datetime.datetime):
-        return None
+        raise TypeError(date)
     return date if date.tzinfo is None else date.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
@@ -256,7 +250,7 @@ class TimeSeries(eqx.Module, Generic[T]):
     """
 
     time: Float[Array, " time"] = array_field(1, is_shared=True, converter=seconds)
-    values: T = array_field(1, converter=lambda values: jax.tree.map(_as_array, values))
+    values: T = array_field(1, converter=partial(jax.tree.map, partial(as_float_array, name="values")))
     name: str = eqx.field(default="forcing", static=True)
 
     @classmethod

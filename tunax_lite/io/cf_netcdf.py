@@ -4,10 +4,11 @@ Variables are found by the package's names, by CF standard names, or by a `Mappi
 order and direction; units are converted or rejected. Files written by `write_observations` need no mapping.
 """
 
+import dataclasses
 import datetime
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -28,8 +29,7 @@ from ..column.terms.base import or_zero
 from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries
 from ..declarations import check_settings, setting
-from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
-from ..physics.equation_of_state import note_on_assumed
+from ..physics import AbstractEquationOfState, LinearEquationOfState, Teos10, TwoBandAbsorption
 from ..physics.stratification import coriolis_parameter
 from ..quantities import quantity_of
 from .attributes import examine, leaves_water
@@ -544,9 +544,33 @@ def _read_water(
         instead = f"{file.path}: the mapping replaces {', '.join(sorted(found))} of the file"
         return given, (*unused, *([instead] if found else []))
     water = LinearEquationOfState(**found)
-    assumed = note_on_assumed(water, found, state.temperature, state.salinity)
+    assumed = _note_on_assumed(water, found, state.temperature, state.salinity)
     remedy = "give equation_of_state in the mapping, or attributes in the file, if it has others"
     return water, (*unused, *([] if assumed is None else [f"{file.path}: {assumed}; {remedy}"]))
+
+
+def _note_on_assumed(
+    water: LinearEquationOfState, given: Collection[str], temperature: jax.Array, salinity: jax.Array
+) -> str | None:
+    """Note which constants of a linear equation of state are assumed, and what TEOS-10 has at the surface.
+
+    Args:
+        given: names of the constants that are known.
+        temperature, salinity: at the start, bottom first [degC, g kg-1].
+    """
+    units = {field.name: field.metadata.get("unit") for field in dataclasses.fields(water)}
+    acting = ["thermal_expansion", "reference_density", "heat_capacity", "gravity"]
+    acting += ["haline_contraction"] if np.ptp(np.asarray(salinity)) > 0.0 else []
+    missing = [name for name in acting if name not in given]
+    if not missing:
+        return None
+    listed = ", ".join(f"{name} = {float(getattr(water, name)):g} {units[name]}" for name in missing)
+    note = f"assumed for a linear equation of state: {listed}"
+    if "thermal_expansion" not in missing:
+        return note
+    warmth = jnp.asarray(temperature)[-1]
+    alpha = float(Teos10().expansion(warmth, jnp.asarray(salinity)[-1], jnp.zeros_like(warmth))[0])
+    return f"{note}; TEOS-10 has {alpha:.3g} K-1 at the surface, at {float(warmth):.3g} degC"
 
 
 def _constant(file: Contents, name: str) -> float | None:

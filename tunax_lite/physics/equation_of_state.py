@@ -5,8 +5,6 @@ The buoyancy frequency needs the thermal expansion alpha and the haline contract
 """
 
 import abc
-import dataclasses
-from collections.abc import Collection
 
 import jax.numpy as jnp
 import numpy as np
@@ -232,36 +230,9 @@ def usual_equation_of_state(latitude: object, longitude: object) -> AbstractEqua
     """Equation of state where none is given: TEOS-10 for a place, the linear one for an idealised case.
 
     The linear one has a constant expansion, which is twice too large at 5 degC. Without the polynomials of
-    TEOS-10 a step of `KEpsilon` takes a third less time.
-
-    Args:
-        latitude, longitude: `None` for an idealised case; a date alone is no place, simulations have one.
+    TEOS-10 a step of `KEpsilon` takes a third less time. A date alone is no place: simulations have one.
     """
     return LinearEquationOfState() if latitude is None and longitude is None else Teos10()
-
-
-def note_on_assumed(
-    water: LinearEquationOfState, given: Collection[str], temperature: Values, salinity: Values
-) -> str | None:
-    """Note which constants of a linear equation of state are assumed, and what TEOS-10 has at the surface.
-
-    Args:
-        given: names of the constants that are known.
-        temperature, salinity: at the start, bottom first [degC, g kg-1].
-    """
-    units = {field.name: field.metadata.get("unit") for field in dataclasses.fields(water)}
-    acting = ["thermal_expansion", "reference_density", "heat_capacity", "gravity"]
-    acting += ["haline_contraction"] if np.ptp(np.asarray(salinity)) > 0.0 else []
-    missing = [name for name in acting if name not in given]
-    if not missing:
-        return None
-    listed = ", ".join(f"{name} = {float(getattr(water, name)):g} {units[name]}" for name in missing)
-    note = f"assumed for a linear equation of state: {listed}"
-    if "thermal_expansion" not in missing:
-        return note
-    warmth = jnp.asarray(temperature)[-1]
-    alpha = float(Teos10().expansion(warmth, jnp.asarray(salinity)[-1], jnp.zeros_like(warmth))[0])
-    return f"{note}; TEOS-10 has {alpha:.3g} K-1 at the surface, at {float(warmth):.3g} degC"
 
 
 def carries_conservative_temperature(equation_of_state: AbstractEquationOfState | None) -> bool:

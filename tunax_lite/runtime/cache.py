@@ -1,6 +1,6 @@
 """The cache of compiled programs: its statistics and its folder.
 
-JAX stores machine code there and executes what it finds: nobody else should be able to write to the folder.
+JAX stores machine code there and executes what it finds: new folders are for their user alone.
 """
 
 import functools

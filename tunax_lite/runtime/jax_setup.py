@@ -88,9 +88,8 @@ def configure(
         precision: of new arrays; `None` leaves it unchanged.
         cache_folder: keeps compiled programs between processes; "auto" takes the existing setting of JAX
             (`$JAX_COMPILATION_CACHE_DIR`, `$JAX_ENABLE_COMPILATION_CACHE`), otherwise
-            `default_cache_folder()`; `None` stores none. A folder that another user could have written to is
-            not used, because this process would execute its content: given as an argument, it raises an
-            error; otherwise it causes a warning.
+            `default_cache_folder()`; `None` stores none. Use a folder that others cannot write to: JAX
+            executes what it finds there.
         cache_minimum_seconds: compile time below which programs are not stored [s]; by default the existing
             setting of JAX (`$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS`), otherwise 0.5.
         fuse_time_loop: let XLA compile the time loop to one kernel, which is faster on a CPU. It applies to
@@ -104,7 +103,7 @@ def configure(
     Raises:
         RuntimeError: JAX has started already, without the flags for `fuse_time_loop` and `vector_bits`.
         ValueError: an unknown precision or vector width, or a negative number of seconds.
-        OSError: a given `cache_folder` that is not writable, or that others can write to.
+        OSError: a given `cache_folder` that is not writable.
     """
     if precision not in ("float64", "float32", None):
         raise ValueError(f"configure: expected precision float64, float32 or None, got {precision!r}.")
