@@ -32,7 +32,6 @@ READ_AND_WRITE = (
     "maps",
     "plotting",
     "runtime",
-    "validation",
     # Files beside these folders.
     "test_adding_a_flux",
     "test_adding_a_term",
@@ -53,8 +52,7 @@ def pytest_configure() -> None:
     configure(precision="float64", cache_folder=CACHE, cache_minimum_seconds=0.1)
     # Batch axes broadcast, but no two types ever mix by accident.
     jax.config.update("jax_numpy_dtype_promotion", "strict")
-    # A shell ignores Ctrl-C for what it runs in the background, nohup the end of the terminal; so would all
-    # processes of the tests.
+    # A shell ignores Ctrl-C for what it runs in the background; so would all processes of the tests.
     if threading.current_thread() is threading.main_thread():
         usual = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
         for ignored in (number for number in usual if signal.getsignal(number) == signal.SIG_IGN):

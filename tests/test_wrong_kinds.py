@@ -51,7 +51,7 @@ CALLS = {
     "tl.constrained(tl.constrained(x))": "constrained tl.unconstrained KEpsilon",
     'tl.save_closure("closure.nc", x)': "save_closure Unconstrained tl.constrained(x)",
     "x.prepare()": "prepare tl.constrained(x)",
-    'tl.Observations(dates, series={"sst": np.ones(2)})': "observations [s] 2015-04-01T00:00:00",
+    'tl.Observations(dates, series={"sst": np.ones(2)})': "time seconds dates from_dates",
 }
 
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from tests.cli import running
-from tests.cli.running import configuration, invoked
+from tests.cli.running import invoked
 from tests.errors import missing_from
 from tunax_lite.cli.terminal import printable
 from tunax_lite.plotting import style
@@ -84,16 +83,6 @@ def run_in_shell(command: str, **environment) -> subprocess.CompletedProcess:
 def test_a_reader_that_leaves_is_no_error():
     done = run_in_shell(f"{PROGRAM} schema run | head -1; echo ${{PIPESTATUS[0]}}")
     assert done.stdout.splitlines()[-1] == "0" and done.stderr == ""
-
-
-@pytest.mark.long
-def test_a_name_that_the_locale_lacks_fails_before_the_calibration(tmp_path):
-    (case,) = running.CALIBRATION["cases"]
-    cases = [{"case": case["case"] | {"mapping": {"name": name}}} for name in ("Zürich", "other")]
-    configuration(tmp_path / "c.yaml", running.CALIBRATION, cases=cases)
-    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = run_in_shell(f"cd {tmp_path} && {PROGRAM} cross-validate c.yaml --output out", **plain)
-    assert done.returncode == 2 and "without_Z" in done.stderr and not (tmp_path / "out").exists()
 
 
 def test_names_are_no_mathematics(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from tests.errors import error_naming
 from tunax_lite import constants
-from tunax_lite.io.units import conversion
+from tunax_lite.io.units import conversion, unit_at_end
 
 # Quantity, unit, value and the value in the package's unit.
 CONVERTED = [
@@ -53,3 +53,9 @@ def test_kinematic_fluxes_of_salt(unit):
     assert conversion("salt_flux", unit, 1000.0) == (pytest.approx(1.0), 0.0)
     with pytest.raises(ValueError):
         conversion("salt_flux", "m s-1")
+
+
+def test_a_depth_or_an_extreme_at_the_end_of_a_name_is_no_unit():
+    assert unit_at_end("wind_speed_m_s") == ("wind_speed", "m/s")
+    for name in ("wtr_10", "Temp_0.5", "temp_min"):
+        assert unit_at_end(name) == (name, None)

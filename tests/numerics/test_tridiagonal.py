@@ -225,20 +225,3 @@ def test_amounts_that_pass_between_volumes_leave_nothing_behind(method):
     assert abs(float(np.sum(own * change))) < 1e-13 * float(np.sum(own * values))
     exact = exact_solution(own, exchange, exchange, own * values)
     np.testing.assert_allclose(values + np.asarray(change), exact, rtol=1e-13)
-
-
-def diffusion_matrix(n: int, strength: float) -> TridiagonalMatrix:
-    """One implicit step of diffusion whose coefficient varies a hundredfold from level to level."""
-    exchange = strength * np.exp(np.random.default_rng(n).normal(size=n - 1) * 1.5)
-    lower, upper = np.append(0.0, -exchange), np.append(-exchange, 0.0)
-    return TridiagonalMatrix(*(jnp.asarray(x) for x in (lower, 1.0 - lower - upper, upper)))
-
-
-def error(matrix: TridiagonalMatrix, method, dtype) -> float:
-    """Largest error of a solution that is known: of the matrix as it is after rounding."""
-    rounded = TridiagonalMatrix(*(jnp.asarray(np.asarray(x), dtype) for x in matrix))
-    rhs = jnp.asarray(20.0 + np.random.default_rng(1).normal(size=matrix.diagonal.shape), dtype)
-    exact = np.linalg.solve(dense([np.asarray(x, float) for x in rounded]), np.asarray(rhs, float))
-    found = solve_one(rounded, rhs, method)
-    assert found.dtype == dtype
-    return float(np.abs(np.asarray(found, float) - exact).max())

@@ -328,7 +328,7 @@ def _posterior_outputs(folder: Path, *, figures: bool) -> list[Path]:
     from ..report import POSTERIOR_FIGURES  # slow import: figures
 
     drawn = [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
-    names = MODE_NAME, POSTERIOR_NAME, "posterior.yaml", "influences.csv", *drawn
+    names = MODE_NAME, POSTERIOR_NAME, "posterior.yaml", *drawn
     return [folder / name for name in names]
 
 

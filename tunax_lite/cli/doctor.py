@@ -30,6 +30,8 @@ def doctor() -> Report:
     folder = None if now.cache_folder is None else str(now.cache_folder)
     programs, size = (0, 0) if folder is None else cache_contents(Path(folder))
     devices = jax.local_devices()
+    with jax.enable_x64(True):  # the default of commands
+        step = _step()
     report: Report = {
         "versions": versions(PACKAGES) | {"system": platform.platform()},
         "extras": installed(),
@@ -44,7 +46,7 @@ def doctor() -> Report:
             "bytes": size,
         },
         "xla_flags": now.xla_flags,
-        "step": _step(),
+        "step": step,
         "problems": [],
     }
     if folder is not None and Path(folder).exists() and not os.access(folder, os.W_OK | os.X_OK):
@@ -96,7 +98,7 @@ def _show(report: Report) -> None:
         **extras,
         "processors": f"{report['processors']} for this process: {report['processor']}",
         "devices": "; ".join(report["devices"]),
-        "precision": report["precision"],
+        "precision": f"float64 in commands by default, {report['precision']} in JAX",
         "cache": "off" if cache["folder"] is None else contents,
         "XLA_FLAGS": report["xla_flags"] or "not set",
         "one step": f"{step['microseconds']:.2f} us (k-epsilon, {N_LEVELS} levels); "

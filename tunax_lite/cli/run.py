@@ -51,6 +51,8 @@ def run(
     loaded = load_run(config, settings) if set_up is None else set_up.load(config, settings)
     if output is not None and output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
+    if posterior is not None and not draws:
+        raise ConfigError("--posterior: expected the number of draws to take, got none; add --draws N.")
     with session.precision(loaded):
         setup = session.build_source(loaded, parameters, ignore_unsupported=ignore_unsupported, strict=strict)
         session.say_notes(setup.notes)
@@ -144,7 +146,7 @@ def _members_of(setup: Run, draws: int, posterior: Path | None, restart: Path | 
             return members_of_file(posterior, setup.model, draws), 0.0
         return recommended_members(setup.model, draws)
     except (FileNotFoundError, ValueError) as error:
-        raise ConfigError(f"--draws: {error}") from error
+        raise ConfigError(f"--draws: {str(error).removeprefix('draws: ')}") from error
 
 
 def _write_bands(path: Path, members: tuple[Model, float], n: int, setup: Run, about: Provenance) -> None:

@@ -166,7 +166,7 @@ def data_files(path: Path, document: JSON) -> dict[str, Path]:
     if isinstance(document, str):
         try:
             return {document: resolve(document, path.parent)}
-        except (FileNotFoundError, FileFormatError):  # another text
+        except (OSError, FileFormatError):  # another text, which may be too long for a name
             return {}
     if not isinstance(document, Mapping | list | tuple):
         return {}

@@ -316,6 +316,7 @@ class Setting(Place):
     position: tuple[float, float] | None = None  # latitude and longitude [degrees]
     step: float | None = None
     elevation: "TimedValue | None" = None
+    linear_sunlight: bool = False  # over gaps
     draft: float = 0.0  # depth of the top of the column below sea level [m]
     tracer_units: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of pools of terms
     tracer_names: tuple[str, ...] = ()  # of the case
@@ -330,7 +331,7 @@ class Setting(Place):
     @functools.cached_property
     def series(self) -> SeriesReader:
         """Reader for series in GOTM's format."""
-        return SeriesReader(self._period())
+        return SeriesReader(self._period(), linear_sunlight=self.linear_sunlight)
 
     @property
     def warnings(self) -> list[str]:
@@ -402,7 +403,8 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
         column = setting.column(section, quantity, *keys)
         series = setting.series.read(dataclasses.replace(column, longest_gap=section.longest_gap))
         leave_gaps(quantity, series.time)
-        return _sunlit(series, column, setting) if is_sunlight(quantity) else series
+        is_filled = is_sunlight(quantity) and not setting.linear_sunlight
+        return _sunlit(series, column, setting) if is_filled else series
     if section.path is not None and section.variable is not None:
         path, start_time = setting.file(section.path, *keys, "path"), setting.start_time
         unit = section.conversion

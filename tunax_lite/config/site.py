@@ -111,7 +111,7 @@ class MooringProfiles(Section):
 
     @property
     def keeps_heights(self) -> bool:
-        """Measured heights also serve to start from and to relax to."""
+        """Profiles keep their heights for the start, the relaxation and the comparison."""
         return False
 
     def read(
@@ -414,6 +414,11 @@ class SiteCase(DescribedCase):
     decibar_per_metre: bool = key(
         "whether measured water is converted at one decibar per metre of depth, as in GOTM", False
     )
+    linear_sunlight: bool = key(
+        "whether gaps in shortwave radiation are bridged by a straight line, as in GOTM, and not along the "
+        "clear sun; of columns of text files",
+        False,
+    )
     salinity_anomaly: bool = key(
         "whether practical salinity is converted with the anomaly of the place, or with the "
         "ratio of the standard ocean",
@@ -534,6 +539,7 @@ def _setting(
         step=step,
         elevation=site.interior.surface_elevation,
         draft=site.equation_of_state.draft or 0.0,
+        linear_sunlight=site.linear_sunlight,
         tracer_units=units,
         tracer_names=tuple(dict.fromkeys((*site.tracers, *carried))),
     )
@@ -695,7 +701,7 @@ def _measured_start(
         source = site.initial or site.observations
         assert initial is not None and isinstance(source, MeasuredProfiles)  # checked by the section
         if name == "salinity" and name not in initial.profiles:
-            said = f"neither given nor measured: practical {sea_water.OF_THE_OCEAN:g} serves"
+            said = f"no salinity given: using a practical salinity of {sea_water.OF_THE_OCEAN:g}"
             setting.notes.append(f"{setting.at(name)}: {said}.")
             measured[name] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
             continue

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..runtime.memory import MOST_CELLS
-from .errors import Source, check_increasing, check_possible, is_path, name_of
+from .errors import FileFormatError, Source, check_increasing, check_possible, is_path, name_of
 from .local_tables import is_other_zone
 from .netcdf import Contents, Reader, Variable, opened
 from .sea_water import MIDDLE_LATITUDE
@@ -448,8 +448,14 @@ def heights_of(
     along = [one for one in along if one.name == one.dims[0]] or along
     absolute = [one for one in along if not _is_relative(one)]
     absolute = [one for one in absolute if not _is_pressure(one)] or absolute
-    measured = _measured(file, levels, (records, *others), upward)
-    if len(absolute) == 1 and len(others) < 2:
+    has_levels = len(absolute) == 1 and len(others) < 2
+    try:
+        measured = _measured(file, levels, (records, *others), upward)
+    except FileFormatError:
+        if not has_levels or depths == "measured":
+            raise
+        measured = None  # the coordinate is enough
+    if has_levels:
         return _of_levels(variable, _fixed(absolute[0], upward), measured, others, instrument, depths)
     nominal = _nominal(file, variable, levels, instrument, upward, depths)
     if others and not along:  # what is known may be the depth of one instrument, but there are several

@@ -282,10 +282,15 @@ def warn_of_order(file: TextFile, indices: np.ndarray, time: np.ndarray, warning
 
 
 class SeriesReader:
-    """Read series from the files of a case over a period, each file once."""
+    """Read series from the files of a case over a period, each file once.
 
-    def __init__(self, period: Period):
+    Args:
+        linear_sunlight: whether gaps in shortwave radiation are bridged linearly, with a note.
+    """
+
+    def __init__(self, period: Period, *, linear_sunlight: bool = False):
         self.period = period
+        self.linear_sunlight = linear_sunlight
         self.warnings: list[str] = []
         self._files: dict = {}
 
@@ -315,7 +320,8 @@ class SeriesReader:
         if column.longest_gap is not None:
             values, places = knots.values(values), indices[knots.after]
             return self._bridged(column, file, places, knots.time, values, column.longest_gap)
-        if not (is_sunlight(column.quantity) and long_gaps(knots.time).size):
+        is_filled = is_sunlight(column.quantity) and not self.linear_sunlight
+        if not (is_filled and long_gaps(knots.time).size):
             self._warn_of_gap(file, indices[knots.after], knots.time)
         return Series((knots.time - self.period.start).astype(float), knots.values(values))
 
@@ -347,8 +353,7 @@ class SeriesReader:
             got = f"{longest / 3600.0:g} h without one after {iso(time[at])}"
             raise file.error(int(indices[at]), expected, got, "fill the gap, or set a longer longest_gap")
         if not known.all():
-            how = "along the clear sun" if is_sunlight(column.quantity) else "linearly"
-            said = f"{file.path}: {np.sum(~known)} missing values of {column.quantity} are bridged {how}, "
+            said = f"{file.path}: {np.sum(~known)} missing values of {column.quantity} are bridged, "
             self.warnings.append(f"{said}at most {longest / 3600.0:g} h after {iso(time[at])}")
         return Series((time[known] - self.period.start).astype(float), values[known])
 

@@ -18,8 +18,6 @@ from ..runtime.memory import TooLargeError, check_memory
 
 P = ParamSpec("P")
 R = TypeVar("R")
-A = TypeVar("A")
-B = TypeVar("B")
 _Describe = Callable[[int], str] | None
 _LONGEST_PART = 400
 """Characters of a path, of what was expected and of what was got."""

@@ -265,8 +265,7 @@ def _bridged(record: Record, longest_gap: float, quantity: str, notes: list[str]
         expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
         raise record.variable.error(expected, said, "fill the gap, or set a longer longest_gap")
     if not known.all():
-        how = "along the clear sun" if is_sunlight(quantity) else "linearly"
-        text = f"{np.sum(~known)} missing values of {name} are bridged {how}, at most {said}"
+        text = f"{np.sum(~known)} missing values of {name} are bridged, at most {said}"
         notes.append(f"{record.variable.path}: {text}")
     bounds = None if record.bounds is None else record.bounds[known]
     return dataclasses.replace(record, time=record.time[known], values=record.values[known], bounds=bounds)

@@ -208,7 +208,8 @@ def _abbreviated(text: str) -> str | None:
     """A unit such as `degC`, `W_m-2` or `mm_h`, in which a further factor without a minus divides."""
     first, *others = text.replace("_per_", "_").split("_")
     unit = first + "".join(f" {one}" if "-" in one else f"/{one}" for one in others)
-    return unit if len(text) > 1 and _is_unit(unit) else None
+    is_number_or_extreme = first[:1].isdigit() or text == "min"  # a depth, or the lowest value
+    return unit if len(text) > 1 and not is_number_or_extreme and _is_unit(unit) else None
 
 
 def concentration(unit: str, wanted: str) -> tuple[float, int]:

@@ -156,7 +156,7 @@ def _parse(text: str) -> tuple[JSON, dict[tuple[str, ...], str]]:
             node = _composed(text)
         except yaml.MarkedYAMLError:
             node = _composed(_LONE_STAR.sub(r"\1'*'", text))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeError) as error:
         message = f"expected YAML text, got {shortened(error)}; save the file as UTF-8 text."
         if isinstance(error, yaml.MarkedYAMLError):
             mark = error.problem_mark or error.context_mark

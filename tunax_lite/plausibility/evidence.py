@@ -182,7 +182,7 @@ class Evidence:
 
 def evidence_of(case: Case, observations: Observations | None = None, column: int | None = None) -> Evidence:
     """The evidence of a case; of a batch that of one column, the first by default."""
-    if case.batch_shape:
+    while case.batch_shape:
         case = _column_of(case, column or 0)
     z_face = _array(case.grid.z_face)
     z = 0.5 * (z_face[1:] + z_face[:-1])
@@ -214,7 +214,7 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
 
 
 def _column_of(case: Case, column: int) -> Case:
-    """One column of a batch."""
+    """One column along the last axis of a batch."""
 
     def single(leaf, n_axes: int):
         has_columns = 0 <= n_axes < jnp.ndim(leaf)

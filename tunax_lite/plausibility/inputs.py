@@ -113,7 +113,7 @@ def inputs_of(
 
     Gaps are those that readers left of it.
     """
-    filled = [one for one in gaps if isinstance(one, Gap) and one.case == case.name]
+    filled = [one for one in gaps if isinstance(one, Gap) and one.case == case.name.partition("@")[0]]
     filled = [one for one in filled if -one.length < one.start < case.duration]
     found = [_during(one, case.duration) for one in (*_forcing(case), *_terms(case))]
     found = [replace(one, filled=tuple(gap for gap in filled if gap.name == one.name)) for one in found]

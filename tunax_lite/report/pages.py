@@ -1,4 +1,4 @@
-"""Pages about results: a calibration, with configuration, results and checksums of the data, and a run.
+"""Pages about results: a calibration, with configuration, results and size and time of the data, and a run.
 
 Each is one HTML file, complete or not at all. The page of a run has profiles and sections of all variables,
 with a slider of time.

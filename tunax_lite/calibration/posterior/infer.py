@@ -39,7 +39,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ..._types import precision_of
+from ..._types import JSON, precision_of
 from ...closures import recommended_sets
 from ...column.case import Case
 from ...column.checkpointing import AbstractCheckpointing, SaveEverything
@@ -839,7 +839,6 @@ def recommended_members(model: Model, n: int) -> tuple[Model, float]:
     return dataclasses.replace(model, closure=members), known[name].noise
 
 
-@names_its_file("a file of a posterior")
 def members_of_file(path: str | Path, model: Model, n: int) -> Model:
     """A model in `n` draws of a posterior from a file, evenly spaced over all chains.
 
@@ -850,9 +849,23 @@ def members_of_file(path: str | Path, model: Model, n: int) -> Model:
     Raises:
         ValueError: no such variables, parameters of cases, or `n` is not between 2 and the number of draws.
     """
+    closure = model.closure
+    numbers, base = _read_draws(path, closure)
+    size = next(iter(numbers.values())).size
+    if not 2 <= n <= size:
+        raise ValueError(f"draws: expected a number from 2 to {size}, got {n}; choose another one.")
+    if base is not None:
+        Base.read(type(closure).__name__, base, numbers).check(closure, numbers, str(path))
+    places = np.linspace(0, size - 1, n).round().astype(int)
+    members = np.array([values[places] for values in numbers.values()], precision_of(module=closure))
+    return dataclasses.replace(model, closure=replace_numbers(closure, list(numbers), members))
+
+
+@names_its_file("a file of a posterior")
+def _read_draws(path, closure: PyTree) -> tuple[dict[str, np.ndarray], JSON]:
+    """Draws by path of the parameter, and the base of the closure, `None` if the file has none."""
     import xarray as xr  # takes long
 
-    closure = model.closure
     with xr.open_dataset(path) as dataset:
         drawn = {one.attrs.get("path", name): one for name, one in dataset.items() if one.dims == _EACH_DRAW}
         numbers = {
@@ -865,15 +878,7 @@ def members_of_file(path: str | Path, model: Model, n: int) -> Model:
                 f"{type(closure).__name__}, got {', '.join(map(str, others or drawn)) or 'none'}; give the "
                 "posterior.nc of `tunax-lite posterior` for this closure."
             )
-        base = json.loads(dataset.attrs["base"]) if "base" in dataset.attrs else None
-    size = next(iter(numbers.values())).size
-    if not 2 <= n <= size:
-        raise ValueError(f"draws: expected a number from 2 to {size}, got {n}; choose another one.")
-    if base is not None:
-        Base.read(type(closure).__name__, base, numbers).check(closure, numbers, str(path))
-    places = np.linspace(0, size - 1, n).round().astype(int)
-    members = np.array([values[places] for values in numbers.values()], precision_of(module=closure))
-    return dataclasses.replace(model, closure=replace_numbers(closure, list(numbers), members))
+        return numbers, json.loads(dataset.attrs["base"]) if "base" in dataset.attrs else None
 
 
 @failures_as_values()

@@ -139,6 +139,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         "hypsography": hypsography(settings),
         **water,
         "decibar_per_metre": True,
+        "linear_sunlight": True,
         "salinity_anomaly": options.salinity_anomaly,
         "equation_of_state": equation_of_state(settings) | ({"draft": below_ice} if below_ice else {}),
         "ice": ice_section(settings),
