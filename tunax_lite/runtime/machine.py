@@ -46,7 +46,7 @@ def commit() -> str:
 
 EXTRAS = {
     "posterior": ("blackjax",),
-    "cluster": ("dask", "distributed", "zarr"),
+    "cluster": ("dask", "distributed", "zarr", "cryptography"),
     "grib": ("cfgrib",),
     "sites": ("cdsapi", "argopy", "copernicusmarine", "pyTMD"),
 }
