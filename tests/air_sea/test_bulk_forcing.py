@@ -173,6 +173,7 @@ def test_gradient_of_the_fluxes_equals_central_differences():
         np.testing.assert_allclose(slopes[:, i], found.value, rtol=1e-5, err_msg=path)
 
 
+@pytest.mark.long
 def test_columns_of_a_batch_have_their_own_weather():
     single = full_forcing(air_sea.Coare36(iterations=3))
     offsets = jnp.asarray([-2.0, 0.0, 3.0])

@@ -131,6 +131,7 @@ def test_only_broken_evaluations_end_with_the_best_result(monkeypatch, tmp_path)
     assert "not finite" in calibrate_cheap(tmp_path, "adam", 50, max_non_finite=4, resume=True).stop_reason
 
 
+@pytest.mark.long
 def test_a_gradient_that_leads_nowhere_names_its_case_and_a_remedy(monkeypatch):
     plain = NormalEquationsEvaluator.__call__
 

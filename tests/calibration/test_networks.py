@@ -57,6 +57,7 @@ def test_a_network_is_calibrated_and_its_file_goes_into_its_closure_alone(tmp_pa
         cal.calibrate(*fit, cal.EnsembleKalman(noise=0.01, n_members=18), 2)
 
 
+@pytest.mark.long
 def test_every_closure_is_stored_and_loaded_bit_by_bit(tmp_path):
     variants = Learned(seed=4, width=3), tl.KEpsilon.recommended(c_eps_1=1.5), tl.MellorYamada.harcourt()
     inner = tl.KOmega(stability=tl.SecondMomentClosure(ctt=0.8))

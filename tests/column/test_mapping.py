@@ -38,6 +38,7 @@ def shapes_in_loops(function, *arguments) -> set[tuple[int, ...]]:
     return found
 
 
+@pytest.mark.long
 def test_a_mapped_run_equals_single_runs_and_keeps_the_columns_last():
     mapped = jax.jit(jax.vmap(run))(CONSTANTS)
     for i, constant in enumerate(CONSTANTS[:2]):

@@ -33,6 +33,7 @@ def test_a_run_needs_its_frames_and_a_jacobian_its_matrix():
     assert matrix <= found.outputs <= 1.05 * matrix
 
 
+@pytest.mark.long
 def test_ensembles_and_the_weights_of_networks_are_estimated():
     ensemble = Model(PacanowskiPhilander(alpha=jnp.linspace(4.0, 6.0, 3)))
     assert estimate_memory(ensemble, CASE, what="gradient").what == "gradient of 3 columns"

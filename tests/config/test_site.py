@@ -182,6 +182,7 @@ def test_other_parts_by_name(build):
     np.testing.assert_allclose([fluxes.heat_flux, fluxes.stress_u], [-25.0, 0.1])
 
 
+@pytest.mark.long
 def test_mooring_and_era5_from_the_configuration(load, tmp_path):
     depths, hours = np.array([1.0, 10.0, 30.0]), 24.0 * 740 + np.arange(-1.0, 27.0)
     temperature = 11.0 - 0.1 * depths + 0.01 * np.arange(28.0)[:, None]

@@ -29,6 +29,7 @@ def test_four_devices():
     assert found.returncode == 0, found.stdout + found.stderr
 
 
+@pytest.mark.long
 def test_one_device_and_a_mesh_of_one_give_the_same_to_the_bit():
     mesh, plain = jax.make_mesh((1,), ("columns",)), run(STRESS, Constant())
     explicit = run(jax.device_put(STRESS, NamedSharding(mesh, SPLIT)), Constant())

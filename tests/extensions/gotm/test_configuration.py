@@ -116,6 +116,7 @@ CHANGES += [{"turbulence": WAVES | {"stab_method": "munk_anderson"}}, {"grid": {
 CHANGES += [kpp(surface_layer=SURFACE, interior=INSIDE) | {"waves": {"Hs": 1.5}}]
 
 
+@pytest.mark.long
 def test_grid_model_and_times_are_written_out_to_the_bit(tmp_path):
     for change in CHANGES:
         numbers = {"physical_constants": {"avmolu": 2e-6}, "time": {"cnpar": 0.75}}
