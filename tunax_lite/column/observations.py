@@ -95,7 +95,7 @@ class Observations(AbstractShown):
     def has_values(self, name: str) -> np.ndarray:
         """Which times `(n_times,)` have a value of a variable; the others belong to other variables."""
         values = np.asarray(self.profiles.get(name, self.series.get(name)))
-        return np.isfinite(values).reshape(values.shape[0], -1).any(axis=1)
+        return np.any(np.isfinite(values).reshape(values.shape[0], -1), axis=1)
 
     @property
     def names(self) -> tuple[str, ...]:

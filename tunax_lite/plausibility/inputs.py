@@ -58,8 +58,9 @@ class Input:
     @property
     def n_values(self) -> int:
         """Places of values, known and missing."""
-        varies = self.z is not None and self.z.shape == self.values.shape
-        return int(np.isfinite(self.z).sum()) if varies else self.values.size
+        if self.z is not None and self.z.shape == self.values.shape:
+            return int(np.isfinite(self.z).sum())
+        return self.values.size
 
     @property
     def n_missing(self) -> int:
