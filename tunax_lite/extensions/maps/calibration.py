@@ -128,8 +128,7 @@ class MapFit:
 
     def identity(self) -> dict[str, str]:
         """Settings and input files that the iterates depend on."""
-        files = {str(name): f"{size} bytes, changed at {time} ns" for name, size, time in self.run.stamps()}
-        return self.settings | files
+        return self.settings | dict(self.run.stamps())
 
 
 class Equations(NamedTuple):

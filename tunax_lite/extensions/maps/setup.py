@@ -13,7 +13,7 @@ from ...column.case import Case
 from ...column.grid import Grid
 from ...column.integrate import Length, length_of_run
 from ...column.model import Model
-from ...io.checksums import digest_of_tree
+from ...io.checksums import digest_of_tree, stamp_of
 from ...io.provenance import Provenance
 from .columns import ColumnMap
 
@@ -125,15 +125,9 @@ class MapRun:
         known = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
         return digest_of_tree(self.model, known, self.about.version)
 
-    def stamps(self) -> list[list[str | int]]:
-        """Name, bytes and last change [ns] of each file or folder of the input."""
-        found: list[list[str | int]] = []
-        for path in self.columns.inputs:
-            several = path.rglob("*") if path.is_dir() else [path]
-            stats = [one.stat() for one in several if one.is_file()]
-            last = max((one.st_mtime_ns for one in stats), default=0)
-            found.append([path.name, sum(one.st_size for one in stats), last])
-        return found
+    def stamps(self) -> list[list[str]]:
+        """Name, and size and time of the last change, of each file or folder of the input."""
+        return [[path.name, stamp_of(path)] for path in self.columns.inputs]
 
     @functools.cached_property
     def first_grid(self) -> Grid:

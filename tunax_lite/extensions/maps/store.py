@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import warnings
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..._types import JSON
+from ...io.checksums import sealing, unsealed
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
 from ...io.writing import OverwriteError, replacing_folder
@@ -97,12 +97,9 @@ class MapStore:
 
     def write_state(self, tile: int, state: TileState) -> None:
         """Replace the state of a tile."""
-        path = self.state_path(tile)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         leaves: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(state.leaves)}
-        with temporary.open("wb") as file:
+        with sealing(self.state_path(tile)) as file:
             np.savez(file, done=state.done, broken=state.broken, n_leaves=len(leaves), **leaves)
-        temporary.replace(path)
 
     def read_state(self, tile: int) -> TileState | None:
         """The state of a tile; `None` before its first piece.
@@ -113,13 +110,10 @@ class MapStore:
         path = self.state_path(tile)
         if not path.exists():
             return None
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
-                return TileState(int(file["done"]), file["broken"], leaves)
-        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-            advice = "remove it: the tile is computed again"
-            raise FileFormatError(path, "file", "the state of a tile", str(error), advice) from error
+        contents = unsealed(path, "state of a tile", "remove it: the tile is computed again")
+        with np.load(contents, allow_pickle=False) as file:
+            leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
+            return TileState(int(file["done"]), file["broken"], leaves)
 
     def state_path(self, tile: int) -> Path:
         """Path of the state of a tile."""
@@ -129,7 +123,7 @@ class MapStore:
         """Raise `FileFormatError` if the input is not that with which the store was begun."""
         now = run.stamps()
         if now != self._inputs:
-            several = [str(name) for name, *_ in (one for one in now if one not in self._inputs)]
+            several = [name for name, stamp in now if [name, stamp] not in self._inputs]
             got = f"other sizes or times of {', '.join(several) or 'fewer files'}"
             advice = "restore them, or start over with --overwrite"
             raise FileFormatError(self.path, "input", "the files with which it was begun", got, advice)
