@@ -413,10 +413,10 @@ def iterate_arrays(module: eqx.Module) -> Iterator[ParameterInfo]:
             yield ParameterInfo(dotted(path), leaf, "1", (-float("inf"), float("inf")))
 
 
-def numbers_of(module: eqx.Module) -> list[ParameterInfo]:
-    """All numbers of a module that are set: parameters, vectors, and arrays such as weights of a network."""
+def free_leaves(module: eqx.Module) -> dict[str, ParameterInfo]:
+    """Parameters, vectors and arrays of a module that are set and not fixed, by path."""
     infos = *iterate_parameters(module), *iterate_vectors(module)
-    return [info for info in infos if info.value is not None and not isinstance(info.value, Fixed)]
+    return {i.path: i for i in infos if i.value is not None and not isinstance(i.value, Fixed)}
 
 
 def chosen_paths(known: Iterable[str], given: str | Iterable[str], where: str, owner: str) -> set[str]:

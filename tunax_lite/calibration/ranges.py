@@ -27,7 +27,7 @@ from .._types import (
     check_range,
     chosen_paths,
     dotted,
-    numbers_of,
+    free_leaves,
     released,
 )
 from ..views import AbstractShown
@@ -74,7 +74,7 @@ def unconstrained(module: T, only: Iterable[str] | None = None) -> Unconstrained
     """
     if isinstance(module, Unconstrained):
         raise TypeError(f"unconstrained: expected a module, got unconstrained numbers; {module.remedy}.")
-    known = {info.path: info for info in numbers_of(module)}
+    known = free_leaves(module)
     for info in known.values():
         check_range(info.path, info.value, info.valid_range)
     free = known.keys() if only is None else chosen_paths(known, only, "unconstrained", type(module).__name__)
@@ -91,7 +91,7 @@ def constrained(x: Unconstrained[T]) -> T:
     if not isinstance(x, Unconstrained):
         kind = type(x).__name__
         raise TypeError(f"constrained: expected what tl.unconstrained returns, got {kind}; use it as it is.")
-    known = {info.path: info for info in numbers_of(x.numbers)}
+    known = free_leaves(x.numbers)
 
     def restored(path, leaf):
         return leaf if isinstance(leaf, Fixed) else bounded(leaf, *known[dotted(path)].valid_range)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from .._types import chosen_paths, dotted, numbers_of
+from .._types import chosen_paths, dotted, free_leaves
 from ..runtime import Program, compile_program, free_memory
 from .case import Case
 from .checkpointing import AbstractCheckpointing, Auto
@@ -118,7 +118,7 @@ def estimate_memory(
 
 def _free(model: Model, parameters: Sequence[str] | None) -> PyTree:
     """The closure with nothing but the numbers to differentiate by."""
-    known, owner = [info.path for info in numbers_of(model.closure)], type(model.closure).__name__
+    known, owner = free_leaves(model.closure).keys(), type(model.closure).__name__
     where = "estimate_memory: parameters"
     paths = known if parameters is None else chosen_paths(known, parameters, where, owner)
     if not paths:

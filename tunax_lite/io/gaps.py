@@ -18,13 +18,11 @@ import numpy as np
 
 from ..air_sea import ClearSky, SolarPosition
 from ..air_sea.daylight import DAY, LONGEST_INSTANT, is_mean
-from ..plausibility import Gap, leave
+from ..plausibility import Gap, late_records, leave
 from .series import start_of_case
 
 _AROUND = 3.0 * DAY
 """From which records on either side of a gap the sky is known."""
-_UNUSUAL = 2.5
-"""Times the usual interval, from which a time without records is noted."""
 _FAINT = 1.0
 """Mean radiation under a clear sky [W m-2] below which it is dark."""
 
@@ -113,18 +111,12 @@ def fill_sunlight(
 
 def leave_gaps(name: str, time: np.ndarray) -> None:
     """Leave the gaps between the values [s] of an input for whoever lists them."""
-    leave(Gap(name, float(time[at]), float(time[at + 1] - time[at])) for at in _unusual(time))
-
-
-def _unusual(time: np.ndarray) -> np.ndarray:
-    """Records after which the next one comes unusually late."""
-    apart = np.diff(time)
-    return np.flatnonzero(apart > _UNUSUAL * np.median(apart)) if apart.size > 2 else np.zeros(0, dtype=int)
+    leave(Gap(name, float(time[at]), float(time[at + 1] - time[at])) for at in late_records(time))
 
 
 def note_of_gaps(quantity: str, time: np.ndarray, start_time: str | None) -> str | None:
     """A note on missing records [s] that are bridged linearly, if some are."""
-    late = _unusual(time)
+    late = late_records(time)
     if not late.size or is_sunlight(quantity) and long_gaps(time).size:
         return None
     apart = np.diff(time)

@@ -281,9 +281,13 @@ def _read_expansion(file: _Jld2, given: float | None) -> tuple[float, float, tup
     found, assumed = [], []
     usual = (("thermal_expansion", _THERMAL_EXPANSION, " (a setting)"), ("gravity", _GRAVITY, ""))
     for name, default, remark in usual:
-        keys, is_given = _KEYS[name], name == "thermal_expansion" and given is not None
-        required = "timeseries/T" in file and not is_given
-        value = file.required(*keys) if required else given if is_given else file.number(*keys)
+        keys = _KEYS[name]
+        if name == "thermal_expansion" and given is not None:
+            value = given
+        elif "timeseries/T" in file:
+            value = file.required(*keys)
+        else:
+            value = file.number(*keys)
         if value is None:
             value = default
             assumed.append(f"{name} = {default:g}{remark}")

@@ -14,7 +14,7 @@ from ..column.case import Case
 from ..column.observations import Observations
 from . import air, fluxes, limits, place, records, sun, water
 from .evidence import Evidence, Samples, evidence_of, evidence_of_observations
-from .finding import RULES, Finding, Gap, Position, Remark, collecting, leave
+from .finding import RULES, Finding, Gap, Position, Remark, collecting, late_records, leave
 from .limits import LIMITS
 from .place import far_from
 from .records import in_file, in_profiles
@@ -34,6 +34,7 @@ __all__ = [
     "in_file",
     "in_profiles",
     "findings_of",
+    "late_records",
     "leave",
     "remarks",
 ]

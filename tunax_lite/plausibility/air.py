@@ -69,8 +69,8 @@ def accumulated(evidence: Evidence) -> Iterator[Finding]:
         steps = np.diff(one.values)
         n_rises, falls = int(np.sum(steps > 0.0)), steps < 0.0
         # Sums fall in one step, a bridged gap in many.
-        begins = np.flatnonzero(falls & ~np.append(False, falls[:-1]))
-        ends = np.flatnonzero(falls & ~np.append(falls[1:], False))
+        is_first, is_last = falls & ~np.append(False, falls[:-1]), falls & ~np.append(falls[1:], False)
+        begins, ends = np.flatnonzero(is_first), np.flatnonzero(is_last)
         if begins.size and np.median(ends - begins) > 0.0:
             continue
         clock = one.time[begins + 1] % DAY
@@ -79,7 +79,7 @@ def accumulated(evidence: Evidence) -> Iterator[Finding]:
         if n_rises < max(6, 2 * begins.size) or not (at_one_hour or begins.size == 0 and n_rises > 12):
             continue
         again = "never again" if begins.size == 0 else f"starts again every day, {begins.size} times"
-        after = one.values[1:][falls & ~np.append(falls[1:], False) & ~np.append(False, falls[:-1])]
+        after = one.values[1:][is_first & is_last]
         rate = (np.sum(np.maximum(steps, 0.0)) + np.sum(after)) / max(one.days * DAY / one.interval, 1.0)
         times = f", {one.mean / rate:.2g} times the sum of its rises" if rate > 0.0 else ""
         said = f"expected a rate that falls as often as it rises, got one that only rises and {again}{times}"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 Evidence = TypeVar("Evidence")
 
 
@@ -72,6 +74,16 @@ class Gap:
     start: float
     length: float
     case: str = ""
+
+
+_LATE = 2.5
+"""Times the usual interval, from which a time without values is a gap."""
+
+
+def late_records(time: np.ndarray) -> np.ndarray:
+    """Indices of the times [s] after which the next one comes unusually late."""
+    apart = np.diff(time)
+    return np.flatnonzero(apart > _LATE * np.median(apart)) if apart.size else np.zeros(0, dtype=int)
 
 
 Remark = Finding | Position | Gap

@@ -18,10 +18,8 @@ from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries, named_leaves
 from ..quantities import QUANTITIES, quantity_of
 from .evidence import ALWAYS
-from .finding import Gap, Remark
+from .finding import Gap, Remark, late_records
 
-_GAP = 2.5
-"""Times the usual interval from which a time without values is a gap."""
 _MOST_TIMES = 4000
 """At which fluxes that depend on the water are computed for a budget."""
 
@@ -83,8 +81,8 @@ class Input:
         """Number of gaps in time, filled by the reader or without values, and the longest [s]."""
         if self.filled:
             return len(self.filled), max(one.length for one in self.filled)
-        steps = np.diff(self._times())
-        found = steps[steps > _GAP * np.median(steps)] if steps.size else steps
+        time = self._times()
+        found = np.diff(time)[late_records(time)]
         return int(found.size), float(found.max(initial=0.0))
 
 

@@ -868,9 +868,8 @@ def _read_draws(path, closure: PyTree) -> tuple[dict[str, np.ndarray], JSON]:
 
     with xr.open_dataset(path) as dataset:
         drawn = {one.attrs.get("path", name): one for name, one in dataset.items() if one.dims == _EACH_DRAW}
-        numbers = {
-            str(key): np.asarray(drawn[key], float).ravel() for key in drawn if key in numbers_of(closure)
-        }
+        known = numbers_of(closure)
+        numbers = {str(key): np.asarray(one, float).ravel() for key, one in drawn.items() if key in known}
         others = [key for key, one in drawn.items() if "path" in one.attrs and key not in numbers]
         if others or not numbers:
             raise ValueError(
