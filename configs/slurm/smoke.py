@@ -14,7 +14,7 @@ import tunax_lite as tl
 
 
 def mean_temperature(n_columns: int, devices) -> float:
-    """At the end of the run over all columns [degC], reduced on the devices."""
+    """Mean surface temperature of all columns at the end [degC], reduced on the devices."""
     case = columns(n_columns)
     return float(jax.jit(lambda alpha: jnp.mean(temperature(case, alpha, devices)))(jnp.asarray(5.0)))
 

@@ -1,4 +1,4 @@
-"""What is no scheduler: refused, in one message within seconds."""
+"""Refuse other servers in place of a scheduler, in one message within seconds."""
 
 import contextlib
 import json

@@ -93,7 +93,7 @@ class Observations(AbstractShown):
         return self.z.ndim == 2
 
     def has_values(self, name: str) -> np.ndarray:
-        """Which times `(n_times,)` have a value of a variable; the others belong to other variables."""
+        """Mask of the times `(n_times,)` with a value of a variable; the others belong to other variables."""
         values = np.asarray(self.profiles.get(name, self.series.get(name)))
         return np.any(np.isfinite(values).reshape(values.shape[0], -1), axis=1)
 

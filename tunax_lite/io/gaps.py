@@ -22,7 +22,7 @@ from ..plausibility import Gap, late_records, leave
 from .series import start_of_case
 
 _AROUND = 3.0 * DAY
-"""From which records on either side of a gap the sky is known."""
+"""Time on either side of a gap whose records determine how clear the sky is [s]."""
 _FAINT = 1.0
 """Mean radiation under a clear sky [W m-2] below which it is dark."""
 

@@ -92,7 +92,7 @@ class Samples:
             yield self.time[there], one[there]
 
     def moment(self, seconds: float) -> str:
-        """One time as a date, or in seconds."""
+        """Text of a time: a date if the epoch is known, otherwise seconds."""
         if self.epoch is None:
             return f"{seconds:.0f} s"
         return f"{self.epoch + datetime.timedelta(seconds=seconds):%Y-%m-%d %H:%M}"

@@ -53,7 +53,7 @@ def rule(look: Look) -> Look:
 
 @dataclass(frozen=True)
 class Position:
-    """Where an instrument or a model was, by its file [degrees north, degrees east]; one or many."""
+    """Positions of instruments or models from a file [degrees north, degrees east]."""
 
     where: str
     latitude: object
@@ -77,7 +77,7 @@ class Gap:
 
 
 _LATE = 2.5
-"""Times the usual interval, from which a time without values is a gap."""
+"""Multiple of the usual interval above which a time without values is a gap."""
 
 
 def late_records(time: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def late_records(time: np.ndarray) -> np.ndarray:
 
 
 Remark = Finding | Position | Gap
-"""What readers leave."""
+"""Remarks that readers leave."""
 
 _left: contextvars.ContextVar[list[Remark] | None] = contextvars.ContextVar("findings", default=None)
 

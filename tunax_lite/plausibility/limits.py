@@ -19,7 +19,7 @@ STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
     "mean magnitude": lambda values: np.mean(np.abs(values)),
     "largest magnitude": lambda values: np.max(np.abs(values)),
 }
-"""Of all known values."""
+"""Functions of all known values of an input."""
 _SIZES = ("largest", "mean magnitude", "largest magnitude")
 """Statistics whose lower limits do not hold where all values are zero."""
 

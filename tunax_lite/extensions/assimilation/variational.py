@@ -34,7 +34,7 @@ Control = Float[Array, " control"]
 
 
 class Started(NamedTuple):
-    """What a window starts from, with its processes."""
+    """Start of a window, with its processes."""
 
     ensemble: Ensemble
     knots: Knots
@@ -54,13 +54,13 @@ class Modes(eqx.Module):
     parameters: float
 
     def places(self, v: Control) -> list[np.ndarray]:
-        """Where the control of each profile, of each process, and of the parameters lies."""
+        """Indices of the control of each profile, of each process, and of the parameters."""
         sizes = [each.shape[-1] for each in (*self.profiles, *self.processes)]
         return np.split(np.arange(v.size), np.cumsum(sizes))
 
 
 class Shown(eqx.Module):
-    """What the streams show for a control; of `start`, a single member."""
+    """Predicted observations of a window for a control; `start` has a single member."""
 
     window: Window
     start: Ensemble
@@ -129,7 +129,7 @@ class Variational(AbstractMethod):
     def _descent(
         self, window: Window, start: Ensemble, modes: Modes, seen: Frames
     ) -> Callable[[Control], Control]:
-        """From a control to the one that the minimiser aims at."""
+        """Return the function that maps a control to the next one of the minimiser."""
         if self.minimiser == "lbfgs":
             return by_lbfgs(Cost(Shown(window, start, modes), seen), self.memory_size)
         return lambda v: minimum(*linearised(window, start, modes, v), seen, v)
@@ -209,7 +209,7 @@ def started(window: Window, start: Ensemble, modes: Modes, v: Control) -> Starte
 def linearised(
     window: Window, start: Ensemble, modes: Modes, v: Control
 ) -> tuple[Float[Array, "frame stream"], Float[Array, "frame stream control"]]:
-    """What the streams show, and its Jacobian: one tangent column for each number of the control.
+    """Predicted observations and their Jacobian, with one tangent column for each number of the control.
 
     Errors of the observations do not enter the water, and need none.
     """

@@ -20,7 +20,7 @@ Section = dict[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Where and when.
+    """Position, period and folder of a site.
 
     Args:
         name: of the site, for files and figures.
