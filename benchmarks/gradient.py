@@ -31,7 +31,7 @@ LAYOUTS: dict[str, AbstractCheckpointing] = {
     "SaveSegments": tl.SaveSegments(),
     "SavePairs": tl.SavePairs(),
     "SaveSegments, 2 levels": tl.SaveSegments(levels=2),
-    "Auto": tl.Auto(),
+    "AutoCheckpointing": tl.AutoCheckpointing(),
 }
 DEFAULT = "SaveSegments"
 """The layout of the figures that are compared."""
@@ -67,7 +67,7 @@ def measure_gradient(setting: Setting) -> list[Row]:
         return gradients([DEFAULT], Shape(), rounds=10) + gradients([DEFAULT], BATCH, rounds=2)
     rows = gradients(list(LAYOUTS), Shape())
     rows += gradients([DEFAULT], Shape(), TEN_PARAMETERS)
-    of_batches = [name for name in LAYOUTS if name not in ("SaveEverything", "Auto")]
+    of_batches = [name for name in LAYOUTS if name not in ("SaveEverything", "AutoCheckpointing")]
     return rows + gradients(of_batches, BATCH, rounds=4)
 
 
@@ -79,7 +79,7 @@ def measure_memory(setting: Setting) -> list[Row]:
     for n_steps in STEP_COUNTS[:2] if setting.quick else STEP_COUNTS:
         row: Row = {"n_steps": n_steps}
         for name, layout in LAYOUTS.items():
-            if name != "Auto":  # takes one of the others
+            if name != "AutoCheckpointing":  # takes one of the others
                 options = {"names": FIVE_PARAMETERS, "layout": layout, "n_steps": n_steps}
                 program = compile_program(value_and_gradient, *arguments, **options)
                 row[f"{name}_bytes"] = program.memory.temporary

@@ -13,7 +13,7 @@ import pytest
 from tests.closures.columns import random_grid
 from tunax_lite import (
     Case,
-    Constant,
+    ConstantDiffusivity,
     ConstantForcing,
     ConvectiveAdjustment,
     Grid,
@@ -48,7 +48,7 @@ from tunax_lite.closures import (
 from tunax_lite.column.forcing import WaterSurface
 
 ALL_CLOSURES = [
-    Constant(),
+    ConstantDiffusivity(),
     ConvectiveAdjustment(),
     PacanowskiPhilander(),
     MunkAndersonMixing(),

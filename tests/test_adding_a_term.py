@@ -9,7 +9,7 @@ import pytest
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite.closures import Constant
+from tunax_lite.closures import ConstantDiffusivity
 from tunax_lite.column.discretisation import GotmDiscretisation, StandardDiscretisation
 from tunax_lite.column.terms import AbstractTerm, Tendency
 
@@ -36,7 +36,9 @@ def test_the_gradient_is_that_of_central_differences(guide):
 @pytest.mark.long
 def test_the_budget_of_algae_closes_to_round_off(guide):
     case = guide["case"]
-    run = tl.simulate(tl.Model(Constant(1e-3, 1e-3)), case, dt=600.0, duration=36000.0, output_interval=600.0)
+    run = tl.simulate(
+        tl.Model(ConstantDiffusivity(1e-3, 1e-3)), case, dt=600.0, duration=36000.0, output_interval=600.0
+    )
     thickness = np.asarray(case.grid.cell_thickness)
     living, dead = (np.asarray(run.state.tracers[name]) for name in ("algae", "dead"))
     # Jerlov's type I by Paulson and Simpson (1977): 58 % within 0.35 m, the rest within 23 m.
@@ -76,7 +78,7 @@ def still(terms, **tracers) -> tl.Case:
 
 @pytest.mark.parametrize("discretisation", [StandardDiscretisation(), GotmDiscretisation()])
 def test_rates_are_implicit_and_those_of_several_terms_add(discretisation):
-    model = tl.Model(Constant(1e-3, 1e-3), discretisation=discretisation)
+    model = tl.Model(ConstantDiffusivity(1e-3, 1e-3), discretisation=discretisation)
     case = still({"one": Decay(), "two": Decay(2e-3)}, dye=9.0)
     end = tl.simulate(model, case, dt=600.0, output_interval=600.0).state
     for values, start in ((end.temperature, 5.0), (end.salinity, 3.0), (end.u, 0.5), (end.v, 0.0)):
@@ -88,4 +90,4 @@ def test_rates_are_implicit_and_those_of_several_terms_add(discretisation):
 def test_a_term_of_a_tracer_that_is_not_there_says_so(guide):
     case = still({"algae": guide["Algae"]()}, dye=1.0, algae=1.0)
     with error_naming(ValueError, "Algae dye dead"):
-        tl.simulate(tl.Model(Constant()), case, output_interval=600.0)
+        tl.simulate(tl.Model(ConstantDiffusivity()), case, output_interval=600.0)

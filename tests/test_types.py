@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tunax_lite import Constant, Model, parameter
+from tunax_lite import ConstantDiffusivity, Model, parameter
 from tunax_lite._types import batch_shape_of, is_traced, iterate_parameters
 
 
@@ -22,7 +22,7 @@ class Outer(eqx.Module):
 
 def test_number_becomes_float_array_that_is_not_weakly_typed():
     for value in (3, np.float64(3.0)):
-        viscosity = Constant(viscosity=value).viscosity
+        viscosity = ConstantDiffusivity(viscosity=value).viscosity
         assert isinstance(viscosity, jax.Array)
         assert viscosity.shape == () and viscosity.dtype == np.float64
         # A weak type would compile the same program again for a number and for an array.
@@ -44,8 +44,8 @@ def test_iteration_names_nested_parameters_with_unit_and_range():
 
 
 def test_batch_shape_is_that_of_all_parameters_together():
-    assert batch_shape_of(Constant()) == ()
-    ensemble = Constant(viscosity=jnp.ones(3), diffusivity=jnp.ones((2, 1)))
+    assert batch_shape_of(ConstantDiffusivity()) == ()
+    ensemble = ConstantDiffusivity(viscosity=jnp.ones(3), diffusivity=jnp.ones((2, 1)))
     assert batch_shape_of(Model(ensemble)) == (2, 3)
 
 

@@ -16,7 +16,7 @@ grid = tl.Grid.uniform(depth=50.0, n_cells=4)
 water = tl.State.from_profiles(grid, temperature=lambda z: 20.0)
 fluxes = tl.SurfaceFluxes()
 case = tl.Case(grid, water, tl.ConstantForcing(fluxes))
-model = tl.Model(tl.Constant())
+model = tl.Model(tl.ConstantDiffusivity())
 times = {"dt": 600.0, "duration": 3600.0}
 run = tl.simulate(model, case, **times, output_interval=1200.0)
 dates = np.array(["2015-04-01", "2015-04-02"], "M8[s]")
@@ -30,13 +30,13 @@ for call in sys.argv[1:]:
 
 # Calls, and what the message of each names.
 CALLS = {
-    "tl.simulate(tl.Constant(), case)": "Constant Case tl.Model(Constant(...))",
-    "tl.simulate(case, tl.Model(tl.Constant()))": "Case Model swap",
-    'tl.simulate(tl.Model(tl.Constant()), "case.nc")': "Model str tl.simulate(tl.Model(closure) case)",
+    "tl.simulate(tl.KEpsilon(), case)": "KEpsilon Case tl.Model(KEpsilon(...))",
+    "tl.simulate(case, tl.Model(tl.ConstantDiffusivity()))": "Case Model swap",
+    'tl.simulate(tl.Model(tl.KEpsilon()), "case.nc")': "Model str tl.simulate(tl.Model(closure) case)",
     'tl.Model("k_epsilon")': "Model closure k_epsilon KEpsilon()",
     "tl.Model(tl.KEpsilon)": "Model closure class KEpsilon(...)",
     'tl.Model("catke_recommended")': "Model catke_recommended CATKE.recommended()",
-    "tl.Model(fluxes)": "Model SurfaceFluxes Constant ConvectiveAdjustment",
+    "tl.Model(fluxes)": "Model SurfaceFluxes ConstantDiffusivity ConvectiveAdjustment",
     'tl.KEpsilon(stability="cheng")': "KEpsilon AbstractStability cheng SecondMomentClosure.of('cheng')",
     'tl.KEpsilon(c_eps_1="1.44")': "c_eps_1 1.44",
     'tl.KPP(langmuir="li_2016")': "KPP Langmuir li_2016 Langmuir(method='LWF16')",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         EPBL,
         KPP,
         TKE,
-        Constant,
+        ConstantDiffusivity,
         ConvectiveAdjustment,
         GenericLengthScale,
         KEpsilon,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         SecondMomentClosure,
     )
     from .column.case import Case, stack_cases
-    from .column.checkpointing import Auto, SaveEverything, SavePairs, SaveSegments, SaveSteps
+    from .column.checkpointing import AutoCheckpointing, SaveEverything, SavePairs, SaveSegments, SaveSteps
     from .column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
     from .column.grid import Grid
     from .column.integrate import simulate
@@ -67,9 +67,9 @@ _NAMES = {
     "ScalarLike iterate_parameters parameter in_precision",
     "calibration.ranges": "Unconstrained constrained unconstrained",
     "column.case": "Case stack_cases",
-    "column.checkpointing": "Auto SaveEverything SavePairs SaveSegments SaveSteps",
-    "closures": "CATKE Constant ConvectiveAdjustment EPBL GenericLengthScale KEpsilon KEpsilonTheta KOmega "
-    "KPP KrausTurner MassFluxConvection MellorYamada MunkAndersonMixing NeuralCorrection OneEquation "
+    "column.checkpointing": "AutoCheckpointing SaveEverything SavePairs SaveSegments SaveSteps",
+    "closures": "CATKE ConstantDiffusivity ConvectiveAdjustment EPBL GenericLengthScale KEpsilon "
+    "KEpsilonTheta KOmega KPP KrausTurner MassFluxConvection MellorYamada MunkAndersonMixing NeuralCorrection OneEquation "
     "PacanowskiPhilander PriceWellerPinkel RiBased SecondMomentClosure TKE",
     "column.forcing": "ConstantForcing SurfaceFluxes TimeSeriesForcing",
     "column.grid": "Grid",

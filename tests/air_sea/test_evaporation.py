@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import water_surface
-from tunax_lite import Case, Constant, Grid, Model, State, simulate
+from tunax_lite import Case, ConstantDiffusivity, Grid, Model, State, simulate
 from tunax_lite.air_sea import BulkForcing, Weather
 from tunax_lite.column.grid import Hypsography
 from tunax_lite.column.terms import Interior, LakeLevel
@@ -73,7 +73,7 @@ def test_the_level_of_a_lake_and_the_salinity_of_a_sea_follow_the_latent_heat():
         case = Case(where, state, forcing(), interior=interior, duration=days * 86400.0)
         times: dict[str, Any] = {"dt": 3600.0, "output_interval": days * 86400.0}
         averages = ("surface_latent_heat_flux",)
-        run: Any = simulate(Model(Constant(1e-2, 1e-2)), case, **times, averages=averages)
+        run: Any = simulate(Model(ConstantDiffusivity(1e-2, 1e-2)), case, **times, averages=averages)
         mean_flux = float(run.means.others["surface_latent_heat_flux"][-1])
         # Mass of the water that the latent heat took, as water of the reference density of the column.
         expected = -mean_flux * days * 86400.0 / VAPORISATION_HEAT / 1027.0

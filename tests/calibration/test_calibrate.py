@@ -188,7 +188,7 @@ def test_bad_parameter_files_are_refused(tmp_path):
         ("parameters: {alpha: {value: .nan}}", "parameters.alpha nan"),
         ("parameters: {alpha: yes}", "parameters.alpha yes"),
         ("parameters: {alpha: [", "YAML"),
-        ("closure: Constant\nparameters: {}", "closure KEpsilon Constant"),
+        ("closure: ConstantDiffusivity\nparameters: {}", "closure KEpsilon ConstantDiffusivity"),
     ):
         path.write_text(content)
         with error_naming(ValueError, f"{path} {message}"):

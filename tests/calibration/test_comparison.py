@@ -27,13 +27,13 @@ from tunax_lite.runtime.engine import ThisProcess
 
 DEPTH, N_CELLS, DT = 32.0, 8, 60.0
 NAMES = ("temperature", "u", "v")
-CONSTANT = tl.Model(tl.Constant())
+CONSTANT = tl.Model(tl.ConstantDiffusivity())
 BROKEN = eqx.tree_at(lambda model: model.closure.diffusivity, CONSTANT, jnp.asarray(np.nan))
 GIVEN: dict[str, Any] = {"n_cells": [N_CELLS], "time_steps": [DT], "start": 1200.0, "n_timings": 0}
 
 
 def _constant(label: str, mixing: float, **changes) -> Candidate:
-    return Candidate(label, tl.Model(tl.Constant(viscosity=mixing, diffusivity=mixing), **changes))
+    return Candidate(label, tl.Model(tl.ConstantDiffusivity(viscosity=mixing, diffusivity=mixing), **changes))
 
 
 def _case(forcing: tl.SurfaceFluxes | None = None, hours: float = 1.0) -> tl.Case:
@@ -315,7 +315,7 @@ def test_command_writes_table_summary_and_figures(tmp_path):
     config, out = tmp_path / "few.yaml", tmp_path / "out"
     write_lesbrary(tmp_path / "little.jld2")
     (tmp_path / "values.yaml").write_text(
-        "closure: Constant\nparameters: {viscosity: 0.03, diffusivity: {value: 0.02}}\n"
+        "closure: ConstantDiffusivity\nparameters: {viscosity: 0.03, diffusivity: {value: 0.02}}\n"
     )
     config.write_text(CONFIG)
     invoked("compare", config, "--output", out)

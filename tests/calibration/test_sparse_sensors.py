@@ -56,7 +56,7 @@ def of_papa(name: str, missing: tuple[float, ...] = ()):
     return Target(case_of(warm_skin), observed(values), {name: 1.0}, dt=60.0).comparison
 
 
-MODEL = tl.Model(tl.Constant(0.0, 0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0)
+MODEL = tl.Model(tl.ConstantDiffusivity(0.0, 0.0), molecular_viscosity=0.0, molecular_diffusivity=0.0)
 
 
 def case_of(temperature) -> tl.Case:

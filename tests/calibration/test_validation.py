@@ -140,7 +140,7 @@ def test_checks_keep_their_own_constants_or_take_the_closure():
     values = {"alpha": 6.0, "forcing.bias": 1.0}
     before, after = tl.PacanowskiPhilander(), with_parameters(tl.PacanowskiPhilander(), {"alpha": 6.0})
     own = tl.Model(with_parameters(before, {"alpha": 3.0, "viscosity_scale": 0.02}))
-    checks = [Asking("same", own), Asking("other", tl.Model(tl.Constant()))]
+    checks = [Asking("same", own), Asking("other", tl.Model(tl.ConstantDiffusivity()))]
     same, changed = validation.run_checks(checks, before, after, values)
     assert (same.uncalibrated, same.calibrated) == (3.0, 6.0)
     assert (changed.uncalibrated, changed.calibrated) == (5.0, 6.0)

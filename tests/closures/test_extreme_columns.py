@@ -16,7 +16,7 @@ import pytest
 
 import tunax_lite as tl
 from tests.closures.columns import beyond, budget_gaps
-from tunax_lite.closures import CATKE, KPP, CATKEState, Constant, KEpsilonTheta
+from tunax_lite.closures import CATKE, KPP, CATKEState, ConstantDiffusivity, KEpsilonTheta
 from tunax_lite.column.integrate import batched_case, integrate, start_of
 from tunax_lite.config.closures import closure_names, closure_with
 
@@ -125,7 +125,7 @@ def test_energy_of_catke_stays_positive_where_the_shear_does_negative_work():
 def test_budgets_close_however_fast_eddies_mix():
     """That of heat was open by 0.14 of the content."""
     column = STORM | {"n_cells": 24, "warmer_at_surface": 30.0, "dye_flux": 1.0, "current": 5.0}
-    run, case, dt = run_column(beyond(Constant(), viscosity=1e12, diffusivity=1e12), column)
+    run, case, dt = run_column(beyond(ConstantDiffusivity(), viscosity=1e12, diffusivity=1e12), column)
     gaps = budget_gaps(run.state, case, dt)
     assert max(gaps.values()) < 1e-14, gaps
     assert np.ptp(np.asarray(run.state.temperature)[1]) < 1e-9

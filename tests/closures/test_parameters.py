@@ -15,7 +15,15 @@ from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CASES, VARIANTS, id_of, some_long
 from tunax_lite._types import at_path, iterate_parameters
 from tunax_lite.calibration import FreeParameter, FreeParameters, Tied
-from tunax_lite.closures import KPP, Constant, KEpsilon, KOmega, Langmuir, MellorYamada, recommended_sets
+from tunax_lite.closures import (
+    KPP,
+    ConstantDiffusivity,
+    KEpsilon,
+    KOmega,
+    Langmuir,
+    MellorYamada,
+    recommended_sets,
+)
 from tunax_lite.column.terms import BottomFriction, DriftVector, Interior, StokesDrift
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.config import load_calibration
@@ -63,7 +71,12 @@ def refused(closure) -> set[str]:
 
 
 # Without those that differ from another in numbers alone.
-SAME_SWITCHES = {"KOmega.recommended", "CATKE.recommended", "GenericLengthScale.generated", "Constant"}
+SAME_SWITCHES = {
+    "KOmega.recommended",
+    "CATKE.recommended",
+    "GenericLengthScale.generated",
+    "ConstantDiffusivity",
+}
 SAME_SWITCHES.add("GenericLengthScale.recommended")
 EVERY = [each for each in (*ALL_CLOSURES, *VARIANTS.values()) if id_of(each) not in SAME_SWITCHES]
 EVERY.append(MellorYamada.harcourt())
@@ -121,5 +134,5 @@ def test_sets_are_those_of_their_calibrations(name):
 
 
 def test_a_closure_without_them_says_so():
-    with error_naming(ValueError, "Constant"):
-        Constant.recommended()
+    with error_naming(ValueError, "ConstantDiffusivity"):
+        ConstantDiffusivity.recommended()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs
-from tunax_lite import Constant, ConvectiveAdjustment, Grid, PacanowskiPhilander
+from tunax_lite import ConstantDiffusivity, ConvectiveAdjustment, Grid, PacanowskiPhilander
 from tunax_lite.closures import MunkAndersonMixing, RiBased
 
 GRID = Grid.uniform(10.0, 5)
@@ -26,7 +26,7 @@ OF_SCALARS = [PACANOWSKI[0] / 3.0 + 3e-5, 5.23e-3, 0.5, PACANOWSKI[3] / 161.0 + 
 MUNK_ANDERSON = [5e-3 / 2.0 + 2e-4, 5.2e-3, 0.5, 5e-3 / np.sqrt(241.0) + 2e-4]
 SCALARS_OF_MUNK_ANDERSON = [4e-3 / 2.0**1.5 + 3e-5, 4.03e-3, 0.5, 4e-3 / 81.0**1.5 + 3e-5]
 WITHOUT_MEMORY = [
-    (Constant(viscosity=2e-3, diffusivity=5e-4), [2e-3] * 4, [5e-4] * 4),
+    (ConstantDiffusivity(viscosity=2e-3, diffusivity=5e-4), [2e-3] * 4, [5e-4] * 4),
     (ConvectiveAdjustment(**CONVECTIVE), [3e-4, 3e-4, 0.6, 3e-4], [2e-5, 2e-5, 0.7, 2e-5]),
     (PacanowskiPhilander(**SHEAR_MIXING, alpha=4.0, exponent=3.0), PACANOWSKI, OF_SCALARS),
     (MunkAndersonMixing(**SHEAR_MIXING, **SLOPES), MUNK_ANDERSON, SCALARS_OF_MUNK_ANDERSON),

@@ -41,7 +41,7 @@ def test_columns_of_tables_are_arrays_and_dates_need_a_start():
     np.testing.assert_array_equal(forcing.fluxes.heat_flux, plain.values)
     since = tl.Observations(dates - pd.Timestamp("2020-01-01"), series={"sea_surface_temperature": heat})
     np.testing.assert_array_equal(since.time, plain.time)
-    assert eqx.tree_equal(tl.Constant(heat), tl.Constant(heat.to_numpy()))
+    assert eqx.tree_equal(tl.ConstantDiffusivity(heat), tl.ConstantDiffusivity(heat.to_numpy()))
     for make in (
         lambda: TimeSeries(dates, heat),
         lambda: TimeSeries(plain.time, dates),
@@ -51,7 +51,7 @@ def test_columns_of_tables_are_arrays_and_dates_need_a_start():
         with error_naming(TypeError, "seconds start"):
             make()
     with error_naming(TypeError, "viscosity real"):
-        tl.Constant(dates)
+        tl.ConstantDiffusivity(dates)
 
 
 def test_equal_structures_are_one_object_and_values_that_only_compare_equal_are_not():

@@ -13,7 +13,13 @@ from tests.helpers import CASES, some_long
 from tests.ice.test_ice import column as icy
 from tests.verification.test_lake_levels import FULL, moving_case
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
-from tunax_lite.closures import KPP, Constant, KEpsilonTheta, MassFluxConvection, PacanowskiPhilander
+from tunax_lite.closures import (
+    KPP,
+    ConstantDiffusivity,
+    KEpsilonTheta,
+    MassFluxConvection,
+    PacanowskiPhilander,
+)
 from tunax_lite.column.budgets import StepBudget, quantities
 from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.column.integrate import start_of
@@ -140,7 +146,10 @@ def test_a_batch_has_the_means_of_its_columns_and_a_depth_without_base_does_not_
     # The first column is mixed to the bottom, the second warms at once.
     mixed = jnp.stack([jnp.full(10, 15.0), jnp.linspace(15.0, 15.19, 10)], axis=-1)
     both = eqx.tree_at(lambda case: case.initial_state.temperature, both, mixed)
-    model, names = Model(Constant(1e-2, 1e-5)), ("budgets", "tendencies", "mixed_layer_depth_0.2K_from_0m")
+    model, names = (
+        Model(ConstantDiffusivity(1e-2, 1e-5)),
+        ("budgets", "tendencies", "mixed_layer_depth_0.2K_from_0m"),
+    )
     options = {"dt": DT, "duration": 12 * DT, "output_interval": 6 * DT, "averages": names}
     whole, blocks = (simulate(model, both, **options, column_block=block) for block in (None, 1))
     assert whole.means is not None and blocks.means is not None

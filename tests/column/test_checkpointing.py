@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite import Auto, SaveEverything, SavePairs, SaveSegments, SaveSteps
+from tunax_lite import AutoCheckpointing, SaveEverything, SavePairs, SaveSegments, SaveSteps
 from tunax_lite.column.checkpointing import Layout, scan_frames
 
 LAYOUTS = [SaveEverything(), SaveSteps(), SaveSegments(4), SaveSegments(5, levels=2), SavePairs(4)]
-LAYOUTS += [SavePairs(1000), Auto(memory_budget=1)]  # pairs longer than the run
+LAYOUTS += [SavePairs(1000), AutoCheckpointing(memory_budget=1)]  # pairs longer than the run
 
 
 @pytest.mark.parametrize("checkpointing", LAYOUTS, ids=repr)
@@ -145,4 +145,4 @@ def test_auto_takes_the_layout_that_fits_its_budget():
         (60_000, (1000, 1000), SavePairs()),
         (10_000, (1000, 1000), SaveSegments(levels=2)),
     ):
-        assert Auto(memory_budget=budget).layout(*sizes) == expected.layout(*sizes)
+        assert AutoCheckpointing(memory_budget=budget).layout(*sizes) == expected.layout(*sizes)

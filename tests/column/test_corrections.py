@@ -16,7 +16,7 @@ from tests.calibration.twins import CHEAP_TRUTH, make_case, observe
 from tests.errors import error_naming
 from tunax_lite import ConstantForcing, Grid, Model, SurfaceFluxes, calibration
 from tunax_lite.calibration import CorrelatedNormal, FreeParameter, FreeParameters, problem, with_parameters
-from tunax_lite.closures import Constant, PacanowskiPhilander
+from tunax_lite.closures import ConstantDiffusivity, PacanowskiPhilander
 from tunax_lite.column.corrections import CorrectedForcing, InitialCorrection
 from tunax_lite.column.integrate import start_of
 
@@ -112,7 +112,7 @@ def test_the_initial_state_is_shifted_linearly_between_heights():
         np.testing.assert_allclose(increment, np.interp(here.grid.z_center, heights, added))
     np.testing.assert_allclose(case.start_state.v, 0.2)
     assert case.start_state.u is case.initial_state.u
-    started = start_of(Model(Constant()), case)
+    started = start_of(Model(ConstantDiffusivity()), case)
     np.testing.assert_array_equal(started.state.temperature, case.start_state.temperature)
     # One for all columns of a batch; one of each column, on a grid of each column, and the state of one.
     increment, state = np.interp(np.asarray(case.grid.z_center), heights, added)[:, None], case.initial_state

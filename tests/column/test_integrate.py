@@ -57,7 +57,9 @@ def slope_by_viscosity(of_run, **options):
 
     def value(viscosity):
         return of_run(
-            tl.simulate(tl.Model(tl.Constant(viscosity=viscosity)), CASES["wind"], dt=DT, **options)
+            tl.simulate(
+                tl.Model(tl.ConstantDiffusivity(viscosity=viscosity)), CASES["wind"], dt=DT, **options
+            )
         )
 
     return jax.jit(jax.value_and_grad(value))(jnp.asarray(1e-3, dtype=float))

@@ -20,7 +20,7 @@ from tunax_lite.column.time_series import StepMeans, StepsOfRun, TimeSeries
 HOUR = 3600.0
 HOURLY = StepsOfRun(HOUR)
 GRID = tl.Grid.uniform(20.0, 4)
-MODEL = tl.Model(tl.Constant(1e-2, 1e-2))
+MODEL = tl.Model(tl.ConstantDiffusivity(1e-2, 1e-2))
 
 
 def exact_mean(time, values, start, end):

@@ -183,7 +183,7 @@ def test_a_second_sweep_has_coefficients_halfway_to_those_that_the_first_found()
 def test_the_solver_suits_the_way_in_which_the_time_loop_is_compiled(monkeypatch):
     for fused, expected in ((True, TwistedThomas), (False, ThomasScan)):
         monkeypatch.setattr("tunax_lite.column.model.time_loop_is_fused", lambda fused=fused: fused)
-        chosen = tl.Model(tl.Constant()).solver
+        chosen = tl.Model(tl.ConstantDiffusivity()).solver
         assert isinstance(chosen, PlatformDefault) and type(chosen.cpu) is expected
-    given = tl.Model(tl.Constant(), tridiagonal_method=VendorLibrary())
+    given = tl.Model(tl.ConstantDiffusivity(), tridiagonal_method=VendorLibrary())
     assert isinstance(given.solver, VendorLibrary)

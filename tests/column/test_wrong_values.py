@@ -39,7 +39,7 @@ def case(**given):
 
 def run(closure=None, **options):
     given = {"dt": 600.0, "duration": 1200.0, "output_interval": 600.0} | options
-    return tl.simulate(tl.Model(closure or tl.Constant()), CASE, **given).state.temperature
+    return tl.simulate(tl.Model(closure or tl.ConstantDiffusivity()), CASE, **given).state.temperature
 
 
 def observed(value, z=GRID.z_center, time=TIME):
@@ -79,8 +79,8 @@ WRONG = [
     (lambda: tl.coriolis_parameter("45"), "latitude '45'"),
     (lambda: tl.KEpsilon(c_eps_1=None), "c_eps_1 None"),
     (lambda: tl.KEpsilon(c_eps_1=1.4 + 0.1j), "c_eps_1 (1.4+0.1j)"),
-    (lambda: tl.Model(tl.Constant(), theta="1"), "theta '1'"),
-    (lambda: tl.Model(tl.Constant(), n_sweeps=1.5), "n_sweeps 1.5"),
+    (lambda: tl.Model(tl.ConstantDiffusivity(), theta="1"), "theta '1'"),
+    (lambda: tl.Model(tl.ConstantDiffusivity(), n_sweeps=1.5), "n_sweeps 1.5"),
     (lambda: tl.stack_cases(CASE), "stack_cases [case"),
     (lambda: run(Careless(jnp.ones(3))), "Careless eddy_viscosity 5"),
     (lambda: run(Careless(EddyCoefficients.within(*jnp.ones((2, 5))))), "Careless eddy_viscosity (7,)"),

@@ -129,7 +129,7 @@ COMPARISONS = [
     ("closures.1.options={stability: cheng}", "closures.1.options stability"),
     ("closures.1.parameters={speed: 1.0}", "closures.1 speed viscosity"),
     ("closures.1.parameters=nowhere.yaml", "constant parameters nowhere.yaml"),
-    ("closures.1.parameters=other.yaml", "closure Constant KEpsilon"),
+    ("closures.1.parameters=other.yaml", "closure ConstantDiffusivity KEpsilon"),
     ("time_steps=[60.0, 700.0]", "cases.0 600 700"),
     ("figures.n_cells=16", "figures.n_cells 4 8 16"),
     ("start=1e6", "little_case 1800 1e6"),
@@ -150,7 +150,10 @@ PARAMETERS = [
     ("closure: KEpsilon\nparameters: {c_eps_9: 1.0}\n", "bad.yaml c_eps_9 c_eps_1"),
     ("closure: KEpsilon\nparameters: {c_eps_1: {value: 9.0}}\n", "bad.yaml c_eps_1 2.5 9"),
     ("closure: KEpsilon\nparameters: {c_eps_1: {value: high}}\n", "bad.yaml c_eps_1 high"),
-    ("closure: Constant\nparameters: {viscosity: 1.0}\n", "bad.yaml closure KEpsilon Constant"),
+    (
+        "closure: ConstantDiffusivity\nparameters: {viscosity: 1.0}\n",
+        "bad.yaml closure KEpsilon ConstantDiffusivity",
+    ),
     ("closure: KEpsilon\n", "bad.yaml parameters"),
 ]
 

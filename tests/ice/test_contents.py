@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite import Case, Constant, Grid, Model, State, simulate
+from tunax_lite import Case, ConstantDiffusivity, Grid, Model, State, simulate
 from tunax_lite.air_sea import BulkForcing, Clark, ConstantAlbedo, Kondo, SolarPosition, Weather
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.ice import BasalMelt, MyLake, Winton
@@ -28,7 +28,9 @@ def cycle(ice, salinity=30.0, diffusivity=1e-4, dt=3600.0):
     grid = Grid.uniform(5 * H, 5)
     state = State.from_profiles(grid, temperature=-0.05 * salinity, salinity=salinity, tracers={"dye": 2.0})
     case = Case(grid, state, forcing, ice=ice, duration=90 * DAY)
-    run = simulate(Model(Constant(diffusivity, diffusivity)), case, dt=dt, output_interval=10 * DAY).state
+    run = simulate(
+        Model(ConstantDiffusivity(diffusivity, diffusivity)), case, dt=dt, output_interval=10 * DAY
+    ).state
     contents = [np.sum(np.asarray(of) * H, axis=1) for of in (run.salinity, run.tracers["dye"])]
     return run, *contents
 

@@ -26,7 +26,7 @@ from tunax_lite.ice.winton import Layers
 from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
 
 DAY, S, FREEZING = 86400.0, 32.0, -0.0575 * 32.0
-MIXED = tl.Model(tl.Constant(1e-3, 1e-3))
+MIXED = tl.Model(tl.ConstantDiffusivity(1e-3, 1e-3))
 
 
 def weather(air_temperature=-15.0, shortwave=0.0, **more) -> BulkForcing:
@@ -57,7 +57,9 @@ def test_water_enters_a_step_at_its_freezing_point_or_above():
     case = tl.Case(grid, state, cold, ice=FreezingBound(), duration=DAY)
     below = case.at_surface(case.start_state, 0.0, 600.0)
     np.testing.assert_allclose(below.temperature, -0.0575 * 30.0, rtol=1e-14)
-    last = tl.simulate(tl.Model(tl.Constant(diffusivity=0.0)), case, dt=600.0, output_interval=DAY).state
+    last = tl.simulate(
+        tl.Model(tl.ConstantDiffusivity(diffusivity=0.0)), case, dt=600.0, output_interval=DAY
+    ).state
     # Below the bound by what one step takes.
     loss = 500.0 * 600.0 / (1027.0 * 3991.86796 * 2.0)
     np.testing.assert_allclose(last.temperature[-1, -1], -0.0575 * 30.0 - loss, rtol=1e-3)

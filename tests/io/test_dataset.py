@@ -74,7 +74,7 @@ TRAJECTORIES: dict[str, Callable[[], tl.Trajectory]] = {
     "Richardson": lambda: run(tl.PacanowskiPhilander()),
     "mass flux": lambda: run(MassFluxConvection(local=tl.ConvectiveAdjustment())),
     "batch": lambda: run(tl.KEpsilon(), batch=(2,)),
-    "batch of two axes": lambda: run(tl.Constant(), batch=(2, 3)),
+    "batch of two axes": lambda: run(tl.ConstantDiffusivity(), batch=(2, 3)),
     "grids": of_different_grids,
     "float32": of_single_precision_with_nan,
 }
@@ -138,7 +138,7 @@ def test_closures_from_outside_the_package(tmp_path):
 
 
 def test_names_that_are_taken_or_that_no_file_can_have():
-    trajectory = run(tl.Constant())
+    trajectory = run(tl.ConstantDiffusivity())
     for name in ("temperature", "step", "eddy_viscosity"):
         dyed = eqx.tree_at(lambda t: t.state.tracers, trajectory, {name: trajectory.state.u})
         with error_naming(ValueError, f"to_dataset {name}"):
@@ -159,7 +159,7 @@ def test_a_closure_state_that_cannot_be_written():
 
 
 def test_a_file_that_lacks_a_variable(tmp_path):
-    dataset = to_dataset(run(tl.Constant()))
+    dataset = to_dataset(run(tl.ConstantDiffusivity()))
     for missing in ("eddy_viscosity", "temperature", "step", "z_face"):
         write_dataset(dataset.drop_vars(missing), tmp_path / "run.nc")
         with error_naming(FileFormatError, f"run.nc {missing}"):
@@ -167,7 +167,7 @@ def test_a_file_that_lacks_a_variable(tmp_path):
 
 
 def test_writing_replaces_older_files_or_leaves_them_and_nothing_else(tmp_path):
-    path, dataset = tmp_path / "a" / "b" / "run.nc", to_dataset(run(tl.Constant()))
+    path, dataset = tmp_path / "a" / "b" / "run.nc", to_dataset(run(tl.ConstantDiffusivity()))
     write_dataset(dataset, path)
     write_trajectory(run(tl.KEpsilon()), path)
     assert "dissipation_rate" in xr.load_dataset(path)
@@ -186,7 +186,7 @@ def test_writing_replaces_older_files_or_leaves_them_and_nothing_else(tmp_path):
 
 
 def test_paths_that_cannot_be_written(tmp_path, monkeypatch):
-    dataset = to_dataset(run(tl.Constant()))
+    dataset = to_dataset(run(tl.ConstantDiffusivity()))
     (tmp_path / "file").write_text("not a folder")
     with error_naming(OSError, "file/run.nc"):
         write_dataset(dataset, tmp_path / "file" / "run.nc")
@@ -222,7 +222,7 @@ def test_a_case_with_a_date_and_a_place(tmp_path):
 
 def test_columns_of_a_batch_say_what_they_are(tmp_path):
     case = tl.stack_cases([make_case(**PAPA), make_case(**STRATUS)])
-    closure = tl.Constant(viscosity=jnp.array([1e-3, 2e-3]))
+    closure = tl.ConstantDiffusivity(viscosity=jnp.array([1e-3, 2e-3]))
     trajectory = tl.simulate(tl.Model(closure), case, dt=300.0, duration=900.0, output_interval=900.0)
     options: dict[str, Any] = {"case": case, "closure": closure, "coordinates": {"depth": [4.2, 5.0]}}
     write_trajectory(trajectory, tmp_path / "run.nc", **options)
@@ -277,7 +277,7 @@ def test_a_layer_without_a_base_is_missing_in_a_file(tmp_path):
     case = make_case()
     case = eqx.tree_at(lambda c: c.initial_state.temperature, case, jnp.full(6, 18.0))
     times: dict[str, Any] = {"dt": 300.0, "duration": 900.0, "output_interval": 900.0}
-    trajectory = tl.simulate(tl.Model(tl.Constant(1.0, 1.0)), case, **times)
+    trajectory = tl.simulate(tl.Model(tl.ConstantDiffusivity(1.0, 1.0)), case, **times)
     found = diagnose(trajectory, case, ["mixed_layer_depth_from_10m", "heat_content"])
     write_trajectory(trajectory, tmp_path / "a.nc", case=case, diagnostics=found)
     write_dataset(to_dataset(trajectory, case=case, diagnostics=found), tmp_path / "b.nc")

@@ -10,7 +10,7 @@ import xarray as xr
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite.closures import Constant, KEpsilon
+from tunax_lite.closures import ConstantDiffusivity, KEpsilon
 from tunax_lite.closures.energy import EnergyStepper
 from tunax_lite.column.terms import AbstractStokesDrift
 from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf, to_dataset
@@ -54,7 +54,7 @@ def test_background_mixing_replaces_that_of_the_model():
     assert (case.background_viscosity, case.background_diffusivity) == (1e-4, 2e-5)
     assert case.interior.stokes_drift is None and not observations.notes
     assert isinstance(case.forcing, tl.ConstantForcing)
-    closure = Constant(viscosity=0.0, diffusivity=0.0)
+    closure = ConstantDiffusivity(viscosity=0.0, diffusivity=0.0)
     without = dataclasses.replace(case, background_viscosity=None, background_diffusivity=None)
     same = tl.Model(closure, molecular_viscosity=1e-4, molecular_diffusivity=2e-5)
     first, other = (tl.simulate(*pair).state for pair in ((tl.Model(closure), case), (same, without)))
@@ -131,7 +131,9 @@ def test_constants_of_the_water_are_read_set_or_noted():
     case, observations = read_cf_netcdf(dataset)
     (note,) = observations.notes
     assert "thermal_expansion = 0.0002" in note and "reference_density = 1027" in note and "0.00025" in note
-    written = to_dataset(tl.simulate(tl.Model(Constant()), case, dt=600.0, duration=600.0), case=case).attrs
+    written = to_dataset(
+        tl.simulate(tl.Model(ConstantDiffusivity()), case, dt=600.0, duration=600.0), case=case
+    ).attrs
     assert written["thermal_expansion"] == 2e-4 and "draft" not in written
     dataset.attrs |= {"alpha": 1.7e-4, "beta": 2e-11}  # this beta is the gradient of f
     case, observations = read_cf_netcdf(dataset.assign(rho0=1025.0))

@@ -34,7 +34,7 @@ def write_run(path: Path, temperature: float, start: str | None) -> Path:
     heat_flux = float(water.reference_density * water.heat_capacity) * 2.0 * 0.1 / 3600.0
     forcing = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=heat_flux))
     case = tl.Case(grid, state, forcing, equation_of_state=water, start_time=start, duration=43200.0)
-    still = tl.Model(tl.Constant(0.0, 0.0), molecular_diffusivity=0.0)
+    still = tl.Model(tl.ConstantDiffusivity(0.0, 0.0), molecular_diffusivity=0.0)
     write_trajectory(tl.simulate(still, case, dt=3600.0, output_interval=3600.0), path, case=case)
     return path
 

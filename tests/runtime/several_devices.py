@@ -86,7 +86,7 @@ def count_collectives(program: jax.stages.Compiled) -> tuple[int, int]:
 
 
 def test_explicit_axes_of_a_mesh():
-    closure = tl.Constant()
+    closure = tl.ConstantDiffusivity()
     right, split, copied = run(STRESS, closure), placed(STRESS, SPLIT), placed(closure, COPIED)
     assert jax.typeof(split).sharding.spec == SPLIT
     results = [run(split, closure), run(split, copied), run(STRESS, copied)]
@@ -126,7 +126,7 @@ def test_blocks_do_not_cut_across_the_columns_of_a_device(kind):
 
 
 def test_transformations_with_explicit_axes():
-    split, closure = placed(STRESS, SPLIT), tl.Constant()
+    split, closure = placed(STRESS, SPLIT), tl.ConstantDiffusivity()
     each = jax.vmap(lambda stress: run(stress, closure))
     assert_equal(each(split), each(STRESS))
     derivative = jax.jit(lambda x: jax.jvp(lambda x: run(x, closure), (x,), (jnp.ones_like(x),)))
@@ -167,7 +167,7 @@ def test_shard_map_of_the_caller(kind):
     ],
 )
 def test_all_devices_while_a_mesh_is_set(shape, kind, n_columns):
-    closure, stress = tl.Constant(), np.asarray(STRESS[:n_columns])
+    closure, stress = tl.ConstantDiffusivity(), np.asarray(STRESS[:n_columns])
     right, slope = run(jnp.asarray(stress), closure), jax.grad(loss)(jnp.asarray(stress), closure)
     names = ("data", "model")[: len(shape)]
     with jax.set_mesh(jax.make_mesh(shape, names, axis_types=(kind,) * len(names))):
@@ -183,7 +183,7 @@ def test_all_devices_while_a_mesh_is_set(shape, kind, n_columns):
 
 def test_devices_inside_of_a_shard_map_are_refused():
     mesh = jax.make_mesh((4,), ("columns",), axis_types=(AxisType.Auto,))
-    inside = lambda x: run(x, tl.Constant(), devices="all")  # noqa: E731
+    inside = lambda x: run(x, tl.ConstantDiffusivity(), devices="all")  # noqa: E731
     with error_naming(ValueError, "jax.shard_map"):
         jax.shard_map(inside, mesh=mesh, in_specs=SPLIT, out_specs=RESULTS)(STRESS)
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.errors import error_naming
 from tests.helpers import CASES
-from tunax_lite import Auto, Model, PacanowskiPhilander, SaveSegments, simulate
+from tunax_lite import AutoCheckpointing, Model, PacanowskiPhilander, SaveSegments, simulate
 from tunax_lite.column.checkpointing import shared_among
 from tunax_lite.runtime.devices import BYTES_PER_BLOCK, block_size
 
@@ -64,4 +64,4 @@ def test_blocks_are_chosen_by_what_fits():
     assert block_size("auto", 512, 512 * BYTES_PER_BLOCK) == 16  # registers, at least
     assert block_size(None, 512, 512 * bytes_per_column) == 512
     assert (block_size(7, 512, 1), block_size(7, 5, 1)) == (7, 5)
-    assert shared_among(3, Auto(memory_budget=300)) == Auto(memory_budget=100)
+    assert shared_among(3, AutoCheckpointing(memory_budget=300)) == AutoCheckpointing(memory_budget=100)

@@ -13,7 +13,7 @@ from jax.sharding import NamedSharding
 
 from tests.errors import error_naming
 from tests.runtime.several_devices import RESULTS, SPLIT, STRESS, run, with_wind
-from tunax_lite import Constant, Model, simulate
+from tunax_lite import ConstantDiffusivity, Model, simulate
 from tunax_lite.runtime import column_mesh, shard_columns
 
 ROOT = Path(__file__).parents[2]
@@ -31,12 +31,12 @@ def test_four_devices():
 
 @pytest.mark.long
 def test_one_device_and_a_mesh_of_one_give_the_same_to_the_bit():
-    mesh, plain = jax.make_mesh((1,), ("columns",)), run(STRESS, Constant())
-    explicit = run(jax.device_put(STRESS, NamedSharding(mesh, SPLIT)), Constant())
+    mesh, plain = jax.make_mesh((1,), ("columns",)), run(STRESS, ConstantDiffusivity())
+    explicit = run(jax.device_put(STRESS, NamedSharding(mesh, SPLIT)), ConstantDiffusivity())
     assert jax.typeof(explicit).sharding.spec == RESULTS
-    chosen = run(STRESS, Constant(), devices=jax.devices()[:1])
+    chosen = run(STRESS, ConstantDiffusivity(), devices=jax.devices()[:1])
     with jax.set_mesh(mesh):
-        within = np.asarray(run(STRESS, Constant(), devices="all"))
+        within = np.asarray(run(STRESS, ConstantDiffusivity(), devices="all"))
     for found in (explicit, chosen, within):
         np.testing.assert_array_equal(found, plain)
 
@@ -51,8 +51,8 @@ def test_what_is_no_choice_of_devices_is_refused():
         with error_naming(ValueError, message):
             column_mesh(devices, 4)
     with error_naming(ValueError, "devices stack_cases"):
-        simulate(Model(Constant()), with_wind(0.1), duration=1200.0, devices="all")
-    on_all = lambda stress: run(stress, Constant(), devices="all")  # noqa: E731
+        simulate(Model(ConstantDiffusivity()), with_wind(0.1), duration=1200.0, devices="all")
+    on_all = lambda stress: run(stress, ConstantDiffusivity(), devices="all")  # noqa: E731
     for mapped in (on_all, jax.jit(on_all), lambda stress: on_all(stress * STRESS)):
         with error_naming(ValueError, "devices jax.vmap NamedSharding"):
             jax.vmap(mapped)(STRESS)

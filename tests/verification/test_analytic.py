@@ -8,7 +8,17 @@ import pytest
 
 from tests.closures.columns import beyond
 from tests.helpers import order_of_accuracy, some_long
-from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes, closures, simulate
+from tunax_lite import (
+    Case,
+    ConstantDiffusivity,
+    ConstantForcing,
+    Grid,
+    Model,
+    State,
+    SurfaceFluxes,
+    closures,
+    simulate,
+)
 from tunax_lite.closures import KEpsilon, SecondMomentClosure
 
 NO_FORCING = ConstantForcing(SurfaceFluxes())
@@ -33,7 +43,9 @@ def decay_error(grid: Grid, dt: float, theta: float = 1.0) -> float:
     """Error of the decayed cosine in the mean-square sense, after 20 000 s."""
     start = cell_means_of_cosine(grid)
     case = Case(grid, State.from_profiles(grid, temperature=jnp.asarray(start)), NO_FORCING)
-    model = without_molecular_mixing(Constant(viscosity=DIFFUSIVITY, diffusivity=DIFFUSIVITY), theta)
+    model = without_molecular_mixing(
+        ConstantDiffusivity(viscosity=DIFFUSIVITY, diffusivity=DIFFUSIVITY), theta
+    )
     end = simulate(model, case, dt=dt, duration=DECAY_TIME, output_interval=DECAY_TIME)
     error = np.asarray(end.state.temperature[-1]) - DECAY * start
     thickness = np.asarray(grid.cell_thickness)
@@ -70,7 +82,7 @@ def test_crank_nicolson_is_second_order_in_the_time_step():
 def test_inertial_oscillation_is_exact(coriolis=-1.4e-4):
     grid = Grid.uniform(10.0, 4)
     case = Case(grid, State.from_profiles(grid, temperature=10.0, u=1.0), NO_FORCING, coriolis)
-    model = without_molecular_mixing(Constant(0.0, 0.0))
+    model = without_molecular_mixing(ConstantDiffusivity(0.0, 0.0))
     run = simulate(model, case, dt=600.0, duration=10 * 86400.0, output_interval=3600.0)
     time = np.asarray(run.time)[:, None]
     # 1440 rotations, each to round-off.
@@ -92,7 +104,7 @@ def test_ekman_spiral_is_stationary():
         ConstantForcing(SurfaceFluxes(stress_u=1027.0 * friction_velocity**2)),
         coriolis,
     )
-    model = without_molecular_mixing(Constant(viscosity, viscosity))
+    model = without_molecular_mixing(ConstantDiffusivity(viscosity, viscosity))
     errors = []
     for dt in (60.0, 300.0, 600.0):
         run = simulate(model, case, dt=dt, duration=201_600.0, output_interval=201_600.0)

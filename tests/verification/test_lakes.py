@@ -10,7 +10,17 @@ import pytest
 
 from tests.errors import error_naming
 from tests.helpers import Differentiated, order_of_accuracy, some_long
-from tunax_lite import Case, Constant, ConstantForcing, Grid, KEpsilon, Model, State, SurfaceFluxes, simulate
+from tunax_lite import (
+    Case,
+    ConstantDiffusivity,
+    ConstantForcing,
+    Grid,
+    KEpsilon,
+    Model,
+    State,
+    SurfaceFluxes,
+    simulate,
+)
 from tunax_lite.closures import CATKE, EPBL, KPP, KrausTurner, MassFluxConvection
 from tunax_lite.closures.k_equation import advance
 from tunax_lite.closures.walls import EndCondition
@@ -23,8 +33,10 @@ from tunax_lite.physics import LinearEquationOfState, TwoBandAbsorption
 
 DEPTH, DIFFUSIVITY = 40.0, 1e-3
 NO_FORCING = ConstantForcing(SurfaceFluxes())
-MIXED = Model(Constant(DIFFUSIVITY, DIFFUSIVITY), molecular_viscosity=0.0, molecular_diffusivity=0.0)
-STILL = dataclasses.replace(MIXED, closure=Constant(0.0, 0.0))
+MIXED = Model(
+    ConstantDiffusivity(DIFFUSIVITY, DIFFUSIVITY), molecular_viscosity=0.0, molecular_diffusivity=0.0
+)
+STILL = dataclasses.replace(MIXED, closure=ConstantDiffusivity(0.0, 0.0))
 
 
 def cone(n_cells: int, depth: float = DEPTH, **zooms: float) -> Grid:

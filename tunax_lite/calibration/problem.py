@@ -48,7 +48,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
-from ..column.checkpointing import AbstractCheckpointing, Auto, SaveSegments
+from ..column.checkpointing import AbstractCheckpointing, AutoCheckpointing, SaveSegments
 from ..column.model import Model
 from ..column.planning import CheckpointingChoice, choose_checkpointing
 from ..column.sensitivity import CompiledJacobian, sums_of_products
@@ -340,13 +340,13 @@ class MiniBatch:
 class GradientEvaluator(AbstractEvaluator):
     """Evaluates loss and gradient, in reverse mode.
 
-    With `Auto` checkpointing it takes the fastest candidate whose compiled program fits; the budget is shared
-    among concurrent computations on this machine. The choice is made here, for all workers.
+    `AutoCheckpointing` takes the fastest candidate whose compiled program fits; concurrent computations on
+    this machine share the budget. The choice is made here, for all workers.
     """
 
     def _prepare(self) -> None:
         problem = self._problem
-        if not isinstance(problem.checkpointing, Auto):
+        if not isinstance(problem.checkpointing, AutoCheckpointing):
             layouts = (problem.checkpointing,) * len(problem.comparisons)
             self._program = CaseProgram(problem, functools.partial(_value_and_gradient, layouts))
             return
@@ -401,7 +401,7 @@ def _value_and_gradient(
     return value_and_gradient  # whose name the program has in tables and in the cache
 
 
-def _choose(problem: Problem, index: int, auto: Auto, budget: int) -> CheckpointingChoice:
+def _choose(problem: Problem, index: int, auto: AutoCheckpointing, budget: int) -> CheckpointingChoice:
     of = lambda layout: _value_and_gradient({index: layout}, problem, index)  # noqa: E731
     arguments = problem.in_cases[index].start(), problem.model, problem.comparisons[index]
     return choose_checkpointing(of, arguments, budget, candidates=auto.candidates)

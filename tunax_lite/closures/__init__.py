@@ -43,7 +43,13 @@ from .one_equation import (
 )
 from .recommended import RecommendedSet, ValidRange, recommended_sets
 from .second_moment import PUBLISHED_SETS, SecondMomentClosure
-from .simple import Constant, ConvectiveAdjustment, MunkAndersonMixing, PacanowskiPhilander, RiBased
+from .simple import (
+    ConstantDiffusivity,
+    ConvectiveAdjustment,
+    MunkAndersonMixing,
+    PacanowskiPhilander,
+    RiBased,
+)
 from .stability import Brueggemann, ConstantStability, EiflerSchrimpf, MunkAnderson, SchumannGerz
 from .tke import (
     TKE,

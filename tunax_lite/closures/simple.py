@@ -11,7 +11,7 @@ from .base import AbstractDiagnosticClosure, AbstractPlainClosure, ClosureInputs
 
 
 @named("constant")
-class Constant(AbstractDiagnosticClosure[EddyCoefficients]):
+class ConstantDiffusivity(AbstractDiagnosticClosure[EddyCoefficients]):
     """Constant nu and kappa on all inner faces; zero at both ends.
 
     Args:

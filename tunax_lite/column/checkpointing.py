@@ -10,8 +10,8 @@ systems, and R bytes of intermediate results per step (q is 1.75 and R about 10 
     SavePairs()                2 sqrt(q n / 2) C + R      3.5 n, the last time without the linear solves
     SaveSegments(levels=2)     3 (q n)^(1/3) C + R        4 n, the fourth time without the linear solves
 
-`Auto` takes the first of the last four that fits a memory budget. SaveEverything is slower than all of them
-on a CPU, because it is limited by memory bandwidth. Without a gradient all are equal.
+`AutoCheckpointing` takes the first of the last four that fits a memory budget. SaveEverything is slower than
+all of them on a CPU, because it is limited by memory bandwidth. Without a gradient all are equal.
 """
 
 import abc
@@ -131,7 +131,7 @@ class SavePairs(AbstractCheckpointing):
         return Layout(checkpoint_steps=True, segments=(shortest,), in_pairs=True)
 
 
-class Auto(AbstractCheckpointing):
+class AutoCheckpointing(AbstractCheckpointing):
     """The first of `candidates` that fits a memory budget; later ones are slower and need less memory.
 
     Inside a traced function, the memory of a layout is estimated from the shapes; `choose_checkpointing` and
@@ -156,9 +156,9 @@ class Auto(AbstractCheckpointing):
 
 def shared_among(n: int, checkpointing: AbstractCheckpointing) -> AbstractCheckpointing:
     """For each of n loops whose intermediates are stored at the same time."""
-    if not isinstance(checkpointing, Auto):
+    if not isinstance(checkpointing, AutoCheckpointing):
         return checkpointing
-    return Auto(memory_budget=max(1, checkpointing.memory_budget // n))
+    return AutoCheckpointing(memory_budget=max(1, checkpointing.memory_budget // n))
 
 
 def _near_divisor(n: int, target: int) -> int:

@@ -40,7 +40,7 @@ from ..runtime.memory import free_memory
 from .arguments import ByIdentity, Parts, Structure, case_over_steps, common_precision
 from .averages import Averaged
 from .case import Case
-from .checkpointing import AbstractCheckpointing, Auto, scan_frames, shared_among
+from .checkpointing import AbstractCheckpointing, AutoCheckpointing, scan_frames, shared_among
 from .mapping import WITHOUT_MAP, accepts_batches, check_not_mapped, is_mapped, run_last
 from .model import Model, Stepped, batched_case, shape_of_batch
 from .state import State
@@ -265,7 +265,7 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
     return of_model, of_case, jax.tree.map(lambda leaf: has_columns(leaf, 0), start)
 
 
-_AUTO = Auto()  # the same object in every call, so that programs are found without comparing
+_AUTO = AutoCheckpointing()  # the same object in every call, so that programs are found without comparing
 
 
 class _Options(NamedTuple):
@@ -409,7 +409,7 @@ def simulate(
     if not isinstance(checkpointing, AbstractCheckpointing | None):
         raise TypeError(
             "simulate: expected checkpointing as an instance such as tl.SaveSteps(), tl.SaveSegments(), "
-            f"tl.SaveEverything() or tl.Auto(), got {checkpointing!r:.60}."
+            f"tl.SaveEverything() or tl.AutoCheckpointing(), got {checkpointing!r:.60}."
         )
     dt, output_interval = _seconds("dt", dt), _seconds("output_interval", output_interval)
     duration = None if duration is None else _seconds("duration", duration)

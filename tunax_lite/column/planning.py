@@ -13,7 +13,7 @@ from jaxtyping import PyTree
 from .._types import chosen_paths, dotted, free_leaves
 from ..runtime import Program, compile_program, free_memory
 from .case import Case
-from .checkpointing import AbstractCheckpointing, Auto
+from .checkpointing import AbstractCheckpointing, AutoCheckpointing
 from .integrate import simulate
 from .model import Model, shape_of_batch
 from .sensitivity import ChunkSize, CompiledJacobian
@@ -66,7 +66,7 @@ def estimate_memory(
         what: `forward`: a run with all its frames. `gradient`: of the mean square of the residuals, in
             reverse mode. `jacobian`: of the residuals, in the mode that `jacobian` chooses.
         n_columns: size of a batch of such columns; nothing of that size is allocated.
-        checkpointing: what reverse mode stores; by default `Auto()`.
+        checkpointing: what reverse mode stores; by default `AutoCheckpointing()`.
         dt, output_interval, duration: as in `simulate` [s].
         parameters: paths in the closure to differentiate by, as `unconstrained` takes them: `c_eps_1`,
             `net.*`; by default all numbers that are set, with the weights of networks.
@@ -79,7 +79,7 @@ def estimate_memory(
     """
     if what not in ("forward", "gradient", "jacobian"):
         raise ValueError(f"estimate_memory: expected what to be forward, gradient or jacobian, got {what!r}.")
-    layout = Auto() if checkpointing is None else checkpointing
+    layout = AutoCheckpointing() if checkpointing is None else checkpointing
     if n_columns is not None:
         if batch := shape_of_batch(model, case):
             raise ValueError(
@@ -148,13 +148,13 @@ def choose_checkpointing(
         function_of_layout: returns, for a layout, the function to compile, such as a gradient.
         arguments: of that function, arrays or their shapes.
         memory_budget: bytes for temporary memory; by default half of the free memory of the device.
-        candidates: from the fastest to the most frugal; by default those of `Auto`.
+        candidates: from the fastest to the most frugal; by default those of `AutoCheckpointing`.
 
     Raises:
         ValueError: no candidates, or a budget that is not positive.
         MemoryError: no candidate fits.
     """
-    candidates = Auto().candidates if candidates is None else candidates
+    candidates = AutoCheckpointing().candidates if candidates is None else candidates
     if not candidates:
         raise ValueError("choose_checkpointing: expected at least one candidate, got none.")
     if memory_budget is not None and not memory_budget > 0:

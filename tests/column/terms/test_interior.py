@@ -14,7 +14,7 @@ from tests.closures.columns import closure_inputs, column_of, random_grid
 from tests.errors import error_naming
 from tests.helpers import Differentiated
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
-from tunax_lite.closures import Constant, KEpsilon
+from tunax_lite.closures import ConstantDiffusivity, KEpsilon
 from tunax_lite.column import terms
 from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.column.terms import BottomFriction, HorizontalGradient, Interior, RelaxationTarget, Vector
@@ -35,7 +35,7 @@ def still_case(grid: Grid, interior: Interior, u: float = 0.0, v: float = 0.0, *
 def steps_of(case: Case, dt: float, n_steps: int, closure=None, **options) -> State:
     """States with the start, by default without any mixing."""
     unmixed: dict[str, Any] = {"molecular_viscosity": 0.0, "molecular_diffusivity": 0.0}
-    model = Model(Constant(0.0, 0.0) if closure is None else closure, **(unmixed | options))
+    model = Model(ConstantDiffusivity(0.0, 0.0) if closure is None else closure, **(unmixed | options))
     return simulate(model, case, dt=dt, duration=n_steps * dt, output_interval=dt).state
 
 
@@ -326,10 +326,10 @@ def test_members_of_an_ensemble_relax_to_the_profile_of_the_single_case():
     case = still_case(grid, interior)
     # As many members as levels: a profile that is taken for a row of columns would not be noticed.
     viscosities, diffusivities = jnp.array([[0.0], [1e-3]]), jnp.linspace(0.0, 1e-2, 8)
-    together = final(case, 600.0, 5, Constant(viscosities, diffusivities))
+    together = final(case, 600.0, 5, ConstantDiffusivity(viscosities, diffusivities))
     assert together.u.shape == (8, 2, 8)
     for i, j in ((0, 0), (1, 5)):
-        alone = final(case, 600.0, 5, Constant(viscosities[i, 0], diffusivities[j]))
+        alone = final(case, 600.0, 5, ConstantDiffusivity(viscosities[i, 0], diffusivities[j]))
         np.testing.assert_allclose(together.temperature[:, i, j], alone.temperature, rtol=1e-12)
         np.testing.assert_allclose(together.u[:, i, j], alone.u, rtol=1e-9, atol=1e-14)
 

@@ -7,7 +7,7 @@ import pytest
 from jax.typing import ArrayLike
 
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
-from tunax_lite.closures import Constant
+from tunax_lite.closures import ConstantDiffusivity
 from tunax_lite.column.terms import SurfaceRestoring
 from tunax_lite.column.time_series import TimeSeries
 
@@ -25,7 +25,7 @@ def case_of(velocity: ArrayLike = W, target=15.0, **others) -> Case:
 
 
 def run(case: Case, diffusivity: float = 0.0):
-    closure = Constant(viscosity=1e-4, diffusivity=diffusivity)
+    closure = ConstantDiffusivity(viscosity=1e-4, diffusivity=diffusivity)
     model = Model(closure, molecular_viscosity=0.0, molecular_diffusivity=0.0)
     return simulate(model, case, dt=DT, duration=12 * DT, output_interval=DT)
 

@@ -12,7 +12,7 @@ import pytest
 from tests.errors import error_naming
 from tests.helpers import central_difference
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
-from tunax_lite.closures import Constant, KEpsilon
+from tunax_lite.closures import ConstantDiffusivity, KEpsilon
 from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.column.terms import BottomFriction, Interior, Seagrass, SurfaceSlope, Vector
 from tunax_lite.column.time_series import TimeSeries
@@ -48,7 +48,7 @@ def test_leaves_move_until_they_are_taut_as_a_loop_says():
     interior: Any = dataclasses.replace(case.interior, bottom_friction=None)
     case = dataclasses.replace(case, interior=interior, forcing=ConstantForcing(SurfaceFluxes()))
     still: dict[str, Any] = {"molecular_viscosity": 0.0, "molecular_diffusivity": 0.0}
-    model = Model(Constant(0.0, 0.0), discretisation=GotmDiscretisation(), **still)
+    model = Model(ConstantDiffusivity(0.0, 0.0), discretisation=GotmDiscretisation(), **still)
     run = simulate(model, case, dt=dt, duration=n_steps * dt, output_interval=dt)
     series = interior.pressure_gradient.series
     height, thickness = np.asarray(case.grid.z_center) + 4.0, np.asarray(case.grid.cell_thickness)

@@ -4,12 +4,12 @@ import dataclasses
 
 import numpy as np
 
-from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes
+from tunax_lite import Case, ConstantDiffusivity, ConstantForcing, Grid, Model, State, SurfaceFluxes
 from tunax_lite.extensions import assimilation as da
 
 HOUR = 3600.0
 INTERVAL = 6.0 * HOUR
-MODEL = Model(Constant(viscosity=1e-3, diffusivity=1e-3))
+MODEL = Model(ConstantDiffusivity(viscosity=1e-3, diffusivity=1e-3))
 
 
 def column(heat_flux: float = 50.0, days: float = 4.0) -> Case:

@@ -89,7 +89,9 @@ def _lake(model, pressure, salinity=0.0, **pools) -> tl.Case:
 def test_oxygen_comes_to_saturation_under_the_pressure_of_the_air(pressure, expected):
     """Garcia and Gordon (1992) times (P - e) / (1 atm - e), with e = 1.163 kPa at 9.2 degC."""
     case = _lake(Oxygen(), pressure, m_oxy=300.0)
-    run = tl.simulate(tl.Model(tl.Constant(0.1, 0.1)), case, dt=3600.0, output_interval=20 * 86400.0)
+    run = tl.simulate(
+        tl.Model(tl.ConstantDiffusivity(0.1, 0.1)), case, dt=3600.0, output_interval=20 * 86400.0
+    )
     assert float(run.state.tracers["m_oxy"][-1, -1]) == pytest.approx(expected, abs=0.5)
 
 
@@ -111,7 +113,7 @@ NO_CHEMISTRY = (
 def test_water_without_valid_chemistry_is_refused_at_the_start(model, salinity, pools, parts):
     case = _lake(model, 101325.0, salinity, **pools)
     with error_naming(ValueError, parts):
-        tl.simulate(tl.Model(tl.Constant()), case, dt=600.0, duration=600.0, output_interval=600.0)
+        tl.simulate(tl.Model(tl.ConstantDiffusivity()), case, dt=600.0, duration=600.0, output_interval=600.0)
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite import Case, Constant, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
+from tunax_lite import Case, ConstantDiffusivity, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.air_sea import BulkForcing, Weather
 from tunax_lite.column.grid import Hypsography
 from tunax_lite.column.terms import Interior, LakeLevel, RainContent
@@ -19,7 +19,7 @@ from tunax_lite.physics import LinearEquationOfState
 
 DENSITY = 1000.0
 EOS = LinearEquationOfState(reference_density=DENSITY)
-MIXED = Model(Constant(1.0, 1.0))  # stirred: the whole column has one concentration
+MIXED = Model(ConstantDiffusivity(1.0, 1.0))  # stirred: the whole column has one concentration
 RAIN = 0.43 * DENSITY / 432000.0  # 0.43 m in five days [kg m-2 s-1]
 GRID = Grid.uniform(2.0, 4)
 

@@ -19,8 +19,8 @@ from tunax_lite.extensions import biogeochemistry as bgc
 from tunax_lite.ice import Winton
 
 DAY = 86400.0
-MIXED = tl.Model(tl.Constant(1e-3, 1e-3))
-STILL = tl.Model(tl.Constant(0.0, 0.0), molecular_tracer_diffusivity=0.0)
+MIXED = tl.Model(tl.ConstantDiffusivity(1e-3, 1e-3))
+STILL = tl.Model(tl.ConstantDiffusivity(0.0, 0.0), molecular_tracer_diffusivity=0.0)
 DARK = tl.ConstantForcing(tl.SurfaceFluxes())
 
 

@@ -43,7 +43,7 @@ def errors_of(row: dict) -> dict[str, float]:
     return {each["case"]: each["temperature_rms"] for each in row["of"]}
 
 
-def results_of(folder: Path, closure: tl.Constant, dz: float = 4.0, every: float = 3600.0) -> Path:
+def results_of(folder: Path, closure: tl.ConstantDiffusivity, dz: float = 4.0, every: float = 3600.0) -> Path:
     """What another program would write: here runs of a closure of the package."""
     references, *_ = present(load_board(folder / "board.yaml"))
     made = write_submission(folder / "results_of_other")
@@ -61,7 +61,7 @@ def results_of(folder: Path, closure: tl.Constant, dz: float = 4.0, every: float
 
 @pytest.mark.long
 def test_results_of_another_program_enter_and_score_as_the_same_closure_does(folder):
-    made = results_of(folder, tl.Constant(viscosity=0.02, diffusivity=0.01))
+    made = results_of(folder, tl.ConstantDiffusivity(viscosity=0.02, diffusivity=0.01))
     said = board("--enter", made, "--output", "out")
     assert "gone is left out" in said
     rows = rows_of(folder / "out")
@@ -86,7 +86,7 @@ def test_results_of_another_program_enter_and_score_as_the_same_closure_does(fol
 
 @pytest.mark.long
 def test_other_grids_and_times_are_interpolated_and_said(folder):
-    closure = tl.Constant(viscosity=0.02, diffusivity=0.01)
+    closure = tl.ConstantDiffusivity(viscosity=0.02, diffusivity=0.01)
     made = results_of(folder, closure, dz=1.0, every=5400.0)
     board("--rows", "other,viscous", "--enter", made, "--output", "refused", code=3)  # 5400 s are too rare
     made = results_of(folder, closure, dz=1.0, every=1800.0)

@@ -460,7 +460,7 @@ CLOSURES = (
     ),
     (
         {"turb_method": "no_model", "turb_param": {"const_num": 1e-3}},
-        closures.Constant,
+        closures.ConstantDiffusivity,
         {"viscosity": 1e-3, "diffusivity": 5e-4},
     ),
     (

@@ -23,7 +23,7 @@ from tests.extensions.maps.test_gridded import columns
 from tests.helpers import CASES
 from tunax_lite import KEpsilon, Model, PacanowskiPhilander, simulate
 from tunax_lite.cli import session
-from tunax_lite.closures import Constant, recommended_sets
+from tunax_lite.closures import ConstantDiffusivity, recommended_sets
 from tunax_lite.column import integrate as simulation
 from tunax_lite.extensions.maps import map_figures
 from tunax_lite.extensions.maps.command import late_convection, recommended_constants
@@ -165,7 +165,7 @@ def test_a_store_that_would_run_a_program_is_refused_before_it_is_read(tmp_path)
     assert not (tmp_path / "ran").exists()
 
 
-STILL = Model(Constant(viscosity=1e-8, diffusivity=1e-8))
+STILL = Model(ConstantDiffusivity(viscosity=1e-8, diffusivity=1e-8))
 
 
 @pytest.mark.long

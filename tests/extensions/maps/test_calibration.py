@@ -12,7 +12,7 @@ from tests.errors import error_naming
 from tests.extensions.maps.synthetic import HOUR, SyntheticMap
 from tunax_lite import Model, simulate
 from tunax_lite.calibration import FreeParameter, FreeParameters, read_parameters
-from tunax_lite.closures import Constant
+from tunax_lite.closures import ConstantDiffusivity
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions.maps.calibration import Equations, MapFit, equations_of, fit_map, step, write_fit
 from tunax_lite.extensions.maps.setup import MapRun
@@ -31,14 +31,14 @@ class Observed(SyntheticMap):
 SHAPE = 3, 6
 N = SyntheticMap(shape=SHAPE).n_columns
 TRUTH, CORRECTION = 3e-3, np.linspace(-60.0, 90.0, N)
-MODEL = Model(Constant())
+MODEL = Model(ConstantDiffusivity())
 FREE = FreeParameters((FreeParameter("diffusivity", 1e-4, 1.0, scale="log"),))
 
 
 def surface_temperature(diffusivity: float, correction: np.ndarray) -> np.ndarray:
     case = SyntheticMap(shape=SHAPE).case(np.arange(N), 0.0, 48 * HOUR)
     forcing = CorrectedForcing(case.forcing, None, heat_flux_bias=jnp.asarray(correction)[None])
-    case, model = dataclasses.replace(case, forcing=forcing), Model(Constant(1e-3, diffusivity))
+    case, model = dataclasses.replace(case, forcing=forcing), Model(ConstantDiffusivity(1e-3, diffusivity))
     return np.asarray(simulate(model, case, dt=HOUR, output_interval=6 * HOUR).state.temperature[:, -1])
 
 
@@ -177,5 +177,5 @@ def test_what_was_found_is_written_for_maps_and_runs(fit, fitted, tmp_path):
         assert float(found.misfit_after.max()) < 0.1 * float(found.misfit_before.max())
         np.testing.assert_array_equal(found.loss, fitted.losses)
         assert found.attrs["tunax_lite_case"] == "twin"
-    values = read_parameters(paths[1], "Constant")
+    values = read_parameters(paths[1], "ConstantDiffusivity")
     assert values == {"diffusivity": pytest.approx(TRUTH, rel=0.02)}

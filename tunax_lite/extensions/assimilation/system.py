@@ -23,7 +23,7 @@ from jaxtyping import Array, Float
 from ...calibration.parameters import ResolvedParameters
 from ...column.arguments import case_over_steps
 from ...column.case import Case
-from ...column.checkpointing import Auto
+from ...column.checkpointing import AutoCheckpointing
 from ...column.corrections import CORRECTIONS, CorrectedForcing
 from ...column.integrate import Carry, advance, integrate, start_of
 from ...column.model import Model, batched_case
@@ -281,7 +281,7 @@ def run_window(
 
     end, (observed, ends) = integrate(
         model, case, start, system.dt, n_frames=steps[0] + half, steps_per_frame=steps[1],
-        checkpointing=Auto(), save=save, means=half > 0,
+        checkpointing=AutoCheckpointing(), save=save, means=half > 0,
     )  # fmt: skip
     if half:
         end = jax.tree.map(lambda every: every[steps[0] - 1], ends)

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ...column.case import Case
-from ...column.checkpointing import Auto
+from ...column.checkpointing import AutoCheckpointing
 from ...column.diagnostics import Snapshot, diagnostic
 from ...column.integrate import batched_case, columns_of, integrate, restart_of
 from ...column.model import Model
@@ -76,7 +76,7 @@ def _frames(run: MapRun, n_frames: int, steps_per_frame: int, part: tuple) -> Re
         dt,
         n_frames=n_frames,
         steps_per_frame=steps_per_frame,
-        checkpointing=Auto(),
+        checkpointing=AutoCheckpointing(),
         save=lambda carry, _: (
             _of_frame(carry.now, whole, dt, run.variables),
             _finite(carry.now),
