@@ -21,7 +21,7 @@ import tunax_lite as tl
 from tunax_lite import io
 from tunax_lite.extensions.maps import Gridded
 from tunax_lite.extensions.maps.remapping import Points
-from tunax_lite.extensions.maps.sources import Reader, open_source
+from tunax_lite.extensions.maps.sources import FieldReader, open_source
 
 START = "2010-01-01"
 _NEMO: dict[str, Any] = dict(
@@ -66,7 +66,7 @@ def _fields(path: Path) -> str:
     name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
     site = (0, Points(np.zeros(1), np.zeros(1), False)) if "mom6_columns" in path.parts else None
     start, how = datetime.datetime.fromisoformat(START), Gridded(name)
-    reader = Reader("", how, [dataset], start, 86400.0, site)
+    reader = FieldReader("", how, [dataset], start, 86400.0, site)
     found = f"{' x '.join(map(str, reader.points.shape))} points of {name}"
     if (times := reader.times) is not None:
         n = np.unique(times.records).size

@@ -38,8 +38,8 @@ from tunax_lite.closures import (
     KrausTurner,
     MassFluxConvection,
     MellorYamada,
-    MunkAnderson,
     MunkAndersonMixing,
+    MunkAndersonStability,
     NeuralCorrection,
     OneEquation,
     PriceWellerPinkel,
@@ -105,7 +105,9 @@ VARIANTS = {
         largest_correction=0.9,
         weights=jnp.asarray(np.random.default_rng(1).normal(0.0, 0.5, 30)),
     ),
-    "OneEquation of Bougeault and Andre": OneEquation(stability=MunkAnderson(), length=BougeaultAndre()),
+    "OneEquation of Bougeault and Andre": OneEquation(
+        stability=MunkAndersonStability(), length=BougeaultAndre()
+    ),
 }
 """Variants of closures, to which all contract tests apply, too."""
 

@@ -69,8 +69,8 @@ _NAMES = {
     "column.case": "Case stack_cases",
     "column.checkpointing": "AutoCheckpointing SaveEverything SavePairs SaveSegments SaveSteps",
     "closures": "CATKE ConstantDiffusivity ConvectiveAdjustment EPBL GenericLengthScale KEpsilon "
-    "KEpsilonTheta KOmega KPP KrausTurner MassFluxConvection MellorYamada MunkAndersonMixing NeuralCorrection OneEquation "
-    "PacanowskiPhilander PriceWellerPinkel RiBased SecondMomentClosure TKE",
+    "KEpsilonTheta KOmega KPP KrausTurner MassFluxConvection MellorYamada MunkAndersonMixing "
+    "NeuralCorrection OneEquation PacanowskiPhilander PriceWellerPinkel RiBased SecondMomentClosure TKE",
     "column.forcing": "ConstantForcing SurfaceFluxes TimeSeriesForcing",
     "column.grid": "Grid",
     "column.model": "Model",

@@ -124,7 +124,7 @@ HALF = 0.5 / 0.7143 * RI
 LEFT = np.minimum((np.sqrt(HALF**2 + 1.0) - HALF) ** 2, 2.0)  # 1 - R_f
 PRANDTL = {
     closures.ConstantStability: np.full(RI.shape, 0.74),
-    closures.MunkAnderson: 0.74 * (1.0 + 3.33 * STABLE) ** 1.5 / np.sqrt(1.0 + 10.0 * STABLE),
+    closures.MunkAndersonStability: 0.74 * (1.0 + 3.33 * STABLE) ** 1.5 / np.sqrt(1.0 + 10.0 * STABLE),
     closures.SchumannGerz: np.minimum(3.0, 0.74 * np.exp(-STABLE / (0.74 * 0.25)) + STABLE / 0.25),
     closures.Brueggemann: np.clip(6.6 * RI, 1.0, 10.0),
     closures.EiflerSchrimpf: 1.0 / np.clip(np.sqrt(LEFT) / 0.7143, 0.18, 2.0),
@@ -142,7 +142,9 @@ def test_functions_follow_from_the_prandtl_number(kind):
     assert (float(functions.c_mu_0), float(functions.c_mu_shear_free)) == (0.5477, 0.5477)
 
 
-@pytest.mark.parametrize("kind", [closures.MunkAnderson, closures.SchumannGerz, closures.EiflerSchrimpf])
+@pytest.mark.parametrize(
+    "kind", [closures.MunkAndersonStability, closures.SchumannGerz, closures.EiflerSchrimpf]
+)
 def test_gradients_are_finite_in_calm_water_too(kind):
     functions = kind().stability_functions()
 

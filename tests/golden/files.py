@@ -12,7 +12,7 @@ from benchmarks.observation_files import READERS, START
 from tests.golden.statistics import Entry, Item, outcome
 from tunax_lite.extensions.maps.remapping import Points
 from tunax_lite.extensions.maps.settings import Gridded
-from tunax_lite.extensions.maps.sources import Reader, open_source
+from tunax_lite.extensions.maps.sources import FieldReader, open_source
 
 STORED = Path(__file__).with_name("files.json")
 
@@ -71,7 +71,7 @@ def _map_field(path: Path) -> dict[str, object]:
     name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
     site = (0, Points(np.zeros(1), np.zeros(1), False)) if "mom6_columns" in path.parts else None
     start = datetime.datetime.fromisoformat(START)
-    reader = Reader("", Gridded(name), [dataset], start, 86400.0, site)
+    reader = FieldReader("", Gridded(name), [dataset], start, 86400.0, site)
     found = {"variable": name, "points": reader.points.all(), "first": reader.block(np.zeros(1, int))}
     if reader.times is not None:
         found |= {"seconds": reader.times.seconds, "records": reader.times.records}

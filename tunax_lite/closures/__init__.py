@@ -50,7 +50,7 @@ from .simple import (
     PacanowskiPhilander,
     RiBased,
 )
-from .stability import Brueggemann, ConstantStability, EiflerSchrimpf, MunkAnderson, SchumannGerz
+from .stability import Brueggemann, ConstantStability, EiflerSchrimpf, MunkAndersonStability, SchumannGerz
 from .tke import (
     TKE,
     BoundedSlope,

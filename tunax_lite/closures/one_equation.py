@@ -25,7 +25,7 @@ from .walls import ShearFreeLayer
 _SMALLEST_SQUARE, _SMALLEST_DIVISOR = 1e-30, 1e-20
 
 
-class Place(NamedTuple):
+class Surroundings(NamedTuple):
     """Position of the inner faces, and turbulence there."""
 
     grid: Grid
@@ -41,7 +41,7 @@ class AbstractLength(eqx.Module):
     """A length scale on the inner faces."""
 
     @abc.abstractmethod
-    def __call__(self, place: Place) -> InnerFaceArray:
+    def __call__(self, around: Surroundings) -> InnerFaceArray:
         """l [m], positive, before the limit in stable stratification."""
 
 
@@ -49,16 +49,18 @@ class AbstractLength(eqx.Module):
 class Parabolic(AbstractLength):
     """l = kappa d_s d_b / (d_s + d_b)."""
 
-    def __call__(self, place: Place) -> InnerFaceArray:
-        return place.von_karman * reciprocal(reciprocal(place.from_surface) + reciprocal(place.from_bottom))
+    def __call__(self, around: Surroundings) -> InnerFaceArray:
+        return around.von_karman * reciprocal(
+            reciprocal(around.from_surface) + reciprocal(around.from_bottom)
+        )
 
 
 @named("triangular")
 class Triangular(AbstractLength):
     """l = kappa min(d_s, d_b)."""
 
-    def __call__(self, place: Place) -> InnerFaceArray:
-        return place.von_karman * at_most(place.from_surface, place.from_bottom)
+    def __call__(self, around: Surroundings) -> InnerFaceArray:
+        return around.von_karman * at_most(around.from_surface, around.from_bottom)
 
 
 @named("xing_davies")
@@ -73,11 +75,11 @@ class XingDavies(AbstractLength):
 
     beta: Scalar = parameter(2.0, valid_range=(0.0, 10.0))
 
-    def __call__(self, place: Place) -> InnerFaceArray:
-        roughness = place.bottom_roughness_length
-        distance = place.from_bottom - roughness
-        shortened = distance * jnp.exp(-self.beta * distance / place.grid.depth) + roughness
-        return place.von_karman * reciprocal(reciprocal(place.from_surface) + reciprocal(shortened))
+    def __call__(self, around: Surroundings) -> InnerFaceArray:
+        roughness = around.bottom_roughness_length
+        distance = around.from_bottom - roughness
+        shortened = distance * jnp.exp(-self.beta * distance / around.grid.depth) + roughness
+        return around.von_karman * reciprocal(reciprocal(around.from_surface) + reciprocal(shortened))
 
 
 @named("robert_ouellet")
@@ -87,8 +89,8 @@ class RobertOuellet(AbstractLength):
     Source: Robert and Ouellet (1987), in Three-Dimensional Models of Marine and Estuarine Dynamics.
     """
 
-    def __call__(self, place: Place) -> InnerFaceArray:
-        return place.von_karman * place.from_bottom * safe_sqrt(place.from_surface / place.grid.depth)
+    def __call__(self, around: Surroundings) -> InnerFaceArray:
+        return around.von_karman * around.from_bottom * safe_sqrt(around.from_surface / around.grid.depth)
 
 
 @named("blackadar")
@@ -103,10 +105,10 @@ class Blackadar(AbstractLength):
 
     gamma: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
 
-    def __call__(self, place: Place) -> InnerFaceArray:
-        weight = safe_sqrt(place.tke) * place.grid.cell_thickness[:-1]
-        mean = jnp.sum(weight * place.from_bottom, axis=0) / jnp.sum(weight, axis=0)
-        near_walls = (reciprocal(place.from_surface) + reciprocal(place.from_bottom)) / place.von_karman
+    def __call__(self, around: Surroundings) -> InnerFaceArray:
+        weight = safe_sqrt(around.tke) * around.grid.cell_thickness[:-1]
+        mean = jnp.sum(weight * around.from_bottom, axis=0) / jnp.sum(weight, axis=0)
+        near_walls = (reciprocal(around.from_surface) + reciprocal(around.from_bottom)) / around.von_karman
         return reciprocal(near_walls + 1.0 / at_least(self.gamma * mean, 1e-10))
 
 
@@ -124,11 +126,11 @@ class BougeaultAndre(AbstractLength):
     Source: Bougeault and Andre (1986), J. Atmos. Sci. 43, 1574-1579.
     """
 
-    def __call__(self, place: Place) -> InnerFaceArray:
-        thickness = place.grid.cell_thickness
-        upward = _distance_upward(place.tke, place.n_squared, thickness)
+    def __call__(self, around: Surroundings) -> InnerFaceArray:
+        thickness = around.grid.cell_thickness
+        upward = _distance_upward(around.tke, around.n_squared, thickness)
         # With buoyancy and height reversed, downward becomes upward.
-        downward = _distance_upward(place.tke[::-1], place.n_squared[::-1], thickness[::-1])[::-1]
+        downward = _distance_upward(around.tke[::-1], around.n_squared[::-1], thickness[::-1])[::-1]
         return safe_sqrt(upward * downward)
 
 
@@ -170,7 +172,7 @@ class AlgebraicLength(AbstractLengthScale):
 
     def dissipation(self, now: Step, tke: InnerFaceArray) -> InnerFaceArray:
         z, roughness = now.inputs.grid.z_face, now.bottom.roughness_length
-        place = Place(
+        around = Surroundings(
             now.inputs.grid,
             from_surface=-z[1:-1] + now.surface.roughness_length,
             from_bottom=z[1:-1] - z[0] + roughness,
@@ -179,7 +181,7 @@ class AlgebraicLength(AbstractLengthScale):
             tke=tke,
             n_squared=now.inputs.buoyancy_frequency_squared,
         )
-        return now.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(self.length(place))
+        return now.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(self.length(around))
 
 
 def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array, ...]:

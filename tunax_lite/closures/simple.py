@@ -115,7 +115,7 @@ class MunkAndersonMixing(AbstractRichardson):
         viscosity_slope, diffusivity_slope: a and b [1].
 
     Source: Munk and Anderson (1948), J. Mar. Res. 7, 276-295. The stability functions for closures with
-    turbulent kinetic energy are `MunkAnderson`.
+    turbulent kinetic energy are `MunkAndersonStability`.
     """
 
     viscosity_scale: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e2))

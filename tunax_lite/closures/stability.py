@@ -139,7 +139,7 @@ class ConstantStability(AbstractFirstOrder):
 
 
 @named("munk_anderson")
-class MunkAnderson(AbstractFirstOrder):
+class MunkAndersonStability(AbstractFirstOrder):
     """Pr = Pr_0 (1 + 10/3 Ri)^(3/2) / (1 + 10 Ri)^(1/2) in stable stratification, Pr_0 elsewhere.
 
     Args:

@@ -28,7 +28,7 @@ def stream(values, error: float = 0.1, every: float = INTERVAL, height: float | 
 
 
 def assimilation(
-    method: da.AbstractMethod,
+    method: da.AbstractAssimilationMethod,
     *streams: da.Stream,
     processes: tuple[da.Process, ...] = (da.Process("heat_flux_bias", 100.0, 86400.0),),
     case: Case | None = None,

@@ -12,7 +12,7 @@ import xarray as xr
 from tests.cli.running import invoked
 from tests.io import test_argo as argo
 from tests.io import test_era5 as era5
-from tunax_lite.extensions.sites.place import Place
+from tunax_lite.extensions.sites.place import Site
 
 FROM_1950 = 22806.0  # days from 1950-01-01 to 2012-06-10
 START, STOP = "2012-06-10", "2012-06-11T12:00"
@@ -20,9 +20,9 @@ TIMES = ["--start", START, "--stop", STOP]
 HERE = ["--latitude", "50.1", "--longitude", "-144.9", *TIMES]
 
 
-def place(folder: Path, **changes: Any) -> Place:
+def place(folder: Path, **changes: Any) -> Site:
     start, stop = map(datetime.datetime.fromisoformat, (START, STOP))
-    return dataclasses.replace(Place("papa", 50.1, -144.9, start, stop, folder), **changes)
+    return dataclasses.replace(Site("papa", 50.1, -144.9, start, stop, folder), **changes)
 
 
 def site(*arguments: object, code: int = 0) -> str:

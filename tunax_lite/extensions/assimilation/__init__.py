@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .cycles import Assimilation, Cycles, Records
     from .methods import (
-        AbstractMethod,
+        AbstractAssimilationMethod,
         Analysis,
         EnsembleTransform,
         FreeRun,
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "cycles": "Assimilation Cycles Records",
-    "methods": "AbstractMethod Analysis EnsembleTransform FreeRun Nudging Persistence Window transform",
+    "methods": "AbstractAssimilationMethod Analysis EnsembleTransform FreeRun Nudging Persistence "
+    "Window transform",
     "observing": "Operator Stream streams_of",
     "results": "write_records",
     "sections": "build_assimilation load_assimilation",

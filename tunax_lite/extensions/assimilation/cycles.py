@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int
 
 from ...column.integrate import count_steps
 from ...runtime import failures_as_values
-from .methods import AbstractMethod, Analysis, Persistence, Window
+from .methods import AbstractAssimilationMethod, Analysis, Persistence, Window
 from .observing import Frames, Stream, on_frames
 from .system import Ensemble, System, passed, spun_up
 
@@ -184,7 +184,7 @@ class Assimilation:
 
     system: System
     streams: tuple[Stream, ...]
-    method: AbstractMethod
+    method: AbstractAssimilationMethod
     cycles: Cycles
 
     def __post_init__(self):

@@ -1,7 +1,7 @@
 """Methods of assimilation: from an ensemble at the start of a window and its observations to the analysis.
 
-`AbstractMethod.assimilate` is the one interface. A filter runs its members through the window and changes
-them at its end; a variational method changes what the window started from and runs it again.
+`AbstractAssimilationMethod.assimilate` is the one interface. A filter runs its members through the window and
+changes them at its end; a variational method changes what the window started from and runs it again.
 
 Ensemble transform (Hunt et al. 2007, Physica D 230, 112-126): with the departures Y of the m members from
 their mean in observation space and S = R^(-1/2) Y / sqrt(m - 1),
@@ -110,7 +110,7 @@ class Analysis(NamedTuple):
     used: Array
 
 
-class AbstractMethod(eqx.Module):
+class AbstractAssimilationMethod(eqx.Module):
     """How observations change an ensemble."""
 
     n_members: eqx.AbstractVar[int]
@@ -121,7 +121,7 @@ class AbstractMethod(eqx.Module):
 
 
 @named("free_run")
-class FreeRun(AbstractMethod):
+class FreeRun(AbstractAssimilationMethod):
     """No observation is used: a base line, and with members the spread without assimilation.
 
     Args:
@@ -137,7 +137,7 @@ class FreeRun(AbstractMethod):
 
 
 @named("persistence")
-class Persistence(AbstractMethod):
+class Persistence(AbstractAssimilationMethod):
     """The last observation stays: a base line without a model; its water is that of the free run.
 
     Args:
@@ -151,7 +151,7 @@ class Persistence(AbstractMethod):
 
 
 @named("nudging")
-class Nudging(AbstractMethod):
+class Nudging(AbstractAssimilationMethod):
     """A part of the departure of the last frame is added to the temperature near the surface.
 
     T(z) += gain (y - h(x)) exp(z / depth), for temperatures that are observed, from the highest observation.
@@ -219,7 +219,7 @@ def transformed(leaf: Float[Array, "*row member"], weights: Weights, relaxation:
 
 
 @named("ensemble_transform")
-class EnsembleTransform(AbstractMethod):
+class EnsembleTransform(AbstractAssimilationMethod):
     """Deterministic ensemble filter with a symmetric square root (ETKF, the ESTKF's analysis), also local.
 
     The turbulence of the members stays as it is: it adapts to the new water within minutes.

@@ -27,7 +27,7 @@ from ...io.series import start_of_case
 from ...io.yaml_file import ConfigError, yaml_text
 from . import variational  # noqa: F401  # name of its method
 from .cycles import Assimilation, Cycles
-from .methods import AbstractMethod
+from .methods import AbstractAssimilationMethod
 from .observing import Operator, Stream, streams_of
 from .system import Process, ProfileError, System
 
@@ -232,7 +232,7 @@ class AssimilationConfig(Section):
     run: RunConfig = key("the model and the case")
     observations: ObservationsSection = key("what is observed")
     uncertainty: UncertaintySection = key("what is perturbed and estimated", UncertaintySection())
-    method: one_of(AbstractMethod) = key(  # pyright: ignore[reportInvalidTypeForm]
+    method: one_of(AbstractAssimilationMethod) = key(  # pyright: ignore[reportInvalidTypeForm]
         "how observations change the column", "ensemble_transform", validate_default=True
     )
     cycles: CyclesSection = key("windows and forecasts")

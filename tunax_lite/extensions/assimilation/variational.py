@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ...declarations import named, setting
-from .methods import AbstractMethod, Analysis, Window
+from .methods import AbstractAssimilationMethod, Analysis, Window
 from .observing import Frames
 from .system import OBSERVATIONS, Ensemble, Knots, Process, at_frames, run_window
 
@@ -84,7 +84,7 @@ class Cost(eqx.Module):
 
 
 @named("variational")
-class Variational(AbstractMethod):
+class Variational(AbstractAssimilationMethod):
     """Incremental 4D-Var with corrections of the start, and of the fluxes as they are at the start.
 
     Args:

@@ -10,7 +10,7 @@ from scipy import sparse
 from ...io.series import Series
 from .calendars import RecordTimes
 from .remapping import Matrix, Points, around_coasts, weights
-from .sources import Reader, levels_of
+from .sources import FieldReader, levels_of
 
 _BLOCK = 4_000_000
 """Values that are read at once."""
@@ -47,7 +47,7 @@ class Remapped:
         FileFormatError: a variable of the water without levels, or with invalid ones.
     """
 
-    def __init__(self, reader: Reader, *, has_levels: bool = False):
+    def __init__(self, reader: FieldReader, *, has_levels: bool = False):
         self.reader, self.times = reader, reader.times
         self._mask_of = np.zeros(sum(reader.lengths), dtype=int)
         self._matrices: list[Matrix] = []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 """Latitude and longitude [degrees]."""
-Place = dict[str, int]
+Indices = dict[str, int]
 """Indices along the axes of a map, by name."""
 
 _N_TIMES, _N_POINTS = 4, 4
@@ -74,7 +74,7 @@ def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
     return figures
 
 
-def _nearest(is_wet: "xr.DataArray", point: Point) -> Place:
+def _nearest(is_wet: "xr.DataArray", point: Point) -> Indices:
     """The place with water nearest to a point."""
     east = (is_wet["lon"] - point[1] + 180.0) % 360.0 - 180.0
     east = east * np.cos(np.radians(point[0]))
@@ -87,7 +87,7 @@ def _nearest(is_wet: "xr.DataArray", point: Point) -> Place:
     return {str(dim): int(number) for dim, number in distance.argmin(is_wet.dims).items()}
 
 
-def _some_places(is_wet: "xr.DataArray") -> list[Place]:
+def _some_places(is_wet: "xr.DataArray") -> list[Indices]:
     """All sites of a list, else places from south to north."""
     water = np.argwhere(is_wet.values)
     if is_wet.ndim > 1:  # the first axis is that of latitude
@@ -97,7 +97,7 @@ def _some_places(is_wet: "xr.DataArray") -> list[Place]:
     return [dict(zip(map(str, is_wet.dims), at, strict=True)) for at in water.tolist()]
 
 
-def _maps(values: "xr.DataArray", is_wet: "xr.DataArray", place: Place) -> Figure:
+def _maps(values: "xr.DataArray", is_wet: "xr.DataArray", place: Indices) -> Figure:
     """A scalar at up to four times that have results at a place, with common colours; land is grey."""
     finished = np.flatnonzero(values.isel(place).notnull())
     finished = finished if finished.size else np.arange(values.sizes["time"])
@@ -138,7 +138,7 @@ def _draw_sites(panel: Axes, values: "xr.DataArray", colours: dict[str, Option])
     return drawn
 
 
-def _sections(store: "xr.Dataset", name: str, places: Sequence[Place]) -> Figure:
+def _sections(store: "xr.Dataset", name: str, places: Sequence[Indices]) -> Figure:
     """A profile over time and depth at selected places, with the mixed layer depth."""
     figure, axes = style.panels(len(places), min(len(places), 2), (5.4, 2.6), (0.6, 0.5))
     quantity = name.removesuffix("_mean")

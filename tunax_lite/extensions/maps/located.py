@@ -8,7 +8,7 @@ from ...io.errors import check_possible
 from .fields import Field, Remapped, Target
 from .remapping import Points
 from .settings import PARTS, Gridded, MapInput, SitePoints
-from .sources import Reader, Sources
+from .sources import FieldReader, Sources
 
 _QUANTITIES = {"wind_speed": "wind_u", "u": "stokes_drift_u", "v": "stokes_drift_v"}
 """What fields are that have other names than in the table of quantities."""
@@ -139,10 +139,10 @@ class Located:
         own = [Points(np.array([at[0]]), np.array([at[1]]), False, names=(name,)) for name, at in places]
         return list(enumerate(own))
 
-    def _reader(self, quantity: str, given: Gridded, site: tuple[int, Points] | None = None) -> Reader:
+    def _reader(self, quantity: str, given: Gridded, site: tuple[int, Points] | None = None) -> FieldReader:
         files = self._sources.of(given, "{site}" if site is None else site[1].names[0])
         quantity = self._quantities.get(quantity, quantity)
-        return Reader(quantity, given, files, self._epoch, self._given.duration, site)
+        return FieldReader(quantity, given, files, self._epoch, self._given.duration, site)
 
     def _bathymetry(self, given: Gridded, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The fraction of each point that is water, and its depth [m]."""

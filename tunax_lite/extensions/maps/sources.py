@@ -154,7 +154,7 @@ def variable_of(quantity: str, given: Gridded, files: Sequence["xr.Dataset"]) ->
     )
 
 
-class Reader:
+class FieldReader:
     """Records of a variable in the package's unit.
 
     Args:

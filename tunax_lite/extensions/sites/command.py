@@ -18,7 +18,7 @@ from ...io.series import start_of_case
 from ...io.writing import check_outputs, write_text
 from ...io.yaml_file import read_document, with_overrides, yaml_text
 from . import sea_floor, tides, water, waves, weather
-from .place import Place, Section
+from .place import Section, Site
 
 _ERA5 = "ERA5, Hersbach et al. (2020), doi:10.1002/qj.3803; Copernicus licence"
 _ARGO = "Argo (2000), doi:10.17882/42182; CC-BY 4.0"
@@ -28,7 +28,7 @@ _WOA = "World Ocean Atlas 2023, Reagan et al. (2024), doi:10.25921/va26-hv25; pu
 class _Source(NamedTuple):
     """A source of an input: a function that writes it and returns keys of the case, and its reference."""
 
-    ask: Callable[[Place, str], Section]
+    ask: Callable[[Site, str], Section]
     reference: str
 
 
@@ -87,7 +87,7 @@ def site(
     if first >= last:
         raise ConfigError(f"--stop {stop}: expected a time after {start}, got none; correct it.")
     name = name or output.absolute().name or "site"
-    place = Place(name, latitude, longitude, first, last, output, column, radius)
+    place = Site(name, latitude, longitude, first, last, output, column, radius)
     asked = {"depth": depth, "weather": weather, "water": water, "waves": waves, "tides": tides}
     given = {kind: text or _by_default(kind, data) for kind, text in asked.items()}
     sources = {kind: _source(kind, text) for kind, text in given.items() if text}
@@ -152,7 +152,7 @@ def _merged(one: Mapping[str, object], other: Mapping[str, object]) -> Section:
     return both
 
 
-def _configuration(place: Place, case: Section) -> Section:
+def _configuration(place: Site, case: Section) -> Section:
     """The run: a stretched grid of about 1 m at the surface, k-epsilon, steps of ten minutes."""
     interval = 3600.0 if place.duration <= _FORTNIGHT else 86400.0
     return {

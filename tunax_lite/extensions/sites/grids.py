@@ -6,7 +6,7 @@ import numpy as np
 
 from ...io.axes import axis_at, is_axis, is_position, read_time
 from ...io.netcdf import Contents, Reader, Variable
-from .place import Place
+from .place import Site
 
 _COORDINATES = {
     "latitude": ("latitude", "lat", "LAT", "LATITUDE", "nav_lat", "gridlat_t", "y"),
@@ -17,7 +17,7 @@ _COORDINATES = {
 _KINDS = {"depth": "vertical", "time": "time"}
 
 
-def columns_at(place: Place, read: Reader, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def columns_at(place: Site, read: Reader, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Depths [m], values over (time, depth) and times [s] of a variable; times of climatologies are zero.
 
     Raises:
@@ -34,7 +34,7 @@ def columns_at(place: Place, read: Reader, name: str) -> tuple[np.ndarray, np.nd
     return np.abs(depth.numbers()), values, read_time(time).since(place.start_time)
 
 
-def around(place: Place, read: Reader, name: str) -> tuple[Contents, Variable, np.ndarray]:
+def around(place: Site, read: Reader, name: str) -> tuple[Contents, Variable, np.ndarray]:
     """Coordinates, a variable at the points around the place (these dimensions last), and their weights."""
     dims = read(only=()).dims[name]
     file = read(only={*dims, *(each for names in _COORDINATES.values() for each in names)})

@@ -19,7 +19,7 @@ Section = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class Site:
     """Position, period and folder of a site.
 
     Args:

@@ -7,12 +7,12 @@ import numpy as np
 from ...config import ConfigError
 from ...io.netcdf import Reader, opened
 from .grids import around, mean_of_known
-from .place import Place, Section, netcdf_files
+from .place import Section, Site, netcdf_files
 
 _NAMES = ("elevation", "z", "Band1", "altitude", "topo", "bathymetry")
 
 
-def metres(place: Place, where: str) -> Section:
+def metres(place: Site, where: str) -> Section:
     """Return the column above a sea floor at a given depth [m]."""
     try:
         depth = float(where)
@@ -23,13 +23,13 @@ def metres(place: Place, where: str) -> Section:
     return _column(place, depth)
 
 
-def grid(place: Place, where: str) -> Section:
+def grid(place: Site, where: str) -> Section:
     """Return the column above the sea floor of a grid such as GEBCO or ETOPO."""
     with opened(netcdf_files(where, "--depth")[0]) as read:
         return _column(place, -elevation_at(place, read))
 
 
-def elevation_at(place: Place, read: Reader) -> float:
+def elevation_at(place: Site, read: Reader) -> float:
     """Elevation of the sea floor [m] in an open file.
 
     Raises:
@@ -48,7 +48,7 @@ def elevation_at(place: Place, read: Reader) -> float:
     return elevation
 
 
-def _column(place: Place, depth: float) -> Section:
+def _column(place: Site, depth: float) -> Section:
     """Return a column down to the sea floor, with friction there, or its upper part without."""
     section: Section = {"depth": float(np.round(min(depth, place.column), 1))}
     if depth <= place.column:

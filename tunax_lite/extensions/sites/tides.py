@@ -6,12 +6,12 @@ import numpy as np
 
 from ...io.errors import FileFormatError
 from ...runtime.machine import needed
-from .place import Place, Section, asking
+from .place import Section, Site, asking
 
 _STEP = 600.0  # [s] between values
 
 
-def pytmd(place: Place, where: str) -> Section:
+def pytmd(place: Site, where: str) -> Section:
     """Write the depth-mean tidal current, whose slope of the surface drives the column.
 
     Args:

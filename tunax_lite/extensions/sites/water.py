@@ -20,7 +20,7 @@ from ...io.errors import FileFormatError, Source, name_of
 from ...io.netcdf import opened
 from ...runtime.machine import needed
 from .grids import columns_at
-from .place import Place, Section, asking, names_of, netcdf_files
+from .place import Section, Site, asking, names_of, netcdf_files
 
 _LONGEST_GAP = 30.0 * 86400.0  # [s] between the start and a measured profile; three cycles of a float
 _LEVELS = -np.concatenate([np.arange(2000, 500, -20), np.arange(500, 200, -5), np.arange(200, -1, -2)])
@@ -42,12 +42,12 @@ _DAY = datetime.timedelta(days=1)
 # ------------------------------------------------------------------------------------- floats and moorings
 
 
-def argo(place: Place, where: str) -> Section:
+def argo(place: Site, where: str) -> Section:
     """Write the profiles of floats near the place, from their files."""
     return _floats(place, netcdf_files(where, "--water argo"))
 
 
-def argopy(place: Place, where: str) -> Section:
+def argopy(place: Site, where: str) -> Section:
     """Write the profiles of floats near the place, from the data servers of Argo."""
     client: Any = needed("argopy", "--water argopy", "or give files (argo:DIR)")
     margin = place.radius / 111.2  # [degrees]
@@ -65,7 +65,7 @@ def argopy(place: Place, where: str) -> Section:
     return _floats(place, floats)
 
 
-def _floats(place: Place, sources: Sequence[Source]) -> Section:
+def _floats(place: Site, sources: Sequence[Source]) -> Section:
     """Write the profiles within the radius, from 30 days before the start on; `sources` has one float each.
 
     Raises:
@@ -95,7 +95,7 @@ def _floats(place: Place, sources: Sequence[Source]) -> Section:
     return _written(place, time, temperature, salinity, floats=", ".join(dict.fromkeys(names)))
 
 
-def _distance(place: Place, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
+def _distance(place: Site, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
     """Distance from the place on a sphere [km]."""
     a, b = np.deg2rad(place.latitude), np.deg2rad(latitude)
     half = np.deg2rad(longitude - place.longitude) / 2.0
@@ -103,7 +103,7 @@ def _distance(place: Place, latitude: np.ndarray, longitude: np.ndarray) -> np.n
     return 2.0 * 6371.0 * np.arcsin(np.sqrt(square))
 
 
-def mooring(place: Place, where: str) -> Section:
+def mooring(place: Site, where: str) -> Section:
     """Return the profiles of a mooring, which a run reads itself: OceanSITES, IMOS, CMEMS or text."""
     path = Path(where).expanduser().absolute()
     paths = names_of([path] if path.is_file() else netcdf_files(where, "--water mooring"))
@@ -113,12 +113,12 @@ def mooring(place: Place, where: str) -> Section:
 # ----------------------------------------------------------------------------- reanalyses and climatologies
 
 
-def gridded(place: Place, where: str) -> Section:
+def gridded(place: Site, where: str) -> Section:
     """Write the profiles of a reanalysis, such as GLORYS12, from its files."""
     return _reanalysis(place, netcdf_files(where, "--water gridded"))
 
 
-def copernicus(place: Place, where: str) -> Section:
+def copernicus(place: Site, where: str) -> Section:
     """Write the daily profiles of GLORYS12 or another data set; needs an account of Copernicus Marine."""
     client: Any = needed("copernicusmarine", "--water copernicus", "or give files (gridded:DIR)")
     south, north, west, east = place.box(0.1, 0.1)
@@ -142,7 +142,7 @@ def copernicus(place: Place, where: str) -> Section:
     return _reanalysis(place, [place.folder / "copernicus.nc"])
 
 
-def woa(place: Place, where: str) -> Section:
+def woa(place: Site, where: str) -> Section:
     """Write the World Ocean Atlas in the middle of each month, with the mean of the year below the months."""
     paths = [path for path in netcdf_files(where, "--water woa") if _month_of(path) <= 12]
     middles = _middles_of_months(place)
@@ -167,7 +167,7 @@ class _Column(NamedTuple):
     values: np.ndarray
 
 
-def _columns(place: Place, where: str, paths: Sequence[Path]) -> dict[str, list[_Column]]:
+def _columns(place: Site, where: str, paths: Sequence[Path]) -> dict[str, list[_Column]]:
     """Read the profiles of temperature and of salinity at the place.
 
     Raises:
@@ -196,7 +196,7 @@ def _on_levels(depth: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.interp(-_LEVELS, depth[known], values[known], right=np.nan)
 
 
-def _reanalysis(place: Place, paths: Sequence[Path]) -> Section:
+def _reanalysis(place: Site, paths: Sequence[Path]) -> Section:
     found, joined = _columns(place, str(paths[0]), paths), []
     for columns in found.values():
         time, first = np.unique(np.concatenate([one.time for one in columns]), return_index=True)
@@ -219,7 +219,7 @@ def _month_of(path: Path) -> int:
     return int(coded[1]) if coded else 0
 
 
-def _middles_of_months(place: Place) -> list[datetime.datetime]:
+def _middles_of_months(place: Site) -> list[datetime.datetime]:
     """Middles of the months from the one before the start to the first after the stop."""
     year, month, found = place.start.year, place.start.month - 1, list[datetime.datetime]()
     while not found or found[-1] < place.stop:
@@ -239,7 +239,7 @@ def _mean_of_month(means: Mapping[int, np.ndarray], month: int) -> np.ndarray:
 
 
 def _converted(
-    place: Place, time: np.ndarray, temperature: np.ndarray, salinity: np.ndarray, kind: str
+    place: Site, time: np.ndarray, temperature: np.ndarray, salinity: np.ndarray, kind: str
 ) -> Section:
     """Write profiles of a kind of temperature, and of practical salinity."""
     both = sea_water.modelled_water(
@@ -255,7 +255,7 @@ def _converted(
 
 
 def _written(
-    place: Place, time: np.ndarray, temperature: np.ndarray, salinity: np.ndarray, **attributes: str
+    place: Site, time: np.ndarray, temperature: np.ndarray, salinity: np.ndarray, **attributes: str
 ) -> Section:
     """Write `water.nc`: conservative temperature and absolute salinity over time [s] and the levels."""
     import xarray as xr

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...io.axes import Record, in_order, joined, read_at
 from ...io.errors import FileFormatError
-from .place import Place, Section, netcdf_files
+from .place import Section, Site, netcdf_files
 from .weather import download_era5
 
 _NAMES = ("ust", "vst", "mwp", "swh", "mwd")
@@ -19,17 +19,17 @@ _VARIABLES = (
 )
 
 
-def era5(place: Place, where: str) -> Section:
+def era5(place: Site, where: str) -> Section:
     """Write the waves of files of ERA5 at the position."""
     return _waves(place, netcdf_files(where, "--waves era5"))
 
 
-def cds(place: Place, where: str) -> Section:
+def cds(place: Site, where: str) -> Section:
     """Write the waves of ERA5 from the Climate Data Store at the position; needs an account there."""
     return _waves(place, download_era5(place, "waves", _VARIABLES, margin=1.0))
 
 
-def _waves(place: Place, paths: Sequence[Path]) -> Section:
+def _waves(place: Site, paths: Sequence[Path]) -> Section:
     """Write Stokes drift and its depth, from `ust`, `vst`, or from `swh` and `mwd`, and `mwp`.
 
     A monochromatic wave in deep water of period T and height H: u = pi^3 H^2 / (g T^3) at the surface,

@@ -11,7 +11,7 @@ from ...io.errors import existing_file
 from ...io.table import radiation_of_table
 from ...io.writing import replacing
 from ...runtime.machine import needed
-from .place import Place, Section, asking, names_of, netcdf_files
+from .place import Section, Site, asking, names_of, netcdf_files
 
 _DATA_SET = "reanalysis-era5-single-levels"
 _ACCOUNT = "write your key to ~/.cdsapirc and accept the licence (cds.climate.copernicus.eu/how-to-api)"
@@ -32,12 +32,12 @@ _ACCUMULATED = (
 )
 
 
-def era5(place: Place, where: str) -> Section:
+def era5(place: Site, where: str) -> Section:
     """Return the weather of files of ERA5, which a run reads at the position."""
     return {"weather": {"format": "era5", "paths": names_of(netcdf_files(where, "--weather era5"))}}
 
 
-def cds(place: Place, where: str) -> Section:
+def cds(place: Site, where: str) -> Section:
     """Download the weather of ERA5 from the Climate Data Store; needs an account there."""
     paths = [
         *download_era5(place, "instantaneous", _INSTANTANEOUS, margin=0.5),
@@ -47,7 +47,7 @@ def cds(place: Place, where: str) -> Section:
     return {"weather": {"format": "era5", "paths": names, "accumulation": 3600.0}}
 
 
-def download_era5(place: Place, stem: str, variables: Sequence[str], *, margin: float) -> list[Path]:
+def download_era5(place: Site, stem: str, variables: Sequence[str], *, margin: float) -> list[Path]:
     """Download ERA5 on single levels around a place, month by month, and return the files.
 
     Files that an earlier command has downloaded are kept: the service may take hours for each.
@@ -85,7 +85,7 @@ def download_era5(place: Place, stem: str, variables: Sequence[str], *, margin: 
     return paths
 
 
-def table(place: Place, where: str) -> Section:
+def table(place: Site, where: str) -> Section:
     """Return the weather of a table; radiation that it lacks follows from the sun and the clouds."""
     if not where:
         raise ConfigError("--weather table: expected a file after the colon, got none; add it.")

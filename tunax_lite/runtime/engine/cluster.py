@@ -42,7 +42,7 @@ class DaskEngine(AbstractEngine):
         places: processors and environment variables of local workers, by name.
     """
 
-    def __init__(self, client: Client, places: dict[str, worker.Place]):
+    def __init__(self, client: Client, places: dict[str, worker.WorkerResources]):
         super().__init__(max(1, len(client.nthreads())), max(1, len(places)), 64)
         self._client, self._places = client, places
         self._sent: deque[tuple[Callable, str, Future]] = deque(maxlen=worker.N_FUNCTIONS)
@@ -217,7 +217,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _places(workers: int) -> dict[str, worker.Place]:
+def _places(workers: int) -> dict[str, worker.WorkerResources]:
     """Processors and GPU of each local worker, by name; shared if there are too few."""
     if not hasattr(os, "sched_getaffinity"):
         return {}

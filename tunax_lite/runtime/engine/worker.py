@@ -13,7 +13,7 @@ N_FUNCTIONS = 4
 """Functions that a worker keeps, with what they compiled."""
 
 
-class Place(TypedDict):
+class WorkerResources(TypedDict):
     """Processors and environment variables of a local worker."""
 
     cores: list[int]
@@ -24,7 +24,7 @@ class Setup(NamedTuple):
     """Configuration of a worker before JAX starts: precision, and its place by its name."""
 
     precision: Literal["float64", "float32"]
-    places: dict[str, Place]
+    places: dict[str, WorkerResources]
 
 
 class Raised(NamedTuple):
