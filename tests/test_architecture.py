@@ -149,7 +149,7 @@ def lacks_encoding(node: ast.AST) -> bool:
         return False
     method = node.func.attr if isinstance(node.func, ast.Attribute) else None
     is_open = method == "open" or (isinstance(node.func, ast.Name) and node.func.id == "open")
-    given = [part.value for part in node.args if isinstance(part, ast.ConstantDiffusivity)]
+    given = [part.value for part in node.args if isinstance(part, ast.Constant)]
     is_binary = any(isinstance(value, str) and re.fullmatch("[rwxa]?b[+]?", value) for value in given)
     opens_text = method in ("read_text", "write_text") or (is_open and not is_binary)
     return opens_text and not any(keyword.arg == "encoding" for keyword in node.keywords)
@@ -242,7 +242,7 @@ def test_every_public_name_has_a_use():
         for node in ast.walk(tree):
             if isinstance(node, ast.Name | ast.Attribute):
                 used.add(node.id if isinstance(node, ast.Name) else node.attr)
-            elif isinstance(node, ast.ConstantDiffusivity) and isinstance(node.value, str):
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 used |= set(re.findall(r"\w+", node.value))  # annotations, and names that are imported late
     told = [ROOT / "pyproject.toml", *(ROOT / "benchmarks").glob("*.py")]
     told += [*(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]

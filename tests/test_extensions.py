@@ -30,7 +30,7 @@ def names_in(path: Path) -> set[str]:
             found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
         elif isinstance(node, ast.Import):
             found |= {each.name for each in node.names}
-        elif isinstance(node, ast.ConstantDiffusivity) and isinstance(node.value, str):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.add(node.value)
     return found
 
