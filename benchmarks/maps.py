@@ -22,7 +22,7 @@ from tunax_lite.extensions.maps import MapInput
 from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
-from tunax_lite.extensions.maps.settings import FluxFields, Gridded
+from tunax_lite.extensions.maps.sections import FluxFields
 from tunax_lite.extensions.maps.setup import MapRun
 from tunax_lite.runtime.engine import AbstractEngine, ThisProcess, open_engine
 
@@ -73,10 +73,10 @@ def a_map(path: Path, n_days: int) -> MapRun:
     given = MapInput(
         start_time="2001-01-01T00:00:00",
         duration=n_days * DAY,
-        paths=(str(path),),
+        paths=str(path),
         temperature_kind="conservative",
         salinity_kind="absolute",
-        fluxes=FluxFields(stress_u=Gridded("stress_u"), heat_flux=Gridded("heat_flux")),
+        fluxes=FluxFields(stress_u="stress_u", heat_flux="heat_flux"),
     )
     columns = GriddedColumns(given, tl.Grid.stretched(1.0, 50, surface_zoom=2.0), find=Path)
     return MapRun(tl.Model(tl.KEpsilon()), columns, 0.5 * HOUR, DAY, n_days * DAY, VARIABLES)

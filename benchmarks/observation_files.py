@@ -21,7 +21,7 @@ import tunax_lite as tl
 from tunax_lite import io
 from tunax_lite.extensions.maps import Gridded
 from tunax_lite.extensions.maps.remapping import Points
-from tunax_lite.extensions.maps.sources import FieldReader, open_source
+from tunax_lite.extensions.maps.sources import FieldReader, joined_sites, open_source
 
 START = "2010-01-01"
 _NEMO: dict[str, Any] = dict(
@@ -64,9 +64,10 @@ def _fields(path: Path) -> str:
     """Where the variable of most dimensions of a gridded file lies, and when; a site is one place."""
     dataset = open_source(path, Path)
     name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
-    site = (0, Points(np.zeros(1), np.zeros(1), False)) if "mom6_columns" in path.parts else None
-    start, how = datetime.datetime.fromisoformat(START), Gridded(name)
-    reader = FieldReader("", how, [dataset], start, 86400.0, site)
+    if "mom6_columns" in path.parts:
+        dataset = joined_sites([dataset], name, Points(np.zeros(1), np.zeros(1), False))
+    start, how = datetime.datetime.fromisoformat(START), Gridded(variable=name)
+    reader = FieldReader("", how, [dataset], start, 86400.0)
     found = f"{' x '.join(map(str, reader.points.shape))} points of {name}"
     if (times := reader.times) is not None:
         n = np.unique(times.records).size

@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.observation_files import READERS, START
 from tests.golden.statistics import Entry, Item, outcome
 from tunax_lite.extensions.maps.remapping import Points
-from tunax_lite.extensions.maps.settings import Gridded
-from tunax_lite.extensions.maps.sources import FieldReader, open_source
+from tunax_lite.extensions.maps.sections import Gridded
+from tunax_lite.extensions.maps.sources import FieldReader, joined_sites, open_source
 
 STORED = Path(__file__).with_name("files.json")
 
@@ -69,9 +69,10 @@ def _map_field(path: Path) -> dict[str, object]:
     """Points, times and first record of the variable of most dimensions of a gridded file."""
     dataset = open_source(path, Path)
     name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
-    site = (0, Points(np.zeros(1), np.zeros(1), False)) if "mom6_columns" in path.parts else None
+    if "mom6_columns" in path.parts:
+        dataset = joined_sites([dataset], name, Points(np.zeros(1), np.zeros(1), False))
     start = datetime.datetime.fromisoformat(START)
-    reader = FieldReader("", Gridded(name), [dataset], start, 86400.0, site)
+    reader = FieldReader("", Gridded(variable=name), [dataset], start, 86400.0)
     found = {"variable": name, "points": reader.points.all(), "first": reader.block(np.zeros(1, int))}
     if reader.times is not None:
         found |= {"seconds": reader.times.seconds, "records": reader.times.records}

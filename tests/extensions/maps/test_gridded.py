@@ -24,7 +24,6 @@ from tunax_lite.extensions.maps import (
     SitePoints,
     build_map,
     load_map,
-    map_input,
 )
 from tunax_lite.extensions.maps.gridded import GriddedColumns, columns_from_dataset
 from tunax_lite.extensions.maps.sections import MapConfig
@@ -36,7 +35,7 @@ DAY = 86400.0
 
 def columns(dataset=None, **changed) -> GriddedColumns:
     given = dataset if isinstance(dataset, list) else [ocean() if dataset is None else dataset]
-    return GriddedColumns(map_input(**{**SETTINGS, **changed}), LEVELS, sources=given)
+    return GriddedColumns(MapInput(**{**SETTINGS, **changed}), LEVELS, sources=given)
 
 
 def whole(found: GriddedColumns) -> Any:
@@ -71,8 +70,8 @@ def test_own_points_have_their_values_depths_and_places():
 def test_the_layout_of_the_file_does_not_matter():
     south_up, north_up = np.arange(-40.0, 41.0, 10.0), np.arange(40.0, -41.0, -10.0)
     for points, start, latitude in (
-        (GridPoints(spacing=20.0, latitude=(-40.0, 40.0)), -180.0, north_up),
-        (SitePoints({"a": [5.0, -31.0], "b": [-21.0, 200.0]}), 20.0, south_up),
+        (GridPoints(spacing=20.0, latitude=[-40.0, 40.0]), -180.0, north_up),
+        (SitePoints(places={"a": [5.0, -31.0], "b": [-21.0, 200.0]}), 20.0, south_up),
     ):
         longitude = np.sort((np.arange(0.0, 360.0, 10.0) - start) % 360.0 + start)
         expected = whole(columns(points=points))
@@ -98,7 +97,7 @@ def test_fill_values_decoding_files_stores_and_chunks_do_not_matter(tmp_path):
     unmarked = ocean(fill=-999.0)
     for one in unmarked.variables.values():
         one.attrs.pop("_FillValue", None)
-    told = {name: Gridded(name, missing=-999.0) for name in ("thetao", "so", "taux", "heat")}
+    told = {name: Gridded(variable=name, missing=-999.0) for name in ("thetao", "so", "taux", "heat")}
     changed: dict[str, Any] = {"temperature": told["thetao"], "salinity": told["so"]}
     changed["fluxes"] = {"stress_u": told["taux"], "heat_flux": told["heat"]}
     assert_equal(whole(columns(unmarked, **changed)), expected, 1e-12)
@@ -142,14 +141,18 @@ def test_weather_restoring_waves_corrections_and_parameters():
     clear = 5.0 + np.abs(dataset.lat) + 0.0 * dataset.heat[0].drop_vars("time")
     dataset["clear"] = (("lat", "lon"), clear.values, {})
     weather = {"wind_v": 3.0, "wind_speed": 7.5, "air_temperature": 12.0, "humidity": 80.0}
-    weather |= {"shortwave": 100.0, "longwave": -50.0, "wind_u": Gridded("taux", unit="m s-1", factor=30.0)}
+    weather |= {
+        "shortwave": 100.0,
+        "longwave": -50.0,
+        "wind_u": Gridded(variable="taux", unit="m s-1", factor=30.0),
+    }
     found = columns(
         dataset,
         fluxes=None,
         weather=weather,
         restoring={"temperature": "thetao", "temperature_velocity": 2e-5},
-        stokes_drift={"u": 0.1, "v": Gridded(sum_of=(Gridded(constant=0.02), Gridded(constant=0.03)))},
-        flux_corrections={"heat_flux": Gridded("heat", upward=True)},
+        stokes_drift={"u": 0.1, "v": Gridded(sum_of=[Gridded(constant=0.02), Gridded(constant=0.03)])},
+        flux_corrections={"heat_flux": Gridded(variable="heat", upward=True)},
         parameters={"case.absorption.visible_depth": "clear", "c_eps_1": 1.5},
     )
     chosen = np.array([5, 100])
@@ -173,10 +176,10 @@ def test_weather_restoring_waves_corrections_and_parameters():
 @pytest.mark.parametrize("diurnal_cycle", [False, True])
 def test_monthly_radiation_takes_the_albedo_of_the_day_or_is_spread_over_it(diurnal_cycle):
     weather: dict[str, Any] = {"wind_u": 5.0, "wind_v": 3.0, "air_temperature": 12.0, "humidity": 80.0}
-    weather |= {"longwave": -50.0, "shortwave": Gridded("heat", unit="W m-2")}
+    weather |= {"longwave": -50.0, "shortwave": Gridded(variable="heat", unit="W m-2")}
     dataset = ocean()
     dataset["heat"] = 0.0 * dataset["heat"] + 200.0
-    given = map_input(**{**SETTINGS, "fluxes": None, "weather": weather})
+    given = MapInput(**{**SETTINGS, "fluxes": None, "weather": weather})
     how = MeanSun(diurnal_cycle=diurnal_cycle)
     found = GriddedColumns(given, LEVELS, sources=[dataset], bulk={"albedo": Payne()}, mean_sun=how)
     assert "h apart" in found.notes[-1]
@@ -199,8 +202,8 @@ WEATHER = {"wind_u": "taux", "wind_v": "VWND", "air_temperature": 10.0, "humidit
 TWICE = [*np.arange(0.0, 340.0, 10.0), 330.0, 350.0]
 FLOOR = (("lat", "lon"), np.full((9, 36), -80.0), {"units": "m"})
 BAD = (
-    (ocean, {"points": GridPoints(spacing=5.0, latitude=(60.0, 80.0))}, "points -40 40 288"),
-    (ocean, {"points": SitePoints({"siberia": [0.0, 120.0]})}, "points 1"),
+    (ocean, {"points": GridPoints(spacing=5.0, latitude=[60.0, 80.0])}, "points -40 40 288"),
+    (ocean, {"points": SitePoints(places={"siberia": [0.0, 120.0]})}, "points 1"),
     (lambda: broken("heat", lambda v: v, units="degC"), {}, "heat W degC unit"),
     (lambda: broken("thetao", lambda v: v + 273.15), {}, "thetao temperature -5 60 40 0 K"),
     (lambda: broken("heat", lambda v: 1e5 * v), {}, "heat heat_flux -10000 10000 40 0 16"),
@@ -224,8 +227,8 @@ def test_bad_maps_say_what_is_wrong_where():
             whole(columns(dataset(), **changed))
     for make, parts in (
         (lambda: MapInput(start_time="2001-01-01", duration=1.0), "weather fluxes"),
-        (lambda: GridPoints(spacing=5.0, latitude=(10.0, -10.0)), "points.latitude 10 -10"),
-        (lambda: SitePoints({"nowhere": [95.0, 0.0]}), "points.places.nowhere latitude longitude 95 0"),
+        (lambda: GridPoints(spacing=5.0, latitude=[10.0, -10.0]), "latitude 10 -10"),
+        (lambda: SitePoints(places={"nowhere": [95.0, 0.0]}), "nowhere latitude longitude 95 0"),
     ):
         with error_naming(ValueError, parts):
             make()
@@ -246,7 +249,7 @@ def test_gaps_in_some_records_are_filled_or_named(monkeypatch):
 
 def test_a_batch_for_notebooks_has_places_and_names():
     places = {"north": [30.0, 200.0], "south": [-30.0, -10.0]}
-    case: Any = columns_from_dataset(ocean(), LEVELS, points=SitePoints(places), **SETTINGS)
+    case: Any = columns_from_dataset(ocean(), LEVELS, points=SitePoints(places=places), **SETTINGS)
     assert case.batch_shape == (2,) and case.sites == tuple(places)
     np.testing.assert_allclose(case.latitude, [30.0, -30.0])
     case.check_covers(0.0, SETTINGS["duration"])

@@ -27,7 +27,7 @@ from tests.extensions.maps.synthetic import (
 from tests.kills import wait_for
 from tunax_lite import Grid, Model, PacanowskiPhilander, simulate
 from tunax_lite.column.diagnostics import diagnose
-from tunax_lite.extensions.maps import GridPoints, map_input
+from tunax_lite.extensions.maps import GridPoints, MapInput
 from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.plan import planned
@@ -181,8 +181,8 @@ ONE_VARIABLE = (
 
 
 def run_on(path: Path) -> MapRun:
-    points = GridPoints(spacing=40.0, latitude=(-40.0, 40.0))
-    columns = GriddedColumns(map_input(**SETTINGS, points=points), LEVELS, sources=[str(path)])
+    points = GridPoints(spacing=40.0, latitude=[-40.0, 40.0])
+    columns = GriddedColumns(MapInput(**SETTINGS, points=points), LEVELS, sources=[str(path)])
     return MapRun(Model(PacanowskiPhilander()), columns, HOUR, 6 * HOUR, 48 * HOUR, (SST,))
 
 

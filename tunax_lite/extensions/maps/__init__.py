@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from .columns import ColumnMap
     from .figures import map_figures
     from .gridded import columns_from_dataset
-    from .settings import Gridded, GridPoints, InputPoints, MapInput, SitePoints, map_input
+    from .sections import Gridded, GridPoints, InputPoints, MapInput, SitePoints
 
 _NAMES = {
     "build": "build_map build_map_fit load_map",
     "columns": "ColumnMap",
     "figures": "map_figures",
     "gridded": "columns_from_dataset",
-    "settings": "Gridded GridPoints InputPoints MapInput SitePoints map_input",
+    "sections": "Gridded GridPoints InputPoints MapInput SitePoints",
 }
 __all__, __getattr__ = lazily(__name__, _NAMES)

@@ -43,13 +43,12 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     def find(name: str) -> Path:
         return where.file(name if section.folder is None else str(Path(section.folder) / name), "paths")
 
-    given = section.input()
     implicit, levels = bool(section.air_sea.implicit_stress), config.grid.of(1.0)
     assert levels is not None  # checked by the section
     with collecting() as left, where.naming():
         terms = {name: term_of(said) for name, said in section.terms.items()}
         columns = GriddedColumns(
-            given,
+            section,
             levels,
             equation_of_state=section.equation_of_state.build(),
             absorption=section.absorption.build(),

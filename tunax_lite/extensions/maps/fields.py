@@ -1,15 +1,13 @@
 """Fields of files at the columns of a map: remapped, around coasts, over time or depth."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ...io.series import Series
 from .calendars import RecordTimes
-from .remapping import Matrix, Points, around_coasts, weights
+from .remapping import Matrix, Remapping
 from .sources import FieldReader, levels_of
 
 _BLOCK = 4_000_000
@@ -18,23 +16,8 @@ _MOST_SCANNED = 200_000_000
 """Values of a field up to which all records are looked at for missing values before the run."""
 _MOST_MASKS = 40
 """Ways in which records may miss values; beyond, a point that misses one in any of them counts as dry."""
-_HALF = 0.5 - 1e-9
+HALF = 0.5 - 1e-9
 """Part of the points around a column that has water where the column does."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """The points of the columns, and how values get there.
-
-    Args:
-        points: including those without water.
-        reach: `reach` of the map.
-        matrices: those that several variables share.
-    """
-
-    points: Points
-    reach: float
-    matrices: dict[Hashable, Any]  # of scipy, and what else `around_coasts` returns
 
 
 class Remapped:
@@ -51,7 +34,6 @@ class Remapped:
         self.reader, self.times = reader, reader.times
         self._mask_of = np.zeros(sum(reader.lengths), dtype=int)
         self._matrices: list[Matrix] = []
-        self._served = np.zeros(0, dtype=int)
         self._levels: Sequence[int] = ()
         if has_levels:
             if reader.levels is None:
@@ -61,20 +43,6 @@ class Remapped:
             n = self._depth.size
             self._levels = range(n) if is_downward else range(n - 1, -1, -1)
 
-    def matrix(self, target: Target, chosen: np.ndarray) -> tuple[np.ndarray, Matrix]:
-        """Which of the chosen points the files serve, and the matrix to these from all of the files."""
-        if self.reader.site is not None:
-            rows = np.flatnonzero(chosen == self.reader.site)
-            return rows, sparse.csr_array(np.ones((rows.size, 1)))
-        if self._key not in target.matrices:
-            target.matrices[self._key] = weights(self.reader.points, target.points)
-        return np.arange(chosen.size), target.matrices[self._key][chosen]
-
-    @property
-    def _key(self) -> Hashable:
-        points = self.reader.points
-        return points.latitude.tobytes(), points.longitude.tobytes(), points.is_grid, self.reader.site
-
     def depth(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """The fraction of each row of a matrix that is water, and the depth [m] that half of it exceeds.
 
@@ -83,45 +51,29 @@ class Remapped:
         share, depth = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[0])
         above = np.ones(matrix.shape[0], dtype=bool)
         for place, level in enumerate(self._levels):
-            own = matrix @ np.isfinite(self._at_start(level)).astype(float)
+            own = matrix @ np.isfinite(self._first(level)).astype(float)
             share = own if place == 0 else share
-            above &= own >= _HALF * share
+            above &= own >= HALF * share
             depth = np.where(above & (own > 0.0), self._lower_edge[place], depth)
         return share, depth
 
-    def _at_start(self, level: int) -> np.ndarray:
-        return self.reader.block(np.zeros(1, dtype=int), None, level)[0]
+    def _first(self, level: int) -> np.ndarray:
+        return self.reader.block(np.zeros(1, dtype=int), level=level)[0]
 
-    def locate(self, target: Target, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def locate(self, remapping: Remapping, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Find the points of the files for each of the chosen target points.
 
         Returns:
             Which of them take the value of a neighbour in any record, and which have none.
         """
-        filled, empty = np.zeros((2, chosen.size), dtype=bool)
-        self._served, matrix = self.matrix(target, chosen)
-        places = tuple(each[chosen[self._served]] for each in target.points.all())
-        masks = [np.isfinite(self._at_start(self._levels[0]))] if self._levels else self._masks()
-        for wet in masks:
-            key = self._key, wet.tobytes()
-            if key not in target.matrices:
-                target.matrices[key] = around_coasts(matrix, wet, self.reader.points, places, target.reach)
-            of_mask, *rows = target.matrices[key]
-            self._matrices.append(of_mask)
-            filled[self._served] |= rows[0]
-            empty[self._served] |= rows[1]
-        return filled, empty
+        masks = [np.isfinite(self._first(self._levels[0]))] if self._levels else self._masks()
+        found = [remapping.around_coasts(self.reader.points, wet, chosen) for wet in masks]
+        self._matrices, filled, empty = (list(each) for each in zip(*found, strict=True))
+        return np.any(filled, axis=0), np.any(empty, axis=0)
 
-    def keep(self, columns: np.ndarray) -> None:
+    def keep(self, rows: np.ndarray) -> None:
         """Keep some of the chosen points, which are the columns from now on."""
-        rows = np.isin(self._served, columns)
-        self._matrices = [matrix[np.flatnonzero(rows)] for matrix in self._matrices]
-        self._served = np.searchsorted(columns, self._served[rows])
-
-    def served(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which of the columns the files serve, and their rows in the matrices."""
-        at = np.flatnonzero(np.isin(columns, self._served))
-        return at, np.searchsorted(self._served, columns[at])
+        self._matrices = [matrix[rows] for matrix in self._matrices]
 
     def _masks(self) -> list[np.ndarray]:
         """Which points have values, grouping records with the same mask."""
@@ -194,37 +146,26 @@ class Remapped:
 
 @dataclass(frozen=True)
 class Field:
-    """The sum of variables, of which each may serve a part of the columns, and of a number.
-
-    Args:
-        parts: several that serve the same columns are added up.
-        constant: in the unit of the package.
-    """
+    """The sum of variables and a number, in the unit of the package."""
 
     parts: tuple[Remapped, ...]
     constant: float = 0.0
 
     @property
     def times(self) -> RecordTimes | None:
-        """Of the part with the shortest steps."""
+        """The times of the part with the shortest steps."""
         return finest(self.parts)
 
     def on(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
         """Values at times [s] since the epoch, `(n_times, n_columns)`."""
-        of_part = lambda part, at, rows: part.over_time(rows, time)  # noqa: E731
-        return self._sum(columns, time.size, of_part) + self.constant
+        total = sum(
+            (part.over_time(columns, time) for part in self.parts), np.zeros((time.size, columns.size))
+        )
+        return total + self.constant
 
     def at_start(self, columns: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Values at the epoch and at heights [m] of each column, `(n_heights, n_columns)`."""
-        return self._sum(columns, len(z), lambda part, at, rows: part.over_depth(rows, z[:, at]))
-
-    def _sum(self, columns: np.ndarray, n: int, values: Callable[..., np.ndarray]) -> np.ndarray:
-        found = np.zeros((n, columns.size))
-        for part in self.parts:
-            at, rows = part.served(columns)
-            if at.size:
-                found[:, at] += values(part, at, rows)
-        return found
+        return self.parts[0].over_depth(columns, z)  # not a sum
 
 
 def finest(fields: Sequence[Remapped] | Sequence[Field]) -> RecordTimes | None:

@@ -42,7 +42,7 @@ from .columns import ColumnMap
 from .fields import finest
 from .located import Located
 from .remapping import Points
-from .settings import MapInput, map_input
+from .sections import MapInput
 from .sources import Sources, kind_of
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
@@ -339,7 +339,7 @@ def columns_from_dataset(
     *,
     columns: slice | np.ndarray = slice(None),
     water: Mapping[str, Any] | None = None,  # arguments of `GriddedColumns`
-    **given: Any,  # of `map_input`
+    **given: Any,  # of `MapInput`
 ) -> Case:
     """Columns from gridded datasets as one batch, with their positions.
 
@@ -348,7 +348,7 @@ def columns_from_dataset(
         levels: grid whose faces are stretched to the depth of each column.
         columns: indices of the water points to use; all by default.
         water: arguments of `GriddedColumns` by name, such as the equation of state or `bulk`.
-        given: as in `map_input`: arguments of `MapInput`, with names of variables for fields.
+        given: keys of `MapInput`.
 
     Returns:
         A case of batch shape `(n_columns,)`, as long as `duration`.
@@ -357,7 +357,7 @@ def columns_from_dataset(
         FileFormatError, ValueError: as in `GriddedColumns`.
     """
     several = list(sources) if isinstance(sources, list | tuple) else [sources]
-    found = GriddedColumns(map_input(**given), levels, sources=several, **(water or {}))
+    found = GriddedColumns(MapInput(**given), levels, sources=several, **(water or {}))
     case = found.case(columns, 0.0, found.duration)
     sites = found.coordinates.get("site")
     return case if sites is None else dataclasses.replace(case, sites=tuple(sites[1][found.index[columns]]))

@@ -1,19 +1,22 @@
 """Water points of a map, their depth, and the fields interpolated to them."""
 
 import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...io.errors import check_possible
-from .fields import Field, Remapped, Target
-from .remapping import Points
-from .settings import PARTS, Gridded, MapInput, SitePoints
-from .sources import FieldReader, Sources
+from .fields import HALF, Field, Remapped
+from .remapping import Remapping
+from .sections import Gridded, MapInput, SitePoints
+from .sources import FieldReader, Sources, joined_sites, variable_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _QUANTITIES = {"wind_speed": "wind_u", "u": "stokes_drift_u", "v": "stokes_drift_v"}
 """What fields are that have other names than in the table of quantities."""
 _ELEVATIONS = ("altitude", "surface_altitude", "height_above_mean_sea_level", "height_above_geoid")
-_HALF = 0.5 - 1e-9
 
 
 class Located:
@@ -43,16 +46,12 @@ class Located:
         temperature = self._field("temperature", given.temperature, has_levels=True)
         source = temperature.parts[0].reader.points
         self.points = given.points.of(source)
-        self._target = Target(self.points, given.reach, {})
-        n = int(np.prod(self.points.shape))
-        share, depth, covered = np.zeros((3, n))
-        for part in temperature.parts:
-            rows, matrix = part.matrix(self._target, np.arange(n))
-            share[rows], depth[rows] = part.depth(matrix)
-            covered[rows] = matrix.sum(axis=1)
+        self._remapping = Remapping(self.points, given.reach)
+        n, matrix = int(np.prod(self.points.shape)), self._remapping.weights(source)
+        share, depth = temperature.parts[0].depth(matrix)
         if given.depth is not None:
             share, depth = self._bathymetry(given.depth, n)
-        chosen, n_outside = np.flatnonzero(share >= _HALF), int(np.sum(covered < 1e-6))
+        chosen, n_outside = np.flatnonzero(share >= HALF), int(np.sum(matrix.sum(axis=1) < 1e-6))
         if not chosen.size:
             expected = "a point with water, where the temperature has values"
             if n_outside == n:
@@ -84,7 +83,7 @@ class Located:
         fields = [*self.profiles.items(), *(one for group in self.groups.values() for one in group.items())]
         parts, lacking = [(name, part) for name, field in fields for part in field.parts], dict[str, int]()
         for name, part in parts:
-            of_part = part.locate(self._target, chosen)
+            of_part = part.locate(self._remapping, chosen)
             filled, empty = filled | of_part[0], empty | of_part[1]
             lacking[name] = lacking.get(name, 0) + int(np.sum(of_part[1]))
         kept = np.flatnonzero(~empty)
@@ -95,19 +94,15 @@ class Located:
             raise ValueError(f"reach: expected {expected}, {got}")
         for _, part in parts:
             part.keep(kept)
-        self._target.matrices.clear()
         return kept, int(np.sum(filled & ~empty)), int(np.sum(empty))
 
     def _groups(self) -> dict[str, dict[str, Field]]:
         """The fields of all sections of the map; time-dependent ones cover its period."""
-        sections = {name: getattr(self._given, name) for name in PARTS}
-        given = {name: part.given() for name, part in sections.items() if part is not None}
         found = {
-            name: {key: self._field(key, each) for key, each in part.items()} for name, part in given.items()
+            name: {key: self._field("" if name == "parameters" else key, each) for key, each in group.items()}
+            for name, group in self._given.groups().items()
         }
-        parameters = self._given.parameters.items()
-        found["parameters"] = {path: self._field("", each) for path, each in parameters}
-        fields = [each for name, part in found.items() if name != "observed" for each in part.values()]
+        fields = [each for name, group in found.items() if name != "observed" for each in group.values()]
         for times in [one.times for field in fields for one in field.parts if one.times is not None]:
             times.window(0.0, self._given.duration)  # raises errors early
         return found
@@ -125,24 +120,26 @@ class Located:
             several = [self._field(quantity, part) for part in given.sum_of]
             parts = tuple(part for each in several for part in each.parts)
             return Field(parts, sum(each.constant for each in several))
-        readers = [self._reader(quantity, given, site) for site in self._sites(given)]
-        return Field(tuple(Remapped(reader, has_levels=has_levels) for reader in readers))
+        return Field((Remapped(self._reader(quantity, given), has_levels=has_levels),))
 
-    def _sites(self, given: Gridded) -> list[tuple[int, Points] | None]:
-        """Number and place of each site, where the files of a field are those of single sites."""
+    def _reader(self, quantity: str, given: Gridded) -> FieldReader:
+        quantity = self._quantities.get(quantity, quantity)
+        files = self._files(quantity, given)
+        return FieldReader(quantity, given, files, self._epoch, self._given.duration)
+
+    def _files(self, quantity: str, given: Gridded) -> "list[xr.Dataset]":
+        """The files of a field; those of single sites are joined."""
         if not any("{site}" in path for path in given.paths):
-            return [None]
-        if not isinstance(self._given.points, SitePoints):
+            return self._sources.of(given.paths)
+        points = self._given.points
+        if not isinstance(points, SitePoints):
             got = "files of single sites for a map"
             raise ValueError(f"paths: expected points of the kind sites with {{site}}, got {got}; list them.")
-        places = self._given.points.places.items()
-        own = [Points(np.array([at[0]]), np.array([at[1]]), False, names=(name,)) for name, at in places]
-        return list(enumerate(own))
-
-    def _reader(self, quantity: str, given: Gridded, site: tuple[int, Points] | None = None) -> FieldReader:
-        files = self._sources.of(given, "{site}" if site is None else site[1].names[0])
-        quantity = self._quantities.get(quantity, quantity)
-        return FieldReader(quantity, given, files, self._epoch, self._given.duration, site)
+        several = [
+            self._sources.of([path.replace("{site}", site) for path in given.paths]) for site in points.places
+        ]
+        name = variable_of(quantity, given, several[0])
+        return [joined_sites(files, name, points.of()) for files in zip(*several, strict=True)]
 
     def _bathymetry(self, given: Gridded, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The fraction of each point that is water, and its depth [m]."""
@@ -158,6 +155,6 @@ class Located:
             got = f"{known.min():g} to {known.max():g} m" if known.size else "missing values alone"
             advice = "say that it is an elevation (attribute positive: up), or give a factor of -1"
             raise header.error("depths of the sea, positive where there is water", got, advice)
-        _, matrix = Remapped(reader).matrix(self._target, np.arange(n))
+        matrix = self._remapping.weights(reader.points)
         share = matrix @ wet.astype(float)
         return share, (matrix @ np.where(wet, depth, 0.0)) / np.where(share > 0.0, share, 1.0)

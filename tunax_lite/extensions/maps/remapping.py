@@ -4,7 +4,8 @@ Remapping is a sparse matrix with one row per column. If some points of a row ar
 weight; if all are, the nearest wet point within a distance is used.
 """
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,3 +166,38 @@ def around_coasts(
 def _on_sphere(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
     phi, theta = np.deg2rad(latitude), np.deg2rad(longitude)
     return np.stack([np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)], axis=-1)
+
+
+@dataclass(frozen=True)
+class Remapping:
+    """Matrices to the points of the columns, shared by variables on the same points with the same coasts.
+
+    Args:
+        target: points of the columns, including those without water.
+        reach: as in `around_coasts`.
+    """
+
+    target: Points
+    reach: float
+    _known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def weights(self, source: Points) -> Matrix:
+        """The bilinear matrix from the points of a file to all points."""
+        key = _key(source)
+        if key not in self._known:
+            self._known[key] = weights(source, self.target)
+        return self._known[key]
+
+    def around_coasts(
+        self, source: Points, wet: np.ndarray, chosen: np.ndarray
+    ) -> tuple[Matrix, np.ndarray, np.ndarray]:
+        """The matrix from wet points of a file to the chosen points; see `around_coasts`."""
+        key = *_key(source), wet.tobytes(), chosen.tobytes()
+        if key not in self._known:
+            places = tuple(each[chosen] for each in self.target.all())
+            self._known[key] = around_coasts(self.weights(source)[chosen], wet, source, places, self.reach)
+        return self._known[key]
+
+
+def _key(points: Points) -> tuple[Hashable, ...]:
+    return points.latitude.tobytes(), points.longitude.tobytes(), points.is_grid

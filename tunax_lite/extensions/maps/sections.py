@@ -1,35 +1,56 @@
-"""The configuration of a map: many columns from gridded files, with one model."""
+"""Keys of a map: fields of gridded files, positions of the columns, and one model for all of them.
+
+Notebooks give the same keys as configurations: a field is the name of its variable, a number, a list of
+fields to add up, or a `Gridded` with more settings.
+"""
 
 import dataclasses
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Optional
 
-from pydantic import BeforeValidator
+import numpy as np
+from pydantic import BeforeValidator, Field, create_model
 
 from ..._types import JSON
+from ...air_sea.air import HumidityMeasure
+from ...air_sea.bulk_forcing import WEATHER, Weather
 from ...calibration import ResolvedParameters
 from ...closures import AbstractClosure
+from ...column.forcing import DECLARED_FLUXES, FLUXES, SurfaceFluxes
 from ...config.air_sea import LONGWAVE, AirSeaSection
-from ...config.builder import STANDS_AS, one_of, part_of
+from ...config.builder import choice, one_of, part_of
 from ...config.calibration import FreeParameterSection, free_parameters
 from ...config.case import GridSection, NativeGrid, StretchedGrid
 from ...config.closures import TermSection
 from ...config.profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
 from ...config.schema import ModelSection, Precision, TimeSection
-from ...config.section import Accepted, Section, invalid, key
+from ...config.section import Accepted, Located, Section, invalid, key
 from ...config.series import ConversionSection, Paths
+from ...declarations import meanings
 from ...ice import AbstractIce
 from ...runtime.memory import check_steps
 from .calibration import MapFit
-from .settings import Gridded, MapInput
-
-_FIELD = "variable upward repeats missing constant"
+from .remapping import Points
 
 
-class FieldSection(part_of(Gridded, _FIELD), ConversionSection):
-    """A quantity of gridded files."""
+class Gridded(ConversionSection):
+    """A quantity over latitude and longitude, and over time or depth."""
 
-    paths: Paths = key("a file, or several one after the other in time; by default those of the map", [])
-    sum_of: list["FieldGiven"] = key("fields whose sum replaces it", [])
+    variable: str | None = key("name in the files; null for one of the common names", None)
+    paths: Paths = key(
+        "a file, or several one after the other in time; by default those of the map. `{site}` stands for "
+        "the name of a site, with one file per point",
+        [],
+    )
+    upward: bool = key("whether the file counts the flux positive out of the water", False)
+    repeats: bool | None = key(
+        "whether the records are a repeating year; null to detect it by a reference year of 0 or 1, or an "
+        "attribute `modulo` or `climatology`",
+        None,
+    )
+    missing: float | None = key("number that marks missing values, besides those declared in the file", None)
+    constant: float | None = key("uniform number instead of a variable, in the package's unit", None)
+    sum_of: list["GriddedGiven"] = key("fields whose sum replaces the variable", [])
 
     def _check(self) -> None:
         given = self.model_fields_set
@@ -39,45 +60,216 @@ class FieldSection(part_of(Gridded, _FIELD), ConversionSection):
         if self.upward and self.conversion.sign < 0:
             raise invalid("`upward`, or the sign -1", "both, which cancel", "remove one of them")
 
-    def build(self) -> Gridded:
-        """The field."""
-        given = self.given() | dataclasses.asdict(self.conversion)
-        return Gridded(**given, paths=tuple(self.paths), sum_of=tuple(f.build() for f in self.sum_of))
 
-
-def _whole(said: JSON) -> JSON:
+def _expanded(given: JSON) -> JSON:
     """Expand a name, number or list to a variable, a constant or a sum."""
-    if isinstance(said, str):
-        return {"variable": said}
-    if isinstance(said, int | float) and not isinstance(said, bool):
-        return {"constant": float(said)}
-    return {"sum_of": said} if isinstance(said, list) else said
+    if isinstance(given, str):
+        return {"variable": given}
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        return {"constant": float(given)}
+    return {"sum_of": given} if isinstance(given, list) else given
 
 
-FieldGiven = Annotated[
-    FieldSection, BeforeValidator(_whole, json_schema_input_type=FieldSection | str | float | list[JSON])
+GriddedGiven = Annotated[
+    Gridded, BeforeValidator(_expanded, json_schema_input_type=Gridded | str | float | list[JSON])
 ]
-"""A field, or in short the name of its variable, a number, or several that are added up."""
-FieldSection.model_rebuild()
-STANDS_AS[Gridded] = FieldGiven
+_Optional = Optional[GriddedGiven]  # noqa: UP045
+_ByName = dict[str, GriddedGiven]
+Gridded.model_rebuild()
 
 
-class MapSection(part_of(MapInput)):
-    """Positions of the columns, and the input files."""
+class FieldsSection(Section):
+    """Several fields by name."""
 
-    paths: Paths = key("files of all fields without their own", [])
-    folder: str | None = key("where files are; null for the folder of the configuration", None, min_length=1)
-    terms: dict[str, TermSection] = key(
-        "terms of all columns, such as biogeochemistry, by a name of your choice", default_factory=dict
+    def fields_by_name(self) -> dict[str, Gridded]:
+        """The fields that are set."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in values.items() if isinstance(value, Gridded)}
+
+
+def _fields_of(kind: type, declared: Iterable[dataclasses.Field]) -> Any:  # to derive from
+    """A section with a field per declared quantity, optional where the quantity has a usual value."""
+    keys: dict[str, Any] = {}
+    for each in declared:
+        is_needed = each.default is dataclasses.MISSING and each.metadata.get("usual") is None
+        about = meanings(kind).get(each.name, "").removesuffix(".")
+        keys[each.name] = (GriddedGiven, key(about)) if is_needed else (_Optional, key(about, None))
+    return create_model(f"{kind.__name__}Fields", __base__=FieldsSection, **keys)
+
+
+class WeatherFields(_fields_of(Weather, WEATHER)):
+    """Weather over the map, from which fluxes are computed."""
+
+    wind_speed: GriddedGiven | None = key(
+        "mean wind speed [m s-1], to which the wind is scaled if it exceeds the magnitude of the mean "
+        "components",
+        None,
     )
-    tracers: dict[str, FieldGiven] = key(
+    humidity_measure: HumidityMeasure = key("relative, wet_bulb, dew_point or specific", "relative")
+
+
+class FluxFields(_fields_of(SurfaceFluxes, (each for each in DECLARED_FLUXES if each.name in FLUXES))):
+    """Surface fluxes, positive into the water."""
+
+    def _check(self) -> None:
+        if not self.fields_by_name():
+            raise invalid("at least one flux", "none", "0 is no flux")
+
+
+class RestoringFields(FieldsSection):
+    """Values towards which the uppermost cell is restored."""
+
+    temperature: GriddedGiven | None = key("of the kind of the map [degC]", None)
+    salinity: GriddedGiven | None = key("of the kind of the map", None)
+    temperature_velocity: float = key(
+        "piston velocity of the relaxation [m s-1]; 1e-5 is 40 W m-2 K-1", 1e-5, gt=0.0, le=1.0
+    )
+    salinity_velocity: float = key("the same for salinity [m s-1]", 1e-5, gt=0.0, le=1.0)
+
+
+class ObservedFields(FieldsSection):
+    """Observations for calibration."""
+
+    temperature: GriddedGiven = key("of the uppermost cell, of the kind of the map [degC]")
+
+
+class DriftFields(FieldsSection):
+    """Stokes drift of surface waves."""
+
+    u: GriddedGiven = key("eastward at the surface [m s-1]")
+    v: GriddedGiven = key("northward at the surface [m s-1]")
+    decay_depth: float = key("e-folding depth [m]", 5.0, ge=1e-3, le=1e4)
+
+
+class InputPoints(Section):
+    """The points of the temperature file."""
+
+    name: Literal["input"] = "input"
+
+    def of(self, source: Points) -> Points:
+        """The points, with or without water; `source` are those of the file."""
+        return source
+
+
+_Edges = Annotated[list[float], Field(min_length=2, max_length=2)]
+
+
+class GridPoints(Section):
+    """Cells of equal angles."""
+
+    name: Literal["grid"] = "grid"
+    spacing: float = key("size of the cells [degrees]", gt=0.0, le=90.0)
+    latitude: _Edges = key("southern and northern edge [degrees north]", [-90.0, 90.0])
+    longitude: _Edges = key("western and eastern edge [degrees east]", [0.0, 360.0])
+
+    def _check(self) -> None:
+        for name, lowest, longest in (("latitude", -90.0, 180.0), ("longitude", -360.0, 360.0)):
+            first, last = getattr(self, name)
+            if not lowest <= first < last <= first + longest or name == "latitude" and last > 90.0:
+                expected = f"two edges of {name} [degrees] that increase, such as [-60, 60]"
+                raise Located((name,), f"expected {expected}, got {first:g}, {last:g}.")
+            n = (last - first) / self.spacing
+            if abs(n - round(n)) > 1e-6 * n:
+                expected = f"edges of {name} that are a multiple of {self.spacing:g} degrees apart"
+                raise Located((name,), f"expected {expected}, got {first:g}, {last:g}; change one of them.")
+
+    def of(self, source: Points) -> Points:
+        """The centers of the cells."""
+        edges_of = [
+            np.linspace(first, last, round((last - first) / self.spacing) + 1)
+            for first, last in (self.latitude, self.longitude)
+        ]
+        latitude, longitude = (0.5 * (edges[1:] + edges[:-1]) for edges in edges_of)
+        return Points(latitude, longitude, True)
+
+
+class SitePoints(Section):
+    """A list of positions."""
+
+    name: Literal["sites"] = "sites"
+    places: dict[str, list[float]] = key(
+        "latitude and longitude [degrees north, degrees east] by name", min_length=1
+    )
+
+    def _check(self) -> None:
+        for name, place in self.places.items():
+            if len(place) != 2 or not (abs(place[0]) <= 90.0 and abs(place[1]) <= 360.0):
+                expected = "latitude and longitude [degrees], such as [50.0, -145.0]"
+                raise Located(("places", name), f"expected {expected} of {name}, got {place}.")
+
+    def of(self, source: Points | None = None) -> Points:
+        """The positions, in order."""
+        places = np.array(list(self.places.values()))
+        return Points(places[:, 0], places[:, 1], False, names=tuple(self.places))
+
+
+PointsGiven = choice([InputPoints, GridPoints, SitePoints], "name", ["input", "grid", "sites"])
+
+
+class MapInput(Section):
+    """Gridded files, and the columns made from them."""
+
+    start_time: str = key("ISO 8601 date and time of the start, universal time")
+    duration: float = key("of the map [s]", gt=0.0)
+    temperature: GriddedGiven = key("initial, over depth", default_factory=Gridded)
+    salinity: GriddedGiven = key("initial, over depth", default_factory=Gridded)
+    tracers: _ByName = key(
         "initial tracers over depth, by name, in the unit of their term; others start from its values",
         default_factory=dict,
     )
-    parameters: dict[str, FieldGiven] = key(
+    paths: Paths = key("files of all fields without their own", [])
+    points: PointsGiven = key("positions of the columns", InputPoints())  # pyright: ignore[reportInvalidTypeForm]
+    reach: float = key(
+        "largest distance of a water point used for a point without values, for example at a coast [m]",
+        3e5,
+        ge=0.0,
+        le=2.1e7,
+    )
+    temperature_kind: Literal["conservative", "potential", "in_situ"] | None = key(
+        "null for the kind in the CF standard name", None
+    )
+    salinity_kind: Literal["absolute", "practical"] | None = key(
+        "null for the kind in the CF standard name", None
+    )
+    depth: GriddedGiven | None = key("of the sea floor [m]; null for that of the deepest temperature", None)
+    least_depth: float = key("minimum depth of columns in shallower water [m]", 10.0, gt=0.0, le=12000.0)
+    largest_depth: float = key("maximum depth of columns in deeper water [m]", 12000.0, gt=0.0, le=12000.0)
+    weather: WeatherFields | None = key("for bulk fluxes", None)
+    fluxes: FluxFields | None = key("prescribed surface fluxes, instead of the weather", None)
+    flux_corrections: FluxFields | None = key("added to the fluxes, so that columns do not drift", None)
+    restoring: RestoringFields | None = key("of the uppermost cell", None)
+    stokes_drift: DriftFields | None = key("of surface waves", None)
+    observed: ObservedFields | None = key(
+        "observations for calibration; columns exist only where they have values", None
+    )
+    parameters: _ByName = key(
         "fields of parameters that differ from column to column, by path: of the closure, or of the case "
         "behind `case.`, such as case.absorption.visible_depth",
         default_factory=dict,
+    )
+
+    def _check(self) -> None:
+        if (self.weather is None) == (self.fluxes is None):
+            got = "neither" if self.weather is None else "both"
+            raise invalid("`weather` or `fluxes`", got, "give one of them")
+        if self.least_depth > self.largest_depth:
+            expected = f"least_depth of at most largest_depth, {self.largest_depth:g} m"
+            raise invalid(expected, f"{self.least_depth:g} m", "change one of them")
+
+    def groups(self) -> Mapping[str, Mapping[str, Gridded]]:
+        """Fields over time by name, grouped by section."""
+        names = "weather", "fluxes", "flux_corrections", "restoring", "stokes_drift", "observed"
+        given = {name: getattr(self, name) for name in names}
+        found = {name: each.fields_by_name() for name, each in given.items() if each is not None}
+        return found | {"parameters": self.parameters}
+
+
+class MapSection(MapInput):
+    """Positions of the columns, and the input files."""
+
+    folder: str | None = key("where files are; null for the folder of the configuration", None, min_length=1)
+    terms: dict[str, TermSection] = key(
+        "terms of all columns, such as biogeochemistry, by a name of your choice", default_factory=dict
     )
     air_sea: AirSeaSection = key("how fluxes follow from the weather", default_factory=AirSeaSection)
     equation_of_state: EquationOfStateSection = key(  # pyright: ignore[reportInvalidTypeForm]
@@ -87,7 +279,7 @@ class MapSection(part_of(MapInput)):
     ice: one_of(AbstractIce) | None = key("ice on the water", None)  # pyright: ignore[reportInvalidTypeForm]
 
     def _check(self) -> None:
-        self.input()  # raises errors that only the class can detect
+        super()._check()
         if self.weather is None:
             if "air_sea" in self.model_fields_set:
                 raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
@@ -98,7 +290,7 @@ class MapSection(part_of(MapInput)):
         if isinstance(self.absorption, TwoBandSeriesSection):
             raise invalid("an absorption of numbers", "two_band_series", "give fields of its `parameters`")
 
-    def _check_radiation(self, weather: Any) -> None:  # a derived section
+    def _check_radiation(self, weather: WeatherFields) -> None:
         formula = self.air_sea.longwave in set(LONGWAVE) - {"net", "downward"}
         sky = self.air_sea.shortwave.name == "clear_sky"
         for name, is_formula in (("longwave", formula), ("shortwave", sky)):
@@ -107,12 +299,6 @@ class MapSection(part_of(MapInput)):
             if is_formula == (getattr(weather, name) is not None):
                 got = "both" if is_formula else "neither"
                 raise invalid(f"{name} in the weather, or a formula in air_sea", got, "give one of them")
-
-    def input(self) -> MapInput:
-        """Input of the map."""
-        parameters = {path: field.build() for path, field in self.parameters.items()}
-        tracers = {name: field.build() for name, field in self.tracers.items()}
-        return MapInput(**self.given(), paths=tuple(self.paths), parameters=parameters, tracers=tracers)
 
 
 class MapOutputSection(Section):

@@ -4,7 +4,7 @@ import dataclasses
 import datetime
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +19,7 @@ from ...io.yaml_file import NAMES
 from ...quantities import quantity_of
 from .calendars import read_times
 from .remapping import TINY, Matrix, Points
-from .settings import Gridded
+from .sections import Gridded
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,11 +61,10 @@ class Sources:
         named = [Path(str(one.encoding.get("source", ""))) for one in self.opened.values()]
         return tuple(dict.fromkeys(path for path in named if path.name and path.exists()))
 
-    def of(self, given: Gridded, site: str = "{site}") -> list["xr.Dataset"]:
-        """The datasets of a field."""
+    def of(self, paths: Sequence[str]) -> list["xr.Dataset"]:
+        """The datasets of these paths, or the default ones."""
         found = []
-        for name in given.paths or self._default:
-            name = name.replace("{site}", site) if isinstance(name, str) else name
+        for name in paths or self._default:
             key = name if isinstance(name, str | Path) else id(name)
             if key not in self.opened:
                 self.opened[key] = open_source(name, self._find)
@@ -154,6 +153,37 @@ def variable_of(quantity: str, given: Gridded, files: Sequence["xr.Dataset"]) ->
     )
 
 
+def joined_sites(files: Sequence["xr.Dataset"], name: str, places: Points) -> "xr.Dataset":
+    """Join a variable of files of single sites, which all have the same times and levels.
+
+    Raises:
+        FileFormatError: a file of several places that differ, or other times or levels than the first.
+    """
+    import xarray as xr  # takes long
+
+    parts = []
+    for file in files:
+        axes = {axis_of(file, name, kind)[0] for kind in ("time", "vertical")}
+        file = file[[key for key, one in file.variables.items() if key == name or {*one.dims} <= axes]].load()
+        values = file[name]
+        one = file.isel({dim: 0 for dim in values.dims if dim not in axes}, drop=True)
+        if not ((values == one[name]) | (values.isnull() & one[name].isnull())).all():
+            advice = "leave {site} out of the path"
+            raise header_of(file, name).error("the values of one place", "several that differ", advice)
+        parts.append(one)
+    options: Any = {"data_vars": [name], "coords": "minimal", "compat": "override", "join": "exact"}
+    try:
+        joined = xr.concat(parts, "point", combine_attrs="override", **options)
+    except ValueError as error:
+        expected, advice = "the same times and levels in the files of all sites", "write them on common axes"
+        raise header_of(files[0], name).error(expected, "others", advice) from error
+    joined.encoding["source"] = name_of(files[0])
+    return joined.assign_coords(
+        lat=("point", places.latitude, {"units": "degrees_north"}),
+        lon=("point", places.longitude, {"units": "degrees_east"}),
+    )
+
+
 class FieldReader:
     """Records of a variable in the package's unit.
 
@@ -162,7 +192,6 @@ class FieldReader:
         given: settings by the user.
         files: of the field, one after the other in time.
         epoch, duration: of the run.
-        site: number and place of the only point in the files, whatever their axes.
 
     Attributes:
         points: of the files; `time`, `vertical` and `horizontal`: dimensions, the outer one first.
@@ -179,9 +208,8 @@ class FieldReader:
         files: Sequence["xr.Dataset"],
         epoch: datetime.datetime,
         duration: float,
-        site: tuple[int, Points] | None = None,
     ):
-        self.quantity, self.given, self.site = quantity, given, None if site is None else site[0]
+        self.quantity, self.given = quantity, given
         self.name = name = variable_of(quantity, given, files)
         files = [file for file in files if name in file.variables]
         first, self.header = files[0], header_of(files[0], name)
@@ -191,7 +219,7 @@ class FieldReader:
         self.vertical, self.levels = axis_of(first, name, "vertical", flat)
         self.files = files if self.time is not None else files[:1]
         rest = tuple(dim for dim in self.header.dims if dim not in (self.time, self.vertical))
-        self.points, self.horizontal = _points(self.header, axes, rest) if site is None else (site[1], rest)
+        self.points, self.horizontal = _points(self.header, axes, rest)
         others = [dim for dim in rest if dim not in self.horizontal and first.sizes[dim] > 1]
         if others:
             got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
@@ -203,15 +231,15 @@ class FieldReader:
             named = zip(self.files, keys, strict=True)
             coordinates = [_middles(file, key, self.header) for file, key in named]
             self.times = read_times(coordinates, epoch, duration, given.repeats)
-        examine(self.header, quantity, given=given, turned=given.upward or leaves_water(self.header))
+        turned = given.upward or leaves_water(self.header)
+        examine(self.header, quantity, given=given.conversion, turned=turned)
 
     @property
     def row(self) -> int:
         """Number of points per value of the outer horizontal dimension."""
-        n = int(np.prod(self.points.shape))
-        return n if self.site is not None else n // int(self.files[0].sizes[self.horizontal[0]])
+        return int(np.prod(self.points.shape)) // int(self.files[0].sizes[self.horizontal[0]])
 
-    def block(self, records: np.ndarray, rows: slice | None = None, level: int = 0) -> np.ndarray:
+    def block(self, records: np.ndarray, rows: slice = slice(None), level: int = 0) -> np.ndarray:
         """Records in increasing order, `(n_records, n_points)`, NaN where missing.
 
         `rows` selects part of the outer horizontal dimension.
@@ -222,7 +250,7 @@ class FieldReader:
             before += length
             if not own.size:
                 continue
-            at: dict[str, Sequence[int] | slice] = {} if rows is None else {self.horizontal[0]: rows}
+            at: dict[str, Sequence[int] | slice] = {self.horizontal[0]: rows}
             if self.time is not None:
                 in_order = own[-1] - own[0] + 1 == own.size
                 at[self.time] = slice(int(own[0]), int(own[-1]) + 1) if in_order else own.tolist()
@@ -236,18 +264,14 @@ class FieldReader:
         given, unit = self.given, variable.attrs.get("units")
         kept = [dim for dim in (self.time, *self.horizontal) if dim is not None]
         values = variable.without_single(kept).along(kept, "select one").numbers().reshape(n_records, -1)
-        if self.site is not None:
-            if not np.array_equal(values, np.broadcast_to(values[:, :1], values.shape), equal_nan=True):
-                advice = "leave {site} out of the path"
-                raise variable.error("the values of one place", "several that differ", advice)
-            values = values[:, :1]
         if given.missing is not None:
             values = np.where(np.abs(values - given.missing) <= 1e-6 * abs(given.missing), np.nan, values)
         if unit is None and given.unit is None and is_known(self.quantity):
             raise variable.error("an attribute 'units'", "none", "say it in the map (unit)")
         try:
             # A parameter is in its declared unit.
-            scale, offset = given.linear(self.quantity, str(unit) if is_known(self.quantity) else None)
+            unit = str(unit) if is_known(self.quantity) else None
+            scale, offset = given.conversion.linear(self.quantity, unit)
         except ValueError:
             expected, got = f"a unit that converts to {unit_of(self.quantity)}", f"'{given.unit or unit}'"
             raise variable.error(expected, got, "correct it in the map (unit)") from None
@@ -255,30 +279,28 @@ class FieldReader:
             scale, offset = -scale, -offset
         return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
 
-    def rows_of(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice | None]:
+    def rows_of(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice]:
         """The matrix restricted to the rows of the files that it needs, the points used, and the rows."""
-        used = np.unique(matrix.indices)
-        if self.site is not None or not used.size:
-            return matrix, used, None
-        n = self.row
+        used, n = np.unique(matrix.indices), self.row
+        if not used.size:
+            return matrix, used, slice(0, None)
         rows = slice(int(used[0]) // n, int(used[-1]) // n + 1)
         start, shape = rows.start * n, (matrix.shape[0], (rows.stop - rows.start) * n)
         own = sparse.csr_array((matrix.data, matrix.indices - start, matrix.indptr), shape)
         return own, used - start, rows
 
-    def check(self, block: np.ndarray, used: np.ndarray, records: np.ndarray, rows: slice | None) -> None:
+    def check(self, block: np.ndarray, used: np.ndarray, records: np.ndarray, rows: slice) -> None:
         """Raise `FileFormatError`, with point and time, for a used value that is missing or impossible."""
-        values, start = block[:, used], 0 if rows is None else rows.start * self.row
+        values = block[:, used]
 
         def describe(at: int) -> str:
             record, point = divmod(at, used.size)
-            latitude, longitude = (float(each[used[point] + start]) for each in self.points.all())
-            where = "" if self.site is not None else place_in_words(latitude, longitude)
-            when = ""
-            if self.times is not None:
-                number = np.flatnonzero(self.times.records == records[record])[0]
-                when = self.times.describe(int(number))
-            return ", ".join(part for part in (where, when) if part) or "the place of the file"
+            number = used[point] + rows.start * self.row
+            where = place_in_words(*(float(each[number]) for each in self.points.all()))
+            if self.times is None:
+                return where
+            first = int(np.flatnonzero(self.times.records == records[record])[0])
+            return f"{where}, {self.times.describe(first)}"
 
         missing = np.flatnonzero(~np.isfinite(values))
         if missing.size:
