@@ -73,7 +73,7 @@ def a_map(path: Path, n_days: int) -> MapRun:
     given = MapInput(
         start_time="2001-01-01T00:00:00",
         duration=n_days * DAY,
-        paths=str(path),
+        paths=[str(path)],
         temperature_kind="conservative",
         salinity_kind="absolute",
         fluxes=FluxFields(stress_u="stress_u", heat_flux="heat_flux"),
