@@ -170,14 +170,6 @@ def module_of(fields: Mapping[str, tuple[Any, Any]], about: Mapping[str, str]) -
     return types.new_class("Derived", (eqx.Module,), exec_body=lambda body: body.update(parts | names))
 
 
-def dataclass_of(fields: Mapping[str, tuple[Any, Any]], about: Mapping[str, str]) -> Any:  # to derive from
-    """A frozen dataclass whose fields follow from the declarations of another class; see `module_of`."""
-    declared = [(name, kind, field) for name, (kind, field) in fields.items()]
-    return dataclasses.make_dataclass(
-        "Derived", declared, frozen=True, namespace={"__doc__": _documented(about)}
-    )
-
-
 def _documented(about: Mapping[str, str]) -> str:
     """A docstring that `meanings` reads."""
     lines = (f"    {name}: {meaning}\n" for name, meaning in about.items())
