@@ -152,15 +152,15 @@ class AbstractClosure(AbstractShown, Generic[S]):
                 f"{cls.__name__}: expected a closure with recommended constants, one of {', '.join(sets)}; "
                 "use its default ones."
             )
-        own: dict[str, FieldValue] = {}
+        values: dict[str, FieldValue] = {}
         of_parts: dict[str, dict[str, FieldValue]] = {}
         for path, value in sets[name].constants.items():
             part, _, field = path.rpartition(".")
             if part:
                 of_parts.setdefault(part, {})[field] = value
             else:
-                own[field] = _given(cls, field, value)
-        closure = cls(**own)
+                values[field] = _given(cls, field, value)
+        closure = cls(**values)
         parts = {
             part: dataclasses.replace(getattr(closure, part), **values) for part, values in of_parts.items()
         }

@@ -88,17 +88,17 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
         needed = 0.5 * cell * lighter
         taken = at_least(needed, 0.0)
         spent_above = jnp.cumsum(taken[::-1], axis=0)[::-1] - taken
-        given = jnp.sum(jnp.where(spent_above > 0.0, 0.0, taken - needed), axis=0)
+        released = jnp.sum(jnp.where(spent_above > 0.0, 0.0, taken - needed), axis=0)
         energy = dt * self.wind_efficiency * inputs.surface_friction_velocity**3
-        energy = energy + self.convective_efficiency * given
+        energy = energy + self.convective_efficiency * released
 
         fraction = (energy - spent_above + taken - needed) * reciprocal(at_least(needed, _SMALLEST_ENERGY))
         fraction = at_most(at_least(fraction, 0.0), 1.0)
-        whole = grid.cell_thickness[-1] + jnp.sum(fraction * cell, axis=0)
+        thickness = grid.cell_thickness[-1] + jnp.sum(fraction * cell, axis=0)
         # Two layers that exchange g reduce their difference by g (1 / D + 1 / h_c) / (1 + the same).
         exchange = fraction * reciprocal(at_least(1.0 - fraction, _SMALLEST_REST))
         exchange = exchange * (depth * cell / (depth + cell) * grid.center_spacing / dt)
-        coefficient = at_most(exchange, coefficient_within(whole, dt))
+        coefficient = at_most(exchange, coefficient_within(thickness, dt))
         return _uniform(coefficient + self.background_coefficient)
 
 
@@ -140,11 +140,11 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
         within = self._within(column, inputs)
         cells = jnp.concatenate([within, jnp.ones_like(within[:1])])
         layer = jnp.where(cells, grid.cell_thickness, 0.0)
-        whole = jnp.sum(layer, axis=0)
-        mixed = [jnp.where(cells, jnp.sum(values * layer, axis=0) / whole, values) for values in column]
+        total = jnp.sum(layer, axis=0)
+        mixed = [jnp.where(cells, jnp.sum(values * layer, axis=0) / total, values) for values in column]
         uniform = within | (difference(mixed[0]) < 0.0)
         exchange = self._exchange(mixed, grid, dt)
-        return _uniform(jnp.where(uniform, coefficient_within(whole, dt), exchange))
+        return _uniform(jnp.where(uniform, coefficient_within(total, dt), exchange))
 
     def _within(self, column: Sequence[CenterArray], inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:
         """Whether the layer extends below each inner face."""

@@ -335,9 +335,9 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         entering = self.c_w_u_star * inputs.surface_friction_velocity**3
         entering = entering + self.c_w_w_delta * destabilising * grid.cell_thickness[-1]
         conductance = tke_diffusivity * reciprocal(grid.center_spacing)
-        areas, own = grid.relative_area, grid.cell_area
-        if areas is not None and own is not None:
-            conductance, produced = areas[1:-1] * conductance, own * produced
+        areas, cell_area = grid.relative_area, grid.cell_area
+        if areas is not None and cell_area is not None:
+            conductance, produced = areas[1:-1] * conductance, cell_area * produced
         return diffuse(
             tke,
             conductance,

@@ -200,15 +200,15 @@ class EnergyStepper(AbstractEnergyStepper):
         """c_mu and c_mu' for the turbulence at the start of the step."""
         tke, dissipation = clo_state.on_inner_faces
         frequency = quotient(dissipation, tke)
-        functions, given = self.functions, inputs.waves
+        functions, waves = self.functions, inputs.waves
         flow = Flow(frequency**2, inputs.buoyancy_frequency_squared, inputs.shear_squared)
-        if not isinstance(functions, AbstractWaveFunctions) or given is None or stokes_production is None:
+        if not isinstance(functions, AbstractWaveFunctions) or waves is None or stokes_production is None:
             return self.of_flow(*functions.in_flow(flow), inputs)
         length = functions.c_mu_0**3 * safe_sqrt(tke) * reciprocal(frequency)
         depth, spacing = -inputs.grid.z_face[1:-1], inputs.grid.center_spacing
-        shear = given.shear - given.shear_squared if given.in_velocity else given.shear
-        waves = Waves(shear, given.shear_squared, stokes_production, length, depth, spacing)
-        return EddyNumbers(*functions.in_waves(flow, waves))
+        shear = waves.shear - waves.shear_squared if waves.in_velocity else waves.shear
+        production = Waves(shear, waves.shear_squared, stokes_production, length, depth, spacing)
+        return EddyNumbers(*functions.in_waves(flow, production))
 
     def of_flow(self, c_mu: InnerFaceArray, c_mu_prime: InnerFaceArray, inputs: ClosureInputs) -> EddyNumbers:
         """The same, with c_mu for the Stokes shear if waves drive momentum."""

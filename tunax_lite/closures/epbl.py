@@ -186,13 +186,13 @@ def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like:
             bracket = bracket.narrowed(tried, reached(tried) - tried)
             return bracket, bracket.inner()
 
-        def goes_on(found):
-            bracket, (_, excess), _, n_steps = found
+        def goes_on(search):
+            bracket, (_, excess), _, n_steps = search
             open_ = (jnp.abs(excess) > exact) & (bracket.upper - bracket.lower > exact)
             return jnp.any(open_) & (n_steps < _MOST_STEPS)
 
-        def approach(found):
-            bracket, last, moved, n_steps = found
+        def approach(search):
+            bracket, last, moved, n_steps = search
             depth = jnp.where(jnp.abs(last[1]) > exact, bracket.crossing(), last[0])
             here = depth, excess(depth)
             return *bracket.ending(here, moved), n_steps + 1

@@ -140,12 +140,12 @@ def advance(
     """A turbulence quantity after one implicit step, with a volume source and two boundary conditions."""
     (bottom, surface), volumes = ends, inputs.grid.center_spacing
     is_held, at_ends = bottom.value is not None or surface.value is not None, (bottom.flux, surface.flux)
-    areas, own = inputs.grid.relative_area, inputs.grid.cell_area
-    if areas is not None and own is not None:
+    areas, cell_area = inputs.grid.relative_area, inputs.grid.cell_area
+    if areas is not None and cell_area is not None:
         # A flux through a cell crosses its mean area; a volume between centers has the area of its face.
-        volumes, conductance = areas[1:-1] * volumes, own[1:-1] * conductance
-        flow = None if flow is None else flow.through(own)
-        sides = zip(at_ends, (own[0], own[-1]), strict=True)
+        volumes, conductance = areas[1:-1] * volumes, cell_area[1:-1] * conductance
+        flow = None if flow is None else flow.through(cell_area)
+        sides = zip(at_ends, (cell_area[0], cell_area[-1]), strict=True)
         at_ends = tuple(None if flux is None else area * flux for flux, area in sides)
     return diffuse(
         quantity,

@@ -408,21 +408,21 @@ def first_crossing(
     level = lax.broadcasted_iota(int, richardson.shape, 0)
     crossed = jnp.max(jnp.where((richardson > critical) & (level < n - 1), level, -1), axis=0)
     beyond, last, before = (level == crossed + k for k in range(3))
-    found = crossed >= 0
-    upper, lower = pick(last, richardson), jnp.where(found, pick(beyond, richardson), critical + 1.0)
-    top, bottom = pick(last, depth), jnp.where(found, pick(beyond, depth), 0.0)
-    spacing = jnp.where(found, bottom - top, 1.0)
+    is_crossed = crossed >= 0
+    upper, lower = pick(last, richardson), jnp.where(is_crossed, pick(beyond, richardson), critical + 1.0)
+    top, bottom = pick(last, depth), jnp.where(is_crossed, pick(beyond, depth), 0.0)
+    spacing = jnp.where(is_crossed, bottom - top, 1.0)
     rise, missing = at_least(lower - upper, _TINY), critical - upper
     if interpolation == "linear":
         fraction = missing * reciprocal(rise)
     else:
-        has_before = found & (crossed < n - 2)
+        has_before = is_crossed & (crossed < n - 2)
         interval = jnp.where(has_before, top - pick(before, depth), 1.0)
         change = jnp.where(has_before, upper - pick(before, richardson), 0.0)
         slope = change * spacing * reciprocal(interval)
         solve = _quadratic_fraction if interpolation == "quadratic" else _cubic_fraction
-        fraction = solve(rise, slope, jnp.where(found, missing, 0.5))
-    return jnp.where(found, top + fraction * spacing, depth[0])
+        fraction = solve(rise, slope, jnp.where(is_crossed, missing, 0.5))
+    return jnp.where(is_crossed, top + fraction * spacing, depth[0])
 
 
 def _quadratic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
@@ -658,11 +658,11 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     ) -> tuple[Coefficients, Scalar]:
         """Coefficients with the bottom layer, computed with the column upside down."""
         assert self.bottom_layer is not None and inputs.bottom is not None
-        own = {
+        settings = {
             field.name: getattr(self.bottom_layer, field.name)
             for field in dataclasses.fields(self.bottom_layer)
         }
-        upside_down = dataclasses.replace(self, **own, langmuir=None, enhanced_diffusivity=False)
+        upside_down = dataclasses.replace(self, **settings, langmuir=None, enhanced_diffusivity=False)
         eos, surface = inputs.equation_of_state, jnp.zeros((), before.dtype)
         buoyancy = -eos.buoyancy(inputs.state.temperature, inputs.state.salinity, surface)
         z_face, light = inputs.grid.z_face, inputs.radiative_buoyancy_flux
@@ -676,8 +676,8 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             radiative_buoyancy_flux=None if light is None else light[::-1],
         )
         of_column = jax.tree.map(lambda values: values[::-1], mixing)
-        found, _, thickness = upside_down._with_layer(of_column, before, buoyancy[::-1], turned)
-        return jax.tree.map(lambda values: values[::-1], found), thickness
+        mixing, _, thickness = upside_down._with_layer(of_column, before, buoyancy[::-1], turned)
+        return jax.tree.map(lambda values: values[::-1], mixing), thickness
 
     def _interior(self, inputs: ClosureInputs) -> Coefficients:
         """Coefficients below the boundary layer."""
@@ -705,7 +705,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         unresolved = self._unresolved_shear_squared(depth, friction, effect, inputs)
         richardson = self._bulk_richardson_number(depth, buoyancy, unresolved, inputs)
         critical = self.critical_richardson_number
-        found = first_crossing(richardson, critical, depth, self.depth_interpolation)
+        boundary_depth = first_crossing(richardson, critical, depth, self.depth_interpolation)
         limits = [depth[0]]
         flux = interpolated(-before, inputs.grid.z_face, inputs.buoyancy_flux_above)
         stable = flux > 0.0
@@ -718,8 +718,8 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             obukhov = friction.cube * reciprocal(at_least(loss, 1e-20))
             limits.append(jnp.where(stable, obukhov, depth[0]))
         for limit in limits:
-            found = at_most(found, limit)
-        return at_least(found, depth[-1])
+            boundary_depth = at_most(boundary_depth, limit)
+        return at_least(boundary_depth, depth[-1])
 
     def _bulk_richardson_number(
         self, depth: CenterArray, buoyancy: CenterArray, unresolved: CenterArray, inputs: ClosureInputs
@@ -834,9 +834,9 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             below = at_layer_depth(coefficient, layer.depth, grid)
             return matched(below, layer.depth, velocity, stable_slope)
 
-        given = zip(interior, (momentum, scalars, scalars), strict=True)
+        pairs = zip(interior, (momentum, scalars, scalars), strict=True)
         return tuple(
-            None if coefficient is None else of(coefficient, velocity) for coefficient, velocity in given
+            None if coefficient is None else of(coefficient, velocity) for coefficient, velocity in pairs
         )
 
     def _nonlocal_strength(self) -> Scalar:

@@ -37,12 +37,14 @@ class LangmuirEffect(NamedTuple):
 
 def drift_at_surface(waves: SurfaceWaves, grid: Grid) -> Scalar:
     """Magnitude of the Stokes drift at the surface [m s-1]."""
-    given = waves.at_surface
-    if given is None:
+    drift_at_surface = waves.at_surface
+    if drift_at_surface is None:
         # Extrapolate linearly from the two uppermost cells.
         slopes = ((u[-1] - u[-2]) * reciprocal(grid.center_spacing[-1]) for u in waves.drift)
-        given = (u[-1] + 0.5 * s * grid.cell_thickness[-1] for u, s in zip(waves.drift, slopes, strict=True))
-    return vector_norm(*given)
+        drift_at_surface = (
+            u[-1] + 0.5 * s * grid.cell_thickness[-1] for u, s in zip(waves.drift, slopes, strict=True)
+        )
+    return vector_norm(*drift_at_surface)
 
 
 class LangmuirNumber(NamedTuple):
@@ -202,8 +204,8 @@ def _at_depth(values: CenterArray, depth: Scalar, grid: Grid) -> Scalar:
     """Value in the cell that contains a depth [m]."""
     upper, lower = -grid.z_face[1:], -grid.z_face[:-1]
     within = (upper < depth) & (depth <= lower)
-    found = jnp.sum(jnp.where(within, values, 0.0), axis=0)
-    return jnp.where(depth <= 0.0, values[-1], found)
+    at_depth = jnp.sum(jnp.where(within, values, 0.0), axis=0)
+    return jnp.where(depth <= 0.0, values[-1], at_depth)
 
 
 @named("axell")

@@ -225,7 +225,7 @@ def network_inputs(clo_state: AbstractCloState, inputs: ClosureInputs) -> list[I
     buoyancy_flux = inputs.surface_buoyancy_flux
     convection = distance * safe_sqrt(buoyancy_flux**2 + _WEAKEST_BUOYANCY_FLUX**2)
     viscosity = inner_faces(clo_state.eddy_viscosity)
-    found = [
+    features = [
         n_squared * reciprocal(safe_sqrt(n_squared**2 + s_squared**2 + rotation_squared**2)),
         turning * reciprocal(turning + friction) + 0.0 * n_squared,
         buoyancy_flux * distance * reciprocal(convection + friction**3) + 0.0 * n_squared,
@@ -234,8 +234,8 @@ def network_inputs(clo_state: AbstractCloState, inputs: ClosureInputs) -> list[I
     if isinstance(clo_state, TurbulenceState):
         tke = inner_faces(clo_state.turbulent_kinetic_energy)
         stratification = n_squared * (tke * reciprocal(inner_faces(clo_state.dissipation_rate))) ** 2
-        found += [
+        features += [
             stratification * reciprocal(jnp.abs(stratification) + _TURBULENT_STRATIFICATION),
             tke * reciprocal(tke + friction**2),
         ]
-    return found
+    return features

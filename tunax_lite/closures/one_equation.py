@@ -200,12 +200,12 @@ def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array,
 
     center, buoyancy = integral_of(spacing), integral_of(n_squared * spacing)
     integral = integral_of(0.5 * (buoyancy[1:] + buoyancy[:-1]) * spacing)
-    own, start = buoyancy[:-1] + n_squared * half[:-1], center[:-1] + half[:-1]
-    integral_at_start = integral[:-1] + 0.5 * (buoyancy[:-1] + own) * half[:-1]
+    at_face, start = buoyancy[:-1] + n_squared * half[:-1], center[:-1] + half[:-1]
+    integral_at_start = integral[:-1] + 0.5 * (buoyancy[:-1] + at_face) * half[:-1]
 
     end = jnp.concatenate([center[1:], center[-1:] + half[-1:]])
     end_integral = jnp.concatenate([integral[1:], integral[-1:] + buoyancy[-1:] * half[-1:]])
-    work = (end_integral - integral_at_start[:, None]) - own[:, None] * (end - start[:, None])
+    work = (end_integral - integral_at_start[:, None]) - at_face[:, None] * (end - start[:, None])
     face, segment = (jax.lax.broadcasted_iota(int, work.shape, axis) for axis in (0, 1))
 
     def at_beginning(of_ends, of_face):
@@ -215,9 +215,9 @@ def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array,
         return jnp.where(face == segment, of_face[:, None], before)
 
     length = end - at_beginning(end, start)
-    excess = at_beginning(jnp.concatenate([buoyancy[1:], zero]), own) - own[:, None]
+    excess = at_beginning(jnp.concatenate([buoyancy[1:], zero]), at_face) - at_face[:, None]
     slope = jnp.concatenate([n_squared, zero])[None]
-    return face <= segment, length, excess, slope, at_beginning(work, jnp.zeros_like(own)), work
+    return face <= segment, length, excess, slope, at_beginning(work, jnp.zeros_like(at_face)), work
 
 
 def _distance_upward(

@@ -71,6 +71,6 @@ def recommended_sets() -> dict[str, RecommendedSet]:
     }
 
 
-def _without_none(given: Mapping[str, ConstantValue]) -> dict[str, ConstantValue]:
+def _without_none(constants: Mapping[str, ConstantValue]) -> dict[str, ConstantValue]:
     """With `None` for "none", as TOML has no such value."""
-    return {path: None if value == "none" else value for path, value in given.items()}
+    return {path: None if value == "none" else value for path, value in constants.items()}

@@ -297,8 +297,8 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
 
     def _stokes_viscosity(self, viscosity: FaceArray, inputs: ClosureInputs) -> FaceArray | None:
         """nu_S [m2 s-1]; velocities that include the drift need no more than nu."""
-        given = inputs.waves is not None and not inputs.waves.in_velocity
-        return viscosity if given and self.lagrangian_stress else None
+        has_eulerian_waves = inputs.waves is not None and not inputs.waves.in_velocity
+        return viscosity if has_eulerian_waves and self.lagrangian_stress else None
 
     def _advance(
         self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike
@@ -317,9 +317,9 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         if self.langmuir_cells is not None:
             produced = produced + self.langmuir_cells.production(inputs)
         volumes = jnp.concatenate([grid.center_spacing, 0.5 * grid.cell_thickness[-1:]])
-        conductance, areas, own = self._conductance(clo_state, grid), grid.relative_area, grid.cell_area
-        if areas is not None and own is not None:
-            volumes, conductance = areas[1:] * volumes, own[1:] * conductance
+        conductance, areas, cell_area = self._conductance(clo_state, grid), grid.relative_area, grid.cell_area
+        if areas is not None and cell_area is not None:
+            volumes, conductance = areas[1:] * volumes, cell_area[1:] * conductance
         source = jnp.concatenate([produced, jnp.zeros_like(tke[-1:])]) + (weight - 1.0) * dissipation
         sink_rate = weight * dissipation * reciprocal(tke)
         surface = self.surface_energy.condition(inputs.surface_friction_velocity)
@@ -328,7 +328,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             at_bottom = self.bottom_factor * inputs.bottom.friction_velocity**2
             at_bottom = at_least(at_bottom, self.turbulent_kinetic_energy_floor)
             exchange = 0.5 * self.alpha_tke * clo_state.eddy_viscosity[1] / grid.cell_thickness[0]
-            exchange = exchange if own is None else own[0] * exchange
+            exchange = exchange if cell_area is None else cell_area[0] * exchange
             from_bottom = exchange * at_bottom
             sink_rate = jnp.concatenate([sink_rate[:1] + exchange / volumes[0], sink_rate[1:]])
         new = diffuse(

@@ -101,16 +101,16 @@ class BasalMelt(AbstractIce):
         self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
         thickness = ice["ice_thickness"]
-        found = self.melt(thickness, cell)
+        melting = self.melt(thickness, cell)
         density, capacity = self._water(cell)
         nothing = jnp.zeros_like(thickness)
         # Water of temperature T leaves the cell and is replaced by meltwater and water at T_b.
-        lost = density * capacity * (found.heat_exchange - found.melt_rate * found.temperature)
-        lost = lost + cell.density * cell.heat_capacity * found.melt_rate * cell.temperature
-        fluxes = SurfaceFluxes(heat_flux=-lost, freshwater_flux=cell.density * found.melt_rate)
-        taken = None if self.replenished else -cell.density * found.melt_rate
+        lost = density * capacity * (melting.heat_exchange - melting.melt_rate * melting.temperature)
+        lost = lost + cell.density * cell.heat_capacity * melting.melt_rate * cell.temperature
+        fluxes = SurfaceFluxes(heat_flux=-lost, freshwater_flux=cell.density * melting.melt_rate)
+        taken = None if self.replenished else -cell.density * melting.melt_rate
         if not self.replenished:
-            melted = density / self.ice_density * found.melt_rate * dt
+            melted = density / self.ice_density * melting.melt_rate * dt
             thickness = at_least(thickness - melted, 0.0)
         everywhere = jnp.ones_like(nothing, bool)
         return IceStep({"ice_thickness": thickness}, cell.temperature, fluxes, nothing, everywhere, taken)

@@ -37,8 +37,8 @@ class FreezingBound(AbstractIce):
         freezing = self.freezing_point(cell.salinity)
         bound = at_least(cell.temperature, freezing)
         thickness = jnp.where(cell.temperature < freezing, self.shown_thickness, 0.0)
-        given = (bound - cell.temperature) * cell.heat_per_kelvin / dt
-        return IceStep({"ice_thickness": thickness}, bound, sky(None), given)
+        heat_to_water = (bound - cell.temperature) * cell.heat_per_kelvin / dt
+        return IceStep({"ice_thickness": thickness}, bound, sky(None), heat_to_water)
 
 
 @named("lebedev")

@@ -223,10 +223,10 @@ class Winton(AbstractIce):
         stored, k = self.ice_density * h * h / (2.0 * dt), self.conductivity
         heat, latent = self.ice_heat_capacity, self.latent_heat * melting_point
         to_surface = 4.0 * k * self.snow_conductivity / (self.snow_conductivity + 4.0 * k * layers.snow / h)
-        whole = 6.0 * k + stored * heat
-        a = stored * heat + 2.0 * k * (4.0 * k + stored * heat) / whole
+        conductance = 6.0 * k + stored * heat
+        a = stored * heat + 2.0 * k * (4.0 * k + stored * heat) / conductance
         b = stored * (heat * upper + latent / upper) + air.absorbed * h
-        b = -b - 2.0 * k * (4.0 * k * freezing + stored * heat * lower) / whole
+        b = -b - 2.0 * k * (4.0 * k * freezing + stored * heat * lower) / conductance
         c = stored * latent
 
         def solved(a: Scalar, b: Scalar) -> Scalar:
@@ -241,7 +241,7 @@ class Winton(AbstractIce):
         upper, surface = jnp.where(melts, bound, free), jnp.where(melts, highest, surface)
         conducted = to_surface * (upper - surface) / h
         above = jnp.where(melts, (conducted - air.loss - air.slope * surface) * dt, 0.0)
-        lower = (2.0 * k * (upper + 2.0 * freezing) + stored * heat * lower) / whole
+        lower = (2.0 * k * (upper + 2.0 * freezing) + stored * heat * lower) / conductance
         below = 4.0 * k * (lower - freezing) / h * dt
         # Ice warmer than its melting point: the excess heat melts it.
         capped = at_most(upper, melting_point), at_most(lower, melting_point)

@@ -175,5 +175,5 @@ def first_face_below(met: Bool[Array, "face *#batch"], grid: Grid) -> Scalar:
     inner, grid = met[1:-1], grid.with_batch_rank(met.ndim - 1)
     from_top = jnp.argmax(inner[::-1], axis=0)
     faces = jnp.broadcast_to(grid.z_face[1:-1], inner.shape)[::-1]
-    found = jnp.take_along_axis(faces, from_top[None], axis=0)[0]
-    return jnp.where(jnp.any(inner, axis=0), -found, -jnp.broadcast_to(grid.z_face[0], found.shape))
+    height = jnp.take_along_axis(faces, from_top[None], axis=0)[0]
+    return jnp.where(jnp.any(inner, axis=0), -height, -jnp.broadcast_to(grid.z_face[0], height.shape))
