@@ -25,7 +25,7 @@ free = FreeParameters(
 )
 model = tl.Model(tl.PacanowskiPhilander())
 laplace = infer(model, free, [target], Laplace())
-nuts = infer(model, free, [target], NUTS(100, 50), likelihood=laplace.likelihood, start=laplace.mode)
+nuts = infer(model, free, [target], NUTS(100, 150), likelihood=laplace.likelihood, start=laplace.mode)
 
 # %%
 # Where the posterior is narrow, both agree.

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import xarray as xr
 
 import tunax_lite as tl
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
@@ -20,15 +19,13 @@ from tunax_lite.calibration import posterior
 from tunax_lite.calibration.posterior import NUTS, Laplace, Likelihood
 from tunax_lite.calibration.posterior.infer import (
     covariance_of,
-    draw_normal,
     effective_number,
     fisher_information,
     log_posterior,
-    mixing,
-    write_posterior,
+    posterior_dataset,
     write_summary,
 )
-from tunax_lite.calibration.posterior.samplers import sample_chains, start_chain
+from tunax_lite.calibration.posterior.samplers import Start, mixing, sample_chains
 from tunax_lite.calibration.problem import Evaluation, Fit, Problem
 from tunax_lite.closures import recommended_sets
 
@@ -54,10 +51,12 @@ def of_line(x, matrix, observed):
 def sample_line(method: NUTS, scale: float = 1.0, **options):
     matrix, observed, mean, covariance = linear_problem()
     arguments = jnp.asarray(matrix), jnp.asarray(observed)
-    value, gradient = jax.value_and_grad(of_line)(jnp.asarray(mean), *arguments)
-    start = mean, value, gradient, scale * covariance
-    starts = [start_chain(method, chain, *start) for chain in range(method.n_chains)]
-    return sample_chains(method, lambda: (of_line, arguments, "line"), starts, **options)
+    starts = [Start(key_of(chain), mean, scale * covariance) for chain in range(method.n_chains)]
+    return sample_chains(method, lambda: (of_line, arguments, "line"), starts, **options)[0]
+
+
+def key_of(chain: int) -> np.ndarray:
+    return np.asarray(jax.random.PRNGKey(chain))
 
 
 @pytest.mark.long
@@ -73,11 +72,9 @@ def test_both_methods_find_the_exact_posterior_of_a_linear_model():
     evaluation = Evaluation(fit, gradient, 2.0 / 8.0 * matrix.T @ matrix + weight * np.eye(3))
     information = fisher_information(evaluation, weight)
     np.testing.assert_allclose(covariance_of(information), covariance, rtol=1e-10, atol=1e-15)
-    drawn = draw_normal(Laplace(20_000), mean, covariance)
-    np.testing.assert_allclose(np.cov(drawn.T), covariance, rtol=0.05, atol=0.02 * covariance.max())
 
     # A start that knows neither the width of the density nor its directions.
-    draws = sample_line(NUTS(n_draws=600, n_warmup=60), 5.0).draws.position
+    draws = sample_line(NUTS(n_draws=600, n_warmup=150), 5.0).position
     sizes, r_hat = mixing(draws)
     assert sizes.min() > 300 and r_hat.max() < 1.02
     deviation = np.sqrt(np.diag(covariance))
@@ -97,12 +94,12 @@ def test_the_spectrum_tells_what_is_constrained():
 
 
 def test_chains_go_on_draw_by_draw(tmp_path):
-    method = NUTS(n_draws=30, n_warmup=60)
+    method = NUTS(n_draws=35, n_warmup=150)
     whole = sample_line(method, folder=tmp_path / "whole", parts={"a": "b"})
-    both = threading.Barrier(method.n_chains)  # else one chain may stop before its file of draw 60
+    both = threading.Barrier(method.n_chains)  # else one chain may stop before its first file
 
-    def killed(chain, number, draw):
-        if number == 67:
+    def killed(chain, draws):
+        if len(draws.n_steps) == 20:
             both.wait(timeout=60.0)
             raise KeyboardInterrupt
 
@@ -110,13 +107,12 @@ def test_chains_go_on_draw_by_draw(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         sample_line(method, report=killed, **options)
     seen: list[int] = []
-    resumed = sample_line(method, report=lambda chain, number, draw: seen.append(number), **options)
-    assert min(seen) == 61  # after the last file that was complete
-    for part, expected in zip(resumed.draws, whole.draws, strict=True):
+    resumed = sample_line(method, report=lambda chain, draws: seen.append(len(draws.n_steps)), **options)
+    assert min(seen) == 20  # after the last file that was complete
+    for part, expected in zip(resumed, whole, strict=True):
         np.testing.assert_array_equal(part, expected)
-    np.testing.assert_array_equal(resumed.step_sizes, whole.step_sizes)
-    longer = sample_line(dataclasses.replace(method, n_draws=40), **options).draws.position
-    np.testing.assert_array_equal(longer[:, :30], whole.draws.position)
+    longer = sample_line(dataclasses.replace(method, n_draws=50), **options).position
+    np.testing.assert_array_equal(longer[:, :35], whole.position)
     with error_naming(cal.OtherCalibrationError, "a b c"):
         sample_line(method, folder=tmp_path / "killed", parts={"a": "c"})
     path = tmp_path / "killed/posterior_chain_0.eqx"
@@ -125,7 +121,7 @@ def test_chains_go_on_draw_by_draw(tmp_path):
         sample_line(method, **options)
 
 
-METHODS = {"laplace": Laplace(40), "nuts": NUTS(n_draws=40, n_warmup=20)}
+METHODS = {"laplace": Laplace(40), "nuts": NUTS(n_draws=40, n_warmup=150)}
 
 
 def infer_twin(method: str, folder, **options):
@@ -152,13 +148,12 @@ def test_a_twin_is_found_and_a_posterior_goes_on_where_it_was(inferred, tmp_path
     assert nuts.sampling is not None and nuts.sampling.n_gradients > 60
     with error_naming(ValueError, "level 0 1"):
         nuts.intervals(1.0)
-    write_posterior(tmp_path / "posterior.nc", nuts, {"tunax_lite_version": "1.2.3"})
     write_summary(tmp_path / "posterior.yaml", nuts)
-    with xr.open_dataset(tmp_path / "posterior.nc") as dataset:
-        np.testing.assert_array_equal(dataset["x"], nuts.draws)
-        np.testing.assert_array_equal(dataset["alpha"], nuts.values()["alpha"])
-        assert dataset.attrs["method"] == "nuts" and dataset.attrs["tunax_lite_version"] == "1.2.3"
-        assert dataset["viscosity_scale"].attrs["units"] == "m2 s-1"
+    dataset = posterior_dataset(nuts, {"tunax_lite_version": "1.2.3"})
+    np.testing.assert_array_equal(dataset["x"], nuts.draws)
+    np.testing.assert_array_equal(dataset["alpha"], nuts.values()["alpha"])
+    assert dataset.attrs["method"] == "nuts" and dataset.attrs["tunax_lite_version"] == "1.2.3"
+    assert dataset["viscosity_scale"].attrs["units"] == "m2 s-1"
     assert cal.read_parameters(tmp_path / "posterior.yaml", "PacanowskiPhilander") == nuts.best
     np.testing.assert_array_equal(infer_twin("nuts", folder, resume=True).draws, nuts.draws)
     with error_naming(ValueError, "posterior_chain_0.eqx"):
@@ -169,13 +164,10 @@ def test_a_twin_is_found_and_a_posterior_goes_on_where_it_was(inferred, tmp_path
 
 def test_what_breaks_down_is_no_draw_and_counts():
     arguments = jnp.zeros((8, 3)), jnp.zeros(8)  # nothing is observed: a prior with an end
-    method = NUTS(n_draws=100, n_warmup=60)
-    value, gradient = jax.value_and_grad(of_line)(jnp.zeros(3), *arguments)
-    starts = [start_chain(method, chain, np.zeros(3), value, gradient, np.eye(3)) for chain in range(2)]
-    chains = sample_chains(method, lambda: (of_line, arguments, "line"), starts)
-    assert np.isfinite(chains.draws.position).all() and (chains.draws.position[..., 0] < 1.5).all()
-    assert chains.draws.is_divergent.sum() > 0
-    assert np.isfinite(chains.draws.log_density).all()
+    starts = [Start(key_of(chain), np.zeros(3), np.eye(3)) for chain in range(2)]
+    draws, _ = sample_chains(NUTS(100, 150), lambda: (of_line, arguments, "line"), starts)
+    assert np.isfinite(draws.position).all() and (draws.position[..., 0] < 1.5).all()
+    assert draws.is_divergent.sum() > 0 and np.isfinite(draws.log_density).all()
 
 
 @pytest.mark.long  # of a linear model: above
@@ -198,12 +190,6 @@ def test_the_density_is_that_of_normal_errors_and_priors():
     for i, step in enumerate(1e-5 * np.eye(3)):
         above, below = (both(jnp.asarray(x + sign * step), *arguments)[0] for sign in (1.0, -1.0))
         assert float(gradient[i]) == pytest.approx(float(above - below) / 2e-5, rel=1e-4)
-    # Padded cases, in forward mode.
-    padded = [dataclasses.replace(target, padded=(14, 20)) for target in (twin.target, other)]
-    same, arguments, _ = log_posterior(Problem(MODEL, FREE, padded, cal.MeanSquare(), prior_weight=weight))
-    found = jax.jit(jax.value_and_grad(same))(jnp.asarray(x), *arguments)
-    assert float(found[0]) == pytest.approx(float(value), rel=1e-10)
-    np.testing.assert_allclose(found[1], gradient, rtol=1e-9)
 
 
 @pytest.mark.long
@@ -238,12 +224,11 @@ def test_bands_are_the_quantiles_of_runs(inferred):
     bands = posterior.predictive_bands(MODEL, FREE, case, draws, quantiles=(0.0, 0.5, 1.0), **times)
     closures = (FREE.insert(MODEL.closure, jnp.asarray(x)) for x in draws)
     runs = [tl.simulate(tl.Model(closure), case, **times).state.temperature for closure in closures]
-    for quantile, values in zip((0.0, 0.5, 1.0), bands.profiles["temperature"], strict=True):
+    for quantile, values in zip((0.0, 0.5, 1.0), bands["temperature"].values, strict=True):
         np.testing.assert_allclose(values, np.quantile(runs, quantile, axis=0), rtol=1e-12)
-    surface = bands.series["sea_surface_temperature"]
-    np.testing.assert_array_equal(surface, bands.profiles["temperature"][..., -1])
-    assert bands.series["mixed_layer_depth"].shape == (3, 3) and bands.n_failed == 0
-    with error_naming(ValueError, "predictive_bands 1 3"):
+    np.testing.assert_array_equal(bands["sea_surface_temperature"], bands["temperature"][..., -1])
+    assert bands["mixed_layer_depth"].shape == (3, 3) and bands.attrs["n_failed"] == 0
+    with error_naming(FloatingPointError, "two runs 1"):
         posterior.predictive_bands(MODEL, FREE, case, draws[:1], **times)
 
 
@@ -263,11 +248,11 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
     times["quantiles"] = 0.05, 0.5, 0.95
     narrow, wide = (posterior.bands_of_members(members, case, 12, noise=e, **times) for e in (0.0, 0.5))
     change = float(np.sqrt(np.mean(np.square(one - one[0]))))
-    low, _, high = wide.profiles["temperature"][:, -1]
+    low, _, high = wide["temperature"].values[:, -1]
     # Much wider than the spread of the members: 3.29 standard deviations of the assumed error.
     np.testing.assert_allclose(high - low, 3.29 * 0.5 * change, rtol=0.1)
-    assert (np.ptp(narrow.profiles["temperature"], axis=0)[-1] < 0.2 * (high - low)).all()
-    np.testing.assert_array_equal(wide.series["mixed_layer_depth"], narrow.series["mixed_layer_depth"])
+    assert (np.ptp(narrow["temperature"].values, axis=0)[-1] < 0.2 * (high - low)).all()
+    np.testing.assert_array_equal(wide["mixed_layer_depth"], narrow["mixed_layer_depth"])
     assert 0.1 < noise < 0.2
     with error_naming(ValueError, "draws k_epsilon constants: recommended"):
         posterior.recommended_members(tl.Model(tl.KEpsilon.recommended(length_limit=0.3)), 12)
@@ -277,9 +262,8 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
 
 def test_a_parameter_far_from_its_prior_is_constrained():
     mean, spread = np.array([2.9, 0.1, 0.0]), np.array([0.95, 0.95, 0.5])
-    base, draws = cal.parameters.Base.of(MODEL.closure, FREE.paths), np.zeros((1, 2, 3))
-    moments = mean, np.eye(3), mean, np.diag(spread**2)
-    given = base, FREE, Likelihood(1.0, 2.0), *moments, draws, draws[..., 0], draws[..., 0] > 0.0
+    base, moments = cal.parameters.Base.of(MODEL.closure, FREE.paths), (mean, np.diag(spread**2))
+    given = base, FREE, Likelihood(1.0, 2.0), mean, np.eye(3), *moments, np.zeros((1, 2, 3))
     found = posterior.Posterior("laplace", *given)
     assert found.unconstrained == (FREE.paths[1],)
 

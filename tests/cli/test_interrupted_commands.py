@@ -37,7 +37,7 @@ LONG_CALIBRATION = CALIBRATION | {
     "time": {"step": 300.0},
     "misfit": {"weights": {"temperature": 1.0}, "scale": "z_score", "start": 7200.0},
     "posterior": {
-        **{"n_draws": 60, "n_warmup": 40, "n_members": 4, "most_doublings": 3},
+        **{"n_draws": 60, "n_warmup": 150, "n_members": 4},
         **{"noise": 0.5, "n_observations": 20},
     },
 }

@@ -47,7 +47,7 @@ def test_files_hold_the_posterior(folder):
     free, tied = (summary["parameters"][name] for name in ("viscosity_scale", "convective_coefficient"))
     assert [5.0 * end for end in free["interval"]] == pytest.approx(tied["interval"])
     for arguments, parts in (
-        ((), "posterior_mode.eqx --overwrite"),
+        ((), "posterior.nc --overwrite"),
         (("--resume", "--overwrite"), "--resume --overwrite"),
         (("--overwrite", *settings(posterior="{noise: 0.1}")), "noise n_observations"),
     ):

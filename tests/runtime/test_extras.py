@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.errors import error_naming, missing_from
-from tunax_lite.calibration.posterior.samplers import blackjax_module
+from tunax_lite.calibration.posterior.samplers import optional_module
 from tunax_lite.cli import session
 from tunax_lite.runtime import machine
 from tunax_lite.runtime.engine import open_engine
@@ -47,4 +47,4 @@ def test_workers_without_dask_and_sampling_without_blackjax(bare):
     with error_naming(machine.MissingPackageError, "--workers 2 distributed tunax_lite[cluster]"):
         open_engine(2, None, None).__enter__()
     with error_naming(ImportError, "NUTS blackjax tunax_lite[posterior]"):
-        blackjax_module("")
+        optional_module("blackjax")

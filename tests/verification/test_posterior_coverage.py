@@ -16,7 +16,7 @@ NINETY_PERCENT = 1.6448536269514722
 def inside(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Whether the 90 % interval of each parameter holds the truth: the normal one, and that of NUTS."""
     twin = noisy_twin(seed)
-    method = NUTS(n_draws=150, n_warmup=60, seed=seed)
+    method = NUTS(n_draws=150, n_warmup=150, seed=seed)
     found = infer(Model(PacanowskiPhilander()), FREE, [twin.target], method, likelihood=twin.likelihood)
     deviation = np.sqrt(np.diag(covariance_of(found.information)))
     by_laplace = np.abs(twin.truth - found.mode) <= NINETY_PERCENT * deviation

@@ -285,7 +285,7 @@ CROSS_VALIDATION_NAME = "cross_validation.csv"
 CHECKS_NAME = "checks.csv"
 RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME, CHECKS_NAME)
 """What belongs to one calibration alone, and goes when another one takes its folder."""
-_DERIVED = "posterior_mode.eqx posterior_chain_*.eqx posterior.nc posterior.yaml "
+_DERIVED = "posterior_chain_*.eqx posterior.nc posterior.yaml "
 _DERIVED += (
     "posterior_marginals.png posterior_correlations.png posterior_spectrum.png posterior_bands.png "
     "report.html loss.png parameters.png profiles.png cross_validation.png series*.png"

@@ -28,7 +28,7 @@ from ..calibration.posterior import (
     predictive_bands,
     start_from,
 )
-from ..calibration.posterior.infer import MODE_NAME, POSTERIOR_NAME
+from ..calibration.posterior.infer import POSTERIOR_NAME
 from ..calibration.results import (
     CHECKPOINT_NAME,
     CHECKS_NAME,
@@ -328,8 +328,7 @@ def _posterior_outputs(folder: Path, *, figures: bool) -> list[Path]:
     from ..report import POSTERIOR_FIGURES  # slow import: figures
 
     drawn = [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
-    names = MODE_NAME, POSTERIOR_NAME, "posterior.yaml", *drawn
-    return [folder / name for name in names]
+    return [folder / name for name in (POSTERIOR_NAME, "posterior.yaml", *drawn)]
 
 
 def _infer(
@@ -381,8 +380,8 @@ def _summarise_posterior(found: Posterior) -> None:
         sizes = sampling.effective_sizes
         echo(
             f"effective sample size {sizes.min():.0f} to {sizes.max():.0f}, "
-            f"R-hat up to {sampling.r_hat.max():.3f}; {sampling.n_divergent} trajectories diverged "
-            f"({sampling.n_divergent_in_warmup} more in the warm-up), {sampling.n_gradients} gradients"
+            f"R-hat up to {sampling.r_hat.max():.3f}; {sampling.n_divergent} trajectories diverged, "
+            f"{sampling.n_gradients} gradients"
         )
 
 
@@ -397,12 +396,13 @@ def _write_posterior(
     found: Posterior, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
     # Slow imports, only where needed.
-    from ..calibration.posterior.infer import posterior_dataset, write_posterior, write_summary
+    from ..calibration.posterior.infer import posterior_dataset, write_summary
+    from ..io.dataset import write_dataset
 
     closure = with_parameters(setup.model.closure, found.best)
     attributes = session.origin_of(loaded, [target.case.name for target in setup.targets], closure)
     written = [folder / name for name in ("posterior.nc", "posterior.yaml")]
-    write_posterior(written[0], found, attributes)
+    write_dataset(posterior_dataset(found, attributes), written[0])
     write_summary(written[1], found, _LEVEL, attributes)
     if not loaded.config.output.figures:
         return written

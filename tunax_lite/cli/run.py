@@ -150,7 +150,8 @@ def _members_of(setup: Run, draws: int, posterior: Path | None, restart: Path | 
 
 
 def _write_bands(path: Path, members: tuple[Model, float], n: int, setup: Run, about: Provenance) -> None:
-    from ..calibration.posterior.infer import bands_of_members, write_bands  # slow import
+    from ..calibration.posterior.infer import bands_of_members  # slow import
+    from ..io.dataset import write_dataset
 
     echo(f"running {n} draws of the constants ...")
     model, noise = members
@@ -163,7 +164,8 @@ def _write_bands(path: Path, members: tuple[Model, float], n: int, setup: Run, a
         duration=setup.duration_from(0.0),
         output_interval=setup.output_interval,
     )
-    write_bands(path, bands, {f"tunax_lite_{key}": value for key, value in dataclasses.asdict(about).items()})
+    attributes = {f"tunax_lite_{key}": value for key, value in dataclasses.asdict(about).items()}
+    write_dataset(bands.assign_attrs(attributes), path)
 
 
 def _draw(path: Path, setup: Run) -> list[Path]:

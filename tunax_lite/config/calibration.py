@@ -220,7 +220,7 @@ OptimiserSection: Annotation = one_of(AbstractMethod, replaced={Adam: AdamSectio
 
 
 class PosteriorSection(
-    part_of(NUTS, "n_warmup n_chains target_acceptance most_doublings seed"),
+    part_of(NUTS, "n_warmup n_chains target_acceptance seed"),
     part_of(Likelihood, optional=True),
 ):
     """How the distribution of the free parameters is computed, and the assumed observation errors.

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ..calibration.posterior import Bands, spectrum_of
+from ..calibration.posterior import spectrum_of
 from ..calibration.validation import CrossValidationRow
 from ..column.observations import Observations
 from . import style
@@ -219,36 +219,41 @@ def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
     return {f"posterior_{name}": draw(dataset) for name, draw in drawn.items()}
 
 
-def plot_bands(bands: Sequence[Bands], observations: Sequence[Observations] | None = None) -> Figure:
+def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations] | None = None) -> Figure:
     """Final profiles and scalar time series, with the spread from the parameters.
 
-    One row of panels per band, with quantiles symmetric around the median. If observations of the same cases
-    are given, their profiles and scalars are drawn, too.
+    One row of panels per dataset of `bands_of_members`, with quantiles symmetric around the median. If
+    observations of the same cases are given, their profiles and scalars are drawn, too.
     """
     if not bands:
         raise ValueError("plot_bands: expected at least one case, got none.")
-    names = tuple(bands[0].series)
-    profiles = list(dict.fromkeys(name for band in bands for name in band.profiles))
+    profiles = list(dict.fromkeys(str(k) for band in bands for k in band if "z_center" in band[k].dims))
+    names = [str(name) for name in bands[0] if "z_center" not in bands[0][name].dims]
     n_columns = len(profiles) + len(names)
     figure, axes = style.panels(len(bands) * n_columns, n_columns, (3.3, 2.9))
     seen = [None] * len(bands) if observations is None else observations
     drawn = False
     for row, band, observed in zip(axes, bands, seen, strict=True):
-        end = float(band.time[-1])
-        axis = FigureTime(end, band.start_time)
+        seconds, z = band["time"].values, band["z_center"].values
+        end = float(seconds[-1])
+        axis = FigureTime(end, band.attrs.get("start_time"))
         for panel, name in zip(row, profiles, strict=False):
-            panel.set_visible(name in band.profiles)
-            last = band.profiles.get(name, np.full((1, len(band.time), len(band.z)), np.nan))[:, -1]
-            _shade(panel.fill_betweenx, band.z, last)
-            panel.plot(last[len(last) // 2], band.z, color=BLUE, linewidth=1.2)
+            panel.set_visible(name in band)
+            if name not in band:
+                continue
+            last = band[name].values[:, -1]
+            _shade(panel.fill_betweenx, z, last)
+            panel.plot(last[len(last) // 2], z, color=BLUE, linewidth=1.2)
             if observed is not None:
                 drawn |= _draw_observed_profile(panel, observed, name, end)
-            style.label(panel, style.name_and_unit(name, tracers=band.tracer_units))
+            about = band[name].attrs
+            tracers = {name: (about.get("units", ""), about["long_name"])}
+            style.label(panel, style.name_and_unit(name, tracers=tracers))
         row[0].set_ylabel("z [m]")
-        row[0].set_title(f"{in_words(band.name)}, {axis.moment(end)}", loc="left", fontsize="medium")
-        time = axis.places(band.time)
+        row[0].set_title(f"{in_words(band.attrs['case'])}, {axis.moment(end)}", loc="left", fontsize="medium")
+        time = axis.places(seconds)
         for panel, name in zip(row[len(profiles) :], names, strict=True):
-            values = band.series[name]
+            values = band[name].values
             _shade(panel.fill_between, time, values)
             panel.plot(time, values[len(values) // 2], color=BLUE, linewidth=1.2)
             if observed is not None:

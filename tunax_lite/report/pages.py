@@ -384,7 +384,7 @@ def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:
         "n_observations": float(about["n_observations"]),
         "n_constrained": int((information > 1.0).sum()),
         "n_combinations": information.size,
-        "n_draws": int(dataset["log_density"].size),
+        "n_draws": int(dataset["x"][..., 0].size),
         "n_divergent": about.get("n_divergent"),
         "n_gradients": about.get("n_gradients"),
         "rows": list(_posterior_rows(dataset)),

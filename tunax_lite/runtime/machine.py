@@ -45,7 +45,7 @@ def commit() -> str:
 
 
 EXTRAS = {
-    "posterior": ("blackjax",),
+    "posterior": ("blackjax", "arviz_stats"),
     "cluster": ("dask", "distributed", "zarr", "cryptography"),
     "grib": ("cfgrib",),
     "sites": ("cdsapi", "argopy", "copernicusmarine", "pyTMD"),

@@ -4,7 +4,6 @@ Import it as `tunax_lite.calibration.posterior`.
 """
 
 from .infer import (
-    Bands,
     Laplace,
     Likelihood,
     Posterior,
@@ -18,6 +17,5 @@ from .infer import (
     recommended_members,
     spectrum_of,
     start_from,
-    write_bands,
 )
 from .samplers import NUTS

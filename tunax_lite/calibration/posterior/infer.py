@@ -32,12 +32,12 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import ArrayLike, PyTree
 
 from ..._types import JSON, precision_of
 from ...closures import recommended_sets
@@ -53,7 +53,6 @@ from ...io.dataset import (
     described,
     titled,
     variable_name,
-    write_dataset,
 )
 from ...io.errors import names_its_file
 from ...runtime import Shared, failures_as_values
@@ -74,19 +73,9 @@ from ..problem import (
     NormalEquationsEvaluator,
     Problem,
 )
-from ..results import check_folder, fingerprint, read_tree, write_tree, write_values
+from ..results import check_folder, fingerprint, write_values
 from ..target import MeanSquare, Target, misfit, residuals
-from .samplers import (
-    NUTS,
-    ChainReport,
-    Chains,
-    ChainState,
-    Draw,
-    LogDensity,
-    blackjax_module,
-    sample_chains,
-    start_chain,
-)
+from .samplers import NUTS, ChainReport, Draws, LogDensity, Start, mixing, optional_module, sample_chains
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -173,14 +162,6 @@ def spectrum_of(information: np.ndarray) -> Spectrum:
     return Spectrum(values, vectors * np.sign(vectors[largest, np.arange(len(values))]))
 
 
-def draw_normal(
-    method: Laplace, mean: UnconstrainedVector | np.ndarray, covariance: np.ndarray
-) -> np.ndarray:
-    """Draws of a normal distribution, `(n_draws, n_parameters)`."""
-    normal = np.random.default_rng(method.seed).standard_normal((method.n_draws, len(covariance)))
-    return np.asarray(mean, float) + normal @ np.linalg.cholesky(covariance).T
-
-
 @dataclasses.dataclass(frozen=True)
 class Sampling:
     """Diagnostics of a sampler."""
@@ -188,10 +169,7 @@ class Sampling:
     effective_sizes: np.ndarray  # number of independent draws in all chains, (n_parameters,)
     r_hat: np.ndarray  # split potential scale reduction, 1 for chains that agree, (n_parameters,)
     n_divergent: int  # trajectories that diverged or failed, after the warm-up
-    n_divergent_in_warmup: int
     n_gradients: int  # of the density, including the warm-up
-    acceptance: float  # mean over the trajectories
-    step_sizes: np.ndarray  # of the chains
 
 
 _SAME_SPREAD, _SAME_MEAN = 0.9, 0.5
@@ -214,14 +192,7 @@ class Posterior:
     mean: np.ndarray  # of the unconstrained vector, (n_parameters,)
     covariance: np.ndarray  # (n_parameters, n_parameters)
     draws: np.ndarray  # unconstrained vectors, (n_chains, n_draws, n_parameters)
-    log_density: np.ndarray  # of the draws up to a constant, (n_chains, n_draws)
-    is_divergent: np.ndarray  # whether the trajectory to the draw diverged, (n_chains, n_draws)
     sampling: Sampling | None = None
-
-    @property
-    def closure(self) -> str:
-        """Name of the class."""
-        return self.base.closure
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -247,11 +218,6 @@ class Posterior:
         """Of the unconstrained numbers, `(n_parameters, n_parameters)`."""
         deviation = self.standard_deviation
         return self.covariance / np.outer(deviation, deviation)
-
-    @property
-    def effective_sizes(self) -> np.ndarray | None:
-        """Number of independent draws by parameter, `(n_parameters,)`; `None` for the normal distribution."""
-        return None if self.sampling is None else self.sampling.effective_sizes
 
     @property
     def spectrum(self) -> Spectrum:
@@ -288,62 +254,46 @@ class Posterior:
         return flat[places]
 
 
-def write_posterior(
-    path: str | Path, posterior: Posterior, attributes: Mapping[str, str] | None = None
-) -> None:
-    """Write draws, moments and information as NetCDF; attributes record the origin of the numbers."""
-    write_dataset(posterior_dataset(posterior, attributes), path)
-
-
 def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None = None) -> "xr.Dataset":
     """All of a posterior with units and long names; a dot in the path of a parameter becomes an underscore.
 
     Parameters are variables by draw; variables along the axis `parameter` refer to the unconstrained numbers,
-    whose prior is the standard normal distribution.
+    whose prior is the standard normal distribution. The attributes record the origin of the numbers.
     """
     import xarray as xr  # takes long
 
-    across, each, diverged = ("parameter", "parameter_2"), _EACH_DRAW, posterior.is_divergent
+    across, sampling = ("parameter", "parameter_2"), posterior.sampling
     fisher = "Fisher information of the observations over that of the prior"
     data: dict[str, tuple] = {
-        "x": described((*each, "parameter"), posterior.draws, "unconstrained numbers"),
+        "x": described((*_EACH_DRAW, "parameter"), posterior.draws, "unconstrained numbers"),
         "mode": described("parameter", posterior.mode, "most probable unconstrained numbers"),
         "mean": described("parameter", posterior.mean, "mean of the unconstrained numbers"),
         "covariance": described(across, posterior.covariance, "covariance of the unconstrained numbers"),
         "information": described(across, posterior.information, fisher),
-        "log_density": described(each, posterior.log_density, "logarithm of the density but for a constant"),
-        "divergent": described(each, diverged.astype(np.int8), "whether the trajectory diverged"),
     }
     title: dict[str, object] = {
-        **titled("Posterior", posterior.closure),
+        **titled("Posterior", posterior.base.closure),
         "base": json.dumps(posterior.base.content),
         "method": posterior.method,
         **dataclasses.asdict(posterior.likelihood),
     }
-    sampling = posterior.sampling
-    sizes = posterior.effective_sizes
-    if sizes is not None:
-        data["effective_size"] = described("parameter", sizes, "effective sample size")
     if sampling is not None:
-        data["r_hat"] = described("parameter", sampling.r_hat, "split potential scale reduction")
-        data["step_size"] = described("chain", sampling.step_sizes, "step size of the integrator")
-        counts = ("n_divergent", "n_divergent_in_warmup", "n_gradients", "acceptance")
-        title |= {name: getattr(sampling, name) for name in counts}
+        sizes = described("parameter", sampling.effective_sizes, "effective sample size")
+        r_hat = described("parameter", sampling.r_hat, "split potential scale reduction")
+        data |= {"effective_size": sizes, "r_hat": r_hat}
+        title |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
     best = posterior.best
     priors = {free.path: free.distribution for free in posterior.free_parameters.numbers}
     for path, values in posterior.values().items():
         about: dict[str, object] = {"path": path, "most_probable": best[path]}
         if path in priors:
-            # Physical values at three quantiles of the prior.
-            ends = jnp.asarray([-1.6448536269514722, 0.0, 1.6448536269514722])
-            quantiles = np.asarray(priors[path].to_physical(ends), float).tolist()
-            names = "prior_5_percent", "prior_median", "prior_95_percent"
-            about |= {"prior": repr(priors[path]), **dict(zip(names, quantiles, strict=True))}
+            ends = jnp.asarray([-1.6448536269514722, 1.6448536269514722])
+            low, high = np.asarray(priors[path].to_physical(ends), float).tolist()
+            about |= {"prior": repr(priors[path]), "prior_5_percent": low, "prior_95_percent": high}
         unit = posterior.units[path]
-        data[variable_name(path)] = described(each, values, f"parameter {path}", unit, **about)
+        data[variable_name(path)] = described(_EACH_DRAW, values, f"parameter {path}", unit, **about)
     names = np.array(posterior.paths, dtype=object)
-    long_name = {"long_name": "path of the parameter"}
-    coords = {name: (name, names, long_name) for name in across}
+    coords = {name: (name, names, {"long_name": "path of the parameter"}) for name in across}
     return xr.Dataset(data, coords, {**title, **(attributes or {})})
 
 
@@ -351,30 +301,23 @@ def write_summary(
     path: str | Path, posterior: Posterior, level: float = 0.9, attributes: Mapping[str, str] | None = None
 ) -> None:
     """Write most probable values, credible intervals and the method; attributes as above."""
-    best, sampling, sizes = posterior.best, posterior.sampling, posterior.effective_sizes
-    free = {number.path: (i, number) for i, number in enumerate(posterior.free_parameters.numbers)}
-    parameters: dict[str, dict] = {}
-    for name, interval in posterior.intervals(level).items():
-        parameters[name] = {"value": best[name], "unit": posterior.units[name], "interval": list(interval)}
-        if name in free:
-            i, number = free[name]
-            parameters[name]["prior"] = repr(number.distribution)
-            # Of the unconstrained number: 1 means that nothing was learnt.
-            parameters[name]["deviation_over_prior"] = float(posterior.standard_deviation[i])
-            if sizes is not None:
-                parameters[name]["effective_sample_size"] = float(sizes[i])
-            if sampling is not None:
-                parameters[name]["r_hat"] = float(sampling.r_hat[i])
-    about: dict[str, object] = {
+    best, deviation = posterior.best, posterior.standard_deviation
+    parameters: dict[str, dict] = {
+        name: {"value": best[name], "unit": posterior.units[name], "interval": list(interval)}
+        for name, interval in posterior.intervals(level).items()
+    }
+    for i, number in enumerate(posterior.free_parameters.numbers):
+        # The deviation of the unconstrained number: 1 means that nothing was learnt.
+        about = {"prior": repr(number.distribution), "deviation_over_prior": float(deviation[i])}
+        parameters[number.path] |= about
+    section: dict[str, object] = {
         "method": posterior.method,
         "level": level,
         **dataclasses.asdict(posterior.likelihood),
         "n_constrained_combinations": posterior.spectrum.n_constrained,
-        "n_draws": int(posterior.log_density.size),
+        "n_draws": posterior.draws[..., 0].size,
     }
-    if sampling is not None:
-        about |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
-    write_values(path, posterior.base, parameters, {"posterior": about}, attributes)
+    write_values(path, posterior.base, parameters, {"posterior": section}, attributes)
 
 
 def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
@@ -458,18 +401,9 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
     def of_case(x: UnconstrainedVector, own: ResolvedParameters, model: Model, weight, places, comparison):
         def score_of(z):
             changed = own.insert(model, z), own.insert(comparison, z)
-            if comparison.steps is None:
-                score, _ = misfit(*changed, problem.score, problem.checkpointing)
-                return weight * score
-            by_variable, _ = residuals(*changed)
-            return weight * problem.score(sum(jnp.sum(part**2) for part in by_variable.values()))
+            return weight * misfit(*changed, problem.score, problem.checkpointing)[0]
 
-        z = x[places]
-        if comparison.steps is None:
-            value, slopes = jax.value_and_grad(score_of)(z)
-        else:  # only forward mode follows its steps
-            along = lambda direction: jax.jvp(score_of, (z,), (direction,))  # noqa: E731
-            value, slopes = jax.vmap(along, in_axes=-1, out_axes=(None, 0))(jnp.eye(z.size, dtype=z.dtype))
+        value, slopes = jax.value_and_grad(score_of)(x[places])
         return value, jnp.zeros_like(x).at[places].add(slopes)
 
     def value_and_gradient(x, model, prior_weight, groups):
@@ -496,12 +430,9 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
     return log_density, arguments, identity
 
 
-MODE_NAME = "posterior_mode.eqx"
 POSTERIOR_NAME = "posterior.nc"
 Report = Callable[[float, str], None]
 """Called with the fraction that is done, and where that is in a few words."""
-_TRIES = 5
-"""At a start of a chain; each is half as far from the mode as the one before."""
 
 
 @failures_as_values()
@@ -530,24 +461,24 @@ def infer(
         likelihood: assumed errors; by default estimated from the residuals of the best fit.
         start: unconstrained vector from which to search for the mode; by default the first guess.
         n_iterations: evaluations of that search, twice as many if the likelihood is estimated.
-        folder: for checkpoints; without one nothing is saved.
-        resume: continue from the folder, with bit-identical results.
+        folder: for the files of chains; without one nothing is saved.
+        resume: continue the chains in the folder, with bit-identical results.
         overwrite: start anew in a folder that holds a posterior.
         engine: computes cases, then chains; by default this process, two at a time. The results are
             identical.
-        report: called with the fraction that is done, and where that is in a few words: after each draw of a
-            chain, or each evaluation of the fit, if that is all.
+        report: called with the fraction of a stage that is done, and where that is in a few words.
         announce: called with a line when a stage is done.
 
     Raises:
         ValueError: inconsistent settings, a folder that holds a posterior (without `resume` or `overwrite`)
             or a different one (with `resume`).
-        ImportError: NUTS without the package blackjax.
+        ImportError: NUTS without the packages blackjax and arviz_stats.
         FloatingPointError: the first guess has no finite loss and Jacobian.
     """
     method = Laplace() if method is None else method
     if isinstance(method, NUTS):
-        blackjax_module("")
+        for name in ("blackjax", "arviz_stats.base"):
+            optional_module(name)
     place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
     weight = 1.0 if likelihood is None else likelihood.prior_weight
     engine = ThisProcess(2) if engine is None else engine
@@ -555,62 +486,44 @@ def infer(
     free = problem.free_parameters
     parts = _fingerprint(problem, method, likelihood, n_iterations)
     evaluator = NormalEquationsEvaluator(problem, engine)
-    path = None if place is None else place / MODE_NAME
-    if path is not None and path.exists():
-        header, mode = read_tree(path, parts, lambda _: np.asarray(free.start()), "file of a posterior")
-        likelihood = Likelihood(*header["likelihood"])
-    else:
-        x = free.start() if start is None else jnp.asarray(start)
-        # The remaining time of chains is estimated from the first draws.
-        shown = report if isinstance(method, Laplace) else lambda fraction, where: None
-        fit = functools.partial(_fit, problem, evaluator, n_iterations, shown)
-        before = 0.0 if likelihood is not None else 0.5
-        if likelihood is None:
-            first, loss = fit(x, estimate_likelihood(problem, x), 0.0, before)
-            announce(f"first fit: loss {loss:.5g} with priors")
-            x = jnp.asarray(first)
-            likelihood = estimate_likelihood(problem, x)
-        mode, _ = fit(x, likelihood, before, 1.0)
-        if path is not None:
-            write_tree(path, {"likelihood": dataclasses.astuple(likelihood), "fingerprint": parts}, mode)
+    fit = functools.partial(_fit, evaluator=evaluator, n_iterations=n_iterations, report=report)
+    x = free.start() if start is None else jnp.asarray(start)
+    if likelihood is None:
+        problem = problem.changed(prior_weight=estimate_likelihood(problem, x).prior_weight)
+        x, loss = fit(problem, x)
+        announce(f"first fit: loss {loss:.5g} with priors")
+        likelihood = estimate_likelihood(problem, x)
     problem = problem.changed(prior_weight=likelihood.prior_weight)
-    evaluator = evaluator.of(problem)
-    evaluation = evaluator(jnp.asarray(mode))
+    x, loss = fit(problem, x)
+    evaluator, mode = evaluator.of(problem), np.asarray(x)
+    information = fisher_information(evaluator(x), likelihood.prior_weight)
+    covariance = covariance_of(information)
     if place is not None and overwrite:
         (place / POSTERIOR_NAME).unlink(missing_ok=True)
     announce(
-        f"most probable vector: loss {evaluation.fit.loss:.5g} with priors; noise {likelihood.noise:.4g}, "
+        f"most probable vector: loss {loss:.5g} with priors; noise {likelihood.noise:.4g}, "
         f"worth {likelihood.n_observations:.4g} independent observations"
     )
-    information = fisher_information(evaluation, likelihood.prior_weight)
-    best = BestFit(Base.of(model.closure, free.changed_paths), free, likelihood, mode, information)
+    best = Base.of(model.closure, free.changed_paths), free, likelihood, mode, information
     if isinstance(method, Laplace):
-        return _normal(method, best)
-    starts = [_start(method, chain, best, evaluator) for chain in range(method.n_chains)]
+        normal = np.random.default_rng(method.seed)
+        draws = normal.multivariate_normal(mode, covariance, method.n_draws, method="cholesky")
+        return Posterior("laplace", *best, mode, covariance, draws[None])
+    starts = [_start(method, chain, mode, covariance, evaluator) for chain in range(method.n_chains)]
     density = functools.partial(log_posterior, problem)
     shown = _in_words(method, report)
-    chains = sample_chains(method, density, starts, folder=place, parts=parts, engine=engine, report=shown)
-    return _from_chains(best, chains)
-
-
-class BestFit(NamedTuple):
-    """The first fields of a posterior, which do not depend on the method."""
-
-    base: Base
-    free_parameters: ResolvedParameters
-    likelihood: Likelihood
-    mode: np.ndarray
-    information: np.ndarray
-
-    @property
-    def covariance(self) -> np.ndarray:
-        """Covariance of the normal approximation."""
-        return covariance_of(self.information)
+    options = {"folder": place, "parts": parts, "engine": engine, "report": shown}
+    draws, n_gradients = sample_chains(method, density, starts, **options)
+    flat = draws.position.reshape(-1, mode.size)
+    moments = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
+    n_gradients += int(draws.n_steps.sum())
+    sampling = Sampling(*mixing(draws.position), int(draws.is_divergent.sum()), n_gradients)
+    return Posterior("nuts", *best, *moments, draws.position, sampling)
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
     held = sorted(folder.glob("posterior_chain_*.eqx"))
-    held += [path for path in (folder / MODE_NAME, folder / POSTERIOR_NAME) if path.exists()]
+    held += [path for path in (folder / POSTERIOR_NAME,) if path.exists()]
     check_folder("posterior", folder, sorted(path.name for path in held), resume, overwrite)
     # The previous result stays until there is something to replace it.
     for path in held:
@@ -634,94 +547,47 @@ def _fingerprint(
 
 def _fit(
     problem: Problem,
+    x: UnconstrainedVector,
+    *,
     evaluator: NormalEquationsEvaluator,
     n_iterations: int,
     report: Report,
-    x: UnconstrainedVector,
-    likelihood: Likelihood,
-    before: float,
-    after: float,
-) -> tuple[np.ndarray, float]:
-    """Most probable vector and its loss, by steps from x; `before` and `after` are fractions of all work."""
-    problem = problem.changed(prior_weight=likelihood.prior_weight)
+) -> tuple[UnconstrainedVector, float]:
+    """Most probable vector and its loss, by steps from x."""
 
     def shown(iteration: Iteration) -> None:
-        fraction = (iteration.number + 1) / n_iterations
-        report(before + (after - before) * fraction, f"loss {iteration.loss:.5g}")
+        report((iteration.number + 1) / n_iterations, f"loss {iteration.loss:.5g}")
 
-    result = solve(
-        problem,
-        LevenbergMarquardt(),
-        n_iterations,
-        lambda: evaluator.of(problem),
-        start=x,
-        max_non_finite=n_iterations,
-        report=shown,
-    )
-    return result.history.x[result.history.best_iteration], result.best_loss
+    of_problem, options = lambda: evaluator.of(problem), {"max_non_finite": n_iterations, "report": shown}
+    result = solve(problem, LevenbergMarquardt(), n_iterations, of_problem, start=x, **options)
+    return jnp.asarray(result.history.x[result.history.best_iteration]), result.best_loss
 
 
-def _normal(method: Laplace, best: BestFit) -> Posterior:
-    mode, covariance = best.mode, best.covariance
-    draws = draw_normal(method, mode, covariance)[None]
-    away = draws[0] - mode
-    density = -0.5 * np.einsum("ij,ij->i", away, np.linalg.solve(covariance, away.T).T)[None]
-    never = np.zeros(density.shape, bool)
-    return Posterior("laplace", *best, mode, covariance, draws, density, is_divergent=never)
-
-
-def _start(method: NUTS, chain: int, best: BestFit, evaluator: AbstractEvaluator) -> ChainState:
-    """A chain started from a draw of the normal approximation, closer to the mode if that run fails."""
-    normal = np.random.default_rng((method.seed, chain)).standard_normal(best.mode.size)
-    away = np.linalg.cholesky(best.covariance) @ normal
-    x, evaluation = best.mode + away, evaluator(jnp.asarray(best.mode + away))
-    for fraction in (*(0.5**halvings for halvings in range(1, _TRIES)), 0.0):
-        if evaluation.is_finite:
-            break
-        x = best.mode + fraction * away
-        evaluation = evaluator(jnp.asarray(x))
-    weight = best.likelihood.prior_weight
-    density, gradient = -evaluation.fit.loss / weight, -evaluation.gradient / weight
-    return start_chain(method, chain, x, density, gradient, best.covariance)
+def _start(
+    method: NUTS, chain: int, mode: np.ndarray, covariance: np.ndarray, evaluator: AbstractEvaluator
+) -> Start:
+    """Start of a chain at a draw of the normal approximation, closer to the mode if that run fails."""
+    normal = np.random.default_rng((method.seed, chain)).standard_normal(mode.size)
+    away = np.linalg.cholesky(covariance) @ normal
+    while not evaluator(jnp.asarray(mode + away), loss_to_beat=-math.inf).fit.is_finite:
+        away = 0.5 * away
+    key = jax.random.fold_in(jax.random.PRNGKey(method.seed), chain)
+    return Start(*map(np.asarray, (key, jnp.asarray(mode + away), jnp.asarray(covariance))))
 
 
 def _in_words(method: NUTS, report: Report) -> ChainReport:
     """The progress of all chains together."""
-    total = method.n_chains * (method.n_warmup + method.n_draws)
-    reached, gradients, divergent = dict[int, int](), 0, 0
+    reached, total = dict[int, Draws](), method.n_chains * method.n_draws
     lock = threading.Lock()  # chains report from their threads
 
-    def shown(chain: int, number: int, draw: Draw) -> None:
-        nonlocal gradients, divergent
+    def shown(chain: int, draws: Draws) -> None:
         with lock:
-            reached[chain] = number
-            gradients, divergent = gradients + int(draw.n_steps), divergent + int(draw.is_divergent)
-            done = sum(reached.values())
-            report(done / total, f"draw {done} of {total}, {gradients} gradients, {divergent} divergent")
+            reached[chain] = draws
+            done = sum(len(one.n_steps) for one in reached.values())
+            divergent = sum(int(one.is_divergent.sum()) for one in reached.values())
+            report(done / total, f"draw {done} of {total}, {divergent} divergent")
 
     return shown
-
-
-def _from_chains(best: BestFit, chains: Chains) -> Posterior:
-    draws, n_gradients = chains.draws, int(chains.draws.n_steps.sum()) + chains.n_steps_in_warmup
-    flat = draws.position.reshape(-1, draws.position.shape[-1])
-    moments = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
-    divergent = int(draws.is_divergent.sum()), chains.n_divergent_in_warmup
-    acceptance = float(draws.acceptance.mean())
-    sampling = Sampling(*mixing(draws.position), *divergent, n_gradients, acceptance, chains.step_sizes)
-    return Posterior("nuts", *best, *moments, *draws[:3], sampling)
-
-
-def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Effective sample size and split R-hat by parameter of draws `(n_chains, n_draws, n_parameters)`."""
-    diagnostics = blackjax_module("diagnostics")
-    half = draws.shape[1] // 2
-    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
-    # A single chain is split into two halves for comparison; types mix in blackjax.
-    with jax.numpy_dtype_promotion("standard"):
-        sizes = diagnostics.effective_sample_size(jnp.asarray(halves))
-        r_hat = diagnostics.potential_scale_reduction(jnp.asarray(halves))
-    return np.asarray(sizes, float), np.asarray(r_hat, float)
 
 
 _FARTHEST = 3.0
@@ -751,68 +617,13 @@ _EACH_DRAW = "chain", "draw"
 SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
 
 
-@dataclasses.dataclass(frozen=True)
-class Bands:
-    """Quantiles over the draws of the results of a case; runs that are not finite are ignored."""
-
-    name: str
-    quantiles: tuple[float, ...]  # between 0 and 1
-    time: np.ndarray  # of the frames [s]
-    z: np.ndarray  # heights of the cell centers [m]
-    profiles: dict[str, np.ndarray]  # by variable, (n_quantiles, n_times, n_levels)
-    series: dict[str, np.ndarray]  # by name of the scalar, (n_quantiles, n_times)
-    n_members: int
-    n_failed: int
-    start_time: str | None = None  # ISO 8601 start of the case; `None` for an idealised one
-    tracer_units: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)  # and long names
-
-
-@failures_as_values()
 def predictive_bands(
-    model: Model,
-    free_parameters: ResolvedParameters,
-    case: Case,
-    draws: np.ndarray,
-    *,
-    dt: float,
-    duration: float,
-    output_interval: float,
-    variables: Sequence[str] = ("temperature",),
-    series: Sequence[str] = SCALARS,
-    quantiles: Sequence[float] = QUANTILES,
-) -> Bands:
-    """Bands of temperature, or other variables, from the uncertainty of the parameters.
-
-    They include neither the noise of observations nor the error of the model.
-
-    Args:
-        model, free_parameters, case: a single column, and the free parameters of its closure and case.
-        draws: unconstrained vectors, `(n_members, n_parameters)`; at least two.
-        dt, duration, output_interval: as in `simulate` [s].
-        variables: prognostic variables or tracers.
-        series: diagnostics that are scalars.
-        quantiles: between 0 and 1.
-
-    Raises:
-        ValueError: fewer than two draws, or an unknown variable.
-        FloatingPointError: fewer than two finite runs.
-    """
-    draws = np.asarray(draws, float)
-    if draws.ndim != 2 or len(draws) < 2:
-        raise ValueError(f"predictive_bands: expected two draws or more, got an array {draws.shape}.")
+    model: Model, free_parameters: ResolvedParameters, case: Case, draws: np.ndarray, **options: Any
+) -> "xr.Dataset":
+    """Bands of a case from unconstrained vectors `(n_members, n_parameters)`, as `bands_of_members`."""
     free = free_parameters.in_case(case.name)
-    x = free.part_of(jnp.asarray(draws.T))
-    return bands_of_members(
-        free.insert(model, x),
-        free.insert(case, x),
-        len(draws),
-        variables,
-        series,
-        quantiles,
-        dt=dt,
-        duration=duration,
-        output_interval=output_interval,
-    )
+    x = free.part_of(jnp.asarray(np.asarray(draws, float).T))
+    return bands_of_members(free.insert(model, x), free.insert(case, x), len(draws), **options)
 
 
 def recommended_members(model: Model, n: int) -> tuple[Model, float]:
@@ -842,7 +653,7 @@ def recommended_members(model: Model, n: int) -> tuple[Model, float]:
 def members_of_file(path: str | Path, model: Model, n: int) -> Model:
     """A model in `n` draws of a posterior from a file, evenly spaced over all chains.
 
-    The file is that of `write_posterior`, or any NetCDF file whose variables along `chain` and `draw` are
+    The file is that of `posterior_dataset`, or any NetCDF file whose variables along `chain` and `draw` are
     parameters of the closure, by name or with their path as attribute `path`. Members lie along a trailing
     axis. Draws of another base than the closure of the model are refused, as by `with_parameters`.
 
@@ -893,61 +704,74 @@ def bands_of_members(
     dt: float,
     duration: float,
     output_interval: float,
-) -> Bands:
-    """Bands of a model or case whose numbers have members along a trailing axis; see `predictive_bands`.
+) -> "xr.Dataset":
+    """Quantiles over members of the results of a single column: the uncertainty of the parameters.
 
-    With `noise` those of temperature, at all depths and at the surface, also have normal errors of this
-    fraction of the root mean square change of temperature since the start, over depth and time: the errors
-    that a likelihood assumes.
+    They include neither the noise of observations nor the error of the model. Runs that are not finite are
+    ignored, and counted in the attribute `n_failed`.
+
+    Args:
+        ensemble, cases: model and case, one of which has members along a trailing axis of its numbers.
+        n_members: at least two.
+        variables: prognostic variables or tracers.
+        series: diagnostics that are scalars.
+        quantiles: between 0 and 1.
+        noise: with it those of temperature, at all depths and at the surface, also have normal errors of this
+            fraction of the root mean square change of temperature since the start, over depth and time: the
+            errors that a likelihood assumes.
+        dt, duration, output_interval: as in `simulate` [s].
+
+    Raises:
+        ValueError: an unknown variable.
+        FloatingPointError: fewer than two finite runs.
     """
+    import xarray as xr  # takes long
+
     name, cases = cases.name, dataclasses.replace(cases, name="case")  # it is part of the compiled program
-    whole = SaveEverything()
     run = simulate(
-        ensemble, cases, dt=dt, duration=duration, output_interval=output_interval, checkpointing=whole
+        ensemble,
+        cases,
+        dt=dt,
+        duration=duration,
+        output_interval=output_interval,
+        checkpointing=SaveEverything(),
     )
     known = {**vars(run.state), **run.state.tracers}
     del known["tracers"], known["surface"]
     if not set(variables) <= set(known):
-        raise ValueError(f"predictive_bands: expected variables out of {', '.join(known)}, got {variables}.")
-    profiles = {name: np.asarray(known[name], float) for name in variables}
-    scalars = {name: np.asarray(values, float) for name, values in diagnose(run, cases, series).items()}
+        raise ValueError(f"bands: expected variables out of {', '.join(known)}, got {variables}.")
     good = np.isfinite(np.asarray(run.state.temperature)).all(axis=(0, 1))
     if good.sum() < 2:
         raise FloatingPointError(
             f"{name}: expected two runs or more that stay finite, got {good.sum()} of {n_members}; "
             "choose a shorter time step or narrower priors."
         )
-
     change = np.asarray(run.state.temperature, float) - np.asarray(run.state.temperature[0], float)
     size = noise * np.sqrt(np.mean(np.square(change), axis=(0, 1)))
     # All members together have equally spaced probabilities.
     likely = (np.arange(_ERRORS) + (np.arange(n_members)[:, None] + 0.5) / n_members) / _ERRORS
     error = size[:, None] * np.vectorize(NormalDist().inv_cdf)(likely)
 
-    def spread(name: str, values: np.ndarray) -> np.ndarray:
-        values = np.broadcast_to(values, (*values.shape[:-1], n_members))[..., good]
+    def spread(name: str, values: ArrayLike, dims: tuple[str, ...]) -> tuple:
+        values = np.broadcast_to(np.asarray(values, float), (*np.shape(values)[:-1], n_members))[..., good]
         if noise > 0.0 and name in ("temperature", "sea_surface_temperature"):
             values = (values[..., None] + error[good]).reshape(*values.shape[:-1], -1)
-        return np.quantile(values, quantiles, axis=-1)
+        found = np.quantile(values, quantiles, axis=-1)
+        return ("quantile", *dims), found, attributes_of(name, cases.tracer_units)
 
-    axes = np.asarray(run.time), np.asarray(jax.device_get(cases.grid.z_center)).reshape(-1)
-    of_profiles = {key: spread(key, values) for key, values in profiles.items()}
-    of_series, n_failed = {key: spread(key, scalars[key]) for key in series}, int((~good).sum())
-    given = name, tuple(quantiles), *axes, of_profiles, of_series
-    return Bands(*given, n_members, n_failed, cases.start_time, cases.tracer_units)
-
-
-def write_bands(path: str | Path, bands: Bands, attributes: Mapping[str, str] | None = None) -> None:
-    """Write bands as NetCDF, atomically; attributes record the origin of the numbers."""
-    import xarray as xr  # takes long
-
-    shapes = (bands.profiles, ("quantile", "time", "z_center")), (bands.series, ("quantile", "time"))
-    data = {name: (dims, values, attributes_of(name)) for of, dims in shapes for name, values in of.items()}
-    since = f"seconds since {bands.start_time or IDEALISED_EPOCH}"
+    data = {name: spread(name, known[name], ("time", "z_center")) for name in variables}
+    scalars = diagnose(run, cases, series)
+    data |= {name: spread(name, values, ("time",)) for name, values in scalars.items()}
+    since = f"seconds since {cases.start_time or IDEALISED_EPOCH}"
     coords = {
-        "quantile": ("quantile", list(bands.quantiles), {"long_name": "of the draws", "units": "1"}),
-        "time": ("time", bands.time, {"standard_name": "time", "axis": "T", "units": since}),
-        "z_center": ("z_center", bands.z, {"units": "m", "axis": "Z", "positive": "up"}),
+        "quantile": ("quantile", list(quantiles), {"long_name": "of the draws", "units": "1"}),
+        "time": ("time", np.asarray(run.time), {"standard_name": "time", "axis": "T", "units": since}),
+        "z_center": (
+            "z_center",
+            np.asarray(cases.grid.z_center).reshape(-1),
+            {"units": "m", "axis": "Z", "positive": "up"},
+        ),
     }
-    title = {"title": f"Bands of {bands.name}", "n_draws": bands.n_members, "n_failed": bands.n_failed}
-    write_dataset(xr.Dataset(data, coords, title | dict(attributes or {})), path)
+    title = {"title": f"Bands of {name}", "case": name, "n_draws": n_members, "n_failed": int((~good).sum())}
+    dated = {} if cases.start_time is None else {"start_time": cases.start_time}
+    return xr.Dataset(data, coords, title | dated)
