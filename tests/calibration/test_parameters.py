@@ -140,7 +140,7 @@ def test_insert_changes_the_free_parameters_only():
             assert inserted[info.path] == expected.get(info.path, info.value)
     assert inserted["c_eps_3_minus"].shape == ()
     closure = with_parameters(closure, {"c_eps_3_minus": -0.1, "stability.ct1": 6.0})
-    assert isinstance(closure, KEpsilon) and closure.c_eps_3_stable == -0.1
+    assert isinstance(closure, KEpsilon) and closure.c_3_stable == -0.1
     assert get_leaf(closure, "stability.ct1") == 6.0
     assert eqx.tree_equal(with_parameters(closure, {}), closure)
 

@@ -77,10 +77,10 @@ def test_published_constants():
         (2.0 * functions.lowest_alpha_n, -3.0564, 4),  # half of it is used: the instability limit
         (KEpsilon().von_karman, 0.4159, 4),
         (closures.KOmega().von_karman, 0.3926, 4),
-        (KEpsilon().c_eps_3_stable, -0.6209, 4),
-        (closures.KOmega().c_omega_3_stable, -0.6386, 4),
-        (of_length.e_3_stable, 5.235, 3),
-        (below.c_eps_3_stable, -0.5231, 4),
+        (KEpsilon().c_3_stable, -0.6209, 4),
+        (closures.KOmega().c_3_stable, -0.6386, 4),
+        (2.0 * of_length.c_3_stable, 5.235, 3),
+        (below.c_3_stable, -0.5231, 4),
     ):
         close(found, published, digits)
 
@@ -162,7 +162,7 @@ def test_gradients_are_finite_in_calm_water_too(kind):
 def test_buoyancy_coefficient_with_a_constant_prandtl_number():
     # GOTM prints 0.0101 for its case of breaking waves.
     closure = closures.KOmega(stability=closures.ConstantStability())
-    np.testing.assert_allclose(closure.c_omega_3_stable, 0.833 + (0.555 - 0.833) / 0.25 * 0.74, rtol=1e-12)
+    np.testing.assert_allclose(closure.c_3_stable, 0.833 + (0.555 - 0.833) / 0.25 * 0.74, rtol=1e-12)
     np.testing.assert_allclose(closure.von_karman, 0.4084, atol=5e-5)
 
 

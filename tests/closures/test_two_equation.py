@@ -356,7 +356,7 @@ def test_generated_model_has_the_properties_that_were_asked_for():
     # The numbers of GOTM for kappa = 0.4, d = -1.2, alpha = -2, L = 0.2, m = 1 and Canuto's model A.
     closure = GenericLengthScale.generated()
     np.testing.assert_allclose(closure.exponents.n, -1.0634, atol=5e-5)
-    found = (closure.c_psi_1, closure.c_psi_2, closure.c_psi_3_stable, closure.sigma_k, closure.sigma_psi)
+    found = (closure.c_psi_1, closure.c_psi_2, closure.c_3_stable, closure.sigma_k, closure.sigma_psi)
     np.testing.assert_allclose(found, (1.0, 1.35447, -0.52192, 1.20233, 1.84161), atol=6e-6)
 
 
@@ -374,7 +374,7 @@ def test_imposed_von_karman_constant_moves_one_constant():
 
 def test_constants_of_mellor_and_yamada_with_kantha_and_clayson():
     closure = MellorYamada(steady_state_richardson_number=0.23)
-    np.testing.assert_allclose(closure.e_3_stable, 4.82586, atol=6e-6)
+    np.testing.assert_allclose(2.0 * closure.c_3_stable, 4.82586, atol=6e-6)
     np.testing.assert_allclose(closure.von_karman, 0.4001, atol=5e-5)
     assert MellorYamada(e_3_minus=1.8).e_3_stable == 1.8
 
@@ -432,7 +432,7 @@ def test_constants_of_oceananigans():
     state = step(closure, start, inputs, 1.0)
     expected = A.c_mu_0**3 * np.asarray(state.turbulent_kinetic_energy)[1:-1] * 1e-2 / 0.75
     np.testing.assert_allclose(state.dissipation_rate[1:-1], expected, rtol=1e-12)
-    assert closure.c_eps_3_stable == closure.c_eps_3_plus == -0.65
+    assert closure.c_3_stable == closure.c_eps_3_plus == -0.65
     assert KEpsilon.as_in_oceananigans(c_eps_1=1.5).c_eps_1 == 1.5
 
 

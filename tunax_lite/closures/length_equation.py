@@ -242,8 +242,9 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     def _energy_stepper(self) -> EnergyStepper:
         """The equations for k and psi from the parameters."""
 
-    def _stable_constant(self) -> Scalar:
-        """c_3 in stable stratification [1], given or derived."""
+    @property
+    def c_3_stable(self) -> Scalar:
+        """c_3 in stable stratification [1], set or derived; half of e_3 for Mellor-Yamada."""
         equation = self._energy_stepper().length_scale
         assert isinstance(equation, TransportedLength) and equation.constants.c_3_stable is not None
         return equation.constants.c_3_stable

@@ -68,11 +68,6 @@ class AbstractKEpsilon(AbstractTwoEquation):
                 "varying_schmidt_number, got none; give kappa, for example 0.4."
             )
 
-    @property
-    def c_eps_3_stable(self) -> Scalar:
-        """`c_eps_3_minus`, or the value for the steady-state Richardson number [1]; -0.621 by default."""
-        return self._stable_constant()
-
     def _energy_stepper(self) -> EnergyStepper:
         constants = LengthScaleConstants(
             self.c_eps_1, self.c_eps_2, self.c_eps_3_minus, self.c_eps_3_plus, self.c_eps_4
@@ -211,11 +206,6 @@ class GenericLengthScale(AbstractTwoEquation):
         }
         return cls(**(constants | {"stability": stability, "exponents": Exponents(p, m, n)} | others))
 
-    @property
-    def c_psi_3_stable(self) -> Scalar:
-        """`c_psi_3_minus`, or the value implied by the steady-state Richardson number [1]."""
-        return self._stable_constant()
-
     def _energy_stepper(self) -> EnergyStepper:
         constants = LengthScaleConstants(
             self.c_psi_1, self.c_psi_2, self.c_psi_3_minus, self.c_psi_3_plus, self.c_psi_4
@@ -248,11 +238,6 @@ class KOmega(AbstractTwoEquation):
     c_omega_3_plus: Scalar = parameter(0.5, valid_range=(-4.0, 5.0))
     c_omega_4: Scalar = parameter(0.15, valid_range=(-5.0, 10.0))
     sigma_omega: Scalar = parameter(2.0, valid_range=(0.1, 5.0), only_if=_NOT_IMPOSED)
-
-    @property
-    def c_omega_3_stable(self) -> Scalar:
-        """`c_omega_3_minus`, or the value for the steady-state Richardson number [1]; -0.639 by default."""
-        return self._stable_constant()
 
     def _energy_stepper(self) -> EnergyStepper:
         constants = LengthScaleConstants(
@@ -324,11 +309,6 @@ class MellorYamada(AbstractTwoEquation):
             "stability": Harcourt(),
         }
         return cls(**(constants | others))
-
-    @property
-    def e_3_stable(self) -> Scalar:
-        """`e_3_minus`, or the value implied by the steady-state Richardson number [1]."""
-        return 2.0 * self._stable_constant()
 
     def prepare(self) -> EnergyStepper:
         return self._energy_stepper()
