@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -124,25 +124,6 @@ def label(panel: Axes, x: str = "", y: str = "") -> None:
         panel.set_ylabel(y, fontsize="small")
     panel.tick_params(labelsize="small")
     panel.grid(alpha=0.25)
-
-
-def name_points(
-    panel: Axes, names: Sequence[str], places: Sequence[tuple[float, float]], size: float
-) -> None:
-    """Names beside points, towards the middle of a panel with its limits, above or below earlier names."""
-    middle, taken = 0.5 * sum(panel.get_xlim()), []
-    for name, place in zip(names, places, strict=False):
-        x, y = panel.transData.transform(place) * 72.0 / panel.figure.dpi
-        side = 1.0 if place[0] < middle else -1.0
-        ends = sorted((x + 5.0 * side, x + side * (5.0 + 0.6 * size * len(name))))  # about
-        for up in (3.0, -3.0 - size, 4.0 + size, -4.0 - 2.0 * size):
-            if not any(a < ends[1] and ends[0] < b and abs(y + up - c) < size for a, b, c in taken):
-                break
-        taken.append((*ends, y + up))
-        panel.annotate(
-            name, place, (5.0 * side, up), textcoords="offset points", ha="left" if side > 0.0 else "right",
-            fontsize=size, clip_on=True,
-        )  # fmt: skip
 
 
 def draw_layer(panel: Axes, time: np.ndarray, depth: np.ndarray, label: str) -> None:

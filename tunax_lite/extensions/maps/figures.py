@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
@@ -26,8 +25,6 @@ Indices = dict[str, int]
 
 _N_TIMES, _N_POINTS = 4, 4
 _N_SECTIONS = 8  # of a list of sites in one figure
-_MOST_NAMES = 60  # of sites beside their points
-_LAND: dict[str, Option] = {"cmap": "Greys", "vmin": -0.25, "vmax": 0.75}
 _LAYER, _LINE = "mixed_layer_depth", 60  # letters of a label
 _BARE: dict[str, Option] = {"add_colorbar": False, "add_labels": False}
 _WIDE = 3.0
@@ -66,7 +63,7 @@ def map_figures(path: Path, points: Sequence[Point] = ()) -> dict[str, Figure]:
     pages = [places[i : i + _N_SECTIONS] for i in range(0, len(places), _N_SECTIONS)]
     for name, values in store.items():
         if values.dims == ("time", *dims):
-            figures[f"map_{name}"] = _maps(values, is_wet, places[0])
+            figures[f"map_{name}"] = _maps(values, places[0])
         elif {"time", *dims} <= {*values.dims}:
             for number, page in enumerate(pages, 1):
                 suffix = f"_{number}" if len(pages) > 1 else ""
@@ -97,8 +94,8 @@ def _some_places(is_wet: "xr.DataArray") -> list[Indices]:
     return [dict(zip(map(str, is_wet.dims), at, strict=True)) for at in water.tolist()]
 
 
-def _maps(values: "xr.DataArray", is_wet: "xr.DataArray", place: Indices) -> Figure:
-    """A scalar at up to four times that have results at a place, with common colours; land is grey."""
+def _maps(values: "xr.DataArray", place: Indices) -> Figure:
+    """A scalar at up to four times that have results at a place; cells without values are grey."""
     finished = np.flatnonzero(values.isel(place).notnull())
     finished = finished if finished.size else np.arange(values.sizes["time"])
     some = finished[np.unique(np.linspace(0, finished.size - 1, _N_TIMES).round().astype(int))]
@@ -109,33 +106,19 @@ def _maps(values: "xr.DataArray", is_wet: "xr.DataArray", place: Indices) -> Fig
     drawn: Option = None  # of the last panel, for the colour bar
     for panel, at_time in zip(axes.flat, values, strict=False):
         if values.ndim == 2:
-            drawn = _draw_sites(panel, at_time, colours)
+            east = (at_time["lon"] + 180.0) % 360.0 - 180.0
+            drawn = panel.scatter(east, at_time["lat"], c=at_time, edgecolors="0.3", **colours)
         else:
-            land = is_wet.astype(float).where(~is_wet)
-            land.plot.pcolormesh(ax=panel, x="lon", y="lat", **_BARE, **_LAND)
+            panel.set_facecolor("0.8")
             drawn = at_time.plot.pcolormesh(ax=panel, x="lon", y="lat", **_BARE, **colours)
         panel.set_title(f"{at_time['time'].values:.16}".replace("T", " "), fontsize="medium")
-    for panel in style.lowest(axes, n):
-        panel.set_xlabel("longitude [°E]")
-    for panel in axes[:, 0]:
-        panel.set_ylabel("latitude [°N]")
+    figure.supxlabel("longitude [°E]")
+    figure.supylabel("latitude [°N]")
     bar = figure.colorbar(drawn, ax=axes.ravel().tolist(), extend="both", pad=0.02, shrink=0.8)
     if isinstance(colours["norm"], LogNorm):
         style.number_log_axis(bar.ax.yaxis)
-    absent = ", white: no value" if is_wet.ndim > 1 and (is_wet & values.isnull()).any() else ""
-    bar.set_label(textwrap.fill(_label(values) + absent, _LINE))
+    bar.set_label(textwrap.fill(_label(values), _LINE))
     return figure
-
-
-def _draw_sites(panel: Axes, values: "xr.DataArray", colours: dict[str, Option]) -> Option:
-    """Points with names."""
-    east = (values["lon"].values + 180.0) % 360.0 - 180.0
-    panel.margins(0.12, 0.15)
-    drawn = panel.scatter(east, values["lat"], c=values, s=36, edgecolors="0.3", linewidths=0.5, **colours)
-    if "site" in values.coords:
-        places = list(zip(east.tolist(), values["lat"].values.tolist(), strict=True))
-        style.name_points(panel, values["site"].values.tolist()[:_MOST_NAMES], places, 7.0)
-    return drawn
 
 
 def _sections(store: "xr.Dataset", name: str, places: Sequence[Indices]) -> Figure:
@@ -152,9 +135,8 @@ def _sections(store: "xr.Dataset", name: str, places: Sequence[Indices]) -> Figu
             figure.colorbar(drawn, ax=panel, pad=0.02).set_label(style.unit_label(quantity))
         if quantity in STATE and layer is not None:
             depth = store[layer].isel(place)
-            criterion = str(depth.attrs.get("long_name", layer)).removeprefix("depth where the ")
-            said = f"mixed layer: {criterion}"
-            style.draw_layer(panel, depth["time"].values, depth.values, textwrap.fill(said, 50))
+            label = textwrap.fill(str(depth.attrs.get("long_name", layer)), 50)
+            style.draw_layer(panel, depth["time"].values, depth.values, label)
         where = place_in_words(float(values["lat"]), float(values["lon"]))
         panel.set_title(
             f"{values['site'].item()}, {where}" if "site" in values.coords else where, fontsize="medium"
@@ -180,9 +162,7 @@ def _colours(values: "xr.DataArray") -> dict[str, Option]:
     high = high if high > low else low + 1.0
     if low < 0.0 < high and "flux" in name:
         return style.around_zero(max(-low, high))
-    if name.startswith(_LAYER):
-        norm = LogNorm(low, high) if high > _WIDE * low > 0.0 else Normalize(low, high)
-        return {"cmap": style.colour_map("deep"), "norm": norm}
-    chosen = {"sea_surface_temperature": "thermal", "salinity": "haline"}
+    chosen = {_LAYER: "deep", "sea_surface_temperature": "thermal", "salinity": "haline"}
     kind = next((colour for start, colour in chosen.items() if name.startswith(start)), "matter")
-    return {"cmap": style.colour_map(kind), "norm": Normalize(low, high)}
+    is_wide = kind == "deep" and high > _WIDE * low > 0.0
+    return {"cmap": style.colour_map(kind), "norm": (LogNorm if is_wide else Normalize)(low, high)}
