@@ -30,7 +30,6 @@ from .harness import MICRO, Row, Setting, on_cores, time_in_turn
 
 HOUR, DAY = 3600.0, 86400.0
 VARIABLES = "temperature", "salinity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"
-MEMORY = 2**30
 
 
 def write_input(path: Path, n_days: int, n_lat: int, n_lon: int) -> None:
@@ -95,7 +94,7 @@ def _measure(folder: Path, n_days: int, two: AbstractEngine | None) -> _Measured
     run = a_map(folder / "ocean.nc", n_days)
     model, case = run.batch(np.arange(run.columns.n_columns), 0.0, run.duration)
     begin = time.perf_counter()
-    plan = planned(run, MEMORY)
+    plan = planned(run)
     planning = time.perf_counter() - begin
 
     def batch(output_interval: float):

@@ -4,7 +4,7 @@ Columns on a map
 
 **How deep is the mixed layer of a whole basin?**
 
-A map is a configuration that names gridded files. The columns run in tiles that fit the memory and
+A map is a configuration that names gridded files. The columns run in tiles and
 write one Zarr store, which xarray opens. The ocean of this example is synthetic and small: 89
 columns, a month of weather.
 """
@@ -25,7 +25,7 @@ tl.configure()
 path = Path(tl.__file__).parents[1] / "configs/maps/synthetic.yaml"
 settings = ["model.closure.name=pacanowski_philander", "map.temperature_kind=conservative"]
 basin = build_map(load_map(path, settings))
-plan = planned(basin, memory=2**31)
+plan = planned(basin)
 store = Path(tempfile.mkdtemp()) / "basin.zarr"
 report = run_map(basin, store, plan.layout, plan.variables, ThisProcess())
 

@@ -8,7 +8,6 @@ import xarray as xr
 import yaml
 
 import tunax_lite as tl
-from tests.cli.running import invoked
 from tests.errors import error_naming, missing_from
 from tests.extensions.maps.ocean import ocean
 from tunax_lite.config import ConfigError
@@ -58,7 +57,7 @@ def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
     shallow = z > -40.0
     np.testing.assert_allclose(start[shallow], -1.025 * 0.01 * z[shallow], rtol=1e-6)
     np.testing.assert_array_equal(case.initial_state.tracers["npzd_phy"], 0.1)
-    plan = planned(run, 2**30)
+    plan = planned(run)
     run_map(run, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
     expected = tl.simulate(run.model, case, dt=run.dt, output_interval=DAY).state.tracers
     with xr.open_zarr(tmp_path / "map.zarr", chunks=None) as store:
@@ -81,15 +80,3 @@ def test_substeps_of_sinking_are_those_of_the_thinnest_cells(tmp_path):
     assert set(bare.columns.case(np.arange(2), 0.0, DAY).initial_state.tracers) == {"npzd_nut"}
     with error_naming(ConfigError, "map.terms.life npz npzd"):
         load_map(write(tmp_path, terms={"life": life | {"models": {"npzd": {"name": "npz"}}}}))
-
-
-@pytest.mark.long
-def test_a_map_names_pools_that_became_negative(tmp_path):
-    models = {"npzd": {"name": "npzd", "rmax": 10.0, "rpdu": 4.0, "rpdl": 4.0}}
-    life = LIFE | {"models": models, "initial": {"npzd_phy": 0.1}, "scheme": "euler"}
-    life |= {"n_sinking_substeps": None}
-    path = write(tmp_path, terms={"life": life})
-    step = ["--set", "time.step=43200.0", "--set", "output.variables=[npzd_nut]", "--set", "output.means=[]"]
-    said = invoked("map", path, *step, "--output", tmp_path / "out.zarr").output
-    (note,) = [line for line in said.splitlines() if "at least 0" in line]
-    assert not missing_from(note, "map.terms.life npzd_phy npzd_det mmol N day n_substeps")

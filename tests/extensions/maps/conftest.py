@@ -10,7 +10,7 @@ def plan():
     from tests.extensions.maps.synthetic import RUN
     from tunax_lite.extensions.maps.plan import planned
 
-    return planned(RUN, 2**31)
+    return planned(RUN)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,6 @@ class SyntheticMap(ColumnMap):
     fingerprint: str = "synthetic"
     epoch: datetime.datetime = datetime.datetime(2001, 3, 1)
     duration: float = 240 * HOUR
-    counts: dict[str, int] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     inputs: tuple[Path, ...] = ()
 
@@ -117,7 +116,7 @@ RUN = MapRun(
 )
 SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
 """The same numbers, with time between pieces to be killed in."""
-SMALL = Layout(n_rows=2, n_frames=5, block=4, width=12, memory=0)
+SMALL = Layout(n_rows=2, n_frames=5, block=4, width=12)
 """Tiles of 6, 12 and 12 columns; three pieces of five frames, and one frame that is left."""
 
 

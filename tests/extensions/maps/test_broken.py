@@ -26,7 +26,7 @@ from tunax_lite.cli import session
 from tunax_lite.closures import ConstantDiffusivity, recommended_sets
 from tunax_lite.column import integrate as simulation
 from tunax_lite.extensions.maps import map_figures
-from tunax_lite.extensions.maps.command import late_convection, recommended_constants
+from tunax_lite.extensions.maps.command import recommended_constants
 from tunax_lite.extensions.maps.figures import _colours
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
@@ -95,7 +95,7 @@ def test_sites_have_names_and_sections(tmp_path):
     store = tmp_path / "s.zarr"
     xr.Dataset(fields, coordinates, {"tunax_lite_map_dims": ["point"]}).to_zarr(store, zarr_format=2)
     figures = map_figures(store)
-    assert len(figures["map_sea_surface_temperature"].axes[0].texts) == 10
+    assert "map_sea_surface_temperature" in figures
     titles = [ax.get_title() for n in (1, 2) for ax in figures[f"sections_temperature_{n}"].axes]
     assert [title.split(",")[0] for title in titles if title] == [n for n in names if n != "site 3"]
 
@@ -123,8 +123,6 @@ def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
     assert "--overwrite" in run(2)
     assert "complete" in run(0, "--resume")
     assert "another" in run(2, "--resume", "--set", "time.step=900")
-    assert "expected at least" in run(1, "--overwrite", "--memory", "1MB")
-    assert "--memory" in run(2, "--overwrite", "--memory", "2 pages")
     drawn = invoked("plot", store, "--output", tmp_path).output
     assert drawn.count("wrote") == 3 and (tmp_path / "ocean_map_mixed_layer_depth.png").is_file()
     assert "--point 91,0" in invoked("plot", store, "--point", "91,0", code=2).output
@@ -176,7 +174,7 @@ STILL = Model(ConstantDiffusivity(viscosity=1e-8, diffusivity=1e-8))
 def test_water_below_its_freezing_point_is_found(tmp_path, variables, cooling, is_possible):
     columns = SyntheticMap(shape=(6, 3), cooling=cooling, wind=0.0)
     run = dataclasses.replace(RUN, columns=columns, model=STILL, variables=variables, means=())
-    plan = planned(run, 2**31)
+    plan = planned(run)
     report = run_map(run, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
     (one,) = report.beyond
     # The shallowest columns, at 60 degrees, have cells of 52 m / 12, and 8 degC at the surface.
@@ -200,16 +198,6 @@ def test_the_command_ends_with_an_error_and_its_store(tmp_path):
     said = r"expected water, got temperature -\d+\.?\d* degC at \S+ m, \S+ [NS] \S+ [EW], 2001-01-03 00:00, "
     assert re.search(said, output) and "ice: winton" in output
     assert f"wrote {store}" in output and store.is_dir()
-
-
-@pytest.mark.long
-def test_convection_that_begins_late_is_said():
-    columns = SyntheticMap(shape=(6, 3), wind=1.0)
-    run = dataclasses.replace(RUN, columns=columns, model=Model(KEpsilon()), duration=12 * HOUR)
-    (note,) = late_convection(run)
-    assert "in 5 of 7 columns" in note and "`constants: recommended`" in note
-    recommended = dataclasses.replace(run, model=Model(KEpsilon.recommended()))
-    assert late_convection(recommended) == []
 
 
 def test_a_map_says_the_range_of_recommended_constants():

@@ -6,16 +6,16 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from .build import build_map, build_map_fit, load_map
-    from .columns import ColumnMap
     from .figures import map_figures
     from .gridded import columns_from_dataset
     from .sections import Gridded, GridPoints, InputPoints, MapInput, SitePoints
+    from .setup import ColumnMap
 
 _NAMES = {
     "build": "build_map build_map_fit load_map",
-    "columns": "ColumnMap",
     "figures": "map_figures",
     "gridded": "columns_from_dataset",
     "sections": "Gridded GridPoints InputPoints MapInput SitePoints",
+    "setup": "ColumnMap",
 }
 __all__, __getattr__ = lazily(__name__, _NAMES)

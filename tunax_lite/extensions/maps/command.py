@@ -3,12 +3,10 @@
 import dataclasses
 import datetime
 import functools
-import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import jax
 import numpy as np
 from typer import Exit
 
@@ -19,11 +17,9 @@ from ...cli.check import Page, describe_model, describe_times, duration
 from ...cli.options import Calibrating, Engine
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
-from ...column.integrate import columns_of
 from ...config import ConfigError, Loaded
 from ...declarations import name_of
 from ...io.writing import check_outputs
-from ...plausibility.onset import delay_of_convection
 from ...runtime.engine import AbstractEngine, open_engine
 from ...runtime.machine import needed
 from ...runtime.memory import check_disk
@@ -39,7 +35,6 @@ from .store import MapStore
 _NAMED = 10  # columns that failed
 _COLUMNS_SHOWN, _TIME_SHOWN = 64, 31 * 86400.0
 """Columns of a map, and its time [s], whose inputs `check` shows."""
-_N_TRIED = 24  # columns, for convection
 
 
 def map_columns(
@@ -47,7 +42,7 @@ def map_columns(
     settings: Sequence[str],
     output: Path,
     parameters: Path | None,
-    memory: str,
+    n_columns: int | None,
     engine: Engine,
     *,
     resume: bool,
@@ -57,7 +52,7 @@ def map_columns(
     if resume and overwrite:
         raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
     needed("zarr", "tunax-lite map")
-    loaded, budget = load_map(config, settings), bytes_of(memory)
+    loaded = load_map(config, settings)
     with session.precision(loaded):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         run = build_map(loaded, values)
@@ -70,20 +65,15 @@ def map_columns(
         if store is not None and store.is_complete:
             echo(f"{output}: complete; nothing to do")
             return
-        session.say_notes([*late_convection(run), *recommended_constants(run)])
+        session.say_notes(recommended_constants(run))
         with open_engine(*engine) as opened:
-            report = _run(run, output, store, opened, budget, engine.workers)
+            report = _run(run, output, store, opened, n_columns, engine.workers)
     _say_broken(report.broken, run)
     session.report_written([output])
-    if store is not None:
-        _note(f"{output}: only the pieces computed now were searched for water that cannot be")
 
     def moment(time: float) -> str:
         return f"{run.columns.epoch + datetime.timedelta(seconds=time):%Y-%m-%d %H:%M}"
 
-    if report.lowest:
-        of_one = run.columns.case(slice(0, 1), 0.0, run.output_interval)
-        session.say_lowest("map.", of_one.terms, report.lowest)
     session.judge_water(report.beyond, moment)
     if report.broken:
         raise Exit(session.FAILED)
@@ -94,7 +84,7 @@ def _run(
     output: Path,
     store: MapStore | None,
     engine: AbstractEngine,
-    memory: int,
+    n_columns: int | None,
     n_processes: int | None,
 ) -> MapReport:
     columns, clock = run.columns, time.perf_counter()
@@ -103,37 +93,25 @@ def _run(
         f"{columns.n_columns} columns of {shape} points, {run.duration / run.dt:.0f} steps of {run.dt:g} s, "
         f"{run.length.n_all} frames, {type(run.model.closure).__name__}"
     )
+    variables = ()
     if store is None:
         session.say_how_long(run.duration / run.dt, run.first_grid.n_cells, columns.n_columns, n_processes)
-        (plan,) = engine.map(functools.partial(planned, memory=memory), [run])
-        layout, variables = plan.layout, plan.variables
-        check_disk(output.absolute().parent, plan.results, "the results of the map")
-        echo(f"results: {_size(plan.results)} before they are compressed")
+        ((layout, variables, memory, results),) = engine.map(
+            functools.partial(planned, n_columns=n_columns), [run]
+        )
+        check_disk(output.absolute().parent, results, "the results of the map")
+        echo(f"about {memory / 1e9:.2g} GB of memory per process, {results / 1e9:.2g} GB of results")
     else:
-        layout, variables = store.layout, ()
-        if layout.memory > memory:
-            raise ConfigError(
-                f"--memory: expected at least {_size(layout.memory)}, for which the store was begun, got "
-                f"{_size(memory)}; give more, or start over with --overwrite."
-            )
-    processes = (
-        "" if n_processes is None else f", {_size(n_processes * layout.memory)} for {n_processes} of them"
-    )
-    echo(
-        f"{len(run.tiles(layout.n_rows))} tiles of at most {layout.width} columns, pieces of "
-        f"{layout.n_frames} frames; about {_size(layout.memory)} of memory for a process{processes}"
-    )
+        layout = store.layout
+    n_tiles = len(run.tiles(layout.n_rows))
+    echo(f"{n_tiles} tiles of at most {layout.width} columns, pieces of {layout.n_frames} frames")
     with fraction_of("map") as show:
         report = run_map(run, output, layout, variables, engine, store=store, report=show)
     echo(
         f"computed in {time.perf_counter() - clock:.1f} s, compilation included; at most "
-        f"{_size(report.peak_memory)} of memory for a process"
+        f"{report.peak_memory / 1e9:.2g} GB of memory per process"
     )
     return report
-
-
-def _note(sentence: str) -> None:
-    session.say_notes([sentence])
 
 
 def calibrate_map(config: Path, options: Calibrating) -> None:
@@ -208,18 +186,6 @@ def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:
     )
 
 
-def bytes_of(text: str) -> int:
-    """Bytes from a size such as `2GiB`, `500 MB`, or a number."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", text, re.IGNORECASE)
-    if found is None:
-        raise ConfigError(f"--memory {text}: expected a size such as 2GiB or 500MB; correct it.")
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".index(found[2].upper() or " "))
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.3g} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.3g} MB"
-
-
 def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
     """Print what `tunax-lite map` would do, and what goes into some of the columns."""
     needed("zarr", "tunax-lite map")
@@ -239,31 +205,11 @@ def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, pag
     answer = page.of(sample, None)
     times = describe_times(run.duration, run.dt, run.output_interval)
     session.say_how_long(run.duration / run.dt, n_cells, columns.n_columns)
-    notes = [*columns.notes, *late_convection(run), *recommended_constants(run)]
+    notes = [*columns.notes, *recommended_constants(run)]
     session.say_notes(notes)
     points = {"shape": list(columns.shape), "n_cells": n_cells, "start": columns.epoch.isoformat()}
     found = {"kind": "map", "map": points, "model": model, "time": times, "notes": notes}
     return found | answer
-
-
-def late_convection(run: MapRun) -> list[str]:
-    """A note if convection would begin late in some of the columns tried, in even steps over the map."""
-    columns, delays = run.columns, []
-    chosen = np.unique(np.linspace(0, columns.n_columns - 1, _N_TRIED).astype(int))
-    for column in chosen:
-        at = slice(int(column), int(column) + 1)
-        batch = columns.model(run.model, at), columns.case(at, 0.0, run.output_interval).unlabelled()
-        along = columns_of(*batch, None)
-        model, case = jax.tree.map(lambda leaf, has: leaf[..., 0] if has else leaf, batch, along[:2])
-        delays.append(delay_of_convection(model, case, run.duration))
-    cooled = [delay for delay in delays if delay is not None]
-    n_late = sum(delay >= session.LATE for delay in cooled)
-    if not n_late:
-        return []
-    return [
-        f"cooled as at the start of the map, convection begins late or never in {n_late} of {len(cooled)} "
-        f"columns that were tried and lose heat: {session.remedy_of_late_convection(run.model.closure)}"
-    ]
 
 
 def recommended_constants(run: MapRun) -> list[str]:

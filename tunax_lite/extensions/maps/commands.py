@@ -15,9 +15,15 @@ def map_columns(
     output: Annotated[Path, Option(metavar="STORE.zarr", help="Zarr store for the results.")],
     parameters: options.Parameters = None,
     settings: options.Settings = options.NONE,
-    memory: Annotated[
-        str, Option(metavar="SIZE", help="Memory limit of each process, such as 2GiB.")
-    ] = "2GiB",
+    n_columns: Annotated[
+        int | None,
+        Option(
+            "--columns",
+            metavar="N",
+            min=1,
+            help="Approximate columns per tile; by default a 16th of the map on a CPU, all on a GPU.",
+        ),
+    ] = None,
     engine: options.Engine = options.HERE,
     resume: Annotated[bool, Option("--resume", help="Continue an incomplete store.")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing store.")] = False,

@@ -38,11 +38,11 @@ from ...physics import (
     TwoBandAbsorption,
     coriolis_parameter,
 )
-from .columns import ColumnMap
 from .fields import finest
 from .located import Located
 from .remapping import Points
 from .sections import MapInput
+from .setup import ColumnMap
 from .sources import Sources, kind_of
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)

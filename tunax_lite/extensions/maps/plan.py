@@ -1,4 +1,4 @@
-"""The division of a map with which it fits into memory, and the compiled program of one of its parts.
+"""The division of a map into tiles and pieces, and the compiled program of one of its parts.
 
 Diagnostics are computed with the columns, for every frame. Profiles are stored in single precision, because
 they make up nearly all of the output; scalars in the precision of the run.
@@ -18,23 +18,21 @@ from jaxtyping import Array, Bool, Float
 from ...column.case import Case
 from ...column.checkpointing import AutoCheckpointing
 from ...column.diagnostics import Snapshot, diagnostic
-from ...column.integrate import batched_case, columns_of, integrate, restart_of
+from ...column.integrate import Length, batched_case, columns_of, integrate, restart_of
 from ...column.model import Model
 from ...column.trajectory import Restart, carried
 from ...runtime import Program, Shared, compile_program
 from ...runtime.devices import Split, block_size, map_blocks
-from ...runtime.memory import expected_seconds
+from ...runtime.memory import TooLargeError, check_memory, expected_seconds
 from .setup import INITIAL, Layout, MapRun, MapVariable, Piece
 
 PROCESS = 700 * 2**20
 """Bytes of a process with its libraries and compiled programs, without any column."""
-FEWEST_TILES = 16
-"""Tiles of a map on a CPU, for up to as many processes; a GPU takes all columns that its memory holds."""
-FEWEST_COLUMNS = 256
-"""Approximate minimum per tile; the last block is padded with copies, which cost as much as columns."""
-LONGEST_PIECE = 60.0
-"""Approximate time of a tile and piece [s], which is lost where a process ends."""
-_SAMPLE, _FRAMES_OF_SAMPLE = 4, 8
+FEWEST_TILES, COLUMNS = 16, (256, 4096)
+"""Tiles of a map on a CPU, and their least and most columns; a GPU takes all columns at once."""
+LONGEST_PIECE, PIECE = 60.0, 2**30
+"""Approximate time of a tile and piece [s], which is lost where a process ends, and its most bytes."""
+_SAMPLE = 4
 
 
 class Results(NamedTuple):
@@ -128,98 +126,68 @@ class Plan(NamedTuple):
 
     Args:
         layout, variables: for `run_map`.
+        memory: estimate of the bytes that a process holds.
         results: bytes of all values in the store before compression.
     """
 
     layout: Layout
     variables: tuple[MapVariable, ...]
+    memory: int
     results: int
 
 
-class _Sizes(NamedTuple):
-    """Bytes per column.
+def planned(run: MapRun, n_columns: int | None = None) -> Plan:
+    """Divide a map into tiles of about `n_columns`, and its time into pieces; reads a few columns.
 
-    Args:
-        restart: of the state that a step hands to the next.
-        forcing: of the forcing of any piece, and of each of its frames.
-        first: of the results at the start; frame: of those of a frame; largest: of one variable of a frame.
-    """
-
-    restart: int
-    forcing: tuple[float, float]
-    first: int
-    frame: int
-    largest: int
-
-    def of_process(self, width: int, n_frames: int, n_points: int) -> int:
-        """Estimate of the bytes of a process: tiles of `width` columns on `n_points` of the map.
-
-        It reads the next forcing and writes the previous results while it computes.
-        """
-        forcing = self.forcing[0] + self.forcing[1] * n_frames
-        results = self.first + self.frame * n_frames
-        on_map = 2 * n_points * n_frames * self.largest
-        return int(PROCESS + width * (5 * forcing + 4 * self.restart + 3 * results) + on_map)
-
-
-def planned(run: MapRun, memory: int) -> Plan:
-    """Divide a map so that a process that computes a tile holds about `memory` bytes at most.
-
-    Reads a few columns. The division does not depend on the number of workers, so that results do not either.
+    The division does not depend on the number of workers, so that results do not either.
 
     Raises:
-        MemoryError: less than the smallest tile needs for one frame.
+        MemoryError: a tile needs more memory than is free.
         ValueError: an unknown variable, or times that are not multiples of each other.
     """
-    sizes, variables = _measured(run)
-    n_rows, n_columns = run.columns.shape[0], run.columns.n_columns
-    rows, fitting = n_rows, block_size("auto", 10**6, 10**6 * sizes.restart)  # a power of two: fastest
-    if jax.default_backend() == "cpu":
-        fewest = math.ceil(FEWEST_COLUMNS * n_rows / n_columns)
-        rows = min(n_rows, max(math.ceil(n_rows / FEWEST_TILES), fewest))
-    while True:
-        widest = max(len(columns) for columns in run.tiles(rows).values())
-        block = fitting if widest >= 4 * fitting else max(widest, min(n_columns, 4))
-        width = -(-widest // block) * block
-        seconds = expected_seconds(run.output_interval / run.dt, run.first_grid.n_cells, width)
-        n_frames = max(1, min(run.length.n_frames, int(LONGEST_PIECE / seconds)))
-        n_points = rows * run.n_in_row
-        while n_frames > 1 and sizes.of_process(width, n_frames, n_points) > memory:
-            n_frames = math.ceil(n_frames / 2)
-        n_frames = run.frames_per_piece(n_frames)
-        needed = sizes.of_process(width, n_frames, n_points)
-        if needed <= memory:
-            results = n_columns * (sizes.first + sizes.frame * run.length.n_all)
-            return Plan(Layout(rows, n_frames, block, width, needed), variables, results)
-        if rows == 1:
-            raise MemoryError(
-                f"map: expected at least {math.ceil(needed / 2**20)} MiB of memory for one row of the map "
-                f"and one frame, got {memory / 2**20:.0f} MiB; give more (--memory), keep fewer variables, "
-                "or save more often."
-            )
-        rows = math.ceil(rows / 2)
+    n_all, n_rows = run.columns.n_columns, run.columns.shape[0]
+    if n_columns is None:
+        n_columns = n_all
+        if jax.default_backend() == "cpu":
+            n_columns = int(np.clip(math.ceil(n_all / FEWEST_TILES), *COLUMNS))
+    rows = min(n_rows, math.ceil(n_columns * n_rows / n_all))
+    widest = max(len(columns) for columns in run.tiles(rows).values())
+    batch = run.batch(np.zeros(_SAMPLE, dtype=int), 0.0, run.output_interval)
+    start = restart_of(*batch)
+    restart = sum(leaf.nbytes for leaf in jax.tree.leaves(start)) / _SAMPLE
+    block = block_size("auto", widest, int(widest * restart))
+    width = -(-widest // block) * block
+
+    variables = _variables(run, batch[0], batched_case(*batch), start)
+    stored = [one for one in variables if not one.is_height]
+    first, frame = (
+        sum(math.prod(one.shape) * one.dtype.itemsize for one in stored if one.is_initial == is_initial)
+        for is_initial in (True, False)
+    )
+    forcing = sum(leaf.nbytes for leaf in jax.tree.leaves(batch)) / _SAMPLE
+    # The next forcing is read and the previous results are written while a piece is computed.
+    of_frame = width * (5.0 * forcing + 3.0 * frame)
+    seconds = expected_seconds(run.output_interval / run.dt, run.first_grid.n_cells, width)
+    most = max(1, int(min(run.length.n_frames, LONGEST_PIECE / seconds, PIECE / of_frame)))
+    n_frames = frames_per_piece(run.length, most)
+    memory = int(PROCESS + n_frames * of_frame + width * (4.0 * restart + 3.0 * first))
+    try:
+        check_memory(memory, "a tile of the map")
+    except TooLargeError as error:
+        raise MemoryError(f"map: {error}; use fewer --columns, or store more often.") from error
+    results = n_all * (first + frame * run.length.n_all)
+    return Plan(Layout(rows, n_frames, block, width), variables, memory, results)
 
 
-def _measured(run: MapRun) -> tuple[_Sizes, tuple[MapVariable, ...]]:
-    """Bytes per column, from a sample of columns, and the stored variables."""
-    columns, interval = np.zeros(_SAMPLE, dtype=int), run.output_interval
-    several = min(_FRAMES_OF_SAMPLE, run.length.n_frames)
-    found = []
-    for n_frames in (1, several):
-        batch = run.batch(columns, 0.0, n_frames * interval)
-        model, case = batch[0], batched_case(*batch)
-        start = restart_of(*batch)
-        split = jax.tree.leaves(columns_of(model, case, start)[:2])
-        leaves = zip(jax.tree.leaves((model, case)), split, strict=True)
-        found.append(sum(leaf.nbytes for leaf, own in leaves if own) / _SAMPLE)
-    slope = (found[1] - found[0]) / max(1, several - 1)
-    variables = _variables(run, model, case, start)
-    restart = sum(leaf.nbytes for leaf in jax.tree.leaves(start)) // _SAMPLE
-    own = [(one, math.prod(one.shape) * one.dtype.itemsize) for one in variables if not one.is_height]
-    first = sum(size for one, size in own if one.is_initial)
-    frames = [size for one, size in own if not one.is_initial]
-    forcing = found[0] - slope, slope
-    return _Sizes(restart, forcing, first, sum(frames), max(frames)), variables
+def frames_per_piece(length: Length, most: int) -> int:
+    """Number of frames per piece, at most so many.
+
+    Pieces are equally long, so that little is computed beyond the end; nothing is, before a shorter frame.
+    """
+    pieces = math.ceil(length.n_frames / most)
+    while length.rest and length.n_frames % pieces:
+        pieces += 1
+    return math.ceil(length.n_frames / pieces)
 
 
 def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[MapVariable, ...]:

@@ -11,7 +11,7 @@ anything computed twice is bit-identical.
 import datetime
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -24,7 +24,7 @@ from ...column.integrate import restart_of
 from ...column.model import Model
 from ...column.trajectory import Restart
 from ...io.axes import place_in_words
-from ...plausibility.water_limits import Extreme, Lowest, extremes, lower, lowest_of, merged
+from ...plausibility.water_limits import Extreme, extremes, merged
 from ...runtime import failures_as_values
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.memory import peak_memory
@@ -52,22 +52,20 @@ class Broken(NamedTuple):
 
 
 class MapReport(NamedTuple):
-    """Failed columns, the peak memory of a process [bytes], water beyond its limits, and least tracers."""
+    """Failed columns, the peak memory of a process [bytes], and water beyond its limits."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
     beyond: tuple[Extreme, ...] = ()
-    lowest: Mapping[str, Lowest] | None = None
 
 
 def _joined(reports: Sequence[MapReport]) -> MapReport:
     """The report of several parts of a map."""
-    beyond, lowest = list[Extreme](), dict[str, Lowest]()
+    beyond = list[Extreme]()
     for report in reports:
         beyond = merged(beyond, report.beyond, same_columns=False)
-        lowest = lower(lowest, report.lowest or {})
     broken = tuple(column for report in reports for column in report.broken)
-    return MapReport(broken, max((one.peak_memory for one in reports), default=0), tuple(beyond), lowest)
+    return MapReport(broken, max((one.peak_memory for one in reports), default=0), tuple(beyond))
 
 
 @failures_as_values()
@@ -118,7 +116,6 @@ class _Tile:
         self.broken = np.full(len(columns), -1)  # first frame affected
         self.done = 0
         self._beyond: list[Extreme] = []  # of the pieces that this process computes
-        self._lowest: dict[str, Lowest] = {}
         if (state := store.read_state(tile)) is not None:
             self.done, self.broken, self._restart = state
 
@@ -152,7 +149,7 @@ class _Tile:
             )
 
     def report(self) -> MapReport:
-        return MapReport(self.broken_columns(), peak_memory(), tuple(self._beyond), self._lowest)
+        return MapReport(self.broken_columns(), peak_memory(), tuple(self._beyond))
 
     def broken_columns(self) -> tuple[Broken, ...]:
         columns, times = self._run.columns, self._run.times
@@ -191,7 +188,7 @@ class _Tile:
             ) from error
 
     def _judge(self, results: Results, frames: slice, case: Case) -> None:
-        """Note extreme water and tracers: in the stored frames, or else at the end of the piece."""
+        """Note extreme water: in the stored frames, or else at the end of the piece."""
         names = "temperature", "salinity"
         n_frames, n_columns = frames.stop - frames.start, len(self._columns)
         if all(name in results.values for name in names):
@@ -203,12 +200,6 @@ class _Tile:
         z = np.asarray(case.grid.z_center).reshape(case.grid.n_cells, -1)[:, :n_columns]
         found = extremes(fields[0], fields[1], z, time, has_ice=case.ice is not None)
         self._beyond = merged(self._beyond, [one._replace(place=self._place(one.column)) for one in found])
-        for name, last in results.end.state.tracers.items():
-            fields = results.values[name][:n_frames] if name in results.values else last[None]
-            time = self._run.times[frames if name in results.values else [frames.stop - 1]]
-            (least,) = lowest_of({name: fields[..., :n_columns]}, time).values()
-            placed = least._replace(place=self._place(least.column))
-            self._lowest = lower(self._lowest, {name: placed})
 
     def _place(self, column: int) -> str:
         """Position of a column of the tile in words, with a comma behind it."""

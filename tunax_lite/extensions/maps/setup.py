@@ -1,8 +1,11 @@
-"""Definition of a computation on a map, and its division into tiles and pieces."""
+"""Columns of a map, and the definition of a computation on them: its division into tiles and pieces."""
 
+import abc
 import dataclasses
+import datetime
 import functools
 import math
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +18,63 @@ from ...column.integrate import Length, length_of_run
 from ...column.model import Model
 from ...io.checksums import digest_of_tree, stamp_of
 from ...io.provenance import Provenance
-from .columns import ColumnMap
 
 INITIAL = "initial_"
 """Before the names of variables at the start, which have no time."""
+
+
+class ColumnMap(abc.ABC):
+    """Water points of a map. Can be pickled: files are opened where they are read.
+
+    Args:
+        n_columns: number of water points.
+        latitude, longitude: of the columns [degrees north, degrees east], shape `(n_columns,)`.
+        shape: of the target grid, `(n_lat, n_lon)`, or `(n_points,)` of a list of points.
+        index: flat index into `shape` of each column, increasing.
+        coordinates: of a dataset on `shape`: dims, values and attributes by name, as in xarray.
+        epoch: time 0 of all cases.
+        duration: of the map [s].
+        notes: for the user.
+        fingerprint: changes with the settings and the points.
+        inputs: files and folders that are read, but for datasets in memory.
+    """
+
+    n_columns: int
+    latitude: np.ndarray
+    longitude: np.ndarray
+    shape: tuple[int, ...]
+    index: np.ndarray
+    coordinates: dict[str, tuple]
+    epoch: datetime.datetime
+    duration: float
+    notes: tuple[str, ...]
+    fingerprint: str
+    inputs: tuple[Path, ...]
+
+    @abc.abstractmethod
+    def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
+        """A batch of these columns, with forcing from `start` to `stop` [s] since the epoch.
+
+        Cases of equally many columns and equal length `stop - start` have the same structure and shapes, so
+        that one compiled program serves all. Only the data of the batch are read.
+
+        Raises:
+            ValueError: times not covered by the input.
+            FileFormatError: a missing or impossible value, with file, variable, point and time.
+        """
+
+    @abc.abstractmethod
+    def model(self, model: Model, columns: slice | np.ndarray) -> Model:
+        """The model with column-dependent parameters; unchanged if there are none."""
+
+    @abc.abstractmethod
+    def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Observed temperature of the uppermost cell [degC], `(n_times, n_columns)`, NaN where missing.
+
+        Raises:
+            ValueError: a map without observations, or without any at these times.
+            FileFormatError: as in `case`.
+        """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,14 +86,12 @@ class Layout:
         n_frames: per piece (in time), all of `output_interval`; a shorter last frame is a piece of its own.
         block: columns that a device steps together.
         width: of the largest tile, in whole blocks.
-        memory: estimate of the bytes that a process holds.
     """
 
     n_rows: int
     n_frames: int
     block: int
     width: int
-    memory: int
 
 
 class Piece(NamedTuple):
@@ -145,17 +199,6 @@ class MapRun:
         model = self.columns.model(self.model, columns)
         case = case_over_steps(model, case, self.dt)
         return without_weak_types((model, case), precision_of(model=model, case=case))
-
-    def frames_per_piece(self, most: int) -> int:
-        """Number of frames per piece, at most so many.
-
-        Of equal length, so that little is computed beyond the end; nothing is, where a shorter frame follows.
-        """
-        whole = self.length.n_frames
-        pieces = math.ceil(whole / most)
-        while self.length.rest and whole % pieces:
-            pieces += 1
-        return math.ceil(whole / pieces)
 
     def pieces(self, layout: Layout) -> list[Piece]:
         """Those of every tile, in order; a shorter frame at the end is one."""

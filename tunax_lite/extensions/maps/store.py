@@ -25,8 +25,7 @@ from ...io.checksums import sealing, unsealed
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
 from ...io.writing import OverwriteError, replacing_folder
-from .columns import ColumnMap
-from .setup import Layout, MapRun, MapVariable
+from .setup import ColumnMap, Layout, MapRun, MapVariable
 
 if TYPE_CHECKING:
     import zarr
