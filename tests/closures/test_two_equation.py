@@ -376,7 +376,7 @@ def test_constants_of_mellor_and_yamada_with_kantha_and_clayson():
     closure = MellorYamada(steady_state_richardson_number=0.23)
     np.testing.assert_allclose(2.0 * closure.c_3_stable, 4.82586, atol=6e-6)
     np.testing.assert_allclose(closure.von_karman, 0.4001, atol=5e-5)
-    assert MellorYamada(e_3_minus=1.8).e_3_stable == 1.8
+    assert MellorYamada(e_3_minus=1.8).c_3_stable == 0.9
 
 
 def test_what_followed_from_old_parameters_cannot_outlive_them():
