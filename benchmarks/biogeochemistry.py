@@ -19,8 +19,10 @@ import xarray as xr
 import tunax_lite as tl
 from tunax_lite._types import ScalarLike, array_field
 from tunax_lite.column.forcing import AbstractForcing, WaterSurface
-from tunax_lite.extensions.biogeochemistry import BFM17, NPZD, Biogeochemistry, Euler, Fasham
-from tunax_lite.extensions.gotm import GotmOptions, build_gotm, load_gotm
+from tunax_lite.extensions.biogeochemistry import BFM17, NPZD, Biogeochemistry, Fasham
+from tunax_lite.extensions.biogeochemistry.schemes import Euler
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
+from tunax_lite.extensions.gotm.water import GotmOptions
 from tunax_lite.runtime import compile_program
 
 from .column import DT, Shape, costs, problem

@@ -16,9 +16,8 @@ import xarray as xr
 
 from tunax_lite.calibration.comparison import Reference
 from tunax_lite.column.forcing import WaterSurface
-from tunax_lite.extensions.board import load_board
 from tunax_lite.extensions.board.command import present
-from tunax_lite.extensions.board.sections import ProtocolSection
+from tunax_lite.extensions.board.sections import ProtocolSection, load_board
 from tunax_lite.io.yaml_file import yaml_text
 from tunax_lite.physics import LinearEquationOfState
 

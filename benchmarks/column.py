@@ -13,7 +13,7 @@ import tunax_lite as tl
 from tunax_lite import in_precision
 from tunax_lite.column.checkpointing import AbstractCheckpointing
 from tunax_lite.column.integrate import batched_case, integrate, start_of
-from tunax_lite.runtime import Program
+from tunax_lite.runtime.compilation import Program
 
 N_STEPS = 2880
 """Two days: the length of every benchmark of one column."""

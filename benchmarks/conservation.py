@@ -13,14 +13,16 @@ from tunax_lite.extensions.biogeochemistry import (
     BFM17,
     NPZD,
     AbstractBiogeochemicalModel,
-    AbstractSourceScheme,
     Biogeochemistry,
-    Euler,
     Fasham,
-    ModifiedPatankar,
-    ModifiedPatankar2,
     OceanBioMENPZD,
     Passive,
+)
+from tunax_lite.extensions.biogeochemistry.schemes import (
+    AbstractSourceScheme,
+    Euler,
+    ModifiedPatankar,
+    ModifiedPatankar2,
     Patankar,
 )
 

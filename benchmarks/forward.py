@@ -11,7 +11,9 @@ from jax import Array
 
 import tunax_lite as tl
 from tunax_lite.column.integrate import columns_of
-from tunax_lite.runtime import Program, column_mesh, compile_program, configure, shard_columns
+from tunax_lite.runtime import compile_program, configure, shard_columns
+from tunax_lite.runtime.compilation import Program
+from tunax_lite.runtime.devices import column_mesh
 
 from .column import (
     DT,

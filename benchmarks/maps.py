@@ -18,11 +18,10 @@ import netCDF4
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.extensions.maps import MapInput
 from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
-from tunax_lite.extensions.maps.sections import FluxFields
+from tunax_lite.extensions.maps.sections import FluxFields, MapInput
 from tunax_lite.extensions.maps.setup import MapRun
 from tunax_lite.runtime.engine import AbstractEngine, ThisProcess, open_engine
 

@@ -19,8 +19,8 @@ import numpy as np
 
 import tunax_lite as tl
 from tunax_lite import io
-from tunax_lite.extensions.maps import Gridded
 from tunax_lite.extensions.maps.remapping import Points
+from tunax_lite.extensions.maps.sections import Gridded
 from tunax_lite.extensions.maps.sources import FieldReader, joined_sites, open_source
 
 START = "2010-01-01"

@@ -5,11 +5,13 @@ writes them all, with `--check` only lists the pages that are out of date, as a 
 
     parameters NAME     parameters and settings of a name of configurations
     names               all names of configurations, by family; on the site with the tables of each
+    public              all public names of the package, with their pages
     measured NAME       a table of the benchmarks, from benchmarks/baseline.json
     commands            what each command does
     options             arguments and options of each command, from its declaration
 """
 
+import importlib
 import inspect
 import re
 import sys
@@ -17,16 +19,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
+import interface
 from typer.models import ArgumentInfo
 
+from tunax_lite._docstrings import docstring_of
 from tunax_lite.cli.commands import app
 from tunax_lite.cli.options import Engine
 from tunax_lite.closures import AbstractClosure
 from tunax_lite.config.reference import describe, families
+from tunax_lite.declarations import summary_and_source
 
 DOCS = Path(__file__).parent
 TABLE = re.compile(
-    r"(<!-- (parameters|names|measured|commands|options) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
+    r"(<!-- (parameters|names|public|measured|commands|options) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
 )
 
 
@@ -51,6 +56,16 @@ def _names(_: str) -> str:
             lines.append(f"| `{each.name}` | {said.summary.replace('|', chr(92) + '|')} |")
         lines.append("")
     return "\n".join(lines[:-1])
+
+
+def _public(_: str) -> str:
+    lines = ["| name | page | what |", "| --- | --- | --- |"]
+    for (package, name), page in sorted(interface.pages().items()):
+        value = getattr(importlib.import_module(package), name)
+        text = summary_and_source(value)[0] if isinstance(value, type) else docstring_of(value)
+        said = _cell(text.split("\n\n")[0]) if callable(value) else ""
+        lines.append(f"| `{package}.{name}` | [{page}]({page}.md) | {said} |")
+    return "\n".join(lines)
 
 
 def with_settings(text: str) -> str:
@@ -159,6 +174,7 @@ def _rows(parameters: Sequence[_Parameter]) -> list[str]:
 MAKERS = {
     "parameters": _parameters,
     "names": _names,
+    "public": _public,
     "measured": _measured,
     "commands": _commands,
     "options": _options,

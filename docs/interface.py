@@ -1,87 +1,47 @@
-"""What the pages below `docs/api` document: which names are public, and the directives that describe them.
+"""What the pages below `docs/api` document, and the directives that describe it.
 
-A line "- [`MODULE`](source): `NAME`, `NAME`" of a page stands for these names, one without names for all
-public names of a module or folder that no page lists. `tests/test_docs.py` holds every public name to one of
-these lines.
+A line "- [`MODULE`](source): `NAME`, `NAME`" of a page stands for these names, one without names for all of
+`__all__` of the package that no page lists.
 """
 
 import dataclasses
 import functools
 import importlib
 import inspect
-import pkgutil
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import tunax_lite
 from tunax_lite.config.reference import Declared, declared
 
 PAGES = Path(__file__).parent / "api"
 LINE = re.compile(r"^- \[`(tunax_lite[\w.]*)`\]\([^)]*\): (.*)$", flags=re.MULTILINE)
-NOT_CALLED = {
-    "cli",
-    "column.time_series",
-    "column.transport",
-    "constants",
-    "declarations",
-    "quantities",
-    "runtime.interrupts",
-    "runtime.machine",
-}
-"""Folders and modules that serve the others."""
 
 
-def modules() -> list[str]:
-    """The package, its public folders, also those in folders, and the modules beside them."""
-    walked = pkgutil.walk_packages(tunax_lite.__path__, "tunax_lite.")
-    own = [
-        each.name
-        for each in walked
-        if each.ispkg
-        or each.name.count(".") == 1
-        or re.fullmatch(r"tunax_lite\.(column|extensions\.coupling)\.\w+", each.name)
+@functools.cache
+def pages() -> dict[tuple[str, str], str]:
+    """Public names, with the package in front of each, and the page that lists them."""
+    lines = [
+        (page.stem, module, re.findall(r"`(\w+)`", names))
+        for page in sorted(PAGES.glob("*.md"))
+        for module, names in LINE.findall(page.read_text(encoding="utf-8"))
     ]
-    hidden = {f"tunax_lite.{name}" for name in NOT_CALLED}
-    is_hidden = lambda name: any(f"{name}.".startswith(f"{each}.") for each in hidden)  # noqa: E731
-    return ["tunax_lite", *(name for name in own if name.split(".")[1][0] != "_" and not is_hidden(name))]
-
-
-@functools.cache
-def public(module: str) -> dict[str, Any]:  # Any: whatever has a name
-    """Public objects of a module or folder by name: what it defines, and constants in capitals."""
-    found = importlib.import_module(module)
-    if found is tunax_lite:
-        return {name: getattr(tunax_lite, name) for name in tunax_lite.__all__}
-    names = getattr(found, "__all__", None) or [name for name in vars(found) if name[0] != "_"]
-    return {name: getattr(found, name) for name in names if _is_own(getattr(found, name), name, module)}
-
-
-def _is_own(value: Any, name: str, module: str) -> bool:  # Any: whatever has a name
-    if inspect.isclass(value) or callable(value):
-        return f"{getattr(value, '__module__', '')}.".startswith(f"{module}.")
-    return not isinstance(value, ModuleType) and re.fullmatch("[A-Z][A-Z0-9_]+", name) is not None
-
-
-@functools.cache
-def listed() -> tuple[tuple[str, str], ...]:
-    """Names that pages list, with the module in front of them."""
-    found = []
-    for page in sorted(PAGES.glob("*.md")):
-        for module, names in LINE.findall(page.read_text(encoding="utf-8")):
-            found += [(module, name) for name in re.findall(r"`(\w+)`", names)]
-    return tuple(found)
-
-
-def documented() -> set[int]:
-    """What the lines of all pages stand for, by identity."""
-    found = {id(getattr(importlib.import_module(module), name)) for module, name in listed()}
-    for page in PAGES.glob("*.md"):
-        for module, names in LINE.findall(page.read_text(encoding="utf-8")):
-            if "`" not in names:
-                found |= {id(value) for value in public(module).values()}
+    found = {(module, name): page for page, module, names in lines for name in names}
+    for page, module, names in lines:
+        if not names:
+            found |= {(module, name): page for name in _remaining(module)}
     return found
+
+
+def _remaining(module: str) -> Iterator[str]:
+    """Public names of a package that no line names."""
+    texts = [page.read_text(encoding="utf-8") for page in PAGES.glob("*.md")]
+    lines = [line for text in texts for line in LINE.findall(text)]
+    named = [(own, name) for own, names in lines for name in re.findall(r"`(\w+)`", names)]
+    elsewhere = {id(getattr(importlib.import_module(own), name)) for own, name in named}
+    found = importlib.import_module(module)
+    return (name for name in found.__all__ if id(getattr(found, name)) not in elsewhere)
 
 
 def directives(text: str) -> str:
@@ -89,9 +49,7 @@ def directives(text: str) -> str:
 
     def described(line: re.Match) -> str:
         module, names = line[1], re.findall(r"`(\w+)`", line[2])
-        if not names:
-            elsewhere = {id(getattr(importlib.import_module(own), name)) for own, name in listed()}
-            names = [name for name, value in public(module).items() if id(value) not in elsewhere]
+        names = names or _remaining(module)
         return "\n".join(["```{eval-rst}", *(_directive(module, name) for name in names), "```"])
 
     return LINE.sub(described, text)

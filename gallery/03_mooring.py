@@ -14,14 +14,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.config import build_run, load_run
 
 tl.configure()
 path = Path(tl.__file__).parents[1] / "configs/runs/synthetic_station.yaml"
 station = build_run(load_run(path))
 run = tl.simulate(station.model, station.case, dt=station.dt, output_interval=86400.0)
-modelled = diagnose(run, station.case, ["mixed_layer_depth_0.5K_from_10m"])["mixed_layer_depth_0.5K_from_10m"]
+NAME = "mixed_layer_depth_0.5K_from_10m"
+modelled = tl.diagnose(run, station.case, [NAME])[NAME]
 
 # %%
 # A mooring has gaps: every measured profile is interpolated between the instruments that worked.

@@ -24,7 +24,6 @@ from tunax_lite.calibration import (
     Target,
     calibrate,
 )
-from tunax_lite.column.corrections import CorrectedForcing
 
 tl.configure()
 DAY = 86400.0
@@ -35,7 +34,7 @@ fluxes = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.05, heat_flux=20.0))
 case = tl.Case(
     grid,
     tl.State.from_profiles(grid, temperature=lambda z: 15.0 + 0.05 * z),
-    CorrectedForcing.neutral(fluxes, ["heat_flux_bias"], knots),
+    tl.CorrectedForcing.neutral(fluxes, ["heat_flux_bias"], knots),
     coriolis_parameter=1e-4,
     duration=30 * DAY,
     name="twin",

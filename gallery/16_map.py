@@ -16,9 +16,7 @@ import matplotlib.pyplot as plt
 import xarray as xr
 
 import tunax_lite as tl
-from tunax_lite.extensions.maps import build_map, load_map
-from tunax_lite.extensions.maps.plan import planned
-from tunax_lite.extensions.maps.run import run_map
+from tunax_lite.extensions.maps import build_map, load_map, planned, run_map
 from tunax_lite.runtime.engine import ThisProcess
 
 tl.configure()

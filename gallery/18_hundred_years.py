@@ -14,12 +14,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.column.forcing import AbstractForcing
 
 YEAR = 365 * 86400.0
 
 
-class Seasons(AbstractForcing):
+class Seasons(tl.AbstractForcing):
     def at(self, time, water=None):
         season = jnp.cos(2.0 * jnp.pi * time / YEAR)
         heat = -150.0 * season + 20.0 * (12.0 - water.temperature)

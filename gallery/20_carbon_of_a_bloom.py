@@ -14,7 +14,6 @@ import numpy as np
 
 import tunax_lite as tl
 from tunax_lite.air_sea import BulkForcing, Kondo, Weather
-from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry, Carbonate, equilibrium
 
 tl.configure()
@@ -29,7 +28,7 @@ weather = {
     "longwave": -50.0,
 }
 forcing = BulkForcing(
-    TimeSeries.constant(Weather(**{name: jnp.asarray(value) for name, value in weather.items()})),
+    tl.TimeSeries.constant(Weather(**{name: jnp.asarray(value) for name, value in weather.items()})),
     bulk=Kondo(),
     humidity_measure="relative",
     longwave=None,

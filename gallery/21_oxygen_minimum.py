@@ -14,7 +14,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.column.forcing import AbstractForcing
 from tunax_lite.extensions.biogeochemistry import (
     AbstractBiogeochemicalModel,
     Age,
@@ -53,7 +52,7 @@ class Snow(AbstractBiogeochemicalModel):
         return {(None, "oxy"): 200.0 * renewal + 0.0 * pools["oxy"], ("oxy", None): renewal * pools["oxy"]}
 
 
-class TradeWind(AbstractForcing):
+class TradeWind(tl.AbstractForcing):
     def at(self, time, water=None):
         heat = 20.0 * (25.0 - water.temperature)
         return tl.SurfaceFluxes(stress_u=0.08, heat_flux=heat)

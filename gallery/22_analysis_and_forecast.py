@@ -14,7 +14,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions.assimilation import (
     Assimilation,
     Cycles,
@@ -55,7 +54,8 @@ grid = tl.Grid.uniform(depth=60.0, n_cells=24)
 water = tl.State.from_profiles(grid, temperature=lambda z: 15.0 + 0.06 * z)
 fluxes = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.08, heat_flux=40.0))
 known, true = (
-    CorrectedForcing(fluxes, knots, heat_flux_bias=jnp.asarray(each)) for each in (weather, weather + error)
+    tl.CorrectedForcing(fluxes, knots, heat_flux_bias=jnp.asarray(each))
+    for each in (weather, weather + error)
 )
 duration = (N_DAYS + 10) * DAY
 model = tl.Model(tl.KEpsilon())

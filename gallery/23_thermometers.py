@@ -15,7 +15,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions.assimilation import (
     Assimilation,
     Cycles,
@@ -47,7 +46,7 @@ water = tl.State.from_profiles(grid, temperature=lambda z: 14.0 + 0.08 * z)
 known = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.15, heat_flux=20.0))
 duration = N_DAYS * DAY
 model, factor = tl.Model(tl.KEpsilon()), jnp.exp(jnp.asarray(wind))
-true = CorrectedForcing(known, DAY * knots, heat_flux_bias=jnp.asarray(heat), stress_scale=factor)
+true = tl.CorrectedForcing(known, DAY * knots, heat_flux_bias=jnp.asarray(heat), stress_scale=factor)
 truth = tl.simulate(
     model,
     tl.Case(grid, water, true, coriolis_parameter=1e-4, duration=duration),

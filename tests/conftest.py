@@ -116,7 +116,7 @@ def bare(monkeypatch):
 @pytest.fixture(autouse=True, scope="module")
 def _forget_programs() -> Iterator[None]:
     """The compiled programs of a file: of all together they are gigabytes. Small ones serve several files."""
-    from tunax_lite.runtime import used_memory
+    from tunax_lite.runtime.memory import used_memory
 
     yield
     if used_memory() > MOST_MEMORY:

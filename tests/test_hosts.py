@@ -19,8 +19,8 @@ from tunax_lite._types import LikelyMistake
 from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.cli.terminal import prepare_terminal
 from tunax_lite.declarations import all_names
-from tunax_lite.runtime import failures_as_values, for_threads
 from tunax_lite.runtime.engine import ThisProcess
+from tunax_lite.runtime.jax_setup import failures_as_values, for_threads
 
 ROOT = Path(__file__).parents[1]
 SAID = """

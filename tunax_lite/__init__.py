@@ -47,44 +47,62 @@ if TYPE_CHECKING:
     )
     from .column.case import Case, stack_cases
     from .column.checkpointing import AutoCheckpointing, SaveEverything, SavePairs, SaveSegments, SaveSteps
-    from .column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
-    from .column.grid import Grid
+    from .column.corrections import CorrectedForcing, InitialCorrection
+    from .column.diagnostics import diagnose
+    from .column.discretisation import GotmDiscretisation
+    from .column.forcing import (
+        AbstractForcing,
+        ConstantForcing,
+        SurfaceFluxes,
+        TimeSeriesForcing,
+        WaterSurface,
+    )
+    from .column.grid import Grid, Hypsography
     from .column.integrate import simulate
     from .column.model import Model
+    from .column.observables import ColumnState, observable
     from .column.observations import Observations
     from .column.planning import choose_checkpointing, estimate_memory
-    from .column.sensitivity import jacobian
+    from .column.sensitivity import BlockedJacobian, CompiledJacobian, jacobian
     from .column.state import State
+    from .column.time_series import TimeSeries
     from .column.trajectory import Restart, Trajectory, first_non_finite
     from .config.stored import load_closure, save_closure
+    from .declarations import named, setting
     from .physics import LinearEquationOfState, TwoBandAbsorption, coriolis_parameter, mixed_layer_depth
     from .runtime import configure
 
     __version__: str
 
 _NAMES = {
-    "_types": "CenterArray FaceArray InnerFaceArray Scalar "
-    "ScalarLike iterate_parameters parameter in_precision",
+    "_types": "CenterArray FaceArray InnerFaceArray Scalar ScalarLike iterate_parameters parameter "
+    "in_precision",
     "calibration.ranges": "Unconstrained constrained unconstrained",
-    "column.case": "Case stack_cases",
-    "column.checkpointing": "AutoCheckpointing SaveEverything SavePairs SaveSegments SaveSteps",
     "closures": "CATKE ConstantDiffusivity ConvectiveAdjustment EPBL GenericLengthScale KEpsilon "
     "KEpsilonTheta KOmega KPP KrausTurner MassFluxConvection MellorYamada MunkAndersonMixing "
     "NeuralCorrection OneEquation PacanowskiPhilander PriceWellerPinkel RiBased SecondMomentClosure TKE",
-    "column.forcing": "ConstantForcing SurfaceFluxes TimeSeriesForcing",
-    "column.grid": "Grid",
-    "column.model": "Model",
-    "column.observations": "Observations",
-    "physics": "LinearEquationOfState TwoBandAbsorption coriolis_parameter mixed_layer_depth",
-    "column.planning": "choose_checkpointing estimate_memory",
-    "runtime": "configure",
-    "column.sensitivity": "jacobian",
+    "column.case": "Case stack_cases",
+    "column.checkpointing": "AutoCheckpointing SaveEverything SavePairs SaveSegments SaveSteps",
+    "column.corrections": "CorrectedForcing InitialCorrection",
+    "column.diagnostics": "diagnose",
+    "column.discretisation": "GotmDiscretisation",
+    "column.forcing": "AbstractForcing ConstantForcing SurfaceFluxes TimeSeriesForcing WaterSurface",
+    "column.grid": "Grid Hypsography",
     "column.integrate": "simulate",
+    "column.model": "Model",
+    "column.observables": "ColumnState observable",
+    "column.observations": "Observations",
+    "column.planning": "choose_checkpointing estimate_memory",
+    "column.sensitivity": "BlockedJacobian CompiledJacobian jacobian",
     "column.state": "State",
+    "column.time_series": "TimeSeries",
     "column.trajectory": "Restart Trajectory first_non_finite",
     "config.stored": "load_closure save_closure",
+    "declarations": "named setting",
+    "physics": "LinearEquationOfState TwoBandAbsorption coriolis_parameter mixed_layer_depth",
+    "runtime": "configure",
 }
-__all__, _load = lazily(__name__, _NAMES)
+__all__, _load, __dir__ = lazily(__name__, _NAMES)
 
 
 def __getattr__(name: str):
@@ -104,7 +122,3 @@ def __getattr__(name: str):
             if error.name != f"{__name__}.{module}":
                 raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})

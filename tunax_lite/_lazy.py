@@ -5,8 +5,10 @@ import sys
 from collections.abc import Callable, Mapping
 
 
-def lazily(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[str], object]]:
-    """The names, for `__all__`, and the `__getattr__` of a package that imports them.
+def lazily(
+    package: str, names: Mapping[str, str]
+) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+    """`__all__`, `__getattr__` and `__dir__` of a package that imports these names, and shows no others.
 
     Args:
         package: its `__name__`.
@@ -21,4 +23,4 @@ def lazily(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[
         setattr(sys.modules[package], name, value)  # so that Python finds it itself from now on
         return value
 
-    return list(modules), load
+    return list(modules), load, lambda: list(modules)

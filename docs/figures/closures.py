@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import tunax_lite as tl
+from tunax_lite import TimeSeries
 from tunax_lite.calibration.comparison import ShownCase, compare_closures
 from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
-from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.config import load_comparison
 from tunax_lite.plotting import plot_closure_profiles, style
 

@@ -8,7 +8,8 @@ import pytest
 
 from tests.cli.running import invoked
 from tests.errors import missing_from
-from tunax_lite.runtime import configuration, configure
+from tunax_lite.runtime import configure
+from tunax_lite.runtime.jax_setup import configuration
 
 MODULE = importlib.import_module("tunax_lite.cli.doctor")
 

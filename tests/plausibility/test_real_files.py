@@ -10,7 +10,8 @@ import pytest
 from benchmarks.observation_files import START
 from tunax_lite import io
 from tunax_lite.config import build_run, load_run
-from tunax_lite.plausibility import collecting, evidence_of, evidence_of_observations, findings_of
+from tunax_lite.plausibility import collecting, evidence_of, findings_of
+from tunax_lite.plausibility.evidence import Evidence, observed_of
 
 ROOT = Path(__file__).parents[2]
 DATA = [Path(one) for one in os.environ.get("TUNAX_LITE_DATA", "").split(os.pathsep) if one]
@@ -19,8 +20,8 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "les": lambda path: evidence_of(*io.read_cf_netcdf(path)),
     "lesbrary": lambda path: evidence_of(*io.read_lesbrary(path)),
     "les_legay": lambda path: evidence_of(*io.read_legay(path)),
-    "moorings": lambda path: evidence_of_observations(io.read_oceansites(path, start_time=START)),
-    "argo": lambda path: evidence_of_observations(io.read_argo(path, start_time=START)),
+    "moorings": lambda path: Evidence(observed=observed_of(io.read_oceansites(path, start_time=START))),
+    "argo": lambda path: Evidence(observed=observed_of(io.read_argo(path, start_time=START))),
 }
 
 

@@ -19,7 +19,7 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tests.helpers import CASES, column, with_leaf
 from tunax_lite.column.model import batched_case
-from tunax_lite.runtime import Devices
+from tunax_lite.runtime.devices import Devices
 
 STRESS = jnp.linspace(0.02, 0.2, 8)
 SPLIT, COPIED, RESULTS = PartitionSpec("columns"), PartitionSpec(), PartitionSpec(None, None, "columns")

@@ -5,17 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.runtime import (
-    Shared,
-    Timing,
-    cache_contents,
-    cache_statistics,
-    compile_program,
-    configuration,
-    configure,
-    program_table,
-)
-from tunax_lite.runtime.cache import count_cache_events
+from tunax_lite.runtime import compile_program, configure, program_table
+from tunax_lite.runtime.cache import cache_contents, cache_statistics, count_cache_events
+from tunax_lite.runtime.compilation import Shared, Timing
+from tunax_lite.runtime.jax_setup import configuration
 
 N = 1000
 

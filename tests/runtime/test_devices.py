@@ -14,7 +14,8 @@ from jax.sharding import NamedSharding
 from tests.errors import error_naming
 from tests.runtime.several_devices import RESULTS, SPLIT, STRESS, run, with_wind
 from tunax_lite import ConstantDiffusivity, Model, simulate
-from tunax_lite.runtime import column_mesh, shard_columns
+from tunax_lite.runtime import shard_columns
+from tunax_lite.runtime.devices import column_mesh
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,7 @@ import xarray as xr
 from tests.errors import error_naming, missing_from
 from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.io import replacing, write_dataset
-from tunax_lite.runtime import free_memory
+from tunax_lite.runtime.memory import free_memory
 
 ROOT = Path(__file__).parents[2]
 

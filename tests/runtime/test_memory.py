@@ -3,7 +3,7 @@
 import os
 
 from tests.errors import error_naming
-from tunax_lite.runtime import free_memory, used_memory
+from tunax_lite.runtime.memory import free_memory, used_memory
 
 GIB = 2**30
 OF_PROCESS = {2: "0::/batch/job_7\n", 1: "9:name=systemd:/\n4:cpu,memory:/batch/job_7\n0::/\n"}

@@ -21,3 +21,22 @@ from .radiation import (
     SolarPosition,
 )
 from .transfer_coefficients import Kondo, LargeYeager
+
+__all__ = [
+    "BulkForcing",
+    "Clark",
+    "ClearSky",
+    "Coare30",
+    "Coare36",
+    "Cogley",
+    "Fairall",
+    "Kondo",
+    "LargeYeager",
+    "Payne",
+    "SolarPosition",
+    "Weather",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

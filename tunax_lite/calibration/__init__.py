@@ -70,3 +70,35 @@ from .validation import (
     run_checks,
     write_table,
 )
+
+__all__ = [
+    "LBFGS",
+    "Adam",
+    "Bounded",
+    "CalibrationResult",
+    "CorrelatedNormal",
+    "EnsembleKalman",
+    "FreeParameter",
+    "FreeParameters",
+    "LevenbergMarquardt",
+    "LogBounded",
+    "LogNormal",
+    "LogUniform",
+    "MeanSquare",
+    "MultiStart",
+    "Normal",
+    "Physical",
+    "Target",
+    "Uncertainty",
+    "Uniform",
+    "ZScore",
+    "calibrate",
+    "cross_validate",
+    "read_parameters",
+    "residuals",
+    "with_parameters",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..column.checkpointing import AbstractCheckpointing
 from ..column.model import Model
-from ..runtime import failures_as_values
 from ..runtime.engine import AbstractEngine, ThisProcess
+from ..runtime.jax_setup import failures_as_values
 from . import results as files
 from .methods import AbstractMethod, Ahead, MethodState
 from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector

@@ -38,8 +38,10 @@ from ..column.trajectory import Restart
 from ..io.checksums import digest_of_tree, sealing, unsealed
 from ..io.writing import write_text
 from ..plausibility.water_limits import extremes
-from ..runtime import Program, Shared, compile_program, failures_as_values
+from ..runtime import compile_program
+from ..runtime.compilation import Program, Shared
 from ..runtime.engine import AbstractEngine, ThisProcess
+from ..runtime.jax_setup import failures_as_values
 from .observed import AbstractOperator, AtCenters, OneNumber
 from .target import Comparison, errors_of_states, modelled_by_states
 

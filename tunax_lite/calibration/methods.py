@@ -47,7 +47,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from .._types import ScalarLike
 from ..declarations import check_settings, named, setting
-from ..runtime import for_threads
+from ..runtime.jax_setup import for_threads
 from .parameters import UnconstrainedVector
 from .problem import (
     AbstractEvaluator,

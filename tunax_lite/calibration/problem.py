@@ -52,8 +52,10 @@ from ..column.checkpointing import AbstractCheckpointing, AutoCheckpointing, Sav
 from ..column.model import Model
 from ..column.planning import CheckpointingChoice, choose_checkpointing
 from ..column.sensitivity import CompiledJacobian, sums_of_products
-from ..runtime import Shared, compile_program, free_memory
+from ..runtime import compile_program
+from ..runtime.compilation import Shared
 from ..runtime.engine import AbstractEngine, ThisProcess
+from ..runtime.memory import free_memory
 from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector, VectorOrMembers
 from .target import AbstractScore, Comparison, Target, misfit, residuals
 

@@ -38,8 +38,8 @@ from ..io.errors import names_its_file, read_text
 from ..io.writing import write_rows
 from ..physics.stratification import buoyancy_frequency_squared
 from ..plausibility.water_limits import Extreme
-from ..runtime import failures_as_values
 from ..runtime.engine import AbstractEngine, Check, ThisProcess
+from ..runtime.jax_setup import failures_as_values
 from .calibrate import Iteration, Report, solve
 from .methods import AbstractMethod
 from .parameters import (

@@ -14,7 +14,9 @@ from ..column.grid import Grid
 from ..column.integrate import simulate
 from ..column.model import Model
 from ..column.state import State
-from ..runtime import cache_contents, compile_program, configuration
+from ..runtime import compile_program
+from ..runtime.cache import cache_contents
+from ..runtime.jax_setup import configuration
 from ..runtime.machine import installed, n_processors, processor, versions
 from .terminal import echo
 

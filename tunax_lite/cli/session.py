@@ -52,9 +52,9 @@ from ..io.yaml_file import naming, parse_yaml
 from ..plausibility.onset import delay_of_convection
 from ..plausibility.water_limits import Extreme, Lowest
 from ..registry import additions
-from ..runtime import configure, failures_as_values, is_own_flag
+from ..runtime import configure
 from ..runtime.interrupts import signal_of
-from ..runtime.jax_setup import seconds_are_told
+from ..runtime.jax_setup import failures_as_values, is_own_flag, seconds_are_told
 from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor, versions
 from ..runtime.memory import expected_seconds, lift_limits
 from .terminal import echo

@@ -23,7 +23,7 @@ from ..column.terms import ELEVATION
 from ..column.trajectory import Restart, Trajectory, first_non_finite
 from ..io.dataset import appending_frames, frames_of
 from ..io.provenance import Provenance
-from ..runtime import free_memory
+from ..runtime.memory import free_memory
 
 _WORK_OF_A_PIECE = 4_000_000
 """Cells times steps: about a second of one column, less of many side by side."""

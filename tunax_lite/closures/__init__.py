@@ -63,3 +63,49 @@ from .tke import (
 )
 from .two_equation import GenericLengthScale, KEpsilon, KOmega, MellorYamada
 from .walls import Boundary, BreakingWaves
+
+__all__ = [
+    "CATKE",
+    "EPBL",
+    "KPP",
+    "TKE",
+    "AbstractClosure",
+    "AbstractDiagnosticClosure",
+    "AbstractPlainClosure",
+    "AbstractStepper",
+    "BottomLayer",
+    "Boundary",
+    "BoundedSlope",
+    "BreakingWaves",
+    "CloState",
+    "ClosureInputs",
+    "ConstantDiffusivity",
+    "ConstantWindEnergy",
+    "ConvectiveAdjustment",
+    "DoubleDiffusion",
+    "EddyCoefficients",
+    "EnergyVelocity",
+    "GenericLengthScale",
+    "Harcourt",
+    "KEpsilon",
+    "KEpsilonTheta",
+    "KOmega",
+    "KrausTurner",
+    "Langmuir",
+    "MassFluxConvection",
+    "MellorYamada",
+    "MunkAndersonMixing",
+    "NeuralCorrection",
+    "OM4WindEnergy",
+    "OneEquation",
+    "PacanowskiPhilander",
+    "Penetration",
+    "PriceWellerPinkel",
+    "RiBased",
+    "SecondMomentClosure",
+    "recommended_sets",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

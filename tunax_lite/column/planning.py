@@ -11,7 +11,9 @@ import numpy as np
 from jaxtyping import PyTree
 
 from .._types import chosen_paths, dotted, free_leaves
-from ..runtime import Program, compile_program, free_memory
+from ..runtime import compile_program
+from ..runtime.compilation import Program
+from ..runtime.memory import free_memory
 from .case import Case
 from .checkpointing import AbstractCheckpointing, AutoCheckpointing
 from .integrate import simulate

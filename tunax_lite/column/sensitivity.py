@@ -21,7 +21,9 @@ from jaxtyping import Array, Float, PyTree
 
 from .._types import is_traced, released, without_functions
 from ..numerics.batch_last import vmap_last
-from ..runtime import Program, Shared, compile_program, free_memory
+from ..runtime import compile_program
+from ..runtime.compilation import Program, Shared
+from ..runtime.memory import free_memory
 
 Mode = Literal["auto", "forward", "reverse"]
 ChunkSize = int | Literal["auto"] | None

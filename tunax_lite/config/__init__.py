@@ -8,3 +8,16 @@ from .closures import closure_names, closure_of
 from .comparison import ComparisonSetup, load_comparison
 from .load import Loaded, load_any, load_calibration, load_run
 from .schema import RunConfig
+
+__all__ = [
+    "ConfigError",
+    "build_calibration",
+    "build_run",
+    "load_calibration",
+    "load_comparison",
+    "load_run",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,13 +7,12 @@ from .mylake import MyLake
 from .winton import Winton
 
 __all__ = [
-    "AbstractIce",
     "BasalMelt",
-    "FreezingBound",
-    "IceStep",
     "Lebedev",
-    "MeltLayer",
     "MyLake",
-    "UppermostCell",
     "Winton",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

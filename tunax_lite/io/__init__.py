@@ -18,3 +18,29 @@ from .provenance import Provenance
 from .runs import count_frames, keep_variables, read_stored_run, read_trajectory
 from .table import read_numbers, read_series, read_table, read_weather
 from .writing import replacing
+
+__all__ = [
+    "FileFormatError",
+    "read_argo",
+    "read_argo_profiles",
+    "read_cf_netcdf",
+    "read_era5",
+    "read_era5_fluxes",
+    "read_legay",
+    "read_lesbrary",
+    "read_oceansites",
+    "read_salinity",
+    "read_series",
+    "read_table",
+    "read_trajectory",
+    "read_weather",
+    "resolve",
+    "to_dataset",
+    "write_dataset",
+    "write_observations",
+    "write_trajectory",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -27,3 +27,17 @@ from .tridiagonal import (
     solve_tridiagonal,
     solve_tridiagonal_systems,
 )
+
+__all__ = [
+    "CarryingRates",
+    "diffuse",
+    "mean_of_neighbours",
+    "safe_sqrt",
+    "solve_tridiagonal",
+    "vector_norm",
+    "with_end_faces",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -25,3 +25,18 @@ from .stratification import (
     shear_squared_between_cells,
 )
 from .teos10 import surface_temperature
+
+__all__ = [
+    "LinearEquationOfState",
+    "Teos10",
+    "TwoBandAbsorption",
+    "buoyancy_frequency_squared",
+    "coriolis_parameter",
+    "mixed_layer_depth",
+    "shear_squared",
+    "surface_temperature",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

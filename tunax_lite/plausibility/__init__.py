@@ -13,31 +13,21 @@ import numpy as np
 from ..column.case import Case
 from ..column.observations import Observations
 from . import air, fluxes, limits, place, records, sun, water
-from .evidence import Evidence, Samples, evidence_of, evidence_of_observations
+from .evidence import Evidence, Samples, evidence_of
 from .finding import RULES, Finding, Gap, Position, Remark, collecting, late_records, leave
 from .limits import LIMITS
 from .place import far_from
 from .records import in_file, in_profiles
 
 __all__ = [
-    "LIMITS",
-    "RULES",
-    "Evidence",
-    "Finding",
-    "Gap",
-    "Position",
-    "Remark",
-    "Samples",
-    "collecting",
-    "evidence_of",
-    "evidence_of_observations",
-    "in_file",
-    "in_profiles",
-    "findings_of",
-    "late_records",
-    "leave",
     "remarks",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _MODULES = air, fluxes, limits, place, records, sun, water  # register their rules
 
 

@@ -198,7 +198,7 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         weather=weather,
         fluxes=fluxes,
         initial=initial,
-        observed={} if observations is None else _observed(observations),
+        observed={} if observations is None else observed_of(observations),
         **_placed(case),
         coriolis_parameter=float(case.coriolis_parameter),
         z_face=z_face,
@@ -225,11 +225,6 @@ def _column_of(case: Case, column: int) -> Case:
 
 def _array(values: ArrayLike) -> np.ndarray:
     return np.asarray(values, dtype=float)
-
-
-def evidence_of_observations(observations: Observations) -> Evidence:
-    """The evidence of observations without a case."""
-    return Evidence(observed=_observed(observations), source=observations.source)
 
 
 def _drift(case: Case) -> Callable[[np.ndarray], np.ndarray] | None:
@@ -297,7 +292,7 @@ def _forcing(forcing: AbstractForcing) -> tuple[dict[str, Samples], dict[str, Sa
     return weather, fluxes, False
 
 
-def _observed(observations: Observations) -> dict[str, Samples]:
+def observed_of(observations: Observations) -> dict[str, Samples]:
     time, z = _array(observations.time), _array(observations.z)
     found = {}
     for name, values in observations.profiles.items():

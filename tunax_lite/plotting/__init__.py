@@ -51,6 +51,24 @@ from .runs import (
 from .style import NO_TRACERS, in_words, save_figure, save_figures
 from .together import files_figures, together_figures
 
+__all__ = [
+    "file_figures",
+    "files_figures",
+    "plot_budgets",
+    "plot_loss",
+    "plot_parameters",
+    "plot_profiles",
+    "plot_sections",
+    "run_figures",
+    "save_figure",
+    "save_figures",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the file of `posterior`"
 
 

@@ -14,3 +14,12 @@ from .pages import (
     write_report,
     write_run_report,
 )
+
+__all__ = [
+    "write_report",
+    "write_run_report",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,26 +8,15 @@ from .._lazy import lazily
 TYPE_CHECKING = False  # true for type checkers; the module `typing` takes milliseconds to import
 
 if TYPE_CHECKING:
-    from .cache import CacheStatistics, cache_contents, cache_statistics
-    from .compilation import Program, ProgramMemory, Shared, Timing, compile_program, program_table
-    from .devices import Devices, column_mesh, map_columns, shard_columns
-    from .jax_setup import (
-        Configuration,
-        configuration,
-        configure,
-        default_cache_folder,
-        failures_as_values,
-        for_threads,
-        is_own_flag,
-    )
-    from .memory import free_memory, used_memory
+    from .cache import cache_statistics
+    from .compilation import compile_program, program_table
+    from .devices import shard_columns
+    from .jax_setup import configure
 
 _NAMES = {
-    "cache": "CacheStatistics cache_contents cache_statistics",
-    "compilation": "Program ProgramMemory Shared Timing compile_program program_table",
-    "devices": "Devices column_mesh map_columns shard_columns",
-    "jax_setup": "Configuration configuration configure default_cache_folder failures_as_values for_threads "
-    "is_own_flag",
-    "memory": "free_memory used_memory",
+    "cache": "cache_statistics",
+    "compilation": "compile_program program_table",
+    "devices": "shard_columns",
+    "jax_setup": "configure",
 }
-__all__, __getattr__ = lazily(__name__, _NAMES)
+__all__, __getattr__, __dir__ = lazily(__name__, _NAMES)

@@ -6,6 +6,7 @@ import numpy as np
 
 from tunax_lite import Case, ConstantDiffusivity, ConstantForcing, Grid, Model, State, SurfaceFluxes
 from tunax_lite.extensions import assimilation as da
+from tunax_lite.extensions.assimilation.methods import AbstractAssimilationMethod
 
 HOUR = 3600.0
 INTERVAL = 6.0 * HOUR
@@ -28,7 +29,7 @@ def stream(values, error: float = 0.1, every: float = INTERVAL, height: float | 
 
 
 def assimilation(
-    method: da.AbstractAssimilationMethod,
+    method: AbstractAssimilationMethod,
     *streams: da.Stream,
     processes: tuple[da.Process, ...] = (da.Process("heat_flux_bias", 100.0, 86400.0),),
     case: Case | None = None,

@@ -14,8 +14,9 @@ from tests.extensions.assimilation.columns import column
 from tunax_lite import Observations
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.assimilation import build_assimilation, load_assimilation, streams_of
+from tunax_lite.extensions.assimilation import build_assimilation, load_assimilation
 from tunax_lite.extensions.assimilation.figures import assimilation_figures
+from tunax_lite.extensions.assimilation.observing import streams_of
 from tunax_lite.io.errors import FileFormatError
 
 CONFIG = """

@@ -17,8 +17,8 @@ from tests.extensions.assimilation.test_command import write as write_sst
 from tunax_lite import Observations, simulate
 from tunax_lite.column.observables import ColumnState
 from tunax_lite.extensions import assimilation as da
-from tunax_lite.extensions.assimilation.methods import transformed
-from tunax_lite.extensions.assimilation.observing import on_frames
+from tunax_lite.extensions.assimilation.methods import Nudging, transform, transformed
+from tunax_lite.extensions.assimilation.observing import on_frames, streams_of
 
 
 def kalman(mean, covariance, h, values, variance):
@@ -32,7 +32,7 @@ def test_transform_is_the_kalman_filter_of_the_covariance_of_the_members():
     members = random.normal(size=(4, 9))
     h = random.normal(size=(3, 4))
     values, variance = random.normal(size=3), np.array([0.3, 1.0, 0.5])
-    weights = da.transform(jnp.asarray(h @ members), jnp.asarray(values), jnp.asarray(1.0 / variance))
+    weights = transform(jnp.asarray(h @ members), jnp.asarray(values), jnp.asarray(1.0 / variance))
     after = np.asarray(transformed(jnp.asarray(members), weights, 0.0))
     mean, covariance = kalman(members.mean(axis=1), np.cov(members), h, values, variance)
     # Round-off of matrices of condition 100.
@@ -122,7 +122,7 @@ def test_persistence_is_the_difference_of_observations():
 
 
 def test_nudging_adds_its_part_of_the_departure():
-    run = assimilation(da.Nudging(gain=0.5, depth=10.0), stream([14.0]), case=column(heat_flux=0.0))
+    run = assimilation(Nudging(gain=0.5, depth=10.0), stream([14.0]), case=column(heat_flux=0.0))
     record = run.run().every
     z = np.asarray(run.system.case.grid.z_center)
     departure = 14.0 - record.predicted[0, 0, 0]
@@ -174,12 +174,12 @@ def test_depths_choose_values_of_profiles():
     z, profiles = jnp.array([-20.0, -10.0, -1.0]), {"temperature": jnp.ones((2, 3))}
     seen = Observations(time=jnp.array([0.0, 1.0]), z=z, profiles=profiles)
     given = seen, ["temperature"], {"temperature": 0.1}, column().grid
-    found = da.streams_of(*given, [1.0, 20.0], [20.0])
+    found = streams_of(*given, [1.0, 20.0], [20.0])
     assert [(each.operator.height, each.withheld) for each in found] == [(-20.0, True), (-1.0, False)]
     with error_naming(ValueError, "depths 1, 10, 20 m 7 m"):
-        da.streams_of(*given, [7.0])
+        streams_of(*given, [7.0])
     with error_naming(ValueError, "depths 1 m 10 m"):
-        da.streams_of(*given, [1.0], [10.0])
+        streams_of(*given, [1.0], [10.0])
 
 
 @pytest.mark.long

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import tunax_lite as tl
 from tunax_lite.air_sea import BulkForcing, Kondo, Weather
 from tunax_lite.column.time_series import TimeSeries
-from tunax_lite.extensions.biogeochemistry import Biogeochemistry, Environment
+from tunax_lite.extensions.biogeochemistry import Biogeochemistry
+from tunax_lite.extensions.biogeochemistry.interface import Environment
 
 N_CELLS, DEPTH = 8, 40.0
 

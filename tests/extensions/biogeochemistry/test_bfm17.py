@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests.extensions.biogeochemistry.columns import environment as any_environment
-from tunax_lite.extensions.biogeochemistry import BFM17, Environment
+from tunax_lite.extensions.biogeochemistry import BFM17
+from tunax_lite.extensions.biogeochemistry.interface import Environment
 
 DAY = 86400.0
 # Pools, and their rates of change [s-1], in three cells at Bermuda after 30 days of the authors' program

@@ -14,7 +14,8 @@ from tests.conftest import find_fabm_reference, find_gotm_case
 from tests.errors import error_naming, missing_from
 from tests.extensions.gotm.folders import write_case
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry, Carbonate, Euler, ModifiedPatankar2
+from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry, Carbonate
+from tunax_lite.extensions.biogeochemistry.schemes import Euler, ModifiedPatankar2
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.extensions.gotm.water import GotmOptions
 

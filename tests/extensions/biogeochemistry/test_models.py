@@ -13,6 +13,7 @@ from tests.helpers import central_difference
 from tunax_lite import config as config  # names all models
 from tunax_lite.declarations import names_of
 from tunax_lite.extensions import biogeochemistry as bgc
+from tunax_lite.extensions.biogeochemistry import schemes
 from tunax_lite.extensions.biogeochemistry.carbonate import Constants
 from tunax_lite.extensions.biogeochemistry.oxygen import oxygen_saturation, schmidt_number
 
@@ -56,7 +57,7 @@ def check_gradient(loss, vector: jax.Array) -> None:
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("bfm17", "passive", "age")])
 def test_the_gradient_of_two_steps_by_every_parameter_is_that_of_finite_differences(name):
     leaves, of = jax.tree.flatten(MODELS[name]())
-    scheme = bgc.ModifiedPatankar()
+    scheme = schemes.ModifiedPatankar()
     start = {f"m_{pool}": values for pool, values in filled(MODELS[name]()).items()}
 
     def loss(numbers):

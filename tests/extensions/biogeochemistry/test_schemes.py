@@ -10,6 +10,7 @@ import pytest
 
 from tests.helpers import order_of_accuracy
 from tunax_lite.extensions import biogeochemistry as bgc
+from tunax_lite.extensions.biogeochemistry import schemes
 
 RATE = 5.0
 START = {"a": jnp.array([0.9]), "b": jnp.array([0.1])}
@@ -38,11 +39,12 @@ def after(step, n_steps: int):
 
 
 def test_the_order_of_accuracy():
-    first = (bgc.Euler(), bgc.Patankar(), bgc.ModifiedPatankar(), bgc.ExtendedModifiedPatankar())
-    second = (bgc.RungeKutta2(), bgc.Patankar2(), bgc.ModifiedPatankar2(), bgc.ExtendedModifiedPatankar2())
-    for order, schemes in ((1.0, first), (2.0, second), (4.0, (bgc.RungeKutta4(),))):
-        for scheme in schemes:
-            step = jax.jit(functools.partial(scheme.step, Linear()))
+    first = (schemes.Euler, schemes.Patankar, schemes.ModifiedPatankar, schemes.ExtendedModifiedPatankar)
+    second = (schemes.RungeKutta2, schemes.Patankar2, schemes.ModifiedPatankar2)
+    second += (schemes.ExtendedModifiedPatankar2,)
+    for order, tested in ((1.0, first), (2.0, second), (4.0, (schemes.RungeKutta4,))):
+        for scheme in tested:
+            step = jax.jit(functools.partial(scheme().step, Linear()))
             sizes = [40, 80, 160]
             exact = 1.0 / (1.0 + RATE) + (0.9 - 1.0 / (1.0 + RATE)) * np.exp(-(1.0 + RATE))
             errors = [abs(float(after(step, n)["a"][0]) - exact) for n in sizes]
@@ -50,12 +52,12 @@ def test_the_order_of_accuracy():
             assert order_of_accuracy(sizes, errors) == pytest.approx(-order, abs=0.15), scheme
 
 
-EXTENDED = [bgc.ExtendedModifiedPatankar(), bgc.ExtendedModifiedPatankar2()]
+EXTENDED = [schemes.ExtendedModifiedPatankar(), schemes.ExtendedModifiedPatankar2()]
 
 
 def test_modified_schemes_conserve_and_stay_positive_at_any_step():
     for scheme, dt in itertools.product(
-        (bgc.ModifiedPatankar(), bgc.ModifiedPatankar2(), *EXTENDED), (1e-3, 1e6)
+        (schemes.ModifiedPatankar(), schemes.ModifiedPatankar2(), *EXTENDED), (1e-3, 1e6)
     ):
         pools = dict(START)
         for _ in range(5):
@@ -65,7 +67,7 @@ def test_modified_schemes_conserve_and_stay_positive_at_any_step():
 
 
 def test_an_empty_pool_gains_what_the_others_lose():
-    new = bgc.ModifiedPatankar().step(Linear(), {"a": jnp.array([1.0]), "b": jnp.array([0.0])}, 0.1)
+    new = schemes.ModifiedPatankar().step(Linear(), {"a": jnp.array([1.0]), "b": jnp.array([0.0])}, 0.1)
     # (1 + 0.5) a' = 1, because b has nothing to return.
     np.testing.assert_allclose([new["a"][0], new["b"][0]], [1.0 / 1.5, 0.5 / 1.5], rtol=1e-14)
 
@@ -112,7 +114,7 @@ def test_derivatives_of_implicit_schemes():
     def end(start):
         pools = {"a": START["a"] * start, "b": START["b"]}
         for _ in range(3):
-            pools = bgc.ExtendedModifiedPatankar2().step(Linear(), pools, 0.2)
+            pools = schemes.ExtendedModifiedPatankar2().step(Linear(), pools, 0.2)
         return jnp.sum(pools["a"] ** 2)
 
     by_differences = float((end(1.0 + 1e-6) - end(1.0 - 1e-6)) / 2e-6)

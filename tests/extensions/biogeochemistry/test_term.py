@@ -16,6 +16,7 @@ from tests.verification.test_lake_levels import moving_case, ran, volumes
 from tests.verification.test_lakes import river
 from tunax_lite.column.terms.advection import AdvectionScheme
 from tunax_lite.extensions import biogeochemistry as bgc
+from tunax_lite.extensions.biogeochemistry import schemes
 from tunax_lite.ice import Winton
 
 DAY = 86400.0
@@ -79,7 +80,7 @@ def test_light_at_the_centers_is_that_of_the_cells_above():
             seen["light"] = environment
             return {}
 
-    case = column(bgc.Biogeochemistry({"m": Eye()}, scheme=bgc.Euler()), windy(shortwave=200.0))
+    case = column(bgc.Biogeochemistry({"m": Eye()}, scheme=schemes.Euler()), windy(shortwave=200.0))
     with jax.disable_jit():
         MIXED.step(case.start_state, MIXED.init(case), case, 0.0, 60.0)
     z = np.asarray(case.grid.z_center)

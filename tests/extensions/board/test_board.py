@@ -13,9 +13,11 @@ from tests.errors import error_naming, missing_from
 from tests.extensions.board.material import board, write_board, write_result, write_submission
 from tunax_lite.calibration.comparison import ComparisonRow
 from tunax_lite.closures import ConvectiveAdjustment
-from tunax_lite.extensions.board import Row, entrainment, load_board
+from tunax_lite.extensions.board import entrainment
 from tunax_lite.extensions.board.command import present
 from tunax_lite.extensions.board.entrainment import DEPTH, GRADIENT, GRAVITY, LAYER
+from tunax_lite.extensions.board.scores import Row
+from tunax_lite.extensions.board.sections import load_board
 from tunax_lite.io.checksums import sha256_of
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.named_files import read_manifest

@@ -7,7 +7,8 @@ import numpy as np
 import yaml
 
 from tests.helpers import get_leaf
-from tunax_lite.extensions.gotm import GotmOptions, build_gotm, load_gotm
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
+from tunax_lite.extensions.gotm.water import GotmOptions
 
 START, STOP = "2011-03-01 00:00:00", "2011-03-02 00:00:00"
 

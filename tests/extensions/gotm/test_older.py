@@ -5,7 +5,8 @@ import yaml
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import START, STOP, write_series
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.gotm import load_gotm, translate
+from tunax_lite.extensions.gotm import load_gotm
+from tunax_lite.extensions.gotm.case import translate
 
 COMMON = {
     "location": {"latitude": 45.0, "longitude": -30.0, "depth": 16.0},

@@ -7,10 +7,9 @@ import pytest
 from tests.errors import error_naming, missing_from
 from tests.extensions.gotm.folders import case_data, write_case
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.gotm import looks_like_gotm
 from tunax_lite.extensions.gotm.case import load_gotm
 from tunax_lite.extensions.gotm.older import up_to_date
-from tunax_lite.extensions.gotm.settings import Settings
+from tunax_lite.extensions.gotm.settings import Settings, looks_like_gotm
 from tunax_lite.io.yaml_file import read_document
 
 

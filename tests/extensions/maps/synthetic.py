@@ -13,9 +13,8 @@ import pytest
 import xarray as xr
 
 from tunax_lite import Case, Grid, Model, PacanowskiPhilander, State, TimeSeriesForcing, coriolis_parameter
-from tunax_lite.extensions.maps import ColumnMap
 from tunax_lite.extensions.maps.run import run_tile
-from tunax_lite.extensions.maps.setup import Layout, MapRun
+from tunax_lite.extensions.maps.setup import ColumnMap, Layout, MapRun
 
 HOUR = 3600.0
 

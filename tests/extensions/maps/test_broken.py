@@ -25,9 +25,8 @@ from tunax_lite import KEpsilon, Model, PacanowskiPhilander, simulate
 from tunax_lite.cli import session
 from tunax_lite.closures import ConstantDiffusivity, recommended_sets
 from tunax_lite.column import integrate as simulation
-from tunax_lite.extensions.maps import map_figures
 from tunax_lite.extensions.maps.command import recommended_constants
-from tunax_lite.extensions.maps.figures import _colours
+from tunax_lite.extensions.maps.figures import _colours, map_figures
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source

@@ -17,16 +17,9 @@ from tunax_lite import Grid, KEpsilon, Model
 from tunax_lite.air_sea import MeanSun, Payne
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.config import ConfigError, load_any
-from tunax_lite.extensions.maps import (
-    Gridded,
-    GridPoints,
-    MapInput,
-    SitePoints,
-    build_map,
-    load_map,
-)
+from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.extensions.maps.gridded import GriddedColumns, columns_from_dataset
-from tunax_lite.extensions.maps.sections import MapConfig
+from tunax_lite.extensions.maps.sections import Gridded, GridPoints, MapConfig, MapInput, SitePoints
 from tunax_lite.io.errors import FileFormatError
 
 LEVELS = Grid.stretched(1.0, 8, surface_zoom=1.0)

@@ -27,11 +27,11 @@ from tests.extensions.maps.synthetic import (
 from tests.kills import wait_for
 from tunax_lite import Grid, Model, PacanowskiPhilander, simulate
 from tunax_lite.column.diagnostics import diagnose
-from tunax_lite.extensions.maps import GridPoints, MapInput
 from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.plan import frames_per_piece, planned
 from tunax_lite.extensions.maps.run import run_map, run_tile
+from tunax_lite.extensions.maps.sections import GridPoints, MapInput
 from tunax_lite.extensions.maps.setup import Layout, MapRun, MapVariable
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.io.errors import FileFormatError

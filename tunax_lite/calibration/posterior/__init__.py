@@ -13,9 +13,24 @@ from .infer import (
     estimate_likelihood,
     infer,
     members_of_file,
+    posterior_dataset,
     predictive_bands,
     recommended_members,
     spectrum_of,
     start_from,
 )
 from .samplers import NUTS
+
+__all__ = [
+    "NUTS",
+    "Laplace",
+    "Likelihood",
+    "Posterior",
+    "infer",
+    "posterior_dataset",
+    "predictive_bands",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -55,8 +55,9 @@ from ...io.dataset import (
     variable_name,
 )
 from ...io.errors import names_its_file
-from ...runtime import Shared, failures_as_values
+from ...runtime.compilation import Shared
 from ...runtime.engine import AbstractEngine, ThisProcess
+from ...runtime.jax_setup import failures_as_values
 from ..calibrate import Iteration, solve
 from ..methods import LevenbergMarquardt
 from ..parameters import (

@@ -21,7 +21,8 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from ...declarations import check_settings, named, setting
-from ...runtime import Program, Shared, compile_program
+from ...runtime import compile_program
+from ...runtime.compilation import Program, Shared
 from ...runtime.engine import AbstractEngine, Check, ThisProcess
 from ...runtime.machine import needed
 from ..results import read_tree, write_tree

@@ -31,3 +31,24 @@ from .stokes_drift import (
 )
 from .streams import Stream, StreamPlace, Streams, StreamWater
 from .turbulence import CounterGradientHeat, NonlocalTransport, StokesMixing
+
+__all__ = [
+    "AbstractTerm",
+    "BottomFriction",
+    "BottomHeat",
+    "BuoyancyGradient",
+    "Column",
+    "Interior",
+    "LakeLevel",
+    "Relaxation",
+    "Seagrass",
+    "StokesDrift",
+    "Streams",
+    "SurfaceRestoring",
+    "Tendency",
+    "VerticalVelocity",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...column.integrate import count_steps
-from ...runtime import failures_as_values
+from ...runtime.jax_setup import failures_as_values
 from .methods import AbstractAssimilationMethod, Analysis, Persistence, Window
 from .observing import Frames, Stream, on_frames
 from .system import Ensemble, System, passed, spun_up

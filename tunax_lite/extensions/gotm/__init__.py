@@ -5,13 +5,11 @@ from ..._lazy import lazily
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from .case import LoadedGotm, Translation, build_gotm, load_gotm, translate
-    from .settings import looks_like_gotm
-    from .water import GotmOptions, ObservedInputs
+    from .case import build_gotm, load_gotm
+    from .water import ObservedInputs
 
 _NAMES = {
-    "case": "LoadedGotm Translation build_gotm load_gotm translate",
-    "settings": "looks_like_gotm",
-    "water": "GotmOptions ObservedInputs",
+    "case": "build_gotm load_gotm",
+    "water": "ObservedInputs",
 }
-__all__, __getattr__ = lazily(__name__, _NAMES)
+__all__, __getattr__, __dir__ = lazily(__name__, _NAMES)

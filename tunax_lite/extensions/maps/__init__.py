@@ -6,16 +6,16 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from .build import build_map, build_map_fit, load_map
-    from .figures import map_figures
+    from .calibration import fit_map
     from .gridded import columns_from_dataset
-    from .sections import Gridded, GridPoints, InputPoints, MapInput, SitePoints
-    from .setup import ColumnMap
+    from .plan import planned
+    from .run import run_map
 
 _NAMES = {
     "build": "build_map build_map_fit load_map",
-    "figures": "map_figures",
+    "calibration": "fit_map",
     "gridded": "columns_from_dataset",
-    "sections": "Gridded GridPoints InputPoints MapInput SitePoints",
-    "setup": "ColumnMap",
+    "plan": "planned",
+    "run": "run_map",
 }
-__all__, __getattr__ = lazily(__name__, _NAMES)
+__all__, __getattr__, __dir__ = lazily(__name__, _NAMES)

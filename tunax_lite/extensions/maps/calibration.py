@@ -42,8 +42,10 @@ from ...column.model import Model
 from ...declarations import check_settings, setting
 from ...io.dataset import described, titled, write_dataset
 from ...io.provenance import Provenance
-from ...runtime import Program, Shared, compile_program, failures_as_values
+from ...runtime import compile_program
+from ...runtime.compilation import Program, Shared
 from ...runtime.engine import AbstractEngine
+from ...runtime.jax_setup import failures_as_values
 from .setup import MapRun
 from .store import map_dims
 

@@ -21,7 +21,8 @@ from ...column.diagnostics import Snapshot, diagnostic
 from ...column.integrate import Length, batched_case, columns_of, integrate, restart_of
 from ...column.model import Model
 from ...column.trajectory import Restart, carried
-from ...runtime import Program, Shared, compile_program
+from ...runtime import compile_program
+from ...runtime.compilation import Program, Shared
 from ...runtime.devices import Split, block_size, map_blocks
 from ...runtime.memory import TooLargeError, check_memory, expected_seconds
 from .setup import INITIAL, Layout, MapRun, MapVariable, Piece

@@ -25,8 +25,8 @@ from ...column.model import Model
 from ...column.trajectory import Restart
 from ...io.axes import place_in_words
 from ...plausibility.water_limits import Extreme, extremes, merged
-from ...runtime import failures_as_values
 from ...runtime.engine import AbstractEngine, ThisProcess
+from ...runtime.jax_setup import failures_as_values
 from ...runtime.memory import peak_memory
 from . import store as stores
 from .plan import Results, piece_program

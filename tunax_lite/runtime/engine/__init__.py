@@ -12,3 +12,12 @@ configured there before it starts. It caches its last functions with their compi
 
 from .base import AbstractEngine, Check, ThisProcess, WorkersLost
 from .cluster import open_engine
+
+__all__ = [
+    "ThisProcess",
+    "open_engine",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from .. import for_threads
+from ..jax_setup import for_threads
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")

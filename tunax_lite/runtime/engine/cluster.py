@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .. import configuration
+from ..jax_setup import configuration
 from ..machine import needed
 from . import worker
 from .base import AbstractEngine, ThisProcess, WorkersLost

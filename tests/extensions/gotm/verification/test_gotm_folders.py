@@ -8,7 +8,8 @@ import xarray as xr
 from tests.conftest import find_gotm_case
 from tunax_lite import simulate
 from tunax_lite.column.diagnostics import diagnose
-from tunax_lite.extensions.gotm import GotmOptions, build_gotm, load_gotm
+from tunax_lite.extensions.gotm import build_gotm, load_gotm
+from tunax_lite.extensions.gotm.water import GotmOptions
 from tunax_lite.physics.stratification import mixed_layer_depth
 
 
