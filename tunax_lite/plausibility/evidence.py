@@ -293,6 +293,7 @@ def _forcing(forcing: AbstractForcing) -> tuple[dict[str, Samples], dict[str, Sa
 
 
 def observed_of(observations: Observations) -> dict[str, Samples]:
+    """Samples of profiles and series by name."""
     time, z = _array(observations.time), _array(observations.z)
     found = {}
     for name, values in observations.profiles.items():
