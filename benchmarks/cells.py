@@ -6,23 +6,30 @@ expected to be.
 """
 
 import argparse
+import dataclasses
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.calibration.comparison import VARIABLES, Reference, placed
+from tunax_lite.calibration.comparison import VARIABLES, Judging, Reference
+from tunax_lite.calibration.target import errors_of_states
 from tunax_lite.column.case import remap
 from tunax_lite.config.comparison import load_comparison
 
 
 def error(reference: Reference, thickness: float, start: float, averaging: str) -> float:
     """Error of the averaged simulation in cells of a thickness [m] from a time on [s]."""
-    case, score = placed(reference, thickness, start, 0.05, averaging)
-    own, profiles = reference.case.grid, reference.observations.profiles
-    averaged = {name: np.asarray(remap(jnp.asarray(profiles[name]).T, own, case.grid)) for name in VARIABLES}
-    return 1e3 * score.scores(score.averaged(averaged))[0]
+    target = reference.target(thickness, Judging(start, averaging=averaging))
+    case, own, profiles = target.case, reference.case.grid, reference.observations.profiles
+    averaged = {name: remap(jnp.asarray(profiles[name]).T, own, case.grid).T for name in VARIABLES}
+    start_state = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (len(averaged["u"]), *jnp.shape(x))), case.start_state
+    )
+    states = dataclasses.replace(start_state, **averaged)
+    return 1e3 * errors_of_states(target.comparison, states)["temperature"].root_mean_square
 
 
 def main() -> None:

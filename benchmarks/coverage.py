@@ -46,7 +46,7 @@ def run(problem: Problem, targets: Sequence[Target], x: np.ndarray) -> list[Case
         numbers = problem.in_cases[index]
 
         def evaluate(columns, model, comparison):
-            return residuals(numbers.insert(model, columns), numbers.insert(comparison, columns))[0]
+            return residuals(numbers.to_pytree(model, columns), numbers.to_pytree(comparison, columns))[0]
 
         return evaluate
 
@@ -56,10 +56,10 @@ def run(problem: Problem, targets: Sequence[Target], x: np.ndarray) -> list[Case
         comparison = problem.comparisons[index]
         at_start = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], comparison.case.start_state)
         begin = np.asarray(modelled_by_states(comparison, at_start)["temperature"])[0]
-        factor = np.sqrt(float(comparison.factors["temperature"]))
-        change = factor * (np.asarray(comparison.observed["temperature"]) - begin)
-        counts = np.asarray(comparison.counts["temperature"]) > 0.0
-        scale = np.sqrt(np.where(counts, comparison.counts["temperature"], 1.0))[..., None]
+        factor = np.sqrt(float(comparison.variables["temperature"].factor))
+        change = factor * (np.asarray(comparison.variables["temperature"].observed) - begin)
+        counts = np.asarray(comparison.variables["temperature"].counts) > 0.0
+        scale = np.sqrt(np.where(counts, comparison.variables["temperature"].counts, 1.0))[..., None]
         loss, name = np.square(found).sum(axis=(0, 1)), target.case.name
         cases.append(Case(name, target.group or name, loss, found / scale, change, counts))
         print(f"{name}: least loss {loss.min():.3g}", flush=True)

@@ -1,8 +1,8 @@
 """Entrainment under wind, waves and cooling in large-eddy simulations: `python -m benchmarks.entrainment`.
 
 Needs `les_entrainment/simulations.csv` below `TUNAX_LITE_DATA`. R, the published measure, and the error as a
-fraction of the entrainment are those of `tunax-lite board`; here closures may be given as sections, at
-several resolutions. `--write FOLDER` writes the simulations as CF NetCDF files for other models.
+fraction of the entrainment are defined in `benchmarks/li_fox_kemper.py`; closures may be given as sections,
+at several resolutions. `--write FOLDER` writes the simulations as CF NetCDF files for other models.
 """
 
 import argparse
@@ -14,7 +14,10 @@ import xarray as xr
 import tunax_lite as tl
 from tunax_lite.closures import AbstractClosure
 from tunax_lite.config.closures import ClosureSection
-from tunax_lite.extensions.board.entrainment import (
+from tunax_lite.io import resolve
+from tunax_lite.io.yaml_file import parse_yaml
+
+from .li_fox_kemper import (
     CORIOLIS,
     DENSITY,
     DEPTH,
@@ -22,15 +25,13 @@ from tunax_lite.extensions.board.entrainment import (
     EXPANSION,
     GRAVITY,
     HEAT_CAPACITY,
+    Entrainment,
     Simulation,
     case_of,
     judged,
     rates,
     read_simulations,
 )
-from tunax_lite.extensions.board.scores import Entrainment
-from tunax_lite.io import resolve
-from tunax_lite.io.yaml_file import parse_yaml
 
 CLOSURES = ("k_epsilon_recommended", "generic_length_scale_recommended")
 TABLE = "les_entrainment/simulations.csv"

@@ -49,7 +49,7 @@ CALLS = {
     "tl.simulate(x, case)": "simulate Unconstrained tl.constrained(x)",
     "tl.unconstrained(x)": "unconstrained tl.constrained(x)",
     "tl.constrained(tl.constrained(x))": "constrained tl.unconstrained KEpsilon",
-    'tl.save_closure("closure.nc", x)': "save_closure Unconstrained tl.constrained(x)",
+    'tl.save_closure("closure.yaml", x)': "save_closure Unconstrained tl.constrained(x)",
     "x.prepare()": "prepare tl.constrained(x)",
     'tl.Observations(dates, series={"sst": np.ones(2)})': "time seconds dates from_dates",
 }

@@ -15,7 +15,7 @@ from tests.calibration.twins import CHEAP_FREE, assert_same_history, calibrate_c
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, FreeParameters
-from tunax_lite.calibration.problem import Evaluation, Fit, GradientEvaluator, NormalEquationsEvaluator
+from tunax_lite.calibration.problem import Evaluation, Fit, GradientEvaluator
 from tunax_lite.calibration.results import write_tree
 from tunax_lite.io.dataset import write_dataset
 from tunax_lite.plotting import save_figures
@@ -129,25 +129,6 @@ def test_only_broken_evaluations_end_with_the_best_result(monkeypatch, tmp_path)
     assert result.history.n_iterations == 7 and result.history.best_iteration < 3
     assert "4 evaluations" in result.stop_reason
     assert "not finite" in calibrate_cheap(tmp_path, "adam", 50, max_non_finite=4, resume=True).stop_reason
-
-
-@pytest.mark.long
-def test_a_gradient_that_leads_nowhere_names_its_case_and_a_remedy(monkeypatch):
-    plain = NormalEquationsEvaluator.__call__
-
-    def steep(self, x, loss_to_beat=np.inf):
-        found = plain(self, x)
-        if np.isfinite(loss_to_beat):
-            return Evaluation(dataclasses.replace(found.fit, loss=2.0 * loss_to_beat))
-        return dataclasses.replace(found, gradient=1e8 * found.gradient, matrix=1e16 * found.matrix)
-
-    monkeypatch.setattr(NormalEquationsEvaluator, "__call__", steep)
-    result = calibrate_cheap(None, "levenberg_marquardt", 12)
-    case = result.case_names[result.history.steepest[0]]
-    assert case in result.stop_reason and "ensemble_kalman" in result.stop_reason
-    monkeypatch.undo()
-    result = calibrate_cheap(None, "levenberg_marquardt", 4)
-    assert "ensemble_kalman" not in result.stop_reason and set(result.history.steepest) <= {-1, 0, 1}
 
 
 @pytest.mark.long

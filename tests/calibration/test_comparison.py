@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -16,20 +17,29 @@ from tests.errors import error_naming
 from tests.io.observation_files import N_CELLS as N_CELLS_OF_FILE
 from tests.io.observation_files import write_lesbrary
 from tunax_lite.calibration import Target, comparison
-from tunax_lite.calibration.by_closure import compare_observed, tables
-from tunax_lite.calibration.comparison import Candidate, Reference, StoredResult, compare_closures, summaries
+from tunax_lite.calibration.comparison import (
+    Candidate,
+    Judging,
+    Reference,
+    StoredResult,
+    compare_closures,
+    compare_observed,
+    summaries,
+    tables,
+)
+from tunax_lite.calibration.target import errors_of_states
 from tunax_lite.closures import AbstractPlainClosure
 from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.runs import read_stored_run
 from tunax_lite.plotting import plot_closures_and_cases
-from tunax_lite.runtime.engine import ThisProcess
 
 DEPTH, N_CELLS, DT = 32.0, 8, 60.0
 NAMES = ("temperature", "u", "v")
 CONSTANT = tl.Model(tl.ConstantDiffusivity())
 BROKEN = eqx.tree_at(lambda model: model.closure.diffusivity, CONSTANT, jnp.asarray(np.nan))
-GIVEN: dict[str, Any] = {"n_cells": [N_CELLS], "time_steps": [DT], "start": 1200.0, "n_timings": 0}
+HOW = Judging(1200.0)
+GIVEN: dict[str, Any] = {"n_cells": [N_CELLS], "time_steps": [DT], "how": HOW, "n_timings": 0}
 
 
 def _constant(label: str, mixing: float, **changes) -> Candidate:
@@ -120,42 +130,44 @@ def test_water_beyond_its_limits_is_noted():
     assert titles[2:] == ["Unlikely water"]
 
 
+def _states(target: Target, profiles) -> tl.State:
+    n_times = len(profiles["u"])
+    start = jax.tree.map(lambda x: jnp.broadcast_to(x, (n_times, *x.shape)), target.case.start_state)
+    return dataclasses.replace(start, **profiles)
+
+
 def test_errors_are_those_of_means_on_the_coarser_grid(reference):
     for n_cells in (4, 16):
-        rng, grid = np.random.default_rng(3), tl.Grid.uniform(DEPTH, n_cells)
-        score = comparison.ProfileScore(reference, grid, start=0.0, temperature_difference=0.05)
-        n_times = reference.observations.time.size
-        model = {name: rng.normal(size=(n_cells, n_times)) for name in NAMES}
-        les = {name: np.asarray(reference.observations.profiles[name]).T for name in NAMES}
-        shape = min(n_cells, N_CELLS), -1, n_times
-        means = {name: [each[name].reshape(shape).mean(1) for each in (model, les)] for name in NAMES}
-        square = {name: np.mean((one - other) ** 2) for name, (one, other) in means.items()}
-        temperature, velocity, _ = score.scores(score.averaged(model))
-        assert temperature == pytest.approx(np.sqrt(square["temperature"]), rel=1e-12)
-        assert velocity == pytest.approx(np.sqrt(square["u"] + square["v"]), rel=1e-12)
+        target = reference.target(n_cells, Judging(0.0))
+        rng, les = np.random.default_rng(3), reference.observations.profiles
+        model = {name: jnp.asarray(rng.normal(size=(les["u"].shape[0], n_cells))) for name in NAMES}
+        shape = les["u"].shape[0], min(n_cells, N_CELLS), -1
+        means = {name: [each[name].reshape(shape).mean(2) for each in (model, les)] for name in NAMES}
+        errors = errors_of_states(target.comparison, _states(target, model))
+        for name, (one, other) in means.items():
+            expected = np.sqrt(np.mean((one - other) ** 2))
+            assert errors[name].root_mean_square == pytest.approx(float(expected), rel=1e-12)
 
 
 def test_references_and_comparisons_that_are_refused(reference):
     seen = reference.observations
-    with_gap = {name: values.at[0, 0].set(jnp.nan) for name, values in seen.profiles.items()}
     for changed, message in (
         ({"profiles": {"temperature": seen.profiles["temperature"]}}, "small temperature u v"),
         ({"time": seen.time + 600.0}, "small 0 7 600"),
         ({"time": seen.time**2}, "small 7 0"),
-        ({"z": seen.z - 1.0}, "small 8 -31 -3"),
-        ({"profiles": with_gap}, "small"),
     ):
         with error_naming(ValueError, message):
             Reference(reference.case, dataclasses.replace(seen, **changed))
-    one = [Candidate("a", CONSTANT)]
+    one, moved = [Candidate("a", CONSTANT)], dataclasses.replace(seen, z=seen.z - 1.0)
     for settings, message in (
         ({"time_steps": [700.0]}, "small 600 700"),
-        ({"start": 7200.0}, "small 3600 7200"),
+        ({"how": Judging(7200.0)}, "small 3600 7200"),
+        ({"references": [dataclasses.replace(reference, observations=moved)]}, "small -31 -3 points"),
         ({"candidates": []}, "compare_closures none"),
         ({"candidates": 2 * one}, "compare_closures a"),
     ):
         with error_naming(ValueError, message):
-            compare_closures(references=[reference], **{"candidates": one, **GIVEN, **settings})
+            compare_closures(**{"candidates": one, "references": [reference], **GIVEN, **settings})
 
 
 def test_error_of_the_mixed_layer_depth_of_linear_profiles():
@@ -166,11 +178,11 @@ def test_error_of_the_mixed_layer_depth_of_linear_profiles():
     zero = jnp.zeros((2, N_CELLS))
     observed = {"temperature": jnp.asarray(profile["reference"]), "u": zero, "v": zero}
     reference = Reference(case, tl.Observations(time, case.grid.z_center, observed))
-    score = comparison.ProfileScore(reference, case.grid, start=0.0, temperature_difference=0.1)
-    rest = np.zeros((N_CELLS, 2))
-    *_, mixed_layer_depth = score.scores({"temperature": profile["model"].T, "u": rest, "v": rest})
+    target = reference.target(case.grid, Judging(0.0, 0.1))
+    states = _states(target, observed | {"temperature": jnp.asarray(profile["model"])})
+    layer = errors_of_states(target.comparison, states)["mixed_layer_depth_0.1K_from_0m"]
     # 2 m below the surface lies the uppermost center; from there 0.1 K are 5 m and 10 m.
-    assert mixed_layer_depth == pytest.approx(5.0, rel=1e-9)
+    assert layer.root_mean_square == pytest.approx(5.0, rel=1e-9)
 
 
 def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
@@ -200,7 +212,10 @@ def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
 
 @pytest.mark.long
 def test_errors_at_the_levels_of_the_simulation_with_cells_of_a_thickness(reference):
-    candidate, given = _constant("a", 1e-3), GIVEN | {"n_cells": [16.0], "averaging": "points"}
+    candidate, given = (
+        _constant("a", 1e-3),
+        GIVEN | {"n_cells": [16.0], "how": Judging(1200.0, averaging="points")},
+    )
     references = [dataclasses.replace(reference, group="some")]
     compared = compare_closures([candidate], references, shown=(16.0, DT), **given)
     (row,), (shown,) = compared.rows, compared.shown
@@ -212,34 +227,6 @@ def test_errors_at_the_levels_of_the_simulation_with_cells_of_a_thickness(refere
     difference = at_levels - np.asarray(reference.observations.profiles["temperature"])
     assert row.temperature_rms == pytest.approx(np.sqrt(np.mean(difference[2:] ** 2)), rel=1e-12)
     np.testing.assert_allclose(shown.runs["a"]["temperature"], at_levels.T, rtol=1e-12)
-
-
-def test_a_comparison_goes_on_with_what_is_done(reference, tmp_path):
-    candidates, resolutions = [_constant("a", 0.1), _constant("b", 0.2)], [4, 8.0]
-    given = GIVEN | {"n_cells": resolutions, "shown": (4, DT)}
-    whole = compare_closures(candidates, [reference], **given)
-
-    def interrupted(row):
-        if (row.closure, row.resolution) == ("a", "cells of 8 m"):  # one resolution after another
-            raise KeyboardInterrupt
-
-    kept = comparison.KeptRows(tmp_path / "rows", candidates, "settings")
-    with pytest.raises(KeyboardInterrupt):
-        compare_closures(candidates, [reference], kept=kept, report=interrupted, **given)
-    assert len(list((tmp_path / "rows").iterdir())) == 3
-    computed: list[str] = []
-
-    class Counted(ThisProcess):
-        def map(self, function, items, report=lambda number, result: None):
-            computed.extend(candidate.label for candidate, _ in items)
-            return super().map(function, items, report)
-
-    again = compare_closures(candidates, [reference], kept=kept, engine=Counted(), **given)
-    assert computed == ["b"]
-    assert list(map(repr, again.rows)) == list(map(repr, whole.rows))  # NaN is not equal to itself
-    assert comparison.KeptRows(tmp_path / "rows", [_constant("a", 0.3)], "settings").find("a", 4) is None
-    kept.clear()
-    assert not (tmp_path / "rows").exists()
 
 
 def write_gotm(path, **changes):

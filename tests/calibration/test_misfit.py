@@ -88,7 +88,9 @@ def test_other_times_and_heights_are_interpolated():
 def test_frames_meet_the_observed_times_and_no_others():
     comparison = Target(CASE, OBSERVED, dt=DT, time_window=(3600.0, 7200.0)).comparison
     assert (comparison.steps_per_frame, comparison.n_frames) == (6, 4)
-    assert comparison.in_time is None and set(map(type, comparison.operators.values())) == {AtCenters}
+    assert comparison.in_time is None and {type(one.operator) for one in comparison.variables.values()} == {
+        AtCenters
+    }
     coarse = Target(CASE, OBSERVED, dt=DT, frame_interval=5400.0).comparison
     assert coarse.steps_per_frame == 18 and coarse.in_time is not None
     # Of seven, every 1800 s: the last of each of so many equal parts.
@@ -249,9 +251,13 @@ def with_alpha(alpha) -> tl.Model:
 def all_found():
     """All observables relative to their largest values: residuals, and what these change with alpha."""
     comparison = ALL.comparison
-    sizes = {name: float(jnp.max(jnp.abs(values))) for name, values in comparison.observed.items()}
-    factors = {name: jnp.asarray(1.0 / max(size, 1e-30) ** 2) for name, size in sizes.items()}
-    comparison = dataclasses.replace(comparison, factors=factors)
+    scaled = {
+        name: dataclasses.replace(
+            one, factor=jnp.asarray(1.0 / max(float(jnp.max(jnp.abs(one.observed))), 1e-30) ** 2)
+        )
+        for name, one in comparison.variables.items()
+    }
+    comparison = dataclasses.replace(comparison, variables=scaled)
 
     def slopes(alpha):
         return jax.jvp(lambda a: residuals(with_alpha(a), comparison)[0], (alpha,), (jnp.ones_like(alpha),))
@@ -326,12 +332,12 @@ def test_profiles_of_other_cells_are_compared_as_means():
         options = {"averaging": "cell_means", "depth_window": (-44.0, -4.0), "time_window": (1.0, 1e9)}
         case = CASE.on(tl.Grid.uniform(64.0, n_cells))
         comparison = Target(case, CLEAN, dt=DT, **options).comparison
-        counts = np.asarray(comparison.counts["temperature"])
+        counts = np.asarray(comparison.variables["temperature"].counts)
         assert np.flatnonzero(counts[1]).tolist() == list(range(16))[inside][: counts.shape[1]]
-        got = np.asarray(comparison.observed["temperature"])[1:]
+        got = np.asarray(comparison.variables["temperature"].observed)[1:]
         np.testing.assert_allclose(got[:, inside], expected[1:, inside], rtol=1e-12)
         profile = jnp.asarray(case.grid.z_center) ** 2
-        assert np.asarray(comparison.operators["temperature"](profile)).size == counts.shape[1]
+        assert np.asarray(comparison.variables["temperature"].operator(profile)).size == counts.shape[1]
 
 
 @pytest.mark.long
@@ -406,7 +412,7 @@ def test_a_perfect_model_leaves_nothing_and_derivatives_equal_central_difference
     ahead, behind = (run_residuals(with_alpha(5.0 + way * step), comparison)[0] for way in (1.0, -1.0))
     for name in NAMES:
         # A depth or an energy is some 1e0 to 1e10: round-off of each by its own size.
-        size = float(np.max(np.abs(np.asarray(perfect.observed[name]))))
+        size = float(np.max(np.abs(np.asarray(perfect.variables[name].observed))))
         assert float(jnp.sqrt(mean_squares[name])) <= 1e-12 * max(size, 1e-3), name
         difference = (np.asarray(ahead[name]) - np.asarray(behind[name])) / (2.0 * step)
         size = np.max(np.abs(difference))

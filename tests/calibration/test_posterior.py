@@ -182,7 +182,7 @@ def test_the_density_is_that_of_normal_errors_and_priors():
     x = np.array([0.3, -0.2, 0.5])
     value, gradient = both(jnp.asarray(x), *arguments)
     times: dict[str, Any] = {"dt": 600.0, "output_interval": 7200.0}
-    closure = FREE.insert(MODEL.closure, jnp.asarray(x))
+    closure = FREE.to_pytree(MODEL.closure, jnp.asarray(x))
     run = tl.simulate(tl.Model(closure), twin.target.case, **times).state.temperature[1:]
     squares = float(np.sum((run - twin.target.observations.profiles["temperature"]) ** 2))
     # Twice the same case: with whatever weights, their mean is worth as much as one.
@@ -222,7 +222,7 @@ def test_bands_are_the_quantiles_of_runs(inferred):
     case, draws = noisy_twin(1).target.case, inferred("laplace")[0].subset(5)
     times: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
     bands = posterior.predictive_bands(MODEL, FREE, case, draws, quantiles=(0.0, 0.5, 1.0), **times)
-    closures = (FREE.insert(MODEL.closure, jnp.asarray(x)) for x in draws)
+    closures = (FREE.to_pytree(MODEL.closure, jnp.asarray(x)) for x in draws)
     runs = [tl.simulate(tl.Model(closure), case, **times).state.temperature for closure in closures]
     for quantile, values in zip((0.0, 0.5, 1.0), bands["temperature"].values, strict=True):
         np.testing.assert_allclose(values, np.quantile(runs, quantile, axis=0), rtol=1e-12)
@@ -262,7 +262,7 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
 
 def test_a_parameter_far_from_its_prior_is_constrained():
     mean, spread = np.array([2.9, 0.1, 0.0]), np.array([0.95, 0.95, 0.5])
-    base, moments = cal.parameters.Base.of(MODEL.closure, FREE.paths), (mean, np.diag(spread**2))
+    base, moments = cal.base.Base.of(MODEL.closure, FREE.paths), (mean, np.diag(spread**2))
     given = base, FREE, Likelihood(1.0, 2.0), mean, np.eye(3), *moments, np.zeros((1, 2, 3))
     found = posterior.Posterior("laplace", *given)
     assert found.unconstrained == (FREE.paths[1],)
@@ -271,5 +271,5 @@ def test_a_parameter_far_from_its_prior_is_constrained():
 def test_a_start_on_a_bound_is_moved_off():
     x = posterior.start_from(FREE, {"alpha": 20.0, "viscosity_scale": 1e-2})
     np.testing.assert_allclose(x, [3.0, 0.0, float(FREE.start()[2])], atol=1e-12)
-    closure = FREE.insert(tl.PacanowskiPhilander(), x)
+    closure = FREE.to_pytree(tl.PacanowskiPhilander(), x)
     assert cal.with_parameters(closure, {"alpha": float(closure.alpha)})  # pyright: ignore[reportAttributeAccessIssue]

@@ -23,7 +23,7 @@ from tests.helpers import ALL_CLOSURES
 from tests.networks import Learned
 from tunax_lite._types import check_range, iterate_parameters, parameter
 from tunax_lite.calibration import Correlation
-from tunax_lite.calibration.ranges import bounded, unbounded
+from tunax_lite.calibration.priors import bounded, unbounded
 from tunax_lite.declarations import check_settings, setting
 from tunax_lite.registry import modules
 

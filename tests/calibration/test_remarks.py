@@ -33,7 +33,6 @@ def result_of(*given: Given, variables=("temperature",), knots=None) -> cal.Cali
         cal.History.empty(3, len(given), 1, len(variables)),
         loss=np.array([3.0, 1.0, 2.0]),
         is_finite=np.full(3, True),
-        of_all_cases=np.full(3, True),
         values=np.array([start, best, start]),
         errors=np.broadcast_to(np.array([0.75, 0.25, 0.5])[:, None, None], (3, 1, len(variables))),
     )

@@ -131,7 +131,7 @@ def test_the_name_of_the_weights_frees_all_of_them():
     free = FreeParameters((FreeParameter("physical.alpha"), FreeParameter("weights"))).resolve(small)
     assert free.paths == ("physical.alpha", *(f"weights[{i}]" for i in range(16)))
     x = free.start() + jnp.arange(17.0)
-    inserted = free.insert(small, x)
+    inserted = free.to_pytree(small, x)
     assert isinstance(inserted, NeuralCorrection)
     np.testing.assert_allclose(inserted.weights, small.weights + np.arange(1.0, 17.0))
     values = dict(zip(free.paths, np.asarray(free.to_physical(x)).tolist(), strict=True))

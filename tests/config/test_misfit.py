@@ -105,7 +105,7 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     np.testing.assert_allclose(sst[[0, 2]], [18.2, 17.9], rtol=1e-9)
     assert np.isnan(sst[[1, 3, 4]]).all()
     comparison = target.comparison
-    assert set(comparison.moving) == {"temperature"} and comparison.n_frames == 20
+    assert comparison.variables["temperature"].moving is not None and comparison.n_frames == 20
     evaluated = evaluation_of(load_any(config.path))[1][0]
     assert evaluated.weights.keys() == {"temperature", "sea_surface_temperature", "mixed_layer_depth"}
 
@@ -158,7 +158,7 @@ def test_padded_cases_have_the_residuals_of_their_own_and_share_a_program(tmp_pa
     assert one.times.size == 5 and one.times[-1] == one.observations.time.size - 1
     other = dataclasses.replace(other, padded=(8, 40))
     found = [residuals(plain.model, target.comparison) for target in (one, other)]
-    assert other.comparison.observed["temperature"].shape == (9, 40)
+    assert other.comparison.variables["temperature"].observed.shape == (9, 40)
     for name in found[0][0]:
         sums = [float(jnp.sum(of[name] ** 2)) for of, _ in found]
         assert sums[1] == pytest.approx(sums[0], rel=1e-10)
@@ -174,7 +174,7 @@ def test_the_scale_of_a_change(tmp_path):
     (target,) = build_calibration(loaded(tmp_path, text + "misfit: {scale: change}\n")).targets
     values = np.asarray(target.observations.profiles["temperature"])
     change = (values - values[0])[target.times]
-    factor = float(target.comparison.factors["temperature"])
+    factor = float(target.comparison.variables["temperature"].factor)
     assert factor == pytest.approx(1.0 / (np.mean(change**2) + 0.005**2), rel=1e-12)
     with error_naming(ValueError, "synthetic_wind_and_cooling mixed_layer_depth 0"):
         Change(mixed_layer_depth=0.0).of("mixed_layer_depth", np.ones(3), np.ones(3), target.observations)

@@ -182,11 +182,11 @@ def _calibration(name: str, settings: Settings, in_reverse: bool) -> Entry:
 
     def loss(x, comparison):
         return misfit(
-            numbers.insert(made.model, x), numbers.insert(comparison, x), made.score, SaveSegments()
+            numbers.to_pytree(made.model, x), numbers.to_pytree(comparison, x), made.score, SaveSegments()
         )
 
     def differences(x, comparison):
-        return residuals(numbers.insert(made.model, x), numbers.insert(comparison, x))[0]
+        return residuals(numbers.to_pytree(made.model, x), numbers.to_pytree(comparison, x))[0]
 
     at_x = jacobian(differences, x, comparison, mode="forward")
     columns = {path: at_x.matrix[:, n] for n, path in enumerate(numbers.paths)}

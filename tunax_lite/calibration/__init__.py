@@ -7,28 +7,29 @@ from .methods import (
     ConstantRate,
     CosineDecay,
     EnsembleKalman,
-    ExponentialDecay,
     LevenbergMarquardt,
     MultiStart,
 )
 from .observed import Correlation
 from .parameters import (
-    AbstractPrior,
-    Bounded,
-    CorrelatedNormal,
     FreeParameter,
     FreeParameters,
-    LogBounded,
-    LogNormal,
-    LogUniform,
-    Normal,
-    ResolvedParameters,
+    ParameterTable,
     Tied,
-    Uniform,
     in_short,
     known_parameters,
     with_case_parameters,
     with_parameters,
+)
+from .priors import (
+    AbstractPrior,
+    Bounded,
+    CorrelatedNormal,
+    LogBounded,
+    LogNormal,
+    LogUniform,
+    Normal,
+    Uniform,
 )
 from .results import (
     CalibrationResult,
@@ -54,7 +55,6 @@ from .target import (
     errors_of,
     misfit,
     residuals,
-    root_mean_square_errors,
 )
 from .validation import (
     CheckRow,

@@ -12,7 +12,7 @@ from ..runtime.engine import AbstractEngine, ThisProcess
 from ..runtime.jax_setup import failures_as_values
 from . import results as files
 from .methods import AbstractMethod, Ahead, MethodState
-from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector
+from .parameters import FreeParameters, ParameterTable, UnconstrainedVector
 from .problem import AbstractEvaluator, Evaluation, Problem
 from .results import CalibrationResult, History
 from .target import AbstractScore, RootMeanSquare, Target
@@ -23,9 +23,9 @@ class Iteration:
     """Report of an iteration."""
 
     number: int  # from 0
-    loss: float  # of all cases, or an estimate from a few
+    loss: float
     best_loss: float  # lowest loss of all cases so far; infinite if there is none
-    scores: dict[str, float]  # by case; NaN if the case was left out
+    scores: dict[str, float]  # by case
     values: dict[str, float]  # physical values by path
     start_values: dict[str, float]  # at the start, before any interruption
     start: int  # index of the first guess
@@ -33,13 +33,13 @@ class Iteration:
 
 Report = Callable[[Iteration], None]
 """Called on the host after each iteration."""
-_FORMAT = 4
+_FORMAT = 5
 
 
 @failures_as_values()
 def calibrate(
     model: Model,
-    free_parameters: FreeParameters | ResolvedParameters,
+    free_parameters: FreeParameters | ParameterTable,
     targets: Sequence[Target],
     method: AbstractMethod,
     n_iterations: int,
@@ -154,7 +154,6 @@ def solve(
                     files.remove_results(path.parent, derived=overwrite)
             if report is not None:
                 report(_last_iteration(problem, history))
-    reason += _why_it_stays(problem, history)
     return CalibrationResult.from_history(
         problem.model.closure, problem.cases, free, history, problem.variables, reason, problem.prior_weight
     )
@@ -167,25 +166,6 @@ def _cannot_start(problem: Problem, evaluation: Evaluation) -> FloatingPointErro
     return FloatingPointError(
         f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose "
         "other start values or a shorter time step."
-    )
-
-
-_STEEP = 1e3
-"""Gradient norm per loss: a thousandth of a prior standard deviation would then remove all of the loss."""
-
-
-def _why_it_stays(problem: Problem, history: History) -> str:
-    """A clause on a start from which a steep gradient, which the loss does not follow, leads nowhere."""
-    best, gradient, loss = history.best_iteration, history.gradient_norm[0], history.loss[0]
-    away = float(np.abs(history.x[best] - history.x[0]).max())
-    improved = history.loss[best] < 0.5 * loss
-    if history.n_iterations < 2 or improved or away > 1.0 / _STEEP or not gradient > _STEEP * abs(loss):
-        return ""
-    case = problem.case_names[history.steepest[0]]
-    return (
-        f"; no parameter moved, because the gradient at the start (norm {gradient:.2g} at a loss of "
-        f"{loss:.2g}) does not describe how the loss changes, above all in {case}; choose a shorter time "
-        "step, other start values, or ensemble_kalman, which needs no derivatives"
     )
 
 

@@ -1,24 +1,25 @@
-"""Comparison of closures with large-eddy simulations: errors and time per step, by resolution and time step.
+"""Comparison of closures with large-eddy simulations, or with any observations.
 
-Model and reference are compared on the coarser of their two grids, to which the other is averaged
-conservatively, so that neither is penalised for its resolution. Errors are root mean squares over all cells,
-weighted by volume, and all observed times from `start` on; the velocity error is the length of the vector (u
-- u_ref, v - v_ref). Mixed layer depths of both are computed on the same grid.
+With simulations: errors and time per step, by resolution and time step. Model and reference are compared as
+targets, as means over the cells of the coarser of their two grids, to which the other is averaged
+conservatively, so that neither is penalised for its resolution. Errors are root mean squares over all cells
+and all observed times from `start` on; the velocity error is the length of the vector (u - u_ref, v - v_ref).
 
 The number of steps is an argument of the compiled program, so that one program per closure and resolution
 serves all time steps, durations and cases of equal structure. Time per step is the shortest of several runs
 of a whole case without output, extended beyond its end to at least 5000 steps; compilation does not count.
+
+With any observations, unequal in time, at any heights, of several variables: each run is compared with them
+as `evaluate` does, at the observed times and heights, over a time window.
 """
 
 import dataclasses
 import functools
 import itertools
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -27,23 +28,26 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from .._types import Scalar, precision_of, without_weak_types
+from ..closures.base import EddyCoefficients
 from ..column.arguments import case_over_steps
-from ..column.case import Case, remap
+from ..column.case import Case
 from ..column.grid import Grid
 from ..column.integrate import advance, start_of
 from ..column.model import Model
+from ..column.observables import unit_of_difference
 from ..column.observations import Observations
 from ..column.state import State
-from ..column.trajectory import Restart
-from ..io.checksums import digest_of_tree, sealing, unsealed
+from ..column.trajectory import Restart, Trajectory
+from ..io.series import Series
 from ..io.writing import write_text
 from ..plausibility.water_limits import extremes
 from ..runtime import compile_program
 from ..runtime.compilation import Program, Shared
 from ..runtime.engine import AbstractEngine, ThisProcess
 from ..runtime.jax_setup import failures_as_values
-from .observed import AbstractOperator, AtCenters, OneNumber
-from .target import Comparison, errors_of_states, modelled_by_states
+from .observed import depends_on
+from .target import ErrorOf, Target, errors_and_water, errors_of_states, modelled_by_states
+from .validation import run_to_the_end
 
 VARIABLES = ("temperature", "u", "v")
 
@@ -55,7 +59,7 @@ Profiles = Mapping[str, np.ndarray]
 class Reference:
     """A case on the grid of a large-eddy simulation, with its profiles on all cells.
 
-    Raises `ValueError` for profiles that are missing, at other heights, at irregular times, or not finite.
+    Raises `ValueError` for profiles that are missing, or at irregular times.
     """
 
     case: Case
@@ -64,20 +68,10 @@ class Reference:
 
     def __post_init__(self):
         name, observations = self.case.name, self.observations
-        missing = [variable for variable in VARIABLES if variable not in observations.profiles]
-        if missing:
+        if missing := [variable for variable in VARIABLES if variable not in observations.profiles]:
             raise ValueError(
                 f"{name}: expected profiles of {', '.join(VARIABLES)}, got none of {', '.join(missing)}; "
                 "compare with a complete simulation, or add `observed: {}` for any observations."
-            )
-        z, centers = np.asarray(observations.z), np.asarray(self.case.grid.z_center)
-        # Faces midway between uneven levels make cells whose centers are close to the levels.
-        slack = 0.2 * np.asarray(self.case.grid.cell_thickness)
-        if z.shape != centers.shape or np.any(np.abs(z - centers) > slack):
-            raise ValueError(
-                f"{name}: expected profiles on the {centers.size} cells of the case, got {z.size} heights "
-                f"from {z[0]:g} to {z[-1]:g} m; compare with a simulation that covers the column, or add "
-                "`observed: {}` for any observations."
             )
         times = np.asarray(observations.time)
         if times.size < 2 or abs(times[0]) > 1e-6 or np.ptp(np.diff(times)) > 1e-6:
@@ -86,8 +80,6 @@ class Reference:
                 f"{times[0]:g} s on; compare with a simulation that was saved regularly, or add "
                 "`observed: {}` for any observations."
             )
-        if not all(np.isfinite(observations.profiles[variable]).all() for variable in VARIABLES):
-            raise ValueError(f"{name}: expected finite profiles, got values that are missing; fill them.")
 
     @property
     def interval(self) -> float:
@@ -104,6 +96,39 @@ class Reference:
             )
         return n
 
+    def target(self, size: int | float | Grid, how: "Judging") -> Target:
+        """The target on a grid: of n cells, of cells of a thickness [m], or a given one."""
+        depth = float(self.case.grid.depth)
+        if not isinstance(size, Grid):
+            size = Grid.uniform(depth, size if isinstance(size, int) else max(3, round(depth / size)))
+        weights = dict.fromkeys((*VARIABLES, how.layer), 1.0)
+        window = how.start * (1.0 - 1e-9), math.inf
+        given = {"dt": self.interval, "averaging": how.averaging, "samples_forcing": True}
+        return Target(self.case.on(size), self.observations, weights, time_window=window, **given)
+
+
+@dataclasses.dataclass(frozen=True)
+class Judging:
+    """How runs are compared with simulations.
+
+    Args:
+        start: first time to evaluate [s].
+        temperature_difference: from the uppermost cell to the base of the mixed layer [K]; layers of a few
+            hours are often shallower than the 10 m of the usual reference depth.
+        averaging: `cell_means` on the coarser of the grids of model and simulation, or `points`: the model is
+            interpolated to the levels of the simulation, with equal weights.
+    """
+
+    start: float = 7200.0
+    temperature_difference: float = 0.05
+    averaging: str = "cell_means"
+
+    @property
+    def layer(self) -> str:
+        """Name of the mixed layer depth."""
+        threshold = np.format_float_positional(self.temperature_difference, trim="0")
+        return f"mixed_layer_depth_{threshold}K_from_0m"
+
 
 @dataclasses.dataclass(frozen=True)
 class ShownCase:
@@ -116,83 +141,19 @@ class ShownCase:
     runs: dict[str, Profiles]  # by label of the closure
 
 
-class ProfileScore:
-    """A reference as what profiles on a model grid of the same depth are compared with.
-
-    Times before `start` [s] are ignored. The base of the mixed layer differs from the uppermost cell by
-    `temperature_difference` [K], because layers of a few hours are often shallower than the 10 m of
-    `usual_reference_depth`; if nothing does, it is the deepest center. With the averaging `points`, the model
-    is interpolated to the levels of the reference, with equal weights.
-    """
-
-    def __init__(
-        self,
-        reference: Reference,
-        grid: Grid,
-        start: float,
-        temperature_difference: float,
-        averaging: str = "cell_means",
-    ):
-        case, observations, at_points = reference.case, reference.observations, averaging == "points"
-        self.name, self.n_cells, self.group = case.name, grid.n_cells, reference.group
-        self.grid = grid if grid.n_cells <= case.grid.n_cells and not at_points else case.grid
-        self.time = np.asarray(observations.time)
-        selected = self.time >= start * (1.0 - 1e-9)
-        if not selected.any():
-            raise ValueError(
-                f"{self.name}: expected a start before the last profile at {self.time[-1]:g} s, got "
-                f"{start:g} s; choose an earlier one."
-            )
-        self._to_grid = _remapping(grid, self.grid)
-        share = np.asarray(self.grid.cell_volume) / float(self.grid.mean_depth)
-        if at_points:
-            z, rows = np.asarray(observations.z), np.eye(grid.n_cells)
-            self._to_grid = np.stack([np.interp(z, np.asarray(grid.z_center), row) for row in rows], axis=1)
-            share = np.full(self.grid.n_cells, 1.0 / self.grid.n_cells)
-        from_reference = _remapping(case.grid, self.grid)
-        profiles = observations.profiles
-        self.reference = {name: from_reference @ np.asarray(profiles[name]).T for name in VARIABLES}
-        threshold = np.format_float_positional(temperature_difference, trim="0")
-        self._layer = f"mixed_layer_depth_{threshold}K_from_0m"
-        at_times = (selected / selected.sum())[:, None]
-        counts = dict.fromkeys(VARIABLES, jnp.asarray(at_times * share))
-        operators: dict[str, AbstractOperator] = dict.fromkeys(VARIABLES, AtCenters())
-        self._comparison = Comparison(
-            case=case.on(self.grid).unlabelled(),
-            dt=jnp.asarray(reference.interval),
-            observed={name: jnp.asarray(values.T) for name, values in self.reference.items()},
-            counts=counts | {self._layer: jnp.asarray(at_times)},
-            factors={},
-            operators=operators | {self._layer: OneNumber()},
-            n_frames=self.time.size - 1,
-            steps_per_frame=1,
-        )
-        layers = modelled_by_states(self._comparison, _states(self.reference))[self._layer]
-        observed = self._comparison.observed | {self._layer: layers}
-        self._comparison = dataclasses.replace(self._comparison, observed=observed)
-
-    def averaged(self, profiles: Profiles) -> dict[str, np.ndarray]:
-        """Profiles of the model on the common grid."""
-        return {name: self._to_grid @ profiles[name] for name in VARIABLES}
-
-    def scores(self, averaged: Profiles) -> tuple[float, float, float]:
-        """Errors of temperature [K], velocity [m s-1] and mixed layer depth [m] of averaged profiles."""
-        errors = errors_of_states(self._comparison, _states(averaged))
-        temperature, u, v, layer = (errors[name].root_mean_square for name in (*VARIABLES, self._layer))
-        return temperature, math.hypot(u, v), layer
-
-
-def _states(profiles: Profiles) -> State:
-    """States with these profiles, times along the leading axis."""
-    leaves: dict[str, Any] = {  # fields of a state
-        name: jnp.asarray(profiles[name].T, float) for name in VARIABLES
-    }
-    return State(**leaves, salinity=jnp.zeros_like(leaves["temperature"]))
-
-
-def _remapping(source: Grid, target: Grid) -> np.ndarray:
-    """Conservative remapping as a matrix, `(n_target, n_source)`."""
-    return np.asarray(remap(jnp.eye(source.n_cells, dtype=source.z_face.dtype), source, target))
+def profiles_for_figures(target: Target, states: State) -> tuple[Profiles, Profiles]:
+    """Profiles of model and reference at all times, on the levels where they are compared."""
+    comparison = dataclasses.replace(target, time_window=(0.0, math.inf)).comparison
+    modelled, found = (
+        modelled_by_states(comparison, states),
+        (dict[str, np.ndarray](), dict[str, np.ndarray]()),
+    )
+    for name in VARIABLES:
+        one = comparison.variables[name]
+        levels = np.asarray(one.counts).any(axis=0)
+        for profiles, values in zip(found, (modelled[name], one.observed), strict=True):
+            profiles[name] = np.asarray(values)[:, levels].T
+    return found
 
 
 PERSISTENCE = "persistence"
@@ -220,39 +181,37 @@ class StoredResult:
             )
 
 
-def persistence(reference: Reference, grid: Grid) -> Profiles:
-    """The initial profiles of a case on a grid at all times of its reference."""
-    state, n_times = reference.case.on(grid).initial_state, reference.observations.time.size
-    return {name: np.repeat(np.asarray(getattr(state, name))[:, None], n_times, axis=1) for name in VARIABLES}
-
-
-def at_common_times(
-    stored: StoredResult,
-    reference: Reference,
-    start: float,
-    temperature_difference: float,
-    averaging: str = "cell_means",
-) -> tuple[ProfileScore, Profiles]:
-    """A stored result and the reference at the times that both have.
-
-    Raises `ValueError` for a different depth, or too few common times.
-    """
-    stored.check_depth(reference.case.grid)
-    observed = reference.observations
-    times = np.asarray(observed.time)
-    nearest = np.argmin(np.abs(times[:, None] - stored.time), axis=1)
-    common = np.flatnonzero(np.abs(stored.time[nearest] - times) <= 1e-3)
-    if common.size < 2 or times[common[-1]] < start:
+def on_target(stored: StoredResult, target: Target) -> Trajectory:
+    """A stored result on the cells of a target at the times of its comparison, without a closure state."""
+    case, comparison = target.case, target.comparison
+    stored.check_depth(case.grid)
+    profiles = target.observations.profiles
+    needed = {part for name in target.weights for part in ([name] if name in profiles else depends_on(name))}
+    if absent := sorted(needed - stored.profiles.keys()):
+        given = ", ".join(stored.profiles)
         raise ValueError(
-            f"{stored.label}: expected a result at times of {stored.case}, every "
-            f"{reference.interval:g} s, got {common.size} of them between {stored.time[0]:g} and "
-            f"{stored.time[-1]:g} s; store it more often."
+            f"{stored.label}: expected {', '.join(absent)} of {stored.case}, got {given}; choose others in "
+            "observed.variables."
         )
-    chosen = {name: values[common] for name, values in observed.profiles.items()}
-    observed = dataclasses.replace(observed, time=observed.time[common], profiles=chosen)
-    part = dataclasses.replace(reference, observations=observed)
-    score = ProfileScore(part, stored.grid, start, temperature_difference, averaging)
-    return score, {name: stored.profiles[name][:, nearest[common]] for name in VARIABLES}
+    times = np.asarray(target.observations.time, dtype=float)[target.times]
+    if comparison.in_time is None:
+        times = comparison.times
+    if times[-1] > stored.time[-1] * (1.0 + 1e-9):
+        raise ValueError(
+            f"{stored.label}: expected a result of {stored.case} up to {times[-1]:g} s, got one up to "
+            f"{stored.time[-1]:g} s; give observed.end."
+        )
+    z, own_z = np.asarray(case.grid.z_center), np.asarray(stored.grid.z_center)
+
+    def placed(values: np.ndarray) -> jax.Array:
+        rows = Series(stored.time, values.T).on(times)
+        return jnp.asarray(np.stack([np.interp(z, own_z, row) for row in rows]))
+
+    start = jax.tree.map(lambda x: jnp.broadcast_to(x, (times.size, *x.shape)), case.start_state)
+    state = dataclasses.replace(start, **{name: placed(values) for name, values in stored.profiles.items()})
+    at_rest = jnp.zeros((times.size, *case.grid.z_face.shape))
+    steps = jnp.asarray(np.rint(times / target.dt), int)
+    return Trajectory(case.grid, jnp.asarray(times), steps, state, EddyCoefficients(at_rest, at_rest))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -415,65 +374,8 @@ class Compared:
     shown: tuple[ShownCase, ...]
 
 
-OfCase = tuple[ComparisonRow, Profiles | None]
-"""A row, and the profiles behind it where they are to be shown."""
-
-
-class KeptRows:
-    """Rows by candidate and resolution in files, so that an interrupted comparison can resume.
-
-    Each file is named after everything that its rows depend on.
-
-    Args:
-        folder: created with the first rows; other files in it are ignored.
-        candidates: of the comparison; their numbers and settings identify the files.
-        settings: everything else that rows depend on, as text.
-    """
-
-    def __init__(self, folder: Path, candidates: Sequence[Candidate], settings: str):
-        self._folder, self._models = folder, {}
-        for candidate in candidates:
-            identity = digest_of_tree(candidate.model, settings, candidate.label)
-            self._models[candidate.label] = identity
-
-    def find(self, label: str, n_cells: int | float) -> list[OfCase] | None:
-        """The stored rows; `None` if there are none."""
-        path = self._path(label, n_cells)
-        if not path.is_file():
-            return None
-        advice = "remove it: its rows are computed again"
-        with np.load(unsealed(path, "part of a comparison", advice), allow_pickle=False) as file:
-            rows = [ComparisonRow(**row) for row in json.loads(str(file["rows"]))]
-            names = [name.split("/") for name in file.files if name != "rows"]
-            shown = [
-                {name: file[f"{index}/{name}"] for at, name in names if at == str(index)}
-                for index in range(len(rows))
-            ]
-        return [(row, profiles or None) for row, profiles in zip(rows, shown, strict=True)]
-
-    def keep(self, label: str, n_cells: int | float, found: Sequence[OfCase]) -> None:
-        """Store all rows, atomically."""
-        rows = json.dumps([dataclasses.asdict(row) for row, _ in found])
-        profiles = {
-            f"{index}/{name}": values
-            for index, (_, of_case) in enumerate(found)
-            for name, values in (of_case or {}).items()
-        }
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with sealing(self._path(label, n_cells)) as file:
-            np.savez(file, allow_pickle=False, rows=np.array(rows), **profiles)
-
-    def clear(self) -> None:
-        """Remove the files of these candidates, and the folder if it is then empty."""
-        known = set(self._models.values())
-        for path in self._folder.glob("*.npz"):
-            if path.stem.partition("_")[0] in known:
-                path.unlink()
-        if self._folder.is_dir() and not any(self._folder.iterdir()):
-            self._folder.rmdir()
-
-    def _path(self, label: str, n_cells: int | float) -> Path:
-        return self._folder / f"{self._models[label]}_{n_cells!r}.npz"
+Outcome = tuple[State | None, float, str]
+"""States at the times of the reference, time per step [us], and the reason if there are none."""
 
 
 @failures_as_values()
@@ -483,15 +385,12 @@ def compare_closures(
     *,
     n_cells: Sequence[int | float],
     time_steps: Sequence[float],
-    start: float = 7200.0,
-    temperature_difference: float = 0.05,
-    averaging: str = "cell_means",
+    how: Judging = Judging(),  # noqa: B008
     shown: tuple[int | float, float] | None = None,
     n_timings: int = 5,
     with_persistence: bool = False,
     stored: Sequence[StoredResult] = (),
     engine: AbstractEngine | None = None,
-    kept: KeptRows | None = None,
     report: Callable[[ComparisonRow], None] = lambda row: None,
 ) -> Compared:
     """Errors and times of all candidates on all references.
@@ -501,19 +400,15 @@ def compare_closures(
         references: with distinct names.
         n_cells: of uniform grids; a floating-point number is the cell thickness [m].
         time_steps: [s], divisors of the time between profiles.
-        start: first time to evaluate [s].
-        temperature_difference: criterion for the mixed layer depth [K].
-        averaging: `cell_means` on the coarser of the grids of model and reference, or `points`: the model is
-            interpolated to the levels of the reference, with equal weights.
+        how: what is compared.
         shown: resolution and time step whose profiles are stored.
         n_timings: runs to measure the time per step; 0 to skip.
         with_persistence: whether to add rows for persistence of the initial profiles, for each resolution and
             time step.
-        stored: results of other models on these cases, one row each, on their own grids and at their own
-            times.
+        stored: results of other models on these cases, one row each, on their own grids and at those of their
+            times that the simulations have too.
         engine: runs candidates; by default this process. With several workers, times per step are measured
             while others run.
-        kept: storage of finished rows; none by default.
         report: called with each row of a candidate.
 
     Returns:
@@ -524,77 +419,99 @@ def compare_closures(
     Raises:
         ValueError: duplicate labels or names, or times that are not multiples of each other.
     """
-    labels, by_name = [each.label for each in candidates], {each.case.name: each for each in references}
-    names = [reference.case.name for reference in references]
-    _check(labels, stored, {PERSISTENCE} if with_persistence else set(), names)
-    settings = [(i, dt, ref.n_steps(dt)) for i, ref in enumerate(references) for dt in time_steps]
-    how = start, temperature_difference, averaging
-    places = {n: [placed(reference, n, *how) for reference in references] for n in n_cells}
-    # One resolution after another, so that an interrupted comparison has all closures at the first ones.
-    results: dict[tuple[str, int | float], Sequence[OfCase]] = {}
-    left: list[tuple[Candidate, int | float]] = []
-    for n, candidate in itertools.product(n_cells, candidates):
-        if kept is not None and (earlier := kept.find(candidate.label, n)) is not None:
-            results[candidate.label, n] = earlier
-        else:
-            left.append((candidate, n))
+    by_name = {reference.case.name: reference for reference in references}
+    reserved = {PERSISTENCE} if with_persistence else set[str]()
+    _check([each.label for each in candidates], stored, reserved, [each.case.name for each in references])
+    settings = [(i, dt, each.n_steps(dt)) for i, each in enumerate(references) for dt in time_steps]
+    targets = {n: [each.target(n, how) for each in references] for n in n_cells}
+    groups = [reference.group for reference in references]
+    for target in itertools.chain(*targets.values()):
+        _ = target.comparison  # raises errors before anything runs
+    pairs = [(candidate, n) for n in n_cells for candidate in candidates]
+    results: dict[tuple[str, int | float], list[tuple[ComparisonRow, Profiles | None]]] = {}
 
-    def take(number: int, computed: Sequence[OfCase]) -> None:
-        candidate, n = left[number]
-        # There are many profiles; only these are drawn.
-        drawn = [(row, profiles if (n, row.time_step) == shown else None) for row, profiles in computed]
-        results[candidate.label, n] = drawn
-        if kept is not None:
-            kept.keep(candidate.label, n, drawn)
-        for row, _ in drawn:
+    def take(number: int, outcomes: Sequence[tuple[ComparisonRow, Profiles | None]]) -> None:
+        candidate, n = pairs[number]
+        results[candidate.label, n] = list(outcomes)
+        for row, _ in outcomes:
             report(row)
 
-    for row, _ in itertools.chain.from_iterable(list(results.values())):
-        report(row)
-    n_frames = [reference.observations.time.size - 1 for reference in references]
     engine = ThisProcess() if engine is None else engine
-    engine.map(functools.partial(_rows_of, places, settings, n_frames, n_timings), left, take)
+    engine.map(functools.partial(_rows_of, targets, groups, settings, n_timings, shown), pairs, take)
     rows, all_shown = [], dict[str, ShownCase]()
-    for label, n in itertools.product(labels, n_cells):
-        for (row, profiles), (index, *_) in zip(results[label, n], settings, strict=True):
+    for candidate, n in itertools.product(candidates, n_cells):
+        for (row, profiles), (index, *_) in zip(results[candidate.label, n], settings, strict=True):
             rows.append(row)
             if profiles is not None:
-                score = places[n][index][1]
-                empty = ShownCase(score.name, score.time, score.grid, score.reference, {})
-                all_shown.setdefault(score.name, empty).runs[label] = profiles
+                if row.case not in all_shown:
+                    all_shown[row.case] = _empty(references[index], targets[n][index])
+                all_shown[row.case].runs[candidate.label] = profiles
     for n, (index, dt, _) in itertools.product(n_cells if with_persistence else (), settings):
-        case, score = places[n][index]
-        rows.append(_row(PERSISTENCE, score, dt, persistence(references[index], case.grid), asked=n)[0])
+        target = targets[n][index]
+        outcome = _kept(target.case, target), math.nan, ""
+        rows.append(_row(PERSISTENCE, target, groups[index], dt, outcome, asked=n))
     for result in stored:
-        score, profiles = at_common_times(result, by_name[result.case], *how)
-        rows.append(_row(result.label, score, result.time_step, profiles)[0])
+        reference = by_name[result.case]
+        target, states = _stored_on(result, reference, how)
+        rows.append(_row(result.label, target, reference.group, result.time_step, (states, math.nan, "")))
     return Compared(tuple(rows), tuple(all_shown.values()))
 
 
-def placed(
-    reference: Reference, n: int | float, start: float, difference: float, averaging: str
-) -> tuple[Case, ProfileScore]:
-    """The case of a reference on a grid of n cells, or of cells of a thickness, and its score."""
-    depth = float(reference.case.grid.depth)
-    grid = Grid.uniform(depth, n if isinstance(n, int) else max(3, round(depth / n)))
-    score = ProfileScore(reference, grid, start, difference, averaging)
-    return reference.case.on(grid).unlabelled(), score
+def _kept(case: Case, target: Target) -> State:
+    """The initial state at all times of a target."""
+    n_times = target.comparison.n_frames + 1
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (n_times, *jnp.shape(x))), case.start_state)
+
+
+def _empty(reference: Reference, target: Target) -> ShownCase:
+    """A case to draw, without runs."""
+    own = target.case.grid
+    _, profiles = profiles_for_figures(target, _kept(target.case, target))
+    grid = own if len(profiles[VARIABLES[0]]) == own.n_cells else reference.case.grid
+    return ShownCase(target.case.name, np.asarray(reference.observations.time), grid, profiles, {})
+
+
+def _stored_on(stored: StoredResult, reference: Reference, how: Judging) -> tuple[Target, State]:
+    """A stored result as states, and the target at the times that both have.
+
+    Raises `ValueError` for a different depth, or too few common times.
+    """
+    stored.check_depth(reference.case.grid)
+    observed = reference.observations
+    times = np.asarray(observed.time)
+    common = np.abs(times[:, None] - stored.time).min(axis=1) <= 1e-3
+    if common.sum() < 2 or times[common][-1] < how.start:
+        raise ValueError(
+            f"{stored.label}: expected a result at times of {stored.case}, every "
+            f"{reference.interval:g} s, got {common.sum()} of them between {stored.time[0]:g} and "
+            f"{stored.time[-1]:g} s; store it more often."
+        )
+    profiles = {name: np.where(common[:, None], observed.profiles[name], np.nan) for name in VARIABLES}
+    chosen = dataclasses.replace(observed, profiles={name: jnp.asarray(x) for name, x in profiles.items()})
+    end = times[common][-1]
+    target = dataclasses.replace(reference, observations=chosen).target(stored.grid, how)
+    target = dataclasses.replace(target, time_window=(target.time_window[0], end * (1.0 + 1e-9)))
+    return target, on_target(stored, target).state
 
 
 def _rows_of(
-    places: dict[int | float, list[tuple[Case, ProfileScore]]],
+    targets: Mapping[int | float, Sequence[Target]],
+    groups: Sequence[str],
     settings: Sequence[tuple[int, float, int]],
-    n_frames: Sequence[int],
     n_timings: int,
+    shown: tuple[int | float, float] | None,
     pair: tuple[Candidate, int | float],
-) -> list[OfCase]:
-    """Rows and profiles of a candidate at one resolution; the settings share programs."""
+) -> list[tuple[ComparisonRow, Profiles | None]]:
+    """Rows of a candidate at one resolution, and the profiles to be shown; the settings share programs."""
     (candidate, n), found = pair, []
     programs: Shared[Program] = Shared()
     for index, dt, steps_per_frame in settings:
-        case, score = places[n][index]
-        run = candidate.model, case, dt, steps_per_frame, n_frames[index]
-        found.append(_row(candidate.label, score, dt, *_outcome(*run, programs, n_timings), asked=n))
+        target = targets[n][index]
+        n_frames = target.comparison.n_frames
+        outcome = _outcome(candidate.model, target, dt, steps_per_frame, n_frames, programs, n_timings)
+        row = _row(candidate.label, target, groups[index], dt, outcome, asked=n)
+        states = outcome[0] if row.finite and (n, dt) == shown else None
+        found.append((row, None if states is None else profiles_for_figures(target, states)[0]))
     return found
 
 
@@ -622,38 +539,36 @@ def _check(labels: list[str], stored: Sequence[StoredResult], reserved: set[str]
 
 def _outcome(
     model: Model,
-    case: Case,
+    target: Target,
     dt: float,
     steps_per_frame: int,
     n_frames: int,
     programs: Shared[Program],
     n_timings: int,
-) -> tuple[Profiles | None, float, str]:
-    """Profiles `(n_cells, n_times)`, the time per step [us], and the reason if there are none.
-
-    `programs` are those compiled for the model.
-    """
+) -> Outcome:
+    """The run of a model on a target; `programs` are those compiled for the model."""
     try:
-        case = case_over_steps(model, case, dt)
+        case = case_over_steps(model, target.case.unlabelled(), dt)
         model, case = without_weak_types((model, case), precision_of(case=case))
         given = model, case, _starts(model, case), jnp.asarray(dt, case.grid.z_face.dtype)
         program = programs.get(lambda: compile_program(_advance, *given, _count(0)), given)
-        profiles, note = _profiles(program, given, dt, steps_per_frame, n_frames)
+        states, note = _states(program, given, dt, steps_per_frame, n_frames)
         n_steps, seconds = max(_STEPS_TIMED, steps_per_frame * n_frames), [math.nan]
         for _ in range(n_timings):
             begin = time.perf_counter()
             jax.block_until_ready(program(*given, _count(n_steps)))
             seconds.append(time.perf_counter() - begin)
-        return profiles, 1e6 * float(np.fmin.reduce(seconds)) / n_steps, note
+        return states, 1e6 * float(np.fmin.reduce(seconds)) / n_steps, note
     # Whatever a closure raises, continue with the others.
     except Exception as error:
         message = " ".join(str(error).split()) or type(error).__name__
         return None, math.nan, message[:200]
 
 
-def _profiles(
+def _states(
     program: Program, given: tuple, dt: float, steps_per_frame: int, n_frames: int
-) -> tuple[Profiles | None, str]:
+) -> tuple[State | None, str]:
+    """States at all frames, unless the water cannot be, and a note on the worst of it."""
     model, case, restart, step = given
     states = [restart.state]
     for frame in range(1, n_frames + 1):
@@ -661,25 +576,16 @@ def _profiles(
         if not bool(is_finite):
             return None, f"not finite after {frame * steps_per_frame * dt / 3600.0:.3g} h"
         states.append(restart.state)
-    is_possible, note = _judged_water(case, states, steps_per_frame * dt)
-    profiles = {name: np.stack([np.asarray(getattr(s, name)) for s in states], axis=-1) for name in VARIABLES}
-    return profiles if is_possible else None, note
-
-
-def _judged_water(case: Case, states: Sequence[State], interval: float) -> tuple[bool, str]:
-    """Whether the water of all frames can be, and a note on the worst that cannot, or is unlikely."""
-    temperature, salinity = (
-        np.stack([np.asarray(getattr(state, name)) for state in states])
-        for name in ("temperature", "salinity")
-    )
-    time = interval * np.arange(len(states))
-    found = extremes(temperature, salinity, case.grid.z_center, time, has_ice=case.ice is not None)
-    found.sort(key=lambda one: not one.is_impossible)
+    run = jax.tree.map(lambda *leaves: np.stack(leaves), *states)
+    time = steps_per_frame * dt * np.arange(n_frames + 1)
+    has_ice = case.ice is not None
+    found = extremes(run.temperature, run.salinity, case.grid.z_center, time, has_ice=has_ice)
     if not found:
-        return True, ""
-    worst = found[0]
+        return run, ""
+    worst = min(found, key=lambda one: not one.is_impossible)
     kind = "water that cannot be" if worst.is_impossible else "unlikely water"
-    return not worst.is_impossible, f"{kind}: {worst.described(f'{worst.time / 3600.0:.3g} h')}"
+    note = f"{kind}: {worst.described(f'{worst.time / 3600.0:.3g} h')}"
+    return None if worst.is_impossible else run, note
 
 
 def _count(n: int) -> jax.Array:
@@ -698,21 +604,118 @@ def _advance(
 
 
 def _row(
-    label: str,
-    score: ProfileScore,
-    dt: float,
-    profiles: Profiles | None,
-    timing=math.nan,
-    note: str = "",
-    asked: int | float = 0,
-) -> OfCase:
-    nothing = scores = math.nan, math.nan, math.nan
-    if profiles is not None:
-        profiles = score.averaged(profiles)
-        scores = score.scores(profiles)
-        if not all(map(math.isfinite, scores[:2])):
-            profiles, scores, note = None, nothing, "errors too large for a number"
-    where = label, score.name, score.n_cells, dt
+    label: str, target: Target, group: str, dt: float, outcome: Outcome, asked: int | float = 0
+) -> ComparisonRow:
+    states, timing, note = outcome
+    errors = [math.nan] * 4
+    if states is not None:
+        found = errors_of_states(target.comparison, states)
+        errors = [found[name].root_mean_square for name in target.weights]
+        if not all(map(math.isfinite, errors[:3])):
+            states, errors, note = None, [math.nan] * 4, "errors too large for a number"
+    temperature, u, v, layer = errors
     thickness = math.nan if isinstance(asked, int) else asked
-    told = profiles is not None, note, thickness, score.group
-    return ComparisonRow(*where, *scores, timing, *told), profiles
+    where = label, target.case.name, target.case.grid.n_cells, dt
+    scores = temperature, math.hypot(u, v), layer, timing
+    return ComparisonRow(*where, *scores, states is not None, note, thickness, group)
+
+
+@dataclasses.dataclass(frozen=True)
+class ObservedRow:
+    """One closure against one variable of one case [unit]; NaN if the run failed."""
+
+    closure: str
+    case: str
+    variable: str
+    unit: str
+    root_mean_square: float
+    mean: float  # model minus observed
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ObservedComparison:
+    """Result of `compare_observed`: the table, and the runs by label of the closure, for each target."""
+
+    rows: tuple[ObservedRow, ...]
+    targets: tuple[Target, ...]
+    runs: tuple[Mapping[str, Trajectory], ...]
+
+
+def compare_observed(
+    candidates: Sequence[Candidate],
+    targets: Sequence[Target],
+    report: Callable[[float, str], None] = lambda fraction, name: None,
+    stored: Sequence[StoredResult] = (),
+) -> ObservedComparison:
+    """Errors of closures on targets; a run that is not finite, or no water, has no errors and a note.
+
+    Args:
+        candidates: models with their labels.
+        targets: cases with observations; variables are those with a weight.
+        report: called after each run with the fraction done and what was run.
+        stored: results of other models on these cases, interpolated to the grids and times of the targets.
+
+    Raises:
+        ValueError: a stored result of another depth, too short, or without an observed variable.
+    """
+    rows, runs = list[ObservedRow](), [dict[str, Trajectory]() for _ in targets]
+    n_all = len(candidates) * len(targets)
+    others = [
+        {one.label: on_target(one, target) for one in stored if one.case == target.case.name}
+        for target in targets
+    ]
+    for number, target in enumerate(targets):
+        for place, candidate in enumerate(candidates):
+            own, trajectory = _run_of(candidate.label, candidate.model, target)
+            rows += own
+            if trajectory is not None:
+                runs[number][candidate.label] = trajectory
+            done = (number * len(candidates) + place + 1) / n_all
+            report(done, f"{target.case.name} with {candidate.label}")
+        for label, trajectory in others[number].items():
+            rows += _observed_rows(label, target, errors_of_states(target.comparison, trajectory.state), "")
+            runs[number][label] = trajectory
+    return ObservedComparison(tuple(rows), tuple(targets), tuple(runs))
+
+
+def _run_of(label: str, model: Model, target: Target) -> tuple[list[ObservedRow], Trajectory | None]:
+    errors, beyond = errors_and_water(model, target.comparison)
+    note = next((one.described(f"{one.time:g} s") for one in beyond if one.is_impossible), "")
+    if not all(math.isfinite(errors[name].root_mean_square) for name in target.weights):
+        note = "not finite"
+    rows = _observed_rows(label, target, errors, note)
+    return rows, None if note else run_to_the_end(model, target)
+
+
+def _observed_rows(label: str, target: Target, errors: Mapping[str, ErrorOf], note: str) -> list[ObservedRow]:
+    rows = []
+    for variable in target.weights:
+        root, mean = errors[variable].root_mean_square, errors[variable].mean
+        known = (math.nan, math.nan) if note else (root, mean)
+        unit = unit_of_difference(variable, target.case.tracer_units)
+        rows.append(ObservedRow(label, target.case.name, variable, unit, *known, note))
+    return rows
+
+
+def tables(rows: Sequence[ObservedRow]) -> tuple[Summary, ...]:
+    """One table per variable, closures in rows and cases in columns, and the runs that failed."""
+    parts = []
+    for variable in dict.fromkeys(row.variable for row in rows):
+        own = [row for row in rows if row.variable == variable]
+        cases, closures = (tuple(dict.fromkeys(getattr(r, key) for r in own)) for key in ("case", "closure"))
+        found = {(row.closure, row.case): row for row in own}
+        lines = [(closure, *(_cell(found.get((closure, case))) for case in cases)) for closure in closures]
+        title = f"{variable.replace('_', ' ')} [{own[0].unit}]"
+        text = "Root mean square error, and mean of model minus observed in brackets."
+        parts.append(Summary(title, text, ("closure", *cases), tuple(lines)))
+    failed = dict.fromkeys((row.closure, row.case, row.note) for row in rows if row.note)
+    if failed:
+        parts.append(Summary("Failed", "Runs without errors.", ("closure", "case", "why"), tuple(failed)))
+    return tuple(parts)
+
+
+def _cell(row: ObservedRow | None) -> str:
+    if row is None or not math.isfinite(row.root_mean_square):
+        return "–"
+    return f"{row.root_mean_square:.3g} ({row.mean:+.2g})"

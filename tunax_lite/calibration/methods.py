@@ -54,7 +54,6 @@ from .problem import (
     EnsembleEvaluator,
     Evaluation,
     GradientEvaluator,
-    MiniBatch,
     NormalEquationsEvaluator,
 )
 
@@ -290,9 +289,10 @@ class ConstantRate(AbstractSchedule):
         return 1.0
 
 
+@named("cosine")
 @dataclasses.dataclass(frozen=True)
-class _Decay(AbstractSchedule):
-    """Linear rise over `n_warmup` steps, then down to `final_fraction` at `n_steps`.
+class CosineDecay(AbstractSchedule):
+    """Linear rise over `n_warmup` steps, then half a cosine down to `final_fraction` at `n_steps`.
 
     Args:
         n_steps: over which the rate falls.
@@ -311,38 +311,14 @@ class _Decay(AbstractSchedule):
                 f"schedule: expected n_warmup < n_steps, got n_warmup = {self.n_warmup}, n_steps = "
                 f"{self.n_steps}."
             )
-        if isinstance(self, ExponentialDecay) and self.final_fraction == 0.0:
-            raise ValueError("ExponentialDecay: expected a positive final_fraction, got 0.")
 
     def fraction(self, step: ScalarLike) -> ScalarLike:
+        from optax.schedules import warmup_cosine_decay_schedule  # slow import
+
         # Not 0 at the first step, which would waste an evaluation.
-        begin = 1.0 / (self.n_warmup + 1)
-        return jnp.asarray(self._schedule(begin)(jnp.asarray(step, float)))
-
-    @abc.abstractmethod
-    def _schedule(self, begin: float) -> Callable[[Any], Any]:  # types of optax
-        """The optax schedule, imported on demand: commands that do not calibrate start faster."""
-
-
-@named("cosine")
-class CosineDecay(_Decay):
-    """Linear rise over `n_warmup` steps, then half a cosine down to `final_fraction` at `n_steps`."""
-
-    def _schedule(self, begin: float):
-        from optax.schedules import warmup_cosine_decay_schedule
-
-        return warmup_cosine_decay_schedule(begin, 1.0, self.n_warmup, self.n_steps, self.final_fraction)
-
-
-@named("exponential")
-class ExponentialDecay(_Decay):
-    """Linear rise over `n_warmup` steps, then exponential decay to `final_fraction` at `n_steps`."""
-
-    def _schedule(self, begin: float):
-        from optax.schedules import warmup_exponential_decay_schedule
-
-        rate, n_decay = self.final_fraction, self.n_steps - self.n_warmup
-        return warmup_exponential_decay_schedule(begin, 1.0, self.n_warmup, n_decay, rate, end_value=rate)
+        numbers = self.n_warmup, self.n_steps, self.final_fraction
+        schedule = warmup_cosine_decay_schedule(1.0 / (self.n_warmup + 1), 1.0, *numbers)
+        return jnp.asarray(schedule(jnp.asarray(step, float)))
 
 
 class AdamState(MethodState):
@@ -365,11 +341,6 @@ class Adam(AbstractMethod):
         schedule: of the learning rate.
         beta_1, beta_2: decay rates of the means of the gradient and its square.
         largest_gradient: norm to which longer gradients are scaled down; `None` for no limit.
-        cases_per_step: number of cases drawn at each step instead of all, each once per round: cheaper steps
-            if there are many cases.
-        all_cases_every: with `cases_per_step`, interval of steps (including the first) at which all cases are
-            evaluated; only these give the loss, and the best iterate is one of them.
-        seed: for the order of the cases.
     """
 
     learning_rate: float = setting(0.05, above=0.0, at_most=10.0)
@@ -377,9 +348,6 @@ class Adam(AbstractMethod):
     beta_1: float = setting(0.9, at_least=0.0, below=1.0)
     beta_2: float = setting(0.999, at_least=0.0, below=1.0)
     largest_gradient: float | None = setting(None, above=0.0)
-    cases_per_step: int | None = setting(None, at_least=1)
-    all_cases_every: int = setting(10, at_least=1)
-    seed: int = setting(0, at_least=0)
 
     evaluator: ClassVar = GradientEvaluator
     end: ClassVar = "nothing is left to do"  # it never ends by itself
@@ -399,12 +367,8 @@ class Adam(AbstractMethod):
         full, step = jnp.ones((), x.dtype), jnp.zeros((), jnp.int32)
         return AdamState(x, no, no, x, zeros, full, step, transformation)
 
-    def ask(self, state: AdamState) -> tuple[UnconstrainedVector] | tuple[UnconstrainedVector, MiniBatch]:
-        rounds, place = divmod(int(state.step), self.all_cases_every)
-        if self.cases_per_step is None or place == 0:
-            return (state.trial,)
-        number = rounds * (self.all_cases_every - 1) + place - 1
-        return state.trial, MiniBatch(self.cases_per_step, self.seed, number)
+    def ask(self, state: AdamState) -> tuple[UnconstrainedVector]:
+        return (state.trial,)
 
     def tell(self, state: AdamState, evaluation: Evaluation) -> AdamState:
         if not evaluation.is_finite:

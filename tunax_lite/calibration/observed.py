@@ -28,7 +28,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from ..column.case import Case
 from ..column.forcing import ConstantForcing
@@ -307,21 +307,66 @@ def is_determined(
     return known.any(axis=1) & (highest >= -above - slack) & (lowest <= needed + slack)
 
 
-@dataclasses.dataclass(frozen=True)
-class Sampled:
-    """Values of a variable, NaN where missing or outside the window, and the operator for the model."""
+class ComparedVariable(eqx.Module):
+    """One variable of a comparison: observed values, and what leads from the model to them.
 
-    values: np.ndarray  # (n_times, n_levels)
-    z: np.ndarray  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a scalar
+    `sample` gives the values at all observed times, NaN where they are missing; `Target.comparison` puts them
+    on its times with 0 instead, and adds counts, factor and whitening. The methods are for one time, that
+    of `at`.
+    """
+
+    observed: Float[Array | np.ndarray, "..."]  # (time, level), and columns of a batch
     operator: AbstractOperator  # from model cells, at all times
-    inside: np.ndarray  # levels within the depth window, where values are possible; shape of the values
     moving: Interpolation | None = None  # one per time instead, with a leading time axis
-    seen: np.ndarray | None = None  # reduces model profiles to what a few heights resolve
+    seen: Float[Array | np.ndarray, "center center"] | None = (
+        None  # reduces model profiles to what a few heights resolve
+    )
+    z: np.ndarray | None = None  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a scalar
+    inside: np.ndarray | None = None  # whether a level is in the depth window; shape of the values
+    counts: Float[Array, "..."] | None = None  # of the same shape; sum is 1; 0 for values not selected
+    factor: Float[Array, ""] | None = None  # of the mean square, such as w_v / (s_v² sum w_v)
+    whitening: "Whitening | None" = None
+
+    def at_times(self) -> PyTree:
+        """The part that varies in time, with a leading time axis, for `at`."""
+        white = self.whitening
+        return self.observed, self.counts, self.moving, white.vertical if white and white.moves else None
+
+    def at(self, part: PyTree) -> "ComparedVariable":
+        """The comparison at one time."""
+        observed, counts, moving, vertical = part
+        white = self.whitening if vertical is None else Whitening(vertical, None)
+        return dataclasses.replace(self, observed=observed, counts=counts, moving=moving, whitening=white)
+
+    def differences(self, modelled: Values) -> Observed:
+        """Model minus observed."""
+        there = modelled if self.moving is None else self.moving(modelled)
+        return there - _like(self.observed, there)
+
+    def mean(self, values: Observed) -> Float[Array, "*#member"]:
+        """Contribution to the mean of values over the selected ones."""
+        return jnp.sum(_like(self.counts, values) * values, axis=0)
+
+    def scaled(self, difference: Observed) -> Observed:
+        """Weighted differences, with vertical correlations removed."""
+        if self.whitening is not None:
+            difference = jnp.tensordot(self.whitening.vertical, difference, axes=1)
+        return jnp.sqrt(self.factor * _like(self.counts, difference)) * difference
+
+    def after_time(self, scaled: Float[Array, "time level *#member"]) -> Float[Array, "time level *#member"]:
+        """Scaled differences at all times, with correlations in time removed."""
+        in_time = None if self.whitening is None else self.whitening.in_time
+        return scaled if in_time is None else in_time(scaled)
+
+
+def _like(values, batch: Float[Array, "..."]):
+    """Values of one column, to be broadcast over a batch of columns."""
+    return values.reshape(values.shape + (1,) * (batch.ndim - values.ndim))
 
 
 def sample(
     case: Case, observations: Observations, variable: str, averaging: str, window: tuple[float, float]
-) -> Sampled:
+) -> ComparedVariable:
     """Observed values of a variable or an observable, at the levels of comparison.
 
     The case gives grid and equation of state, and the salinity if none was observed; averaging is `points` or
@@ -343,18 +388,18 @@ def sample(
     return _points(case, _profile_at_points(case, observations, variable), observations, window)
 
 
-def with_levels(sampled: Sampled, case: Case, n_levels: int) -> Sampled:
+def with_levels(sampled: ComparedVariable, case: Case, n_levels: int) -> ComparedVariable:
     """Pad a profile by a matrix to a number of levels, the last without a value; scalars are unchanged."""
     if isinstance(sampled.operator, OneNumber):
         return sampled
-    more = n_levels - sampled.values.shape[1]
-    if more < 0 or sampled.moving is not None:
+    more = n_levels - sampled.observed.shape[1]
+    if more < 0 or sampled.moving is not None or sampled.z is None or sampled.inside is None:
         expected = f"at most {n_levels} levels, at the same heights at all times, where programs are shared"
         raise ValueError(f"{case.name}: expected {expected}, got others; pad it with more.")
     matrix = np.asarray(sampled.operator(jnp.eye(case.grid.n_cells)))
     return dataclasses.replace(
         sampled,
-        values=np.pad(sampled.values, ((0, 0), (0, more)), constant_values=np.nan),
+        observed=np.pad(sampled.observed, ((0, 0), (0, more)), constant_values=np.nan),
         z=np.pad(sampled.z, (0, more), mode="edge"),
         operator=Averaging(jnp.asarray(np.pad(matrix, ((0, more), (0, 0))))),
         inside=np.pad(sampled.inside, ((0, 0), (0, more))),
@@ -374,11 +419,12 @@ def can_be_observed(observations: Observations, variable: str) -> bool:
     return "kinetic" not in variable or {"u", "v"} <= set(observations.profiles)
 
 
-def _number(values: np.ndarray) -> Sampled:
-    return Sampled(values[:, None], np.zeros(1), OneNumber(), np.ones((values.size, 1), dtype=bool))
+def _number(values: np.ndarray) -> ComparedVariable:
+    everywhere = np.ones((values.size, 1), dtype=bool)
+    return ComparedVariable(values[:, None], OneNumber(), z=np.zeros(1), inside=everywhere)
 
 
-def _number_at_points(case: Case, observations: Observations, variable: str) -> Sampled:
+def _number_at_points(case: Case, observations: Observations, variable: str) -> ComparedVariable:
     """A scalar from values at points; see `sparse`."""
     z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
     names = [name for name in _needed(observations) if name in ("temperature", *depends_on(variable))]
@@ -448,7 +494,7 @@ def _observed_observable(case: Case, grid: Grid, profiles: dict[str, np.ndarray]
     return np.where(known.all(axis=1) if values.ndim == 1 else known, values.T, np.nan)
 
 
-def _points(case: Case, values: np.ndarray, observations: Observations, window) -> Sampled:
+def _points(case: Case, values: np.ndarray, observations: Observations, window) -> ComparedVariable:
     z = np.asarray(observations.z, dtype=float)
     centers, depth = np.asarray(case.grid.z_center, dtype=float), float(case.grid.depth)
     inside = (z >= window[0]) & (z <= window[1])
@@ -456,18 +502,22 @@ def _points(case: Case, values: np.ndarray, observations: Observations, window) 
     check_heights(z[inside], depth, case.name)
     values = np.where(inside, values, np.nan)
     if observations.moves:
-        return Sampled(values, z, AtCenters(), inside, moving=interpolation(centers, z))
+        return ComparedVariable(values, AtCenters(), moving=interpolation(centers, z), z=z, inside=inside)
     levels = np.flatnonzero(inside)
     z, values = z[levels], values[:, levels]
     met = centers_of(z, centers, depth)
     if met is None:
-        return Sampled(values, z, interpolation(centers, z), np.ones(values.shape, dtype=bool))
+        return ComparedVariable(
+            values, interpolation(centers, z), z=z, inside=np.ones(values.shape, dtype=bool)
+        )
     placed, there = np.full((2, values.shape[0], centers.size), np.nan)
     placed[:, met], there[:, met] = values, 1.0
-    return Sampled(placed, centers, AtCenters(), there == 1.0)
+    return ComparedVariable(placed, AtCenters(), z=centers, inside=there == 1.0)
 
 
-def _cell_means(case: Case, values: np.ndarray, faces: np.ndarray, window: tuple[float, float]) -> Sampled:
+def _cell_means(
+    case: Case, values: np.ndarray, faces: np.ndarray, window: tuple[float, float]
+) -> ComparedVariable:
     """Means over the cells of the model, or over the observed cells if these are fewer."""
     own = np.asarray(case.grid.z_face, dtype=float)
     if np.searchsorted(own, faces[0] - 1e-6 * abs(own[0])) + faces.size >= own.size:
@@ -479,7 +529,7 @@ def _cell_means(case: Case, values: np.ndarray, faces: np.ndarray, window: tuple
     z = 0.5 * (faces[1:] + faces[:-1])
     _check_window(case.name, inside, z, window)
     values = np.where(inside, values, np.nan)
-    return Sampled(values, z, operator, np.broadcast_to(inside, values.shape))
+    return ComparedVariable(values, operator, z=z, inside=np.broadcast_to(inside, values.shape))
 
 
 def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[float, float]) -> None:

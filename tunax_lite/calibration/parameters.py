@@ -1,51 +1,25 @@
-"""Free parameters of a calibration: their paths, their priors, and the values that a file of them holds.
+"""The table of the free parameters of a calibration: paths, priors, first guesses, units.
 
-**Paths.** A parameter of the closure is named by its path in it: `c_eps_1`, `stability.cc1`. A number of a
-case is named by its path in the case after `cases.NAME.`, or after `case.` if all cases share it:
+A parameter of the closure is named by its path in it: `c_eps_1`, `stability.cc1`. A number of a case is
+named by its path in the case after `cases.NAME.`, or after `case.` if all cases share it:
 `cases.papa.forcing.heat_flux_bias`, `case.absorption.visible_depth`. A single number of a vector has an
 index, `weights[3]`; the name of the vector stands for all of its numbers. Arrays that no field declares,
 such as the weights of a network of Equinox, are vectors too: `net.layers.0.weight[3]`, and `net.*` is all
 of them.
 
-**Priors.** A parameter is p = T(x) with x from the normal distribution N(0, 1) and a smooth increasing map
-T, so that T(0) is its median. Calibration acts on x. Whatever the priors, the density of the vector of all
-x is that of N(0, I), whose negative logarithm is half its squared length.
-
-With sigma(x) = 1 / (1 + exp(-x)), the normal distribution function Phi and bounds a < b,
-
-    Bounded       p = a + (b - a) sigma(x)                  (a logit-normal distribution)
-    Uniform       p = a + (b - a) Phi(x)
-    LogBounded    ln p = ln a + (ln b - ln a) sigma(x)
-    LogUniform    ln p = ln a + (ln b - ln a) Phi(x)
-    Normal        p = m + s x
-    LogNormal     ln p = ln m + s x
-    Unbounded     p = x
-
-Whatever the optimiser proposes, p stays between its bounds, where the gradient tends to zero: as
-exp(-x²/2) with Phi, and as exp(-|x|) with sigma, from which an optimiser recovers more easily. Normal
-distributions have infinite tails. If the parameter has no meaning beyond a value, they are truncated
-there, at least four standard deviations from the median, so that the bound holds less than 1 in 15 000 of
-the probability.
-
-**Files.** A value of one constant holds only together with the values of the others. A file of parameters
-therefore carries the options and the constants that were not calibrated (`Base`), and its values are
-inserted only into such a closure.
+`FreeParameters` declares what is free. `resolve` completes it to a `ParameterTable`, whose rows are the
+numbers of the unconstrained vector x. `to_pytree` inserts x into a closure, model or case, `from_pytree` is
+its inverse; `to_yaml` gives the entries of a file of parameters, and `from_yaml` reads them.
 """
 
-import abc
-import contextlib
 import dataclasses
 import difflib
 import functools
-import hashlib
-import inspect
 import itertools
 import math
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import NormalDist
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -53,17 +27,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from .. import __version__
 from .._types import (
     JSON,
     ParameterInfo,
-    Scalar,
     at_path,
     check_range,
     is_below,
-    is_traced,
     iterate_arrays,
-    iterate_options,
     iterate_parameters,
     iterate_vectors,
     precision_of,
@@ -71,439 +41,17 @@ from .._types import (
 from ..closures.base import AbstractClosure
 from ..column.case import Case
 from ..column.model import Model
-from ..declarations import check_settings, name_of, named, names_of, setting
-from .ranges import bounded
+from .base import CalibratedValues
+from .priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
 from .target import Comparison
-
-
-class AbstractPrior(abc.ABC):
-    """Distribution of a parameter between two values, and its map from the unconstrained number."""
-
-    lower: float
-    upper: float
-
-    @property
-    @abc.abstractmethod
-    def middle(self) -> float:
-        """The median."""
-
-    @abc.abstractmethod
-    def to_physical(self, x: Scalar) -> Scalar:
-        """Parameter value at the unconstrained number x."""
-
-    @abc.abstractmethod
-    def to_unconstrained(self, value: float) -> float:
-        """Unconstrained number of a value; `ValueError` at or outside its bounds, which no x reaches."""
-
-    @abc.abstractmethod
-    def within(self, lower: float, upper: float) -> "AbstractPrior":
-        """The same for a number with a meaning only between two values; `ValueError` if much is cut off."""
-
-
-def check_inside(value: float, lower: float, upper: float) -> None:
-    """Raise for a first guess that is not between the bounds."""
-    if not lower < value < upper:
-        where = "on a bound" if value in (lower, upper) else "outside"
-        raise ValueError(
-            f"expected a start value between the bounds {lower:g} and {upper:g}, got {value:g} ({where}), "
-            "where the gradient vanishes; choose wider bounds or another start value."
-        )
-
-
-def _normal_distribution(x: Scalar) -> Scalar:
-    """Phi, accurate where it is small."""
-    return 0.5 * jax.scipy.special.erfc(-math.sqrt(0.5) * x)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Interval(AbstractPrior):
-    """Between two finite bounds, linear or logarithmic, by a logistic function or the normal distribution.
-
-    Args:
-        lower, upper: bounds, in the unit of the parameter.
-
-    Raises `ValueError` for bounds that are not finite, not ordered or, if logarithmic, not positive.
-    """
-
-    lower: float = setting(finite=False)
-    upper: float = setting(finite=False)
-    _is_log: ClassVar[bool]
-    _is_even: ClassVar[bool]
-
-    def __post_init__(self):
-        lower, upper = self.lower, self.upper
-        if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
-            raise ValueError(
-                f"expected finite bounds, lower < upper, got {lower:g} and {upper:g}; give both, or a normal "
-                "or logarithmic normal prior, which needs none."
-            )
-        if self._is_log and lower <= 0.0:
-            raise ValueError(
-                f"expected positive bounds for a logarithmic scale, got a lower bound of {lower:g}."
-            )
-
-    @property
-    def middle(self) -> float:
-        if self._is_log:
-            return math.sqrt(self.lower) * math.sqrt(self.upper)
-        return 0.5 * (self.lower + self.upper)
-
-    def within(self, lower: float, upper: float) -> "_Interval":
-        if not (lower <= self.lower and self.upper <= upper):
-            raise ValueError(
-                f"expected a prior within {lower:g} to {upper:g}, got one from {self.lower:g} to "
-                f"{self.upper:g}; choose narrower bounds."
-            )
-        return self
-
-    def to_physical(self, x: Scalar) -> Scalar:
-        lower, upper = self.lower, self.upper
-        if self._is_log:
-            lower, upper = math.log(lower), math.log(upper)
-        fraction = _normal_distribution if self._is_even else jax.nn.sigmoid
-        value = bounded(x, lower, upper, fraction)
-        return jnp.clip(jnp.exp(value), self.lower, self.upper) if self._is_log else value
-
-    def to_unconstrained(self, value: float) -> float:
-        check_inside(value, self.lower, self.upper)
-        below, above = value - self.lower, self.upper - value
-        if self._is_log:
-            below, above = math.log(value / self.lower), math.log(self.upper / value)
-        if not self._is_even:
-            return math.log(below / above)
-        x = NormalDist().inv_cdf(min(below, above) / (below + above))  # from the nearer bound, as in the map
-        return x if below < above else -x
-
-
-class Bounded(_Interval):
-    """Logit-normal between two bounds, for a parameter that varies by less than an order of magnitude."""
-
-    _is_log, _is_even = False, False
-
-
-class LogBounded(_Interval):
-    """Logit-normal in the logarithm between two positive bounds, for floors and length scales."""
-
-    _is_log, _is_even = True, False
-
-
-@named("uniform")
-class Uniform(_Interval):
-    """All values between two bounds are equally likely."""
-
-    _is_log, _is_even = False, True
-
-
-class LogUniform(_Interval):
-    """All orders of magnitude between two positive bounds are equally likely."""
-
-    _is_log, _is_even = True, True
-
-
-_FAR = 4.0 * (1.0 - 1e-12)
-"""Standard deviations between the median and where a prior may be cut, but for round-off."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Cut(AbstractPrior):
-    """With tails truncated where the parameter has no meaning."""
-
-    def within(self, lower: float, upper: float) -> "_Cut":
-        return dataclasses.replace(self, lower=max(lower, self.lower), upper=min(upper, self.upper))
-
-
-def _check_far(prior: AbstractPrior, distances: tuple[float, float], deviation: float, given: str) -> None:
-    """Raise if a prior would be truncated too close to its median."""
-    nearest = min(distance / deviation for distance in distances)
-    if nearest < _FAR:
-        raise ValueError(
-            "expected a prior whose median is at least four standard deviations from the ends of the range "
-            f"{prior.lower:g} to {prior.upper:g}, got {given}, {nearest:.3g} from one of them; choose a "
-            "smaller standard deviation, a logarithmic prior, or one with bounds."
-        )
-
-
-@named("normal")
-@dataclasses.dataclass(frozen=True)
-class Normal(_Cut):
-    """A value with a symmetric uncertainty.
-
-    Args:
-        mean, standard_deviation: in the unit of the parameter.
-        lower, upper: truncation.
-
-    Raises `ValueError` for numbers out of range, or truncation less than four standard deviations from the
-    mean.
-    """
-
-    mean: float = setting()
-    standard_deviation: float = setting(above=0.0)
-    lower: float = -math.inf
-    upper: float = math.inf
-
-    def __post_init__(self):
-        check_settings(self)
-        distances = self.mean - self.lower, self.upper - self.mean
-        given = f"the mean {self.mean:g} and the standard deviation {self.standard_deviation:g}"
-        _check_far(self, distances, self.standard_deviation, given)
-
-    @property
-    def middle(self) -> float:
-        return self.mean
-
-    def to_physical(self, x: Scalar) -> Scalar:
-        return jnp.clip(self.mean + self.standard_deviation * x, self.lower, self.upper)
-
-    def to_unconstrained(self, value: float) -> float:
-        check_inside(value, self.lower, self.upper)
-        return (value - self.mean) / self.standard_deviation
-
-
-@named("log_normal")
-@dataclasses.dataclass(frozen=True)
-class LogNormal(_Cut):
-    """A positive value known up to a factor.
-
-    Args:
-        median: in the unit of the parameter.
-        log_standard_deviation: of the natural logarithm [1].
-        lower, upper: truncation.
-
-    Raises `ValueError` for numbers out of range, or truncation less than four standard deviations from the
-    median.
-    """
-
-    median: float = setting(above=0.0)
-    log_standard_deviation: float = setting(above=0.0)
-    lower: float = 0.0
-    upper: float = math.inf
-
-    def __post_init__(self):
-        check_settings(self)
-        (below, above), deviation = self._log_distances(), self.log_standard_deviation
-        given = f"the median {self.median:g} and the standard deviation of the logarithm {deviation:g}"
-        _check_far(self, (-below, above), deviation, given)
-
-    def _log_distances(self) -> tuple[float, float]:
-        """Distance of the truncation from the median, in the logarithm."""
-        lower, upper = (math.log(end) if end > 0.0 else -math.inf for end in (self.lower, self.upper))
-        return lower - math.log(self.median), upper - math.log(self.median)
-
-    @property
-    def middle(self) -> float:
-        return self.median
-
-    def to_physical(self, x: Scalar) -> Scalar:
-        # Clip the exponent first: an exponential that overflows has no gradient to clip.
-        exponent = jnp.clip(self.log_standard_deviation * x, *self._log_distances())
-        return jnp.clip(self.median * jnp.exp(exponent), self.lower, self.upper)
-
-    def to_unconstrained(self, value: float) -> float:
-        check_inside(value, self.lower, self.upper)
-        return math.log(value / self.median) / self.log_standard_deviation
-
-
-@dataclasses.dataclass(frozen=True)
-class Unbounded(AbstractPrior):
-    """The standard normal distribution, for unbounded numbers of order one, such as weights of networks."""
-
-    lower: ClassVar[float] = -math.inf  # pyright: ignore[reportIncompatibleVariableOverride]
-    upper: ClassVar[float] = math.inf  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    @property
-    def middle(self) -> float:
-        return 0.0
-
-    def to_physical(self, x: Scalar) -> Scalar:
-        return x
-
-    def to_unconstrained(self, value: float) -> float:
-        check_inside(value, self.lower, self.upper)
-        return value
-
-    def within(self, lower: float, upper: float) -> "Unbounded":
-        if math.isfinite(lower) or math.isfinite(upper):
-            raise ValueError(f"expected a prior with bounds within {lower:g} to {upper:g}, got one without.")
-        return self
-
-
-_NUGGET = 1e-8
-"""Of the variance, on the diagonal: without it, neighbours much closer than the length make C singular."""
-
-
-@named("correlated_normal")
-@dataclasses.dataclass(frozen=True)
-class CorrelatedNormal(Normal):
-    """Normal numbers of a vector, correlated over a length; `Normal` is for a single number.
-
-        p = mean + s L x,        L Lᵀ = C,        C_ij = exp(-(z_i - z_j)² / (2 length²))
-
-    with the positions z_i of the numbers in height or time and the Cholesky factor L: p has the covariance s²
-    C, the background-error covariance matrix of variational assimilation.
-
-    Args:
-        mean, standard_deviation: of each number, in its unit.
-        length: correlation length, in the unit of the coordinate: [m] for a profile, [s] for a series.
-        lower, upper: values beyond which a number has no meaning; not enforced, but must be far away.
-    """
-
-    length: float = setting(above=0.0, kw_only=True)
-
-    def factor(self, coordinates: Sequence[float]) -> np.ndarray:
-        """L for numbers at given positions, `(n, n)`."""
-        z = np.asarray(coordinates, dtype=float)
-        correlation = np.exp(-0.5 * ((z[:, None] - z[None, :]) / self.length) ** 2)
-        return np.linalg.cholesky(correlation + _NUGGET * np.eye(z.size))
-
-
-_SAME = 1e-6
-"""Relative difference that two precisions of the same number may have."""
-_LISTED = 8
-
-
-@dataclasses.dataclass(frozen=True)
-class Base:
-    """A closure without the numbers that a calibration changed.
-
-    Args:
-        closure: name of its class.
-        name: in configurations, if the rest is as this name gives it, or else a description.
-        version: of this package.
-        options: text of parts, choices and switches, by dotted name.
-        constants: values by dotted name; `None` for one that follows from others.
-        source: SHA-256 of the source of its classes outside this package; empty if there are none.
-    """
-
-    closure: str
-    name: str
-    version: str
-    options: Mapping[str, str]
-    constants: Mapping[str, JSON]
-    source: str = ""
-
-    @classmethod
-    def of(cls, closure: AbstractClosure, calibrated: Iterable[str]) -> "Base":
-        """The base of a closure in which the numbers at some paths are calibrated."""
-        changed, kind = {path.partition("[")[0] for path in calibrated}, type(closure)
-        own, source = _facts(closure, changed), _digest_of_source(closure)
-        named = name_of(kind) or kind.__name__
-        for each in names_of(AbstractClosure).values():
-            with contextlib.suppress(TypeError):  # a class without defaults
-                if each.kind is kind and not any(_differences(own, _facts(each.make(), changed))):
-                    return cls(kind.__name__, each.name, __version__, *own, source)
-        return cls(kind.__name__, f"{named} with its own options and constants", __version__, *own, source)
-
-    @classmethod
-    def read(cls, closure: str, content: JSON, calibrated: Iterable[str]) -> "Base":
-        """From the content of a file, or from the name of a closure; `ValueError` for another."""
-        try:
-            if isinstance(content, str):
-                return cls.of(names_of(AbstractClosure)[content].make(), calibrated)
-            name, version = str(content["name"]), str(content["version"])
-            own = dict(content["options"]), dict(content["constants"])
-            return cls(closure, name, version, *own, str(content.get("source", "")))
-        except (KeyError, TypeError, ValueError):
-            raise ValueError(
-                "base: expected name, version, options and constants of the calibrated closure, or its name "
-                "alone, got others; calibrate again, or remove the section if the values hold beside any "
-                "constants."
-            ) from None
-
-    @property
-    def content(self) -> dict[str, JSON]:
-        """For a file, beside the name of the class."""
-        content = {name: part for name, part in dataclasses.asdict(self).items() if name != "closure"}
-        return content if self.source else {name: content[name] for name in content if name != "source"}
-
-    def check(self, closure: AbstractClosure, calibrated: Iterable[str], source: str) -> None:
-        """Raise `ValueError` if a closure differs in more than the calibrated numbers.
-
-        Warns if the source of a closure outside this package has changed.
-        """
-        if is_traced(closure):
-            return
-        here = Base.of(closure, calibrated)
-        if self.source and here.source and self.source != here.source:
-            warnings.warn(
-                f"{source}: the source of {here.closure} has changed since its parameters were calibrated; "
-                "calibrate again unless only comments changed.",
-                stacklevel=3,
-            )
-        found = list(_differences((self.options, self.constants), (here.options, here.constants)))
-        if not found:
-            return
-        listed = "; ".join(f"{path} is {old} there, {new} here" for path, old, new in found[:_LISTED])
-        more = f"; and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-        version = "" if self.version == here.version else f" of version {self.version}"
-        named = f"`{self.name}`" if " " not in self.name else "what `base` in the file says"
-        raise ValueError(
-            f"base: expected the closure on which {source} was calibrated, {self.name}{version}, "
-            f"got {here.name}: {listed}{more}. Choose {named} for `model.closure`, or calibrate on this one."
-        )
-
-
-Facts = tuple[Mapping[str, str], Mapping[str, JSON]]
-"""Options and constants."""
-
-
-def _digest_of_source(closure: AbstractClosure) -> str:
-    """SHA-256 of the files of all classes in a closure that are not of this package; empty without any."""
-    kinds = {kind for part in _modules_in(closure) for kind in type(part).__mro__}
-    sources = set()
-    for kind in kinds:
-        is_own = kind.__module__.partition(".")[0] not in ("tunax_lite", "equinox")
-        if is_own and issubclass(kind, eqx.Module):
-            with contextlib.suppress(OSError, TypeError):  # typed into a terminal
-                sources.add(inspect.getsource(inspect.getmodule(kind) or kind))
-    digest = hashlib.sha256("".join(sorted(sources)).encode())
-    return digest.hexdigest() if sources else ""
-
-
-def _modules_in(module: eqx.Module) -> Iterator[eqx.Module]:
-    yield module
-    for field in dataclasses.fields(module):
-        if isinstance(part := getattr(module, field.name), eqx.Module):
-            yield from _modules_in(part)
-
-
-def _facts(closure: AbstractClosure, changed: set[str]) -> Facts:
-    numbers = [*iterate_parameters(closure), *iterate_vectors(closure)]
-    values = {one.path: None if one.value is None else np.asarray(one.value).tolist() for one in numbers}
-    options = {path: text for path, text in iterate_options(closure) if path and path not in values}
-    return options, {path: value for path, value in values.items() if path not in changed}
-
-
-def _differences(there: Facts, here: Facts) -> Iterator[tuple[str, str, str]]:
-    """Paths at which two differ, with their values as text."""
-    for own, other in zip(there, here, strict=True):
-        for path in dict.fromkeys((*own, *other)):
-            pair = own.get(path, "absent"), other.get(path, "absent")
-            if not _is_same(*pair):
-                first, second = ("not given" if value is None else f"{value}"[:40] for value in pair)
-                yield path, first, second
-
-
-def _is_same(first: JSON, second: JSON) -> bool:
-    if first is None or second is None or isinstance(first, str) or isinstance(second, str):
-        return first == second
-    one, two = np.asarray(first, float), np.asarray(second, float)
-    same_size = one.shape == two.shape or not one.shape or not two.shape
-    return same_size and np.allclose(one, two, rtol=_SAME, atol=0.0)
-
-
-class CalibratedValues(dict[str, float]):
-    """Values by path from a file, with the base that they belong to; `None` if the file has none.
-
-    `with_parameters` refuses another base.
-    """
-
-    def __init__(self, values: Mapping[str, float], base: Base | None, source: str):
-        dict.__init__(self, values)
-        self.base, self.source = base, source
-
 
 T = TypeVar("T", bound=eqx.Module)
 Holder = TypeVar("Holder", AbstractClosure, Model, Case, Comparison)
+
+UnconstrainedVector = Float[Array, " parameter"]
+X = TypeVar("X", np.ndarray, Array)
+VectorOrMembers = Float[Array, "parameter *member"]
+"""Of one run, or of the members of an ensemble along a trailing axis."""
 
 OF_ALL_CASES = "case."
 _OF_ONE_CASE = "cases."
@@ -516,7 +64,7 @@ class Tied:
     Args:
         path, to: in the closure or in a case, with dots; `to` is the free one.
         factor, offset: finite, and the factor not 0: `ValueError`.
-        unit: of the tied parameter; `FreeParameters.resolve` fills it in.
+        unit, lower, upper: of the tied parameter; `FreeParameters.resolve` fills them in.
     """
 
     path: str
@@ -524,6 +72,8 @@ class Tied:
     factor: float = 1.0
     offset: float = 0.0
     unit: str = ""
+    lower: float = -math.inf
+    upper: float = math.inf
 
     def __post_init__(self):
         if not (math.isfinite(self.factor) and math.isfinite(self.offset)) or self.factor == 0.0:
@@ -724,35 +274,29 @@ def paths_in_short(paths: Iterable[str]) -> dict[str, list[str]]:
     return {of[0] if len(of) == 1 else f"{field} ({len(of)} numbers)": of for field, of in fields}
 
 
-UnconstrainedVector = Float[Array, " parameter"]
-X = TypeVar("X", np.ndarray, Array)
-VectorOrMembers = Float[Array, "parameter *member"]
-"""Of one run, or of the members of an ensemble along a trailing axis."""
-
-
 class FreeNumber(NamedTuple):
-    """One number of the unconstrained vector."""
+    """A row of the table: one number of the unconstrained vector."""
 
     path: str  # in the closure or in a case, with dots
     start: float
     coordinate: float | None  # time [s] or height [m] of a number of a vector
     unit: str
-    distribution: AbstractPrior  # the prior, or the one implied by bounds and scale
-    prior: AbstractPrior | None  # that of the distribution, if it was chosen
+    prior: AbstractPrior
+    is_chosen: bool  # whether the prior was chosen; otherwise it follows from bounds and scale
 
     @property
     def lower(self) -> float:
         """Lower bound, in the unit of the parameter."""
-        return self.distribution.lower
+        return self.prior.lower
 
     @property
     def upper(self) -> float:
         """Upper bound, in the unit of the parameter."""
-        return self.distribution.upper
+        return self.prior.upper
 
 
 @dataclasses.dataclass(frozen=True)
-class ResolvedParameters:
+class ParameterTable:
     """The numbers of a calibration, in the order of the unconstrained vector; from `FreeParameters.resolve`.
 
     Args:
@@ -773,11 +317,11 @@ class ResolvedParameters:
         if repeated:
             raise ValueError(f"FreeParameters: expected every path once, got {', '.join(repeated)} twice.")
 
-    @functools.cached_property
+    @property
     def paths(self) -> tuple[str, ...]:
         return tuple(number.path for number in self.numbers)
 
-    @functools.cached_property
+    @property
     def changed_paths(self) -> tuple[str, ...]:
         """Paths of the free numbers and of the parameters tied to them."""
         return self.paths + tuple(tied.path for tied in self.tied)
@@ -786,14 +330,18 @@ class ResolvedParameters:
     def units(self) -> dict[str, str]:
         return {each.path: each.unit for each in (*self.numbers, *self.tied)}
 
-    def in_case(self, name: str) -> "ResolvedParameters":
+    @property
+    def fields(self) -> dict[str, list[FreeNumber]]:
+        """Rows by field: one for a parameter, the free ones of a vector."""
+        numbers = dict(zip(self.paths, self.numbers, strict=True))
+        return {field: [numbers[path] for path in paths] for field, paths in by_field(numbers).items()}
+
+    def in_case(self, name: str) -> "ParameterTable":
         """Free numbers in the run of one case, with paths that begin with `case.`.
 
-        Cases that differ only in their names have equal parameters. Raises `ValueError` for a case without
-        any, a number that is free both for one case and for all, or one tied to a number of another case.
+        Cases that differ only in their names have equal tables. Raises `ValueError` for a case without any,
+        a number that is free both for one case and for all, or one tied to a number of another case.
         """
-        if name in self._cases:
-            return self._cases[name]
         paths = [path_in_case(path, name) for path in self.paths]
         places = tuple(place for place, path in enumerate(paths) if path is not None)
         tied = []
@@ -812,12 +360,7 @@ class ResolvedParameters:
                 f"{', '.join(self.paths)}; leave the case out."
             )
         numbers = tuple(self.numbers[place]._replace(path=str(paths[place])) for place in places)
-        self._cases[name] = ResolvedParameters(numbers, tuple(tied), places)
-        return self._cases[name]
-
-    @functools.cached_property
-    def _cases(self) -> "dict[str, ResolvedParameters]":
-        return {}
+        return ParameterTable(numbers, tuple(tied), places)
 
     def part_of(self, x: X) -> X:
         """The rows of the vector of all cases, or of members on a trailing axis, that these numbers are."""
@@ -829,8 +372,7 @@ class ResolvedParameters:
         whole[np.ix_(*[self.places or range(n)] * np.ndim(derivative))] = derivative
         return whole
 
-    @functools.cached_property
-    def _correlated(self) -> tuple[tuple[np.ndarray, float, np.ndarray], ...]:
+    def _correlated(self) -> list[tuple[np.ndarray, float, np.ndarray]]:
         """For each vector with correlated numbers: indices, mean, and Cholesky factor of the covariance."""
         groups: dict[tuple[str, CorrelatedNormal], list[int]] = {}
         for place, number in enumerate(self.numbers):
@@ -840,7 +382,7 @@ class ResolvedParameters:
         for (_, prior), places in groups.items():
             factor = prior.factor([self.numbers[place].coordinate or 0.0 for place in places])
             found.append((np.array(places), prior.mean, prior.standard_deviation * factor))
-        return tuple(found)
+        return found
 
     def start(self) -> UnconstrainedVector:
         return self.to_unconstrained({number.path: number.start for number in self.numbers})
@@ -850,11 +392,11 @@ class ResolvedParameters:
         numbers = []
         for number in self.numbers:
             try:
-                numbers.append(number.distribution.to_unconstrained(float(values[number.path])))
+                numbers.append(number.prior.to_unconstrained(float(values[number.path])))
             except ValueError as error:
                 raise ValueError(f"{number.path}: {error}") from None
-        for places, mean, factor in self._correlated:
-            departures = [float(values[self.paths[place]]) - mean for place in places]
+        for places, mean, factor in self._correlated():
+            departures = [float(values[self.numbers[place].path]) - mean for place in places]
             for place, number in zip(places, np.linalg.solve(factor, departures), strict=True):
                 numbers[place] = float(number)
         return jnp.asarray(numbers, dtype=float)
@@ -862,41 +404,23 @@ class ResolvedParameters:
     @functools.partial(jax.jit, static_argnums=0)  # one program for all who ask
     def to_physical(self, x: UnconstrainedVector) -> UnconstrainedVector:
         """The physical values, each in its own unit."""
-        alike = itertools.groupby(self.numbers, lambda n: (split_path(n.path)[0], n.distribution))
+        alike = itertools.groupby(self.numbers, lambda n: (split_path(n.path)[0], n.prior))
         parts, begin = [], 0
-        for (_, distribution), numbers in alike:
+        for (_, prior), numbers in alike:
             end = begin + len(list(numbers))
-            parts.append(distribution.to_physical(x[begin:end]))
+            parts.append(prior.to_physical(x[begin:end]))
             begin = end
         physical = jnp.concatenate(parts)
-        for places, mean, factor in self._correlated:
+        for places, mean, factor in self._correlated():
             physical = physical.at[places].set(mean + factor.astype(x.dtype) @ x[places])
         return physical
 
-    def followed_by(self, tied: Tied) -> FreeNumber:
-        """The free number that a parameter is tied to; raises `ValueError` for one that is not free."""
-        if tied.to not in self.paths:
-            raise ValueError(
-                f"{tied.path}: expected to be tied to a free parameter, got {tied.to}; the free ones are "
-                f"{', '.join(self.paths)}."
-            )
-        return self.numbers[self.paths.index(tied.to)]
-
-    def bounds_of(self, tied: Tied) -> tuple[float, float]:
-        """Bounds of a tied parameter, from those of the free one."""
-        prior = self.followed_by(tied).distribution
-        ends = tied.value(prior.lower), tied.value(prior.upper)
-        return min(ends), max(ends)
-
-    def with_tied(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Physical values by path, including tied parameters."""
-        return {**values, **{tied.path: tied.value(values[tied.to]) for tied in self.tied}}
-
-    def by_path(self, values: ArrayLike) -> dict[str, float]:
+    def by_path(self, values: ArrayLike | Sequence[float]) -> dict[str, float]:
         """Physical values in the order of the vector, by path, including tied parameters."""
-        return self.with_tied(dict(zip(self.paths, np.asarray(values).tolist(), strict=True)))
+        found = dict(zip(self.paths, np.asarray(values).tolist(), strict=True))
+        return found | {tied.path: tied.value(found[tied.to]) for tied in self.tied}
 
-    def insert(self, module: Holder, x: VectorOrMembers) -> Holder:
+    def to_pytree(self, module: Holder, x: VectorOrMembers) -> Holder:
         """Closure, model, case or comparison, in its precision, with the values of x; differentiable by x.
 
         Numbers of a case are those of `in_case`, where the case has no name.
@@ -916,6 +440,63 @@ class ResolvedParameters:
         paths = [beginning + self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
         precision = precision_of(**{"case" if in_case else "closure": holder})
         return replace_numbers(module, paths, values[np.array(places)].astype(precision))
+
+    def from_pytree(
+        self, closure: AbstractClosure, cases: Mapping[str, Case] | None = None
+    ) -> UnconstrainedVector:
+        """The vector of the numbers in a closure and its cases, the inverse of `to_pytree`.
+
+        Raises `ValueError` for one that is not set, or not between its bounds.
+        """
+        known, owner = known_parameters(closure, cases), type(closure).__name__
+        return self.to_unconstrained({path: _value_of(lookup(path, known, owner)) for path in self.paths})
+
+    def to_yaml(
+        self,
+        best: Mapping[str, float],
+        closure: AbstractClosure,
+        cases: Mapping[str, Case],
+        remarks: Mapping[str, str],
+    ) -> dict[str, dict[str, JSON]]:
+        """Entries of a file of parameters, with units, first guesses and bounds; of a vector all numbers."""
+        start = self.by_path([number.start for number in self.numbers])
+        known = known_parameters(closure, cases)
+        every_path, entries = by_field(known), dict[str, dict[str, JSON]]()
+        for name, rows in self.fields.items():
+            entry = entries[name] = {"value": best.get(name), "unit": rows[0].unit, "start": start.get(name)}
+            if rows[0].path != name:
+                every = [known[path] for path in every_path[name]]
+                entry["value"] = [float(number.value) for number in every]
+                # Numbers that were not free have their start values.
+                entry["start"] = [start.get(number.path, float(number.value)) for number in every]
+                if rows[0].coordinate is not None:
+                    entry["coordinate"] = [number.coordinate for number in every]
+            entry |= {"lower": min(row.lower for row in rows), "upper": max(row.upper for row in rows)}
+            if priors := dict.fromkeys(repr(row.prior) for row in rows if row.is_chosen):
+                entry["prior"] = "; ".join(priors)
+            if name in remarks:
+                entry["remark"] = remarks[name]
+        for tied in self.tied:
+            bounds = {"start": start[tied.path], "lower": tied.lower, "upper": tied.upper}
+            entries[tied.path] = {"value": best[tied.path], "unit": tied.unit, **bounds, "tied_to": str(tied)}
+        return entries
+
+
+def from_yaml(entries: Mapping[str, JSON], where: str) -> dict[str, float]:
+    """Values by path from entries of a file; each needs only `value`, or is a number or a list of them."""
+    values: dict[str, float] = {}
+    for name, entry in entries.items():
+        value = entry.get("value") if isinstance(entry, dict) else entry
+        numbers = {str(name): value}
+        if isinstance(value, list):
+            numbers = {f"{name}[{place}]": number for place, number in enumerate(value)}
+        for path, number in numbers.items():
+            if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+                raise ValueError(
+                    f"{where}: parameters.{path}: expected a finite number, got {repr(number)[:40]}."
+                )
+            values[path] = float(number)
+    return values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -956,9 +537,7 @@ class FreeParameters:
         if not self.parameters:
             raise ValueError("FreeParameters: expected at least one free parameter, got none.")
 
-    def resolve(
-        self, closure: AbstractClosure, cases: Mapping[str, Case] | None = None
-    ) -> ResolvedParameters:
+    def resolve(self, closure: AbstractClosure, cases: Mapping[str, Case] | None = None) -> ParameterTable:
         """Resolve the numbers in a closure and named cases, with bounds, first guesses and units.
 
         Raises `ValueError` for a path that neither closure nor cases have, or one without effect, bounds
@@ -967,17 +546,14 @@ class FreeParameters:
         twice.
         """
         known, owner = known_parameters(closure, cases), type(closure).__name__
-        found: list[FreeNumber] = []
-        fields = by_field(known)
+        numbers, fields = list[FreeNumber](), by_field(known)
         for free in self.parameters:
             for field in _fields_of(free.path, fields, known):
                 infos = [lookup(path, known, owner) for path in fields.get(field, [field])]
-                distribution = _distribution(free, infos[0])
-                about = infos[0].unit, distribution, None if free.prior is None else distribution
-                for info in infos:
-                    start = _start(free, distribution, info)
-                    found.append(FreeNumber(info.path, start, info.coordinate, *about))
-        changed = {each.path for each in (*found, *self.tied)}
+                prior = _prior(free, infos[0])
+                about = infos[0].unit, prior, free.prior is not None
+                numbers += [FreeNumber(o.path, _start(free, prior, o), o.coordinate, *about) for o in infos]
+        changed = {each.path for each in (*numbers, *self.tied)}
         for path in sorted(changed & known.keys()):
             others = (other for other in known[path].replaced_by if other in changed)
             taken = (f"{other} is calibrated and takes its place" for other in others)
@@ -985,28 +561,31 @@ class FreeParameters:
                 raise ValueError(
                     f"{path}: expected a parameter with an effect, got one without: {why}; leave it out."
                 )
-        tied = (dataclasses.replace(t, unit=lookup(t.path, known, owner).unit) for t in self.tied)
-        resolved = ResolvedParameters(tuple(found), tuple(tied))
-        for tied in resolved.tied:
-            (least, largest), prior = resolved.bounds_of(tied), resolved.followed_by(tied).distribution
-            lower, upper = known[tied.path].valid_range
-            if not lower <= least <= largest <= upper:
-                raise ValueError(
-                    f"{tied.path}: expected values within the valid range {lower:g} to {upper:g} "
-                    f"[{tied.unit}], got {least:g} to {largest:g} from {tied.to} between {prior.lower:g} and "
-                    f"{prior.upper:g}; choose narrower bounds of {tied.to}, or another factor or offset."
-                )
-        resolved.start()  # raises for a first guess on a bound
+        followed = {number.path: number for number in numbers}
+        tied = tuple(_resolved(tied, followed, lookup(tied.path, known, owner)) for tied in self.tied)
+        table = ParameterTable(tuple(numbers), tied)
+        table.start()  # raises for a first guess on a bound
         for name in cases or {}:
-            resolved.in_case(name)
-        return resolved
+            table.in_case(name)
+        return table
 
-    def check_closure(self, closure: AbstractClosure) -> None:
-        """Check the paths of the closure alone as `resolve` does, while cases are not known yet."""
-        free = tuple(each for each in self.parameters if is_of_closure(each.path))
-        tied = tuple(each for each in self.tied if is_of_closure(each.path) and is_of_closure(each.to))
-        if free:
-            FreeParameters(free, tied).resolve(closure)
+
+def _resolved(tied: Tied, free: Mapping[str, FreeNumber], info: ParameterInfo) -> Tied:
+    """A tied parameter with its unit and bounds, which must lie in its valid range."""
+    if tied.to not in free:
+        raise ValueError(
+            f"{tied.path}: expected to be tied to a free parameter, got {tied.to}; the free ones are "
+            f"{', '.join(free)}."
+        )
+    prior, (lower, upper) = free[tied.to].prior, info.valid_range
+    least, largest = sorted((tied.value(prior.lower), tied.value(prior.upper)))
+    if not lower <= least <= largest <= upper:
+        raise ValueError(
+            f"{tied.path}: expected values within the valid range {lower:g} to {upper:g} [{info.unit}], got "
+            f"{least:g} to {largest:g} from {tied.to} between {prior.lower:g} and {prior.upper:g}; choose "
+            f"narrower bounds of {tied.to}, or another factor or offset."
+        )
+    return dataclasses.replace(tied, unit=info.unit, lower=least, upper=largest)
 
 
 def _fields_of(path: str, fields: Mapping[str, list[str]], known: Mapping[str, ParameterInfo]) -> list[str]:
@@ -1017,7 +596,7 @@ def _fields_of(path: str, fields: Mapping[str, list[str]], known: Mapping[str, P
     return [field for field, info in infos.items() if info.value is not None and not info.idle] or [path]
 
 
-def _distribution(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:
+def _prior(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:
     """The prior within the valid range, or the one implied by bounds and scale."""
     if free.scale not in ("linear", "log"):
         raise ValueError(f"{free.path}: expected the scale linear or log, got {free.scale}.")
@@ -1049,13 +628,19 @@ def _distribution(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:
         raise ValueError(f"{free.path}: {error}") from None
 
 
-def _start(free: FreeParameter, distribution: AbstractPrior, info: ParameterInfo) -> float:
+def _start(free: FreeParameter, prior: AbstractPrior, info: ParameterInfo) -> float:
     """The given first guess; else the value of the closure, or the median if a prior excludes it."""
     if free.start is not None:
         return float(free.start)
+    if info.value is None and free.prior is not None:
+        return prior.middle
+    value = _value_of(info)
+    keeps = free.prior is None or prior.lower < value < prior.upper
+    return value if keeps else prior.middle
+
+
+def _value_of(info: ParameterInfo) -> float:
     if info.value is None:
-        if free.prior is not None:
-            return distribution.middle
         raise ValueError(
             f"{info.path}: expected a start value, because this number is derived from others unless it is "
             "given, or differs between the cases that share it; add `start`."
@@ -1065,6 +650,4 @@ def _start(free: FreeParameter, distribution: AbstractPrior, info: ParameterInfo
             f"{info.path}: expected one number to start from, got an array of shape {shape}; calibrate a "
             "closure without a batch axis."
         )
-    value = float(info.value)
-    keeps = free.prior is None or distribution.lower < value < distribution.upper
-    return value if keeps else distribution.middle
+    return float(info.value)

@@ -56,7 +56,7 @@ from ..runtime import compile_program
 from ..runtime.compilation import Shared
 from ..runtime.engine import AbstractEngine, ThisProcess
 from ..runtime.memory import free_memory
-from .parameters import FreeParameters, ResolvedParameters, UnconstrainedVector, VectorOrMembers
+from .parameters import FreeParameters, ParameterTable, UnconstrainedVector, VectorOrMembers
 from .target import AbstractScore, Comparison, Target, misfit, residuals
 
 Members = Float[Array, "parameter member"]
@@ -81,7 +81,7 @@ class Problem:
     def __init__(
         self,
         model: Model,
-        free_parameters: FreeParameters | ResolvedParameters,
+        free_parameters: FreeParameters | ParameterTable,
         targets: Sequence[Target],
         score: AbstractScore,
         checkpointing: AbstractCheckpointing | None = None,
@@ -142,35 +142,28 @@ class Problem:
         """Model and case of one index with the parameters of an unconstrained vector."""
         numbers = self.in_cases[index]
         x = numbers.part_of(x)
-        return numbers.insert(self.model, x), numbers.insert(self.comparisons[index], x)
+        return numbers.to_pytree(self.model, x), numbers.to_pytree(self.comparisons[index], x)
 
-    def weighted_sum(
-        self, by_case: Sequence[PyTree] | np.ndarray, weights: np.ndarray | None = None
-    ) -> PyTree:
-        """Sum over the cases in order, with their weights or others."""
+    def weighted_sum(self, by_case: Sequence[PyTree] | np.ndarray) -> PyTree:
+        """Sum over the cases in order, with their weights."""
         total = 0.0
-        for weight, part in zip(self.weights if weights is None else weights, by_case, strict=True):
+        for weight, part in zip(self.weights, by_case, strict=True):
             if weight > 0.0:  # a case that is only reported must not turn the loss into NaN
                 total = total + weight * part
         return total
-
-    def steepest(self, gradients: Mapping[int, np.ndarray] | np.ndarray, cases: Sequence[int]) -> int:
-        """Index of the case that contributes most to the gradient of the loss."""
-        return max(cases, key=lambda case: self.weights[case] * float(np.linalg.norm(gradients[case])))
 
     def fit(
         self,
         x: ArrayLike,
         scores: np.ndarray,
         mean_squares: Sequence[Mapping[str, Any]],  # numbers of Python, NumPy or JAX
-        weights: np.ndarray | None = None,
     ) -> "Fit":
-        """The fit of a vector from scores `(n_cases,)` and mean squares of each case; weight 0 omits one."""
+        """The fit of a vector from scores `(n_cases,)` and mean squares of each case."""
         errors = [[math.sqrt(of.get(name, math.nan)) for name in self.variables] for of in mean_squares]
-        loss = float(self.weighted_sum(scores, weights))
+        loss = float(self.weighted_sum(scores))
         if self.prior_weight > 0.0:
             loss += 0.5 * self.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
-        return Fit(loss, scores, np.array(errors), of_all_cases=weights is None)
+        return Fit(loss, scores, np.array(errors))
 
 
 def _checked_prior_weight(weight: float) -> float:
@@ -189,7 +182,6 @@ class Fit:
     loss: float
     scores: np.ndarray  # (n_cases,)
     errors: np.ndarray  # (n_cases, n_variables)
-    of_all_cases: bool = True  # otherwise the loss is an estimate, and the other cases have NaN
 
     @property
     def is_finite(self) -> bool:
@@ -209,7 +201,6 @@ class Evaluation:
     matrix: np.ndarray = dataclasses.field(default_factory=_nothing)
     losses: np.ndarray = dataclasses.field(default_factory=_nothing)
     products: np.ndarray = dataclasses.field(default_factory=_nothing)
-    steepest: int = -1  # index of the case with the largest gradient; -1 without gradients
 
     @property
     def is_finite(self) -> bool:
@@ -317,28 +308,6 @@ class AbstractEvaluator(abc.ABC):
         return other
 
 
-@dataclasses.dataclass(frozen=True)
-class MiniBatch:
-    """A few cases, drawn so that each occurs once per round of batches; the order differs between rounds."""
-
-    size: int  # number of cases, at most all
-    seed: int
-    number: int  # index of the batch since the start
-
-    def weights(self, of_all: np.ndarray) -> np.ndarray:
-        """Weights of the cases, `(n_cases,)`: 0 for those left out, larger for the others.
-
-        Their mean over the batches of a round is `of_all`, so that the mean of the losses is the loss.
-        """
-        cases, weights = np.flatnonzero(of_all > 0.0), np.zeros_like(of_all)
-        n_batches = -(-cases.size // self.size)
-        round_, place = divmod(self.number, n_batches)
-        order = np.random.default_rng([self.seed, round_]).permutation(cases)
-        drawn = np.array_split(order, n_batches)[place]
-        weights[drawn] = n_batches * of_all[drawn]
-        return weights
-
-
 class GradientEvaluator(AbstractEvaluator):
     """Evaluates loss and gradient, in reverse mode.
 
@@ -368,21 +337,19 @@ class GradientEvaluator(AbstractEvaluator):
         """Number of programs in this process."""
         return self._program.n_compiled
 
-    def __call__(self, x: UnconstrainedVector, batch: MiniBatch | None = None) -> Evaluation:
-        """Fit and gradient at an unconstrained vector, for all cases or a few."""
-        problem, n_cases, vector = self._problem, len(self._problem.weights), np.asarray(x)
-        weights = None if batch is None else batch.weights(problem.weights)
-        cases = (np.arange(n_cases) if weights is None else np.flatnonzero(weights)).tolist()
-        scores, gradients = np.full(n_cases, np.nan), np.zeros((n_cases, vector.size))
-        mean_squares: list[dict[str, float]] = [{} for _ in problem.weights]
-        results = self._engine.map(self._program, [(case, vector) for case in cases])
-        for case, ((scores[case], mean_squares[case]), gradient) in zip(cases, results, strict=True):
-            gradients[case] = problem.in_cases[case].spread(gradient, vector.size)
-        gradient = np.asarray(problem.weighted_sum(gradients, weights))
+    def __call__(self, x: UnconstrainedVector) -> Evaluation:
+        """Fit and gradient at an unconstrained vector."""
+        problem, vector = self._problem, np.asarray(x)
+        results = self._engine.map(self._program, [(case, vector) for case in range(len(problem.weights))])
+        scores = np.array([score for (score, _), _ in results], dtype=float)
+        gradients = [
+            numbers.spread(gradient, vector.size)
+            for numbers, (_, gradient) in zip(problem.in_cases, results, strict=True)
+        ]
+        gradient = np.asarray(problem.weighted_sum(gradients))
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * vector
-        fit, steepest = problem.fit(vector, scores, mean_squares, weights), problem.steepest(gradients, cases)
-        return Evaluation(fit, gradient, steepest=steepest)
+        return Evaluation(problem.fit(vector, scores, [squares for (_, squares), _ in results]), gradient)
 
 
 def _value_and_gradient(
@@ -394,7 +361,7 @@ def _value_and_gradient(
     numbers = problem.in_cases[index]
 
     def loss(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        model, comparison = numbers.insert(model, x), numbers.insert(comparison, x)
+        model, comparison = numbers.to_pytree(model, x), numbers.to_pytree(comparison, x)
         return misfit(model, comparison, problem.score, layouts[index])
 
     def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
@@ -431,22 +398,16 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return Evaluation(fit)
         cases = np.flatnonzero(problem.weights).tolist()
+        gradient, matrix = np.zeros(vector.size), np.zeros((vector.size, vector.size))
         equations = self._engine.map(self._equations, [(case, vector) for case in cases])
-        gradients, matrices = (
-            [
-                problem.in_cases[case].spread(each, vector.size)
-                for case, each in zip(cases, parts, strict=True)
-            ]
-            for parts in zip(*equations, strict=True)
-        )
-        steepest = problem.steepest(dict(zip(cases, gradients, strict=True)), cases)
-        gradient, matrix = (
-            problem.weighted_sum(parts, problem.weights[cases]) for parts in (gradients, matrices)
-        )
+        for case, found in zip(cases, equations, strict=True):
+            parts = (problem.in_cases[case].spread(each, vector.size) for each in found)
+            of_gradient, of_matrix = (problem.weights[case] * part for part in parts)
+            gradient, matrix = gradient + of_gradient, matrix + of_matrix
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * np.asarray(vector, float)
             matrix = matrix + problem.prior_weight * np.eye(vector.size)
-        return Evaluation(fit, gradient, matrix, steepest=steepest)
+        return Evaluation(fit, gradient, matrix)
 
 
 def _run(problem: Problem, index: int):
@@ -454,7 +415,7 @@ def _run(problem: Problem, index: int):
     numbers = problem.in_cases[index]
 
     def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        by_variable, mean_squares = residuals(numbers.insert(model, x), numbers.insert(comparison, x))
+        by_variable, mean_squares = residuals(numbers.to_pytree(model, x), numbers.to_pytree(comparison, x))
         flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
         return problem.score(flat @ flat), mean_squares
 
@@ -465,7 +426,7 @@ def _residuals(problem: Problem, index: int):
     numbers = problem.in_cases[index]
 
     def by_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        return residuals(numbers.insert(model, x), numbers.insert(comparison, x))[0]
+        return residuals(numbers.to_pytree(model, x), numbers.to_pytree(comparison, x))[0]
 
     return by_parameters
 
@@ -490,10 +451,9 @@ def _compiled_equations(memory_budget: int, score: AbstractScore, by_parameters,
 def _largest_range(comparison: Comparison) -> float:
     """Of the observed values of a variable, in units of the residuals."""
     ranges = []
-    for name, values in comparison.observed.items():
-        counts = np.asarray(comparison.counts[name])
-        of_value = math.sqrt(comparison.factors[name] * counts.max())
-        ranges.append(of_value * float(np.ptp(np.asarray(values)[counts > 0.0])))
+    for one in comparison.variables.values():
+        counts, values = np.asarray(one.counts), np.asarray(one.observed)
+        ranges.append(math.sqrt(one.factor * counts.max()) * float(np.ptp(values[counts > 0.0])))
     return max(ranges)
 
 
@@ -531,7 +491,7 @@ def _members(problem: Problem, index: int):
 
     def evaluate(columns: Members, model: Model, comparison: Comparison):
         by_variable, mean_squares = residuals(
-            numbers.insert(model, columns), numbers.insert(comparison, columns)
+            numbers.to_pytree(model, columns), numbers.to_pytree(comparison, columns)
         )
         flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
         products = sums_of_products(flat)

@@ -1,29 +1,19 @@
 """Numbers within their valid ranges as numbers without bounds, for an optimiser, and back.
 
-With sigma(x) = 1 / (1 + exp(-x)), a number p of the valid range from a to b is
-
-    p = a + (b - a) sigma(x)          (finite a and b)
-    p = a + exp(x)                    (b infinite)
-    p = b - exp(-x)                   (a infinite)
-    p = x                             (both infinite)
-
-Whatever x an optimiser proposes, p stays in its range. Near a bound both are logarithmic in the distance from
-it, so that a floor many orders of magnitude below its upper bound changes by a factor.
+The transform is that of `Bounded`; with an infinite bound it is exponential. Whatever x an optimiser
+proposes, the number stays in its range. Near a bound both are logarithmic in the distance from it, so that a
+floor many orders of magnitude below its upper bound changes by a factor.
 """
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import ClassVar, Generic, TypeVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from .._types import (
     FieldValue,
     Fixed,
-    Scalar,
     check_range,
     chosen_paths,
     dotted,
@@ -31,11 +21,9 @@ from .._types import (
     released,
 )
 from ..views import AbstractShown
+from .priors import bounded, unbounded
 
 T = TypeVar("T", bound=eqx.Module)
-
-_FAR = 800.0
-"""x of a number on its bound: the logistic function and the exponential are exactly zero there."""
 
 
 class Unconstrained(AbstractShown, Generic[T]):
@@ -99,35 +87,3 @@ def constrained(x: Unconstrained[T]) -> T:
     return released(
         jax.tree_util.tree_map_with_path(restored, x.numbers, is_leaf=lambda leaf: isinstance(leaf, Fixed))
     )
-
-
-def bounded(
-    x: Scalar, lower: float, upper: float, distribution: Callable[[Scalar], Scalar] = jax.nn.sigmoid
-) -> Scalar:
-    """The number between two bounds, finite or not, at x.
-
-    Where x is far away it is exactly the bound, with zero gradient. Another distribution function, symmetric
-    about zero, may take the place of sigma between finite bounds.
-    """
-    if math.isinf(lower) and math.isinf(upper):
-        return x
-    if math.isinf(upper):
-        return lower + jnp.exp(x)
-    if math.isinf(lower):
-        return upper - jnp.exp(-x)
-    # Measured from the nearer bound, so that value and gradient are equally accurate near both.
-    distance = (upper - lower) * distribution(jnp.where(x < 0.0, x, -x))
-    return jnp.clip(jnp.where(x < 0.0, lower + distance, upper - distance), lower, upper)
-
-
-def unbounded(value: Float[Array, "..."], lower: float, upper: float) -> Float[Array, "..."]:
-    """x of a number between two bounds, the inverse of `bounded`."""
-    if math.isinf(lower) and math.isinf(upper):
-        return value
-    if math.isinf(upper):
-        x = jnp.log(value - lower)
-    elif math.isinf(lower):
-        x = -jnp.log(upper - value)
-    else:
-        x = jnp.log(value - lower) - jnp.log(upper - value)
-    return jnp.clip(x, -_FAR, _FAR)

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
@@ -26,43 +26,32 @@ from ..io.dataset import described, titled, variable_name, write_dataset
 from ..io.errors import FileFormatError, names_its_file, read_text, shortened
 from ..io.writing import write_text
 from ..io.yaml_file import ConfigError, parse_yaml, yaml_text
+from .base import Base, CalibratedValues
 from .parameters import (
-    Base,
-    CalibratedValues,
     FreeNumber,
-    LogBounded,
-    LogNormal,
-    LogUniform,
-    Normal,
-    ResolvedParameters,
-    by_field,
-    known_parameters,
+    ParameterTable,
+    from_yaml,
     paths_in_short,
     split_path,
     with_case_parameters,
     with_parameters,
 )
+from .priors import LogBounded, Normal
 from .problem import Evaluation, Problem
-from .stored import read_closure
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
 class History(eqx.Module):
-    """One row per iteration, which is one evaluation of the kind that the method needs.
-
-    A loss that does not include all cases is an estimate, and the other cases have NaN.
-    """
+    """One row per iteration, which is one evaluation of the kind that the method needs."""
 
     loss: np.ndarray  # (n_iterations,), as all others up to x; NaN or infinite where a run failed
     gradient_norm: np.ndarray  # of the gradient with respect to the unconstrained vector; NaN without one
     is_finite: np.ndarray  # whether the evaluation, including any gradient, was finite
-    of_all_cases: np.ndarray  # whether the loss includes all cases
     rejected: np.ndarray  # whether the method rejected the step
     start: np.ndarray  # index of the first guess
     n_failed: np.ndarray  # number of failed ensemble members
-    steepest: np.ndarray  # index of the case with the largest gradient; -1 without gradients
     x: np.ndarray  # unconstrained vector, or ensemble mean, (n_iterations, n_parameters)
     values: np.ndarray  # physical values, (n_iterations, n_parameters)
     scores: np.ndarray  # (n_iterations, n_cases)
@@ -71,8 +60,8 @@ class History(eqx.Module):
     @classmethod
     def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
         """Rows of zeros, to read into or, with no rows, to append to."""
-        kinds = [float, float, bool, bool, bool, int, int, int, float, float, float, float]
-        shapes = [()] * 8 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
+        kinds = [float, float, bool, bool, int, int, float, float, float, float]
+        shapes = [()] * 6 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
         pairs = zip(shapes, kinds, strict=True)
         return cls(*(np.zeros((n_iterations, *shape), kind) for shape, kind in pairs))
 
@@ -82,26 +71,21 @@ class History(eqx.Module):
 
     @property
     def best_iteration(self) -> int:
-        """Iteration with the lowest finite loss of all cases, the first of equals, or a `ValueError`."""
-        if not self._comparable.any():
+        """Iteration with the lowest finite loss, the first of equals, or a `ValueError`."""
+        if not self.is_finite.any():
             raise ValueError("history: expected an iteration with a finite loss, got none.")
-        return int(np.argmin(np.where(self._comparable, self.loss, np.inf)))
+        return int(np.argmin(np.where(self.is_finite, self.loss, np.inf)))
 
     @property
     def best_loss(self) -> float:
-        """The lowest finite loss of all cases; infinite if there is none."""
-        return float(np.min(self.loss, where=self._comparable, initial=np.inf))
-
-    @property
-    def _comparable(self) -> np.ndarray:
-        """Whether the loss of an iteration can be compared with others."""
-        return self.is_finite & self.of_all_cases
+        """The lowest finite loss; infinite if there is none."""
+        return float(np.min(self.loss, where=self.is_finite, initial=np.inf))
 
     @property
     def best_by_start(self) -> tuple[int | None, ...]:
         """The best iteration of each start; `None` if no loss was finite."""
         starts = range(int(self.start.max(initial=-1)) + 1)
-        own = [np.where(self._comparable & (self.start == i), self.loss, np.inf) for i in starts]
+        own = [np.where(self.is_finite & (self.start == i), self.loss, np.inf) for i in starts]
         return tuple(int(np.argmin(loss)) if np.isfinite(loss).any() else None for loss in own)
 
     @property
@@ -114,11 +98,9 @@ class History(eqx.Module):
             evaluation.fit.loss,
             evaluation.gradient_norm,
             evaluation.is_finite,
-            evaluation.fit.of_all_cases,
             rejected,
             start,
             int(evaluation.failed.sum()),
-            evaluation.steepest,
             np.asarray(x),
             np.asarray(values),
             evaluation.fit.scores,
@@ -134,7 +116,7 @@ class CalibrationResult:
 
     closure: AbstractClosure  # with the best parameters
     cases: Mapping[str, Case]  # by name, with the best numbers; in the order of `history.scores`
-    free_parameters: ResolvedParameters
+    free_parameters: ParameterTable
     history: History
     variables: tuple[str, ...]  # along the last axis of `history.errors`
     stop_reason: str  # why it ended, as a clause
@@ -145,7 +127,7 @@ class CalibrationResult:
         cls,
         closure: AbstractClosure,
         cases: Mapping[str, Case],
-        free_parameters: ResolvedParameters,
+        free_parameters: ParameterTable,
         history: History,
         *others: Any,  # further fields
     ) -> "CalibrationResult":
@@ -167,8 +149,7 @@ class CalibrationResult:
     @property
     def start(self) -> dict[str, float]:
         """The physical values of the first guess, by path."""
-        free = self.free_parameters
-        return free.with_tied({number.path: number.start for number in free.numbers})
+        return self.free_parameters.by_path([number.start for number in self.free_parameters.numbers])
 
     @property
     def units(self) -> dict[str, str]:
@@ -254,10 +235,8 @@ def remarks_in_short(found: Mapping[str, str], paths: Iterable[str]) -> dict[str
 
 
 def _on_bound(free: FreeNumber, value: float) -> str:
-    prior = free.distribution
-    lower, upper, middle, place = prior.lower, prior.upper, prior.middle, value
-    if isinstance(prior, LogBounded | LogNormal | LogUniform):
-        lower, upper, middle, place = map(_logarithm, (lower, upper, middle, place))
+    prior = free.prior
+    lower, upper, middle, place = map(prior.place, (prior.lower, prior.upper, prior.middle, value))
     # From the median, because one bound may be infinitely far away.
     if place - lower < 2.0 * NEAR_A_BOUND * (middle - lower):
         return f"on its lower bound, {prior.lower:.6g}"
@@ -266,12 +245,8 @@ def _on_bound(free: FreeNumber, value: float) -> str:
     return ""
 
 
-def _logarithm(value: float) -> float:
-    return math.log(value) if value > 0.0 else -math.inf
-
-
 def _still(free: FreeNumber, start: float, value: float) -> str:
-    prior = free.distribution
+    prior = free.prior
     if isinstance(prior, Normal):  # also for numbers of a correlated vector
         change = (value - start) / prior.standard_deviation
     else:
@@ -320,30 +295,9 @@ def write_parameters(
     Iterations count from 1, the evaluation of the first guess, here and in all output. The attributes record
     the origin of the numbers (version, command, ...).
     """
-    best, start, free = result.best, result.start, result.free_parameters
-    known, short = known_parameters(result.closure, result.cases), remarks_in_short(remarks(result), best)
+    short = remarks_in_short(remarks(result), result.best)
     said = {split_path(label.partition(" (")[0])[0]: text for label, text in short.items()}
-    every_path = by_field(known)
-    numbers: dict[str, dict] = {}
-    vectors: dict[str, dict] = {}
-    for field in _free_fields(free):
-        name, unit = field.name, {"unit": field.numbers[0].unit}
-        if field.is_vector:
-            every = [known[path] for path in every_path[name]]
-            entry = vectors[name] = {**unit, "value": [float(number.value) for number in every]}
-            # Numbers that were not free have their start values.
-            entry["start"] = [start.get(number.path, float(number.value)) for number in every]
-            if field.numbers[0].coordinate is not None:
-                entry["coordinate"] = [number.coordinate for number in every]
-        else:
-            entry = numbers[name] = {"value": best[name], **unit, "start": start[name]}
-        lower, upper = field.bounds
-        entry |= {"lower": lower, "upper": upper} | field.prior
-        entry |= {"remark": said[name]} if name in said else {}
-    for tied in free.tied:
-        entry = {"value": best[tied.path], "unit": tied.unit, "start": start[tied.path]}
-        lower, upper = free.bounds_of(tied)
-        numbers[tied.path] = {**entry, "lower": lower, "upper": upper, "tied_to": str(tied)}
+    entries = result.free_parameters.to_yaml(result.best, result.closure, result.cases, said)
     calibration = {
         "loss": result.best_loss,
         "prior_weight": result.prior_weight,
@@ -357,8 +311,8 @@ def write_parameters(
         "stop_reason": result.stop_reason,
         "root_mean_square_errors": result.errors(),
     }
-    base = Base.of(result.closure, best)
-    write_values(path, base, numbers | vectors, {"calibration": calibration}, attributes)
+    base = Base.of(result.closure, result.best)
+    write_values(path, base, entries, {"calibration": calibration}, attributes)
 
 
 def write_values(
@@ -371,34 +325,6 @@ def write_values(
     """Write entries of parameters of a closure, each with a `value`, for `read_parameters`, atomically."""
     content = {"closure": base.closure, "base": base.content, "parameters": parameters, **sections}
     write_text(path, yaml_text({**content, "provenance": dict(attributes or {})}))
-
-
-class _FreeField(NamedTuple):
-    """A free parameter, or the free numbers of a vector."""
-
-    name: str
-    numbers: list[FreeNumber]
-
-    @property
-    def is_vector(self) -> bool:
-        return self.numbers[0].path != self.name
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Bounds of all numbers."""
-        return min(each.lower for each in self.numbers), max(each.upper for each in self.numbers)
-
-    @property
-    def prior(self) -> dict[str, str]:
-        """The prior or priors as an entry, if one was chosen."""
-        priors = dict.fromkeys(repr(each.prior) for each in self.numbers if each.prior is not None)
-        return {"prior": "; ".join(priors)} if priors else {}
-
-
-def _free_fields(free: ResolvedParameters) -> list[_FreeField]:
-    numbers = dict(zip(free.paths, free.numbers, strict=True))
-    fields = by_field(free.paths).items()
-    return [_FreeField(name, [numbers[path] for path in paths]) for name, paths in fields]
 
 
 def write_history(
@@ -422,7 +348,6 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         "loss": (history.loss, what),
         "gradient_norm": (history.gradient_norm, "norm of the gradient to the unconstrained parameters"),
         "rejected": (history.rejected.astype(np.int8), "whether the method took the step back"),
-        "of_all_cases": (history.of_all_cases.astype(np.int8), "whether the loss is that of all cases"),
         "start": (history.start, "number of the start that the iteration follows"),
         "n_failed": (history.n_failed, "members of the ensemble that broke down"),
     }
@@ -433,25 +358,27 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         errors, text = history.errors[:, :, column], f"root mean square error of {name}"
         data[f"{name}_error"] = described(by_case, errors, text, result.units_of_errors[name])
 
-    def add(path: str, dims, values, unit: str, bounds: tuple[float, float], about: dict[str, str]) -> None:
-        ends = {"valid_min": bounds[0], "valid_max": bounds[1]}
-        data[variable_name(path)] = described(dims, values, f"parameter {path}", unit, **ends, **about)
-
     by_path = dict(zip(free.paths, history.values.T, strict=True))
-    for field in _free_fields(free):
-        name, first = variable_name(field.name), field.numbers[0]
-        dims, values = ("iteration",), by_path[first.path]
-        if field.is_vector:
+    for field, rows in free.fields.items():
+        name, ends = variable_name(field), (min(row.lower for row in rows), max(row.upper for row in rows))
+        dims, values = ("iteration",), by_path[rows[0].path]
+        if rows[0].path != field:
             dims = ("iteration", f"free_number_of_{name}")
-            values = np.stack([by_path[number.path] for number in field.numbers], axis=1)
-        add(field.name, dims, values, first.unit, field.bounds, field.prior)
-        if first.coordinate is not None:
-            where = [number.coordinate for number in field.numbers]
+            values = np.stack([by_path[row.path] for row in rows], axis=1)
+        priors = dict.fromkeys(repr(row.prior) for row in rows if row.is_chosen)
+        about = {"valid_min": ends[0], "valid_max": ends[1]} | (
+            {"prior": "; ".join(priors)} if priors else {}
+        )
+        data[name] = described(dims, values, f"parameter {field}", rows[0].unit, **about)
+        if rows[0].coordinate is not None:
             text = "time [s] or height [m] of the numbers"
-            data[f"{name}_coordinate"] = described(dims[1:], where, text)
+            data[f"{name}_coordinate"] = described(dims[1:], [row.coordinate for row in rows], text)
     for tied in free.tied:
-        bounds, values = free.bounds_of(tied), tied.value(by_path[tied.to])
-        add(tied.path, "iteration", values, tied.unit, bounds, {"tied_to": str(tied)})
+        about = {"valid_min": tied.lower, "valid_max": tied.upper, "tied_to": str(tied)}
+        values = tied.value(by_path[tied.to])
+        data[variable_name(tied.path)] = described(
+            "iteration", values, f"parameter {tied.path}", tied.unit, **about
+        )
     of_iterations = {"long_name": "evaluation of the loss, 1 at the start"}
     coords = {
         "iteration": ("iteration", 1 + np.arange(history.n_iterations), of_iterations),
@@ -467,58 +394,43 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
 
 
 @names_its_file("a parameter file")
-def read_parameters(path: str | Path, closure: str | None = None) -> CalibratedValues:
-    """Values by path from a file of `write_parameters`, for `with_parameters` and `with_case_parameters`.
+def read_values(path: str | Path) -> tuple[dict[str, JSON], CalibratedValues]:
+    """The content of a file of `write_values`, and its values by path with their base.
 
-    A file that ends in `.nc` is one of `tunax_lite.save_closure`, and holds every number. In YAML each entry
-    needs only `value`; a bare number, or a list for a vector of weights, is also accepted. The class name of
-    the closure is checked if given; `base`, the rest of the calibrated closure, by `with_parameters`. A file
-    without it holds beside any constants. Raises `FileNotFoundError` without a file, and `ValueError` for
-    another format, another closure, or a value that is not a finite number.
+    Each entry needs only `value`; a bare number, or a list for a vector of weights, is also accepted. Without
+    `base` the values hold beside any constants. Raises `FileNotFoundError` without a file, and `ValueError`
+    for another format, or a value that is not a finite number.
     """
-    path = Path(path)
-    if path.suffix == ".nc":
-        stored = read_closure(path)
-        _check_class(path, closure, stored.kind)
-        return stored.values
     try:
-        content = parse_yaml(read_text(path, "a YAML file", "utf-8-sig"))
+        content = parse_yaml(read_text(Path(path), "a YAML file", "utf-8-sig"))
     except ConfigError as error:
         raise ValueError(f"{path}: expected a YAML file, got one in error: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("parameters"), dict):
         raise ValueError(
             f"{path}: parameters: expected a mapping from parameter to value, got none; write the file "
-            "with `tunax-lite calibrate` or after its example."
+            "with `tunax-lite calibrate`, `tl.save_closure`, or after its example."
         )
-    values: dict[str, float] = {}
-    for name, entry in content["parameters"].items():
-        value = entry.get("value") if isinstance(entry, dict) else entry
-        if isinstance(value, list):
-            values |= {f"{name}[{i}]": _number(path, f"{name}[{i}]", item) for i, item in enumerate(value)}
-        else:
-            values[str(name)] = _number(path, name, value)
-    _check_class(path, closure, content.get("closure"))
+    values = from_yaml(content["parameters"], str(path))
     try:
         base = Base.read(str(content.get("closure")), content["base"], values) if "base" in content else None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return CalibratedValues(values, base, str(path))
+    return content, CalibratedValues(values, base, str(path))
 
 
-def _check_class(path: Path, expected: str | None, got: JSON) -> None:
-    if expected is not None and got != expected:
+def read_parameters(path: str | Path, closure: str | None = None) -> CalibratedValues:
+    """Values by path, for `with_parameters` and `with_case_parameters`; errors as in `read_values`.
+
+    The class name of the closure is checked if given; `base`, the rest of the calibrated closure, by
+    `with_parameters`.
+    """
+    content, values = read_values(path)
+    if closure is not None and content.get("closure") != closure:
         raise ValueError(
-            f"{path}: closure: expected {expected}, got {shortened(got)}; use the file with the closure that "
-            "it was calibrated for."
+            f"{path}: closure: expected {closure}, got {shortened(content.get('closure'))}; use the file "
+            "with the closure that it was calibrated for."
         )
-
-
-def _number(path: Path, name, value) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(
-            f"{path}: parameters.{name}: expected a finite number, got {shortened(repr(value))}."
-        )
-    return float(value)
+    return values
 
 
 CHECKPOINT_NAME = "checkpoint.eqx"
@@ -537,9 +449,8 @@ def fingerprint(problem: Problem, method: object) -> dict[str, str]:
         "case weights": repr(problem.weights.tolist()),
     }
     for free in problem.free_parameters.numbers:
-        known = repr(free.prior)
-        if free.prior is None:
-            known = "log" if isinstance(free.distribution, LogBounded) else "linear"
+        scale = "log" if isinstance(free.prior, LogBounded) else "linear"
+        known = repr(free.prior) if free.is_chosen else scale
         said = f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"
         parts[f"free parameter {free.path}"] = said
     parts |= {f"tied parameter {tied.path}": str(tied) for tied in problem.free_parameters.tied}

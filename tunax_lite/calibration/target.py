@@ -42,11 +42,9 @@ from ..declarations import check_settings, named, setting
 from ..numerics.elementary import safe_sqrt
 from ..plausibility.water_limits import Extreme, extremes
 from .observed import (
-    AbstractOperator,
+    ComparedVariable,
     Correlation,
     Interpolation,
-    Sampled,
-    Whitening,
     can_be_observed,
     place_in_time,
     sample,
@@ -54,80 +52,26 @@ from .observed import (
     with_levels,
 )
 
-Differences = dict[str, Float[Array, "_level *#member"]]
-"""By variable, of one column or of the members of an ensemble."""
-
 
 class Comparison(eqx.Module):
     """A target as arrays, ready for the time loop; targets of equal shapes share compiled code.
 
-    By variable it holds observed values, on all frames of the model or on the observed times, with 0 for
-    missing ones; operators from model cells to observed heights, `moving` for those that vary in time, with a
-    leading time axis; and whitening operators if errors are correlated. For scalars computed from profiles at
-    a few heights, `seen` reduces model profiles to the same information. A batch of columns has its own
-    observed values and counts, with a trailing axis.
+    The values of a variable are on all frames of the model, or on the observed times. A batch of columns has
+    its own observed values and counts, with a trailing axis.
     """
 
     case: Case  # with a common name, because the name is part of the compiled program
     dt: Float[Array, ""]  # [s]
-    observed: dict[str, Float[Array, "time _level *#column"]]
-    counts: dict[str, Float[Array, "time _level *#column"]]  # sum is 1; 0 for values that are not selected
-    factors: dict[str, Float[Array, ""]]  # of the mean squares, such as w_v / (s_v² sum w_v)
-    operators: dict[str, AbstractOperator]
+    variables: dict[str, ComparedVariable]
     n_frames: int = eqx.field(static=True)
     steps_per_frame: int = eqx.field(static=True)
-    moving: dict[str, Interpolation] = eqx.field(default_factory=dict)
-    whitenings: dict[str, Whitening] = eqx.field(default_factory=dict)
-    seen: dict[str, Float[Array, "center center"]] = eqx.field(default_factory=dict)
     in_time: Interpolation | None = None  # to the observed times; `None` if these are frames of the model
     steps: Int[Array, " frame"] | None = None  # of each frame instead, where forward mode shares programs
 
-
-class AtOneTime(eqx.Module):
-    """Data for the differences at one time; stacked, with a leading time axis."""
-
-    observed: dict[str, Float[Array, "..."]]
-    counts: dict[str, Float[Array, "..."]]
-    moving: dict[str, Interpolation]
-    vertical: dict[str, Float[Array, "..."]]
-
-    @classmethod
-    def of(cls, comparison: Comparison) -> "AtOneTime":
-        """The data of all times."""
-        moves = {name: white.vertical for name, white in comparison.whitenings.items() if white.moves}
-        return cls(comparison.observed, comparison.counts, comparison.moving, moves)
-
-    def differences(self, modelled: Differences) -> Differences:
-        """Of modelled and observed values."""
-        at_heights = modelled | {name: move(modelled[name]) for name, move in self.moving.items()}
-        return {name: value - _like(self.observed[name], value) for name, value in at_heights.items()}
-
-    def squares(self, differences: Differences) -> dict[str, Scalar]:
-        """Contribution to the mean squares."""
-        return {
-            name: jnp.sum(_like(self.counts[name], difference) * difference**2, axis=0)
-            for name, difference in differences.items()
-        }
-
-    def squares_and_means(self, differences: Differences) -> tuple[dict[str, Scalar], dict[str, Scalar]]:
-        """Contribution to the mean squares and the means."""
-        means = {
-            name: jnp.sum(_like(self.counts[name], value) * value, axis=0)
-            for name, value in differences.items()
-        }
-        return self.squares(differences), means
-
-    def whitened(self, comparison: Comparison, name: str, difference: Float[Array, "_level *#member"]):
-        """Weighted differences of a variable, with vertical correlations removed."""
-        if name in comparison.whitenings:
-            matrix = self.vertical.get(name, comparison.whitenings[name].vertical)
-            difference = jnp.tensordot(matrix, difference, axes=1)
-        return jnp.sqrt(comparison.factors[name] * _like(self.counts[name], difference)) * difference
-
-
-def _like(values: Float[Array, "..."], batch: Float[Array, "..."]):
-    """Values of one column, to be broadcast over a batch of columns."""
-    return values.reshape(values.shape + (1,) * (batch.ndim - values.ndim))
+    @property
+    def times(self) -> np.ndarray:
+        """Times of the frames [s]."""
+        return np.arange(self.n_frames + 1) * self.steps_per_frame * float(self.dt)
 
 
 class AbstractScore(abc.ABC):
@@ -171,21 +115,18 @@ def misfit(
         )
 
     # Frame by frame inside the loop, so that reverse mode does not store all profiles of the run.
-    def squares(differences: Differences, at: AtOneTime):
-        whitened = {name: at.whitened(comparison, name, differences[name]) for name in comparison.whitenings}
-        return at.squares(differences), whitened
+    def squares(name: str, at: ComparedVariable, difference: Array):
+        return at.mean(difference**2), None if at.whitening is None else at.scaled(difference)
 
-    (frames, whitened), _ = _compare(model, comparison, checkpointing, squares)
-    mean_squares = _summed(frames)
-    total = sum(
-        comparison.factors[name] * mean_squares[name] for name in mean_squares if name not in whitened
-    ) + sum(jnp.sum(_after_time(comparison, name, values) ** 2) for name, values in whitened.items())
+    by_time, _ = _compare(model, comparison, checkpointing, squares)
+    mean_squares = {name: jnp.sum(squares, axis=0) for name, (squares, _) in by_time.items()}
+    total = 0.0
+    for name, one in comparison.variables.items():
+        white = by_time[name][1]
+        total = total + (
+            one.factor * mean_squares[name] if white is None else jnp.sum(one.after_time(white) ** 2)
+        )
     return score(jnp.asarray(total)), mean_squares
-
-
-def root_mean_square_errors(model: Model, comparison: Comparison) -> dict[str, float]:
-    """Root mean square error of each variable [its unit], without weights and scales, as in `errors_of`."""
-    return {name: error.root_mean_square for name, error in errors_of(model, comparison).items()}
 
 
 class ErrorOf(NamedTuple):
@@ -201,21 +142,26 @@ def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
 
 
 def errors_and_water(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorOf], list[Extreme]]:
-    """The same, and water of the run that cannot be, or is unlikely."""
-    sums, (temperature, salinity, step) = _errors_and_water(model, comparison)
+    """Like `errors_of`, and also water of the run that is impossible or unlikely."""
+    by_time, (temperature, salinity, step) = _errors_and_water(model, comparison)
     case = comparison.case
     time = np.asarray(step) * float(comparison.dt)
     water = extremes(temperature, salinity, case.grid.z_center, time, has_ice=case.ice is not None)
-    return _errors(*sums), water
+    return _errors(by_time), water
 
 
 def errors_of_states(comparison: Comparison, states: State) -> dict[str, ErrorOf]:
     """Errors as in `errors_of`, of stored states at the times of a comparison, along a leading axis."""
-    return _errors(*_errors_of_states(comparison, states))
+    return _errors(_errors_of_states(comparison, states))
 
 
-def _errors(mean_squares: Mapping[str, Scalar], means: Mapping[str, Scalar]) -> dict[str, ErrorOf]:
-    return {name: ErrorOf(math.sqrt(mean_squares[name]), float(means[name])) for name in mean_squares}
+def _errors(by_time: Mapping[str, tuple[Array, Array]]) -> dict[str, ErrorOf]:
+    summed = {name: [float(jnp.sum(part, axis=0)) for part in parts] for name, parts in by_time.items()}
+    return {name: ErrorOf(math.sqrt(square), mean) for name, (square, mean) in summed.items()}
+
+
+def _square_and_mean(name: str, at: ComparedVariable, difference: Array) -> tuple[Scalar, Scalar]:
+    return at.mean(difference**2), at.mean(difference)
 
 
 @eqx.filter_jit
@@ -223,23 +169,18 @@ def _errors_and_water(model: Model, comparison: Comparison) -> tuple[PyTree, PyT
     def water(now: Restart) -> tuple:
         return now.state.temperature, now.state.salinity, now.step
 
-    both = lambda differences, at: at.squares_and_means(differences)  # noqa: E731
-    by_time, frames = _compare(model, comparison, SaveEverything(), both, water)
-    return _summed(by_time), frames
+    return _compare(model, comparison, SaveEverything(), _square_and_mean, water)
 
 
 @eqx.filter_jit
-def modelled_by_states(comparison: Comparison, states: State) -> Differences:
+def modelled_by_states(comparison: Comparison, states: State) -> dict[str, Array]:
     """What the observations would be in states along a leading axis, but for heights that vary in time."""
     return jax.vmap(functools.partial(_modelled, comparison, comparison.case))(states)
 
 
 @eqx.filter_jit
 def _errors_of_states(comparison: Comparison, states: State) -> PyTree:
-    def at_one_time(state: State, at: AtOneTime):
-        return at.squares_and_means(at.differences(_modelled(comparison, comparison.case, state)))
-
-    return _summed(jax.vmap(at_one_time)(states, AtOneTime.of(comparison)))
+    return _at_times(comparison, modelled_by_states(comparison, states), _square_and_mean)
 
 
 def residuals(
@@ -252,40 +193,45 @@ def residuals(
     frames are stored, and parameters of members have a trailing axis.
     """
 
-    def both(differences: Differences, at: AtOneTime):
-        scaled = {name: at.whitened(comparison, name, value) for name, value in differences.items()}
-        return scaled, at.squares(differences)
+    def both(name: str, at: ComparedVariable, difference: Array):
+        return at.scaled(difference), at.mean(difference**2)
 
-    (frames, mean_squares), _ = _compare(model, comparison, SaveEverything(), both)
-    whitened = {name: _after_time(comparison, name, values) for name, values in frames.items()}
-    return whitened, _summed(mean_squares)
-
-
-def _summed(by_time: PyTree) -> PyTree:
-    return jax.tree.map(lambda values: jnp.sum(values, axis=0), by_time)
+    by_time, _ = _compare(model, comparison, SaveEverything(), both)
+    whitened = {name: comparison.variables[name].after_time(found) for name, (found, _) in by_time.items()}
+    return whitened, {name: jnp.sum(squares, axis=0) for name, (_, squares) in by_time.items()}
 
 
-def _after_time(comparison: Comparison, name: str, whitened: Float[Array, "time _level *#member"]):
-    """The same, with correlations in time removed."""
-    white = comparison.whitenings.get(name)
-    return whitened if white is None or white.in_time is None else white.in_time(whitened)
-
-
-def _modelled(comparison: Comparison, case: Case, state: State) -> Differences:
+def _modelled(comparison: Comparison, case: Case, state: State) -> dict[str, Array]:
     """What the observations would be in a state, but for heights that vary in time."""
 
-    def water(name: str) -> ColumnState:
+    def water(matrix: Array | None) -> ColumnState:
         seen = state
-        if name in comparison.seen:
-            matrix = comparison.seen[name]
+        if matrix is not None:
             seen = jax.tree.map(lambda x: jnp.tensordot(matrix, x, axes=1), state.without_surface())
             seen = dataclasses.replace(seen, surface=state.surface)
         return ColumnState(seen, case.placed(seen).grid, case.equation_of_state)
 
     # A layer that reaches the bottom has no depth; a misfit needs a number, and a finite derivative.
     return {
-        name: operator(observable(name, state.tracers, bounded=True)(water(name)))
-        for name, operator in comparison.operators.items()
+        name: one.operator(observable(name, state.tracers, bounded=True)(water(one.seen)))
+        for name, one in comparison.variables.items()
+    }
+
+
+OfTime = Callable[[str, ComparedVariable, Array], PyTree]
+"""Of a variable, its comparison at one time, and model minus observed."""
+
+
+def _at_times(comparison: Comparison, modelled: dict[str, Array], of_time: OfTime) -> PyTree:
+    """Map a function of the differences over all observed times, by variable."""
+
+    def at_one_time(name: str, values: Array, part: PyTree):
+        at = comparison.variables[name].at(part)
+        return of_time(name, at, at.differences(values))
+
+    return {
+        name: jax.vmap(functools.partial(at_one_time, name))(values, comparison.variables[name].at_times())
+        for name, values in modelled.items()
     }
 
 
@@ -293,52 +239,42 @@ def _compare(
     model: Model,
     comparison: Comparison,
     checkpointing: AbstractCheckpointing,
-    of_time: Callable[[Differences, AtOneTime], PyTree],
+    of_time: OfTime,
     of_frame: Callable[[Restart], PyTree] = lambda restart: None,
 ) -> tuple[PyTree, PyTree]:
-    """Map a function of the differences and comparison data at one time over all observed times.
+    """Run a model, and map a function of the differences at one time over all observed times.
 
     Results have a leading time axis, also those of a function of the frames, which may be other times.
     """
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
-    begin = Carry.at_start(start)
+    given = model, case, start, comparison.dt
 
-    def compared(modelled: Differences, at: AtOneTime):
-        return of_time(at.differences(modelled), at)
-
-    def run(save: Callable[..., PyTree], inputs: PyTree = None) -> PyTree:
-        given = model, case, start, comparison.dt
+    def run(save: Callable[..., PyTree], inputs: PyTree) -> PyTree:
+        first, later = (jax.tree.map(lambda x, i=i: x[i], inputs) for i in (0, slice(1, None)))
+        of_start = save(Carry.at_start(start), first)
         if comparison.steps is not None:
-            return _run_of_steps(*given, comparison.steps, save, inputs)
-        return integrate(
-            *given,
-            n_frames=comparison.n_frames,
-            steps_per_frame=comparison.steps_per_frame,
-            checkpointing=checkpointing,
-            save=save,
-            inputs=inputs,
-        )[1]
+            of_later = _run_of_steps(*given, comparison.steps, save, later)
+        else:
+            frames = {"n_frames": comparison.n_frames, "steps_per_frame": comparison.steps_per_frame}
+            of_later = integrate(*given, **frames, checkpointing=checkpointing, save=save, inputs=later)[1]
+        return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, of_later)
 
-    def after_start(of_start: PyTree, later: PyTree) -> PyTree:
-        return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, later)
-
-    at_times = AtOneTime.of(comparison)
-    if comparison.in_time is None:
-        first, later = (jax.tree.map(lambda x, i=i: x[i], at_times) for i in (0, slice(1, None)))
-
-        def differences(carry: Carry, at: AtOneTime) -> tuple[PyTree, PyTree]:
-            modelled = _modelled(comparison, case, carry.now.state)
-            return compared(modelled, at), of_frame(carry.now)
-
-        return after_start(differences(begin, first), run(differences, later))
-
-    def modelled_values(carry: Carry, _: None) -> tuple[PyTree, PyTree]:
+    def modelled(carry: Carry, _: None) -> tuple[PyTree, PyTree]:
         return _modelled(comparison, case, carry.now.state), of_frame(carry.now)
 
-    values, frames = after_start(modelled_values(begin, None), run(modelled_values))
-    modelled = {name: comparison.in_time(each) for name, each in values.items()}
-    return jax.vmap(compared)(modelled, at_times), frames
+    def differences(carry: Carry, parts: PyTree) -> tuple[PyTree, PyTree]:
+        values, found = _modelled(comparison, case, carry.now.state), {}
+        for name, one in comparison.variables.items():
+            at = one.at(parts[name])
+            found[name] = of_time(name, at, at.differences(values[name]))
+        return found, of_frame(carry.now)
+
+    if comparison.in_time is None:
+        return run(differences, {name: one.at_times() for name, one in comparison.variables.items()})
+    values, frames = run(modelled, None)
+    at_observed = {name: comparison.in_time(each) for name, each in values.items()}
+    return _at_times(comparison, at_observed, of_time), frames
 
 
 def _run_of_steps(model: Model, case: Case, start: Restart, dt, steps, save, inputs: PyTree) -> PyTree:
@@ -356,9 +292,7 @@ class AbstractScale(abc.ABC):
     """Divisor of the difference of a variable."""
 
     @abc.abstractmethod
-    def of(
-        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
-    ) -> float:
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
         """Scale of a variable in its unit, from the selected values, and the first values of their levels."""
 
 
@@ -367,9 +301,7 @@ class AbstractScale(abc.ABC):
 class Physical(AbstractScale):
     """One unit of the variable: the misfit of temperature is in K."""
 
-    def of(
-        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
-    ) -> float:
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
         return 1.0
 
 
@@ -378,14 +310,12 @@ class Physical(AbstractScale):
 class ZScore(AbstractScale):
     """The standard deviation of the observations, as in Wagner et al. (2025)."""
 
-    def of(
-        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
-    ) -> float:
-        deviation = float(np.std(observed))
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
+        deviation = float(np.std(values))
         # Round-off of a constant profile is not variability.
-        if deviation <= 1e-10 * max(1.0, float(np.max(np.abs(observed)))):
+        if deviation <= 1e-10 * max(1.0, float(np.max(np.abs(values)))):
             raise ValueError(
-                f"{observations.name}: expected {variable} to vary, so that its standard deviation can "
+                f"{given.name}: expected {variable} to vary, so that its standard deviation can "
                 f"scale the misfit, got {deviation:g}; give it weight 0 or another scale."
             )
         return deviation
@@ -396,20 +326,16 @@ class ZScore(AbstractScale):
 class Uncertainty(AbstractScale):
     """The standard deviation given with the observations."""
 
-    def of(
-        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
-    ) -> float:
-        if variable not in observations.uncertainty:
-            known = ", ".join(observations.uncertainty) or "none"
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
+        if variable not in given.uncertainty:
+            known = ", ".join(given.uncertainty) or "none"
             raise ValueError(
-                f"{observations.name}: expected an uncertainty of {variable}, the observations have "
+                f"{given.name}: expected an uncertainty of {variable}, the observations have "
                 f"{known}; add it or choose another scale."
             )
-        deviation = float(observations.uncertainty[variable])
+        deviation = float(given.uncertainty[variable])
         if not (math.isfinite(deviation) and deviation > 0.0):
-            raise ValueError(
-                f"{observations.name}: expected a positive uncertainty of {variable}, got {deviation}."
-            )
+            raise ValueError(f"{given.name}: expected a positive uncertainty of {variable}, got {deviation}.")
         return deviation
 
 
@@ -436,11 +362,9 @@ class Change(AbstractScale):
     def __post_init__(self):
         check_settings(self)
 
-    def of(
-        self, variable: str, observed: np.ndarray, initial: np.ndarray, observations: Observations
-    ) -> float:
-        known = np.isfinite(initial)
-        squared = float(np.mean((observed - initial)[known] ** 2)) if known.any() else math.nan
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
+        known = np.isfinite(first)
+        squared = float(np.mean((values - first)[known] ** 2)) if known.any() else math.nan
         noise = 0.0
         if variable.startswith("mixed_layer_depth"):
             noise = self.mixed_layer_depth
@@ -449,7 +373,7 @@ class Change(AbstractScale):
         scale = math.sqrt(squared + noise**2)
         if not scale > 0.0:
             raise ValueError(
-                f"{observations.name}: expected {variable} to change from its first profile, which has to be "
+                f"{given.name}: expected {variable} to change from its first profile, which has to be "
                 f"complete, so that this can scale the misfit, got {scale:g}; choose another scale."
             )
         return scale
@@ -517,22 +441,24 @@ class Target:
         if self.padded is not None:
             n_frames, steps, rows = _padded_in_time(self, times)
             n_rows, in_time, steps_per_frame = n_frames + 1, None, 0
-        parts = {variable: _prepared(self, variable, rows, n_rows) for variable in self.sampled}
         length = (n_frames * steps_per_frame if steps is None else int(steps.sum())) * self.dt
+        variables = {variable: _compared(self, variable, rows, n_rows) for variable in self.sampled}
         case.check_covers(0.0, length)
-        by_variable: dict[str, Any] = {  # fields of `Comparison`
-            key: {variable: part[key] for variable, part in parts.items() if part[key] is not None}
-            for key in next(iter(parts.values()))
-        }
         # Common name, date and duration, because they are part of the compiled program.
-        unlabelled, dt = case.unlabelled(), jnp.asarray(self.dt, float)
+        unlabelled = case.unlabelled()
         if not self.samples_forcing:
             unlabelled = unlabelled.over_steps(self.dt)
         if steps is None:
             unlabelled = dataclasses.replace(unlabelled, duration=length)
-        by_variable |= {"in_time": in_time, "n_frames": n_frames, "steps_per_frame": steps_per_frame}
-        by_variable["steps"] = None if steps is None else jnp.asarray(steps, jnp.int32)
-        comparison = Comparison(case=unlabelled, dt=dt, **by_variable)
+        comparison = Comparison(
+            case=unlabelled,
+            dt=jnp.asarray(self.dt, float),
+            variables=variables,
+            n_frames=n_frames,
+            steps_per_frame=steps_per_frame,
+            in_time=in_time,
+            steps=None if steps is None else jnp.asarray(steps, jnp.int32),
+        )
         return in_precision(comparison, precision_of(case=case))
 
     @functools.cached_property
@@ -558,7 +484,7 @@ class Target:
         return {"dt": self.dt, "duration": n_steps * self.dt, "output_interval": interval}
 
     @functools.cached_property
-    def sampled(self) -> Mapping[str, Sampled]:
+    def sampled(self) -> Mapping[str, ComparedVariable]:
         """Observed values by variable, with the operators for the model."""
         given = self.averaging, self.depth_window
         found = {name: sample(self.case, self.observations, name, *given) for name in sorted(self.weights)}
@@ -585,11 +511,11 @@ def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray,
     return n_frames, np.pad(steps, (0, n_frames - steps.size)), rows
 
 
-def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> dict[str, PyTree]:
-    """Fields of `Comparison` for one variable, with its values in the rows of the selected times."""
+def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> ComparedVariable:
+    """One variable with its values in the rows of the selected times."""
     name, weight = target.case.name, target.weights[variable]
     sampled, chosen = target.sampled[variable], target.times
-    values = sampled.values[chosen]
+    values, heights = np.asarray(sampled.observed)[chosen], np.asarray(sampled.z)
     valid = np.isfinite(values)
     if not valid.any():
         reach = "at least one profile has to begin at the reference depth, or above 10 m, and to reach"
@@ -606,24 +532,23 @@ def _prepared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> d
     placed = on_rows(valid)
     scale = 1.0
     if weight:
-        first = np.broadcast_to(sampled.values[0], values.shape)[valid]
+        first = np.broadcast_to(sampled.observed[0], values.shape)[valid]
         scale = target.scale.of(variable, values[valid], first, target.observations)
     fraction = float(valid.sum()) if target.reduction == "sum" else 1.0 / sum(target.weights.values())
     white = None
     if target.correlation is not None and weight:
         times = on_rows(np.asarray(target.observations.time, dtype=float)[chosen])
-        z = on_rows(sampled.z[chosen]) if sampled.z.ndim == 2 else sampled.z
+        z = on_rows(heights[chosen]) if heights.ndim == 2 else heights
         white = whitening(target.correlation, z, placed, times, f"{name}: {variable}")
-    moving = jax.tree.map(lambda x: jnp.asarray(on_rows(np.asarray(x)[chosen])), sampled.moving)
-    return {
-        "observed": jnp.asarray(on_rows(np.where(valid, values, 0.0))),
-        "counts": jnp.asarray(placed / valid.sum()),
-        "factors": jnp.asarray(weight * fraction / scale**2),
-        "operators": sampled.operator,
-        "moving": moving,
-        "whitenings": white,
-        "seen": None if sampled.seen is None else jnp.asarray(sampled.seen),
-    }
+    return ComparedVariable(
+        observed=jnp.asarray(on_rows(np.where(valid, values, 0.0))),
+        operator=sampled.operator,
+        moving=jax.tree.map(lambda x: jnp.asarray(on_rows(np.asarray(x)[chosen])), sampled.moving),
+        seen=None if sampled.seen is None else jnp.asarray(sampled.seen),
+        counts=jnp.asarray(placed / valid.sum()),
+        factor=jnp.asarray(weight * fraction / scale**2),
+        whitening=white,
+    )
 
 
 def _check(target: Target) -> None:
@@ -692,10 +617,11 @@ def account(target: Target) -> tuple[Account, ...]:
     lines = []
     for variable in target.weights:
         sampled = target.sampled[variable]
-        known = np.isfinite(sampled.values)[chosen]
+        values, inside = np.asarray(sampled.observed), np.asarray(sampled.inside)
+        known = np.isfinite(values)[chosen]
         # At times of other variables there is no profile of this one: these values are not missing.
-        n_places = int(sampled.inside[chosen][known.any(axis=1)].sum())
-        z = np.broadcast_to(sampled.z, sampled.values.shape)[chosen]
+        n_places = int(inside[chosen][known.any(axis=1)].sum())
+        z = np.broadcast_to(np.asarray(sampled.z), values.shape)[chosen]
         beyond = known & (sampled.moving is not None or isinstance(sampled.operator, Interpolation))
         n_known, n_rejected = int(known.sum()), int(target.observations.rejected.get(variable, 0))
         outside = beyond & (z > centers[-1] + slack), beyond & (z < centers[0] - slack)

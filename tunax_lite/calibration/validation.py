@@ -44,7 +44,7 @@ from .calibrate import Iteration, Report, solve
 from .methods import AbstractMethod
 from .parameters import (
     FreeParameters,
-    ResolvedParameters,
+    ParameterTable,
     known_parameters,
     with_case_parameters,
     with_parameters,
@@ -57,8 +57,8 @@ from .target import (
     RootMeanSquare,
     Target,
     errors_and_water,
+    errors_of,
     errors_of_states,
-    root_mean_square_errors,
 )
 
 CaseReport = Callable[[float, str], None]
@@ -231,14 +231,16 @@ class ObservedCase(AbstractCheck):
         _ = self.target.comparison
 
     def errors(self, model: Model) -> tuple[Error, ...]:
-        found = root_mean_square_errors(model, self.target.comparison)
-        tracers = self.target.case.tracer_units
-        return tuple((name, unit_of_difference(name, tracers), found[name]) for name in self.target.weights)
+        found, tracers = errors_of(model, self.target.comparison), self.target.case.tracer_units
+        return tuple(
+            (name, unit_of_difference(name, tracers), found[name].root_mean_square)
+            for name in self.target.weights
+        )
 
 
 def persistence_errors(comparison: Comparison) -> dict[str, float]:
     """Root mean square errors of persistence by variable [its unit], from `Target.comparison`."""
-    n_times = len(next(iter(comparison.observed.values())))
+    n_times = len(next(iter(comparison.variables.values())).observed)
     initial = comparison.case.start_state
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (n_times, *x.shape)), initial)
     errors = errors_of_states(comparison, states)
@@ -364,7 +366,7 @@ class CrossValidation:
 @failures_as_values()
 def cross_validate(
     model: Model,
-    free_parameters: FreeParameters | ResolvedParameters,
+    free_parameters: FreeParameters | ParameterTable,
     targets: Sequence[Target],
     method: AbstractMethod,
     n_iterations: int,

@@ -178,7 +178,7 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
         cases.append(case | {"weights": dict(target.weights), "step": target.dt})
     model, free = describe_model(setup.model), []
     for parameter in setup.free_parameters.numbers:
-        prior = repr(parameter.distribution)
+        prior = repr(parameter.prior)
         echo(f"free: {parameter.path} from {parameter.start:g} [{parameter.unit}], {prior}")
         free.append({"path": parameter.path, "start": float(parameter.start), "unit": parameter.unit})
     method = type(setup.method).__name__

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .. import __version__
-from ..calibration import Target, by_closure, comparison
+from ..calibration import Target, comparison
 from ..calibration.results import PARAMETERS_NAME
 from ..calibration.validation import (
     ErrorRow,
@@ -37,7 +36,6 @@ from ..config import (
     load_run,
 )
 from ..config.build import with_observations
-from ..io.checksums import digest_of_tree
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_contents
 from ..io.writing import check_outputs, file_name, write_csv, write_rows
@@ -271,16 +269,8 @@ def compare(
         names += [f"{kind}_{case}.png" for case in cases_here for kind in ("profiles", "sections")]
         inputs = session.inputs_of(setup)
         check_outputs([folder / name for name in names], overwrite=overwrite, inputs=inputs)
-        told = (
-            setup.config.model_dump_json(exclude={"closures", "cell_thicknesses", "n_cells", "accept"}),
-            *cases_here,
-            digest_of_tree([(one.case, one.observations) for one in references]),
-            __version__,
-        )
-        kept = comparison.KeptRows(folder / "rows", candidates, "\n".join(told))
-        compared = computed(setup, candidates, references, stored, engine, kept)
+        compared = computed(setup, candidates, references, stored, engine)
         written = _write_comparison(compared, setup, folder)
-        kept.clear()
     session.report_written(written)
     rows = [dataclasses.asdict(row) for row in compared.rows]
     return {"rows": rows, "written": [str(path) for path in written]}
@@ -299,21 +289,21 @@ def _compare_observed(
         inputs = session.inputs_of(setup)
         check_outputs([folder / name for name in names], overwrite=overwrite, inputs=inputs)
         with fraction_of("comparison") as show, setup.place.naming("stored"):
-            found = by_closure.compare_observed(candidates, targets, show, stored)
+            found = comparison.compare_observed(candidates, targets, show, stored)
         written = _write_observed(found, setup, folder)
     session.report_written(written)
     rows = [dataclasses.asdict(row) for row in found.rows]
     return {"rows": rows, "written": [str(path) for path in written]}
 
 
-def _write_observed(found: by_closure.ObservedComparison, setup: ComparisonSetup, folder: Path) -> list[Path]:
+def _write_observed(found: comparison.ObservedComparison, setup: ComparisonSetup, folder: Path) -> list[Path]:
     # Slow imports, only where needed.
     from ..plotting import plot_closures_and_cases, save_figures
 
     table, text = folder / "comparison.csv", folder / "comparison.md"
-    write_rows(table, by_closure.ObservedRow, found.rows, ".6g")
+    write_rows(table, comparison.ObservedRow, found.rows, ".6g")
     drawn = save_figures({"comparison": plot_closures_and_cases(found)}, folder)
-    parts = by_closure.tables(found.rows)
+    parts = comparison.tables(found.rows)
     for part in parts:
         print_summary(part)
     title, links = f"Comparison {setup.path.stem}", {"closures and cases": "comparison.png"}
@@ -332,7 +322,6 @@ def computed(
     references: list[comparison.Reference],
     stored: list[comparison.StoredResult],
     engine: Engine,
-    kept: comparison.KeptRows,
 ) -> comparison.Compared:
     """`compare_closures` as configured, with its progress on the screen."""
     config = setup.config
@@ -354,15 +343,12 @@ def computed(
             references,
             n_cells=config.sizes,
             time_steps=config.time_steps,
-            start=config.start,
-            temperature_difference=config.temperature_difference,
-            averaging=config.averaging,
+            how=comparison.Judging(config.start, config.temperature_difference, config.averaging),
             shown=config.shown,
             n_timings=config.n_timings,
             with_persistence=config.persistence,
             stored=stored,
             engine=opened,
-            kept=kept,
             report=add,
         )
     echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")

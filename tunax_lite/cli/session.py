@@ -24,7 +24,8 @@ from typer import Exit
 
 from .._types import iterate_options, iterate_parameters, iterate_vectors
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
-from ..calibration.parameters import Base, CalibratedValues, paths_of_other_cases
+from ..calibration.base import Base, CalibratedValues
+from ..calibration.parameters import paths_of_other_cases
 from ..closures import AbstractClosure, ValidRange, recommended_sets
 from ..column.case import Case
 from ..column.forcing import WaterSurface

@@ -22,7 +22,7 @@ from ..calibration import (
 from ..calibration.comparison import VARIABLES
 from ..calibration.methods import AbstractMethod
 from ..calibration.observed import can_be_observed, starting_at
-from ..calibration.parameters import ResolvedParameters, paths_in_short
+from ..calibration.parameters import ParameterTable, paths_in_short
 from ..calibration.target import AbstractScore
 from ..calibration.validation import AbstractCheck, EntrainmentLaw, ObservedCase
 from ..column.averages import KINDS
@@ -181,7 +181,7 @@ class Calibration:
     """Everything that `calibrate` needs, and notes on its checks."""
 
     model: Model
-    free_parameters: ResolvedParameters
+    free_parameters: ParameterTable
     targets: tuple[Target, ...]
     method: AbstractMethod
     n_iterations: int
@@ -250,7 +250,7 @@ def build_calibration(
 def _padded(targets: Sequence[Target], model: Model) -> Iterator[Target]:
     """Pad targets so that those with the same number of cells share programs."""
     n_frames = max(target.times.size for target in targets)
-    n_levels = max(one.values.shape[1] for target in targets for one in target.sampled.values())
+    n_levels = max(one.observed.shape[1] for target in targets for one in target.sampled.values())
     own = {f"background_{name}": getattr(model, f"molecular_{name}") for name in ("viscosity", "diffusivity")}
     some_have = any(getattr(target.case, name) is not None for target in targets for name in own)
     some_lose = any(target.case.interior.bottom_heat is not None for target in targets)
@@ -264,7 +264,7 @@ def _padded(targets: Sequence[Target], model: Model) -> Iterator[Target]:
         yield dataclasses.replace(target, case=case, padded=(n_frames, n_levels))
 
 
-def _idle_priors(config: CalibrationConfig, free: ResolvedParameters) -> str:
+def _idle_priors(config: CalibrationConfig, free: ParameterTable) -> str:
     """Notes on priors with a most probable value that the method ignores."""
     if config.misfit.prior_weight > 0.0 or config.optimiser.name == "ensemble_kalman":
         return ""
@@ -306,13 +306,13 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
         yield target
 
 
-def _notes_on_steps(free: ResolvedParameters, targets: Sequence[Target]) -> Iterator[str]:
+def _notes_on_steps(free: ParameterTable, targets: Sequence[Target]) -> Iterator[str]:
     """Where terms reject the step with a free number in the outer parts of its prior."""
     for place, number in enumerate(free.numbers):
         of_term = [(end, target) for end in (-2.0, 2.0) for target in targets if ".terms." in number.path]
         for end, target in of_term:
             own, at = free.in_case(target.case.name), free.start().at[place].set(end)
-            case = own.insert(target.case, own.part_of(at))
+            case = own.to_pytree(target.case, own.part_of(at))
             try:
                 case.check_step(target.dt)
             except ValueError as error:

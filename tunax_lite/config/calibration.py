@@ -1,26 +1,18 @@
 """The configuration of a calibration: free parameters, misfit, method, posterior."""
 
+import dataclasses
 import itertools
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from .._types import JSON
 from ..calibration import Adam, ConstantRate, Correlation, CosineDecay, MultiStart, Target
 from ..calibration.methods import AbstractMethod, AbstractSchedule
-from ..calibration.parameters import (
-    AbstractPrior,
-    CorrelatedNormal,
-    FreeParameter,
-    FreeParameters,
-    LogNormal,
-    LogUniform,
-    Normal,
-    Tied,
-    Uniform,
-)
+from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..calibration.posterior import NUTS, Laplace, Likelihood
+from ..calibration.priors import CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..calibration.target import AbstractScore
 from ..declarations import names_of
 from .builder import one_of, part_of
@@ -29,106 +21,78 @@ from .schema import CorrectionsSection, ModelSection, ObservedVariable, Precisio
 from .section import Accepted, Annotation, Section, closest, invalid, key
 from .site import CaseSection
 
+_PRIORS = {
+    "uniform": Uniform,
+    "normal": Normal,
+    "correlated_normal": CorrelatedNormal,
+    "log_normal": LogNormal,
+}
 
-class BoundedSection(part_of(FreeParameter, without="path prior")):
-    """Bounds and first guess of a parameter; by default its valid range and the value of the closure."""
 
-    prior: Literal["bounded"] = key("logit-normal between the bounds", "bounded")
+class ParameterSection(Section):
+    """A row of the table of parameters: its prior, or the free parameter that it is tied to."""
 
-    def of(self, path: str) -> FreeParameter:
+    prior: Literal["bounded", "uniform", "normal", "correlated_normal", "log_normal"] = key(
+        "distribution; bounded is logit-normal between the bounds", "bounded"
+    )
+    lower: float | None = key("lower bound, by default that of its valid range", None)
+    upper: float | None = key("upper bound, by default that of its valid range", None)
+    start: float | None = key("first guess; by default the value of the closure, or else the median", None)
+    scale: Literal["linear", "log"] = key(
+        "log for a parameter that varies over orders of magnitude", "linear"
+    )
+    mean: float | None = key("of normal priors, in the unit of the parameter", None)
+    standard_deviation: float | None = key("of normal priors, in the unit of the parameter", None)
+    median: float | None = key("of log_normal, in the unit of the parameter", None)
+    log_standard_deviation: float | None = key("of log_normal, of the natural logarithm [1]", None)
+    length: float | None = key("correlation length of correlated_normal [m] or [s]", None)
+    tied_to: str | None = key("dotted name of the free parameter that it follows", None)
+    factor: float | None = key("of a tied parameter: factor * (free parameter) + offset", None)
+    offset: float | None = key("of a tied parameter, in its unit", None)
+
+    def of(self, path: str) -> FreeParameter | Tied:
         """The treatment of a parameter."""
-        return FreeParameter(path, **self.given())
+        given = {name: value for name, value in self.model_dump().items() if value is not None}
+        prior, scale = given.pop("prior"), given.pop("scale")
+        if "tied_to" in given:
+            return self._made(Tied, {"path": path, "to": given.pop("tied_to")} | given, "a tied parameter")
+        if prior == "bounded":
+            return self._made(FreeParameter, {"path": path, "scale": scale} | given, "the prior bounded")
+        start, kind = given.pop("start", None), _PRIORS[prior]
+        if prior == "correlated_normal":
+            given.setdefault("mean", 0.0)
+        if prior == "uniform" and scale == "log":
+            kind = LogUniform
+        return FreeParameter(path, start=start, prior=self._made(kind, given, f"the prior {prior}"))
 
-
-class _PriorSection(part_of(FreeParameter, "start")):
-    """Shared by sections that build a prior."""
-
-    def of(self, path: str) -> FreeParameter:
-        """The treatment of a parameter."""
-        return FreeParameter(path, start=self.start, prior=self.build())
-
-
-class UniformSection(part_of(Uniform, tag="prior", name="uniform"), _PriorSection):
-    """All values between two bounds are equally likely, or all orders of magnitude."""
-
-    scale: Literal["linear", "log"] = key("log for equally likely orders of magnitude", "linear")
-
-    def build(self) -> AbstractPrior:
-        """The prior."""
-        return (LogUniform if self.scale == "log" else Uniform)(**self.given())
+    @staticmethod
+    def _made(kind: Any, given: Mapping[str, Any], what: str) -> Any:  # of the kind
+        """Call a class with the given keys; the others are not its own."""
+        fields = {field.name: field.default for field in dataclasses.fields(kind)}
+        required = {name for name, default in fields.items() if default is dataclasses.MISSING}
+        if wrong := sorted((given.keys() - fields.keys()) | (required - given.keys())):
+            raise invalid(f"of {what} the keys {', '.join(fields)}", ", ".join(given), f"see {wrong[0]}")
+        return kind(**given)
 
     def _check(self) -> None:
-        self.build()
+        self.of("this parameter")
 
 
-class NormalSection(part_of(Normal, "mean standard_deviation", "prior", "normal", whole=True), _PriorSection):
-    """A value with a symmetric uncertainty."""
-
-
-class CorrelatedNormalSection(
-    part_of(CorrelatedNormal, "standard_deviation length", "prior", "correlated_normal"), _PriorSection
-):
-    """A vector with symmetric uncertainties, correlated between neighbours in time or height."""
-
-    mean: float = key("in the unit of the numbers", 0.0)
-
-    def build(self) -> AbstractPrior:
-        """The prior."""
-        return CorrelatedNormal(self.mean, **self.given())
-
-
-class LogNormalSection(
-    part_of(LogNormal, "median log_standard_deviation", "prior", "log_normal", whole=True), _PriorSection
-):
-    """A positive value known up to a factor."""
-
-
-class TiedSection(part_of(Tied, "factor offset")):
-    """A parameter tied to a free one."""
-
-    tied_to: str = key("dotted name of the free parameter")
-
-    def of(self, path: str) -> Tied:
-        """The treatment of a parameter."""
-        return Tied(path, self.tied_to, **self.given())
-
-
-_PRIORS = ("bounded", "uniform", "normal", "correlated_normal", "log_normal")
-
-
-def _complete(value: JSON) -> JSON:
-    if value is None:  # `c_eps_1:` without a value means all defaults
-        return {}
-    if isinstance(value, dict) and (prior := value.get("prior", "bounded")) not in _PRIORS:
-        raise invalid("the name of a prior", f"'{prior}'", closest(str(prior), list(_PRIORS)))
-    return value
-
-
-def _kind(value: object) -> str:
-    """Name of the section, from file content or an existing section."""
-    given = value if isinstance(value, dict) else dict(value) if isinstance(value, Section) else {}
-    return "tied" if "tied_to" in given else given.get("prior", "bounded")
-
-
-_Section = (
-    Annotated[BoundedSection, Tag("bounded")]
-    | Annotated[UniformSection, Tag("uniform")]
-    | Annotated[NormalSection, Tag("normal")]
-    | Annotated[CorrelatedNormalSection, Tag("correlated_normal")]
-    | Annotated[LogNormalSection, Tag("log_normal")]
-    | Annotated[TiedSection, Tag("tied")]
-)
 FreeParameterSection = Annotated[
-    _Section, Discriminator(_kind), BeforeValidator(_complete, json_schema_input_type=_Section | None)
+    ParameterSection,
+    BeforeValidator(
+        lambda value: {} if value is None else value,  # `c_eps_1:` without a value means all defaults
+        json_schema_input_type=ParameterSection | None,
+    ),
 ]
 """Of one parameter, or of all numbers of a vector."""
 
 
-def free_parameters(sections: Mapping[str, Any]) -> FreeParameters:  # of `FreeParameterSection`
+def free_parameters(sections: Mapping[str, ParameterSection]) -> FreeParameters:
     """The free and tied parameters, with omitted bounds not yet filled in."""
-    treated = [section.of(path) for path, section in sections.items()]
-    free = tuple(each for each in treated if isinstance(each, FreeParameter))
-    return FreeParameters(free, tuple(each for each in treated if isinstance(each, Tied)))
+    rows = [section.of(path) for path, section in sections.items()]
+    free = tuple(each for each in rows if isinstance(each, FreeParameter))
+    return FreeParameters(free, tuple(each for each in rows if isinstance(each, Tied)))
 
 
 Weights = Annotated[
@@ -362,10 +326,6 @@ class CalibrationConfig(Section):
                 f"time.step: expected {n_grids} steps with one_for_each_grid, one for each grid, got "
                 f"{n_steps}; give each grid its step."
             )
-        try:
-            free_parameters(self.parameters).check_closure(self.model.closure.build())
-        except ValueError as error:
-            raise ValueError(f"parameters: {error}") from None
         if self.optimiser.name != "ensemble_kalman":
             return
         if self.misfit.prior_weight > 0.0:

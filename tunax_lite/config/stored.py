@@ -4,10 +4,13 @@ import dataclasses
 import enum
 from pathlib import Path
 
-from .._types import JSON, FieldValue, check_range, iterate_parameters
+import numpy as np
+
+from .._types import JSON, FieldValue, check_range, iterate_parameters, iterate_vectors
 from ..calibration import with_parameters
+from ..calibration.base import Base
 from ..calibration.ranges import Unconstrained
-from ..calibration.stored import read_closure, write_closure
+from ..calibration.results import read_values, write_values
 from ..closures import AbstractClosure
 from ..declarations import name_of, names_of
 from ..io.errors import ConfigError
@@ -16,19 +19,18 @@ from .closures import closure_with
 
 
 def save_closure(path: str | Path, closure: AbstractClosure) -> None:
-    """Store a closure of one column as NetCDF: all numbers, networks included, its settings, and the version.
+    """Store a closure of one column as YAML: all numbers, networks included, its settings, and the version.
 
     `load_closure` reads the file, and `tunax-lite run --parameters FILE` puts its numbers into the closure of
     a configuration, which must have the same settings.
 
     Args:
-        path: of the file, which ends in `.nc`.
+        path: of the file.
         closure: of the package or of your own, with any floating-point arrays.
 
     Raises:
         TypeError: something else than a closure, such as its unconstrained numbers.
-        ValueError: another ending, a number that is not finite or outside its valid range, or one that
-            differs between columns.
+        ValueError: a number that is not finite or outside its valid range, or that differs between columns.
     """
     if not isinstance(closure, AbstractClosure):
         remedy = "save tl.constrained(x)" if isinstance(closure, Unconstrained) else "give one"
@@ -37,7 +39,18 @@ def save_closure(path: str | Path, closure: AbstractClosure) -> None:
         check_range(info.path, info.value, info.valid_range)
     kind = type(closure)
     name = name_of(kind) or f"{kind.__module__}:{kind.__qualname__}"
-    write_closure(path, closure, name, _settings(closure))
+    numbers = [(info, 0) for info in iterate_parameters(closure) if info.value is not None]
+    entries = dict[str, dict]()
+    for info, n_axes in numbers + [(info, 1) for info in iterate_vectors(closure)]:
+        value = np.asarray(info.value)
+        if value.ndim != n_axes or not np.isfinite(value).all():
+            raise ValueError(
+                f"{path}: {info.path}: expected finite numbers of one column, got {value.min():g} to "
+                f"{value.max():g} of shape {value.shape}; store the closure of each column."
+            )
+        entries[info.path] = {"value": value.tolist(), "unit": info.unit}
+    about = {"closure_name": name, "closure_options": _settings(closure)}
+    write_values(path, Base.of(closure, entries), entries, about)
 
 
 def load_closure(path: str | Path, like: AbstractClosure | None = None) -> AbstractClosure:
@@ -56,22 +69,23 @@ def load_closure(path: str | Path, like: AbstractClosure | None = None) -> Abstr
         FileNotFoundError: no file.
         ValueError: another file, a class that is not known, or a closure with other settings.
     """
-    stored = read_closure(path)
+    content, values = read_values(path)
+    kind, name = content.get("closure"), content.get("closure_name")
     if like is None:
         try:
             with importing(trusted=False):
-                like = closure_with(stored.name, stored.options)
+                like = closure_with(str(name), content.get("closure_options") or {})
         except (ValueError, TypeError) as error:  # of pydantic, too
             raise ConfigError(
-                f"{path}: closure {stored.name}: {str(error).rstrip('.')}; or give `like`, a closure with "
-                "the same settings."
+                f"{path}: closure {name}: {str(error).rstrip('.')}; or give `like`, a closure with the same "
+                "settings."
             ) from error
-    if type(like).__name__ != stored.kind:
+    if type(like).__name__ != kind:
         raise ValueError(
-            f"{path}: expected a closure of the class {stored.kind}, got {type(like).__name__}; give `like` "
-            "of that class, or leave it out."
+            f"{path}: expected a closure of the class {kind}, got {type(like).__name__}; give `like` of that "
+            "class, or leave it out."
         )
-    return with_parameters(like, stored.values)
+    return with_parameters(like, values)
 
 
 def _settings(module: FieldValue) -> dict[str, JSON]:

@@ -34,25 +34,21 @@ def history_figures(dataset: xr.Dataset) -> dict[str, Figure]:
             bounds[path] = float(each.attrs["valid_min"]), float(each.attrs["valid_max"])
     names = map(str, dataset["case"].values)
     scores = dict(zip(names, dataset["score"].values.T, strict=True))
-    loss, *others = (dataset[name].values for name in ("loss", "rejected", "of_all_cases", "start"))
+    loss, *others = (dataset[name].values for name in ("loss", "rejected", "start"))
     return {"loss": plot_loss(loss, scores, *others), "parameters": plot_parameters(values, units, bounds)}
 
 
-def plot_loss(
-    loss, scores: Mapping[str, np.ndarray], rejected, of_all_cases: ArrayLike = True, start: ArrayLike = 0
-) -> Figure:
+def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected, start: ArrayLike = 0) -> Figure:
     """Loss and misfit of each case over the iterations of a calibration, all `(n_iterations,)`.
 
     Args:
         loss: values that are not finite leave a gap.
         scores: by case.
         rejected: whether the step was rejected.
-        of_all_cases: whether the loss includes all cases; other values are drawn as points.
         start: index of the first guess; a vertical line separates them.
     """
     figure, ((panel,),) = style.panels(1, 1, (8.4, 4.2), (0.0, 0.0))
     loss, rejected = np.asarray(loss, dtype=float), np.asarray(rejected, dtype=bool)
-    whole = np.broadcast_to(np.asarray(of_all_cases, dtype=bool), loss.shape)
     iteration = 1 + np.arange(loss.size)
 
     def draw(where: np.ndarray, values: np.ndarray, *marker: str, **line: Option) -> None:
@@ -62,12 +58,10 @@ def plot_loss(
         shades = style.colour_map("haline")(np.linspace(0.1, 0.85, len(scores)))
         for (name, values), shade in zip(scores.items(), shades, strict=True):
             draw(~np.isnan(values), values, color=shade, linewidth=1.0, label=in_words(name))
-    draw(whole, loss, color="black", linewidth=1.8, label="loss")
-    if not whole.all():
-        draw(~whole, loss, ".", color="0.6", markersize=3, zorder=0, label="of a few cases")
+    panel.plot(iteration, loss, color="black", linewidth=1.8, label="loss")
     for beginning in np.flatnonzero(np.diff(np.broadcast_to(start, loss.shape))) + 0.5:
         panel.axvline(beginning + 1.0, color="0.6", linewidth=0.8)
-    least = np.minimum.accumulate(np.where(np.isfinite(loss) & whole, loss, np.inf))
+    least = np.minimum.accumulate(np.where(np.isfinite(loss), loss, np.inf))
     panel.plot(iteration, least, color="black", linewidth=0.8, linestyle=":", label="lowest so far")
     if rejected[1:].any():
         draw(rejected & np.isfinite(loss) & (iteration > 1), loss, "x", color=RED, label="rejected")

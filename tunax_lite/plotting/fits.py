@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..calibration import Target
-from ..calibration.by_closure import ObservedComparison
+from ..calibration.comparison import ObservedComparison
 from ..calibration.observed import faces_from_centers
 from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_series, run_to_the_end
 from ..column.case import Case

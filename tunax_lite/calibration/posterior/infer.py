@@ -58,12 +58,12 @@ from ...io.errors import names_its_file
 from ...runtime.compilation import Shared
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.jax_setup import failures_as_values
+from ..base import Base
 from ..calibrate import Iteration, solve
 from ..methods import LevenbergMarquardt
 from ..parameters import (
-    Base,
     FreeParameters,
-    ResolvedParameters,
+    ParameterTable,
     UnconstrainedVector,
     numbers_of,
     replace_numbers,
@@ -186,7 +186,7 @@ class Posterior:
 
     method: str  # `laplace` or `nuts`
     base: Base  # the closure without its free parameters
-    free_parameters: ResolvedParameters
+    free_parameters: ParameterTable
     likelihood: Likelihood
     mode: np.ndarray  # most probable unconstrained vector, (n_parameters,)
     information: np.ndarray  # (n_parameters, n_parameters)
@@ -284,7 +284,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
         data |= {"effective_size": sizes, "r_hat": r_hat}
         title |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
     best = posterior.best
-    priors = {free.path: free.distribution for free in posterior.free_parameters.numbers}
+    priors = {free.path: free.prior for free in posterior.free_parameters.numbers}
     for path, values in posterior.values().items():
         about: dict[str, object] = {"path": path, "most_probable": best[path]}
         if path in priors:
@@ -309,7 +309,7 @@ def write_summary(
     }
     for i, number in enumerate(posterior.free_parameters.numbers):
         # The deviation of the unconstrained number: 1 means that nothing was learnt.
-        about = {"prior": repr(number.distribution), "deviation_over_prior": float(deviation[i])}
+        about = {"prior": repr(number.prior), "deviation_over_prior": float(deviation[i])}
         parameters[number.path] |= about
     section: dict[str, object] = {
         "method": posterior.method,
@@ -345,7 +345,7 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
             continue
         by_variable, _ = run(*problem.calibrated(jnp.asarray(x), index))
         for name, values in by_variable.items():
-            values, counts = np.asarray(values, float), np.asarray(comparison.counts[name]) > 0.0
+            values, counts = np.asarray(values, float), np.asarray(comparison.variables[name].counts) > 0.0
             squares.append(float(weight) * float(np.sum(values**2)))
             freedoms.append(effective_number(values, counts))
     total = sum(squares)
@@ -389,7 +389,7 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
         raise ValueError(f"log_posterior: expected a positive prior_weight, got {problem.prior_weight}.")
     # Stack the cases of equal shapes with the same free parameters. Each group has its free parameters,
     # weights, the indices of its numbers in the vector, and comparisons.
-    shared: Shared[tuple[ResolvedParameters, list]] = Shared()
+    shared: Shared[tuple[ParameterTable, list]] = Shared()
     for weight, free, comparison in zip(problem.weights, problem.in_cases, problem.comparisons, strict=True):
         if weight > 0.0:
             case = jnp.asarray(weight), jnp.asarray(free.places), comparison
@@ -399,9 +399,9 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree, Hashable]:
     arguments = problem.model, jnp.asarray(problem.prior_weight), groups
     identity = "log posterior", problem.free_parameters, problem.score, problem.checkpointing
 
-    def of_case(x: UnconstrainedVector, own: ResolvedParameters, model: Model, weight, places, comparison):
+    def of_case(x: UnconstrainedVector, own: ParameterTable, model: Model, weight, places, comparison):
         def score_of(z):
-            changed = own.insert(model, z), own.insert(comparison, z)
+            changed = own.to_pytree(model, z), own.to_pytree(comparison, z)
             return weight * misfit(*changed, problem.score, problem.checkpointing)[0]
 
         value, slopes = jax.value_and_grad(score_of)(x[places])
@@ -439,7 +439,7 @@ Report = Callable[[float, str], None]
 @failures_as_values()
 def infer(
     model: Model,
-    free_parameters: FreeParameters | ResolvedParameters,
+    free_parameters: FreeParameters | ParameterTable,
     targets: Sequence[Target],
     method: Laplace | NUTS | None = None,
     *,
@@ -595,13 +595,13 @@ _FARTHEST = 3.0
 """From the median: where a bounded parameter feels the observations next to nothing."""
 
 
-def start_from(free: ResolvedParameters, values: Mapping[str, float]) -> UnconstrainedVector:
+def start_from(free: ParameterTable, values: Mapping[str, float]) -> UnconstrainedVector:
     """The unconstrained vector of calibrated values by path, moved off the bounds.
 
     Parameters without a value take their first guess.
     """
     found = [float(values.get(number.path, number.start)) for number in free.numbers]
-    bounds = [(number.distribution.lower, number.distribution.upper) for number in free.numbers]
+    bounds = [(number.prior.lower, number.prior.upper) for number in free.numbers]
     lower, upper = np.array(bounds).T
     inside = (lower < found) & (found < upper)
     given = {n.path: v if i else n.start for n, v, i in zip(free.numbers, found, inside, strict=True)}
@@ -619,12 +619,12 @@ SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_ano
 
 
 def predictive_bands(
-    model: Model, free_parameters: ResolvedParameters, case: Case, draws: np.ndarray, **options: Any
+    model: Model, free_parameters: ParameterTable, case: Case, draws: np.ndarray, **options: Any
 ) -> "xr.Dataset":
     """Bands of a case from unconstrained vectors `(n_members, n_parameters)`, as `bands_of_members`."""
     free = free_parameters.in_case(case.name)
     x = free.part_of(jnp.asarray(np.asarray(draws, float).T))
-    return bands_of_members(free.insert(model, x), free.insert(case, x), len(draws), **options)
+    return bands_of_members(free.to_pytree(model, x), free.to_pytree(case, x), len(draws), **options)
 
 
 def recommended_members(model: Model, n: int) -> tuple[Model, float]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from ...calibration import ResolvedParameters
+from ...calibration import ParameterTable
 from ...column.case import Case
 from ...column.model import Model
 from ...config.build import build_run
@@ -311,7 +311,7 @@ def common_phase(streams: Sequence[Stream], interval: float, dt: float) -> float
     return float(phases[0] * dt) if phases.size == 1 else 0.0
 
 
-def free_of(config: AssimilationConfig, model: Model, case: Case) -> ResolvedParameters | None:
+def free_of(config: AssimilationConfig, model: Model, case: Case) -> ParameterTable | None:
     """The parameters that are estimated, in a model and a case."""
     if not config.uncertainty.parameters:
         return None

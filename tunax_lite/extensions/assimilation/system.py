@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...calibration.parameters import ResolvedParameters
+from ...calibration.parameters import ParameterTable
 from ...column.arguments import case_over_steps
 from ...column.case import Case
 from ...column.checkpointing import AutoCheckpointing
@@ -145,7 +145,7 @@ class System(eqx.Module):
     operators: tuple[Operator, ...]
     processes: tuple[Process, ...] = ()
     profiles: tuple[ProfileError, ...] = ()
-    parameters: ResolvedParameters | None = eqx.field(default=None, static=True)
+    parameters: ParameterTable | None = eqx.field(default=None, static=True)
     average: float = eqx.field(default=0.0, static=True)
 
     def __post_init__(self):
@@ -327,8 +327,8 @@ def _with_values(system: System, knots: Knots, parameters: Array, times: Array) 
     """The model and the case with their corrections and parameters."""
     model, case = system.model, system.case.unlabelled()
     if system.parameters is not None:
-        model = system.parameters.insert(model, parameters)
-        case = system.parameters.insert(case, parameters)
+        model = system.parameters.to_pytree(model, parameters)
+        case = system.parameters.to_pytree(case, parameters)
     given: dict[str, Array] = {}
     for each, values in zip(system.processes, knots, strict=True):
         if each.of != OBSERVATIONS:

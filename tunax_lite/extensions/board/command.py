@@ -8,8 +8,7 @@ from pathlib import Path
 
 import equinox as eqx
 
-from ... import __version__
-from ...calibration.comparison import PERSISTENCE, Candidate, ComparisonRow, KeptRows, Reference
+from ...calibration.comparison import PERSISTENCE, Candidate, ComparisonRow, Reference
 from ...calibration.validation import AbstractCheck
 from ...cli import session
 from ...cli.application import Answer
@@ -21,14 +20,13 @@ from ...cli.terminal import echo
 from ...config import ComparisonSetup, ConfigError, build_checks
 from ...config.load import Loaded, validated
 from ...config.section import Section, closest, key
-from ...io.checksums import digest_of_tree, sha256_of
+from ...io.checksums import sha256_of
 from ...io.errors import FileFormatError
 from ...io.writing import check_outputs, file_name
 from ...io.yaml_file import Document
-from .entrainment import Simulation, judged, rates, read_simulations
 from .page import FILES, Board, as_json, tables, write
-from .scores import Entrainment, Row, ordered
-from .sections import BoardConfig, EntrainmentSection, RowSection, load_board
+from .scores import Row, ordered
+from .sections import BoardConfig, RowSection, load_board
 from .submissions import Submission, read_submission
 
 About = dict[str, str]
@@ -57,43 +55,28 @@ def board(
     folder = output or Path("results") / loaded.name
     with session.precision(loaded):
         references, abouts, missing = present(loaded, names_in(cases))
-        entrainment, table = ([], "") if cases else entrainment_of(loaded, missing)
         session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())
-        sections, submissions, entered = _rows(loaded, references, entrainment, enter, names_in(rows))
+        sections, submissions, entered = _rows(loaded, references, enter, names_in(rows))
         inputs = session.inputs_of(loaded)
         check_outputs([folder / name for name in FILES], overwrite=overwrite, inputs=inputs)
         setup = ComparisonSetup(loaded.config.comparison(sections), loaded.path)
         candidates, given = setup.candidates(), list(references.values())
-        known = setup.config.model_dump_json(exclude={"closures", "cases", "accept"})
-        digest = digest_of_tree([(one.case, one.observations) for one in given])
-        kept = KeptRows(folder / "rows", candidates, f"{known}\n{digest}\n{__version__}")
         stored = [result for one in submissions for result in one.results]
-        compared = computed(setup, candidates, given, stored, engine, kept)
+        compared = computed(setup, candidates, given, stored, engine)
         checks, notes = build_checks(loaded.config.checks, loaded.place)
         session.say_notes(notes)
         checked = _checked(checks, candidates)
-        entrained = _entrained(loaded.config.entrainment, entrainment, candidates)
-        entrained |= {one.config.label: one.entrainment for one in submissions}
         words = [str(config), *(word for one in settings for word in ("--set", one))]
         words += ["--cases", cases] if cases else []
         found = _made(loaded.config, sections, submissions, compared.rows, words, entered)
         made = Board(
             config=loaded.config,
             simulations=abouts,
-            entrainment=(len(entrainment), table),
             missing=missing | {f"check {number}": note for number, note in enumerate(notes, 1)},
-            rows=ordered(
-                [
-                    dataclasses.replace(
-                        row, checks=checked.get(row.label, {}), entrainment=entrained.get(row.label)
-                    )
-                    for row in found
-                ]
-            ),
-            origin=_origin(loaded, candidates, abouts, table, submissions),
+            rows=ordered([dataclasses.replace(row, checks=checked.get(row.label, {})) for row in found]),
+            origin=_origin(loaded, candidates, abouts, submissions),
         )
         written = write(made, folder)
-        kept.clear()
     print_summary(tables(made)[0])
     session.report_written(written)
     return as_json(made) | {"written": [str(path) for path in written]}
@@ -141,26 +124,6 @@ def present(
     return references, abouts, missing
 
 
-def entrainment_of(loaded: Loaded[BoardConfig], missing: dict[str, str]) -> tuple[list[Simulation], str]:
-    """The simulations of entrainment and SHA-256 of their table; none without a table on the board, or here.
-
-    In the latter case the reason is added to `missing`.
-
-    Raises:
-        FileFormatError: a table with another SHA-256, or that cannot be read.
-    """
-    section = loaded.config.entrainment
-    if section is None:
-        return [], ""
-    try:
-        path = loaded.place.file(section.path, "entrainment", "path")
-    except FileNotFoundError as error:
-        missing["entrainment"] = str(error)
-        return [], ""
-    digest = checked_digest(path, section.sha256)
-    return read_simulations(path), digest
-
-
 def checked_digest(path: Path, expected: str | None) -> str:
     """SHA-256 of a file; raises `FileFormatError` if it is not that on the board."""
     found = sha256_of(path)
@@ -170,29 +133,9 @@ def checked_digest(path: Path, expected: str | None) -> str:
     return found
 
 
-def _entrained(
-    section: EntrainmentSection | None, rows: Sequence[Simulation], candidates: Sequence[Candidate]
-) -> dict[str, Entrainment | None]:
-    """How closures entrain, by label; none of those that raise an error."""
-    found: dict[str, Entrainment | None] = {}
-    if section is None or not rows:
-        return found
-    with fraction_of("entrainment") as show:
-        for number, candidate in enumerate(candidates, 1):
-            try:
-                rate = rates(candidate.model, rows, section.n_cells, section.time_step)
-                found[candidate.label] = judged(rate, rows)
-            # Whatever a closure raises, continue with the others.
-            except Exception as error:
-                echo(f"{candidate.label}, entrainment: {' '.join(str(error).split())[:200]}", err=True)
-            show(number / len(candidates), candidate.label)
-    return found
-
-
 def _rows(
     loaded: Loaded[BoardConfig],
     references: Mapping[str, Reference],
-    entrainment: Sequence[Simulation],
     enter: Sequence[str],
     chosen: Sequence[str],
 ) -> tuple[list[RowSection], list[Submission], dict[str, str]]:
@@ -201,7 +144,7 @@ def _rows(
     given = [{"name": what, "constants_from": "defaults"} for what in enter if what not in folders]
     more = validated(Document({"rows": given}, {}, "--enter"), _Entered).rows
     paths = [loaded.path.parent / name for name in board.submissions] + [Path(name) for name in folders]
-    submissions = [read_submission(path, references, board, entrainment) for path in paths]
+    submissions = [read_submission(path, references, board) for path in paths]
     sections = [*board.rows, *more]
     labels = [one.title for one in sections] + [one.config.label for one in submissions]
     for label in labels:
@@ -237,8 +180,6 @@ def _made(
         seen = board.seen(saw or ())
         unseen = frozenset(each.case for each in own if saw is not None and each.case not in seen)
         known = None if saw is None else tuple(saw)
-        entrainment = board.entrainment
-        others["saw_entrainment"] = None if saw is None or entrainment is None else entrainment.source in saw
         return Row(label, kind, constants_from, known, others.pop("command", command), own, unseen, **others)
 
     rows = [row(one.title, "closure", one.constants_from, one.saw) for one in sections]
@@ -275,12 +216,10 @@ def _origin(
     loaded: Loaded[BoardConfig],
     candidates: Sequence[Candidate],
     abouts: Mapping[str, About],
-    table: str,
     submissions: Sequence[Submission],
 ) -> dict[str, str]:
     """Attributes as those of a file, with the SHA-256 of all that was read."""
     data = {name: about["sha256"] for name, about in abouts.items() if about["sha256"]}
-    data |= {"entrainment": table} if table else {}
     data |= {path: digest for one in submissions for path, digest in one.digests.items()}
     closure = candidates[0].model.closure
     about = session.provenance(loaded, loaded.config.protocol.version, closure)
@@ -291,9 +230,7 @@ def _origin(
 def check(loaded: Loaded[BoardConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
     """Print which simulations of a board are here, and the number of its rows."""
     references, _, missing = present(loaded)
-    config, (entrainment, _) = loaded.config, entrainment_of(loaded, missing)
+    config = loaded.config
     echo(f"board: {len(references)} of {len(config.simulations)} simulations, {len(config.rows)} closures")
-    if entrainment:
-        echo(f"entrainment: {len(entrainment)} simulations")
     session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())
     return {"kind": "board", "simulations": list(references), "missing": missing}

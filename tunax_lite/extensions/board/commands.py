@@ -8,7 +8,7 @@ from ...cli import options
 from ...cli.application import Answer, command
 
 
-@command("Runs that are complete are kept: the same command continues.", module="command")
+@command(module="command")
 def board(
     config: options.Config,
     output: options.Folder = None,

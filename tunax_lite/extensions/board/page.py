@@ -16,7 +16,7 @@ from ...calibration.comparison import Summary, write_markdown
 from ...io.writing import write_text
 from ...plotting.style import BLUE, RED
 from ...report import page
-from .scores import LEVEL, Entrainment, Row, Score
+from .scores import LEVEL, Row, Score
 from .sections import BoardConfig
 
 FILES = "board.json", "board.md", "board.html"
@@ -29,7 +29,6 @@ class Board:
     Args:
         config: of the board.
         simulations: by name of those that are judged, SHA-256 of the file and start of the case.
-        entrainment: number of simulations of entrainment, and SHA-256 of their table.
         missing: names of simulations and checks that are not here, and why.
         rows: from best to worst.
         origin: attributes of a file, with version, date and command line.
@@ -37,7 +36,6 @@ class Board:
 
     config: BoardConfig
     simulations: Mapping[str, Mapping[str, str]]
-    entrainment: tuple[int, str]
     missing: Mapping[str, str]
     rows: Sequence[Row]
     origin: Mapping[str, str]
@@ -87,21 +85,16 @@ def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
     """All of a board; null for numbers that are missing."""
     rows = []
     for row in board.rows:
-        own = row.entrainment
-        about = None
-        if own is not None:
-            about = dataclasses.asdict(own) | {"bias": own.bias, "rms": own.rms(), "interval": own.interval}
         scores = {"temperature": row.score(board.reference), "unseen": board.unseen(row)}
         found = dataclasses.asdict(row) | {"unseen_simulations": sorted(row.unseen)}
         found |= {name: each and dataclasses.asdict(each) for name, each in scores.items()}
-        rows.append(found | {"entrainment": about, "cost": board.cost(row)})
+        rows.append(found | {"cost": board.cost(row)})
     found = {
         "version": __version__,
         "origin": board.origin,
         "protocol": board.config.protocol.model_dump(),
         "sources": {name: source.model_dump() for name, source in board.config.sources.items()},
         "simulations": board.simulations,
-        "entrainment": dict(zip(("n", "sha256"), board.entrainment, strict=True)),
         "missing": board.missing,
         "rows": rows,
     }
@@ -140,26 +133,6 @@ def tables(board: Board) -> list[Summary]:
         ("row", *(name.replace("_", " ") for name in names)),
         tuple((row.label, *(_single(row, name) for name in names)) for row in board.rows if row.of),
     )
-    entrained = sorted(
-        (row for row in board.rows if row.entrainment is not None), key=lambda row: _rms(row.entrainment)
-    )
-    section = config.entrainment
-    entrainment = Summary(
-        "Entrainment",
-        ""
-        if section is None
-        else f"{board.entrainment[0]} simulations of {config.sources[section.source].title}; closures in "
-        f"{section.n_cells} cells with steps of {section.time_step:g} s. R: growth of potential energy over "
-        "that of the simulation, least to largest. Error as a fraction of the growth that is not cooling of "
-        f"the layer: mean; root mean square with its {100.0 * LEVEL:g} % interval, with waves and without. "
-        "Whether the constants saw these simulations.",
-        ("row", "R", "bias", "rms", "waves", "none", "saw"),
-        tuple(
-            _of_entrainment(row, row.entrainment, board.entrainment[0])
-            for row in entrained
-            if row.entrainment
-        ),
-    )
     origins = Summary(
         "How to repeat a row",
         "Where constants come from, what they saw, and the command; of results of other models also theirs.",
@@ -168,8 +141,6 @@ def tables(board: Board) -> list[Summary]:
     )
     known = [one for one in config.simulations if one.name in board.simulations]
     shown = [(one.name, *_had(board, one.source, board.simulations[one.name]["sha256"])) for one in known]
-    if section is not None and board.entrainment[0]:
-        shown.append(("entrainment", *_had(board, section.source, board.entrainment[1])))
     simulations = Summary(
         "Simulations",
         "Where they may be had.",
@@ -181,7 +152,7 @@ def tables(board: Board) -> list[Summary]:
         Summary("Missing", "Left out of all scores.", ("what", "why"), tuple(board.missing.items())),
         Summary("Failures and unlikely water", "By run.", ("row", "simulation", "why"), tuple(failed)),
     )
-    parts = ranked, entrainment, errors, origins, simulations, *lacking
+    parts = ranked, errors, origins, simulations, *lacking
     return [part for part in parts if part.rows]
 
 
@@ -217,24 +188,6 @@ def _origin(row: Row) -> tuple[str, ...]:
     notes = [f"made by {row.made_by}"] * bool(row.made_by) + list(row.notes)
     command = row.command.replace("|", "\\|")
     return row.label, row.constants_from, saw, command and f"`{command}`", "; ".join(notes)
-
-
-def _rms(of: Entrainment | None) -> float:
-    """For sorting: failures last."""
-    return math.inf if of is None or not math.isfinite(of.rms()) else of.rms()
-
-
-def _of_entrainment(row: Row, of: Entrainment, n: int) -> tuple[str, ...]:
-    (least, most), (low, high) = of.range, of.interval
-    label = row.label if len(of.errors) == n else f"{row.label} ({len(of.errors)} of {n})"
-    rms = _number(of.rms(), 2) + (f" ({low:.2f} to {high:.2f})" if math.isfinite(low) else "")
-    saw = "?" if row.saw_entrainment is None else "yes" if row.saw_entrainment else "no"
-    parts = (_number(of.rms(waves=waves), 2) for waves in (True, False))
-    return label, f"{_number(least, 2)} to {_number(most, 2)}", _signed(of.bias), rms, *parts, saw
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}" if math.isfinite(value) else "–"
 
 
 def _had(board: Board, source: str, digest: str) -> tuple[str, str, str, str]:

@@ -40,42 +40,6 @@ class Score:
 
 
 @dataclasses.dataclass(frozen=True)
-class Entrainment:
-    """Growth of potential energy in some simulations.
-
-    Args:
-        ratios: R by simulation, the growth over that of the simulation [1].
-        errors: as a fraction of the entrainment [1].
-        with_waves: simulations with waves.
-    """
-
-    ratios: Mapping[str, float]
-    errors: Mapping[str, float]
-    with_waves: tuple[str, ...]
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Least and largest R."""
-        return min(self.ratios.values()), max(self.ratios.values())
-
-    @property
-    def bias(self) -> float:
-        return float(np.mean(list(self.errors.values())))
-
-    def rms(self, *, waves: bool | None = None) -> float:
-        """Root mean square error of all, or of those with or without waves; NaN if there are none."""
-        chosen = [e for name, e in self.errors.items() if waves is None or (name in self.with_waves) is waves]
-        return float(np.sqrt(np.mean(np.square(chosen)))) if chosen else math.nan
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Of the root mean square error of all, by drawing the simulations again."""
-        means = drawn_again(np.square(list(self.errors.values())))
-        ends = 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
-        return tuple(np.sqrt(np.quantile(means, ends)).tolist()) if means.size else (math.nan, math.nan)
-
-
-@dataclasses.dataclass(frozen=True)
 class Row:
     """A row of the board; numbers are NaN where a run failed."""
 
@@ -89,8 +53,6 @@ class Row:
     checks: Mapping[str, float] = dataclasses.field(default_factory=dict)  # by name with unit
     made_by: str = ""  # program and command that made the results of another model
     notes: tuple[str, ...] = ()
-    entrainment: Entrainment | None = None
-    saw_entrainment: bool | None = None  # whether its constants did; `None` if unknown
 
     def numbers(self, name: str) -> dict[str, float]:
         """A column of the comparison by simulation."""

@@ -48,16 +48,6 @@ class SimulationSection(Section):
     sha256: str | None = key("of its file; null for one of your own making", None, pattern="^[0-9a-f]{64}$")
 
 
-class EntrainmentSection(Section):
-    """Simulations of which only the growth of potential energy is known."""
-
-    source: str = key("one of `sources`", min_length=1)
-    path: str = key("table of the simulations (CSV)", min_length=1)
-    sha256: str | None = key("of the table; null for one of your own making", None, pattern="^[0-9a-f]{64}$")
-    n_cells: int = key("cells of their 163.84 m", 128, ge=8, le=8192)
-    time_step: float = key("time step [s]", 60.0, gt=0.0, le=3600.0)
-
-
 class RowSection(ComparedClosureSection):
     """A closure with what its constants saw."""
 
@@ -71,9 +61,6 @@ class BoardConfig(Section):
     protocol: ProtocolSection = key("how all are judged")
     sources: dict[str, SourceSection] = key("by name", min_length=1)
     simulations: list[SimulationSection] = key("what is simulated", min_length=1)
-    entrainment: EntrainmentSection | None = key(
-        "simulations of entrainment, with a measure of their own", None
-    )
     checks: list[CheckSection] = key("laws and moorings, on which closures have an error of their own", [])
     rows: list[RowSection] = key("closures", min_length=1)
     submissions: list[str] = key("folders with results of other models", [])
@@ -84,12 +71,10 @@ class BoardConfig(Section):
         for what, given in (("rows of different labels", labels), ("simulations of different names", names)):
             if repeated := [each for each in given if given.count(each) > 1]:
                 raise invalid(what, f"'{repeated[0]}' twice", "rename one of them")
-        named = [(one.name, one.source) for one in self.simulations]
-        named += [] if self.entrainment is None else [("entrainment", self.entrainment.source)]
-        for name, source in named:
-            if source not in self.sources:
-                hint = closest(source, list(self.sources))
-                raise invalid(f"a source of {name} that `sources` has", f"'{source}'", hint)
+        for one in self.simulations:
+            if one.source not in self.sources:
+                hint = closest(one.source, list(self.sources))
+                raise invalid(f"a source of {one.name} that `sources` has", f"'{one.source}'", hint)
         for row in self.rows:
             self.check_seen(row.title, row.saw)
         for key_ in ("reference", "cost_reference"):

@@ -19,8 +19,6 @@ from ...io.errors import names_its_file
 from ...io.netcdf import read_contents
 from ...io.writing import file_name
 from ...io.yaml_file import ConfigError, naming, read_document
-from .entrainment import DEPTH, DURATION, LATE, Simulation, judged, potential_energy_rate
-from .scores import Entrainment
 from .sections import BoardConfig, SubmissionConfig
 
 NAME = "submission.yaml"
@@ -34,7 +32,6 @@ class Submission:
     config: SubmissionConfig
     folder: Path
     results: tuple[StoredResult, ...]
-    entrainment: Entrainment | None
     notes: tuple[str, ...]
     digests: Mapping[str, str]
 
@@ -43,9 +40,8 @@ def read_submission(
     folder: Path,
     references: Mapping[str, Reference],
     board: BoardConfig,
-    entrainment: Sequence[Simulation] = (),
 ) -> Submission:
-    """The results of a folder on simulations of a board, by name, and on those of entrainment.
+    """The results of a folder on simulations of a board, by name.
 
     Raises:
         ConfigError: a wrong `submission.yaml`, or no result on any of the simulations.
@@ -56,9 +52,7 @@ def read_submission(
         board.check_seen(config.label, config.saw)
     paths = {name: folder / f"{file_name(name)}.nc" for name in references}
     paths = {name: path for name, path in paths.items() if path.is_file()}
-    entrained = {row: folder / f"{file_name(row.name)}.nc" for row in entrainment}
-    entrained = {row: path for row, path in entrained.items() if path.is_file()}
-    if not (paths or entrained):
+    if not paths:
         expected = ", ".join(f"{file_name(name)}.nc" for name in references)
         raise ConfigError(
             f"{folder}: expected results of at least one simulation, {expected}, got none; name the files so."
@@ -70,10 +64,8 @@ def read_submission(
         for note in told:
             notes.setdefault(note, []).append(name)
     said = tuple(f"{note} ({', '.join(names)})" for note, names in notes.items())
-    rates = np.array([read_rate(path, config) for path in entrained.values()])
-    judgement = judged(rates, list(entrained)) if entrained else None
-    digests = {str(path): sha256_of(path) for path in (*paths.values(), *entrained.values())}
-    return Submission(config, folder, tuple(results), judgement, said, digests)
+    digests = {str(path): sha256_of(path) for path in paths.values()}
+    return Submission(config, folder, tuple(results), said, digests)
 
 
 @names_its_file("a CF NetCDF file")
@@ -110,22 +102,6 @@ def _profiles(path: Path, config: SubmissionConfig, names: Sequence[str]) -> Pro
         if not np.isfinite(found.values[name]).all():
             raise found.variables[name].error("finite values", "missing ones", "fill them")
     return found
-
-
-@names_its_file("a CF NetCDF file")
-def read_rate(path: Path, config: SubmissionConfig) -> float:
-    """dPE/dt [W m-2] over the last inertial period of a simulation of entrainment."""
-    found = _profiles(path, config, ("temperature",))
-    grid, time = _grid(found, DEPTH), found.time.seconds
-    if found.time.epoch is not None:
-        time = time - time[-1] + DURATION  # dated, and these simulations have no date
-    _check_times(found, time, np.array([LATE, DURATION]), _LONGEST)
-    gap = np.diff(time[time >= LATE - _LONGEST]).max()
-    if gap > _LONGEST + 1.0:
-        advice = "write results more often"
-        raise found.time.variable.error(f"at most {_LONGEST:g} s between times", f"{gap:g} s", advice)
-    kept = time <= DURATION + 1.0
-    return float(potential_energy_rate(found.values["temperature"][kept], time[kept], grid))
 
 
 _ADVICE = "write it, or name it in the mapping of submission.yaml (variables)"

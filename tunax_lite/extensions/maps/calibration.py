@@ -31,8 +31,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ...calibration import ResolvedParameters
-from ...calibration.parameters import Base
+from ...calibration import ParameterTable
+from ...calibration.base import Base
 from ...calibration.results import PARAMETERS_NAME, read_tree, write_tree, write_values
 from ...column.case import Case
 from ...column.checkpointing import SaveEverything
@@ -79,7 +79,7 @@ class MapFit:
     """
 
     run: MapRun
-    free: ResolvedParameters
+    free: ParameterTable
     penalty: float = setting(0.002, at_least=0.0)
     misfit_scale: float | None = setting(None, above=0.0)
     start: float = setting(0.0, at_least=0.0)
@@ -183,7 +183,7 @@ def _equations(
     share = jnp.where(there, n_times.astype(observed.dtype) ** -0.5, 0.0)  # its square is that of a time
 
     def differences(x, correction):
-        calibrated = dataclasses.replace(model, closure=fit.free.insert(model.closure, x))
+        calibrated = dataclasses.replace(model, closure=fit.free.to_pytree(model.closure, x))
         forcing = CorrectedForcing(case.forcing, None, heat_flux_bias=correction[None])
         corrected = batched_case(calibrated, dataclasses.replace(case, forcing=forcing))
         _, surface = integrate(

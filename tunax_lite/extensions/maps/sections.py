@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, create_model
 from ..._types import JSON
 from ...air_sea.air import HumidityMeasure
 from ...air_sea.bulk_forcing import WEATHER, Weather
-from ...calibration import ResolvedParameters
+from ...calibration import ParameterTable
 from ...closures import AbstractClosure
 from ...column.forcing import DECLARED_FLUXES, FLUXES, SurfaceFluxes
 from ...config.air_sea import LONGWAVE, AirSeaSection
@@ -321,7 +321,7 @@ class MapCalibrationSection(part_of(MapFit, "penalty misfit_scale start")):
     n_iterations: int = key("evaluations of the misfit and its derivatives", 8, ge=1, le=10_000)
     folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
 
-    def free(self, closure: AbstractClosure) -> ResolvedParameters:
+    def free(self, closure: AbstractClosure) -> ParameterTable:
         """The free parameters of a closure."""
         return free_parameters(self.parameters).resolve(closure)
 

@@ -10,25 +10,26 @@ Earth Syst. 11, 3545-3592, section 3.3; waves of Donelan et al. (1985), Phil. Tr
 """
 
 import csv
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
-from ...column.case import Case, stack_cases
-from ...column.forcing import ConstantForcing, SurfaceFluxes
-from ...column.grid import Grid
-from ...column.integrate import simulate
-from ...column.model import Model
-from ...column.state import State
-from ...column.terms import DriftProfiles, DriftVector, DriftVectors, Interior
-from ...column.time_series import TimeSeries
-from ...io.errors import FileFormatError, decimal, names_its_file, read_text
-from ...physics import LinearEquationOfState
-from .scores import Entrainment
+from tunax_lite.column.case import Case, stack_cases
+from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
+from tunax_lite.column.grid import Grid
+from tunax_lite.column.integrate import simulate
+from tunax_lite.column.model import Model
+from tunax_lite.column.state import State
+from tunax_lite.column.terms import DriftProfiles, DriftVector, DriftVectors, Interior
+from tunax_lite.column.time_series import TimeSeries
+from tunax_lite.extensions.board.scores import LEVEL, drawn_again
+from tunax_lite.io.errors import FileFormatError, decimal, names_its_file, read_text
+from tunax_lite.physics import LinearEquationOfState
 
 GRAVITY, DENSITY, HEAT_CAPACITY, EXPANSION = 9.81, 1000.0, 3985.0, 2e-4
 CORIOLIS = 4.0 * np.pi / 86164.0 * np.sin(np.pi / 4.0)
@@ -66,6 +67,42 @@ class Simulation(NamedTuple):
     def entrainment(self) -> float:
         """Part of the rate that is not cooling of the layer [W m-2]."""
         return self.rate - DENSITY * self.buoyancy_flux * (DEPTH - 0.5 * self.boundary_layer_depth)
+
+
+@dataclasses.dataclass(frozen=True)
+class Entrainment:
+    """Growth of potential energy in some simulations.
+
+    Args:
+        ratios: R by simulation, the growth over that of the simulation [1].
+        errors: as a fraction of the entrainment [1].
+        with_waves: simulations with waves.
+    """
+
+    ratios: Mapping[str, float]
+    errors: Mapping[str, float]
+    with_waves: tuple[str, ...]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Least and largest R."""
+        return min(self.ratios.values()), max(self.ratios.values())
+
+    @property
+    def bias(self) -> float:
+        return float(np.mean(list(self.errors.values())))
+
+    def rms(self, *, waves: bool | None = None) -> float:
+        """Root mean square error of all, or of those with or without waves; NaN if there are none."""
+        chosen = [e for name, e in self.errors.items() if waves is None or (name in self.with_waves) is waves]
+        return float(np.sqrt(np.mean(np.square(chosen)))) if chosen else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Of the root mean square error of all, by drawing the simulations again."""
+        means = drawn_again(np.square(list(self.errors.values())))
+        ends = 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
+        return tuple(np.sqrt(np.quantile(means, ends)).tolist()) if means.size else (math.nan, math.nan)
 
 
 @names_its_file("a table of simulations")

@@ -1,4 +1,4 @@
-"""Rows of the board by GOTM on the simulations of entrainment: `python -m benchmarks.board_gotm FOLDER GOTM`.
+"""GOTM on the simulations of entrainment: `python -m benchmarks.entrainment_gotm FOLDER GOTM`.
 
 GOTM is the path of the program, version 7. k-epsilon, k-omega and the KPP of CVMix have its own settings, in
 128 levels with steps of 60 s. Waves are a profile of the Stokes drift: the two-equation closures count its
@@ -15,7 +15,11 @@ import numpy as np
 import xarray as xr
 
 from tunax_lite.column.grid import Grid
-from tunax_lite.extensions.board.entrainment import (
+from tunax_lite.io import resolve
+from tunax_lite.io.yaml_file import yaml_text
+
+from .entrainment import in_words
+from .li_fox_kemper import (
     DENSITY,
     DEPTH,
     EXPANSION,
@@ -24,10 +28,10 @@ from tunax_lite.extensions.board.entrainment import (
     WARMEST,
     Simulation,
     case_of,
+    judged,
+    potential_energy_rate,
     read_simulations,
 )
-from tunax_lite.io import resolve
-from tunax_lite.io.yaml_file import yaml_text
 
 START = "2000-01-01 00:00:00"
 CLOSURES: dict[str, dict[str, Any]] = {  # sections of GOTM's configuration
@@ -104,30 +108,18 @@ def inputs(row: Simulation) -> dict[str, str]:
     return found
 
 
-def of_levels(result: xr.Dataset) -> xr.Dataset:
-    """Temperature over time and height: the heights of GOTM's levels have four dimensions."""
-    column = result.isel(lat=0, lon=0)
-    z = column["z"].isel(time=0).values
-    axes = {
-        "time": ("time", column["time"].values, {"units": column["time"].attrs["units"], "axis": "T"}),
-        "z": ("z", z, {"units": "m", "positive": "up", "axis": "Z"}),
-    }
-    temperature = ("time", "z"), column["temp"].values, {"units": "degC"}
-    return xr.Dataset({"temperature": temperature}, axes, {"Conventions": "CF-1.11"})
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("gotm", type=Path)
     options = parser.parse_args()
-    program = options.gotm.resolve()
+    program, rows = options.gotm.resolve(), read_simulations(resolve("les_entrainment/simulations.csv"))
+    print("| closure | R | bias | rms | waves | none |\n| --- | --- | ---: | ---: | ---: | ---: |")
     for name, closure in CLOSURES.items():
-        folder: Path = options.folder / f"gotm_{name}"
-        folder.mkdir(parents=True, exist_ok=True)
-        for row in read_simulations(resolve("les_entrainment/simulations.csv")):
-            place = folder / f"run_{row.name}"
-            place.mkdir(exist_ok=True)
+        rates = []
+        for row in rows:
+            place = options.folder / f"gotm_{name}" / f"run_{row.name}"
+            place.mkdir(parents=True, exist_ok=True)
             for file, text in inputs(row).items():
                 (place / file).write_text(text, encoding="utf-8")
             text = yaml_text(configuration(row, closure)).replace("'", "")  # GOTM knows no quotation marks
@@ -135,17 +127,10 @@ def main() -> None:
             with (place / "gotm.log").open("w") as log:
                 subprocess.run([program], cwd=place, check=True, stdout=log, stderr=log)
             with xr.open_dataset(place / "result.nc", decode_times=False) as result:
-                of_levels(result).to_netcdf(folder / f"{row.name}.nc")
-        about = {
-            "label": f"gotm_{name}_waves",
-            "model": f"GOTM 7, {name}",
-            "constants_from": "GOTM's defaults",
-            "saw": [],
-            "command": "python -m benchmarks.board_gotm FOLDER GOTM",
-            "time_step": 60.0,
-        }
-        (folder / "submission.yaml").write_text(yaml_text(about), encoding="utf-8")
-        print(folder)
+                column = result.isel(lat=0, lon=0)
+                grid = Grid.uniform(DEPTH, column["temp"].shape[1])
+                rates.append(potential_energy_rate(column["temp"].values, column["time"].values, grid))
+        print(f"| gotm_{name} | {in_words(judged(np.array(rates), rows))} |", flush=True)
 
 
 if __name__ == "__main__":
