@@ -2,18 +2,16 @@
 
     u_i = mean_k (T_i(t_k) - observed_i(t_k))^2 + (penalty q_i)^2,    loss = sum_i a_i rho(u_i) / sum_i a_i
 
-over the times with observations. T_i is the temperature of the uppermost cell at the ends of the frames, a_i
-the area of a column, and q_i its correction, which is constant in time. rho(u) = u, or c^2 log(1 + u / c^2)
-with a scale c, as for Student's t distribution: a column that the model cannot follow then has little effect
-on the shared parameters. Columns are independent: m + 1 tangents through the time loop, each for all columns
-at once, give the whole Jacobian by the n corrections and the m shared parameters. Corrections are eliminated
-column by column, which leaves m equations (Gauss-Newton with Levenberg-Marquardt damping). In these, columns
-have the weight rho'(u_i) / (1 + h_i / H) besides their area, where h_i is the mean square change of the
-surface temperature with all shared parameters, and H its median over all columns, times `STEEP`. Without the
-second factor, the few columns that change abruptly, with derivatives up to a million times those of the
-others, dominate the step, although these derivatives hold only locally.
-
-Sums are taken over all columns in order, so that iterates are identical for any number of workers.
+over the times with observations. T_i is the temperature of the uppermost cell, a_i the area of a column, q_i
+its correction, which is constant in time. rho(u) = u, or c^2 log(1 + u / c^2) with a scale c: a column that
+the model cannot follow then has little effect on the shared parameters. Columns are independent: m + 1
+tangents, each for all columns at once, give the Jacobian by the n corrections and the m shared parameters.
+Corrections are eliminated column by column, which leaves m equations (Gauss-Newton with Levenberg-Marquardt
+damping). In these, columns have the weight rho'(u_i) / (1 + h_i / H) besides their area, where h_i is the
+mean square change of the surface temperature with all shared parameters, and H its median over all columns,
+times `STEEP`. Without the second factor, few columns that change abruptly, with derivatives up to a million
+times those of the others, dominate the step. Sums over columns are in order: iterates do not depend on the
+number of workers.
 
 Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection; Holland and Welsch
 (1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares; Hampel et al.
@@ -122,15 +120,10 @@ class MapFit:
         """The shared parameters, each in its own unit."""
         return np.asarray(self.free.to_physical(jnp.asarray(x)))
 
-    @property
-    def settings(self) -> dict[str, str]:
-        """Settings that the iterates depend on."""
-        own = repr((self.free, self.penalty, self.start, self.misfit_scale))
-        return {"map": self.run.fingerprint[:16], "calibration": own}
-
     def identity(self) -> dict[str, str]:
         """Settings and input files that the iterates depend on."""
-        return self.settings | dict(self.run.stamps())
+        own = repr((self.free, self.penalty, self.start, self.misfit_scale))
+        return {"map": self.run.fingerprint[:16], "calibration": own, **dict(self.run.stamps())}
 
 
 class Equations(NamedTuple):
@@ -168,9 +161,8 @@ def equations_of(fit: MapFit, item: tuple[np.ndarray, np.ndarray, np.ndarray]) -
     observed = fit.run.columns.observed(columns, fit.times)
     dtype = case.grid.z_face.dtype
     given = *(jnp.asarray(one, dtype) for one in (x, correction, observed)), model, case
-    program = _programs.get(
-        lambda: compile_program(functools.partial(_equations, fit), *given), given, str(fit.settings)
-    )
+    compiled = lambda: compile_program(functools.partial(_equations, fit), *given)  # noqa: E731
+    program = _programs.get(compiled, given, fit.run.fingerprint, repr((fit.free, fit.start)))
     return Equations(*(np.asarray(part, float)[..., :n] for part in jax.device_get(program(*given))))
 
 
@@ -208,25 +200,19 @@ def _equations(
     return Equations(jnp.sum(found**2, axis=0), gradient, matrix)  # pyright: ignore[reportArgumentType]
 
 
-def step(
-    equations: Equations, area: np.ndarray, damping: float, dampings: np.ndarray, *, is_joint: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
-    """Step of the shared parameters and corrections to the minimum of the damped quadratic model.
-
-    Args:
-        equations: with the penalty; area: fraction of the area in each column, times its weight.
-        damping: relative increase of the diagonal of the shared parameters [1]; dampings: of each correction.
-        is_joint: whether to change the shared parameters.
-    """
-    gradient, matrix = equations.gradient, equations.matrix
-    own = matrix[-1, -1] * (1.0 + dampings)
+def step(progress: "Progress", weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Step of the shared parameters and corrections to the minimum of the damped quadratic model."""
+    gradient, matrix = progress.equations.gradient, progress.equations.matrix
+    own = matrix[-1, -1] * (1.0 + progress.dampings)
     inverse = np.where(own > 0.0, 1.0 / np.where(own > 0.0, own, 1.0), 0.0)
     border = matrix[:-1, -1]  # (m, n)
-    reduced = np.sum(area * (matrix[:-1, :-1] - border[:, None] * border[None] * inverse), axis=-1)
-    reduced += damping * np.diag(np.sum(area * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
-    right = np.sum(area * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
+    reduced = np.sum(weight * (matrix[:-1, :-1] - border[:, None] * border[None] * inverse), axis=-1)
+    reduced += progress.damping * np.diag(np.sum(weight * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
+    right = np.sum(weight * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
     shared = -np.linalg.lstsq(reduced, right, rcond=1e-12)[0]
-    shared *= float(is_joint) * min(1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300))
+    shared *= float(progress.is_joint) * min(
+        1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300)
+    )
     change = -(gradient[-1] + shared @ border) * inverse
     return shared, np.clip(change, -LARGEST_CORRECTION, LARGEST_CORRECTION)
 
@@ -241,6 +227,7 @@ class Progress:
         weight: fraction of the area in each column; 0 for columns that failed initially.
         trial: shared parameters and corrections to evaluate next.
         losses: of all evaluations, in order; the lowest so far is the loss.
+        damping: relative increase of the diagonal of the shared parameters [1]; dampings: of each correction.
         is_joint: whether the trial changes the shared parameters, too.
     """
 
@@ -260,11 +247,6 @@ class Progress:
         """The lowest loss so far [K2]."""
         return min(self.losses)
 
-    @property
-    def n_left_out(self) -> int:
-        """Number of columns that failed initially."""
-        return int(np.sum(self.weight == 0.0))
-
 
 @failures_as_values()
 def fit_map(
@@ -274,7 +256,6 @@ def fit_map(
     *,
     path: Path | None = None,
     report: Callable[[Progress], None] = lambda progress: None,
-    part: Callable[[float], None] = lambda done: None,
 ) -> Progress:
     """Fit the corrections of all columns and the shared parameters together.
 
@@ -282,8 +263,7 @@ def fit_map(
         n_iterations: evaluations of the loss and its derivatives, including those before an interruption.
         engine: evaluates blocks of columns; iterates do not depend on it.
         path: file to continue from if it exists, written after every evaluation.
-        report: called after each evaluation, and first if there are earlier ones; part: with the fraction of
-            one that is done.
+        report: called after each evaluation, and first if there are earlier ones.
 
     Raises:
         FloatingPointError: no column has a finite initial misfit.
@@ -298,18 +278,13 @@ def fit_map(
         report(progress)
     work = functools.partial(equations_of, fit)  # a single object: an engine sends it to its workers once
     while progress is None or len(progress.losses) < n_iterations:
-        done = iter(range(1, len(blocks) + 1))
-        items = [(each, trial[0], trial[1][each]) for each in blocks]
-        parts = engine.map(work, items, lambda number, result: part(next(done) / len(blocks)))  # noqa: B023
+        parts = engine.map(work, [(each, trial[0], trial[1][each]) for each in blocks])
         found = Equations(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
         if progress is None:
             progress = _begun(fit, trial, found)
         else:
             _learn(fit, progress, found)
-        weight = progress.weight * fit.weight(progress.equations)
-        change = step(
-            progress.equations, weight, progress.damping, progress.dampings, is_joint=progress.is_joint
-        )
+        change = step(progress, progress.weight * fit.weight(progress.equations))
         trial = progress.trial = (progress.x + change[0], progress.correction + change[1])
         if path is not None:
             held = dataclasses.asdict(progress)
@@ -395,20 +370,15 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
     attributes = titled("Calibration on a map", type(closure).__name__) | origin
     write_dataset(xr.Dataset(variables, columns.coordinates, attributes), paths[0])
     numbers = {
-        number.path: {
+        one.path: {
             "value": value,
-            "unit": number.unit,
-            "start": float(number.start),
-            "lower": number.lower,
-            "upper": number.upper,
+            "unit": one.unit,
+            "start": float(one.start),
+            "lower": one.lower,
+            "upper": one.upper,
         }
-        for number, value in zip(fit.free.numbers, fit.values(progress.x).tolist(), strict=True)
+        for one, value in zip(fit.free.numbers, fit.values(progress.x).tolist(), strict=True)
     }
-    calibration = {
-        "loss": progress.loss,
-        "loss_at_start": progress.losses[0],
-        "n_iterations": len(progress.losses),
-        "n_columns": int(np.sum(used)),
-    }
+    calibration = {"loss": progress.loss, "loss_at_start": progress.losses[0], "n_columns": int(used.sum())}
     write_values(paths[1], Base.of(closure, numbers), numbers, {"calibration": calibration}, origin)
     return paths

@@ -144,27 +144,24 @@ def calibrate_map(config: Path, options: Calibrating) -> None:
 def _fit(
     fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path, show_parameters: bool
 ) -> Progress:
-    number, loss, values = 0, "", ""
     with fraction_of("calibration") as show:
 
-        def part(done: float) -> None:
-            show((number + done) / n_iterations, f"evaluation {number + 1} of {n_iterations}{loss}", values)
-
         def note(progress: Progress) -> None:
-            nonlocal number, loss, values
-            number, loss = len(progress.losses), f", lowest loss {progress.loss:.4g} K2"
+            number, values = len(progress.losses), ""
             if show_parameters:
                 found = zip(fit.free.numbers, fit.values(progress.x), strict=True)
                 values = "  ".join(f"{free.path}={value:.4g}" for free, value in found)
+            loss = f"evaluation {number} of {n_iterations}, lowest loss {progress.loss:.4g} K2"
+            show(number / n_iterations, loss, values)
 
-        return fit_map(fit, n_iterations, engine, path=path, report=note, part=part)
+        return fit_map(fit, n_iterations, engine, path=path, report=note)
 
 
 def _say_fit(fit: MapFit, progress: Progress) -> None:
-    if progress.n_left_out:
-        echo(f"{progress.n_left_out} columns failed at the start and are ignored")
-    echo(f"loss: {progress.losses[0]:.4g} K2 at the start, {progress.loss:.4g} K2 at the best")
     used = progress.weight > 0.0
+    if not used.all():
+        echo(f"{np.sum(~used)} columns failed at the start and are ignored")
+    echo(f"loss: {progress.losses[0]:.4g} K2 at the start, {progress.loss:.4g} K2 at the best")
     size = float(np.sqrt(np.sum(progress.weight[used] * progress.correction[used] ** 2)))
     echo(f"  correction of the heat flux: {size:.3g} W m-2 (root mean square over the area)")
     values = zip(fit.free.numbers, fit.values(progress.x), strict=True)
