@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..._types import JSON
 from ...io.checksums import sealing, unsealed
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
@@ -159,8 +158,8 @@ def prepare(path: Path, run: MapRun, *, resume: bool, overwrite: bool) -> MapSto
 
 def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: Layout) -> MapStore:
     """Create a store with all axes and empty variables, atomically, replacing that of another map."""
+    import xarray as xr  # takes long
     import zarr
-    from zarr.storage import LocalStore
 
     columns = run.columns
     if os.path.lexists(path):
@@ -179,9 +178,9 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
         _INPUTS: run.stamps(),
     }
     with replacing_folder(path) as temporary:
-        group = zarr.create_group(LocalStore(temporary), zarr_format=3, attributes=attributes)
-        for name, (along, values, *told) in (columns.coordinates | _times(run)).items():
-            _add_axis(group, name, np.asarray(values), _axes(along), dict(*told))
+        axes = xr.Dataset(coords=columns.coordinates | _times(run), attrs=attributes)
+        axes.to_zarr(temporary, zarr_format=3, consolidated=False)
+        group = zarr.open_group(temporary, mode="r+")
         for variable in variables:
             _add_variable(group, variable, run, layout)
         with warnings.catch_warnings():  # xarray expects it, and zarr warns of it
@@ -204,20 +203,11 @@ def _times(run: MapRun) -> dict[str, tuple]:
     }
 
 
-def _add_axis(group: "zarr.Group", name: str, values: np.ndarray, dims: tuple[str, ...], told: dict) -> None:
-    """An axis, written immediately."""
-    values = values.astype(np.dtypes.StringDType()) if values.dtype == object else values
-    if values.dtype.kind == "M":
-        raise ValueError(f"map: expected the coordinate {name} as numbers or text, got dates; leave it out.")
-    group.create_array(name, data=values, dimension_names=dims, attributes=_plain(told), chunks=values.shape)
-
-
 def _add_variable(group: "zarr.Group", variable: MapVariable, run: MapRun, layout: Layout) -> None:
     from zarr.codecs import BloscCodec, Crc32cCodec
 
-    shape, attributes = run.columns.shape, attributes_of(variable.quantity)
-    if variable.told is not None:
-        attributes |= dict(zip(("units", "long_name"), variable.told, strict=True))
+    tracers = {} if variable.told is None else {variable.quantity: variable.told}
+    shape, attributes = run.columns.shape, dict[str, Any](attributes_of(variable.quantity, tracers))
     own = (*variable.shape, min(layout.n_rows, shape[0]), *shape[1:])
     n_inner = max(1, _INNER_BYTES // (int(np.prod(own)) * variable.dtype.itemsize))
     while layout.n_frames % n_inner:  # whole chunks per shard
@@ -245,12 +235,5 @@ def _add_variable(group: "zarr.Group", variable: MapVariable, run: MapRun, layou
         # Readers of Zarr verify the checksum of every chunk.
         compressors=(BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()),
         dimension_names=(*(["time"] if time else []), *variable.dims, *map_dims(run.columns)),
-        attributes=_plain(attributes),
+        attributes=attributes,
     )
-
-
-def _plain(attributes: Mapping[str, JSON]) -> dict[str, JSON]:
-    """NumPy numbers as JSON numbers."""
-    return {
-        name: value.item() if isinstance(value, np.generic) else value for name, value in attributes.items()
-    }
