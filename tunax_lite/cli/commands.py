@@ -117,7 +117,7 @@ def posterior(
 def report(
     results: Annotated[
         Path,
-        Argument(metavar="DIR|FILE.nc", help="Folder of a calibration, or file of a run or an assimilation."),
+        Argument(metavar="DIR|FILE.nc", help="Folder of a calibration, or file of a run."),
     ],
     output: Annotated[
         Path | None,
@@ -130,7 +130,7 @@ def report(
     ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write one self-contained HTML page about a calibration, an assimilation, or a run over time."""
+    """Write one self-contained HTML page about a calibration or a run over time."""
 
 
 @command(module="evaluate")

@@ -166,7 +166,7 @@ def plot(
     file = files[0]
     folder = file.parent if output is None else output
     if config is None and (own := _of_extension(file)) is not None:
-        return _draw(own[0](files), files, folder, overwrite, together=len(files) > 1)
+        return _draw(own(files), files, folder, overwrite, together=len(files) > 1)
     if len(files) > 1 or config is not None:
         return _plot_together(files, output, config, overwrite)
     # Slow imports, only where needed.
@@ -195,8 +195,8 @@ def _draw(
     session.report_written(save_figures(figures, folder, start))
 
 
-def _of_extension(file: Path) -> "tuple[Callable[..., dict[str, Figure]], Callable[..., Path]] | None":
-    """How an extension draws the files of this kind, and writes a page about one."""
+def _of_extension(file: Path) -> "Callable[..., dict[str, Figure]] | None":
+    """How an extension draws the files of this kind."""
     if file.suffix != ".nc" or not file.is_file():
         return None
     title = read_contents(file, only=()).attrs.get("title")
@@ -231,17 +231,14 @@ def report(results: Path, output: Path | None, *, trust: bool, overwrite: bool) 
     # Slow imports, only where needed.
     from ..report import read_run_folder, write_report, write_run_report
 
-    is_run, own = results.is_file(), _of_extension(results)
+    is_run = results.is_file()
     path = output or (results.with_suffix(".html") if is_run else results / "report.html")
     folder = None if is_run else read_run_folder(results, trusted=trust)
     if folder is not None and folder.module and not trust:
         session.say_notes([f"{results}: parameters of {folder.module} are not explained: --trust imports it"])
     inputs = [results] if is_run else [each for each in results.iterdir() if each.suffix != ".html"]
     check_outputs([path], overwrite=overwrite, inputs=inputs)
-    if own is not None:
-        written = own[1](results, path)
-    else:
-        written = write_run_report(results, path) if folder is None else write_report(folder, path)
+    written = write_run_report(results, path) if folder is None else write_report(folder, path)
     session.report_written([written])
 
 

@@ -10,7 +10,6 @@ from .pages import (
     read_run_folder,
     render,
     render_run,
-    write_figures,
     write_report,
     write_run_report,
 )

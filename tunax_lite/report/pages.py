@@ -275,26 +275,6 @@ def _png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-Table = list[list[str]]
-"""Rows of cells; the first is the head."""
-
-
-def write_figures(
-    path: Path,
-    verb: str,
-    title: str,
-    attributes: Mapping[str, str],
-    tables: Mapping[str, Table],
-    figures: Mapping[str, tuple[str, Figure]],
-) -> Path:
-    """Write a page of tables by heading and figures by name with captions; attributes name the origin."""
-    drawn = [_figure(name, caption, _png(figure)) for name, (caption, figure) in figures.items()]
-    about = {"title": title, "name": path.stem}
-    origin = _HERE / "figures.html", verb, attributes
-    write_text(path, page(*origin, tables=tables, figures=drawn, **about))
-    return path
-
-
 def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
     """One row per parameter: values, position between the bounds, meaning."""
     entries = run.parameters["parameters"]

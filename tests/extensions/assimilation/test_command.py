@@ -90,28 +90,21 @@ def test_file_holds_innovations_and_what_was_found(config):
         assert after < before
         assert (found.analysis_spread[:, -1] < found.background_spread[:, -1]).all()
         assert list(found.process.values) == ["heat_flux_bias", "observations"]
-    drawn = ["corrections", "increments", "innovations", "months", "ranks"]
+    drawn = ["corrections", "increments", "innovations"]
     assert sorted(assimilation_figures(config.parent / "out.nc")) == drawn
     assert (config.parent / "figures/innovations.png").stat().st_size > 5000
 
 
 @pytest.mark.long
-def test_report_and_plot_know_the_file_and_several_are_drawn_together(config):
-    judged = "--set", "cycles.judged_from=2020-01-02T00:00:00"
-    done = assimilate(*judged)
-    ends = assimilation_figures(config.parent / "out.nc")["months"].axes[0].dataLim
-    line = f"heat_flux_bias [W m-2], means by month, 2020-01 to 2020-01: {ends.y0 + ends.y1:.3g}"
-    assert line in " ".join(done.output.split())
+def test_plot_knows_the_file_and_several_are_drawn_together(config):
+    assimilate()
     shutil.copy("out.nc", "again.nc")
-    for words in ("report out.nc", "plot out.nc", "plot out.nc again.nc"):
+    for words in ("plot out.nc", "plot out.nc again.nc"):
         invoked(*words.split())
-    page = (config.parent / "out.html").read_text()
-    assert "<td>0.25</td>" in page and 'id="ranks"' in page
-    assert {"out_ranks.png", "together_leads.png"} <= {path.name for path in config.parent.glob("*.png")}
+    assert {"out_innovations.png", "together_leads.png"} <= {
+        path.name for path in config.parent.glob("*.png")
+    }
     assert "sst.dat" in invoked("plot", "out.nc", "sst.dat", code=3).output
-    (config.parent / "page.html").write_text("mine")
-    done = assimilate(*judged, "--report", "page.html", "--output", "new.nc")
-    assert done.exit_code == 2 and "page.html" in done.output and "computed" not in done.output
 
 
 def build(config, *settings):

@@ -17,8 +17,10 @@ from ...config.case import Run
 from ...io.provenance import Provenance
 from ...io.writing import check_outputs
 from .cycles import Assimilation, Records
-from .results import monthly_means, write_records
+from .results import write_records
 from .sections import AssimilationConfig, assimilation_of, build_run_of, load_assimilation, text_of
+
+FIGURES = "innovations", "increments", "corrections"
 
 
 def assimilate(
@@ -27,7 +29,6 @@ def assimilate(
     output: Path,
     parameters: Path | None,
     figures: Path | None,
-    report: Path | None,
     *,
     overwrite: bool,
 ) -> None:
@@ -42,28 +43,16 @@ def assimilate(
         made = assimilation_of(loaded, run)
         session.say_notes(made.notes())
         about = _provenance(loaded, run)
-        outputs = [output, *_drawings(figures, report)]
-        check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(loaded, parameters))
+        drawn = [] if figures is None else [figures / f"{name}.png" for name in FIGURES]
+        check_outputs([output, *drawn], overwrite=overwrite, inputs=session.inputs_of(loaded, parameters))
         records = _run(made)
         write_records(output, made, records, about)
         _say(made, records)
-        drawn = []
-        if figures is not None or report is not None:
-            from .figures import draw, write_page  # slow import
+        if figures is not None:
+            from .figures import draw  # slow import
 
-            drawn = [] if figures is None else draw(output, figures)
-            drawn += [] if report is None else [write_page(output, report)]
+            drawn = draw(output, figures)
         session.report_written([output, *drawn])
-
-
-def _drawings(figures: Path | None, report: Path | None) -> list[Path]:
-    """Files of figures and report."""
-    drawn = [] if report is None else [report]
-    if figures is not None:
-        from .figures import CAPTIONS  # slow import
-
-        drawn += [figures / f"{name}.png" for name in CAPTIONS]
-    return drawn
 
 
 def _provenance(loaded: Loaded[AssimilationConfig], run: Run) -> Provenance:
@@ -106,8 +95,6 @@ def _say(made: Assimilation, records: Records) -> None:
         if len(columns) > 1:
             kind = "withheld" if withheld else "assimilated"
             _say_skill(records, f"{variable}, all that is {kind}", columns)
-    if made.system.case.start_time is not None:
-        _say_corrections(made, records, made.system.case.start_time)
 
 
 def _say_skill(records: Records, name: str, columns: Sequence[int]) -> None:
@@ -121,17 +108,6 @@ def _say_skill(records: Records, name: str, columns: Sequence[int]) -> None:
                 f"  {name}, {days} ahead: rms {found.rms:.3f}{interval}, mean {found.mean:+.3f} of "
                 f"{found.number} differences from observations"
             )
-
-
-def _say_corrections(made: Assimilation, records: Records, start: str) -> None:
-    """Print the mean of each process by month, over what is judged."""
-    time, values = records.analysis_time, records.every.processes
-    judged = time >= made.cycles.judged_from
-    months, means = monthly_means(start, time[judged], values[judged])
-    for process, column in zip(made.system.processes, means.T, strict=True):
-        listed = ", ".join(f"{mean:.3g}" for mean in column)
-        unit = made.system.unit_of(process)
-        echo(f"  {process.label} [{unit}], means by month, {months[0]} to {months[-1]}: {listed}")
 
 
 def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:

@@ -18,9 +18,6 @@ def assimilate(
     figures: Annotated[
         Path | None, Option(metavar="DIR", help="Folder for figures; by default none are drawn.")
     ] = None,
-    report: Annotated[
-        Path | None, Option(metavar="FILE.html", help="One page with tables and figures; by default none.")
-    ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Assimilate observations cycle after cycle, forecast from each analysis, and write both as NetCDF.

@@ -145,7 +145,6 @@ class Record(NamedTuple):
         background, analysis: mean temperature at the end [degC], `(n_cells,)`, and `..._spread` its standard
             deviation over the members [K].
         predicted, predicted_spread, fitted: of the observations, before and after the analysis.
-        rank: number of members below the observation; -1 where there is none.
         processes, processes_spread: after the analysis, `(n_processes,)`.
         parameters: mean unconstrained numbers.
         forecast: predicted observations, `(n_frames to the longest lead, n_streams)`.
@@ -161,7 +160,6 @@ class Record(NamedTuple):
     predicted: np.ndarray
     predicted_spread: np.ndarray
     fitted: np.ndarray
-    rank: np.ndarray
     processes: np.ndarray
     processes_spread: np.ndarray
     parameters: np.ndarray
@@ -337,7 +335,6 @@ def _summary(
         "values": jnp.where(seen.known, seen.values, jnp.nan),
         "error": jnp.where(seen.known, 1.0 / jnp.sqrt(jnp.where(seen.known, seen.precision, 1.0)), jnp.nan),
         "used": used,
-        "rank": jnp.where(seen.known, jnp.sum(predicted < seen.values[..., None], axis=-1), -1),
         "fitted": jnp.mean(fitted, axis=-1),
         "parameters": jnp.mean(analysis.parameters, axis=-1),
     }

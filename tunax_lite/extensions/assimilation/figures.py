@@ -1,4 +1,4 @@
-"""Figures of an assimilation, and a page: innovations, increments, corrections, ranks."""
+"""Figures of an assimilation: innovations, increments, corrections."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,19 +21,9 @@ from ...plotting.style import (
     save_figures,
 )
 from ...plotting.together import labels_of
-from ...report import number, write_figures
-from .results import monthly_means
 
 if TYPE_CHECKING:
     import xarray as xr
-
-CAPTIONS = {
-    "innovations": "Observation minus forecast by lead, and root mean square",
-    "increments": "Analysis minus background, and spread of the background",
-    "corrections": "Autoregressive errors after the analysis, with one standard deviation",
-    "months": "Monthly means of these errors over the judged period",
-    "ranks": "Members below the observation, and innovations over their expected size",
-}
 
 
 def assimilation_figures(path: Path) -> dict[str, Figure]:
@@ -43,12 +33,9 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
         FileFormatError: a file without innovations.
     """
     results = _read(path)
-    judged = _judged(results)
     figures = {"innovations": _innovations(_of_one(results)), "increments": _increments(results)}
     if "process" in results.dims:
-        figures |= {"corrections": _corrections(results), "months": _months(judged)}
-    if float(results["predicted_spread"].max()) > 0.0:
-        figures["ranks"] = _ranks(_of_one(judged))
+        figures["corrections"] = _corrections(results)
     return figures
 
 
@@ -66,11 +53,11 @@ def _judged(results: "xr.Dataset") -> "xr.Dataset":
     return results.isel({name: results[name].values >= first for name in ("time", "analysis_time")})
 
 
-def _dates(results: "xr.Dataset") -> tuple[FigureTime, str]:
-    """Time axis of figures, and the start of the case."""
+def _dates(results: "xr.Dataset") -> FigureTime:
+    """Time axis of figures."""
     start = str(results["time"].attrs["units"]).removeprefix("seconds since ")
     latest = float(results["analysis_time"].max())
-    return FigureTime(latest, None if start == IDEALISED_EPOCH else start), start
+    return FigureTime(latest, None if start == IDEALISED_EPOCH else start)
 
 
 def _days_ahead(lead: float) -> str:
@@ -109,27 +96,6 @@ def draw(path: Path, folder: Path) -> list[Path]:
     return save_figures(assimilation_figures(path), folder)
 
 
-def write_page(path: Path, page: Path) -> Path:
-    """Write a page about a file of `tunax-lite assimilate`: tables and figures."""
-    results = _read(path)
-    figures = {name: (CAPTIONS[name], figure) for name, figure in assimilation_figures(path).items()}
-    attributes = {str(name): str(value) for name, value in results.attrs.items()}
-    title = f"Assimilation: {results.attrs['method']}"
-    return write_figures(page, "Assimilated", title, attributes, _tables(results), figures)
-
-
-def _tables(results: "xr.Dataset") -> dict[str, list[list[str]]]:
-    judged = _judged(results)
-    several = judged if "stream" in results.dims else judged.expand_dims(stream=["all"], axis=-1)
-    names = [str(name) for name in several["stream"].values]
-    unit = results["innovation"].attrs["units"]
-    values = several["innovation"].transpose("time", "lead", "stream").values
-    rows = [["lead [days]", *names]]
-    for lead, of in zip(several["lead"].values, np.moveaxis(values, 1, 0), strict=True):
-        rows.append([f"{lead:g}", *(number(_rms(column), 3) for column in of.T)])
-    return {f"Root mean square of observation minus forecast [{unit}]": rows}
-
-
 def _rms(values: np.ndarray) -> float:
     known = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(known**2))) if known.size else np.nan
@@ -143,7 +109,7 @@ def _innovations(results: "xr.Dataset") -> Figure:
     leads, judged = np.asarray(results["lead"]), _judged(results)
     values = np.asarray(results["innovation"])
     figure, axes = panels(leads.size + 1, 1, (7.0, 1.6), sharex=False)
-    time, _ = _dates(results)
+    time = _dates(results)
     most = 1.1 * float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
     unit, name = in_math(results["innovation"].attrs["units"]), _stream_of(results)
     errors = [_rms(column) for column in np.asarray(judged["innovation"]).T]
@@ -175,23 +141,6 @@ def _stream_of(results: "xr.Dataset") -> str:
     return f"{in_words(name)} at {height} m, " if height else f"{in_words(name)}, "
 
 
-def _months(results: "xr.Dataset") -> Figure:
-    """Means of the corrections by month."""
-    names = _names_of_processes(results)
-    figure, axes = panels(len(names), 1, (7.0, 1.6), sharex=True)
-    start = _dates(results)[1]
-    months, means = monthly_means(start, results["analysis_time"].values, results["correction"].values)
-    places = np.arange(months.size)
-    for panel, name, values in zip(axes.flat, names, means.T, strict=False):
-        panel.bar(places, values)
-        panel.axhline(0.0, color="0.5", linewidth=0.8)
-        panel.set_title(name, fontsize="small")
-        label(panel)
-    step = max(1, months.size // 12)
-    axes.flat[len(names) - 1].set_xticks(places[::step], months[::step].astype(str), rotation=45.0)
-    return figure
-
-
 def _names_of_processes(results: "xr.Dataset") -> list[str]:
     """Names of the processes with their units; a factor is shown by its logarithm."""
     found = []
@@ -204,7 +153,7 @@ def _names_of_processes(results: "xr.Dataset") -> list[str]:
 def _increments(results: "xr.Dataset") -> Figure:
     """Increments and spread of the temperature over time and height."""
     figure, axes = panels(2, 1, (7.0, 2.4), sharex=True, sharey=True)
-    time, _ = _dates(results)
+    time = _dates(results)
     places, z = time.places(results["analysis_time"].values), np.asarray(results["z_center"])
     changed, spread = (np.asarray(results[name]).T for name in ("increment", "background_spread"))
     most = float(np.percentile(np.abs(changed), 99.0))
@@ -223,7 +172,7 @@ def _corrections(results: "xr.Dataset") -> Figure:
     """Autoregressive errors with one standard deviation of the members."""
     names = _names_of_processes(results)
     figure, axes = panels(len(names), 1, (7.0, 1.8), sharex=True)
-    time, _ = _dates(results)
+    time = _dates(results)
     places = time.places(results["analysis_time"].values)
     values, spread = (np.asarray(results[name]) for name in ("correction", "correction_spread"))
     for panel, name, middle, width in zip(axes.flat, names, values.T, spread.T, strict=False):
@@ -233,23 +182,4 @@ def _corrections(results: "xr.Dataset") -> Figure:
         panel.set_title(name, fontsize="small")
         label(panel)
     time.finish(axes.flat[len(names) - 1], "small")
-    return figure
-
-
-def _ranks(results: "xr.Dataset") -> Figure:
-    """How often so many members lie below the observation, and innovations over their expected size."""
-    figure, axes = panels(2, 2, (3.4, 2.4))
-    left, right = axes.flat
-    ranks = np.asarray(results["rank"])
-    ranks = ranks[ranks >= 0]
-    left.hist(ranks, bins=np.arange(ranks.max() + 2) - 0.5)
-    left.set_title(_stream_of(results).removesuffix(", "), fontsize="small")
-    label(left, "members below the observation", "observations")
-    departure = np.asarray(results["observation"] - results["predicted"])
-    expected = np.hypot(np.asarray(results["predicted_spread"]), np.asarray(results["observation_error"]))
-    scaled = departure / expected
-    right.hist(scaled[np.isfinite(scaled)], bins=30, density=True)
-    x = np.linspace(-4.0, 4.0, 200)
-    right.plot(x, np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi), color="0.2")
-    label(right, "innovation / expected deviation", "density")
     return figure

@@ -1,4 +1,4 @@
-"""Files of `tunax-lite assimilate`, for `tunax-lite plot` and `tunax-lite report`."""
+"""Files of `tunax-lite assimilate`, for `tunax-lite plot`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +10,4 @@ def _figures(files: Sequence[Path]):
     return assimilation_figures(files[0]) if len(files) == 1 else figures_together(files)
 
 
-def _page(file: Path, page: Path) -> Path:
-    from .figures import write_page
-
-    return write_page(file, page)
-
-
-FILES = (("assimilation", (_figures, _page)),)
+FILES = (("assimilation", _figures),)

@@ -6,12 +6,10 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from ...column.observables import unit_of_difference, variable_of
 from ...io.dataset import IDEALISED_EPOCH, Frames, height_coordinates, write_frames
 from ...io.provenance import Provenance
-from ...io.series import start_of_case
 from .cycles import Assimilation, Records
 
 _DAY = 86400.0
@@ -21,7 +19,6 @@ _OF_OBSERVATIONS = {
     "predicted": ("predicted", "mean of the members before the analysis", None),
     "predicted_spread": ("predicted_spread", "standard deviation of the members before the analysis", None),
     "fitted": ("fitted", "mean of the members after the analysis", None),
-    "rank": ("rank", "number of members below the observation; -1 where there is none", "1"),
     "used": ("used", "whether the observation passed the background check and was used", "1"),
 }
 _OF_WATER = {
@@ -46,7 +43,7 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
     def of_observations(name: str) -> tuple:
         field, meaning, given = _OF_OBSERVATIONS[name]
         values = own(records.observed(field))
-        values = values.astype("i1" if field == "used" else "i4" if field == "rank" else float)
+        values = values.astype("i1" if field == "used" else float)
         whole = variable_of(names[0]) if name in ("observation", "predicted", "fitted") else None
         units = given or (unit if whole is None or len(set(names)) > 1 else whole.unit)
         return ("time", *several), values, {"long_name": meaning, "units": units}
@@ -134,22 +131,6 @@ def _of_processes(run: Assimilation, records: Records) -> dict[str, tuple]:
         name = f"parameter_{number.path.replace('.', '_')}"
         found[name] = ("analysis_time",), values, {"long_name": number.path, "units": number.unit}
     return found
-
-
-def monthly_means(
-    start: str, time: Float[np.ndarray, " time"], values: Float[np.ndarray, "time process"]
-) -> tuple[np.ndarray, Float[np.ndarray, "month process"]]:
-    """Months of a series, as year and month, and its means over them.
-
-    Args:
-        start: ISO 8601.
-        time: of the values, seconds since the start.
-        values: to be averaged.
-    """
-    dates = np.datetime64(start_of_case(start), "s") + np.round(time).astype("timedelta64[s]")
-    of_values = dates.astype("datetime64[M]")
-    months = np.unique(of_values)
-    return months, np.stack([values[of_values == month].mean(axis=0) for month in months])
 
 
 def write_records(path: Path, run: Assimilation, records: Records, about: Provenance | None = None) -> None:
