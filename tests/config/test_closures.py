@@ -71,7 +71,7 @@ def test_wrong_options_say_what_is_expected(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text("case: {format: idealised, depth: 50.0, duration: 600.0, temperature: 20.0}\n")
     for options, parts in (
-        ("{stabilty: cheng}", "KEpsilon stabilty stability"),
+        ("{stabilty: cheng}", "options.stabilty stability"),
         ("{stability: chang}", "model.closure.options.stability chang cheng"),
         ("{stability: {equilibrium: weak}}", "stability name brueggemann none"),
         ("{c_eps_1: 1.5}", "KEpsilon c_eps_1 number"),

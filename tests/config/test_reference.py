@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tests.errors import missing_from
 from tunax_lite.cli.commands import app
-from tunax_lite.config.builder import declared_fields
+from tunax_lite.config.builder import keys_of
 from tunax_lite.config.reference import configurations, describe, json_schema
 from tunax_lite.declarations import all_names, meanings
 from tunax_lite.io.yaml_file import read_document
@@ -44,8 +44,8 @@ def test_shipped_configurations_follow_the_schema_and_broken_ones_do_not():
 
 def test_every_name_is_described_with_all_that_a_file_may_set():
     for each in all_names():
-        for field, _ in declared_fields(each.kind):
-            assert meanings(each.kind).get(field.name), f"{each.kind.__name__}.{field.name} in Args"
+        for name in keys_of(each.kind):
+            assert meanings(each.kind).get(name), f"{each.kind.__name__}.{name} in Args"
         assert any(found.kind is each.kind and found.summary for found in describe(each.name)), each
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,8 +20,8 @@ from ..column.time_series import TimeSeries
 from ..declarations import names_of
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError
-from .builder import choice, one_of, part_of, section_of
-from .section import Annotation, Section, SomeCase, invalid, key
+from .builder import choice, one_of, section_of
+from .section import Annotation, Section, SomeCase, in_short, invalid, key
 from .series import (
     UNITS,
     Paths,
@@ -52,21 +52,19 @@ class SeriesShortwave(Section):
     name: Literal["downward", "net"]
 
 
-ClearSkySection: Annotation = section_of(air_sea.ClearSky, "name", "clear_sky")
-ShortwaveSection: Annotation = choice(
-    [SeriesShortwave, ClearSkySection], "name", ["downward", "net", "clear_sky"]
-)
-AlbedoSection: Annotation = one_of(
-    air_sea.AbstractAlbedo, number=lambda said: {"name": "constant", "albedo": said}
-)
+ClearSkySection: Annotation = section_of(air_sea.ClearSky, "clear_sky")
+ShortwaveSection: Annotation = choice(SeriesShortwave, ClearSkySection)
+_Albedo: Annotation = one_of(air_sea.AbstractAlbedo)
+AlbedoSection: Annotation = Annotated[_Albedo, in_short("albedo", _Albedo, float, name="constant")]
 ReadWeather = tuple[TimeSeries[Weather], HumidityMeasure]
 Position = tuple[float, float]
 """Latitude and longitude [degrees]."""
 
 
-class AirSeaSection(part_of(air_sea.BulkForcing, without="humidity_measure")):
+class AirSeaSection(section_of(air_sea.BulkForcing)):
     """How fluxes follow from the weather and the water."""
 
+    humidity_measure: ClassVar[None] = None  # no key: the weather has it
     longwave: Literal[LONGWAVE] = key("longwave radiation of the weather, or a formula", "downward")  # pyright: ignore[reportInvalidTypeForm]
     shortwave: ShortwaveSection = key(  # pyright: ignore[reportInvalidTypeForm]
         "shortwave radiation of the weather, or clear_sky with its clouds",

@@ -345,7 +345,11 @@ def _target(
         time_window=(first, last),
         depth_window=(lowest if misfit.lowest is None else max(lowest, misfit.lowest), misfit.highest),
         correlation=Correlation(misfit.correlation_length, misfit.correlation_time) if correlated else None,
-        **misfit.given(),
+        scale=misfit.scale.build(),
+        averaging=misfit.averaging,
+        reduction=misfit.reduction,
+        frame_interval=misfit.frame_interval,
+        most_times=misfit.most_times,
     )
 
 
@@ -431,7 +435,7 @@ def _method(config: CalibrationConfig) -> AbstractMethod:
     method = section.of_length(each) if isinstance(section, AdamSection) else section.build()
     if starts.number == 1:
         return method
-    return MultiStart(method, starts.number, each, **starts.given())
+    return MultiStart(method, starts.number, each, starts.spread, starts.seed)
 
 
 def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[AbstractCheck], list[str]]:

@@ -1,8 +1,8 @@
-"""Derive sections of configuration files from class declarations: keys, types, ranges, meanings.
+"""Sections derived from classes: a key for each declared field, with its type, range, default and meaning.
 
-`section_of` derives a pydantic model from the fields of a class, and `one_of` the choice among all named
-classes of a family, so that declarations are not repeated. pydantic checks a file, collects all problems with
-their places, and writes the JSON Schema; `build` calls the class with the given values.
+A class declares what a file may set with `parameter` and `setting`; `section_of` turns these declarations into
+a pydantic model, and `one_of` into the choice among all named classes of a family. `build` calls the class with
+the values of the file. A section that a file describes otherwise is written by hand, and put into `BY_HAND`.
 """
 
 import contextlib
@@ -16,187 +16,222 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Optional,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Optional, TypeVar, Union, get_args, get_origin
 
 from pydantic import BeforeValidator, Field, TypeAdapter, WrapValidator, create_model
-from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUseDefault
 
 from .._docstrings import docstring_of
 from .._types import JSON
 from ..declarations import meanings, name_of, names_of, words_of
-from .section import Annotation, Section, closest, invalid, once
+from .section import Annotation, Section, closest, invalid
 
 T = TypeVar("T")
-_trusted = contextvars.ContextVar("trusted", default=True)
-"""Whether to import modules that a configuration names: in results it may be that of somebody else."""
 
 
 class DerivedSection(Section):
-    """A section derived from a class, which builds an instance of it."""
+    """A section with keys for the declared fields of a class."""
 
-    maker: ClassVar[Any] = None  # the class, or a class method
-    own_keys: ClassVar[Mapping[str, FieldInfo]] = {}
-    conversions: ClassVar[dict[str, Callable[[Any], object]]] = {}  # one per key, for values of its type
+    make: ClassVar[Any] = None  # the class, or what builds an instance with other defaults
+    declared: ClassVar[frozenset[str]] = frozenset()  # keys that are arguments of the class
+    is_complete: ClassVar[bool] = False  # whether files can give all arguments
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **options: Any) -> None:  # Any: of pydantic
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
         super().__pydantic_init_subclass__(**options)
-        written = inspect.get_annotations(cls)  # what a class writes out is not derived
-        cls.own_keys = {name: field for name, field in cls.own_keys.items() if name not in written}
-
-    @once
-    def build(self) -> Any:  # of the class
-        """Build the object; arguments that are not given take their defaults."""
-        return type(self).maker(**self.given())
+        # What a subclass writes out is no argument, or made otherwise.
+        cls.declared = cls.declared - inspect.get_annotations(cls).keys()
 
     def given(self) -> dict[str, Any]:  # of the type of the field
-        """Arguments set in the file, or whose default differs in files."""
-        fields = type(self).model_fields
-        given = {
-            name: getattr(self, name)
-            for name, declared in self.own_keys.items()
-            if name in self.model_fields_set or fields[name].default != declared.default
-        }
-        for name, value in given.items():
-            if isinstance(value, DerivedSection):
-                given[name] = value.build()
-            elif name in self.conversions and value is not None:
-                given[name] = self.conversions[name](value)
-        return given
+        """Arguments that the file sets."""
+        return {name: _argument(getattr(self, name)) for name in self.declared & self.model_fields_set}
+
+    def build(self) -> Any:  # of the class
+        """Build the object; arguments that are not given take their defaults."""
+        return type(self).make(**self.given())
 
     def _check(self) -> None:
-        if type(self).maker is not None:
+        if self.is_complete:
             self.build()  # raises errors that only the class can detect
 
 
-STANDS_AS: dict[type, Annotation] = {}
-"""Sections of their own, with `build`, that stand in files for the classes of a family."""
-
-
-class _Field(NamedTuple):
-    """Type of a key, and the conversion from its value to the argument."""
-
-    annotation: Annotation
-    convert: Callable[[Any], object] | None = None  # for values that the annotation accepts
-
-
-def section_of(kind: type, tag: str = "", name: str = "") -> type[DerivedSection]:
-    """The section of a class, which builds an instance of it; `tag` is the key of its name, if it has one."""
-    return part_of(kind, tag=tag, name=name, whole=True)
+BY_HAND: dict[type, Annotation] = {}
+"""Sections that are written by hand, with `build`, for a class and those derived from it."""
 
 
 @functools.cache
-def part_of(
-    kind: type,
-    only: str = "",
-    tag: str = "",
-    name: str = "",
-    *,
-    without: str = "",
-    whole: bool = False,
-    numbers: bool = True,
-    prefix: str = "",
-    optional: bool = False,
-) -> Annotation:
-    """The section of a class to derive from.
-
-    Args:
-        kind: with fields declared with `parameter` and `setting`, or that are such classes themselves.
-        only: fields that a file may set; by default all declared fields.
-        tag: key with the name of the class in files; empty for a class without names.
-        name: of the class, whose presets are the defaults.
-        without: fields that a file may not set.
-        whole: whether the section is complete, and is checked by building the class.
-        numbers: whether to include calibratable numbers; optional ones can be `null` either way.
-        prefix: of the keys, before the names of the fields.
-        optional: whether each key may be `null`, which is then its default.
-    """
+def section_of(kind: type, name: str = "") -> Annotation:
+    """The section of a class; of a named one, `name` is its first key, and its presets are the defaults."""
     known = names_of(kind)[name] if name else None
-    keys: dict[str, Any] = {}  # types, each with what `Field` returns
-    if name:
-        keys[tag] = Literal[name], Field()
-    conversions, null_is_default = {}, set()
-    for field, made in declared_fields(kind):
-        if field.name in without.split() or (only and field.name not in only.split()):
-            continue
-        # Any: arguments of `Field`.
-        default: Any = _default(field, made, {} if known is None else known.preset)
-        if not numbers and is_number(field):
-            if not (field.default is None or _may_be_none(typing.get_type_hints(kind)[field.name])):
-                continue
-            made = _Field(None)
-        if optional or (not numbers and "default_factory" in default):
-            default = {"default": None}
-        about = meanings(kind).get(field.name, "").removesuffix(".") or None
-        annotation = Optional[made.annotation] if optional else made.annotation  # noqa: UP045
-        keys[prefix + field.name] = annotation, Field(**default, description=about)
-        if made.convert is not None:
-            conversions[prefix + field.name] = made.convert
-        if field.metadata.get("setting", {}).get("null_is_default"):
-            null_is_default.add(prefix + field.name)
+    keys, tag = dict(keys_of(kind)), dict[str, Any]()
+    if known is not None:
+        tag["name"] = Literal[name], Field()
+        for preset, value in known.preset.items():
+            annotation, field = keys[preset]
+            keys[preset] = annotation, Field(value, description=field.description)
     section = create_model(
         f"{kind.__name__}{name.title().replace('_', '')}Section",
         __base__=DerivedSection,
         __doc__=docstring_of(kind).split("\n\n")[0],
+        **tag,
         **keys,
     )
-    section.conversions, section.null_is_default = conversions, frozenset(null_is_default)
-    section.own_keys = {key: field for key, field in section.model_fields.items() if key != tag}
-    if whole:
-        section.maker = staticmethod(kind if known is None else known.make)
+    section.make, section.declared = kind if known is None else known.make, frozenset(keys)
+    section.is_complete = _is_complete(kind)
     return section
 
 
-def one_of(
-    family: type,
-    tag: str = "name",
-    *,
-    replaced: Mapping[type, Annotation] = MappingProxyType({}),
-    number: Callable[[float], JSON] | None = None,
-) -> Annotation:
-    """Type of a key whose value names one of the classes of a family, with its settings.
-
-    Args:
-        replaced: sections of classes that a file can set in other ways than by their fields.
-        number: meaning of a plain number.
-    """
-    known = names_of(family)
-    sections = [replaced.get(each.kind) or section_of(each.kind, tag, name) for name, each in known.items()]
-    return choice(sections, tag, list(known), number)
+def one_of(family: type) -> Annotation:
+    """Type of a key whose value names one of the classes of a family, with its settings."""
+    return choice(
+        *(BY_HAND.get(each.kind) or section_of(each.kind, name) for name, each in names_of(family).items())
+    )
 
 
-def choice(
-    sections: list[Annotation],
-    tag: str,
-    names: Iterable[str],
-    number: Callable[[float], JSON] | None = None,
-) -> Annotation:
-    """Type of a key for one of several sections, or the name of a section without required keys."""
+def choice(*sections: Annotation) -> Annotation:
+    """Type of a key for one of several sections by their `name`, or in short the name alone."""
+    names = [name for each in sections for name in get_args(each.model_fields["name"].annotation)]
 
     def complete(value: JSON) -> JSON:
-        if number is not None and isinstance(value, int | float) and not isinstance(value, bool):
-            return number(value)
-        return {tag: value} if isinstance(value, str) else value
+        return {"name": value} if isinstance(value, str) else value
 
-    short: Annotation = Literal[tuple(names)]
-    said = Union[tuple([short, *sections, *([float] if number is not None else [])])]  # noqa: UP007
-    before = BeforeValidator(complete, json_schema_input_type=said)
+    before = BeforeValidator(complete, json_schema_input_type=Union[Literal[tuple(names)], *sections])
     if len(sections) == 1:
         return Annotated[sections[0], before]
-    return Annotated[Union[tuple(sections)], Field(discriminator=tag), before]  # noqa: UP007
+    return Annotated[sections, Field(discriminator="name"), before]
+
+
+@functools.cache
+def keys_of(kind: type) -> dict[str, Any]:  # tuples of a type and what `Field` returns
+    """Types and fields of the keys of a class: of what it declares, and of parts that a file can give."""
+    hints, found = typing.get_type_hints(kind), dict[str, Any]()
+    for field in dataclasses.fields(kind):
+        if field.init and (annotation := _annotation(field, hints[field.name])) is not None:
+            about = meanings(kind).get(field.name, "").removesuffix(".") or None
+            found[field.name] = annotation, Field(**_default(field, annotation), description=about)
+    return found
+
+
+def is_number(field: dataclasses.Field) -> bool:
+    """Whether a field is a calibratable number."""
+    return "valid_range" in field.metadata
+
+
+def numbers_of(kind: type) -> dict[str, bool]:
+    """Names of the calibratable numbers that a file can set, and whether each must have a value."""
+    hints, keys = typing.get_type_hints(kind), keys_of(kind)
+    fields = [field for field in dataclasses.fields(kind) if field.name in keys and is_number(field)]
+    return {each.name: each.default is not None and not _may_be_none(hints[each.name]) for each in fields}
+
+
+def _annotation(field: dataclasses.Field, hint: Annotation) -> Annotation:
+    """Type of the key of a field; `None` if files cannot set it."""
+    if "vector" in field.metadata or ("leading_axes" in field.metadata and not is_number(field)):
+        return None
+    is_optional = _may_be_none(hint)
+    if is_number(field):
+        bounds = dict(zip(("ge", "le"), field.metadata["valid_range"], strict=True))
+        found = Annotated[
+            float, Field(**{name: each for name, each in bounds.items() if math.isfinite(each)})
+        ]
+        return Optional[found] if is_optional or field.default is None else found  # noqa: UP045
+    declared = field.metadata.get("setting", {"choices": None, "bounds": {}, "null_is_default": False})
+    inner = [each for each in get_args(hint) if each is not types.NoneType] if is_optional else [hint]
+    found = _annotation_of(inner[0] if len(inner) == 1 else hint, declared)
+    if found is None:
+        return None
+    if declared["null_is_default"]:
+        return Annotated[found, BeforeValidator(_null_is_default, json_schema_input_type=found | None)]
+    if is_optional and isinstance(found, type) and issubclass(found, DerivedSection):  # true for its defaults
+        switch = lambda value: ({} if value else None) if isinstance(value, bool) else value  # noqa: E731
+        return Annotated[found | None, BeforeValidator(switch, json_schema_input_type=found | bool | None)]
+    return Optional[found] if is_optional else found  # noqa: UP045
+
+
+def _may_be_none(hint: Annotation) -> bool:
+    return get_origin(hint) in (Union, types.UnionType) and types.NoneType in get_args(hint)
+
+
+def _annotation_of(hint: Annotation, declared: Mapping[str, Any]) -> Annotation:  # from `setting`
+    """Type of the key of a setting or a part."""
+    if declared["choices"] is not None:
+        return Literal[declared["choices"]]
+    if get_origin(hint) is dict:
+        family = get_args(hint)[1]
+        if not dataclasses.is_dataclass(family):
+            return hint
+        return dict[str, named_or_own(family)] if names_of(family) else None  # pyright: ignore[reportArgumentType]
+    if hint in (bool, str) or get_origin(hint) is Literal:
+        return hint
+    if get_origin(hint) is tuple and get_args(hint) in ((str, ...), (float, ...), (int, ...)):
+        return list[get_args(hint)[0]]
+    if hint in (int, float):
+        return Annotated[hint, Field(**declared["bounds"])]
+    if not isinstance(hint, type):
+        return None
+    if issubclass(hint, enum.Enum):
+        return Literal[tuple(each.value for each in hint)]
+    if issubclass(hint, tuple):
+        return hint  # of numbers with names
+    by_hand = next((section for family, section in BY_HAND.items() if issubclass(hint, family)), None)
+    if by_hand is not None or names_of(hint):
+        return by_hand or one_of(hint)
+    is_part = dataclasses.is_dataclass(hint) and not inspect.isabstract(hint) and _is_complete(hint)
+    return section_of(hint) if is_part else None
+
+
+def _is_complete(kind: type) -> bool:
+    """Whether a file can set everything that a class needs."""
+    return all(
+        field.default is not dataclasses.MISSING
+        or field.default_factory is not dataclasses.MISSING
+        or is_number(field)
+        or "setting" in field.metadata
+        for field in dataclasses.fields(kind)
+        if field.init
+    )
+
+
+def _default(field: dataclasses.Field, annotation: Annotation) -> dict[str, Any]:  # of `Field`
+    """The default as arguments of `Field`; that of a part is validated on demand."""
+    if field.default is not dataclasses.MISSING:
+        value = field.default.value if isinstance(field.default, enum.Enum) else field.default
+        return {"default": list(value) if type(value) is tuple else value}
+    factory = field.default_factory
+    if factory is dataclasses.MISSING:
+        return {}
+    usual = lambda: TypeAdapter(annotation).validate_python(name_of(type(factory())) or {})  # noqa: E731
+    return {"default_factory": usual}
+
+
+def _argument(value: Any) -> Any:  # of a key, and of a field
+    """Argument of a class from the value of its key."""
+    if isinstance(value, dict):
+        return {name: _argument(each) for name, each in value.items()}
+    if type(value) is list:
+        return tuple(value)
+    return value.build() if hasattr(value, "build") else value
+
+
+def _null_is_default(value: JSON) -> JSON:
+    if value is None:
+        raise PydanticUseDefault
+    return value
+
+
+_trusted = contextvars.ContextVar("trusted", default=True)
+"""Whether to import modules that a configuration names: in results it may be that of somebody else."""
+
+
+@contextlib.contextmanager
+def importing(trusted: bool) -> Iterator[None]:
+    """Within, whether import paths in files may import modules that are not imported yet."""
+    before = _trusted.set(trusted)
+    try:
+        yield
+    finally:
+        _trusted.reset(before)
 
 
 def class_of(family: type[T], name: str, what: str) -> type[T]:
@@ -212,24 +247,11 @@ def class_of(family: type[T], name: str, what: str) -> type[T]:
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise invalid(
-            "package.module:Class that can be imported",
-            f"'{name}' ({error})",
-            "install the package, or add its folder to PYTHONPATH",
-        ) from error
+        got, todo = f"'{name}' ({error})", "install the package, or add its folder to PYTHONPATH"
+        raise invalid("package.module:Class that can be imported", got, todo) from error
     if not (isinstance(found, type) and issubclass(found, family)):
         raise invalid(f"a subclass of {family.__name__}", f"'{name}'", f"name a {what}")
     return found
-
-
-@contextlib.contextmanager
-def importing(trusted: bool) -> Iterator[None]:
-    """Within, whether import paths in files may import modules that are not imported yet."""
-    before = _trusted.set(trusted)
-    try:
-        yield
-    finally:
-        _trusted.reset(before)
 
 
 def own_section(family: type, given: JSON, what: str) -> DerivedSection:
@@ -242,119 +264,13 @@ def own_section(family: type, given: JSON, what: str) -> DerivedSection:
         raise invalid(f"a {what} that numbers and settings make", str(error), "give what it needs") from error
 
 
-def named_or_own(family: type, what: str) -> Annotation:
-    """As `one_of`; also a class outside the package, by its import path."""
+def named_or_own(family: type) -> Annotation:
+    """Like `one_of`, and also a class outside the package, by its import path."""
 
     def chosen(value: JSON, named: Callable[[JSON], DerivedSection]) -> DerivedSection:
         name = value.get("name") if isinstance(value, Mapping) else value
         is_path = isinstance(name, str) and ":" in name
-        return own_section(family, value, what) if is_path else named(value)
+        return own_section(family, value, words_of(family).lower()) if is_path else named(value)
 
     known = one_of(family)
     return Annotated[known, WrapValidator(chosen, json_schema_input_type=known | dict[str, JSON])]
-
-
-@functools.cache
-def declared_fields(kind: type) -> tuple[tuple[dataclasses.Field, _Field], ...]:
-    """Fields that a file may set, with the types of their keys."""
-    hints = typing.get_type_hints(kind)
-    found = ((field, _field(field, hints[field.name])) for field in dataclasses.fields(kind) if field.init)
-    return tuple((field, made) for field, made in found if made is not None)
-
-
-def is_number(field: dataclasses.Field) -> bool:
-    """Whether a field is a calibratable number."""
-    return "valid_range" in field.metadata
-
-
-def _field(field: dataclasses.Field, hint: Annotation) -> _Field | None:
-    """Type of the key of a field; `None` if files cannot set it."""
-    if "vector" in field.metadata or "leading_axes" in field.metadata and not is_number(field):
-        return None
-    if is_number(field):
-        low, high = field.metadata["valid_range"]
-        bounds = {"ge": low, "le": high}
-        finite = {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
-        number = Annotated[float, Field(**finite)]
-        return _Field(Optional[number] if field.default is None or _may_be_none(hint) else number)  # noqa: UP045
-    declared = field.metadata.get("setting", {"choices": None, "bounds": {}})
-    inner = [each for each in get_args(hint) if each is not type(None)] if _may_be_none(hint) else [hint]
-    made = _of_hint(inner[0] if len(inner) == 1 else hint, declared)
-    if made is None or not _may_be_none(hint):
-        return made
-    if isinstance(made.annotation, type) and issubclass(
-        made.annotation, DerivedSection
-    ):  # true for its defaults
-        switch = lambda value: ({} if value else None) if isinstance(value, bool) else value  # noqa: E731
-        before = BeforeValidator(switch, json_schema_input_type=made.annotation | bool | None)
-        return _Field(Annotated[made.annotation | None, before], made.convert)
-    return _Field(Optional[made.annotation], made.convert)  # noqa: UP045
-
-
-def _of_hint(hint: Annotation, declared: Mapping[str, Any]) -> _Field | None:  # from `setting`
-    if declared["choices"] is not None:
-        return _Field(Literal[declared["choices"]])
-    if get_origin(hint) is dict and dataclasses.is_dataclass(family := get_args(hint)[1]):
-        if not (isinstance(family, type) and names_of(family)):
-            return None
-        built = lambda values: {name: value.build() for name, value in values.items()}  # noqa: E731
-        return _Field(dict[str, named_or_own(family, words_of(family).lower())], built)
-    if hint in (bool, str) or get_origin(hint) in (Literal, dict):
-        return _Field(hint)
-    if get_origin(hint) is tuple and get_args(hint)[1:] == (...,):
-        return _Field(list[get_args(hint)[0]], tuple)
-    if hint in (int, float):
-        number = Annotated[hint, Field(**declared["bounds"])] if declared["bounds"] else hint
-        return _Field(Optional[number] if declared.get("null_is_default") else number)  # noqa: UP045
-    if not isinstance(hint, type):
-        return None
-    if issubclass(hint, enum.Enum):
-        return _Field(Literal[tuple(each.value for each in hint)], hint)
-    if issubclass(hint, tuple) and hasattr(hint, "_fields"):
-        n = len(hint._fields)  # pyright: ignore[reportAttributeAccessIssue]
-        numbers = Annotated[list[float], Field(min_length=n, max_length=n)]
-        return _Field(numbers, lambda values: hint(*values))
-    for family, section in STANDS_AS.items():
-        if issubclass(hint, family):
-            return _Field(section, lambda value: value.build())
-    if names_of(hint):
-        return _Field(one_of(hint))
-    if inspect.isabstract(hint) or not (dataclasses.is_dataclass(hint) and _is_complete(hint)):
-        return None
-    return _Field(section_of(hint))
-
-
-def _is_complete(kind: type) -> bool:
-    """Whether a file can set everything that a class needs."""
-    return all(
-        field.default is not dataclasses.MISSING
-        or field.default_factory is not dataclasses.MISSING
-        or is_number(field)
-        or "setting" in field.metadata
-        for field in dataclasses.fields(kind)
-        if field.init
-    )
-
-
-def _may_be_none(hint: Annotation) -> bool:
-    return get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint)
-
-
-def _default(
-    field: dataclasses.Field, made: _Field, preset: Mapping[str, object]
-) -> dict[str, Any]:  # of `Field`
-    """The default as arguments of `Field`; that of a nested section is built on demand."""
-    if field.name in preset:
-        return {"default": preset[field.name]}
-    if field.default is not dataclasses.MISSING:
-        value = field.default.value if isinstance(field.default, enum.Enum) else field.default
-        return {"default": list(value) if isinstance(value, tuple) else value}
-    if field.default_factory is dataclasses.MISSING:
-        return {}
-    factory = field.default_factory
-
-    def usual() -> object:
-        name = name_of(type(factory()))
-        return TypeAdapter(made.annotation).validate_python({} if name is None else name)
-
-    return {"default_factory": usual}

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from .._types import JSON
-from ..calibration import Adam, ConstantRate, Correlation, CosineDecay, MultiStart, Target
+from ..calibration import Adam, ConstantRate, MultiStart
 from ..calibration.methods import AbstractMethod, AbstractSchedule
 from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..calibration.posterior import NUTS, Laplace, Likelihood
 from ..calibration.priors import CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
-from ..calibration.target import AbstractScore
+from ..calibration.target import AbstractScale, AbstractScore
 from ..declarations import names_of
-from .builder import one_of, part_of
+from .builder import BY_HAND, one_of, section_of
 from .case import GridSection, NCells, StretchedGrid, Thickness, UniformGrid
-from .schema import CorrectionsSection, ModelSection, ObservedVariable, Precision
+from .schema import Averaging, CorrectionsSection, ModelSection, ObservedVariable, Precision
 from .section import Accepted, Annotation, Section, closest, invalid, key
 from .site import CaseSection
 
@@ -119,10 +119,7 @@ Source of `wagner`: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS
 """
 
 
-class MisfitSection(
-    part_of(Target, "scale averaging reduction frame_interval most_times"),
-    part_of(Correlation, prefix="correlation_"),
-):
+class MisfitSection(Section):
     """How model and observations are compared."""
 
     preset: Literal["wagner"] | None = key("protocol of a paper; other keys override it", None)
@@ -133,6 +130,22 @@ class MisfitSection(
     score: one_of(AbstractScore) = key(  # pyright: ignore[reportInvalidTypeForm]
         "measure that is summed over the cases", "root_mean_square", validate_default=True
     )
+    scale: one_of(AbstractScale) = key("divisor of the differences", "physical", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
+    averaging: Averaging = "points"
+    reduction: Literal["mean", "sum"] = key(
+        "mean of the squares by variable, or their sum, which with a correlation or with the scale of an "
+        "uncertainty is twice the negative logarithm of a normal likelihood",
+        "mean",
+    )
+    correlation_length: float = key("of the errors of observations [m]; 0 for independent ones", 0.0, ge=0.0)
+    correlation_time: float = key("of the errors of observations [s]; 0 for independent ones", 0.0, ge=0.0)
+    frame_interval: float | None = key(
+        "time between model frames, which are interpolated to the observed times [s]; null for the longest "
+        "that meets every observed time",
+        None,
+        gt=0.0,
+    )
+    most_times: int | None = key("largest number of observed times to use, evenly spread", None, ge=1)
     initial_time: float = key("time of the observed profiles that a case starts from [s]", 0.0, ge=0.0)
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)
@@ -160,10 +173,12 @@ class MisfitSection(
         return {**PRESETS[data["preset"]], **data}
 
 
-class AdamSection(part_of(Adam, tag="name", name="adam"), part_of(CosineDecay, "n_warmup final_fraction")):
+class AdamSection(section_of(Adam, "adam")):
     """Adam with a schedule of the learning rate over `n_iterations`."""
 
     schedule: Literal[tuple(names_of(AbstractSchedule))] = key("how the learning rate falls", "cosine")  # pyright: ignore[reportInvalidTypeForm]
+    n_warmup: int = key("steps over which the learning rate rises", 0, ge=0)
+    final_fraction: float = key("fraction of the learning rate at the last step [1]", 0.05, ge=0.0, le=1.0)
 
     def of_length(self, n_iterations: int) -> Adam:
         """The method, with a schedule over a number of evaluations."""
@@ -173,20 +188,22 @@ class AdamSection(part_of(Adam, tag="name", name="adam"), part_of(CosineDecay, "
         return Adam(**self.given() | {"schedule": schedule(*of_schedule)})
 
 
-class StartsSection(part_of(MultiStart, "spread seed")):
+class StartsSection(Section):
     """Several first guesses for the optimiser, one after the other; the best result is taken."""
 
+    spread: float = key(
+        "standard deviation of the unconstrained numbers around the first guess", MultiStart.spread, gt=0.0
+    )
+    seed: int = key("for the random numbers", 0, ge=0)
     number: int = key("of starts, the given one included", 1, ge=1, le=10_000)
     iterations_each: int | None = key("evaluations of a start; null for an equal fraction of all", None, ge=1)
 
 
-OptimiserSection: Annotation = one_of(AbstractMethod, replaced={Adam: AdamSection})
+BY_HAND[Adam] = AdamSection
+OptimiserSection: Annotation = one_of(AbstractMethod)
 
 
-class PosteriorSection(
-    part_of(NUTS, "n_warmup n_chains target_acceptance seed"),
-    part_of(Likelihood, optional=True),
-):
+class PosteriorSection(Section):
     """How the distribution of the free parameters is computed, and the assumed observation errors.
 
     Without `noise` and `n_observations`, both are estimated from the residuals of the best fit.
@@ -198,6 +215,19 @@ class PosteriorSection(
     n_iterations: int = key("evaluations to find the most probable values", 30, ge=1)
     n_draws: int | None = key("of each chain, or of the distribution; null for 500, or 4000", None, ge=4)
     n_members: int = key("runs for the predictive bands", 64, ge=2, le=100_000)
+    n_warmup: int = key(
+        "draws during which step size and mass matrix of the chains adapt", NUTS.n_warmup, ge=20
+    )
+    n_chains: int = key("independent chains", NUTS.n_chains, ge=1, le=1024)
+    target_acceptance: float = key(
+        "mean acceptance probability to which the step size is adapted",
+        NUTS.target_acceptance,
+        gt=0.0,
+        lt=1.0,
+    )
+    seed: int = key("for all random numbers", 0, ge=0)
+    noise: float | None = key("standard deviation, in units of the scale of the misfit", None, gt=0.0)
+    n_observations: float | None = key("independent observations in all cases together", None, gt=0.0)
 
     def _check(self) -> None:
         self.likelihood()
@@ -216,7 +246,13 @@ class PosteriorSection(
         drawn = {} if self.n_draws is None else {"n_draws": self.n_draws}
         if self.method == "laplace":
             return Laplace(seed=self.seed, **drawn)
-        return NUTS(**drawn, **self.given())
+        return NUTS(
+            n_warmup=self.n_warmup,
+            n_chains=self.n_chains,
+            target_acceptance=self.target_acceptance,
+            seed=self.seed,
+            **drawn,
+        )
 
 
 class CheckSection(Section):

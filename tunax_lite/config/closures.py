@@ -7,24 +7,15 @@ from typing import Annotated, Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from pydantic import BeforeValidator, field_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, create_model, field_validator
 
 from .._types import JSON, in_precision
 from ..calibration.parameters import with_parameters
 from ..closures import AbstractClosure
 from ..column.terms import AbstractTerm
 from ..declarations import names_of
-from .builder import (
-    STANDS_AS,
-    DerivedSection,
-    class_of,
-    declared_fields,
-    importing,
-    is_number,
-    own_section,
-    part_of,
-)
-from .section import Located, Section, closest, invalid, key, once
+from .builder import BY_HAND, DerivedSection, class_of, importing, keys_of, numbers_of, own_section
+from .section import Section, closest, in_short, invalid, key, reject
 
 
 def flatten(value: JSON, prefix: str = "") -> JSON:
@@ -97,8 +88,16 @@ TermSection = Annotated[
 
 @functools.cache
 def options_of(kind: type[AbstractClosure]) -> type[DerivedSection]:
-    """The section of the options of a closure: parts, switches, and optional numbers."""
-    return part_of(kind, numbers=False)
+    """The section of the options of a closure: parts and switches, and numbers that `null` switches off."""
+    numbers = numbers_of(kind)
+    keys: dict[str, Any] = {  # types, each with what `Field` returns
+        name: (None if name in numbers else annotation, Field(None, description=field.description))
+        for name, (annotation, field) in keys_of(kind).items()
+        if not numbers.get(name, False)
+    }
+    section = create_model(f"{kind.__name__}Options", __base__=DerivedSection, **keys)
+    section.declared = frozenset(keys)
+    return section
 
 
 def closure_with(
@@ -118,24 +117,22 @@ def closure_with(
     """
     kind = closure_class(name)
     make = kind if (known := names_of(AbstractClosure).get(name)) is None else known.make
-    given = _given(kind, options)
+    given = options_of(kind).model_validate(options).given()
+    own = {key: number for key, number in parameters.items() if key in numbers_of(kind)}
     try:
-        closure = make(**given)
+        try:
+            closure = make(**given)
+        except (TypeError, ValueError):  # an option may require a number without default
+            closure = make(**given, **own)
     except (TypeError, ValueError) as error:
-        own = {field.name for field, _ in declared_fields(kind) if is_number(field)} & parameters.keys()
-        try:  # an option may require a number without default
-            if not own:
-                raise error
-            closure = make(**given, **{key: parameters[key] for key in own})
-        except (TypeError, ValueError) as error:
-            todo = (f"options of {kind.__name__} that go together", str(error), "change them")
-            raise Located(("options",), f"{invalid(*todo).message()}.") from error
+        todo = (f"options of {kind.__name__} that go together", str(error), "change them")
+        reject(invalid(*todo).message(), "options")
     # Arrays that a class has as defaults were made on import, before the precision was known.
     closure = in_precision(closure, jnp.result_type(float))
     try:
         return with_parameters(closure, parameters)
     except ValueError as error:
-        raise Located(("parameters", _refused(closure, parameters)), str(error)) from error
+        reject(str(error), "parameters", _refused(closure, parameters))
 
 
 def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
@@ -146,24 +143,6 @@ def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
         except ValueError:
             return path
     return ""
-
-
-def _given(
-    kind: type[AbstractClosure], options: Mapping[str, JSON]
-) -> dict[str, Any]:  # of the type of the field
-    """Arguments of a closure that correspond to its options."""
-    if not options:
-        return {}
-    section = options_of(kind)
-    numbers = [field.name for field, _ in declared_fields(kind) if is_number(field)]
-    for name, value in options.items():
-        if name in numbers and value is not None:
-            todo = f"it is a number: give it as parameters.{name}"
-            raise invalid(f"an option of {kind.__name__}", f"'{name}'", todo)
-        if name not in section.model_fields:
-            hint = closest(name, list(section.model_fields))
-            raise invalid(f"an option of {kind.__name__}", f"'{name}'", hint)
-    return section.model_validate(options).given()
 
 
 class ClosureSection(Section):
@@ -198,30 +177,28 @@ class ClosureSection(Section):
     @classmethod
     def _check_options(cls, options: dict[str, JSON], info: Any) -> dict[str, JSON]:  # Any: of pydantic
         if "name" in info.data:  # missing if the name was rejected
-            _given(closure_class(info.data["name"]), options)
+            kind = closure_class(info.data["name"])
+            for name in options.keys() & numbers_of(kind):
+                if options[name] is not None:
+                    todo = f"it is a number: give it as parameters.{name}"
+                    raise invalid(f"an option of {kind.__name__}", f"'{name}'", todo)
+            options_of(kind).model_validate(options)
         return options
 
     def _check(self) -> None:
         if self.model_fields_set:  # avoids creating arrays for defaults on import
             self.build()
 
-    @once
     def build(self) -> AbstractClosure:
         """The closure."""
         name = self.name if self.constants is None else f"{self.name}_{self.constants}"
         return closure_with(name, self.options, self.parameters)
 
 
-def _named(said: JSON) -> JSON:
-    """The section of a closure from its name alone."""
-    return {"name": said} if isinstance(said, str) else said
-
-
-NamedClosure = Annotated[ClosureSection, BeforeValidator(_named)]
+_by_name = in_short("name", ClosureSection)
+BY_HAND[AbstractClosure] = Annotated[ClosureSection, _by_name]
+NamedClosure = Annotated[ClosureSection, BeforeValidator(_by_name.func)]
 """The section of a closure, or its name alone, which the schema leaves out to point at wrong keys."""
-STANDS_AS[AbstractClosure] = Annotated[
-    ClosureSection, BeforeValidator(_named, json_schema_input_type=ClosureSection | str)
-]
 
 
 def closure_of(document: dict[str, JSON], *, trusted: bool = False) -> AbstractClosure:
@@ -230,4 +207,5 @@ def closure_of(document: dict[str, JSON], *, trusted: bool = False) -> AbstractC
     A class of another package is imported only if the file is `trusted`.
     """
     with importing(trusted):
-        return ClosureSection.model_validate(_named(document.get("model", {}).get("closure", {}))).build()
+        given = document.get("model", {}).get("closure", {})
+        return TypeAdapter(NamedClosure).validate_python(given).build()

@@ -23,7 +23,7 @@ from .case import GridSection, NativeGrid, NCells, Thickness, UniformGrid
 from .closures import ClosureSection, Parameters, closure_names, closure_with
 from .load import validated, with_cases
 from .schema import Averaging, ObservedVariable, Precision
-from .section import Accepted, Section, closest, invalid, key, once
+from .section import Accepted, Section, closest, invalid, key
 from .series import Place, notes_on_conversions
 from .site import CaseSection
 
@@ -40,7 +40,6 @@ class ComparedClosureSection(ClosureSection):
         "values that differ from the default, by dotted name, or a file of parameters", default_factory=dict
     )
 
-    @once
     def build(self) -> AbstractClosure:
         """The closure, without its label."""
         name = self.name if self.constants is None else f"{self.name}_{self.constants}"

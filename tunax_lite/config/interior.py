@@ -16,9 +16,9 @@ from ..io import read_hypsography
 from ..io.hypsography import in_metres
 from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
-from .builder import part_of
+from .builder import section_of
 from .profiles import Profile, ProfileSection, profile_series, read_profiles, together, values_of
-from .section import Located, Section, invalid, key
+from .section import Section, invalid, key, reject
 from .series import (
     UNITS,
     Paths,
@@ -77,7 +77,7 @@ class HypsographySection(Section):
             return grid, basin if self.top is None else basin.up_to(self.top)
 
 
-class LevelSection(part_of(terms.LakeLevel)):
+class LevelSection(section_of(terms.LakeLevel)):
     """Lake level that follows the water budget."""
 
     def build(self, basin: Hypsography) -> terms.LakeLevel:
@@ -110,7 +110,7 @@ def moving_surface(  # Any: the section `interior`, which imports this file
     return elevation, None
 
 
-class StreamSection(part_of(terms.Stream)):
+class StreamSection(section_of(terms.Stream)):
     """A stream into or out of a lake."""
 
     discharge: TimedSection = key("into the lake, out of it where negative [m3 s-1]")
@@ -225,7 +225,7 @@ class TracerRelaxation(RelaxationRates):
     from_zero: bool = key("whether it relaxes to zero until the lag has passed, as GOTM does", False)
 
 
-class VelocityRelaxation(RelaxationRates, part_of(terms.RelaxationTarget)):
+class VelocityRelaxation(RelaxationRates, section_of(terms.RelaxationTarget)):
     """Relaxation of both velocity components."""
 
     u: Target = None
@@ -295,7 +295,7 @@ _NO_GRADIENT = Profile(surface=0.0)
 _GRADIENTS = ("temperature_x", "temperature_y", "salinity_x", "salinity_y")
 
 
-class GradientSection(part_of(terms.BuoyancyGradient)):
+class GradientSection(section_of(terms.BuoyancyGradient)):
     """Horizontal gradients of temperature and salinity, constant in time."""
 
     temperature_x: ProfileSection = key("to the east [K m-1]", _NO_GRADIENT)
@@ -320,7 +320,7 @@ class GradientSection(part_of(terms.BuoyancyGradient)):
         return terms.BuoyancyGradient(series, **self.given())
 
 
-class VerticalVelocitySection(part_of(terms.VerticalVelocity), SeriesPart):
+class VerticalVelocitySection(section_of(terms.VerticalVelocity), SeriesPart):
     """A vertical velocity that advects the profiles."""
 
     makes, quantities = terms.VerticalVelocity, {"velocity": "vertical_velocity", "height": "height"}
@@ -361,7 +361,7 @@ class ExponentialDrift(SeriesPart):
         depth = self.decay_depth.constant
         if depth is not None and not 1e-3 <= depth <= 1e4:
             expected = f"expected a depth from 0.001 to 10000 [m], got {depth:g}"
-            raise Located(("decay_depth",), f"{expected}; correct it.")
+            reject(f"{expected}; correct it", "decay_depth")
 
     def read(self, setting: Setting, key: str, wind: object = None) -> terms.StokesDrift:
         """The drift."""
@@ -373,7 +373,7 @@ class ExponentialDrift(SeriesPart):
         return terms.StokesDrift(series, depths=depths)
 
 
-class WindSea(part_of(terms.WindSeaDrift), SeriesPart):
+class WindSea(section_of(terms.WindSeaDrift), SeriesPart):
     """The Stokes drift of a wind sea in equilibrium."""
 
     makes, quantities = terms.WindSeaDrift, {"u": "wind_u", "v": "wind_v"}
@@ -457,7 +457,7 @@ StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field
 """The drift of surface waves."""
 
 
-class SeagrassSection(part_of(terms.Seagrass)):
+class SeagrassSection(section_of(terms.Seagrass)):
     """A canopy on the bottom: values at heights."""
 
     height: list[float] = key("above the bottom, to the top of the canopy [m]", min_length=2)
@@ -472,7 +472,7 @@ class SeagrassSection(part_of(terms.Seagrass)):
             return terms.Seagrass(**profiles, **self.given())
 
 
-class InteriorSection(part_of(terms.Interior)):
+class InteriorSection(section_of(terms.Interior)):
     """Terms other than surface fluxes; all are off by default."""
 
     relaxation: RelaxationSection = key("towards profiles, by variable", RelaxationSection())

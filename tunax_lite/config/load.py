@@ -18,7 +18,7 @@ from .case import NativeGrid
 from .closures import closure_class
 from .formats import AbstractTranslatedCase, kinds
 from .schema import RunConfig
-from .section import MISSING, Section
+from .section import Section
 from .series import Place
 
 ConfigT = TypeVar("ConfigT", bound=Section)
@@ -196,14 +196,12 @@ def validated(document: Document, model: type[ConfigT]) -> ConfigT:
 
 
 def _message(problem: ErrorDetails, document: Document) -> str:
-    kind, context = problem["type"], problem.get("ctx", {})
-    path = _key_path(problem["loc"], document.data, missing=context.get("after") == MISSING)
-    below = getattr(context.get("error"), "keys", ())
-    origin, path = _origin((*path, *below), document), (*path, *below[:1])
-    where = f"{document.source}: {origin}{'.'.join(path) or 'top level'}"
-    if kind == "explained":
-        return f"{where}: {context['before']}{context['about'] or ''}{context['after']}"
-    return f"{where}: {context['error']}" if kind == "value_error" else f"{where}: {problem['msg']}."
+    path = _key_path(problem["loc"], document.data, missing=problem["type"] == "missing")
+    where = f"{document.source}: {_origin(path, document)}{'.'.join(path) or 'top level'}"
+    said = problem.get("ctx", {}).get(
+        "error", problem["msg"]
+    )  # the error of a class, which pydantic prefixes
+    return f"{where}: {str(said).removesuffix('.')}."
 
 
 def _origin(path: tuple[str, ...], document: Document) -> str:

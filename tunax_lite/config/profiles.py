@@ -23,8 +23,8 @@ from ..physics import (
 )
 from ..physics.equation_of_state import SpecificVolumeTeos10
 from ..quantities import QUANTITIES
-from .builder import one_of, part_of
-from .section import Annotation, Section, SomeCase, in_short, invalid, key, once
+from .builder import BY_HAND, one_of, section_of
+from .section import Annotation, Section, SomeCase, in_short, invalid, key
 from .series import (
     ColumnNumber,
     ConversionSection,
@@ -281,7 +281,7 @@ class TangentSection(Section):
     )
 
 
-class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
+class LinearSection(section_of(LinearEquationOfState, "linear")):
     """A linear equation of state: its coefficients, or the tangent to TEOS-10 at a point."""
 
     tangent_to_teos10: TangentSection | None = key(
@@ -294,7 +294,6 @@ class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
             got = f"it and {', '.join(both)}"
             raise invalid("tangent_to_teos10 or the numbers that it gives", got, "remove one of them")
 
-    @once
     def build(self) -> LinearEquationOfState:
         """The equation of state."""
         given = self.given()
@@ -305,12 +304,11 @@ class LinearSection(part_of(LinearEquationOfState, tag="name", name="linear")):
         return LinearEquationOfState.from_teos10(**point, water=water, **given)
 
 
-EquationOfStateSection: Annotation = one_of(
-    AbstractEquationOfState, replaced={LinearEquationOfState: LinearSection}
-)
+BY_HAND[LinearEquationOfState] = LinearSection
+EquationOfStateSection: Annotation = one_of(AbstractEquationOfState)
 
 
-class TwoBandSeriesSection(part_of(TwoBandSeries, tag="name", name="two_band_series")):
+class TwoBandSeriesSection(section_of(TwoBandSeries, "two_band_series")):
     """Two bands of shortwave radiation with time-varying coefficients."""
 
     infrared_fraction: TimedSection = key("infrared fraction of the light [1]")
@@ -324,5 +322,6 @@ class TwoBandSeriesSection(part_of(TwoBandSeries, tag="name", name="two_band_ser
         return TwoBandSeries(series, **self.given())
 
 
-AbsorptionSection: Annotation = one_of(AbstractAbsorption, replaced={TwoBandSeries: TwoBandSeriesSection})
+BY_HAND[TwoBandSeries] = TwoBandSeriesSection
+AbsorptionSection: Annotation = one_of(AbstractAbsorption)
 """How deep shortwave radiation goes: a water type of Jerlov, two bands, or a chlorophyll concentration."""

@@ -14,17 +14,15 @@ from ..column.diagnostics import DIAGNOSTICS, diagnostic
 from ..column.forcing import WaterSurface
 from ..column.model import Model
 from ..runtime.memory import check_steps
-from .builder import part_of
+from .builder import section_of
 from .case import GridSection, UniformGrid
 from .closures import ClosureSection, NamedClosure
 from .section import Accepted, Section, closest, invalid, key, known
 from .site import CaseSection, DescribedCase
 
 
-class ModelSection(part_of(Model)):
+class ModelSection(section_of(Model)):
     """The closure and the time scheme."""
-
-    null_is_default = frozenset({"molecular_viscosity", "molecular_diffusivity"})
 
     closure: NamedClosure = key("how turbulence mixes: name, parameters", ClosureSection())
 

@@ -1,20 +1,16 @@
-"""Sections of a configuration file, checked by pydantic, with the package's own error messages."""
+"""Sections of a configuration file: pydantic models whose messages name the meaning of a key and hints."""
 
 import difflib
-import functools
-import itertools
 import types
-from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, NoReturn, Union, get_args, get_origin
 
-import jax
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    PrivateAttr,
     ValidationError,
     model_validator,
 )
@@ -26,8 +22,6 @@ from .._types import JSON
 from ..plausibility import RULES
 
 Annotation = Any  # of a key: a type, or a special form of `typing`
-S = TypeVar("S", bound="Section")
-T = TypeVar("T")
 SomeCase = Any  # a section of `cases`, which imports this one
 
 
@@ -39,9 +33,13 @@ def closest(name: str, valid: list[str]) -> str:
 
 def invalid(expected: str, got: object, todo: str) -> PydanticCustomError:
     """A rejected value: what was expected, what was found, a remedy."""
-    return PydanticCustomError(
-        "invalid", "expected {expected}, got {got}; {todo}", {"expected": expected, "got": got, "todo": todo}
-    )
+    return PydanticCustomError("invalid", "{text}", {"text": f"expected {expected}, got {got}; {todo}"})
+
+
+def reject(message: str, *keys: str) -> NoReturn:
+    """Raise pydantic's error for a key of the section that is being checked."""
+    error = PydanticCustomError("invalid", "{text}", {"text": message.removesuffix(".")})
+    raise ValidationError.from_exception_data("", [InitErrorDetails(type=error, loc=keys, input=None)])
 
 
 def key(meaning: str, default: object = PydanticUndefined, **checks: Any) -> Any:  # of pydantic's `Field`
@@ -61,12 +59,12 @@ def known(expected: str, valid: Collection[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def in_short(name: str, section: Annotation, kind: type = str) -> BeforeValidator:
-    """Let a text, or a number if the kind is `float`, stand for a section with this key alone."""
+def in_short(key: str, section: Annotation, kind: type = str, **more: JSON) -> BeforeValidator:
+    """Let a text, or a number if the kind is `float`, stand for a section with this key, and `more`."""
     kinds = (int, float) if kind is float else kind
 
     def whole(said: JSON) -> JSON:
-        return {name: said} if isinstance(said, kinds) and not isinstance(said, bool) else said
+        return {**more, key: said} if isinstance(said, kinds) and not isinstance(said, bool) else said
 
     return BeforeValidator(whole, json_schema_input_type=section | kind)
 
@@ -75,34 +73,10 @@ Accepted = Annotated[list[str], known("names of rules of plausibility", RULES)]
 """Rules of plausibility that are silenced."""
 
 
-class Located(ValueError):
-    """A value rejected in combination with others, and the keys involved."""
-
-    def __init__(self, keys: tuple[str, ...], message: str):
-        super().__init__(message)
-        self.keys = keys
-
-
-def once(build: Callable[[S], T]) -> Callable[[S], T]:
-    """Let a section remember what it builds: it does not change, and its check builds it first."""
-
-    @functools.wraps(build)
-    def known(section: S) -> T:
-        precision = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
-        if precision not in section._built:
-            section._built[precision] = build(section)
-        return section._built[precision]
-
-    return known
-
-
 class Section(BaseModel):
     """A mapping with a fixed set of keys; an unknown key is an error with a hint."""
 
-    _built: dict[bool, Any] = PrivateAttr(default_factory=dict)  # what it describes, by precision
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
-    null_is_default: ClassVar[frozenset[str]] = frozenset()
-    """Keys whose `null` stands for the default."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
@@ -111,14 +85,11 @@ class Section(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _explain_problems(cls, data: JSON, validate: Callable[[JSON], Any]) -> Any:  # an instance
-        if isinstance(data, dict):
-            data = {key: v for key, v in data.items() if not (v is None and key in cls.null_is_default)}
+    def _validate(cls, data: JSON, validate: Any) -> Any:  # a function of pydantic; an instance
         try:
             section = validate(data)
         except ValidationError as error:
-            problems = sorted(error.errors(include_url=False), key=lambda one: one["type"] not in _UNKNOWN)
-            told = [_explained(problem, cls.model_fields) for problem in problems]
+            told = [_explained(problem, cls.model_fields) for problem in error.errors(include_url=False)]
             raise ValidationError.from_exception_data(cls.__name__, told) from None
         section._check()
         return section
@@ -127,80 +98,37 @@ class Section(BaseModel):
         """Reject keys that exclude each other."""
 
 
-MISSING = ", got none; add this key."
-_UNKNOWN = ("extra_forbidden", "invalid_key")
-
-
 def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitErrorDetails:
-    """Rephrase a problem of a section, unless a nested section has already done so.
+    """Add the rejected value and the meaning of its key to a message of pydantic."""
+    kind, location, context = problem["type"], problem["loc"], problem.get("ctx", {})
+    name = str(location[0]) if location else ""
+    error, field = kind, fields.get(name)
+    if "text" in context:
+        error = PydanticCustomError(kind, "{text}", context)  # pyright: ignore[reportArgumentType]
+    elif kind != "value_error" and (field is not None or kind == "extra_forbidden"):
+        text = _text(problem, field, fields)
+        about = "" if field is None or field.description is None else field.description.split(". ")[0]
+        context = {"text": f"{text} ({about})" if about else text}
+        error = PydanticCustomError(kind, "{text}", context)  # pyright: ignore[reportArgumentType]
+    return InitErrorDetails(type=error, loc=location, input=problem["input"], ctx=context)
 
-    The nearest section that knows the key inserts its meaning between the two parts of the text.
-    """
-    kind, context, location = problem["type"], problem.get("ctx", {}), problem["loc"]
-    field = fields.get(str(location[0])) if location else None
-    if kind == "explained":
-        parts = context
-    elif kind not in ("invalid", "value_error"):
-        parts = _in_words(problem, field, fields)
-    else:
-        error = (
-            kind if kind == "value_error" else PydanticCustomError(kind, problem["msg"], context)  # pyright: ignore[reportArgumentType]
+
+def _text(problem: ErrorDetails, field: FieldInfo | None, fields: Mapping[str, FieldInfo]) -> str:
+    kind, context = problem["type"], problem.get("ctx", {})
+    if field is None:
+        return f"unknown key; {closest(str(problem['loc'][0]), list(fields))}"
+    if kind == "missing":
+        return "expected a value, got none; add this key"
+    below = _sections(field.annotation)
+    if kind == "union_tag_not_found":
+        tag = context["discriminator"].strip("'")
+        tags = ", ".join(name for each in below for name in get_args(each.model_fields[tag].annotation))
+        return f"expected the key '{tag}', one of {tags}, got none; add it"
+    if kind.startswith("model_") and below:
+        return (
+            f"expected a mapping with keys among {', '.join(below[0].model_fields)}, got {problem['input']!r}"
         )
-        return InitErrorDetails(type=error, loc=location, input=problem["input"], ctx=context)
-    if parts["about"] is None and field is not None:
-        about = field.description
-        parts = {**parts, "about": f" ({about.split('. ')[0]})" if about else ""}
-    error = PydanticCustomError("explained", "{said}", parts)
-    return InitErrorDetails(type=error, loc=location, input=problem["input"])
-
-
-def _in_words(
-    problem: ErrorDetails, field: FieldInfo | None, fields: Mapping[str, FieldInfo]
-) -> dict[str, str | None]:
-    """pydantic's message in two parts, for `about` in between; `None` for the meaning of the key."""
-    kind, context, got = problem["type"], problem.get("ctx", {}), f"got {problem['input']!r}"
-    below = [] if field is None else _sections(field.annotation)
-    said, after, about = problem["msg"], f", {got}; correct this value.", None
-    if kind in _UNKNOWN:
-        name = str(problem["loc"][-1])
-        hint = _further_in(name, fields) or closest(name, list(fields))
-        said, before, after, about = f"{name}: {hint}", f"unknown key; {hint}", "", ""
-    elif kind == "missing":
-        before, after = "expected a value", MISSING
-    elif kind == "union_tag_not_found":
-        tag = context["discriminator"]
-        known = (get_args(each.model_fields[tag.strip("'")].annotation) for each in below)
-        tags = ", ".join(f"'{name}'" for name in itertools.chain(*known))
-        before, after, about = f"expected the key {tag}, one of {tags}, got none; add it.", "", ""
-    elif kind == "union_tag_invalid":
-        hint = closest(context["tag"], context["expected_tags"].replace("'", "").split(", "))
-        todo = hint if hint.startswith("did") else "choose one of these"
-        before = f"expected {context['discriminator']} to be one of {context['expected_tags']}"
-        after, about = f", got '{context['tag']}'; {todo}.", ""
-    elif kind == "model_type" or (kind == "model_attributes_type" and below):
-        keys = ", ".join(fields if kind == "model_type" else below[0].model_fields)
-        before, after = f"expected a mapping with some of the keys {keys}", f", {got}; write one."
-    elif kind.endswith(("too_short", "too_long")):
-        bound, n = ("least", "min_length") if kind.endswith("short") else ("most", "max_length")
-        what = "character" if kind.startswith("string") else "item"
-        before = f"expected at {bound} {context[n]} {what}{'s' * (context[n] != 1)}"
-    else:
-        is_bound = kind.startswith(("greater", "less"))
-        before = said.replace("Input should be", "expected a number" if is_bound else "expected")
-    return {"said": said, "before": before, "after": after, "about": about}
-
-
-_MOST_PLACES = 3
-
-
-def _further_in(name: str, fields: Mapping[str, FieldInfo]) -> str:
-    """Hint for a key that belongs to a part of the section; empty where none has it, or many have."""
-    places = [
-        f"`{key}.{name}`"
-        for key, field in fields.items()
-        if any(name in part.model_fields for part in _sections(field.annotation))
-    ]
-    return f"it belongs further in, as {' or '.join(places)}" if 0 < len(places) <= _MOST_PLACES else ""
+    return f"{problem['msg']}, got {problem['input']!r}"
 
 
 def _sections(annotation: Annotation) -> list[type[BaseModel]]:

@@ -26,8 +26,8 @@ from ..io.tracers import Tracer
 from ..io.units import Conversion
 from ..io.yaml_file import ConfigError
 from ..quantities import quantity_of
-from .builder import DerivedSection, part_of
-from .section import Annotation, Located, Section, closest, in_short, invalid, key
+from .builder import DerivedSection, section_of
+from .section import Annotation, Section, closest, in_short, invalid, key, reject
 
 T = TypeVar("T")
 V = TypeVar("V", float, np.ndarray)
@@ -58,7 +58,7 @@ ColumnNumber = Annotated[
 ]
 
 
-class ConversionSection(part_of(Conversion)):
+class ConversionSection(section_of(Conversion)):
     """How values become the quantity of the package: sign (factor x + offset), x converted from its unit."""
 
     @model_validator(mode="after")
@@ -86,10 +86,10 @@ def check_numbers(section: ConversionSection, name: str, *values: float | None) 
         try:
             value = section.converted(name, given)
         except ValueError as error:
-            raise Located((name, "unit"), str(error)) from None
+            reject(str(error), name, "unit")
         if not low <= value <= high:
             expected = f"expected {name} from {low:g} to {high:g} [{unit}]"
-            raise Located((name,), f"{expected}, got {value:g}; check its unit.")
+            reject(f"{expected}, got {value:g}; check its unit", name)
 
 
 CONVERSION_KEYS = set(Conversion.__dataclass_fields__)

@@ -36,7 +36,7 @@ from ..physics.equation_of_state import carries_conservative_temperature
 from ..quantities import QUANTITIES
 from ..registry import additions
 from .air_sea import AirSeaSection, FluxesSection, WeatherSection, bulk_forcing, prescribed_forcing, wind_of
-from .builder import one_of, part_of
+from .builder import one_of, section_of
 from .case import AbstractCase, AbstractFileCase, BuiltCase, GridSection
 from .closures import TermSection, term_of
 from .formats import notes_on_terms
@@ -909,7 +909,7 @@ class LegayCase(AbstractFileCase):
         return name_of_legay(path)
 
 
-class MappingSection(part_of(cf_netcdf.Mapping)):
+class MappingSection(section_of(cf_netcdf.Mapping)):
     """Information missing in a file."""
 
     units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)

@@ -14,7 +14,7 @@ from ..calibration.results import read_values, write_values
 from ..closures import AbstractClosure
 from ..declarations import name_of, names_of
 from ..io.errors import ConfigError
-from .builder import declared_fields, importing, is_number
+from .builder import importing, keys_of, numbers_of
 from .closures import closure_with
 
 
@@ -90,14 +90,9 @@ def load_closure(path: str | Path, like: AbstractClosure | None = None) -> Abstr
 
 def _settings(module: FieldValue) -> dict[str, JSON]:
     """What is not a number, as a configuration gives it; numbers only where they are switched off."""
-    found: dict[str, JSON] = {}
-    for field, _ in declared_fields(type(module)):
-        value = getattr(module, field.name)
-        if not is_number(field):
-            found[field.name] = _as_json(value)
-        elif value is None and field.default is not None:
-            found[field.name] = None
-    return found
+    numbers = numbers_of(type(module))
+    found = {name: getattr(module, name) for name in keys_of(type(module))}
+    return {name: _as_json(value) for name, value in found.items() if name not in numbers or value is None}
 
 
 def _as_json(value: FieldValue) -> JSON:

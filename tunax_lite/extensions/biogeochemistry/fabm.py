@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pydantic
 
 from ..._types import JSON
-from ...config.builder import declared_fields, section_of
+from ...config.builder import keys_of, section_of
 from ...config.formats import AbstractSetUp, Report, Translated
 from ...declarations import names_of
 from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
@@ -168,7 +168,7 @@ class _Instance(NamedTuple):
     def _parameters(self, ours: str) -> dict[str, JSON]:
         kind: type[AbstractBiogeochemicalModel] = names_of(AbstractBiogeochemicalModel)[ours].kind
         found: dict[str, JSON] = dict(OURS.get(ours, {}))
-        known = {field.name for field, _ in declared_fields(kind)} - found.keys()
+        known = keys_of(kind).keys() - found.keys()
         for name, value in self._group("parameters").items():
             if name in IDLE.get(ours, ()):
                 continue
@@ -180,15 +180,12 @@ class _Instance(NamedTuple):
             self._refuse(("parameters", name), f"parameter {name!r} is not available; {hint}")
         if ours == "carbonate" and found.get("pCO2a", 0.0) == 0.0:
             found["pCO2a"] = self._carbon_dioxide()
-        section = section_of(kind, "name", ours)
+        section = section_of(kind, ours)
         try:
             self.found.built[self.name] = section.model_validate({"name": ours} | found).build()
         except pydantic.ValidationError as error:
             for one in error.errors(include_url=False):
-                said, text = one.get("ctx", {}), one["msg"]
-                if "before" in said:
-                    text = f"{said['before']}{said['about'] or ''}{said['after']}"
-                self._refuse(("parameters", *map(str, one["loc"][:1])), text.removesuffix("."))
+                self._refuse(("parameters", *map(str, one["loc"][:1])), one["msg"].removesuffix("."))
             # The other sections are checked with default numbers.
             self.found.built[self.name], found = section.model_validate({"name": ours}).build(), {}
         return found

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator
 
 from ..._types import JSON
-from ...config.builder import part_of
+from ...config.builder import section_of
 from ...config.case import GridSection
 from ...config.closures import flatten
 from ...config.formats import AbstractSetUp, AbstractTranslatedCase, Report, SetUpFormat, SomeLoaded
@@ -18,7 +18,7 @@ from .output import OURS
 from .water import GotmOptions, ObservedInputs
 
 
-class GotmObservations(part_of(ObservedInputs)):
+class GotmObservations(section_of(ObservedInputs)):
     """Observations in the files of a GOTM case, for comparison."""
 
     surface_temperature: bool = key("surface.sst, as sea_surface_temperature", False)
@@ -28,13 +28,25 @@ class GotmObservations(part_of(ObservedInputs)):
             raise invalid("`surface_temperature` or `profiles`", "neither", "set one of them to true")
 
 
-class GotmCase(
-    AbstractTranslatedCase, part_of(GotmOptions, "name salinity_anomaly relax_from_zero vertical_velocity")
-):
+class GotmCase(AbstractTranslatedCase):
     """A GOTM case: its configuration, with the files that it names."""
 
     format: Literal["gotm"]  # pyright: ignore[reportIncompatibleVariableOverride]
     path: DataPath
+    name: str | None = key("of the case; null for that of the file, which may make several cases", None)
+    salinity_anomaly: bool = key(
+        "whether practical salinity is converted with the anomaly of the place; a GOTM built without the table "
+        "of anomalies uses the ratio of the standard ocean",
+        True,
+    )
+    relax_from_zero: bool = key(
+        "whether a relaxation towards practical salinity, in-situ or potential temperature relaxes towards "
+        "zero in its first step, as in GOTM",
+        True,
+    )
+    vertical_velocity: bool = key(
+        "whether mimic_3d.w advects the profiles; GOTM reads it, but switches it off", False
+    )
     settings: Annotated[dict[str, JSON], BeforeValidator(flatten)] = key(
         "values that replace those of the file, with GOTM's names", default_factory=dict
     )
@@ -51,7 +63,12 @@ class GotmCase(
     def translated(self, where: Place, grid: GridSection, step: float | None) -> tuple[SomeLoaded, Report]:
         from .case import as_run, load_gotm  # imports the configuration, which imports this module
 
-        options = GotmOptions(**self.given())
+        options = GotmOptions(
+            name=self.name,
+            salinity_anomaly=self.salinity_anomaly,
+            relax_from_zero=self.relax_from_zero,
+            vertical_velocity=self.vertical_velocity,
+        )
         replaced: dict[str, JSON] = dict(self.settings)
         if grid.kind != "native":
             replaced["grid.method"] = "analytical"  # whatever its grid file

@@ -18,13 +18,13 @@ from ...calibration import ParameterTable
 from ...closures import AbstractClosure
 from ...column.forcing import DECLARED_FLUXES, FLUXES, SurfaceFluxes
 from ...config.air_sea import LONGWAVE, AirSeaSection
-from ...config.builder import choice, one_of, part_of
+from ...config.builder import choice, one_of
 from ...config.calibration import FreeParameterSection, free_parameters
 from ...config.case import GridSection, NativeGrid, StretchedGrid
 from ...config.closures import TermSection
 from ...config.profiles import AbsorptionSection, EquationOfStateSection, TwoBandSeriesSection
 from ...config.schema import ModelSection, Precision, TimeSection
-from ...config.section import Accepted, Located, Section, invalid, key
+from ...config.section import Accepted, Section, invalid, key, reject
 from ...config.series import ConversionSection, Paths
 from ...declarations import meanings
 from ...ice import AbstractIce
@@ -167,11 +167,11 @@ class GridPoints(Section):
             first, last = getattr(self, name)
             if not lowest <= first < last <= first + longest or name == "latitude" and last > 90.0:
                 expected = f"two edges of {name} [degrees] that increase, such as [-60, 60]"
-                raise Located((name,), f"expected {expected}, got {first:g}, {last:g}.")
+                reject(f"expected {expected}, got {first:g}, {last:g}", name)
             n = (last - first) / self.spacing
             if abs(n - round(n)) > 1e-6 * n:
                 expected = f"edges of {name} that are a multiple of {self.spacing:g} degrees apart"
-                raise Located((name,), f"expected {expected}, got {first:g}, {last:g}; change one of them.")
+                reject(f"expected {expected}, got {first:g}, {last:g}; change one of them", name)
 
     def of(self, source: Points) -> Points:
         """The centers of the cells."""
@@ -195,7 +195,7 @@ class SitePoints(Section):
         for name, place in self.places.items():
             if len(place) != 2 or not (abs(place[0]) <= 90.0 and abs(place[1]) <= 360.0):
                 expected = "latitude and longitude [degrees], such as [50.0, -145.0]"
-                raise Located(("places", name), f"expected {expected} of {name}, got {place}.")
+                reject(f"expected {expected} of {name}, got {place}", "places", name)
 
     def of(self, source: Points | None = None) -> Points:
         """The positions, in order."""
@@ -203,7 +203,7 @@ class SitePoints(Section):
         return Points(places[:, 0], places[:, 1], False, names=tuple(self.places))
 
 
-PointsGiven = choice([InputPoints, GridPoints, SitePoints], "name", ["input", "grid", "sites"])
+PointsGiven = choice(InputPoints, GridPoints, SitePoints)
 
 
 class MapInput(Section):
@@ -312,9 +312,16 @@ class MapOutputSection(Section):
     means: list[str] = key("of the state and the closure, as means over every interval", [])
 
 
-class MapCalibrationSection(part_of(MapFit, "penalty misfit_scale start")):
+class MapCalibrationSection(Section):
     """What `calibrate` estimates on a map: a correction of the heat flux for each column, and parameters."""
 
+    penalty: float = key("misfit that a correction counts as [K m2 W-1]", MapFit.penalty, ge=0.0)
+    misfit_scale: float | None = key(
+        "root mean square misfit of a column above which it counts less [K]; null where all count in full",
+        None,
+        gt=0.0,
+    )
+    start: float = key("time up to which the misfit does not count [s]", 0.0, ge=0.0)
     parameters: dict[str, FreeParameterSection] = key(
         "of the closure, the same in all columns, by dotted name", min_length=1
     )
