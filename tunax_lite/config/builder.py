@@ -1,8 +1,8 @@
 """Sections derived from classes: a key for each declared field, with its type, range, default and meaning.
 
-A class declares what a file may set with `parameter` and `setting`; `section_of` turns these declarations into
-a pydantic model, and `one_of` into the choice among all named classes of a family. `build` calls the class with
-the values of the file. A section that a file describes otherwise is written by hand, and put into `BY_HAND`.
+A class declares what a file may set with `parameter` and `setting`; `section_of` turns these declarations
+into a pydantic model, and `one_of` into the choice among all named classes of a family. `build` calls the
+class with the values of the file. Sections with other keys are written by hand, and registered in `BY_HAND`.
 """
 
 import contextlib
@@ -99,7 +99,7 @@ def choice(*sections: Annotation) -> Annotation:
     before = BeforeValidator(complete, json_schema_input_type=Union[Literal[tuple(names)], *sections])
     if len(sections) == 1:
         return Annotated[sections[0], before]
-    return Annotated[sections, Field(discriminator="name"), before]
+    return Annotated[Union[sections], Field(discriminator="name"), before]  # noqa: UP007
 
 
 @functools.cache
