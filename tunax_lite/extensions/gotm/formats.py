@@ -35,8 +35,8 @@ class GotmCase(AbstractTranslatedCase):
     path: DataPath
     name: str | None = key("of the case; null for that of the file, which may make several cases", None)
     salinity_anomaly: bool = key(
-        "whether practical salinity is converted with the anomaly of the place; a GOTM built without the table "
-        "of anomalies uses the ratio of the standard ocean",
+        "whether practical salinity is converted with the anomaly of the place; a GOTM built without the "
+        "table of anomalies uses the ratio of the standard ocean",
         True,
     )
     relax_from_zero: bool = key(
