@@ -196,7 +196,7 @@ def validated(document: Document, model: type[ConfigT]) -> ConfigT:
 
 
 def _message(problem: ErrorDetails, document: Document) -> str:
-    path = _key_path(problem["loc"], document.data, missing=problem["type"] == "missing")
+    path = _key_path(problem["loc"], document.data, named=problem["type"] in ("missing", "rejected"))
     where = f"{document.source}: {_origin(path, document)}{'.'.join(path) or 'top level'}"
     said = problem.get("ctx", {}).get(
         "error", problem["msg"]
@@ -213,14 +213,17 @@ def _origin(path: tuple[str, ...], document: Document) -> str:
     return ""
 
 
-def _key_path(location: tuple, data: JSON, *, missing: bool) -> tuple[str, ...]:
-    """Location of an error in the file, without the names that pydantic adds for members of unions."""
+def _key_path(location: tuple, data: JSON, *, named: bool) -> tuple[str, ...]:
+    """Location of an error in the file, without the names that pydantic adds for members of unions.
+
+    The last key may not be in the file if the error is one of this key (`named`).
+    """
     path: list[str] = []
     for depth, key in enumerate(location):
         is_item = isinstance(data, list) and isinstance(key, int) and key < len(data)
         if is_item or (isinstance(data, dict) and key in data):
             path.append(str(key))
             data = data[key]
-        elif missing and depth == len(location) - 1:
+        elif named and depth == len(location) - 1:
             path.append(str(key))
     return tuple(path)

@@ -38,7 +38,7 @@ def invalid(expected: str, got: object, todo: str) -> PydanticCustomError:
 
 def reject(message: str, *keys: str) -> NoReturn:
     """Raise pydantic's error for a key of the section that is being checked."""
-    error = PydanticCustomError("invalid", "{text}", {"text": message.removesuffix(".")})
+    error = PydanticCustomError("rejected", "{text}", {"text": message})
     raise ValidationError.from_exception_data("", [InitErrorDetails(type=error, loc=keys, input=None)])
 
 
