@@ -8,30 +8,27 @@ writes them all, with `--check` only lists the pages that are out of date, as a 
     public              all public names of the package, with their pages
     measured NAME       a table of the benchmarks, from benchmarks/baseline.json
     commands            what each command does
-    options             arguments and options of each command, from its declaration
 """
 
 import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import get_args
 
 import interface
-from typer.models import ArgumentInfo
 
 from tunax_lite._docstrings import docstring_of
+from tunax_lite.cli.application import Group
 from tunax_lite.cli.commands import app
-from tunax_lite.cli.options import Engine
 from tunax_lite.closures import AbstractClosure
 from tunax_lite.config.reference import describe, families
 from tunax_lite.declarations import summary_and_source
 
 DOCS = Path(__file__).parent
 TABLE = re.compile(
-    r"(<!-- (parameters|names|public|measured|commands|options) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
+    r"(<!-- (parameters|names|public|measured|commands) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
 )
 
 
@@ -88,87 +85,19 @@ def _measured(name: str) -> str:
     return report.sections(report.read_report(report.BASELINE))[name][1]
 
 
-class _Parameter(NamedTuple):
-    """An argument or option of a command, as it is declared."""
-
-    name: str
-    typed: str
-    meaning: str
-
-
-def _parameters_of(function: Callable[..., Any]) -> list[_Parameter]:
-    return [
-        _parameter(name, each.annotation, each.default)
-        for name, each in inspect.signature(function).parameters.items()
-    ]
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> _Parameter:
-    kind, info = get_args(annotation)[:2]
-    kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
-    choices = [choice for each in kinds if get_origin(each) is Literal for choice in get_args(each)]
-    values = choices or [each.__name__.upper() for each in kinds if isinstance(each, type)]
-    value, text = info.metavar or "|".join(values), info.help or ""
-    if isinstance(info, ArgumentInfo):
-        typed = info.metavar or name.upper()
-        if default is not inspect.Parameter.empty and not typed.startswith("["):
-            typed = f"[{typed}]"
-    else:
-        first = [info.default] if isinstance(info.default, str) else []  # where typer leaves the first name
-        names = [*first, *(info.param_decls or ())] or [f"--{name.replace('_', '-')}"]
-        typed = ", ".join(names) + ("" if kind is bool else f" {value}")
-    if isinstance(default, str | float | Path) and default and "default" not in text:
-        text = f"{text.rstrip('.')}; by default {default}."
-    return _Parameter(name, f"`{_cell(typed)}`", _cell(text))
-
-
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _functions() -> dict[str, Callable[..., Any]]:
-    """Functions of the commands by name, with all their options."""
-    functions = (command.callback for command in app.registered_commands)
-    names = (command.name for command in app.registered_commands)
-    return {
-        name or function.__name__.replace("_", "-"): function
-        for name, function in zip(names, functions, strict=True)
-        if function is not None
-    }
-
-
 def _commands(_: str) -> str:
     lines = ["| command | what it does |", "| --- | --- |"]
-    for name, function in _functions().items():
-        sentence = _cell((inspect.getdoc(function) or "").split("\n\n")[0])
-        lines.append(f"| [`{name}`](#tunax-lite-{name}) | {sentence} |")
+    for group in get_args(Group):
+        for each in (one for one in app.registered_commands if one.rich_help_panel == group):
+            assert each.callback is not None
+            name = each.name or each.callback.__name__.replace("_", "-")
+            sentence = _cell((inspect.getdoc(each.callback) or "").split("\n\n")[0])
+            lines.append(f"| `{name}` | {group}: {sentence} |")
     return "\n".join(lines)
-
-
-SHARED = (*Engine._fields, "settings", "as_json", "debug")
-"""Options that are the same for every command that has them."""
-
-
-def _options(_: str) -> str:
-    declared = {name: _parameters_of(function) for name, function in _functions().items()}
-    before = app.registered_callback
-    assert before is not None and before.callback is not None
-    lines = ["### Before the command", "", *_rows(_parameters_of(before.callback)), ""]
-    lines += ["### Of several commands", "", "| option | commands | meaning |", "| --- | --- | --- |"]
-    for each in (one for one in declared["compare"] if one.name in SHARED):
-        names = [name for name, others in declared.items() if each.name in {other.name for other in others}]
-        said = "all" if len(names) == len(declared) else ", ".join(f"`{name}`" for name in names)
-        lines.append(f"| {each.typed} | {said} | {each.meaning} |")
-    lines += ["| `--help` | all | Show the options of a command. |", ""]
-    for name, parameters in declared.items():
-        own = [each for each in parameters if each.name not in SHARED]
-        lines += [f"### tunax-lite {name}", "", *_rows(own), ""]
-    return "\n".join(lines[:-1])
-
-
-def _rows(parameters: Sequence[_Parameter]) -> list[str]:
-    rows = [f"| {each.typed} | {each.meaning} |" for each in parameters]
-    return ["| argument, option | meaning |", "| --- | --- |", *rows]
 
 
 MAKERS = {
@@ -177,7 +106,6 @@ MAKERS = {
     "public": _public,
     "measured": _measured,
     "commands": _commands,
-    "options": _options,
 }
 
 

@@ -43,8 +43,8 @@ def test_the_page_fits_the_terminal_and_holds_the_numbers(monkeypatch):
 
 @pytest.mark.long
 def test_the_figure_and_the_answer_for_scripts_of_a_station(tmp_path):
-    path = tmp_path / "station.png"
-    result = check(STATION, "--figure", path, "--json")
+    path = tmp_path / "inputs.png"
+    result = check(STATION, "--figures", tmp_path, "--json")
     assert f"wrote {path}" in result.stderr.replace("\n", "")
     assert path.read_bytes().startswith(b"\x89PNG")
     (case,) = json.loads(result.stdout)["cases"]

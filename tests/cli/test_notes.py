@@ -82,8 +82,8 @@ def test_commands_note_the_same(upward, command):
 def test_settings_of_figures_in_the_current_folder_are_ignored(upward):
     (upward / "matplotlibrc").write_bytes(b"savefig.facecolor: red\nfigure.facecolor: red\n\xff\xfe broken")
     program = "from tunax_lite.cli.application import app; import tunax_lite.cli.commands; app()"
-    command = [sys.executable, "-c", program, "check", "run.yaml", "--figure", "out.png"]
+    command = [sys.executable, "-c", program, "check", "run.yaml", "--figures", "drawn"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=upward, env={**os.environ, **HERE})
     assert done.returncode == 0 and "matplotlib" not in done.stderr, done.stderr
-    corner = matplotlib.image.imread(upward / "out.png")[0, 0, :3]
+    corner = matplotlib.image.imread(upward / "drawn" / "inputs.png")[0, 0, :3]
     assert corner.tolist() == [1.0, 1.0, 1.0]

@@ -15,18 +15,36 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import typer
 from typer import Exit, Option
+from typer.core import TyperCommand, TyperGroup
 
 from .._docstrings import docstring_of
 from ..runtime.machine import n_processors
 from .options import Engine
 from .terminal import echo
 
+Group = Literal["Core", "Calibration", "Data and sites", "Extensions"]
+
+
+class _InGroups(TyperGroup):
+    """Commands below the title of their group; typer needs rich for this, which takes long to import."""
+
+    def format_commands(self, ctx, formatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name, each in self.commands.items():
+            assert isinstance(each, TyperCommand) and isinstance(each.rich_help_panel, str)
+            groups.setdefault(each.rich_help_panel, []).append((name, each.get_short_help_str(200)))
+        for group, rows in sorted(groups.items(), key=lambda item: get_args(Group).index(item[0])):
+            with formatter.section(group):
+                formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="tunax-lite",
+    cls=_InGroups,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -102,7 +120,7 @@ Answer = dict[str, Any]  # what JSON holds
 
 
 def command(
-    when_interrupted: str = "", *, name: str | None = None, module: str = ""
+    group: Group = "Extensions", when_interrupted: str = "", *, name: str | None = None, module: str = ""
 ) -> Callable[[Callable[..., Answer | None]], None]:
     """Add a command to the application, with JAX set up before it, errors as messages, and `--debug`.
 
@@ -110,6 +128,7 @@ def command(
     gets `--json`.
 
     Args:
+        group: in the help of the application.
         when_interrupted: advice after Ctrl-C or SIGTERM.
         name: of the command, if the function cannot have it.
         module: beside that of the function, imported when the command runs; its function of the same name,
@@ -147,7 +166,7 @@ def command(
         )
         whole.__annotations__ = {name: annotation for name, (_, annotation) in own.items()}
         whole.__doc__ = docstring_of(function)
-        app.command(name)(whole)
+        app.command(name, rich_help_panel=group)(whole)
 
     return add
 

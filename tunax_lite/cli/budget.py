@@ -5,7 +5,6 @@ from pathlib import Path
 
 import jax
 
-from ..config import ConfigError
 from ..io.budgets import Budget, read_budgets
 from ..io.netcdf import read_contents
 from ..io.writing import check_outputs
@@ -14,26 +13,25 @@ from .application import Answer
 from .terminal import echo
 
 
-def budget(file: Path, figure: Path | None, *, overwrite: bool) -> Answer:
+def budget(file: Path, figures: Path | None, *, overwrite: bool) -> Answer:
     """See `commands.budget`."""
-    if figure is not None:
-        if figure.suffix not in (".png", ".pdf", ".svg"):
-            raise ConfigError(f"--figure {figure}: expected a name that ends in .png, .pdf or .svg.")
-        check_outputs([figure], overwrite=overwrite, inputs=[file])
+    path = None if figures is None else figures / f"{file.stem}_budgets.png"
+    if path is not None:
+        check_outputs([path], overwrite=overwrite, inputs=[file])
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         budgets = read_budgets(file)
     for one in budgets:
         for line in _lines(one):
             echo(line)
-    if figure is not None:
+    if path is not None:
         # Slow imports, only where needed.
         from ..plotting import in_words, plot_budgets, save_figure
 
         about = read_contents(file, only=()).attrs
         title = in_words(str(about.get("tunax_lite_case") or file.stem))
         start_time = str(about.get("start_time", "")) or None
-        save_figure(plot_budgets(budgets, title, start_time=start_time), figure)
-        session.report_written([figure])
+        save_figure(plot_budgets(budgets, title, start_time=start_time), path)
+        session.report_written([path])
     return {"budgets": [_answer(one) for one in budgets]}
 
 

@@ -46,42 +46,37 @@ def check(
     config: Path,
     settings: Sequence[str] = (),
     parameters: Path | None = None,
-    write_config: Path | None = None,
+    output: Path | None = None,
+    figures: Path | None = None,
     *,
-    strict: bool = False,
     overwrite: bool = False,
-    figure: Path | None = None,
 ) -> Answer:
     """See `commands.check`."""
-    page = Page(figure, overwrite)
-    outputs = [path for path in (figure, write_config) if path is not None]
+    page = Page(figures, overwrite)
     if (set_up := session.set_up_format(config)) is not None:
-        loaded = set_up.load(config, settings)
-        check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(loaded))
-        answer = _check_set_up(loaded, write_config, page, strict=strict)
+        answer = _check_set_up(set_up.load(config, settings), output, page)
         echo(f"{config}: fine")
         return answer
-    if write_config is not None:
+    if output is not None:
         raise ConfigError(
-            f"--write-config {write_config}: expected a set-up of another model, got a configuration of the "
-            "package; copy the file."
+            f"--output {output}: expected a set-up of another model, got a configuration of the package; "
+            "copy the file."
         )
     loaded = load_any(config, settings)
-    check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(loaded, parameters))
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
             with collecting() as left:
                 run = session.build_source(loaded, parameters)
             answer = _describe_run(run, page.with_gaps(left), run.notes)
-        elif (kind := kind_of(loaded.config)) is not None:
-            values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            answer = kind.check(loaded, values, page)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            with collecting() as left:
-                setup = build_calibration(loaded, values)
-            answer = _describe_calibration(setup, page.with_gaps(left))
-            _say_what_the_posterior_lacks(loaded)
+            if (kind := kind_of(loaded.config)) is not None:
+                answer = kind.check(loaded, values, page)
+            else:
+                with collecting() as left:
+                    setup = build_calibration(loaded, values)
+                answer = _describe_calibration(setup, page.with_gaps(left))
+                _say_what_the_posterior_lacks(loaded)
     echo(f"{config}: fine")
     return answer
 
@@ -94,7 +89,9 @@ def _say_what_the_posterior_lacks(loaded: Loaded[CalibrationConfig]) -> None:
             session.say_notes([str(error)])
 
 
-def _check_set_up(set_up: AbstractSetUp, write_config: Path | None, page: "Page", *, strict: bool) -> Answer:
+def _check_set_up(set_up: AbstractSetUp, output: Path | None, page: "Page") -> Answer:
+    if output is not None:
+        check_outputs([output], overwrite=page.overwrite, inputs=session.inputs_of(set_up))
     with session.precision(set_up):
         with collecting() as left:
             run, report = set_up.build()
@@ -104,18 +101,18 @@ def _check_set_up(set_up: AbstractSetUp, write_config: Path | None, page: "Page"
         answer = {"kind": "run"}
         if run is not None:
             answer = _describe_run(run, page, session.on_late_convection(run))
-        report.check(strict=strict)
-        if write_config is not None:
-            write_text(write_config, set_up.as_configuration())
-            session.report_written([write_config])
+        report.check(strict=set_up.config.strict)
+        if output is not None:
+            write_text(output, set_up.as_configuration())
+            session.report_written([output])
     return answer | {report.model.lower(): dataclasses.asdict(report)}
 
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """The page of inputs and budgets, and where its figure goes, if there is one."""
+    """The page of inputs and budgets, and the folder of its figures, if they are drawn."""
 
-    figure: Path | None
+    figures: Path | None
     overwrite: bool
     title: str = ""  # instead of the name of the case
     gaps: tuple[Gap, ...] = ()
@@ -129,11 +126,15 @@ class Page:
         inputs, start = inputs_of(case, observations, self.gaps), case.start_time
         answer = {"inputs": say_inputs(inputs, start)}
         answer["budgets"] = say_budgets(budgets_of(case, observations))
-        if self.figure is not None:
-            stem = f"{self.figure.stem}_{file_name(case.name)}" if several else self.figure.stem
-            path = self.figure.with_name(f"{stem}{self.figure.suffix or '.png'}")
-            draw_inputs(inputs, path, self.title or case.name, start, overwrite=self.overwrite)
-            session.report_written([path])
+        if self.figures is not None:
+            from ..plotting.inputs import plot_inputs  # slow import
+            from ..plotting.style import save_figures
+
+            name = f"inputs_{file_name(case.name)}" if several else "inputs"
+            check_outputs([self.figures / f"{name}.png"], overwrite=self.overwrite)
+            with np.errstate(all="ignore"):
+                figure = plot_inputs(inputs, self.title or case.name, start)
+            session.report_written(save_figures({name: figure}, self.figures))
         return answer
 
 
@@ -364,17 +365,3 @@ def say_budgets(budgets: Sequence[Budget]) -> list[Answer]:
             f"fluxes add {one.added:.4g} {one.unit}"
         )
     return [dict(one._asdict()) for one in budgets]
-
-
-def draw_inputs(
-    inputs: Sequence[Input], path: Path, title: str, start_time: str | None, *, overwrite: bool
-) -> Path:
-    """Write the figure of inputs."""
-    from ..plotting.inputs import plot_inputs  # takes long
-    from ..plotting.style import save_figure
-
-    check_outputs([path], overwrite=overwrite)
-    with np.errstate(all="ignore"):
-        figure = plot_inputs(inputs, title, start_time)
-    save_figure(figure, path)
-    return path

@@ -14,23 +14,41 @@ from .application import Answer, command
 from .application import app as app
 
 
-@command("The same command with --overwrite starts anew.", module="demo")
+@command("Core", "The same command with --overwrite starts anew.", module="demo")
 def demo(
-    output: Annotated[Path, Option(metavar="DIR", help="Folder for the results.")] = Path("results/demo"),
+    output: Annotated[Path, options.output("DIR", "Folder for the results.")] = Path("results/demo"),
     show: Annotated[bool, Option("--open", help="Open the figures when they are drawn.")] = False,
     overwrite: options.Anew = False,
 ) -> None:
     """Calibrate k-epsilon on observations that come with the package, and run it; takes a minute or two."""
 
 
-@command("Nothing was written.", module="run")
+@command("Core", module="check")
+def check(
+    config: options.Config,
+    parameters: options.Parameters = None,
+    settings: options.Settings = options.NONE,
+    output: Annotated[
+        Path | None,
+        options.output("FILE.yaml", "For a set-up of another model: the equivalent configuration."),
+    ] = None,
+    figures: options.Figures = None,
+    overwrite: options.Overwrite = False,
+) -> Answer:
+    """Check a configuration and its files, and print what it would do: inputs, budgets, notes.
+
+    For a set-up of another model, report on every setting.
+    """
+    ...
+
+
+@command("Core", "Nothing was written.", module="run")
 def run(
     config: options.Config,
     output: Annotated[
         Path | None,
-        Option(
-            metavar="OUT.nc",
-            help="File for the results, without figures; by default results and figures in its folder.",
+        options.output(
+            "OUT.nc", "File for the results, without figures; by default a file and figures in output.folder."
         ),
     ] = None,
     parameters: options.Parameters = None,
@@ -46,14 +64,6 @@ def run(
         Path | None, Option(metavar="FILE.nc", help="Continue from a frame of an earlier run.")
     ] = None,
     frame: Annotated[int, Option(help="Frame to continue from; -1 is the last.")] = -1,
-    ignore_unsupported: Annotated[
-        bool,
-        Option(
-            "--ignore-unsupported",
-            help="Run a set-up of another model and ignore unsupported settings.",
-        ),
-    ] = False,
-    strict: options.Strict = False,
     overwrite: options.Overwrite = False,
     draws: Annotated[
         int,
@@ -66,11 +76,106 @@ def run(
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 
-    CONFIG is a configuration of the package, or a set-up of another model that an extension reads.
+    CONFIG is a configuration of the package, or a set-up of another model that an extension reads. Of a
+    set-up of GOTM, `--set ignore_unsupported=true` runs without settings that are not supported, and `--set
+    strict=true` rejects likely mistakes in its files.
     """
 
 
-@command("Finished work is saved: continue with --resume.", module="calibrate")
+@command("Core", module="evaluate")
+def plot(
+    files: Annotated[
+        list[Path],
+        Argument(
+            metavar="FILE...",
+            help="Run, history or posterior of a calibration, assimilation, or store of a map; or several "
+            "runs and observations, or assimilations.",
+        ),
+    ],
+    output: Annotated[
+        Path | None, options.output("DIR", "Folder for the figures; by default that of the file.")
+    ] = None,
+    point: Annotated[
+        list[str],
+        Option(metavar="LAT,LON", help="For a map: draw sections at this point. May be repeated."),
+    ] = options.NONE,
+    config: Annotated[
+        Path | None,
+        Option(metavar="CONFIG", help="Draw runs beside the observations of this configuration of a run."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
+
+    Several files are drawn together: runs of this package and of GOTM, and observations of one mooring; or
+    assimilations by lead. Of an incomplete map, the figures show the columns that are complete.
+    """
+
+
+@command("Core", module="evaluate")
+def report(
+    results: Annotated[
+        Path,
+        Argument(metavar="DIR|FILE.nc", help="Folder of a calibration, or file of a run."),
+    ],
+    output: Annotated[
+        Path | None,
+        options.output("FILE.html", "The page; by default report.html in the folder, or beside the file."),
+    ] = None,
+    trust: Annotated[
+        bool, Option("--trust", help="Import the module of the closure, if the results name one.")
+    ] = False,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write one self-contained HTML page about a calibration or a run over time."""
+
+
+@command("Core", module="budget")
+def budget(
+    file: Annotated[Path, Argument(metavar="OUT.nc", help="Results of a run with output.budgets.")],
+    figures: options.Figures = None,
+    overwrite: options.Overwrite = False,
+) -> Answer:
+    """Print the budgets of heat, salt, tracers and kinetic energy of a run: each term, and the residual.
+
+    Rates are means over the output interval, and over the whole run; what enters the column is positive.
+    """
+    ...
+
+
+@command("Core", module="check")
+def describe(
+    name: Annotated[
+        str, Argument(help="A closure, a part of one, a term, a method …, or package.module:Class.")
+    ],
+) -> None:
+    """Explain a name used in configurations: parameters with unit, range, default, meaning; pools."""
+
+
+@command("Core", module="check")
+def schema(
+    kind: Annotated[
+        str, Argument(help="Kind of configuration: run, calibration, comparison, or one of an extension.")
+    ] = "run",
+    output: Annotated[
+        Path | None,
+        options.output("FILE.json", "File for the schema; by default the screen."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Write the JSON Schema of a kind of configuration, for editors that complete and check it."""
+
+
+@command("Core", module="doctor")
+def doctor() -> Answer:
+    """Show versions, devices, precision and cache, and time one step of the model.
+
+    The exit code is 1 if something is wrong.
+    """
+    ...
+
+
+@command("Calibration", "Finished work is saved: continue with --resume.", module="calibrate")
 def calibrate(
     config: options.Config,
     output: options.Folder = None,
@@ -87,7 +192,7 @@ def calibrate(
     """
 
 
-@command("Finished work is saved: continue with --resume.", module="calibrate")
+@command("Calibration", "Finished work is saved: continue with --resume.", module="calibrate")
 def posterior(
     config: options.Config,
     method: Annotated[
@@ -113,32 +218,27 @@ def posterior(
     """
 
 
-@command(module="evaluate")
-def report(
-    results: Annotated[
-        Path,
-        Argument(metavar="DIR|FILE.nc", help="Folder of a calibration, or file of a run."),
-    ],
-    output: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE.html", help="By default report.html in the folder, or FILE.html beside the file."
-        ),
-    ] = None,
-    trust: Annotated[
-        bool, Option("--trust", help="Import the module of the closure, if the results name one.")
-    ] = False,
-    overwrite: options.Overwrite = False,
+@command("Calibration", "Finished work is saved: repeat the command to continue.", module="calibrate")
+def cross_validate(
+    config: options.Config,
+    output: options.Folder = None,
+    overwrite: options.Anew = False,
+    settings: options.Settings = options.NONE,
+    engine: options.Engine = options.HERE,
 ) -> None:
-    """Write one self-contained HTML page about a calibration or a run over time."""
+    """Calibrate on all cases, and without each in turn; print the errors on the case left out.
+
+    CONFIG is that of a calibration. After any interruption, the same command continues; finished
+    calibrations are reused, including that of `tunax-lite calibrate` in the same folder.
+    """
 
 
-@command(module="evaluate")
+@command("Calibration", module="evaluate")
 def evaluate(
     config: options.Config,
     parameters: options.Parameters = None,
     settings: options.Settings = options.NONE,
-    output: Annotated[Path | None, Option(metavar="FILE.csv", help="Also write the table to a file.")] = None,
+    output: Annotated[Path | None, options.output("FILE.csv", "Also write the table to a file.")] = None,
     overwrite: options.Overwrite = False,
 ) -> Answer:
     """Print root mean square and mean errors, over all levels and the times of `evaluation` (after 2 h).
@@ -151,7 +251,7 @@ def evaluate(
     ...
 
 
-@command(module="evaluate")
+@command("Calibration", module="evaluate")
 def compare(
     config: options.Config,
     output: options.Folder = None,
@@ -168,124 +268,6 @@ def compare(
     any observations: the table has a row for each variable, and one figure has closures in rows.
     """
     ...
-
-
-@command(module="evaluate")
-def plot(
-    files: Annotated[
-        list[Path],
-        Argument(
-            metavar="FILE...",
-            help="Run, history or posterior of a calibration, assimilation, or store of a map; or several "
-            "runs and observations, or assimilations.",
-        ),
-    ],
-    output: Annotated[
-        Path | None, Option(metavar="DIR", help="Folder for the figures; by default that of the file.")
-    ] = None,
-    point: Annotated[
-        list[str],
-        Option(metavar="LAT,LON", help="For a map: draw sections at this point. May be repeated."),
-    ] = options.NONE,
-    config: Annotated[
-        Path | None,
-        Option(metavar="CONFIG", help="Draw runs beside the observations of this configuration of a run."),
-    ] = None,
-    overwrite: options.Overwrite = False,
-) -> None:
-    """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
-
-    Several files are drawn together: runs of this package and of GOTM, and observations of one mooring; or
-    assimilations by lead. Of an incomplete map, the figures show the columns that are complete.
-    """
-
-
-@command(module="budget")
-def budget(
-    file: Annotated[Path, Argument(metavar="OUT.nc", help="Results of a run with output.budgets.")],
-    figure: Annotated[
-        Path | None, Option(metavar="FILE.png", help="Draw the terms over time; also .pdf and .svg.")
-    ] = None,
-    overwrite: options.Overwrite = False,
-) -> Answer:
-    """Print the budgets of heat, salt, tracers and kinetic energy of a run: each term, and the residual.
-
-    Rates are means over the output interval, and over the whole run; what enters the column is positive.
-    """
-    ...
-
-
-@command(module="check")
-def check(
-    config: options.Config,
-    parameters: options.Parameters = None,
-    settings: options.Settings = options.NONE,
-    write_config: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE.yaml",
-            help="For a set-up of another model: write the equivalent configuration of the package.",
-        ),
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        Option(metavar="FILE.png", help="Draw the forcing and the first profile; of several cases, each."),
-    ] = None,
-    strict: options.Strict = False,
-    overwrite: options.Overwrite = False,
-) -> Answer:
-    """Check a configuration and its files, and print what it would do: inputs, budgets, notes.
-
-    For a set-up of another model, report on every setting.
-    """
-    ...
-
-
-@command(module="check")
-def schema(
-    kind: Annotated[
-        str, Argument(help="Kind of configuration: run, calibration, comparison, or one of an extension.")
-    ] = "run",
-    output: Annotated[
-        Path | None,
-        Option("--output", "-o", metavar="FILE.json", help="File to write; by default the screen."),
-    ] = None,
-    overwrite: options.Overwrite = False,
-) -> None:
-    """Write the JSON Schema of a kind of configuration, for editors that complete and check it."""
-
-
-@command(module="doctor")
-def doctor() -> Answer:
-    """Show versions, devices, precision and cache, and time one step of the model.
-
-    The exit code is 1 if something is wrong.
-    """
-    ...
-
-
-@command("Finished work is saved: repeat the command to continue.", module="calibrate")
-def cross_validate(
-    config: options.Config,
-    output: options.Folder = None,
-    overwrite: options.Anew = False,
-    settings: options.Settings = options.NONE,
-    engine: options.Engine = options.HERE,
-) -> None:
-    """Calibrate on all cases, and without each in turn; print the errors on the case left out.
-
-    CONFIG is that of a calibration. After any interruption, the same command continues; finished
-    calibrations are reused, including that of `tunax-lite calibrate` in the same folder.
-    """
-
-
-@command(module="check")
-def describe(
-    name: Annotated[
-        str, Argument(help="A closure, a part of one, a term, a method …, or package.module:Class.")
-    ],
-) -> None:
-    """Explain a name used in configurations: parameters with unit, range, default, meaning; pools."""
 
 
 modules("commands")  # of extensions

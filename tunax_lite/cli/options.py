@@ -18,23 +18,24 @@ Settings = Annotated[
 Parameters = Annotated[
     Path | None, Option(metavar="FILE", help="Closure parameters from a calibration (YAML).")
 ]
-Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing files.")]
-Strict = Annotated[
-    bool,
-    Option(
-        "--strict",
-        help="Refuse a set-up of another model with likely mistakes in its files, instead of a note.",
-    ),
+
+
+def output(metavar: str, text: str) -> Any:  # declaration of an option
+    """`--output`, with its meaning for a command."""
+    return Option("--output", "-o", metavar=metavar, help=text)
+
+
+Figures = Annotated[
+    Path | None, Option("--figures", metavar="DIR", help="Folder for figures; by default none are drawn.")
 ]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing files.")]
 Resume = Annotated[bool, Option("--resume", help="Continue the computation in the folder.")]
 Anew = Annotated[bool, Option("--overwrite", help="Start over in a folder with earlier results.")]
 ShowParameters = Annotated[
     bool,
     Option("--show-parameters", help="Print parameters and scores with the progress, every few seconds."),
 ]
-Folder = Annotated[
-    Path | None, Option(metavar="DIR", help="Folder for the results; by default results/CONFIG.")
-]
+Folder = Annotated[Path | None, output("DIR", "Folder for the results; by default results/CONFIG.")]
 
 
 class Engine(NamedTuple):

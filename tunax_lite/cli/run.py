@@ -40,8 +40,6 @@ def run(
     variables: str | None = None,
     restart: Path | None = None,
     frame: int = -1,
-    ignore_unsupported: bool = False,
-    strict: bool = False,
     overwrite: bool = False,
     draws: int = 0,
     posterior: Path | None = None,
@@ -54,7 +52,7 @@ def run(
     if posterior is not None and not draws:
         raise ConfigError("--posterior: expected the number of draws to take, got none; add --draws N.")
     with session.precision(loaded):
-        setup = session.build_source(loaded, parameters, ignore_unsupported=ignore_unsupported, strict=strict)
+        setup = session.build_source(loaded, parameters)
         session.say_notes(setup.notes)
         names, kept = loaded.config.output.variables if variables is None else variables.split(","), ()
         if names is not None:

@@ -255,15 +255,14 @@ def set_up_format(config: Path) -> SetUpFormat | None:
     return next((each for each in additions("formats", "SET_UPS") if each.recognises(config)), None)
 
 
-def build_source(
-    source: RunSource, parameters: Path | None, *, ignore_unsupported: bool = False, strict: bool = False
-) -> Run:
+def build_source(source: RunSource, parameters: Path | None) -> Run:
     """The objects of a run, with values of a parameter file, and with all notes on them."""
     if isinstance(source, Loaded):
         run = build_run(source)
     else:
         run, report = source.build()
-        report.check(strict=strict, unsupported=not ignore_unsupported or run is None)
+        own = source.config
+        report.check(strict=own.strict, unsupported=not own.ignore_unsupported or run is None)
         if run is None:
             raise ConfigError(
                 f"{source.path}: expected a set-up that runs, got a part of one, of {report.model}; run the "

@@ -53,12 +53,12 @@ class Report:
     def check(self, *, strict: bool = False, unsupported: bool = True) -> None:
         """Raise `ConfigError` listing all unsupported settings, or if strict also all oddities."""
         if strict and self.warnings:
-            raise ConfigError("\n".join(self.warnings) + "\nWithout `--strict` the files are read so.")
+            raise ConfigError("\n".join(self.warnings) + "\nWith `strict: false` the files are read so.")
         if unsupported and self.errors:
             raise ConfigError(
                 "\n".join(self.errors)
-                + "\n`--ignore-unsupported`, or `case.ignore_unsupported: true` in a configuration of the "
-                "package, runs without what these settings ask for."
+                + "\n`--set ignore_unsupported=true`, or `case.ignore_unsupported: true` in a configuration "
+                "of the package, runs without what these settings ask for."
             )
 
     def lines(self) -> list[str]:
@@ -90,7 +90,7 @@ class AbstractSetUp(abc.ABC):
 
     path: Path
     """Its main file."""
-    config: Any  # what the other model has no settings for: `precision` and `output`, as those of a run
+    config: Any  # without settings in the other model: `precision`, `output`, `ignore_unsupported`, `strict`
 
     @property
     @abc.abstractmethod

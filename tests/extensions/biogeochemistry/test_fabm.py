@@ -162,7 +162,7 @@ def test_check_says_which_models_of_a_file_exist(tmp_path):
     path.write_text(FILE)
     output = invoked("check", path).output
     assert not missing_from(output, "2 instances.plankton gotm/npzd npzd 12 pml/carbonate carbonate")
-    invoked("check", path, "--write-config", tmp_path / "life.yaml")
+    invoked("check", path, "--output", tmp_path / "life.yaml")
     term = yaml.safe_load((tmp_path / "life.yaml").read_text())["case"]["terms"]["life"]
     assert term["models"]["plankton"] == {"name": "npzd", "gmax": 0.2, "w_d": -6.0}
     path.write_text(FILE.replace("pml/carbonate", "ersem/carbonate").replace("gmax: 0.2", "gmax: -0.2"))

@@ -69,7 +69,7 @@ def test_grid_times_and_closure_can_be_replaced(build):
 
 def test_unsupported_settings_are_refused_unless_they_are_to_be_ignored(build):
     change = {"fabm": {"use": True, "feedbacks": {"shade": True}}}
-    with error_naming(ConfigError, "fabm.use --ignore-unsupported"):
+    with error_naming(ConfigError, "fabm.use ignore_unsupported=true"):
         build(change=change)
     for settings in ({"location.latitude": 0.0}, {"location": {"latitude": 0.0}}):  # dotted and nested
         assert float(build({"settings": settings}).case.coriolis_parameter) == 0.0
@@ -92,13 +92,13 @@ def test_what_cannot_be_used_is_named(build):
 def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, capsys):
     build()
     source, target = tmp_path / "small.gotm.yaml", tmp_path / "ours.yaml"
-    check(config=source, settings=["time.dt=300", "turbulence.turb_param.k_min=1e-7"], write_config=target)
+    check(config=source, settings=["time.dt=300", "turbulence.turb_param.k_min=1e-7"], output=target)
     assert f"wrote {target}" in capsys.readouterr().out
     run = build_run(load_run(target))
     expected = {"dt": 300.0, "model.closure.turbulent_kinetic_energy_floor": 1e-7}
     assert_fields(run, expected | {"model.discretisation": GotmDiscretisation})
-    with error_naming(ConfigError, "--write-config again.yaml"):
-        check(config=target, write_config=tmp_path / "again.yaml")
+    with error_naming(ConfigError, "--output again.yaml"):
+        check(config=target, output=tmp_path / "again.yaml")
     assert not (tmp_path / "again.yaml").exists()
 
 

@@ -103,7 +103,7 @@ def test_what_is_odd_is_noted_and_refused_strictly(tmp_path):
     period, series = made.report.warnings
     assert "mimic_3d.ext_pressure.period_1: a negative period" in period
     assert "line 3" in series and "(1 at the time of the record before)" in series
-    with error_naming(ConfigError, "line 3 --strict"):
+    with error_naming(ConfigError, "line 3 strict"):
         made.report.check(strict=True)
     slope = made.run.case.interior.pressure_gradient.series.at(44714.0 / 4).x
     np.testing.assert_allclose(slope, -1e-6, rtol=2e-3)  # linear between steps of 600 s

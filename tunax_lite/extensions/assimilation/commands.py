@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
-
 from ...cli import options
 from ...cli.application import command
 
@@ -12,12 +10,10 @@ from ...cli.application import command
 @command(module="command")
 def assimilate(
     config: options.Config,
-    output: Annotated[Path, Option(metavar="OUT.nc", help="File for the results.")],
+    output: Annotated[Path, options.output("OUT.nc", "File for the results.")],
     parameters: options.Parameters = None,
     settings: options.Settings = options.NONE,
-    figures: Annotated[
-        Path | None, Option(metavar="DIR", help="Folder for figures; by default none are drawn.")
-    ] = None,
+    figures: options.Figures = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Assimilate observations cycle after cycle, forecast from each analysis, and write both as NetCDF.

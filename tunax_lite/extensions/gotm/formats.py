@@ -90,7 +90,9 @@ def _is_gotm(path: Path) -> bool:
 def _load(path: Path, overrides: Sequence[str]) -> AbstractSetUp:
     from .case import load_gotm
 
-    return load_gotm(path, overrides)
+    own = {name: f"{name}=true" in overrides for name in ("ignore_unsupported", "strict")}
+    theirs = [each for each in overrides if each not in {f"{name}=true" for name in own}]
+    return load_gotm(path, theirs, config=GotmOptions(**own))
 
 
 CASE_FORMATS = (GotmCase,)

@@ -125,6 +125,8 @@ class GotmOptions:
             GOTM built without the table of anomalies uses the reference-composition ratio.
         relax_from_zero: whether a relaxation towards practical salinity, in-situ or potential temperature
             relaxes towards zero in its first step, as in GOTM.
+        ignore_unsupported: whether to run without settings that are not supported.
+        strict: whether likely mistakes in the files are errors, instead of notes.
         vertical_velocity: whether `mimic_3d.w` advects the profiles; GOTM reads it, but switches it off.
     """
 
@@ -134,6 +136,8 @@ class GotmOptions:
     salinity_anomaly: bool = True
     relax_from_zero: bool = True
     vertical_velocity: bool = False
+    ignore_unsupported: bool = False
+    strict: bool = False
 
 
 NO_RELAXATION = 1e15

@@ -9,10 +9,12 @@ from ...cli import options
 from ...cli.application import command
 
 
-@command("Complete pieces stay in the store: continue with --resume.", name="map", module="command")
+@command(
+    "Extensions", "Complete pieces stay in the store: continue with --resume.", name="map", module="command"
+)
 def map_columns(
     config: options.Config,
-    output: Annotated[Path, Option(metavar="STORE.zarr", help="Zarr store for the results.")],
+    output: Annotated[Path, options.output("STORE.zarr", "Zarr store for the results.")],
     parameters: options.Parameters = None,
     settings: options.Settings = options.NONE,
     n_columns: Annotated[

@@ -93,8 +93,8 @@ def site(
     sources = {kind: _source(kind, text) for kind, text in given.items() if text}
     if "depth" not in sources:
         raise ConfigError("site: expected --depth, got none; give metres, or a grid: gebco:FILE.")
-    config, figure = output / "site.yaml", output / "inputs.png"
-    outputs = [config, figure, output / "site.nc"]
+    config = output / "site.yaml"
+    outputs = [config, output / "inputs.png", output / "site.nc"]
     outputs += [output / f"{kind}.nc" for kind in ("water", "waves", "tides") if kind in sources]
     inputs = [Path(where).expanduser() for _, where in sources.values() if where]
     check_outputs(outputs, overwrite=overwrite, inputs=inputs)
@@ -110,7 +110,7 @@ def site(
     if settings:
         write_text(config, head + yaml_text(with_overrides(read_document(config), settings).data))
     session.report_written(sorted(output.glob("*.nc")))
-    check(config, figure=figure, overwrite=overwrite)
+    check(config, figures=output, overwrite=overwrite)
     if not no_run:
         run(config, [f"output.folder={json.dumps(str(output))}"], overwrite=True)
 

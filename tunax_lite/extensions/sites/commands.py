@@ -9,9 +9,13 @@ from ...cli import options
 from ...cli.application import command
 
 
-@command("The same command with --overwrite continues; complete months of `cds` are kept.", module="command")
+@command(
+    "Data and sites",
+    "The same command with --overwrite continues; complete months of `cds` are kept.",
+    module="command",
+)
 def site(
-    output: Annotated[Path, Option(metavar="DIR", help="Folder for the site.")],
+    output: Annotated[Path, options.output("DIR", "Folder for the site and its results.")],
     latitude: Annotated[float, Option(metavar="DEG", min=-90.0, max=90.0, help="[degrees north].")],
     longitude: Annotated[float, Option(metavar="DEG", min=-360.0, max=360.0, help="[degrees east].")],
     start: Annotated[str, Option(metavar="DATE", help="Start, ISO 8601, Universal Time.")],
