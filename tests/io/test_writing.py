@@ -79,7 +79,6 @@ def test_a_restart_names_what_differs(invoke, tmp_path):  # noqa: F811
     again = ["run", KATO, *SHORT, "--set", "time.duration=1800", "--restart", "one.nc", "--output", "two.nc"]
     for setting, parts in (
         ("model.closure.name=k_omega", "KOmega KEpsilon"),  # of one family, with the same state
-        ("model.closure.options.stability=canuto_b", "stability canuto_b"),
         ("grid={kind: stretched, n_cells: 16, surface_zoom: 2.0}", "16 50"),
     ):
         assert not missing_from(invoke(*again, "--set", setting, code=2).stderr, parts)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import jax
 import numpy as np
-import typer
 
 from .. import io
 from .._types import JSON, iterate_options
@@ -17,7 +16,7 @@ from ..column.model import Model
 from ..column.trajectory import Restart, carried
 from ..config import ConfigError, Run, load_run
 from ..config.section import closest
-from ..io.errors import FileFormatError, check_possible
+from ..io.errors import FileFormatError, check_possible, within_a_screen
 from ..io.provenance import Provenance, read_provenance
 from ..io.writing import check_outputs
 from ..io.yaml_file import parse_yaml
@@ -60,7 +59,7 @@ def run(
             setup, kept = select(setup, names, where)
         start, name, before = setup.start, "", None
         if restart is not None:
-            start, name, before = read_restart(restart, frame, setup, loaded.text)
+            start, name, before = read_restart(restart, frame, setup)
         path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
         with_figures = output is None and loaded.config.output.figures
         about = session.provenance(loaded, setup.case.name, setup.model.closure, name)
@@ -204,39 +203,23 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
 
 
 _MAY_DIFFER = ("time", "output", "evaluation", "accept", "precision", "grid", "model.closure", "model.theta")
-"""What is said elsewhere, or checked by itself."""
-_MOST_LISTED = 6
+"""Keys whose differences are errors, or change nothing."""
 
 
-def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Restart, str, Provenance]:
+def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Provenance]:
     """The frame to restart from, its description, and the origin recorded in its file.
-
-    The last frame is -1; `setup` and the text `config` are those of the new run.
 
     Raises:
         ConfigError: no such frame, or a run with another grid, time step, closure, precision or tracers;
             names both.
     """
-
-    def check(is_fine: bool, expected: str, got: object, advice: str) -> None:
-        if not is_fine:
-            raise ConfigError(f"--restart {path}: expected {expected}, got {got}; {advice}.")
-
-    grid = setup.case.grid
+    case, model = setup.case, setup.model
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         trajectory = io.read_trajectory(path)
-        precision = np.asarray(trajectory.state.temperature).dtype
-    wanted = grid.z_face.dtype
-    check(precision == wanted, f"a run in {wanted}", f"one in {precision}", "use the same precision")
+    about = read_provenance(path)
     for name in ("temperature", "salinity", "u", "v"):
         check_possible(path, name, name, np.asarray(getattr(trajectory.state, name)))
-    before, now = np.asarray(trajectory.grid.z_face), np.asarray(grid.z_face)
-    told, got = (f"{z.shape[0] - 1} cells over {-float(z.flat[0]):g} m" for z in (now, before))
-    is_same = before.shape == now.shape
-    if is_same:
-        got += f", with faces up to {np.max(np.abs(before - now)):.3g} m from those"
-        is_same = np.allclose(before, now, rtol=0.0, atol=1e-6)
-    check(is_same, f"a run on the grid of this case ({told})", got, "choose the same grid")
+    faces, before = np.asarray(case.grid.z_face), np.asarray(trajectory.grid.z_face)
     try:
         start = trajectory.restart(frame)
     except ValueError as error:
@@ -248,86 +231,56 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
             raise FileFormatError(path, name, expected, "others", advice)
         quantity = jax.tree_util.keystr(place[-1:]).lstrip(".")
         check_possible(path, quantity, quantity, np.asarray(leaf))
-    seconds = float(trajectory.time[frame])
-    check(
-        abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt),
-        f"time.step = {seconds / max(float(start.step), 1.0):g} s as in the earlier run",
-        f"{setup.dt:g} s",
-        "use the same time step",
-    )
-    expected, found = jax.eval_shape(setup.model.init, setup.case), start.clo_state
-    check(
-        jax.tree.structure(found) == jax.tree.structure(expected),
-        f"a run with the closure of this configuration ({type(expected).__name__})",
-        type(found).__name__,
-        "use the same closure",
-    )
-    states = setup.case.start_state, start.state
-    known, found = (sorted(state.surface) for state in states)
-    check(known == found, f"a run with the ice {known} of the case", found, "use the same model of ice")
-    known, found = (sorted(state.tracers) for state in states)
-    check(known == found, f"the tracers {known} of the case", found, "use the same tracers")
-    about = read_provenance(path)
-    _check_closure(about, path, setup, config)
+    seconds, clo_state = float(trajectory.time[frame]), jax.eval_shape(model.init, case)
+    options = dict(iterate_options(model.closure))
+    same_step = abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt)
+    same_grid = faces.shape == before.shape and np.allclose(faces, before, rtol=0.0, atol=1e-6)
+    both = {
+        "precision": (faces.dtype, np.asarray(trajectory.state.temperature).dtype),
+        "grid": (_of_grid(faces), _of_grid(faces) if same_grid else f"{_of_grid(before)}, with other faces"),
+        "time.step": (setup.dt, setup.dt if same_step else seconds / max(float(start.step), 1.0)),
+        "closure": (type(clo_state).__name__, type(start.clo_state).__name__),
+        "ice": (sorted(case.start_state.surface), sorted(start.state.surface)),
+        "tracers": (sorted(case.start_state.tracers), sorted(start.state.tracers)),
+        "options of the closure": (_set(options), _set(json.loads(about.closure or json.dumps(options)))),
+    }
+    for name, (ours, theirs) in both.items():
+        if ours != theirs:
+            raise ConfigError(f"--restart {path}: expected {name} {ours}, got {theirs}; choose the same.")
     return start, f"{path} at {seconds:g} s", about
 
 
-def _check_closure(about: Provenance, path: Path, setup: Run, config: str) -> None:
-    """Reject another closure of the same family: it shares the state and would continue silently."""
-    if not about.closure:
-        typer.echo(f"note: --restart {path}: the file does not name its closure")
-        return
-    before, now = json.loads(about.closure), dict(iterate_options(setup.model.closure))
-    # Options that are not set may be missing in a file of another version.
-    chosen = ({path: text for path, text in options.items() if text != "None"} for options in (before, now))
-    changes = [*_changes(*chosen), *_changes(_options(about.config), _options(config))]
-    if changes:
-        raise ConfigError(
-            f"--restart {path}: expected a run with the closure of this configuration ({now['']}), got "
-            f"{before.get('')}: {_listed(changes)}; use the same closure with the same options."
-        )
+def _of_grid(z_face: np.ndarray) -> str:
+    return f"{len(z_face) - 1} cells over {-float(z_face.flat[0]):g} m"
+
+
+def _set(options: Mapping[str, str]) -> dict[str, str]:
+    """Options without those that are not set, which may be missing in a file of another version."""
+    return {path: text for path, text in options.items() if text != "None"}
 
 
 def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
     """Report parameters and settings that differ from those of the earlier run."""
-    told = [json.loads(one.parameters or "{}") for one in (before, now)]
-    numbers = [{name: json.dumps(value) for name, value in one.items()} for one in told]
-    changes = [*_changes(*numbers), *_changes(_settings(before.config), _settings(now.config))]
-    if changes:
-        typer.echo(f"note: --restart {path}: the earlier run was another one: {_listed(changes)}")
+    earlier, later = (
+        {name: json.dumps(value) for name, value in json.loads(one.parameters or "{}").items()}
+        | _settings(one.config)
+        for one in (before, now)
+    )
+    names = [name for name in earlier | later if earlier.get(name) != later.get(name)]
+    if names:
+        said = "; ".join(f"{name} was {earlier.get(name)}, now {later.get(name)}" for name in names)
+        echo(f"note: --restart {path}: the earlier run was another one: {within_a_screen(said)}")
 
 
-def _options(text: str) -> dict[str, str]:
-    """Options of the closure in a configuration; some options are sets of numbers."""
-    chosen = {}
-    for path, value in _settings(text, ()).items():
-        parts = path.split(".")
-        if path.startswith("model.closure.options") or ("turbulence" in parts and value.startswith('"')):
-            chosen[path] = value
-    return chosen
-
-
-def _settings(text: str, left_out: Sequence[str] = _MAY_DIFFER) -> dict[str, str]:
+def _settings(text: str) -> dict[str, str]:
     def flat(section: JSON, path: str) -> Iterator[tuple[str, str]]:
         if isinstance(section, Mapping) and section:
             for key, value in section.items():
                 yield from flat(value, f"{path}.{key}".lstrip("."))
-        elif not any(f"{path}.".startswith(f"{known}.") for known in left_out):
+        elif not any(f"{path}.".startswith(f"{known}.") for known in _MAY_DIFFER):
             yield path, json.dumps(section, default=str)
 
     try:
         return dict(flat(parse_yaml(text), ""))
     except ConfigError:
         return {}
-
-
-def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    for path in dict.fromkeys((*before, *now)):
-        if before.get(path) != now.get(path):
-            yield f"{path or 'class'} was {before.get(path, 'not there')}, now {now.get(path, 'not there')}"
-
-
-def _listed(changes) -> str:
-    changes = [change if len(change) <= 200 else f"{change[:200]} ..." for change in changes]
-    more = f"; and {len(changes) - _MOST_LISTED} more" if len(changes) > _MOST_LISTED else ""
-    return "; ".join(changes[:_MOST_LISTED]) + more
