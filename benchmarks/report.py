@@ -294,6 +294,8 @@ def _figure_of(panels: Mapping[tuple[str, str], Sequence[Line]]) -> Drawing:
         for label, x, y in lines:
             axes.plot(x, y, ".-", label=label)
         axes.set(xscale="log", yscale="log", xlabel=across, ylabel=up)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter("{x:g}")
         if len(x) < 20:
             axes.set_xticks(x, labels=[f"{value:g}" for value in x])
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

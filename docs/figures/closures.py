@@ -1,9 +1,10 @@
 """Figures of the pages on closures: `python docs/figures/closures.py [PAGE ...]`, all of them without a name.
 
 Profiles at the end of one large-eddy simulation, of closures of configs/comparisons/lesbrary_calibrated.yaml;
-and of a layer below waves.
+of a layer below waves; and of k-epsilon before and after its calibration.
 """
 
+import dataclasses
 import io
 import sys
 from pathlib import Path
@@ -15,14 +16,16 @@ from PIL import Image
 
 import tunax_lite as tl
 from tunax_lite import TimeSeries
+from tunax_lite.calibration import read_parameters, with_parameters
 from tunax_lite.calibration.comparison import ShownCase, compare_closures
+from tunax_lite.calibration.validation import run_to_the_end
 from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
-from tunax_lite.config import load_comparison
-from tunax_lite.plotting import plot_closure_profiles, style
+from tunax_lite.config import build_calibration, load_calibration, load_comparison
+from tunax_lite.plotting import calibration_figures, plot_closure_profiles, style
 
 FOLDER = Path(__file__).parent
-CONFIG = FOLDER.parents[1] / "configs/comparisons/lesbrary_calibrated.yaml"
+CONFIGS = FOLDER.parents[1] / "configs"
 N_CELLS, TIME_STEP = 64, 60.0
 
 
@@ -54,7 +57,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
 def profiles(page: str) -> ShownCase:
     """The runs of a page."""
     case, labels = PAGES[page]
-    setup = load_comparison(CONFIG)
+    setup = load_comparison(CONFIGS / "comparisons/lesbrary_calibrated.yaml")
     return compare_closures(
         setup.candidates(labels),
         setup.references([case]),
@@ -63,6 +66,15 @@ def profiles(page: str) -> ShownCase:
         shown=(N_CELLS, TIME_STEP),
         n_timings=0,
     ).shown[0]
+
+
+def lesbrary_two_day() -> Figure:
+    """Four large-eddy simulations, and k-epsilon with GOTM's constants and with those of the calibration."""
+    setup = build_calibration(load_calibration(CONFIGS / "calibrations/lesbrary_k_epsilon.yaml"))
+    values = read_parameters(CONFIGS / "parameters/lesbrary_k_epsilon.yaml", "KEpsilon")
+    calibrated = dataclasses.replace(setup.model, closure=with_parameters(setup.model.closure, values))
+    runs = [run_to_the_end(calibrated, target) for target in setup.targets]
+    return calibration_figures(setup.model, setup.targets, runs)["profiles"]
 
 
 def langmuir() -> Figure:
@@ -102,9 +114,10 @@ def langmuir() -> Figure:
 
 def main(pages: list[str]) -> None:
     tl.configure()
-    for page in pages or [*PAGES, "langmuir"]:
+    others = {"langmuir": langmuir, "lesbrary_two_day": lesbrary_two_day}
+    for page in pages or [*PAGES, *others]:
         buffer = io.BytesIO()
-        figure = langmuir() if page == "langmuir" else plot_closure_profiles(profiles(page))
+        figure = others[page]() if page in others else plot_closure_profiles(profiles(page))
         figure.savefig(buffer, dpi=100)
         # Of lines a palette keeps everything, in a third of the bytes.
         image = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)

@@ -20,6 +20,7 @@ from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_serie
 from ..column.case import Case
 from ..column.diagnostics import diagnose
 from ..column.model import Model
+from ..column.observables import unit_of_difference
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.dataset import TracerUnits
@@ -146,7 +147,7 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
     """
     if variables is None:
         variables = list(dict.fromkeys(name for fit in fits for name in fit.shown(_OF_FITS)))
-    shown = [name for name in variables if any(name in fit.observations.profiles for fit in fits)]
+    shown = [name for name in variables if any(_is_seen(fit, name) for fit in fits)]
     if not shown:
         expected = ", ".join(variables or _OF_FITS)
         raise ValueError(f"plot_fits: expected at least one fit with profiles of {expected}, got none.")
@@ -155,16 +156,19 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
     figure, axes = style.panels(len(fits) * n_columns, n_columns, (3.0, 3.2), (0.4, 0.7), sharey="row")
     for row, fit in zip(axes, [each.seen for each in fits], strict=True):
         eos = fit.equation_of_state
-        last = {name: _last_profile(fit, name) for name in shown if name in fit.observations.profiles}
+        last = {name: _last_profile(fit, name) for name in shown if _is_seen(fit, name)}
         first = next(iter(last), shown[0])
+        of_errors = fitted if len(fitted) > 1 else [first]
+        for panel, name in zip(row, [*shown, *of_errors], strict=True):
+            panel.set_visible(name in last or name == first)
         for panel, name in zip(row, shown, strict=False):
             _draw_fit(panel, fit, name, last.get(name))
             style.label(panel, style.name_and_unit(name, eos, fit.tracers))
             if name in last and last[name].time != last[first].time:
                 panel.set_title(fit.times.moment(last[name].time), fontsize="small")
-        for panel, name in zip(row[len(shown) :], fitted if len(fitted) > 1 else [first], strict=True):
-            _draw_errors(panel, fit, name, last.get(name))
-            style.label(panel, f"error of {style.difference_label(name, eos, fit.tracers)}")
+        for panel, name in zip(row[len(shown) :], of_errors, strict=True):
+            unit = _draw_errors(panel, fit, name, last.get(name))
+            style.label(panel, f"error of {style.long_name(name, eos, fit.tracers)} [{style.in_math(unit)}]")
         for panel in row:
             panel.xaxis.set_major_locator(MaxNLocator(4))
         row[0].set_ylabel("z [m]")
@@ -173,6 +177,12 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
         row[0].set_title(f"{style.in_words(fit.name)}{moment}", loc="left", fontsize="medium")
     axes[0, 0].legend(fontsize="small")
     return figure
+
+
+def _is_seen(fit: CaseRuns, name: str) -> bool:
+    """Whether a profile is observed and not at rest in every run: velocities of an LES are then noise."""
+    is_at_rest = name in ("u", "v") and not any(np.any(getattr(run.state, name)) for run in fit.runs.values())
+    return name in fit.observations.profiles and not is_at_rest
 
 
 class _Profile(NamedTuple):
@@ -212,14 +222,18 @@ def _draw_fit(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | None) 
         panel.plot(values, height, label=label, color=colour, linestyle=dashes)
 
 
-def _draw_errors(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | None) -> None:
-    """Errors of cell means, if the levels are the cell centers of an LES; otherwise at observed heights."""
+def _draw_errors(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | None) -> str:
+    """Draw errors of cell means, if the levels are the cell centers of an LES; otherwise at observed heights.
+
+    Returns their unit.
+    """
     panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
+    unit, lines = unit_of_difference(name, fit.tracers), list[_Series]()
     if observed is None:
-        return
+        return unit
     time, z, seen = observed
     theirs = _faces_of(fit.observations, z)
-    for run, (colour, dashes) in zip(fit.runs.values(), LINES, strict=False):
+    for run in fit.runs.values():
         height, values = _run_profile(run, name, time)
         if theirs is None:
             at, error = z, np.interp(z, height, values) - seen
@@ -229,7 +243,11 @@ def _draw_errors(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | Non
                 at, error = height, values - regrid(seen, theirs, own)
             else:
                 at, error = z, regrid(values, own, theirs) - seen
-        panel.plot(error, at, color=colour, linestyle=dashes)
+        lines.append((error, at))
+    factor, unit = style.scaled([error for error, _ in lines], unit)
+    for (error, at), (colour, dashes) in zip(lines, LINES, strict=False):
+        panel.plot(factor * error, at, color=colour, linestyle=dashes)
+    return unit
 
 
 def _faces_of(observations: Observations, z: np.ndarray) -> np.ndarray | None:

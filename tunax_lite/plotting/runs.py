@@ -197,26 +197,30 @@ def plot_closure_profiles(shown: ShownCase) -> Figure:
     labels = list(shown.runs)
     n_rows = max(1, math.ceil(len(labels) / len(COLOURS)))
     in_row = math.ceil(len(labels) / n_rows) if labels else 0
-    figure, axes = style.panels(
-        _N_COLUMNS * n_rows, _N_COLUMNS, (3.25, 4.4), (0.0, 0.6), sharey=True, sharex="col"
-    )
+    # Velocities of the reference are noise where every closure is at rest.
+    names = ["temperature", *(n for n in ("u", "v") if any(np.any(run[n]) for run in shown.runs.values()))]
+    n_columns = len(names) + 1
+    size = (3.25 if n_columns == _N_COLUMNS else 4.5), 4.4
+    figure, axes = style.panels(n_columns * n_rows, n_columns, size, (0.0, 0.6), sharey=True, sharex="col")
     for number, row in enumerate(axes):
         own = labels[number * in_row : (number + 1) * in_row]
-        _draw_closures(row, shown, own, [label for label in labels if label not in own])
+        _draw_closures(row, shown, names, own, [label for label in labels if label not in own])
         place: dict[str, Option] = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
-        row[3].legend(*row[0].get_legend_handles_labels(), **place, fontsize="small", frameon=False)
+        row[-1].legend(*row[0].get_legend_handles_labels(), **place, fontsize="small", frameon=False)
     title = f"{style.in_words(shown.name)}, {shown.time[-1] / 3600.0:.4g} h"
     figure.suptitle(title, fontsize="medium")
     return figure
 
 
-def _draw_closures(row: np.ndarray, shown: ShownCase, own: Sequence[str], others: Sequence[str]) -> None:
+def _draw_closures(
+    row: np.ndarray, shown: ShownCase, names: Sequence[str], own: Sequence[str], others: Sequence[str]
+) -> None:
     z = np.asarray(shown.grid.z_center)
     profiles = [(label, _OTHERS) for label in others]
     for index, label in enumerate(own):
         line = {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index % len(DASHES)]}
         profiles.append((label, line | {"label": label, "zorder": 3, "linewidth": 1.4}))
-    for panel, name in zip(row[:3], ("temperature", "u", "v"), strict=True):
+    for panel, name in zip(row, names, strict=False):
         reference = shown.reference[name][:, -1]
         panel.plot(reference, z, label="LES", **_REFERENCE)
         for label, line in profiles:
@@ -226,11 +230,15 @@ def _draw_closures(row: np.ndarray, shown: ShownCase, own: Sequence[str], others
             # A closure that traps momentum at the surface must not set the scale for the others.
             room = 0.8 * np.ptp(reference)
             panel.set_xlim(reference.min() - room, reference.max() + room)
-    row[3].axvline(0.0, **_REFERENCE)
+    row[-1].axvline(0.0, **_REFERENCE)
+    last = {
+        label: run["temperature"][:, -1] - shown.reference["temperature"][:, -1]
+        for label, run in shown.runs.items()
+    }
+    factor, unit = style.scaled(list(last.values()), "K")
     for label, line in profiles:
-        difference = shown.runs[label]["temperature"] - shown.reference["temperature"]
-        row[3].plot(difference[:, -1], z, **line)
-    style.label(row[3], "error of temperature [K]")
+        row[-1].plot(factor * last[label], z, **line)
+    style.label(row[-1], f"error of temperature [{unit}]")
     row[0].set_ylabel("z [m]")
     row[0].set_ylim(z[0], 0.0)
     for panel in row:
@@ -249,10 +257,12 @@ def plot_closure_sections(shown: ShownCase) -> Figure:
     mesh = _section(axes.flat[0], shown, temperature, "LES", cmap=style.colour_map("thermal"))
     bars = [(mesh, "temperature of the LES [°C]", "neither")]
     if errors:
-        colours = style.around_zero(float(np.quantile(np.abs(list(errors.values())), _ERROR_QUANTILE)))
+        largest = np.quantile(np.abs(list(errors.values())), _ERROR_QUANTILE)
+        factor, unit = style.scaled([largest], "K")
+        colours = style.around_zero(float(factor * largest))
         for panel, (label, error) in zip(axes.flat[1:], errors.items(), strict=False):
-            mesh = _section(panel, shown, error, label, **colours)
-        bars.append((mesh, "error of temperature [K]", "both"))
+            mesh = _section(panel, shown, factor * error, label, **colours)
+        bars.append((mesh, f"error of temperature [{unit}]", "both"))
     for mesh, label, extend in bars:
         bar = figure.colorbar(mesh, ax=axes, location="bottom", shrink=0.5, extend=extend, aspect=50)
         bar.set_label(label, fontsize="small")

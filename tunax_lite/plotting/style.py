@@ -4,7 +4,7 @@ import dataclasses
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -301,6 +301,12 @@ def difference_label(
     """Name and unit of a difference between two values of a variable."""
     unit = in_math(unit_of_difference(name, tracers))
     return f"{long_name(name, equation_of_state, tracers)} [{unit}]"
+
+
+def scaled(errors: Sequence[np.ndarray], unit: str) -> tuple[float, str]:
+    """Factor and unit with which errors are shown: temperatures of less than 0.1 K in mK."""
+    largest = max((float(np.nanmax(np.abs(each), initial=0.0)) for each in errors), default=0.0)
+    return (1e3, "mK") if unit == "K" and largest < 0.1 else (1.0, unit)
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
