@@ -122,9 +122,6 @@ def report(
         Path | None,
         options.output("FILE.html", "The page; by default report.html in the folder, or beside the file."),
     ] = None,
-    trust: Annotated[
-        bool, Option("--trust", help="Import the module of the closure, if the results name one.")
-    ] = False,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write one self-contained HTML page about a calibration or a run over time."""

@@ -226,16 +226,14 @@ def _point(text: str) -> tuple[float, float]:
     return latitude, longitude
 
 
-def report(results: Path, output: Path | None, *, trust: bool, overwrite: bool) -> None:
+def report(results: Path, output: Path | None, *, overwrite: bool) -> None:
     """See `commands.report`."""
     # Slow imports, only where needed.
     from ..report import read_run_folder, write_report, write_run_report
 
     is_run = results.is_file()
     path = output or (results.with_suffix(".html") if is_run else results / "report.html")
-    folder = None if is_run else read_run_folder(results, trusted=trust)
-    if folder is not None and folder.module and not trust:
-        session.say_notes([f"{results}: parameters of {folder.module} are not explained: --trust imports it"])
+    folder = None if is_run else read_run_folder(results)
     inputs = [results] if is_run else [each for each in results.iterdir() if each.suffix != ".html"]
     check_outputs([path], overwrite=overwrite, inputs=inputs)
     written = write_run_report(results, path) if folder is None else write_report(folder, path)

@@ -132,17 +132,6 @@ class RunFolder:
     cross_validation: tuple[CrossValidationRow, ...] = ()
     checks: tuple[CheckRow, ...] = ()
     posterior: xr.Dataset | None = None
-    trusted: bool = False
-
-    @property
-    def module(self) -> str:
-        """Of the closure, if it is none of this package: package.module:Class."""
-        try:
-            closure = parse_yaml(self.provenance.get("tunax_lite_config", ""))["model"]["closure"]
-        except (ConfigError, TypeError, KeyError):
-            return ""
-        name = closure.get("name") if isinstance(closure, dict) else closure
-        return name if isinstance(name, str) and ":" in name else ""
 
     @property
     def captions(self) -> dict[str, str]:
@@ -161,8 +150,8 @@ class RunFolder:
 
 
 @names_its_file("the folder of a calibration")
-def read_run_folder(folder: str | Path, *, trusted: bool = False) -> RunFolder:
-    """Read the folder of a calibration; only if `trusted`, modules are imported that it names.
+def read_run_folder(folder: str | Path) -> RunFolder:
+    """Read the folder of a calibration.
 
     Raises `FileNotFoundError` if there are no results, and `ValueError` if they do not belong together.
     """
@@ -212,7 +201,6 @@ def read_run_folder(folder: str | Path, *, trusted: bool = False) -> RunFolder:
         read_table(of_cases, CrossValidationRow) if what_is_at(of_cases) != "none" else (),
         read_table(of_checks, CheckRow) if what_is_at(of_checks) != "none" else (),
         posterior,
-        trusted,
     )
 
 
@@ -299,10 +287,10 @@ def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
 
 
 def _said_of_closure(run: RunFolder) -> dict[str, tuple[str, str]]:
-    """Meaning and source of the parameters of the closure, if the configured closure can still be built."""
+    """Meaning and source of the parameters of the closure, if it is in an imported module."""
     try:
-        closure = closure_of(parse_yaml(run.provenance.get("tunax_lite_config", "")), trusted=run.trusted)
-    except Exception:  # a user's closure may have moved or gone
+        closure = closure_of(parse_yaml(run.provenance.get("tunax_lite_config", "")))
+    except Exception:  # a closure of another package is not imported: results are not trusted
         return {}
     found = {}
     for path in (info.path for of in (iterate_parameters, iterate_vectors) for info in of(closure)):
