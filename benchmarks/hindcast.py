@@ -250,7 +250,7 @@ def draw(runs: dict[str, Table], truth) -> Figure:
         axes[0].plot(run[0.0].resample("1D").mean().dropna(), f"C{index}", lw=0.9, label=name)
         mean = run.groupby(run.index.to_period("M")).mean()
         axes[1].plot(mean.index.to_timestamp() + MIDDLE, mixed_layer_depth(mean), f"C{index}", label=name)
-    axes[0].set(ylabel="sea surface temperature [degC]", xlim=(daily.index[0], daily.index[-1]))
+    axes[0].set(ylabel="sea surface temperature [°C]", xlim=(daily.index[0], daily.index[-1]))
     axes[1].set(ylabel="mixed layer (0.2 K from 5 m) [m]", ylim=(125, 0))
     axes[0].legend(fontsize="small", ncols=2)
     for ax in axes:

@@ -471,7 +471,7 @@ def _fields(
         rgb = style.colour_map(colours["cmap"].name)(np.linspace(0.0, 1.0, _COLOURS))[:, :3]
         yield {
             "label": style.long_name(name, tracers=tracers),
-            "unit": style.unit_of(name, tracers).replace("degC", "°C"),
+            "unit": style.in_math(style.unit_of(name, tracers)),
             "is_state": name in style.STATE,
             "is_logarithmic": is_logarithmic,
             "low": low,
