@@ -22,7 +22,7 @@ from tunax_lite.calibration.validation import run_to_the_end
 from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.config import build_calibration, load_calibration, load_comparison
-from tunax_lite.plotting import calibration_figures, plot_closure_profiles, style
+from tunax_lite.plotting import CaseRuns, plot_closure_profiles, plot_fits, style
 
 FOLDER = Path(__file__).parent
 CONFIGS = FOLDER.parents[1] / "configs"
@@ -73,8 +73,11 @@ def lesbrary_two_day() -> Figure:
     setup = build_calibration(load_calibration(CONFIGS / "calibrations/lesbrary_k_epsilon.yaml"))
     values = read_parameters(CONFIGS / "parameters/lesbrary_k_epsilon.yaml", "KEpsilon")
     calibrated = dataclasses.replace(setup.model, closure=with_parameters(setup.model.closure, values))
-    runs = [run_to_the_end(calibrated, target) for target in setup.targets]
-    return calibration_figures(setup.model, setup.targets, runs)["profiles"]
+    fits = []
+    for target in setup.targets:
+        runs = {"before": run_to_the_end(setup.model, target), "after": run_to_the_end(calibrated, target)}
+        fits.append(CaseRuns(target.case.name, runs, target.observations, target.case, ("temperature",)))
+    return plot_fits(fits)
 
 
 def langmuir() -> Figure:

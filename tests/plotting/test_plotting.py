@@ -109,9 +109,9 @@ def test_fits_show_runs_observations_and_errors(trajectory):
     fit = CaseRuns("a_case", {"before": trajectory, "after": trajectory}, observations)
     figure = plot_fits([fit, fit])
     panels = _panels(figure)
-    assert len(panels) == 6  # temperature, u and the error of temperature, for two cases
-    np.testing.assert_allclose(_x(panels[2].lines[-1]), -0.1, atol=1e-12)
-    assert panels[2].get_xlabel() == "error of temperature [K]"
+    assert len(panels) == 6  # temperature, its error, and u, for two cases
+    np.testing.assert_allclose(_x(panels[1].lines[-1]), -0.1, atol=1e-12)
+    assert panels[1].get_xlabel() == "error of temperature [K]"
 
 
 def test_loss_leaves_a_gap_where_it_is_not_finite():

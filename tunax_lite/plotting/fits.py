@@ -141,9 +141,10 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
     """Last observed profiles of each variable and runs at their times, and the errors of what was fitted.
 
     One row of panels per fit, one column per observed variable, by default what was fitted, temperature,
-    velocity and tracers; without anything fitted, the errors of the first. If a large-eddy simulation is
-    finer than a run, it is averaged over the cells of the run, and vice versa, so that neither is penalised
-    for its resolution. Raises `ValueError` if there is nothing to show, or for a batch of columns.
+    velocity and tracers, and beside it the errors of what was fitted, or else of the first. Velocities are
+    left out of a row where every run is at rest. If a large-eddy simulation is finer than a run, it is
+    averaged over the cells of the run, and vice versa, so that neither is penalised for its resolution.
+    Raises `ValueError` if there is nothing to show, or for a batch of columns.
     """
     if variables is None:
         variables = list(dict.fromkeys(name for fit in fits for name in fit.shown(_OF_FITS)))
@@ -151,30 +152,32 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
     if not shown:
         expected = ", ".join(variables or _OF_FITS)
         raise ValueError(f"plot_fits: expected at least one fit with profiles of {expected}, got none.")
-    fitted = [name for name in shown if any(name in fit.fitted for fit in fits)]
-    n_columns = len(shown) + max(1, len(fitted))
+    of_errors = [name for name in shown if any(name in fit.fitted for fit in fits)] or shown[:1]
+    columns = [(name, is_error) for name in shown for is_error in (False, True)[: 1 + (name in of_errors)]]
+    n_columns = len(columns)
     figure, axes = style.panels(len(fits) * n_columns, n_columns, (3.0, 3.2), (0.4, 0.7), sharey="row")
     for row, fit in zip(axes, [each.seen for each in fits], strict=True):
-        eos = fit.equation_of_state
+        about = fit.equation_of_state, fit.tracers
         last = {name: _last_profile(fit, name) for name in shown if _is_seen(fit, name)}
-        first = next(iter(last), shown[0])
-        of_errors = fitted if len(fitted) > 1 else [first]
-        for panel, name in zip(row, [*shown, *of_errors], strict=True):
-            panel.set_visible(name in last or name == first)
-        for panel, name in zip(row, shown, strict=False):
-            _draw_fit(panel, fit, name, last.get(name))
-            style.label(panel, style.name_and_unit(name, eos, fit.tracers))
-            if name in last and last[name].time != last[first].time:
-                panel.set_title(fit.times.moment(last[name].time), fontsize="small")
-        for panel, name in zip(row[len(shown) :], of_errors, strict=True):
-            unit = _draw_errors(panel, fit, name, last.get(name))
-            style.label(panel, f"error of {style.long_name(name, eos, fit.tracers)} [{style.in_math(unit)}]")
-        for panel in row:
+        common = next(iter(last.values())).time if last else 0.0
+        for panel, (name, is_error) in zip(row, columns, strict=True):
+            panel.set_visible(name in last)
+            if name not in last:
+                continue
+            if is_error:
+                unit = _draw_errors(panel, fit, name, last[name])
+                style.label(panel, f"error of {style.long_name(name, *about)} [{style.in_math(unit)}]")
+            else:
+                _draw_fit(panel, fit, name, last[name])
+                style.label(panel, style.name_and_unit(name, *about))
+                if last[name].time != common:
+                    panel.set_title(fit.times.moment(last[name].time), fontsize="small")
             panel.xaxis.set_major_locator(MaxNLocator(4))
         row[0].set_ylabel("z [m]")
         style.height_axis(row[0], min(float(np.min(run.grid.z_face)) for run in fit.runs.values()))
-        moment = f", {fit.times.moment(last[first].time)}" if last else ""
-        row[0].set_title(f"{style.in_words(fit.name)}{moment}", loc="left", fontsize="medium")
+        row[0].set_title(
+            f"{style.in_words(fit.name)}, {fit.times.moment(common)}", loc="left", fontsize="medium"
+        )
     axes[0, 0].legend(fontsize="small")
     return figure
 
@@ -208,10 +211,7 @@ def _run_profile(run: Trajectory, name: str, time: float) -> _Series:
     return height, Series(np.asarray(run.time, dtype=float), values).on(np.array([time]))[0]
 
 
-def _draw_fit(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | None) -> None:
-    if observed is None:
-        panel.text(0.5, 0.5, "not observed", transform=panel.transAxes, ha="center", color="0.5")
-        return
+def _draw_fit(panel: Axes, fit: CaseRuns, name: str, observed: _Profile) -> None:
     source = fit.observations.source
     marker = "o" if source != "LES" and observed.z.size < _FEW_VALUES else None
     panel.plot(
@@ -222,16 +222,14 @@ def _draw_fit(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | None) 
         panel.plot(values, height, label=label, color=colour, linestyle=dashes)
 
 
-def _draw_errors(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | None) -> str:
+def _draw_errors(panel: Axes, fit: CaseRuns, name: str, observed: _Profile) -> str:
     """Draw errors of cell means, if the levels are the cell centers of an LES; otherwise at observed heights.
 
     Returns their unit.
     """
     panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
-    unit, lines = unit_of_difference(name, fit.tracers), list[_Series]()
-    if observed is None:
-        return unit
     time, z, seen = observed
+    lines: list[_Series] = []
     theirs = _faces_of(fit.observations, z)
     for run in fit.runs.values():
         height, values = _run_profile(run, name, time)
@@ -244,7 +242,7 @@ def _draw_errors(panel: Axes, fit: CaseRuns, name: str, observed: _Profile | Non
             else:
                 at, error = z, regrid(values, own, theirs) - seen
         lines.append((error, at))
-    factor, unit = style.scaled([error for error, _ in lines], unit)
+    factor, unit = style.scaled([error for error, _ in lines], unit_of_difference(name, fit.tracers))
     for (error, at), (colour, dashes) in zip(lines, LINES, strict=False):
         panel.plot(factor * error, at, color=colour, linestyle=dashes)
     return unit
