@@ -430,14 +430,15 @@ class ParameterTable:
             holder, beginning = module.closure, "closure."
         elif isinstance(module, Comparison):
             holder, beginning = module.case, "case."
-        places = [i for i, path in enumerate(self.changed_paths) if is_of_closure(path) != in_case]
+        changed = self.changed_paths
+        places = [i for i, path in enumerate(changed) if is_of_closure(path) != in_case]
         if not places:
             return module
         values = self.to_physical(x) if x.ndim == 1 else jax.vmap(self.to_physical, -1, -1)(x)
         if self.tied:
-            following = [tied.value(values[self.paths.index(tied.to)]) for tied in self.tied]
+            following = [tied.value(values[changed.index(tied.to)]) for tied in self.tied]
             values = jnp.concatenate([values, jnp.stack(following)])
-        paths = [beginning + self.changed_paths[place].removeprefix(OF_ALL_CASES) for place in places]
+        paths = [beginning + changed[place].removeprefix(OF_ALL_CASES) for place in places]
         precision = precision_of(**{"case" if in_case else "closure": holder})
         return replace_numbers(module, paths, values[np.array(places)].astype(precision))
 
