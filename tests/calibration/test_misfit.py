@@ -340,39 +340,6 @@ def test_profiles_of_other_cells_are_compared_as_means():
         assert np.asarray(comparison.variables["temperature"].operator(profile)).size == counts.shape[1]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("gaps", "time"), [("none", 2500.0), ("common", 2500.0), ("changing", 0.0)])
-def test_whitened_residuals_sum_to_the_mahalanobis_distance(gaps, time):
-    target = correlated(gaps, time)
-    values = np.asarray(target.observations.profiles["temperature"])
-    t, z = np.meshgrid(np.asarray(CLEAN.time)[1:], CENTERS, indexing="ij")
-    difference = _modelled("temperature", 1800.0)[1:] - values[1:]
-    kept = np.isfinite(difference)
-    t, z, difference = t[kept], z[kept], difference[kept]
-    covariance = np.exp(-np.abs(z[:, None] - z) / 12.0)
-    in_time = np.exp(-np.abs(t[:, None] - t) / time) if time else (t[:, None] == t).astype(float)
-    expected = difference @ np.linalg.solve(covariance * in_time, difference)
-    comparison = target.comparison
-    assert float(run_misfit(MODEL, comparison)) == pytest.approx(expected, rel=1e-9)
-    found, mean_squares = run_residuals(MODEL, comparison)
-    assert float(jnp.sum(found["temperature"] ** 2)) == pytest.approx(expected, rel=1e-9)
-    assert float(mean_squares["temperature"]) == pytest.approx(np.mean(difference**2), rel=1e-12)
-
-
-def correlated(gaps: str, time: float) -> Target:
-    """Temperatures whose errors correlate over 12 m and some time [s], with gaps."""
-    values = np.array(CLEAN.profiles["temperature"])
-    if gaps == "common":
-        values[:, [3, 9]] = np.nan
-    elif gaps == "changing":
-        values[2, 4:7] = np.nan
-        values[5] = np.nan
-    profiles, uncertainty = {"temperature": jnp.asarray(values)}, {"temperature": jnp.asarray(0.02)}
-    observed = dataclasses.replace(CLEAN, profiles=profiles, uncertainty=uncertainty)
-    options = {"correlation": cal.Correlation(12.0, time), "reduction": "sum"}
-    return Target(CASE, observed, dt=DT, time_window=(1.0, 1e9), **options)
-
-
 def test_a_case_can_start_from_a_later_profile():
     case, observed = starting_at(CASE, CLEAN, 3600.0)
     np.testing.assert_allclose(case.initial_state.u, CLEAN.profiles["u"][2], rtol=1e-12, atol=1e-15)
@@ -385,10 +352,6 @@ def test_a_case_can_start_from_a_later_profile():
 
 
 def test_operators_and_observations_that_are_refused():
-    with error_naming(ValueError, "temperature depth_window"):
-        _ = correlated("changing", 2500.0).comparison
-    with error_naming(ValueError, "Correlation 0"):
-        cal.Correlation(0.0, 0.0)
     for name in ("heat", "heat_content_above_0m"):
         with error_naming(ValueError, name):
             observable(name)

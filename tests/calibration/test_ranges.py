@@ -22,7 +22,6 @@ from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES
 from tests.networks import Learned
 from tunax_lite._types import check_range, iterate_parameters, parameter
-from tunax_lite.calibration import Correlation
 from tunax_lite.calibration.priors import bounded, unbounded
 from tunax_lite.declarations import check_settings, setting
 from tunax_lite.registry import modules
@@ -91,9 +90,8 @@ def test_every_declared_setting_is_checked():
         object.__setattr__(instance, field.name, value)
         with error_naming(ValueError, field.name):
             check_settings(instance)
-        if kind is not Correlation:  # both numbers at once: tests/calibration/test_misfit
-            ours = [each for each in kind.__mro__ if each.__module__.startswith("tunax_lite.")]
-            assert any("check_settings(" in inspect.getsource(sys.modules[each.__module__]) for each in ours)
+        ours = [each for each in kind.__mro__ if each.__module__.startswith("tunax_lite.")]
+        assert any("check_settings(" in inspect.getsource(sys.modules[each.__module__]) for each in ours)
 
 
 def test_constructors_refuse_what_they_know_and_name_it():

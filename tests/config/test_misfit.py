@@ -9,7 +9,7 @@ import pytest
 from tests.errors import error_naming
 from tests.io.observation_files import cf_dataset
 from tests.io.test_argo import write as write_argo
-from tunax_lite.calibration import Correlation, ZScore, account
+from tunax_lite.calibration import ZScore, account
 from tunax_lite.calibration.target import Change, residuals
 from tunax_lite.calibration.target import misfit as misfit_of
 from tunax_lite.column.checkpointing import SaveEverything
@@ -34,13 +34,13 @@ def loaded(tmp_path, text: str):
 
 
 def test_every_case_on_every_grid_with_every_step_or_one_for_each(tmp_path):
-    misfit = "misfit: {correlation_length: 5.0, correlation_time: 3600.0, reduction: sum}\n"
+    misfit = "misfit: {reduction: sum}\n"
     text = SYNTHETIC.replace("600.0]", "600.0], one_for_each_grid: true")
     all_of_both = [(16, 300.0), (16, 600.0), (32, 300.0), (32, 600.0)]
     for given, expected in ((SYNTHETIC, all_of_both), (text, [(16, 300.0), (32, 600.0)])):
         targets = build_calibration(loaded(tmp_path, given + misfit)).targets
         assert [(t.case.grid.n_cells, t.dt) for t in targets] == expected
-        assert {(t.correlation, t.reduction) for t in targets} == {(Correlation(5.0, 3600.0), "sum")}
+        assert {target.reduction for target in targets} == {"sum"}
     for steps in ("[300.0, 600.0, 900.0]", "600.0"):
         with error_naming(ConfigError, "time.step one_for_each_grid 2"):
             loaded(tmp_path, text.replace("[300.0, 600.0]", steps))

@@ -10,7 +10,6 @@ from .methods import (
     LevenbergMarquardt,
     MultiStart,
 )
-from .observed import Correlation
 from .parameters import (
     FreeParameter,
     FreeParameters,

@@ -1,17 +1,7 @@
-"""Observed values as a target holds them: at points, as cell means or as scalars, with their errors.
+"""Observed values as a target holds them: at points, as cell means or as scalars.
 
 Observation operators lead from values on model cells to values at the observations. They are linear, take
 the vertical first and the batch last, and are arrays: targets of equal shapes share compiled code.
-
-If errors of observations are correlated, their covariance is
-
-    C_ij = s² exp(-|z_i - z_j| / L - |t_i - t_j| / T)
-
-with the scale s of the variable. With C = G Gᵀ (Cholesky) the whitened differences G⁻¹ d are independent
-with variance 1, and their squares sum to the Mahalanobis distance dᵀ C⁻¹ d. Missing values have no row or
-column in C. In time the exponential needs only the previous step: w_k = (w_k - f w_{k-1}) / sqrt(1 - f²),
-f = exp(-(t_k - t_{k-1}) / T), for profiles whitened in the vertical; this is exact if the same heights are
-missing at all times.
 
 For scalars derived from profiles at a few heights, such as the instruments of a mooring, the observed
 profile is linear between heights with a value, and constant above them. If these heights are fixed, the
@@ -37,7 +27,6 @@ from ..column.integrate import count_steps
 from ..column.observables import INTEGRALS, ColumnState, is_number, observable, parse
 from ..column.observations import Observations
 from ..column.state import State
-from ..declarations import setting
 from ..numerics.regridding import regrid
 
 Values = Float[Array, "center *#member"]
@@ -160,94 +149,6 @@ def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
     return faces
 
 
-@dataclasses.dataclass(frozen=True)
-class Correlation:
-    """Correlation of the errors of observations; `ValueError` if neither number is positive.
-
-    Args:
-        length: L [m]; 0 for independent errors.
-        time: T [s]; 0 for independent errors.
-    """
-
-    length: float = setting(0.0, at_least=0.0)
-    time: float = setting(0.0, at_least=0.0)
-
-    def __post_init__(self):
-        given = (self.length, self.time)
-        if not all(math.isfinite(value) and value >= 0.0 for value in given) or not any(given):
-            raise ValueError(
-                "Correlation: expected a length [m] and a time [s] of at least 0, one of them positive, got "
-                f"{self.length} m and {self.time} s; leave the correlation out where errors are independent."
-            )
-
-
-class InTime(eqx.Module):
-    """Removes the correlation with the previous time, `(w - fraction * w[previous]) * factor` on axis 0."""
-
-    previous: Int[Array, " time"]
-    fraction: Float[Array, " time"]
-    factor: Float[Array, " time"]
-
-    def __call__(self, whitened: Float[Array, "time level *#member"]) -> Float[Array, "time level *#member"]:
-        fraction, factor = (
-            x.reshape((-1,) + (1,) * (whitened.ndim - 1)) for x in (self.fraction, self.factor)
-        )
-        return (whitened - fraction * whitened[self.previous]) * factor
-
-
-class Whitening(eqx.Module):
-    """Whitening of the scaled differences of a variable: lower triangles G⁻¹, for all times or for each."""
-
-    vertical: Float[Array, "level level"] | Float[Array, "time level level"]  # 0 for missing values
-    in_time: InTime | None  # `None` if errors are independent in time
-
-    @property
-    def moves(self) -> bool:
-        """Whether the vertical part varies in time."""
-        return self.vertical.ndim == 3
-
-
-def whitening(
-    correlation: Correlation, z: np.ndarray, valid: np.ndarray, time: np.ndarray, label: str
-) -> Whitening:
-    """The whitening operator for times `(n_times,)` [s] and levels [m], where values are valid.
-
-    Levels are `(n_levels,)` or `(n_times, n_levels)`; the label names case and variable in messages.
-    """
-    rows = np.flatnonzero(valid.any(axis=1))
-    moves = z.ndim == 2 or bool(np.any(valid[rows] != valid[rows[0]]))
-    in_time = None
-    if correlation.time > 0.0:
-        if moves:
-            raise ValueError(
-                f"{label}: expected values at the same heights at all times for errors that are "
-                "correlated in time, got heights that are missing at some times; leave the correlation time "
-                "out, or choose a narrower depth_window."
-            )
-        previous, fraction, factor = np.arange(time.size), np.zeros(time.size), np.ones(time.size)
-        apart = np.diff(time[rows])
-        previous[rows[1:]] = rows[:-1]
-        fraction[rows[1:]] = np.exp(-apart / correlation.time)
-        factor[rows[1:]] = 1.0 / np.sqrt(-np.expm1(-2.0 * apart / correlation.time))
-        in_time = InTime(jnp.asarray(previous), jnp.asarray(fraction), jnp.asarray(factor))
-    heights = np.broadcast_to(z, valid.shape)
-    if not moves:
-        heights, valid = heights[rows[:1]], valid[rows[:1]]
-    each = [_inverse_root(correlation.length, *both) for both in zip(heights, valid, strict=True)]
-    return Whitening(jnp.asarray(np.stack(each) if moves else each[0]), in_time)
-
-
-def _inverse_root(length: float, z: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Inverse of the Cholesky factor of the correlations of the selected values."""
-    matrix = np.zeros((z.size, z.size))
-    kept = np.flatnonzero(valid)
-    distance = np.abs(z[kept, None] - z[None, kept])
-    correlations = np.exp(-distance / length) if length > 0.0 else np.eye(kept.size)
-    if kept.size:
-        matrix[np.ix_(kept, kept)] = np.linalg.inv(np.linalg.cholesky(correlations))
-    return matrix
-
-
 _NEAR_SURFACE = 10.0
 """Depth [m] down to which the uppermost value stands for the surface."""
 _DEPENDS_ON = {
@@ -311,8 +212,7 @@ class ComparedVariable(eqx.Module):
     """One variable of a comparison: observed values, and what leads from the model to them.
 
     `sample` gives the values at all observed times, NaN where they are missing; `Target.comparison` puts them
-    on its times with 0 instead, and adds counts, factor and whitening. The methods are for one time, that
-    of `at`.
+    on its times with 0 instead, and adds counts and factor. The methods are for one time, that of `at`.
     """
 
     observed: Float[Array | np.ndarray, "..."]  # (time, level), and columns of a batch
@@ -325,18 +225,15 @@ class ComparedVariable(eqx.Module):
     inside: np.ndarray | None = None  # whether a level is in the depth window; shape of the values
     counts: Float[Array, "..."] | None = None  # of the same shape; sum is 1; 0 for values not selected
     factor: Float[Array, ""] | None = None  # of the mean square, such as w_v / (s_v² sum w_v)
-    whitening: "Whitening | None" = None
 
     def at_times(self) -> PyTree:
         """The part that varies in time, with a leading time axis, for `at`."""
-        white = self.whitening
-        return self.observed, self.counts, self.moving, white.vertical if white and white.moves else None
+        return self.observed, self.counts, self.moving
 
     def at(self, part: PyTree) -> "ComparedVariable":
         """The comparison at one time."""
-        observed, counts, moving, vertical = part
-        white = self.whitening if vertical is None else Whitening(vertical, None)
-        return dataclasses.replace(self, observed=observed, counts=counts, moving=moving, whitening=white)
+        observed, counts, moving = part
+        return dataclasses.replace(self, observed=observed, counts=counts, moving=moving)
 
     def differences(self, modelled: Values) -> Observed:
         """Model minus observed."""
@@ -348,15 +245,8 @@ class ComparedVariable(eqx.Module):
         return jnp.sum(_like(self.counts, values) * values, axis=0)
 
     def scaled(self, difference: Observed) -> Observed:
-        """Weighted differences, with vertical correlations removed."""
-        if self.whitening is not None:
-            difference = jnp.tensordot(self.whitening.vertical, difference, axes=1)
+        """Weighted differences, whose squares sum to the contribution to the weighted mean square."""
         return jnp.sqrt(self.factor * _like(self.counts, difference)) * difference
-
-    def after_time(self, scaled: Float[Array, "time level *#member"]) -> Float[Array, "time level *#member"]:
-        """Scaled differences at all times, with correlations in time removed."""
-        in_time = None if self.whitening is None else self.whitening.in_time
-        return scaled if in_time is None else in_time(scaled)
 
 
 def _like(values, batch: Float[Array, "..."]):

@@ -2,8 +2,7 @@
 
     misfit = score( sum_v w_v mean((model_v - observed_v)²) / s_v²  /  sum_v w_v )
 
-over the observed values of variable v that are selected; w_v are weights, s_v scales. If the errors of
-observations are correlated, the differences over s_v are whitened before they are squared.
+over the observed values of variable v that are selected; w_v are weights, s_v scales.
 
 `Target` declares this, `Comparison` is the same as arrays. All errors are made of `_compare`, which follows a
 run frame by frame and stores the observed variables only: the loss of a calibration (`misfit`, `residuals`),
@@ -43,12 +42,10 @@ from ..numerics.elementary import safe_sqrt
 from ..plausibility.water_limits import Extreme, extremes
 from .observed import (
     ComparedVariable,
-    Correlation,
     Interpolation,
     can_be_observed,
     place_in_time,
     sample,
-    whitening,
     with_levels,
 )
 
@@ -116,16 +113,11 @@ def misfit(
 
     # Frame by frame inside the loop, so that reverse mode does not store all profiles of the run.
     def squares(name: str, at: ComparedVariable, difference: Array):
-        return at.mean(difference**2), None if at.whitening is None else at.scaled(difference)
+        return at.mean(difference**2)
 
     by_time, _ = _compare(model, comparison, checkpointing, squares)
-    mean_squares = {name: jnp.sum(squares, axis=0) for name, (squares, _) in by_time.items()}
-    total = 0.0
-    for name, one in comparison.variables.items():
-        white = by_time[name][1]
-        total = total + (
-            one.factor * mean_squares[name] if white is None else jnp.sum(one.after_time(white) ** 2)
-        )
+    mean_squares = {name: jnp.sum(squares, axis=0) for name, squares in by_time.items()}
+    total = sum(one.factor * mean_squares[name] for name, one in comparison.variables.items())
     return score(jnp.asarray(total)), mean_squares
 
 
@@ -189,7 +181,7 @@ def residuals(
     """Differences by variable whose squares sum to the weighted mean square, and the mean square errors.
 
     With w_v, s_v as above, and n selected values of a variable, r is sqrt(w_v / (n sum w)) / s_v times the
-    difference, whitened if errors are correlated, and 0 for other values. For forward mode and ensembles: all
+    difference, and 0 for other values. For forward mode and ensembles: all
     frames are stored, and parameters of members have a trailing axis.
     """
 
@@ -197,8 +189,8 @@ def residuals(
         return at.scaled(difference), at.mean(difference**2)
 
     by_time, _ = _compare(model, comparison, SaveEverything(), both)
-    whitened = {name: comparison.variables[name].after_time(found) for name, (found, _) in by_time.items()}
-    return whitened, {name: jnp.sum(squares, axis=0) for name, (_, squares) in by_time.items()}
+    mean_squares = {name: jnp.sum(squares, axis=0) for name, (_, squares) in by_time.items()}
+    return {name: scaled for name, (scaled, _) in by_time.items()}, mean_squares
 
 
 def _modelled(comparison: Comparison, case: Case, state: State) -> dict[str, Array]:
@@ -399,16 +391,14 @@ class Target:
             default the longest that meets every observed time, otherwise `dt`.
         averaging: `points`: the model is interpolated to the observed heights; `cell_means`: observed heights
             are cell centers, and the finer of the two is averaged over the cells of the other.
-        correlation: of the errors of observations, whose squares then sum to a Mahalanobis distance; `None`
-            for independent errors.
         samples_forcing: whether models take forcing that is finer than the step at the end of each step, as
             `GotmDiscretisation` does, instead of its mean over the step.
         most_times: largest number of observed times to use, evenly spread.
         padded: numbers of frames and levels, at least those of the target, to pad to with values of weight 0,
             so that different targets share programs in forward mode; observed times are then multiples of the
             time step.
-        reduction: `mean` of the squares by variable, or `sum`, which with a correlation, or with the scale of
-            an uncertainty, is twice the negative logarithm of a normal likelihood.
+        reduction: `mean` of the squares by variable, or `sum`, which with the scale of an uncertainty is
+            twice the negative logarithm of a normal likelihood.
     """
 
     case: Case
@@ -422,7 +412,6 @@ class Target:
     scale: AbstractScale = dataclasses.field(default_factory=Physical)
     frame_interval: float | None = setting(None, above=0.0)
     averaging: str = setting("points", choices=("points", "cell_means"))
-    correlation: Correlation | None = None
     reduction: str = setting("mean", choices=("mean", "sum"))
     most_times: int | None = setting(None, at_least=1)
     padded: tuple[int, int] | None = None
@@ -500,9 +489,9 @@ def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray,
     if np.any(np.abs(times / target.dt - ends) > 1e-6) or np.any(np.diff(ends) < 1):
         expected = f"observed times at multiples of the step, {target.dt:g} s, where programs are shared"
         raise ValueError(f"{name}: expected {expected}, got others; choose another step, or leave it out.")
-    if target.correlation is not None or target.frame_interval is not None:
-        expected = "neither correlations nor a frame_interval where programs are shared"
-        raise ValueError(f"{name}: expected {expected}, got one of them; leave one of the two out.")
+    if target.frame_interval is not None:
+        expected = "no frame_interval where programs are shared"
+        raise ValueError(f"{name}: expected {expected}, got {target.frame_interval:g} s; leave one out.")
     starts_at_rest = int(ends[0] == 0)
     steps = np.diff(ends if starts_at_rest else np.append(0, ends))
     if steps.size > n_frames:
@@ -515,7 +504,7 @@ def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> C
     """One variable with its values in the rows of the selected times."""
     name, weight = target.case.name, target.weights[variable]
     sampled, chosen = target.sampled[variable], target.times
-    values, heights = np.asarray(sampled.observed)[chosen], np.asarray(sampled.z)
+    values = np.asarray(sampled.observed)[chosen]
     valid = np.isfinite(values)
     if not valid.any():
         reach = "at least one profile has to begin at the reference depth, or above 10 m, and to reach"
@@ -535,11 +524,6 @@ def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> C
         first = np.broadcast_to(sampled.observed[0], values.shape)[valid]
         scale = target.scale.of(variable, values[valid], first, target.observations)
     fraction = float(valid.sum()) if target.reduction == "sum" else 1.0 / sum(target.weights.values())
-    white = None
-    if target.correlation is not None and weight:
-        times = on_rows(np.asarray(target.observations.time, dtype=float)[chosen])
-        z = on_rows(heights[chosen]) if heights.ndim == 2 else heights
-        white = whitening(target.correlation, z, placed, times, f"{name}: {variable}")
     return ComparedVariable(
         observed=jnp.asarray(on_rows(np.where(valid, values, 0.0))),
         operator=sampled.operator,
@@ -547,7 +531,6 @@ def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> C
         seen=None if sampled.seen is None else jnp.asarray(sampled.seen),
         counts=jnp.asarray(placed / valid.sum()),
         factor=jnp.asarray(weight * fraction / scale**2),
-        whitening=white,
     )
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from .._types import JSON
 from ..calibration import (
-    Correlation,
     LogNormal,
     MultiStart,
     Normal,
@@ -334,7 +333,6 @@ def _target(
         first = float(max(times[times <= last], default=first))
     weights = section.weights or misfit.weights
     lowest = -float(case.grid.depth) * (1.0 - misfit.bottom_fraction) if misfit.bottom_fraction else -math.inf
-    correlated = misfit.correlation_length > 0.0 or misfit.correlation_time > 0.0
     return Target(
         case=case,
         observations=observations,
@@ -344,7 +342,6 @@ def _target(
         dt=step,
         time_window=(first, last),
         depth_window=(lowest if misfit.lowest is None else max(lowest, misfit.lowest), misfit.highest),
-        correlation=Correlation(misfit.correlation_length, misfit.correlation_time) if correlated else None,
         scale=misfit.scale.build(),
         averaging=misfit.averaging,
         reduction=misfit.reduction,

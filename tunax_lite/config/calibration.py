@@ -61,8 +61,8 @@ class ParameterSection(Section):
         start, kind = given.pop("start", None), _PRIORS[prior]
         if prior == "correlated_normal":
             given.setdefault("mean", 0.0)
-        if prior == "uniform" and scale == "log":
-            kind = LogUniform
+        if scale == "log":
+            kind, given = (LogUniform, given) if prior == "uniform" else (kind, given | {"scale": scale})
         return FreeParameter(path, start=start, prior=self._made(kind, given, f"the prior {prior}"))
 
     @staticmethod
@@ -133,12 +133,10 @@ class MisfitSection(Section):
     scale: one_of(AbstractScale) = key("divisor of the differences", "physical", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
     averaging: Averaging = "points"
     reduction: Literal["mean", "sum"] = key(
-        "mean of the squares by variable, or their sum, which with a correlation or with the scale of an "
-        "uncertainty is twice the negative logarithm of a normal likelihood",
+        "mean of the squares by variable, or their sum, which with the scale of an uncertainty is twice the "
+        "negative logarithm of a normal likelihood",
         "mean",
     )
-    correlation_length: float = key("of the errors of observations [m]; 0 for independent ones", 0.0, ge=0.0)
-    correlation_time: float = key("of the errors of observations [s]; 0 for independent ones", 0.0, ge=0.0)
     frame_interval: float | None = key(
         "time between model frames, which are interpolated to the observed times [s]; null for the longest "
         "that meets every observed time",
