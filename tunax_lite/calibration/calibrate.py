@@ -53,7 +53,6 @@ def calibrate(
     engine: AbstractEngine | None = None,
     max_non_finite: int = 10,
     report: Report | None = None,
-    announce: Callable[[str], None] | None = None,
 ) -> CalibrationResult:
     """Find the parameters for which a model best fits the observations of one or more cases.
 
@@ -75,29 +74,22 @@ def calibrate(
             so that the priors pull towards their medians. Use 0 for ensemble Kalman methods: their prior is
             the ensemble.
         checkpointing: what reverse mode stores of the time loop; segments by default.
-            `AutoCheckpointing` compiles its candidates and takes the first that fits its memory budget.
         engine: computes the cases; by default this process, two at a time. The results are identical.
         max_non_finite: number of successive evaluations that may fail before the calibration ends with the
             best result so far.
         report: called on the host after each iteration.
-        announce: called with a line for each layout that `AutoCheckpointing` chooses.
 
     Raises:
         ValueError: inconsistent settings, a folder that holds a calibration (without `resume` or `overwrite`)
             or a different one (with `resume`).
         FloatingPointError: the first guess has no finite loss and gradient, or all members of an ensemble
             failed.
-        MemoryError: no layout of `AutoCheckpointing` fits its budget.
     """
     score = RootMeanSquare() if score is None else score
     problem = Problem(model, free_parameters, targets, score, checkpointing, prior_weight)
 
     def evaluator() -> AbstractEvaluator:
-        programs = method.evaluator(problem, ThisProcess(2) if engine is None else engine)
-        if announce is not None:
-            for explanation in programs.explanations:
-                announce(explanation)
-        return programs
+        return method.evaluator(problem, ThisProcess(2) if engine is None else engine)
 
     options = {"folder": folder, "resume": resume, "overwrite": overwrite}
     return solve(

@@ -223,8 +223,8 @@ class ComparedVariable(eqx.Module):
     )
     z: np.ndarray | None = None  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a scalar
     inside: np.ndarray | None = None  # whether a level is in the depth window; shape of the values
-    counts: Float[Array, "..."] | None = None  # of the same shape; sum is 1; 0 for values not selected
-    factor: Float[Array, ""] | None = None  # of the mean square, such as w_v / (s_v² sum w_v)
+    counts: Any = None  # of the same shape; sum is 1; 0 for values not selected
+    factor: Any = None  # of the mean square, such as w_v / (s_v² sum w_v)
 
     def at_times(self) -> PyTree:
         """The part that varies in time, with a leading time axis, for `at`."""

@@ -48,9 +48,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
-from ..column.checkpointing import AbstractCheckpointing, AutoCheckpointing, SaveSegments
+from ..column.checkpointing import AbstractCheckpointing, SaveSegments, shared_among
 from ..column.model import Model
-from ..column.planning import CheckpointingChoice, choose_checkpointing
 from ..column.sensitivity import CompiledJacobian, sums_of_products
 from ..runtime import compile_program
 from ..runtime.compilation import Shared
@@ -268,11 +267,6 @@ class CaseProgram:
         program = self._programs[index, x.shape]
         return jax.device_get(program(x, problem.model, comparison, *others))
 
-    def take(self, programs: Sequence[Compiled]) -> None:
-        """Use existing programs for vectors, one per case."""
-        sizes = [(len(numbers.numbers),) for numbers in self.problem.in_cases]
-        self._programs = dict(zip(enumerate(sizes), programs, strict=True))
-
     @property
     def n_compiled(self) -> int:
         """Number of programs in this process."""
@@ -281,8 +275,6 @@ class CaseProgram:
 
 class AbstractEvaluator(abc.ABC):
     """Evaluates a problem, with an engine that computes its cases."""
-
-    explanations: tuple[str, ...] = ()
 
     def __init__(self, problem: Problem, engine: AbstractEngine = _HERE):
         self._problem, self._engine = problem, engine
@@ -294,7 +286,7 @@ class AbstractEvaluator(abc.ABC):
 
     @abc.abstractmethod
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: evaluators differ
-        """Evaluate the request of a method's `ask`; `MemoryError` if no program fits a budget."""
+        """Evaluate the request of a method's `ask`."""
 
     @property
     def n_at_once(self) -> int:
@@ -309,28 +301,11 @@ class AbstractEvaluator(abc.ABC):
 
 
 class GradientEvaluator(AbstractEvaluator):
-    """Evaluates loss and gradient, in reverse mode.
-
-    `AutoCheckpointing` takes the fastest candidate whose compiled program fits; concurrent computations on
-    this machine share the budget. The choice is made here, for all workers.
-    """
+    """Evaluates loss and gradient, in reverse mode; concurrent computations share a memory budget."""
 
     def _prepare(self) -> None:
-        problem = self._problem
-        if not isinstance(problem.checkpointing, AutoCheckpointing):
-            layouts = (problem.checkpointing,) * len(problem.comparisons)
-            self._program = CaseProgram(problem, functools.partial(_value_and_gradient, layouts))
-            return
-        shared: Shared[CheckpointingChoice] = Shared()
-        budget = problem.checkpointing.memory_budget // self._engine.n_here
-        choices = []
-        for index, comparison in enumerate(problem.comparisons):
-            choose = functools.partial(_choose, problem, index, problem.checkpointing, budget)
-            choices.append(shared.get(choose, comparison, problem.in_cases[index]))
-        self.explanations = tuple(choice.explanation for choice in shared.all)
-        layouts = tuple(choice.checkpointing for choice in choices)
-        self._program = CaseProgram(problem, functools.partial(_value_and_gradient, layouts))
-        self._program.take([choice.program for choice in choices])
+        layout = shared_among(self._engine.n_here, self._problem.checkpointing)
+        self._program = CaseProgram(self._problem, functools.partial(_value_and_gradient, layout))
 
     @property
     def n_compiled(self) -> int:
@@ -352,28 +327,18 @@ class GradientEvaluator(AbstractEvaluator):
         return Evaluation(problem.fit(vector, scores, [squares for (_, squares), _ in results]), gradient)
 
 
-def _value_and_gradient(
-    layouts: Sequence[AbstractCheckpointing] | Mapping[int, AbstractCheckpointing],
-    problem: Problem,
-    index: int,
-):
+def _value_and_gradient(layout: AbstractCheckpointing, problem: Problem, index: int):
     """Score with mean squares, and the gradient by the numbers of the case."""
     numbers = problem.in_cases[index]
 
     def loss(x: UnconstrainedVector, model: Model, comparison: Comparison):
         model, comparison = numbers.to_pytree(model, x), numbers.to_pytree(comparison, x)
-        return misfit(model, comparison, problem.score, layouts[index])
+        return misfit(model, comparison, problem.score, layout)
 
     def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
         return jax.value_and_grad(loss, has_aux=True)(x, model, comparison)
 
     return value_and_gradient  # whose name the program has in tables and in the cache
-
-
-def _choose(problem: Problem, index: int, auto: AutoCheckpointing, budget: int) -> CheckpointingChoice:
-    of = lambda layout: _value_and_gradient({index: layout}, problem, index)  # noqa: E731
-    arguments = problem.in_cases[index].start(), problem.model, problem.comparisons[index]
-    return choose_checkpointing(of, arguments, budget, candidates=auto.candidates)
 
 
 class NormalEquationsEvaluator(AbstractEvaluator):

@@ -196,7 +196,7 @@ def residuals(
 def _modelled(comparison: Comparison, case: Case, state: State) -> dict[str, Array]:
     """What the observations would be in a state, but for heights that vary in time."""
 
-    def water(matrix: Array | None) -> ColumnState:
+    def water(matrix: Array | np.ndarray | None) -> ColumnState:
         seen = state
         if matrix is not None:
             seen = jax.tree.map(lambda x: jnp.tensordot(matrix, x, axes=1), state.without_surface())
@@ -248,8 +248,14 @@ def _compare(
         if comparison.steps is not None:
             of_later = _run_of_steps(*given, comparison.steps, save, later)
         else:
-            frames = {"n_frames": comparison.n_frames, "steps_per_frame": comparison.steps_per_frame}
-            of_later = integrate(*given, **frames, checkpointing=checkpointing, save=save, inputs=later)[1]
+            of_later = integrate(
+                *given,
+                n_frames=comparison.n_frames,
+                steps_per_frame=comparison.steps_per_frame,
+                checkpointing=checkpointing,
+                save=save,
+                inputs=later,
+            )[1]
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, of_later)
 
     def modelled(carry: Carry, _: None) -> tuple[PyTree, PyTree]:

@@ -399,7 +399,7 @@ def cross_validate(
 
     Raises:
         ValueError: fewer than two cases to leave out, or errors of `calibrate`.
-        FloatingPointError, MemoryError: as in `calibrate`.
+        FloatingPointError: as in `calibrate`.
     """
     counted = [target for target in targets if target.weight > 0.0]
     together = left_out_together({target.case.name: target.group for target in counted})

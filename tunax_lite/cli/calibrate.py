@@ -97,7 +97,7 @@ def _calibrate(setup: Calibration, folder: Path, given: Calibrating) -> Calibrat
     echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
     cells = [target.case.duration / target.dt * target.case.grid.n_cells for target in setup.targets]
     session.say_how_long(setup.n_iterations * sum(cells), 1)  # derivatives, or members, are more
-    options = {"folder": folder, "resume": given.resume, "overwrite": given.overwrite, "announce": echo}
+    options = {"folder": folder, "resume": given.resume, "overwrite": given.overwrite}
     with (
         open_engine(*given.engine, n_threads=setup.n_threads) as opened,
         progress_of(setup.n_iterations, given.show_parameters) as show,

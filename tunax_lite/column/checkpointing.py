@@ -134,8 +134,7 @@ class SavePairs(AbstractCheckpointing):
 class AutoCheckpointing(AbstractCheckpointing):
     """The first of `candidates` that fits a memory budget; later ones are slower and need less memory.
 
-    Inside a traced function, the memory of a layout is estimated from the shapes; `choose_checkpointing` and
-    calibrations compile the candidates and ask XLA.
+    The memory of a layout is estimated from the shapes; `choose_checkpointing` compiles and asks XLA.
 
     Args:
         memory_budget: bytes that the loop may store. On a CPU, a loop that stores more than some 24 MB takes
