@@ -16,6 +16,7 @@ from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import posterior
+from tunax_lite.calibration.base import Base
 from tunax_lite.calibration.posterior import NUTS, Laplace, Likelihood
 from tunax_lite.calibration.posterior.infer import (
     covariance_of,
@@ -262,7 +263,7 @@ def test_draws_of_recommended_constants_have_bands_with_the_assumed_error():
 
 def test_a_parameter_far_from_its_prior_is_constrained():
     mean, spread = np.array([2.9, 0.1, 0.0]), np.array([0.95, 0.95, 0.5])
-    base, moments = cal.base.Base.of(MODEL.closure, FREE.paths), (mean, np.diag(spread**2))
+    base, moments = Base.of(MODEL.closure, FREE.paths), (mean, np.diag(spread**2))
     given = base, FREE, Likelihood(1.0, 2.0), mean, np.eye(3), *moments, np.zeros((1, 2, 3))
     found = posterior.Posterior("laplace", *given)
     assert found.unconstrained == (FREE.paths[1],)
