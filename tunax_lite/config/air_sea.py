@@ -20,6 +20,7 @@ from ..column.time_series import TimeSeries
 from ..declarations import names_of
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError
+from ..plausibility import leave
 from .builder import choice, one_of, section_of
 from .section import Annotation, Section, SomeCase, in_short, invalid, key
 from .series import (
@@ -32,7 +33,7 @@ from .series import (
     conversions_of,
     parts_of_tracers,
     read_all_timed,
-    read_together,
+    series_of,
     timed,
 )
 
@@ -167,7 +168,8 @@ class TableWeather(Section):
 
     def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
         """Read the weather at a position, and the kind of its humidity."""
-        return io.read_weather(
+        notes: list[str] = []
+        found = io.read_weather(
             [setting.file(path, "weather", "paths") for path in self.paths],
             shortwave=None if formulae.sky is not None else formulae.shortwave.name,
             longwave=formulae.longwave if formulae.formula is None else None,
@@ -175,9 +177,11 @@ class TableWeather(Section):
             length=setting.duration,
             position=position,
             units=conversions_of(self.units),
-            notes=setting.notes,
+            notes=notes,
             **self.model_dump(exclude={"format", "paths", "units"}),
         )
+        leave(notes)
+        return found
 
 
 _WEATHER = [field.name for field in WEATHER]
@@ -192,32 +196,28 @@ class GivenWeather(timed(Weather, _WEATHER)):
         "relative [%], wet_bulb, dew_point [degC] or specific [kg kg-1]", "relative"
     )
 
-    def _quantity(self, name: str) -> str:
-        """The quantity of a key."""
-        return HUMIDITY_QUANTITIES[self.humidity_measure] if name == "humidity" else name
-
     def _given(self) -> dict[str, TimedValue]:
         return {name: getattr(self, name) for name in _WEATHER if getattr(self, name) is not None}
 
     def _check(self) -> None:
-        self.check_possible()
         for name, series in self._given().items():
             if self.format == "constant" and series.constant is None:
                 raise invalid("numbers", f"a series of {name}", "choose the format series")
 
     def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
         """Read the weather for the duration of the case, and the kind of its humidity."""
-        given = self._given()
+        parts = {
+            name: (
+                each,
+                HUMIDITY_QUANTITIES[self.humidity_measure] if name == "humidity" else name,
+                ("weather", name),
+            )
+            for name, each in self._given().items()
+        }
         if self.format == "constant":
-            numbers = {
-                name: jnp.asarray(value.converted(self._quantity(name), value.constant))
-                for name, value in given.items()
-                if value.constant is not None  # checked by the section
-            }
+            numbers = {name: jnp.asarray(each) for name, each in read_all_timed(parts, setting).items()}
             return TimeSeries.constant(Weather(**numbers), "weather"), self.humidity_measure
-        quantities = {name: self._quantity(name) for name in given}
-        series = read_together(self, Weather, "weather", setting, "weather", **quantities)
-        return series, self.humidity_measure
+        return series_of(parts, Weather, "weather", setting, "weather"), self.humidity_measure
 
 
 WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(discriminator="format")]
@@ -254,7 +254,8 @@ def bulk_forcing(
         )
     length = {"step": setting.step or _USUAL_STEP, "duration": setting.duration}
     forcing, notes = air_sea.with_mean_sun(forcing, section.mean_sun(), **length)
-    setting.notes.extend(f"{setting.at('air_sea')}: {note}." for note in notes)
+    for note in notes:
+        setting.note(note, "air_sea")
     return forcing
 
 
@@ -316,7 +317,6 @@ class FluxesSection(timed(SurfaceFluxes, FLUXES, _Flux)):
     era5: Era5Source | None = key("all of them, as ERA5 computed them", None)
 
     def _check(self) -> None:
-        self.check_possible()
         if self.albedo is not None and self.shortwave_flux is None:
             raise invalid("shortwave_flux with an albedo", "none", "add it, or remove the albedo")
         if self.diurnal_cycle and self.shortwave_flux is None:
@@ -405,7 +405,8 @@ def _net_shortwave(
         MeanSun(section.albedo_of, section.diurnal_cycle),
     )
     interval = time_between_records(light.time, light.values) if isinstance(light, Series) else np.inf
-    setting.notes.extend(f"{setting.at(key)}: {note}." for note in how.notes(albedo, interval))
+    for note in how.notes(albedo, interval):
+        setting.note(note, key)
     n_steps = min(max(1, math.ceil(setting.duration / setting.step)), _MOST_STEPS)
     time = setting.step * np.arange(n_steps + 1.0)
     if isinstance(light, Series):

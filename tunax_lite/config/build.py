@@ -142,12 +142,13 @@ def build_model(section: ModelSection, place: Place, parameters: Mapping[str, fl
 
 
 def with_remarks(make: Callable[[], BuiltCase], accept: Collection[str]) -> BuiltCase:
-    """Make a case, and add what the rules of plausibility note about it, except the accepted ones."""
+    """Make a case, with notes of its readers and of the rules of plausibility, except the accepted ones."""
     with collecting() as left:
         made = make()
     found = remarks(made.case, made.observations, accept=accept, left=left)
     leave(dataclasses.replace(one, case=made.case.name) for one in left if isinstance(one, Gap))
-    return made._replace(notes=(*made.notes, *map(str, found)))
+    told = dict.fromkeys(one for one in left if isinstance(one, str))
+    return made._replace(notes=(*told, *map(str, found)))
 
 
 def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case, Observations]:

@@ -18,6 +18,7 @@ from ..column.model import Model
 from ..column.observations import Observations
 from ..column.trajectory import Restart
 from ..io.yaml_file import ConfigError, naming
+from ..plausibility import leave
 from ..runtime.memory import MOST_CELLS, check_disk, check_steps
 from .section import Section, invalid, key
 from .series import DataPath, Place
@@ -92,9 +93,10 @@ GridSection = Annotated[UniformGrid | StretchedGrid | NativeGrid | FacesGrid, Fi
 
 
 class BuiltCase(NamedTuple):
-    """A case on its grid, its observations, if any, and oddities of its files.
+    """A case on its grid, and its observations, if any.
 
     Args:
+        notes: of readers and rules, which `build.with_remarks` collects.
         turbulence: of a restart, from that at rest; `None` where a run starts at rest.
     """
 
@@ -211,7 +213,8 @@ class AbstractFileCase(AbstractCase):
         path = where.file(self.path, "path")
         with where.naming():
             case, observations = self.read_file(path)
-        return BuiltCase(case, observations, observations.notes)
+        leave(observations.notes)
+        return BuiltCase(case, observations)
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
         return on_grid(self.read(where), grid, where)

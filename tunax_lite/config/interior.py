@@ -303,16 +303,6 @@ class GradientSection(section_of(terms.BuoyancyGradient)):
     salinity_x: ProfileSection = key("to the east [g kg-1 m-1]", _NO_GRADIENT)
     salinity_y: ProfileSection = key("to the north [g kg-1 m-1]", _NO_GRADIENT)
 
-    def _check(self) -> None:
-        for name in _GRADIENTS:
-            profile = getattr(self, name)
-            for value in (profile.surface or 0.0, *(profile.values or ())):
-                value = profile.converted(f"{name[:-2]}_gradient", value)
-                if abs(value) > 0.1:
-                    raise invalid(
-                        f"{name} from -0.1 to 0.1, per metre", f"{value:g}", "give it per metre, not per km"
-                    )
-
     def read(self, setting: Setting, key: str) -> terms.BuoyancyGradient:
         """The gradients over time and depth."""
         profiles = {name: (getattr(self, name), f"{name[:-2]}_gradient") for name in _GRADIENTS}

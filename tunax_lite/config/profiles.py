@@ -31,7 +31,6 @@ from .series import (
     Setting,
     TimedSection,
     check_keys,
-    check_numbers,
     check_table,
     increases,
     read_together,
@@ -130,6 +129,7 @@ def profile_series(
         return setting.profiles.read(setting.column(profile, quantity, *keys), whole_period=whole)
     with setting.naming(*keys):
         values = values_of(profile, quantity)(setting.z_center)
+    setting.check(quantity, values, *keys)
     return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
 
 
@@ -255,19 +255,6 @@ def with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTe
     missing = sorted(initial.keys() - state.tracers.keys())
     own = {name: initial[name] + 0.0 * state.temperature for name in missing}
     return dataclasses.replace(state, tracers=state.tracers | own)
-
-
-def check_initial(case: SomeCase) -> None:
-    """Reject initial profiles in another unit, and N² for a variable other than temperature."""
-    profiles = {name: getattr(case, name) for name in ("temperature", "salinity", "u", "v")}
-    profiles = {name: profile for name, profile in profiles.items() if profile is not None}
-    for name, profile in profiles.items():
-        check_numbers(profile, name, profile.surface, *(profile.values or ()))
-    for name, profile in profiles.items():
-        may_have = name == "temperature" or (name == "salinity" and profile.everywhere)
-        if profile.buoyancy_frequency_squared is not None and not may_have:
-            expected = "`buoyancy_frequency_squared` for temperature only"
-            raise invalid(expected, f"it for {name}", "give a `gradient` instead")
 
 
 class TangentSection(Section):

@@ -25,9 +25,9 @@ from ..io.series import Series, as_series, start_of_case
 from ..io.tracers import Tracer
 from ..io.units import Conversion
 from ..io.yaml_file import ConfigError
-from ..quantities import quantity_of
+from ..plausibility import leave
 from .builder import DerivedSection, section_of
-from .section import Annotation, Section, closest, in_short, invalid, key, reject
+from .section import Annotation, Section, closest, in_short, invalid, key
 
 T = TypeVar("T")
 V = TypeVar("V", float, np.ndarray)
@@ -75,21 +75,6 @@ class ConversionSection(section_of(Conversion)):
         """Numbers of the configuration in the package's unit."""
         scale, offset = self.conversion.linear(quantity, None)
         return values if (scale, offset) == (1.0, 0.0) else scale * values + offset
-
-
-def check_numbers(section: ConversionSection, name: str, *values: float | None) -> None:
-    """Reject those numbers of the section of a key that the quantity of this name cannot be."""
-    (low, high), unit = quantity_of(name).possible, quantity_of(name).unit
-    for given in values:
-        if given is None:
-            continue
-        try:
-            value = section.converted(name, given)
-        except ValueError as error:
-            reject(str(error), name, "unit")
-        if not low <= value <= high:
-            expected = f"expected {name} from {low:g} to {high:g} [{unit}]"
-            reject(f"{expected}, got {value:g}; check its unit", name)
 
 
 CONVERSION_KEYS = set(Conversion.__dataclass_fields__)
@@ -217,20 +202,6 @@ TimedSection = Annotated[
 ]
 
 
-class Quantities(Section):
-    """A section whose keys are time-dependent quantities; checks that their values are possible."""
-
-    def _check(self) -> None:
-        self.check_possible()
-
-    def check_possible(self) -> None:
-        """Reject a number that its quantity cannot be."""
-        for name in type(self).model_fields:
-            section = getattr(self, name)
-            if isinstance(section, TimedValue) and name != "humidity":
-                check_numbers(section, name, section.constant, *(section.values or ()))
-
-
 def timed(kind: type, names: Iterable[str], annotation: Annotation = TimedSection) -> Annotation:
     """A section with a time-dependent key for each of some fields of a class, to derive from.
 
@@ -251,7 +222,7 @@ def timed(kind: type, names: Iterable[str], annotation: Annotation = TimedSectio
             keys[name] = annotation, key(about)
         else:
             keys[name] = annotation, key(about, TimedValue(constant=usual))
-    return create_model(f"Timed{kind.__name__}", __base__=Quantities, **keys)
+    return create_model(f"Timed{kind.__name__}", __base__=Section, **keys)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -320,7 +291,6 @@ class Setting(Place):
     draft: float = 0.0  # depth of the top of the column below sea level [m]
     tracer_units: Mapping[str, str] = dataclasses.field(default_factory=dict)  # of pools of terms
     tracer_names: tuple[str, ...] = ()  # of the case
-    notes: list[str] = dataclasses.field(default_factory=list)  # on files and assumptions
 
     @functools.cached_property
     def z_center(self) -> np.ndarray:
@@ -333,11 +303,15 @@ class Setting(Place):
         """Reader for series in GOTM's format."""
         return SeriesReader(self._period(), linear_sunlight=self.linear_sunlight)
 
-    @property
-    def warnings(self) -> list[str]:
-        """Oddities of the files that were read."""
-        used = (reader for name in ("series", "profiles") if (reader := self.__dict__.get(name)))
-        return list(dict.fromkeys([*self.notes, *(said for reader in used for said in reader.warnings)]))
+    def note(self, text: str, *keys: str) -> None:
+        """Leave a note on a part of the case."""
+        leave([f"{self.at(*keys)}: {text}."])
+
+    def leave_warnings(self) -> None:
+        """Leave the warnings of the readers of GOTM's formats."""
+        for name in ("series", "profiles"):
+            if name in self.__dict__:  # where it was used
+                leave(self.__dict__[name].warnings)
 
     @functools.cached_property
     def profiles(self) -> ProfileReader:
@@ -381,6 +355,13 @@ class Setting(Place):
             linear = how.linear(quantity, None) if unit is None else how.linear_of_tracer(unit)
             return Column(path, section.column, quantity, where, *linear)
 
+    def check(self, quantity: str, values: np.ndarray, *keys: str) -> None:
+        """Raise `ConfigError` for numbers of the configuration that a quantity cannot be."""
+        try:
+            check_possible(self.path, self.at(*keys).partition(": ")[2], quantity, values)
+        except FileFormatError as error:
+            raise ConfigError(str(error)) from error
+
     def check_tracer(self, name: str, *keys: str) -> None:
         """Raise `ConfigError` for a tracer that the case lacks, named at a place in it."""
         known = self.tracer_names
@@ -406,21 +387,22 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
         is_filled = is_sunlight(quantity) and not setting.linear_sunlight
         return _sunlit(series, column, setting) if is_filled else series
     if section.path is not None and section.variable is not None:
-        path, start_time = setting.file(section.path, *keys, "path"), setting.start_time
-        unit = section.conversion
-        bridging = {
-            "longest_gap": section.longest_gap,
-            "position": setting.position,
-            "notes": setting.notes,
-        }
-        return io.read_series(path, section.variable, quantity, start_time=start_time, unit=unit, **bridging)
+        notes: list[str] = []
+        series = io.read_series(
+            setting.file(section.path, *keys, "path"),
+            section.variable,
+            quantity,
+            start_time=setting.start_time,
+            unit=section.conversion,
+            longest_gap=section.longest_gap,
+            position=setting.position,
+            notes=notes,
+        )
+        leave(notes)
+        return series
     with setting.naming(*keys):
         found = _numbers(section, quantity, setting)
-    try:
-        given = np.asarray(found.values if isinstance(found, Series) else found)
-        check_possible(setting.path, setting.at(*keys).partition(": ")[2], quantity, given)
-    except FileFormatError as error:
-        raise ConfigError(str(error)) from error
+    setting.check(quantity, np.asarray(found.values if isinstance(found, Series) else found), *keys)
     return found
 
 
@@ -429,7 +411,7 @@ def _sunlit(series: Series, column: Column, setting: Setting) -> Series:
     refuse = functools.partial(FileFormatError, column.file, f"column {column.number}")
     place = {"start_time": setting.start_time, "position": setting.position}
     filled = fill_sunlight(series.time, series.values, refuse=refuse, **place)
-    setting.notes.extend(f"{column.file}: column {column.number}: {note}" for note in filled.notes)
+    leave(f"{column.file}: column {column.number}: {note}" for note in filled.notes)
     return Series(filled.time, filled.values)
 
 

@@ -3,12 +3,13 @@
 An idealised case is a site without date and files. Observations are in the variables of the column.
 """
 
+import abc
 import dataclasses
 import datetime
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, ClassVar, Literal, Union
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +34,7 @@ from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, s
 from ..io.yaml_file import ConfigError
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from ..physics.equation_of_state import carries_conservative_temperature
+from ..plausibility import leave
 from ..quantities import QUANTITIES
 from ..registry import additions
 from .air_sea import AirSeaSection, FluxesSection, WeatherSection, bulk_forcing, prescribed_forcing, wind_of
@@ -47,7 +49,6 @@ from .profiles import (
     Profile,
     ProfileSection,
     TwoBandSeriesSection,
-    check_initial,
     initial_state,
     profile_series,
     stratified,
@@ -227,7 +228,7 @@ class NumbersSection(ConversionSection):
                 good_flags=self.good_flags,
                 notes=notes,
             )
-            setting.notes.extend(f"{setting.at('series', name)}: {note}" for note in notes)
+            leave(f"{setting.at('series', name)}: {note}" for note in notes)
             values = found.values
             if name == "sea_surface_temperature":
                 values = site.surface_temperature(values, salinity, self.kind)
@@ -350,15 +351,31 @@ class DescribedCase(AbstractCase):
     terms: dict[str, TermSection] = key("further terms, by a name of your choice", default_factory=dict)
     ice: one_of(AbstractIce) | None = key("ice on the water", None)  # pyright: ignore[reportInvalidTypeForm]
 
+    @property
+    @abc.abstractmethod
+    def prescribed(self) -> FluxesSection | None:
+        """Surface fluxes, unless they follow from the weather."""
+
     def named(self, where: Place) -> str:
         return self.name
 
-    def check_tracers(self, fluxes: FluxesSection) -> None:
-        """Reject a flux of a tracer that the case does not have, which nothing else would notice."""
-        for name in fluxes.tracer_fluxes:
+    def modelled(self, values: Measures, z: np.ndarray) -> Measures:
+        """Temperature and salinity of the column from those that the case gives, at heights [m]."""
+        return dict(values)
+
+    def _check(self) -> None:
+        # Nothing else would notice a flux of a tracer that the case does not have.
+        for name in [] if self.prescribed is None else self.prescribed.tracer_fluxes:
             if name not in self.tracers:
                 expected, near = "fluxes of tracers of the case", list(self.tracers) or ["none"]
                 raise invalid(expected, f"`{name}`", closest(name, near))
+        for name in ("temperature", "salinity", "u", "v"):
+            profile: Profile | None = getattr(self, name)
+            if profile is None or profile.buoyancy_frequency_squared is None:
+                continue
+            if name != "temperature" and not (name == "salinity" and profile.everywhere):
+                expected = "`buoyancy_frequency_squared` for temperature only"
+                raise invalid(expected, f"it for {name}", "give a `gradient` instead")
 
 
 class IdealisedCase(DescribedCase):
@@ -374,16 +391,27 @@ class IdealisedCase(DescribedCase):
     )
     forcing: FluxesSection = key("surface fluxes", FluxesSection())
 
+    # What only a site has.
+    longitude: ClassVar[None] = None
+    start_time: ClassVar[None] = None
+    linear_sunlight: ClassVar[bool] = False
+    observations: ClassVar[None] = None
+    series: ClassVar[Mapping[str, "NumbersSection"]] = {}
+    initial: ClassVar[None] = None
+    restart: ClassVar[None] = None
+    weather: ClassVar[None] = None
+
+    @property
+    def prescribed(self) -> FluxesSection:
+        return self.forcing
+
     def _check(self) -> None:
-        check_initial(self)
+        super()._check()
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
-        self.check_tracers(self.forcing)
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        given = {name: getattr(self, name) for name in type(self).model_fields if name != "forcing"}
-        given |= {"longitude": None, "start_time": None, "fluxes": self.forcing}
-        return SiteCase.model_construct(**given).build(grid, where, step)
+        return build_case(self, grid, where, step)
 
 
 class RestartSection(Section):
@@ -438,11 +466,6 @@ class SiteCase(DescribedCase):
     air_sea: AirSeaSection = key("how they follow from it", default_factory=AirSeaSection)
     fluxes: FluxesSection | None = key("surface fluxes, instead of the weather", None)
 
-    @property
-    def is_measured(self) -> bool:
-        """Whether there are measured profiles to relax to and to compare with."""
-        return isinstance(self.observations, MeasuredProfiles)
-
     @field_validator("start_time")
     @classmethod
     def _check_start(cls, value: str) -> str:
@@ -452,13 +475,15 @@ class SiteCase(DescribedCase):
             raise invalid("an ISO 8601 time", f"'{value}'", "write it like 2012-06-10T00:00:00") from None
         return value
 
+    @property
+    def prescribed(self) -> FluxesSection | None:
+        return self.fluxes
+
     def _check(self) -> None:
-        check_initial(self)
+        super()._check()
         if (self.weather is None) == (self.fluxes is None):
             got = "neither" if self.weather is None else "both"
             raise invalid("`weather` or `fluxes`", got, "give one of them")
-        if self.fluxes is not None:
-            self.check_tracers(self.fluxes)
         if self.weather is None and "air_sea" in self.model_fields_set:
             raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
         measured = self.initial or self.observations
@@ -492,19 +517,28 @@ class SiteCase(DescribedCase):
         return sea_water.conservative_temperature(temperature, salinity, 0.0, kind)
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        terms = {name: term_of(given) for name, given in self.terms.items()}
-        setting = _setting(self, grid, where, step, terms)
-        from_restart = None
-        if self.restart is not None:
-            path = setting.file(self.restart.path, "restart", "path")
-            from_restart = functools.partial(restarted, path, allow_missing=self.restart.allow_missing)
-        with where.naming():
-            case, observations = _build(self, setting, terms, from_restart)
-        return BuiltCase(case, observations, tuple(setting.warnings), from_restart)
+        return build_case(self, grid, where, step)
+
+
+AnyDescribed = IdealisedCase | SiteCase
+
+
+def build_case(site: AnyDescribed, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+    """Build a described case on a grid; some cases depend on the time step [s]."""
+    terms = {name: term_of(given) for name, given in site.terms.items()}
+    setting = _setting(site, grid, where, step, terms)
+    from_restart = None
+    if site.restart is not None:
+        path = setting.file(site.restart.path, "restart", "path")
+        from_restart = functools.partial(restarted, path, allow_missing=site.restart.allow_missing)
+    with where.naming():
+        case, observations = _build(site, setting, terms, from_restart)
+    setting.leave_warnings()
+    return BuiltCase(case, observations, turbulence=from_restart)
 
 
 def _setting(
-    site: SiteCase,
+    site: AnyDescribed,
     grid: GridSection,
     where: Place,
     step: float | None,
@@ -546,7 +580,7 @@ def _setting(
 
 
 def _build(
-    site: SiteCase,
+    site: AnyDescribed,
     setting: Setting,
     terms: dict[str, AbstractTerm],
     from_restart: Callable[[State], State] | None,
@@ -565,8 +599,8 @@ def _build(
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
     if from_restart is None:
         with setting.naming("terms"):
-            notes = [*notes_on_terms(terms, state, forcing)]
-        setting.notes.extend(f"{setting.at('terms', name)}: {note}." for name, note in notes)
+            for name, note in notes_on_terms(terms, state, forcing):
+                setting.note(note, "terms", name)
     state = with_memory(state, interior, terms)
     if setting.step is not None:
         terms = {name: term.suited(state, setting.grid, setting.step) for name, term in terms.items()}
@@ -591,19 +625,21 @@ def _build(
         check_covers(case.interior, 0.0, site.duration)
     if site.observations is not None and site.observations.keeps_heights:
         observations = _observations(site, "observations", setting, own, at_values=True)
-    if site.is_measured and observations is not None:
+    if isinstance(site.observations, MeasuredProfiles) and observations is not None:
         observations = _within(observations, site, setting)
     return case, _with_numbers(observations, site, float(np.asarray(state.salinity)[-1]), setting)
 
 
-def _own_profiles(site: SiteCase, setting: Setting, water: AbstractEquationOfState) -> Profiles:
+def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> Profiles:
     """Profiles given in the configuration, over the time of the case, in their stated kinds.
 
     Profiles from surface values and N² are left to `initial_state`.
     """
     relaxation = site.interior.relaxation
     targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]
-    whole = "case" in targets or (site.observations is not None and not site.is_measured)
+    whole = "case" in targets or (
+        site.observations is not None and not isinstance(site.observations, MeasuredProfiles)
+    )
     others = {"temperature": "salinity", "salinity": "temperature"}
 
     def read(name: str) -> Series | None:
@@ -628,7 +664,7 @@ def _own_profiles(site: SiteCase, setting: Setting, water: AbstractEquationOfSta
 
 
 def _start(
-    site: SiteCase,
+    site: AnyDescribed,
     setting: Setting,
     water: AbstractEquationOfState,
     own: Profiles,
@@ -652,7 +688,7 @@ _MOST_BEYOND, _MOST_ABOVE = 0.1, 10.0
 """Share of the depth, and metres below the surface, without values that are no matter."""
 
 
-def _note_ends(site: SiteCase, setting: Setting, state: State, initial: Observations | None) -> None:
+def _note_ends(site: AnyDescribed, setting: Setting, state: State, initial: Observations | None) -> None:
     """Note where the profiles at the start go on as constants, beyond the values that are given."""
     z, cells = setting.z_center, np.diff(np.asarray(setting.grid.z_face))
     found: dict[str, list[str]] = {}
@@ -670,10 +706,12 @@ def _note_ends(site: SiteCase, setting: Setting, state: State, initial: Observat
     if found:
         ends = "; ".join(f"from {told}, {', '.join(each)}" for told, each in found.items())
         said = "profiles at the start go on as constants where there are no values"
-        setting.notes.append(f"{setting.at()}: {said}: {ends}; give values there if these are not right.")
+        setting.note(f"{said}: {ends}; give values there if these are not right")
 
 
-def _beyond_values(name: str, site: SiteCase, setting: Setting, initial: Observations | None) -> np.ndarray:
+def _beyond_values(
+    name: str, site: AnyDescribed, setting: Setting, initial: Observations | None
+) -> np.ndarray:
     """How far each cell is above (or, negative, below) the outermost given values at the start [m]."""
     z, profile = setting.z_center, site.tracers.get(name, getattr(site, name, None))
     source = site.initial or site.observations
@@ -691,7 +729,7 @@ def _beyond_values(name: str, site: SiteCase, setting: Setting, initial: Observa
 
 
 def _measured_start(
-    site: SiteCase, initial: Observations | None, setting: Setting, z: np.ndarray
+    site: AnyDescribed, initial: Observations | None, setting: Setting, z: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Measured initial profiles, for variables that the configuration does not set."""
     measured = {}
@@ -699,10 +737,11 @@ def _measured_start(
         if getattr(site, name) is not None:
             continue
         source = site.initial or site.observations
-        assert initial is not None and isinstance(source, MeasuredProfiles)  # checked by the section
+        assert isinstance(site, SiteCase) and isinstance(source, MeasuredProfiles)  # checked by the section
+        assert initial is not None
         if name == "salinity" and name not in initial.profiles:
             said = f"no salinity given: using a practical salinity of {sea_water.OF_THE_OCEAN:g}"
-            setting.notes.append(f"{setting.at(name)}: {said}.")
+            setting.note(said, name)
             measured[name] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
             continue
         measured[name] = _first(initial, name, source, z)
@@ -711,8 +750,7 @@ def _measured_start(
         for name in source.tracers.keys() & initial.profiles.keys() - site.tracers.keys():
             values = _first(initial, name, source, z)
             if values.min() < 0.0:
-                said = f"{name} starts from 0 where {values.min():g} was measured"
-                setting.notes.append(f"{setting.at('tracers')}: {said}.")
+                setting.note(f"{name} starts from 0 where {values.min():g} was measured", "tracers")
             measured[name] = np.maximum(values, 0.0)
     if initial is not None:
         _note_times(initial, [name for name in measured if name in initial.profiles], setting)
@@ -736,8 +774,7 @@ def _note_times(initial: Observations, names: Sequence[str], setting: Setting) -
             used = "used that of" if len(dates) == 1 else "interpolated between those of"
             found.setdefault(f"{used} {' and '.join(dates)}", []).append(name)
     for used, several in found.items():
-        said = f"no profile of {', '.join(several)} within a day of the start: {used}"
-        setting.notes.append(f"{setting.at()}: {said}.")
+        setting.note(f"no profile of {', '.join(several)} within a day of the start: {used}")
 
 
 def _first(initial: Observations, name: str, source: MeasuredProfiles, z: np.ndarray) -> np.ndarray:
@@ -746,18 +783,18 @@ def _first(initial: Observations, name: str, source: MeasuredProfiles, z: np.nda
     return series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
 
 
-def _forcing(site: SiteCase, setting: Setting, water: AbstractEquationOfState) -> AbstractForcing:
+def _forcing(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> AbstractForcing:
     """Prescribed fluxes, or those of the weather."""
-    if site.fluxes is not None:
+    if site.prescribed is not None:
         key = "forcing" if site.format == "idealised" else "fluxes"
-        return prescribed_forcing(site.fluxes, site, setting, key)
-    assert site.weather is not None  # otherwise there are fluxes
+        return prescribed_forcing(site.prescribed, site, setting, key)
+    assert isinstance(site, SiteCase) and site.weather is not None  # otherwise there are fluxes
     position, density = (site.latitude, site.longitude), float(water.reference_density)
     return bulk_forcing(site.weather, site.air_sea, position, setting, density)
 
 
 def _sources(
-    site: SiteCase, setting: Setting, own: Profiles, observations: Observations | None
+    site: AnyDescribed, setting: Setting, own: Profiles, observations: Observations | None
 ) -> dict[str, ProfilesOf]:
     """Profiles over the time of the case to relax to: those of the case, and measured ones."""
     z, measured = setting.z_center - setting.draft, site.observations
@@ -776,11 +813,12 @@ def _sources(
         gap = measured.longest_gap
         return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=site.duration)
 
-    return {"case": given, "observations": observed} if site.is_measured else {"case": given}
+    found: dict[str, ProfilesOf] = {"case": given}
+    return found | {"observations": observed} if isinstance(measured, MeasuredProfiles) else found
 
 
 def _observations(
-    site: SiteCase, key: str, setting: Setting, own: Profiles, at_values: bool = False
+    site: AnyDescribed, key: str, setting: Setting, own: Profiles, at_values: bool = False
 ) -> Observations | None:
     """Profiles of one of the two keys for observations; floats on cells, or at their own levels."""
     section = getattr(site, key)
@@ -788,11 +826,11 @@ def _observations(
         return None
     with setting.naming(key):
         read = section.read(site, key, setting, own, at_values)
-    setting.notes.extend(f"{setting.at(key)}: {note}" for note in read.notes)
+    leave(f"{setting.at(key)}: {note}" for note in read.notes)
     return read
 
 
-def _within(observations: Observations, site: SiteCase, setting: Setting) -> Observations:
+def _within(observations: Observations, site: AnyDescribed, setting: Setting) -> Observations:
     """Observations during the case and within the column."""
     time, z = np.asarray(observations.time), np.asarray(observations.z)
     if observations.moves:
@@ -831,11 +869,12 @@ def _above(observations: Observations, lowest: float) -> Observations:
 
 
 def _with_numbers(
-    observations: Observations | None, site: SiteCase, salinity: float, setting: Setting
+    observations: Observations | None, site: AnyDescribed, salinity: float, setting: Setting
 ) -> Observations | None:
     """Add the scalar series of the site to the observations, on the union of their times."""
     if not site.series:
         return observations
+    assert isinstance(site, SiteCase)  # others have no series
     read = {name: one.read(name, site, salinity, setting) for name, one in site.series.items()}
     times = [] if observations is None else [np.asarray(observations.time)]
     time = np.unique(np.concatenate([*times, *(times for times, _, _ in read.values())]))

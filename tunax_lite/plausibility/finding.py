@@ -86,8 +86,8 @@ def late_records(time: np.ndarray) -> np.ndarray:
     return np.flatnonzero(apart > _LATE * np.median(apart)) if apart.size else np.zeros(0, dtype=int)
 
 
-Remark = Finding | Position | Gap
-"""Remarks that readers leave."""
+Remark = Finding | Position | Gap | str
+"""Remarks that readers leave; a text is a note for the user."""
 
 _left: contextvars.ContextVar[list[Remark] | None] = contextvars.ContextVar("findings", default=None)
 
@@ -104,7 +104,7 @@ def collecting() -> Iterator[list[Remark]]:
 
 
 def leave(findings: Iterable[Remark]) -> None:
-    """Leave findings, positions and gaps for whoever collects them; without anyone they are dropped."""
+    """Leave findings, positions, gaps and notes for whoever collects them; otherwise they are dropped."""
     found = _left.get()
     if found is not None:
         found.extend(findings)
