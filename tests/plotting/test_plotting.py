@@ -104,13 +104,13 @@ def test_profiles_have_a_line_per_time(trajectory):
 
 
 def test_fits_show_runs_observations_and_errors(trajectory):
-    profiles = {"temperature": trajectory.state.temperature[::2] + 0.1, "u": trajectory.state.u[::2]}
+    profiles = {"temperature": trajectory.state.temperature[::2] + 0.2, "u": trajectory.state.u[::2]}
     observations = tl.Observations(trajectory.time[::2], trajectory.grid.z_center, profiles, name="observed")
     fit = CaseRuns("a_case", {"before": trajectory, "after": trajectory}, observations)
     figure = plot_fits([fit, fit])
     panels = _panels(figure)
     assert len(panels) == 6  # temperature, its error, and u, for two cases
-    np.testing.assert_allclose(_x(panels[1].lines[-1]), -0.1, atol=1e-12)
+    np.testing.assert_allclose(_x(panels[1].lines[-1]), -0.2, atol=1e-12)
     assert panels[1].get_xlabel() == "error of temperature [K]"
 
 
@@ -201,7 +201,7 @@ def test_a_finer_simulation_is_compared_by_cell_means(trajectory):
     fit = CaseRuns("a", {"model": run}, _simulation(0.5 * (fine[1:] + fine[:-1]), means(fine)))
     first, error = _panels(plot_fits([fit], ["temperature"]))
     assert _x(error.lines[-1]).shape == (8,)
-    np.testing.assert_allclose(_x(error.lines[-1]), 0.0, atol=1e-12)
+    np.testing.assert_allclose(_x(error.lines[-1]), 0.0, atol=1e-9)
     assert first.get_legend_handles_labels()[1] == ["LES", "model"]
 
 
@@ -290,7 +290,7 @@ def test_deep_columns_show_their_upper_hundred_metres():
 
 
 def test_many_closures_have_lines_of_their_own(trajectory):
-    profiles: Profiles = {name: np.zeros((8, 2)) for name in ("temperature", "u", "v")}
+    profiles: Profiles = {name: np.ones((8, 2)) for name in ("temperature", "u", "v")}
     runs: dict[str, Profiles] = {f"closure {number}": profiles for number in range(23)}
     shown = ShownCase("a_case", np.array([0.0, 7200.0]), trajectory.grid, profiles, runs)
     panels = _panels(plot_closure_profiles(shown))

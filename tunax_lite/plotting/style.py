@@ -304,9 +304,9 @@ def difference_label(
 
 
 def scaled(errors: Sequence[np.ndarray], unit: str) -> tuple[float, str]:
-    """Factor and unit with which errors are shown: temperatures of less than 0.05 K in mK."""
+    """Factor and unit with which errors are shown: temperatures of less than 0.1 K in mK."""
     largest = max((float(np.nanmax(np.abs(each), initial=0.0)) for each in errors), default=0.0)
-    return (1e3, "mK") if unit == "K" and largest < 0.05 else (1.0, unit)
+    return (1e3, "mK") if unit == "K" and largest < 0.1 else (1.0, unit)
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
