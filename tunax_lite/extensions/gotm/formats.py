@@ -90,9 +90,9 @@ def _is_gotm(path: Path) -> bool:
 def _load(path: Path, overrides: Sequence[str]) -> AbstractSetUp:
     from .case import load_gotm
 
-    own = {name: f"{name}=true" in overrides for name in ("ignore_unsupported", "strict")}
-    theirs = [each for each in overrides if each not in {f"{name}=true" for name in own}]
-    return load_gotm(path, theirs, config=GotmOptions(**own))
+    ignore, strict = "ignore_unsupported=true", "strict=true"
+    options = GotmOptions(ignore_unsupported=ignore in overrides, strict=strict in overrides)
+    return load_gotm(path, [each for each in overrides if each not in (ignore, strict)], config=options)
 
 
 CASE_FORMATS = (GotmCase,)
