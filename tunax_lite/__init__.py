@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from .column.observables import ColumnState, observable
     from .column.observations import Observations
     from .column.planning import choose_checkpointing, estimate_memory
-    from .column.sensitivity import BlockedJacobian, CompiledJacobian, jacobian
+    from .column.sensitivity import CompiledJacobian, jacobian
     from .column.state import State
     from .column.time_series import TimeSeries
     from .column.trajectory import Restart, Trajectory, first_non_finite
@@ -93,7 +93,7 @@ _NAMES = {
     "column.observables": "ColumnState observable",
     "column.observations": "Observations",
     "column.planning": "choose_checkpointing estimate_memory",
-    "column.sensitivity": "BlockedJacobian CompiledJacobian jacobian",
+    "column.sensitivity": "CompiledJacobian jacobian",
     "column.state": "State",
     "column.time_series": "TimeSeries",
     "column.trajectory": "Restart Trajectory first_non_finite",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite.column.sensitivity import BlockedJacobian, CompiledJacobian, jacobian, jacobian_by_case
+from tunax_lite.column.sensitivity import CompiledJacobian, jacobian
 
 N_PARAMETERS = 10
 MATRIX = jnp.asarray(np.random.default_rng(3).normal(size=(7, N_PARAMETERS)))
@@ -72,16 +72,10 @@ def test_memory_grows_with_the_chunk_and_auto_takes_what_fits():
         plan_of(memory_budget=1000)
 
 
-def test_cases_are_stacked_in_order_and_share_programs():
-    matrices = (MATRIX, MATRIX[:5], 2.0 * MATRIX)
-    blocked = BlockedJacobian([(residuals, (matrix,)) for matrix in matrices], X, chunk_size="auto")
-    assert blocked.n_compiled == 2
-    result, normal = blocked(X), blocked.normal_equations(X)
-    vector = np.concatenate([residuals(X, matrix) for matrix in matrices])
-    matrix = np.concatenate([expected_matrix(X, matrix) for matrix in matrices])
-    np.testing.assert_allclose(result.residuals, vector, rtol=1e-13)
-    np.testing.assert_allclose(result.matrix, matrix, rtol=1e-13, atol=1e-15)
-    assert [plan.n_residuals for plan in blocked.plans] == [7, 5, 7]
+def test_normal_equations_are_products_of_the_matrix():
+    result = jacobian(residuals, X, MATRIX)
+    normal, matrix = result.normal_equations(), expected_matrix(X, MATRIX)
+    vector = np.asarray(residuals(X, MATRIX))
     assert result.is_finite and not jacobian(jnp.log, jnp.asarray([-1.0, 1.0])).is_finite
     np.testing.assert_allclose(normal.matrix, matrix.T @ matrix, rtol=1e-12)
     np.testing.assert_allclose(normal.gradient, matrix.T @ vector, rtol=1e-12)
@@ -94,10 +88,6 @@ def compiled(**options):
 
 def by(x, function=lambda x: jnp.ones(3)):
     return lambda: jacobian(function, x)
-
-
-def by_case(*functions, **options):
-    return lambda: jacobian_by_case(functions, X, **options)
 
 
 def test_arguments_without_meaning_are_refused(monkeypatch):
@@ -114,10 +104,7 @@ def test_arguments_without_meaning_are_refused(monkeypatch):
         (by({"n": jnp.asarray([1.0, np.nan])}), ValueError, "nan x['n'][1]"),
         (by(X, lambda x: {"good": x > 0.0}), ValueError, "residuals bool"),
         (by(X, empty), ValueError, "residuals"),
-        (by_case(), ValueError, "case none"),
-        (by_case(jnp.sin, jnp.cos, chunk_size=[1, 2, 3]), ValueError, "chunk_size 2 3"),
-        (by_case(jnp.sin, empty), ValueError, "case 1 jacobian residuals"),
-        (by_case(jnp.sin, memory_budget=1), MemoryError, "case 0 1"),
+        (compiled(memory_budget=1), MemoryError, "1"),
         (lambda: jax.jit(lambda x: jacobian(jnp.sin, x).matrix)(X), ValueError, "jit"),
     ):
         with error_naming(error, message):

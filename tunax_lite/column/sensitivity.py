@@ -7,9 +7,8 @@ back through it. Memory is linear in the size of the chunk.
 """
 
 import dataclasses
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import jax
@@ -22,7 +21,7 @@ from jaxtyping import Array, Float, PyTree
 from .._types import is_traced, released, without_functions
 from ..numerics.batch_last import vmap_last
 from ..runtime import compile_program
-from ..runtime.compilation import Program, Shared
+from ..runtime.compilation import Program
 from ..runtime.memory import free_memory
 
 Mode = Literal["auto", "forward", "reverse"]
@@ -66,13 +65,7 @@ class JacobianResult:
 
     residuals: Float[Array, " residual"]
     matrix: Float[Array, "residual parameter"]  # derivative of each residual with respect to each parameter
-    plans: tuple[JacobianPlan, ...]  # how they were computed, one per case
-
-    @property
-    def plan(self) -> JacobianPlan:
-        """The plan, if there is only one case."""
-        (plan,) = self.plans
-        return plan
+    plan: JacobianPlan  # how they were computed
 
     @property
     def is_finite(self) -> bool:
@@ -203,7 +196,7 @@ class CompiledJacobian:
         """Residuals and matrix for parameters and arguments of the same shapes; nothing is compiled."""
         _check_finite(x)
         residuals, matrix = self.program(x, *(without_functions(args) if self._has_functions else args))
-        return JacobianResult(residuals, matrix, (self.plan,))
+        return JacobianResult(residuals, matrix, self.plan)
 
     def _choose_chunk(self, chunk_size: ChunkSize, memory_budget: int | None) -> tuple[int, Program]:
         """The requested size, or the fewest chunks that fit, of nearly equal size."""
@@ -236,8 +229,8 @@ class CompiledJacobian:
         if program.memory.total > budget:
             raise MemoryError(
                 f"jacobian: expected a budget of at least {least} bytes, which a chunk of 1 needs for "
-                f"{self._problem}, got {budget}; give more memory or fewer residuals, or take the sums over "
-                "the cases of `BlockedJacobian.normal_equations`."
+                f"{self._problem}, got {budget}; give more memory or fewer residuals, or add up the "
+                "`normal_equations` of parts of them."
             )
         return chunk, program
 
@@ -298,87 +291,3 @@ def _count(what: str, shapes: PyTree) -> int:
     if n == 0:
         raise ValueError(f"jacobian: expected at least one of the {what}, got none.")
     return n
-
-
-Block = Callable[..., PyTree] | tuple[Callable[..., PyTree], tuple]
-"""A function of the parameters, or a function with the tuple of its further arguments."""
-
-
-class BlockedJacobian:
-    """The Jacobian of several cases, compiled for given shapes; call it with parameters.
-
-    Args:
-        blocks: one per case. Cases that share a function and argument shapes share a program.
-        x, mode, memory_budget: as in `CompiledJacobian`; cases are computed one after another, and the budget
-            applies to each.
-        chunk_size: for all cases, or one for each.
-
-    Raises:
-        ValueError: no case, a different number of chunk sizes, or errors of `CompiledJacobian`, with the
-            case.
-        MemoryError: a case that does not fit the budget.
-    """
-
-    def __init__(
-        self,
-        blocks: Sequence[Block],
-        x: PyTree,
-        *,
-        mode: Mode = "auto",
-        chunk_size: ChunkSize | Sequence[ChunkSize] = "auto",
-        memory_budget: int | None = None,
-    ):
-        pairs = [block if isinstance(block, tuple) else (block, ()) for block in blocks]
-        if not pairs:
-            raise ValueError("jacobian_by_case: expected at least one case, got none.")
-        same = chunk_size is None or isinstance(chunk_size, (int, str))
-        sizes: Sequence[ChunkSize] = [chunk_size] * len(pairs) if same else chunk_size  # pyright: ignore[reportAssignmentType]
-        if len(sizes) != len(pairs):
-            raise ValueError(
-                f"jacobian_by_case: expected one chunk_size for each of {len(pairs)} cases, got {len(sizes)}."
-            )
-        shared: Shared[CompiledJacobian] = Shared()
-        self._calls: list[tuple[CompiledJacobian, tuple]] = []
-        for number, ((function, args), size) in enumerate(zip(pairs, sizes, strict=True)):
-            options = functools.partial(CompiledJacobian, mode=mode, memory_budget=memory_budget)
-            make = functools.partial(options, function, x, *args, chunk_size=size)
-            try:
-                self._calls.append((shared.get(make, args, id(function), size), args))
-            except (ValueError, MemoryError) as error:
-                raise type(error)(f"case {number}: {error}") from None
-        self.n_compiled = len(shared.all)
-
-    @property
-    def plans(self) -> tuple[JacobianPlan, ...]:
-        """One plan per case."""
-        return tuple(compiled.plan for compiled, _ in self._calls)
-
-    def __call__(self, x: PyTree) -> JacobianResult:
-        """Residuals and rows of all cases, in order."""
-        found = [compiled(x, *args) for compiled, args in self._calls]
-        residuals = jnp.concatenate([result.residuals for result in found])
-        return JacobianResult(residuals, jnp.concatenate([each.matrix for each in found]), self.plans)
-
-    def normal_equations(self, x: PyTree) -> NormalEquations:
-        """Sums over the cases; only the rows of one case at a time are in memory."""
-
-        # Wait, because JAX would otherwise start the next case concurrently.
-        of_case = lambda call: jax.block_until_ready(call[0](x, *call[1]).normal_equations())  # noqa: E731
-        add = functools.partial(jax.tree.map, jnp.add)
-        return functools.reduce(add, map(of_case, self._calls))
-
-
-def jacobian_by_case(
-    blocks: Sequence[Block],
-    x: PyTree,
-    *,
-    mode: Mode = "auto",
-    chunk_size: ChunkSize | Sequence[ChunkSize] = "auto",
-    memory_budget: int | None = None,
-) -> JacobianResult:
-    """Residuals and Jacobian of several cases, stacked in order.
-
-    Every call compiles. To avoid this, keep a `BlockedJacobian`; arguments and errors are the same.
-    """
-    _check_finite(x)
-    return BlockedJacobian(blocks, x, mode=mode, chunk_size=chunk_size, memory_budget=memory_budget)(x)
