@@ -22,7 +22,8 @@ from tunax_lite import constants
 from tunax_lite.closures import TKE
 from tunax_lite.closures.tke import SurfaceValue
 from tunax_lite.column.forcing import AbstractForcing, WaterSurface
-from tunax_lite.column.terms import Interior, SurfaceSlope, Vector
+from tunax_lite.column.terms import Interior, SurfaceSlope
+from tunax_lite.column.terms.pressure import Vector
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.physics import LinearEquationOfState
 

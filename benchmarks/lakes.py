@@ -42,7 +42,7 @@ from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.column.terms import BottomFriction, Interior
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.config import build_run, load_run
-from tunax_lite.ice import FreezingBound
+from tunax_lite.ice.freezing import FreezingBound
 from tunax_lite.io import read_hypsography, read_weather
 from tunax_lite.io.sea_water import conservative_temperature
 from tunax_lite.physics import Teos10, TwoBandAbsorption, coriolis_parameter

@@ -10,8 +10,15 @@ import pytest
 
 from tests.air_sea.bulk_numpy import coare, fairall, humidity_of, saturation
 from tests.helpers import some_long
-from tunax_lite.air_sea import Coare30, Coare36, Fairall, Kondo, LargeYeager, MoistAir, WaterSkin
-from tunax_lite.air_sea.air import air_density, saturation_vapour_pressure, specific_humidity, vapour_pressure
+from tunax_lite.air_sea import Coare30, Coare36, Fairall, Kondo, LargeYeager
+from tunax_lite.air_sea.air import (
+    MoistAir,
+    WaterSkin,
+    air_density,
+    saturation_vapour_pressure,
+    specific_humidity,
+    vapour_pressure,
+)
 from tunax_lite.air_sea.transfer_coefficients import neutral_drag
 
 FORMULAE = [Kondo(), Fairall(), Coare30(), Coare36(), LargeYeager()]

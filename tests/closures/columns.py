@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite.closures import ClosureInputs, SurfaceWaves
+from tunax_lite.closures import ClosureInputs
+from tunax_lite.closures.base import SurfaceWaves
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.column.terms import Column
 

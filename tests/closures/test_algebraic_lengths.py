@@ -18,12 +18,10 @@ from tunax_lite.closures import (
     ConstantStability,
     OneEquation,
     Parabolic,
-    RobertOuellet,
     SecondMomentClosure,
     Triangular,
-    XingDavies,
 )
-from tunax_lite.closures.one_equation import Surroundings
+from tunax_lite.closures.one_equation import RobertOuellet, Surroundings, XingDavies
 
 KAPPA, Z_0_SURFACE, Z_0_BOTTOM = 0.4, 0.1, 0.03
 

@@ -10,7 +10,8 @@ import pytest
 from tests.closures import catke_numpy
 from tests.closures.columns import closure_inputs, random_grid, stratified, surface_waves
 from tunax_lite import Grid, Model, simulate
-from tunax_lite.closures import CATKE, CATKEState
+from tunax_lite.closures import CATKE
+from tunax_lite.closures.catke import CATKEState
 from tunax_lite.column.terms import BottomFriction, Interior
 
 N = 12

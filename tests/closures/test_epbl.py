@@ -14,12 +14,12 @@ from tunax_lite.closures import (
     EPBL,
     ConstantWindEnergy,
     EnergyVelocity,
-    LangmuirWork,
     LargeShear,
     OM4WindEnergy,
     ReichlHallbergWindEnergy,
 )
 from tunax_lite.closures.epbl import SurfaceForcing
+from tunax_lite.closures.langmuir import LangmuirWork
 
 GRID = Grid.uniform(80.0, 80)
 ONLY_ENERGY: dict[str, Any] = {"background_coefficient": 0.0, "convective_coefficient": 0.0}

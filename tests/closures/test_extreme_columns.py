@@ -16,7 +16,8 @@ import pytest
 
 import tunax_lite as tl
 from tests.closures.columns import beyond, budget_gaps
-from tunax_lite.closures import CATKE, KPP, CATKEState, ConstantDiffusivity, KEpsilonTheta
+from tunax_lite.closures import CATKE, KPP, ConstantDiffusivity, KEpsilonTheta
+from tunax_lite.closures.catke import CATKEState
 from tunax_lite.column.integrate import batched_case, integrate, start_of
 from tunax_lite.config.closures import closure_names, closure_with
 

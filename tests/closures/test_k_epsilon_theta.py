@@ -16,8 +16,7 @@ from tunax_lite.closures import ConstantStability, KEpsilonTheta, MassFluxConvec
 from tunax_lite.closures.k_epsilon_theta import VarianceFunctions
 from tunax_lite.closures.stability import Flow
 from tunax_lite.column.diagnostics import diagnose
-from tunax_lite.column.terms import CounterGradientHeat
-from tunax_lite.column.terms.turbulence import Plumes
+from tunax_lite.column.terms.turbulence import CounterGradientHeat, Plumes
 
 step = eqx.filter_jit(lambda closure, *arguments: closure.prepare().step(*arguments))
 

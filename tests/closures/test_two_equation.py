@@ -29,7 +29,7 @@ from tunax_lite.closures import (
     MellorYamada,
 )
 from tunax_lite.column.terms import BottomFriction, Interior
-from tunax_lite.numerics import AbstractTridiagonalMethod, ThomasScan
+from tunax_lite.numerics.tridiagonal import AbstractTridiagonalMethod, ThomasScan
 
 GRID, DT, U_STAR, U_BOTTOM = columns.random_grid(80, 9), 60.0, 0.01, 0.004
 WAVES = BreakingWaves()

@@ -13,8 +13,8 @@ import tunax_lite as tl
 from tests.closures.columns import exchange_matrix, random_grid
 from tests.helpers import CASES
 from tunax_lite.closures import AbstractCloState, AbstractPlainClosure, ClosureInputs
-from tunax_lite.column.terms import NonlocalTransport
-from tunax_lite.numerics import PlatformDefault, ThomasScan, TwistedThomas, VendorLibrary
+from tunax_lite.column.terms.turbulence import NonlocalTransport
+from tunax_lite.numerics.tridiagonal import PlatformDefault, ThomasScan, TwistedThomas, VendorLibrary
 
 N = 10
 GRID = random_grid(90, N)

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.errors import error_naming
-from tunax_lite.column.terms import StreamPlace
+from tunax_lite.column.terms.streams import StreamPlace
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.io import FileFormatError, read_hypsography
 

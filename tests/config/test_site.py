@@ -13,14 +13,15 @@ from tests.errors import error_naming, missing_from
 from tests.helpers import water_surface
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
-from tunax_lite.air_sea import AlbedoOfTheDay, Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
+from tunax_lite.air_sea import Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
+from tunax_lite.air_sea.daylight import AlbedoOfTheDay
 from tunax_lite.column.observations import Observations
 from tunax_lite.column.terms import AdvectionScheme, MeanVelocity, PlumeOnSlope, VelocityAtHeight
 from tunax_lite.config import build_run, evaluation_of, load_run
 from tunax_lite.io import read_era5
 from tunax_lite.io.errors import ConfigError
 from tunax_lite.io.series import profiles_on_grid
-from tunax_lite.physics import RgbAbsorption
+from tunax_lite.physics.absorption import RgbAbsorption
 from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10
 
 START = "2012-06-10T00:00:00"

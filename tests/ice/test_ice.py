@@ -20,8 +20,9 @@ from tunax_lite.column.forcing import FLUXES
 from tunax_lite.column.grid import Hypsography
 from tunax_lite.column.terms import Interior, LakeLevel, LidFriction
 from tunax_lite.column.time_series import TimeSeries
-from tunax_lite.ice import BasalMelt, FreezingBound, Lebedev, MyLake, UppermostCell, Winton
-from tunax_lite.ice.base import below_cover
+from tunax_lite.ice import BasalMelt, Lebedev, MyLake, Winton
+from tunax_lite.ice.base import UppermostCell, below_cover
+from tunax_lite.ice.freezing import FreezingBound
 from tunax_lite.ice.winton import Layers
 from tunax_lite.physics.equation_of_state import SpecificVolumeTeos10
 

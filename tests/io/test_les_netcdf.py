@@ -12,7 +12,7 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite.closures import ConstantDiffusivity, KEpsilon
 from tunax_lite.closures.energy import EnergyStepper
-from tunax_lite.column.terms import AbstractStokesDrift
+from tunax_lite.column.terms.stokes_drift import AbstractStokesDrift
 from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf, to_dataset
 
 LEVELS = np.arange(-39.0, 0.0, 2.0)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import exchange_matrix, random_grid
-from tunax_lite.numerics import Added, CarryingRates, EndValues, diffuse
+from tunax_lite.numerics import CarryingRates, diffuse
+from tunax_lite.numerics.diffusion import Added, EndValues
 
 N = 12
 every_theta = pytest.mark.parametrize("theta", [0.0, 0.5, 1.0])

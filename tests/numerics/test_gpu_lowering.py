@@ -12,7 +12,8 @@ from jax import export
 import tunax_lite as tl
 from benchmarks.gpu import Job, computation
 from tests.helpers import cooled_case
-from tunax_lite.numerics import VendorLibrary, solve_tridiagonal
+from tunax_lite.numerics import solve_tridiagonal
+from tunax_lite.numerics.tridiagonal import VendorLibrary
 from tunax_lite.runtime import compile_program
 
 CUSPARSE = "cusparse_gtsv2_ffi"

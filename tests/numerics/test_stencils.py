@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import random_grid
-from tunax_lite.numerics import at_least, at_most, column_integral, difference, gradient, mean_of_neighbours
+from tunax_lite.numerics import at_least, at_most, difference, gradient, mean_of_neighbours
 from tunax_lite.numerics.elementary import (
+    column_integral,
     inner_faces,
     quotient,
     reciprocal,

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from tests.helpers import some_long
-from tunax_lite.numerics import (
+from tunax_lite.numerics import solve_tridiagonal
+from tunax_lite.numerics.tridiagonal import (
     CarryingMatrix,
     ThomasScan,
     TridiagonalMatrix,
     TwistedThomas,
     VendorLibrary,
-    solve_tridiagonal,
     solve_tridiagonal_systems,
 )
 

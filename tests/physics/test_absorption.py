@@ -9,7 +9,7 @@ import pytest
 
 from tests.closures.columns import random_grid
 from tunax_lite import TwoBandAbsorption
-from tunax_lite.physics import JERLOV_WATER_TYPES, RgbAbsorption
+from tunax_lite.physics.absorption import JERLOV_WATER_TYPES, RgbAbsorption
 
 PUBLISHED = {
     "I": (0.58, 0.35, 23.0),

@@ -8,7 +8,8 @@ import pytest
 
 from tests.errors import error_naming
 from tunax_lite import LinearEquationOfState
-from tunax_lite.physics import SimplifiedEquationOfState, SpecificVolumeTeos10, Teos10, surface_temperature
+from tunax_lite.physics import SpecificVolumeTeos10, Teos10, surface_temperature
+from tunax_lite.physics.equation_of_state import SimplifiedEquationOfState
 
 LINEAR = LinearEquationOfState(thermal_expansion=1.7e-4, haline_contraction=7.6e-4)
 ALL = [LINEAR, SimplifiedEquationOfState(), Teos10()]

@@ -10,9 +10,10 @@ import pytest
 from tests.closures.columns import random_grid
 from tests.helpers import central_difference
 from tunax_lite import Grid, LinearEquationOfState, State, coriolis_parameter
-from tunax_lite.numerics import Added, diffuse
-from tunax_lite.physics import Teos10, buoyancy_frequency_squared, rotate, shear_squared
-from tunax_lite.physics.stratification import richardson_number, shear_squared_between_cells
+from tunax_lite.numerics import diffuse
+from tunax_lite.numerics.diffusion import Added
+from tunax_lite.physics import Teos10, buoyancy_frequency_squared, shear_squared
+from tunax_lite.physics.stratification import richardson_number, rotate, shear_squared_between_cells
 
 
 def test_linear_profiles_on_an_irregular_grid():

@@ -26,9 +26,10 @@ from tunax_lite.closures.k_equation import advance
 from tunax_lite.closures.walls import EndCondition
 from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.column.discretisation import GotmDiscretisation
-from tunax_lite.column.terms import BottomFriction, Interior, Stream, StreamPlace, Streams, StreamWater
+from tunax_lite.column.terms import BottomFriction, Interior, Stream, Streams, StreamWater
+from tunax_lite.column.terms.streams import StreamPlace
 from tunax_lite.column.time_series import TimeSeries
-from tunax_lite.numerics import column_integral
+from tunax_lite.numerics.elementary import column_integral
 from tunax_lite.physics import LinearEquationOfState, TwoBandAbsorption
 
 DEPTH, DIFFUSIVITY = 40.0, 1e-3

@@ -10,12 +10,11 @@ from .base import (
     CloState,
     ClosureInputs,
     EddyCoefficients,
-    SurfaceWaves,
 )
 from .bulk_layer import KrausTurner, PriceWellerPinkel
-from .catke import CATKE, CATKEState
-from .energy import BackgroundMixing, TurbulenceState, WaveShear
-from .epbl import EPBL, ConstantWindEnergy, EnergyVelocity, EPBLState, OM4WindEnergy, ReichlHallbergWindEnergy
+from .catke import CATKE
+from .energy import BackgroundMixing, WaveShear
+from .epbl import EPBL, ConstantWindEnergy, EnergyVelocity, OM4WindEnergy, ReichlHallbergWindEnergy
 from .harcourt import Harcourt
 from .k_epsilon_theta import KEpsilonTheta
 from .kpp import (
@@ -23,26 +22,17 @@ from .kpp import (
     BottomLayer,
     DoubleDiffusion,
     InteriorConvection,
-    KPPState,
     LargeShear,
     PacanowskiPhilanderShear,
     VelocityScales,
 )
-from .langmuir import Langmuir, LangmuirCells, LangmuirWork
+from .langmuir import Langmuir, LangmuirCells
 from .length_equation import Exponents
-from .mass_flux import MassFluxConvection, MassFluxState
+from .mass_flux import MassFluxConvection
 from .neural import NeuralCorrection
-from .one_equation import (
-    Blackadar,
-    BougeaultAndre,
-    OneEquation,
-    Parabolic,
-    RobertOuellet,
-    Triangular,
-    XingDavies,
-)
-from .recommended import RecommendedSet, ValidRange, recommended_sets
-from .second_moment import PUBLISHED_SETS, SecondMomentClosure
+from .one_equation import Blackadar, BougeaultAndre, OneEquation, Parabolic, Triangular
+from .recommended import ValidRange, recommended_sets
+from .second_moment import SecondMomentClosure
 from .simple import (
     ConstantDiffusivity,
     ConvectiveAdjustment,
@@ -51,16 +41,7 @@ from .simple import (
     RiBased,
 )
 from .stability import Brueggemann, ConstantStability, EiflerSchrimpf, MunkAndersonStability, SchumannGerz
-from .tke import (
-    TKE,
-    BoundedSlope,
-    Penetration,
-    SurfaceFlux,
-    SurfaceValue,
-    UpAndDown,
-    WithinColumn,
-    WithinSpacing,
-)
+from .tke import TKE, BoundedSlope, Penetration, SurfaceFlux, WithinColumn, WithinSpacing
 from .two_equation import GenericLengthScale, KEpsilon, KOmega, MellorYamada
 from .walls import Boundary, BreakingWaves
 

@@ -36,7 +36,8 @@ from jaxtyping import Array, Bool
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..column.grid import Grid
 from ..column.state import State
-from ..column.terms import AbstractTerm, StokesMixing
+from ..column.terms import AbstractTerm
+from ..column.terms.turbulence import StokesMixing
 from ..declarations import named, setting
 from ..numerics.diffusion import Added, diffuse
 from ..numerics.elementary import (

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 
 from .._types import FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..column.state import State
-from ..column.terms import AbstractTerm, CounterGradientHeat, StokesMixing
+from ..column.terms import AbstractTerm
+from ..column.terms.turbulence import CounterGradientHeat, StokesMixing
 from ..declarations import named, setting
 from ..numerics.elementary import (
     at_least,

@@ -53,7 +53,8 @@ from jaxtyping import Array, Bool, Float, Int
 from .._types import CenterArray, ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..column.grid import Grid
 from ..column.state import State
-from ..column.terms import AbstractTerm, NonlocalTransport
+from ..column.terms import AbstractTerm
+from ..column.terms.turbulence import NonlocalTransport
 from ..declarations import named, setting
 from ..numerics.elementary import (
     at_least,

@@ -31,9 +31,10 @@ from .grid import Grid
 from .model import Model, batched_case
 from .observables import OBSERVABLES, ColumnState, Observable, observable, parse
 from .state import State
-from .terms import ELEVATION, CounterGradientHeat
+from .terms import ELEVATION
 from .terms.base import first_of
 from .terms.surface import friction_velocity, whole_stress
+from .terms.turbulence import CounterGradientHeat
 from .trajectory import Restart, Trajectory
 
 

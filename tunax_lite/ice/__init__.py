@@ -1,8 +1,8 @@
 """Ice models: ice thickness, and the fluxes into the water below."""
 
-from .basal_melt import BasalMelt, MeltLayer
-from .base import AbstractIce, IceStep, UppermostCell
-from .freezing import FreezingBound, Lebedev
+from .basal_melt import BasalMelt
+from .base import AbstractIce
+from .freezing import Lebedev
 from .mylake import MyLake
 from .winton import Winton
 

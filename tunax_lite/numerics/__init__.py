@@ -1,32 +1,20 @@
 """Numerical building blocks: stencils, limiters, the tridiagonal solver, implicit diffusion."""
 
-from .diffusion import Added, CarryingRates, EndValues, diffuse, diffusion_system
+from .diffusion import CarryingRates, diffuse
 from .elementary import (
     at_least,
     at_most,
-    column_integral,
     difference,
     gradient,
     mean_of_neighbours,
     power,
-    product_of_powers,
     quotient,
     reciprocal,
     safe_sqrt,
     vector_norm,
     with_end_faces,
 )
-from .tridiagonal import (
-    AbstractTridiagonalMethod,
-    CarryingMatrix,
-    PlatformDefault,
-    ThomasScan,
-    TridiagonalMatrix,
-    TwistedThomas,
-    VendorLibrary,
-    solve_tridiagonal,
-    solve_tridiagonal_systems,
-)
+from .tridiagonal import solve_tridiagonal
 
 __all__ = [
     "CarryingRates",

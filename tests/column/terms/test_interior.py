@@ -17,7 +17,8 @@ from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes,
 from tunax_lite.closures import ConstantDiffusivity, KEpsilon
 from tunax_lite.column import terms
 from tunax_lite.column.discretisation import GotmDiscretisation
-from tunax_lite.column.terms import BottomFriction, HorizontalGradient, Interior, RelaxationTarget, Vector
+from tunax_lite.column.terms import BottomFriction, HorizontalGradient, Interior, RelaxationTarget
+from tunax_lite.column.terms.pressure import Vector
 from tunax_lite.column.time_series import TimeSeries
 
 steady = TimeSeries.constant

@@ -14,7 +14,8 @@ from tests.helpers import central_difference
 from tunax_lite import Case, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.closures import ConstantDiffusivity, KEpsilon
 from tunax_lite.column.discretisation import GotmDiscretisation
-from tunax_lite.column.terms import BottomFriction, Interior, Seagrass, SurfaceSlope, Vector
+from tunax_lite.column.terms import BottomFriction, Interior, Seagrass, SurfaceSlope
+from tunax_lite.column.terms.pressure import Vector
 from tunax_lite.column.time_series import TimeSeries
 
 LEVELS = {

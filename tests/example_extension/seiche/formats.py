@@ -9,7 +9,8 @@ import numpy as np
 import tunax_lite as tl
 from tunax_lite._types import CenterArray
 from tunax_lite.closures import AbstractDiagnosticClosure, ClosureInputs, EddyCoefficients
-from tunax_lite.column.terms import AbstractTerm, Column, Tendency, accelerating
+from tunax_lite.column.terms import AbstractTerm, Column, Tendency
+from tunax_lite.column.terms.base import accelerating
 from tunax_lite.config.case import AbstractFileCase
 from tunax_lite.declarations import named
 from tunax_lite.io.errors import FileFormatError, decimal, read_text

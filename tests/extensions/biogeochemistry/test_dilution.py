@@ -11,7 +11,8 @@ from tests.errors import error_naming
 from tunax_lite import Case, ConstantDiffusivity, ConstantForcing, Grid, Model, State, SurfaceFluxes, simulate
 from tunax_lite.air_sea import BulkForcing, Weather
 from tunax_lite.column.grid import Hypsography
-from tunax_lite.column.terms import Interior, LakeLevel, RainContent
+from tunax_lite.column.terms import Interior, LakeLevel
+from tunax_lite.column.terms.rain import RainContent
 from tunax_lite.column.time_series import TimeSeries
 from tunax_lite.extensions.biogeochemistry import Biogeochemistry
 from tunax_lite.extensions.biogeochemistry.passive import Age

@@ -19,10 +19,10 @@ from tunax_lite import closures, simulate
 from tunax_lite.air_sea import BulkForcing, Clark, Kondo, Payne
 from tunax_lite.column import terms
 from tunax_lite.column.forcing import ConstantForcing, TimeSeriesForcing
-from tunax_lite.column.terms import StreamPlace
+from tunax_lite.column.terms.streams import StreamPlace
 from tunax_lite.config import ConfigError
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
-from tunax_lite.ice import FreezingBound
+from tunax_lite.ice.freezing import FreezingBound
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.physics.equation_of_state import LinearEquationOfState, SpecificVolumeTeos10
 

@@ -1,11 +1,10 @@
 """Terms that act on the column between two calls of the closure; `transport` sums them."""
 
 from .advection import AdvectionScheme, VelocityAndLevel, VerticalVelocity, advect
-from .base import AbstractTerm, Column, Tendency, accelerating
+from .base import AbstractTerm, Column, Tendency
 from .interior import BottomHeat, Interior, Relaxation, RelaxationTarget, layered_rate
 from .level import ELEVATION, LakeLevel
 from .pressure import (
-    AbstractPressureGradient,
     BottomFriction,
     BuoyancyGradient,
     HorizontalGradient,
@@ -13,24 +12,13 @@ from .pressure import (
     MeanVelocity,
     PlumeOnSlope,
     SurfaceSlope,
-    Vector,
     VelocityAndHeight,
     VelocityAtHeight,
 )
-from .rain import RainContent
 from .restoring import SurfaceRestoring
 from .seagrass import Seagrass
-from .stokes_drift import (
-    AbstractStokesDrift,
-    DriftProfiles,
-    DriftVector,
-    DriftVectors,
-    StokesDrift,
-    WindSeaDrift,
-    WindVector,
-)
-from .streams import Stream, StreamPlace, Streams, StreamWater
-from .turbulence import CounterGradientHeat, NonlocalTransport, StokesMixing
+from .stokes_drift import DriftProfiles, DriftVector, DriftVectors, StokesDrift, WindSeaDrift, WindVector
+from .streams import Stream, Streams, StreamWater
 
 __all__ = [
     "AbstractTerm",
