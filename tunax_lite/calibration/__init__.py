@@ -1,6 +1,6 @@
 """Calibration: free parameters, targets, methods, and the loop that runs them."""
 
-from .calibrate import Iteration, calibrate, solve
+from .calibrate import Iteration, calibrate
 from .methods import (
     LBFGS,
     Adam,
@@ -16,12 +16,10 @@ from .parameters import (
     ParameterTable,
     Tied,
     in_short,
-    known_parameters,
     with_case_parameters,
     with_parameters,
 )
 from .priors import (
-    AbstractPrior,
     Bounded,
     CorrelatedNormal,
     LogBounded,
@@ -42,8 +40,6 @@ from .results import (
     write_results,
 )
 from .target import (
-    Account,
-    Comparison,
     MeanSquare,
     Physical,
     RootMeanSquare,
@@ -56,18 +52,7 @@ from .target import (
     residuals,
 )
 from .validation import (
-    CheckRow,
-    CrossValidation,
-    CrossValidationRow,
-    EntrainmentLaw,
-    ObservedCase,
-    checks_in_words,
     cross_validate,
-    cross_validation_in_words,
-    persistence_errors,
-    read_table,
-    run_checks,
-    write_table,
 )
 
 __all__ = [
