@@ -51,9 +51,7 @@ from .target import (
     misfit,
     residuals,
 )
-from .validation import (
-    cross_validate,
-)
+from .validation import cross_validate
 
 __all__ = [
     "LBFGS",
