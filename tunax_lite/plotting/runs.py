@@ -258,7 +258,7 @@ def plot_closure_sections(shown: ShownCase) -> Figure:
     bars = [(mesh, "temperature of the LES [°C]", "neither")]
     if errors:
         largest = np.quantile(np.abs(list(errors.values())), _ERROR_QUANTILE)
-        factor, unit = style.scaled([largest], "K")
+        factor, unit = style.scaled([np.asarray(largest)], "K")
         colours = style.around_zero(float(factor * largest))
         for panel, (label, error) in zip(axes.flat[1:], errors.items(), strict=False):
             mesh = _section(panel, shown, factor * error, label, **colours)
