@@ -47,10 +47,11 @@ def _parameters(name: str, only: type | None = None) -> str:
 def _names(_: str) -> str:
     lines = []
     for title, names in families().items():
-        lines += [f"## {title}", "", "| name | meaning |", "| --- | --- |"]
-        for each in names:
-            (said,) = [said for said in describe(each.name) if said.kind is each.kind]
-            lines.append(f"| `{each.name}` | {said.summary.replace('|', chr(92) + '|')} |")
+        lines += [f"## {title}", "", "| names | meaning |", "| --- | --- |"]
+        for kind in dict.fromkeys(each.kind for each in names):
+            own = [each.name for each in names if each.kind is kind]
+            said = next(said for said in describe(own[0]) if said.kind is kind)
+            lines.append(f"| {', '.join(f'`{name}`' for name in own)} | {_cell(said.summary)} |")
         lines.append("")
     return "\n".join(lines[:-1])
 
