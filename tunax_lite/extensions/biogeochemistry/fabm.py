@@ -221,6 +221,8 @@ class FabmOptions:
     """What FABM has no settings for."""
 
     precision: str = "float64"
+    ignore_unsupported: bool = False
+    strict: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
