@@ -1,9 +1,9 @@
-"""Which files of others are read, by which reader with which arguments, and why the rest is refused.
+"""Formats of published files, their readers, and how many files of each are readable.
 
     python -m benchmarks.observation_files docs/observation_files.md
 
 reads every file of data in `$TUNAX_LITE_DATA` (not configurations and texts for people), and writes the table
-of the page anew.
+of the page. `rows` returns each file with its reader and, if it is refused, the reason.
 """
 
 import datetime
@@ -141,19 +141,41 @@ def rows(folder: Path, kind: str = "") -> Iterator[tuple[str, str, bool, str]]:
             yield name, fitting[0][0], False, refused
 
 
+FORMATS: list[tuple[str, str, str]] = [
+    (r"argo/", "Argo: core, synthetic and Copernicus files", "biogeochemical file without temperature"),
+    (r"moorings/imos/", "IMOS moorings", "every value is flagged as bad"),
+    (r"moorings/.*(oceansites|OSP32)", "OceanSITES and NEMO profiles", ""),
+    (r"moorings/papa_nemo_c1d/init", "NEMO restart profile", "its times are impossible"),
+    (r"moorings/papa_nemo_c1d/", "NEMO weather", ""),
+    (r"moorings/oce_papa/", "PMEL text with quality codes", ""),
+    (r"era5/", "ERA5, single files of requests", "lacks variables that a run needs, or is a zip"),
+    (r"les/", "large-eddy simulations, CF NetCDF", ""),
+    (r"lesbrary/", "LESbrary, JLD2", ""),
+    (r"les_legay/", "simulation of Legay et al.", ""),
+    (r"lakes/.*(meteo|nldas|met_file|swr|precip)", "weather of lakes, CSV and text", ""),
+    (r"lakes/", "lakes: thermistors, hypsography, streams", "profile without a time"),
+    (r"maps/mom6", "MOM6 columns", ""),
+    (r"maps/ferret", "climatologies (COADS, Levitus)", "packed by gzip"),
+    (r".*(prof|hypsograph).*\\.dat", "profiles in GOTM's format", ""),
+    (r".*", "series in GOTM's format and tables", "a grid, or profiles without names of columns"),
+]
+"""Expressions for paths; formats; why files of them are refused. The first that fits counts."""
+
+
 def table(folder: Path) -> str:
-    """The table of the page."""
-    found = list(rows(folder))
-    lines = ["| folder | files | read |", "| --- | --- | --- |"]
-    kinds = dict.fromkeys(name.split("/")[0] for name, *_ in found)
-    for kind in kinds:
-        own = [is_read for name, _, is_read, _ in found if name.split("/")[0] == kind]
-        lines.append(f"| `{kind}` | {len(own)} | {sum(own)} |")
-    lines += ["", "| file | reader | what it gives, or why it is refused |", "| --- | --- | --- |"]
-    for name, label, is_read, said in found:
-        said = said if is_read else f"refused: {said}"
-        lines.append(f"| `{name}` | {label} | {said.replace('|', ' ')} |")
-    return "\n".join(lines)
+    """The table of the page: by format the readers, the numbers of files, and why some are refused."""
+    found: dict[str, list[tuple[str, bool]]] = {label: [] for _, label, _ in FORMATS}
+    for name, reader, is_read, _ in rows(folder):
+        label = next(label for pattern, label, _ in FORMATS if re.match(pattern, name))
+        found[label].append((reader, is_read))
+    lines = ["| format | reader | files | read | refused because |", "| --- | --- | ---: | ---: | --- |"]
+    for _, label, reason in FORMATS:
+        readers = ", ".join(dict.fromkeys(reader for reader, _ in found[label]))
+        n_read = sum(is_read for _, is_read in found[label])
+        if found[label]:
+            lines.append(f"| {label} | {readers} | {len(found[label])} | {n_read} | {reason} |")
+    every = [is_read for files in found.values() for _, is_read in files]
+    return "\n".join([*lines, f"| all | | {len(every)} | {sum(every)} | |"])
 
 
 def main() -> None:

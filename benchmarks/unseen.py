@@ -6,6 +6,9 @@ simulations of six days, not among those below `$TUNAX_LITE_DATA`, become CF Net
 beside a `comparison.yaml` of these, of Legay's, and of two of the LESbrary that are downloaded by name:
 
     tunax-lite compare results/unseen/comparison.yaml --closures k_epsilon_recommended
+
+`--data DIR` also converts the nine simulations of six days in `configs/cases/les.yaml`; DIR is a folder of
+`$TUNAX_LITE_DATA`.
 """
 
 import argparse
@@ -25,6 +28,17 @@ UNSEEN = (
     "tau0.04_Q-75_dTdz0.001",
     "tau0.1_Q-75_dTdz0.01",
     "tau0.1_Q10_dTdz0.001",
+)
+CALIBRATED = (
+    "tau0_Q0_dTdz0.01",
+    "tau0_Q10_dTdz0.001",
+    "tau0_Q-75_dTdz0.001",
+    "tau0.04_Q0_dTdz0.01",
+    "tau0.04_Q10_dTdz0.01",
+    "tau0.04_Q-75_dTdz0.01",
+    "tau0.1_Q0_dTdz0.001",
+    "tau0.1_Q0_dTdz0.01",
+    "tau0.1_Q-75_dTdz0.001",
 )
 LESBRARY = ("strong_wind_weak_heating", "weak_wind_strong_cooling")
 COMPARISON = Path(__file__).parent.parent / "configs" / "comparisons" / "les.yaml"
@@ -84,14 +98,22 @@ def main() -> None:
     parser.add_argument("six_day", type=Path, metavar="A")
     parser.add_argument("legay", type=Path, metavar="B")
     parser.add_argument("--output", type=Path, default=Path("results/unseen"), metavar="DIR")
+    parser.add_argument("--data", type=Path, metavar="DIR")
     options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
+
+    def convert(name: str, folder: Path) -> None:
+        originals = sorted(options.six_day.glob(f"*/wind_stress_N256_{name}_k*_timeseries.jld2"))
+        if not originals:
+            parser.error(f"{options.six_day} has no simulation {name}: expected the folder `column_models`.")
+        folder.mkdir(parents=True, exist_ok=True)
+        converted(originals[0]).to_netcdf(folder / f"{name}.nc")
+
+    if options.data is not None:
+        for name in CALIBRATED:
+            convert(name, options.data / "les" / "six_day")
     cases: list[dict] = []
     for name in UNSEEN:
-        found = sorted(options.six_day.glob(f"*/wind_stress_N256_{name}_k*_timeseries.jld2"))
-        if not found:
-            parser.error(f"{options.six_day} has no simulation {name}: expected the folder `column_models`.")
-        converted(found[0]).to_netcdf(options.output / f"{name}.nc")
+        convert(name, options.output)
         cases.append({"group": "six_day", "case": {"format": "cf_netcdf", "path": f"{name}.nc"}})
     for name in LESBRARY:
         path = f"lesbrary:two_day_suite/8m/{name}"

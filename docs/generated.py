@@ -1,18 +1,21 @@
 """Tables of pages that are made of what is declared and measured, so that a page reads well as it is stored.
 
-A table stands between two comments, `<!-- parameters kpp -->` and `<!-- end -->`. `python docs/generated.py`
-writes them all, with `--check` only lists the pages that are out of date, as a test does.
+A table stands between two comments, `<!-- measured figures -->` and `<!-- end -->`. `python
+docs/generated.py` writes them all; with `--check` it only lists pages that are out of date, as a test does.
 
-    parameters NAME     parameters and settings of a name of configurations
     names               all names of configurations, by family; on the site with the tables of each
     public              all public names of the package, with their pages
     measured NAME       a table of the benchmarks, from benchmarks/baseline.json
+    history             time of a step beside GOTM and Tunax, from benchmarks/history.csv
+    errors              errors of closures on large-eddy simulations, from benchmarks/les_errors.csv
     commands            what each command does
 """
 
+import csv
 import importlib
 import inspect
 import re
+import statistics
 import sys
 from pathlib import Path
 from typing import get_args
@@ -28,7 +31,7 @@ from tunax_lite.declarations import summary_and_source
 
 DOCS = Path(__file__).parent
 TABLE = re.compile(
-    r"(<!-- (parameters|names|public|measured|commands) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
+    r"(<!-- (names|public|measured|history|errors|commands) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
 )
 
 
@@ -86,6 +89,40 @@ def _measured(name: str) -> str:
     return report.sections(report.read_report(report.BASELINE))[name][1]
 
 
+def _history(_: str) -> str:
+    """The measurements of one step that include GOTM."""
+    lines = ["| date | machine | tunax_lite | GOTM | Tunax | GOTM / tunax_lite | Tunax / tunax_lite |"]
+    lines.append("| --- | --- |" + " ---: |" * 5)
+    with (DOCS.parent / "benchmarks/history.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["gotm_us"]:
+                numbers = [f"{float(row[name]):.3g}" for name in ("column_us", "gotm_us", "tunax_us")]
+                numbers += [f"{float(row[f'{name}_over_column']):.2g}" for name in ("gotm", "tunax")]
+                lines.append(f"| {row['date']} | {row['machine']} | {' | '.join(numbers)} |")
+    return "\n".join(lines)
+
+
+def _errors(_: str) -> str:
+    """Median, mean and largest error [mK] of the default and the recommended constants of each closure."""
+    with (DOCS.parent / "benchmarks/les_errors.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    errors = {row.pop("closure"): [float(value) for value in row.values()] for row in rows}
+
+    def cells(name: str) -> str:
+        if name not in errors:
+            return "| | | "
+        values = errors[name]
+        return "".join(f"| {each(values):.1f} " for each in (statistics.median, statistics.mean, max))
+
+    names = {name.removesuffix("_recommended") for name in errors} - {"persistence"}
+    ordered = sorted(names, key=lambda name: statistics.mean(errors.get(f"{name}_recommended", errors[name])))
+    lines = ["| closure | default: median | mean | worst | recommended: median | mean | worst |"]
+    lines.append("| --- |" + " ---: |" * 6)
+    for name in [*ordered, "persistence"]:
+        lines.append(f"| `{name}` {cells(name)}{cells(f'{name}_recommended')}|")
+    return "\n".join(lines)
+
+
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
@@ -102,10 +139,11 @@ def _commands(_: str) -> str:
 
 
 MAKERS = {
-    "parameters": _parameters,
     "names": _names,
     "public": _public,
     "measured": _measured,
+    "history": _history,
+    "errors": _errors,
     "commands": _commands,
 }
 

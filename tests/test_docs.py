@@ -8,15 +8,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from tests.helpers import some_long
-from tunax_lite.cli.commands import app
 from tunax_lite.config import load_calibration
-from tunax_lite.io.yaml_file import parse_yaml
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -78,25 +74,6 @@ def test_example_of_the_gallery(name):
     environment = os.environ | {"MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT / "gallery", env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.long
-def test_first_steps_lead_to_a_calibration(tmp_path, monkeypatch):
-    text = (DOCS / "start.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    for name, (_, block) in zip(("observations.py", "mine.yaml", "mine_run.yaml"), blocks, strict=True):
-        Path(name).write_text(block)
-    subprocess.run([sys.executable, "observations.py"], check=True)
-    commands = [line.split() for line in re.findall(r"^    tunax-lite (.*)$", text, flags=re.MULTILINE)]
-    assert commands.pop(0) == ["demo"] and len(commands) == 5
-    for command in commands:
-        done = CliRunner().invoke(app, command)
-        assert done.exit_code == 0, f"{command}\n{done.output}"
-    best: Any = parse_yaml(Path("results/mine/parameters.yaml").read_text())
-    assert abs(best["parameters"]["alpha"]["value"] - 1.2) < 0.05
-    assert best["calibration"]["loss"] < 0.7 * best["calibration"]["loss_at_start"]
-    assert Path("mine_run.html").is_file() and Path("results/mine/profiles.png").is_file()
 
 
 PAGES = sorted(
