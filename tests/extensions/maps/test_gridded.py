@@ -276,7 +276,8 @@ def test_a_map_is_built_from_its_file(tmp_path):
     parts = build_map(load_map(write(tmp_path)))
     assert parts.columns.n_columns == 288 and (parts.dt, parts.duration) == (1800.0, 864000.0)
     assert "288 columns" in parts.columns.notes[0] and "36 land" in parts.columns.notes[0]
-    case: Any = parts.columns.case(np.arange(3), 0.0, 86400.0)
+    columns: Any = pickle.loads(pickle.dumps(parts.columns))  # as a worker receives them
+    case: Any = columns.case(np.arange(3), 0.0, 86400.0)
     with xr.open_dataset(tmp_path / "ocean.nc", decode_times=False) as dataset:
         january = dataset.heat.values[0, 0, :3]
         time = np.asarray(case.forcing.time)

@@ -48,7 +48,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     with collecting() as left, where.naming():
         terms = {name: term_of(said) for name, said in section.terms.items()}
         columns = GriddedColumns(
-            section,
+            section.input(),
             levels,
             equation_of_state=section.equation_of_state.build(),
             absorption=section.absorption.build(),

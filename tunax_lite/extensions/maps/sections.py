@@ -290,6 +290,10 @@ class MapSection(MapInput):
         if isinstance(self.absorption, TwoBandSeriesSection):
             raise invalid("an absorption of numbers", "two_band_series", "give fields of its `parameters`")
 
+    def input(self) -> MapInput:
+        """The input alone, which can be pickled."""
+        return MapInput(**{name: getattr(self, name) for name in MapInput.model_fields})
+
     def _check_radiation(self, weather: WeatherFields) -> None:
         formula = self.air_sea.longwave in set(LONGWAVE) - {"net", "downward"}
         sky = self.air_sea.shortwave.name == "clear_sky"
