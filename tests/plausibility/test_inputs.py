@@ -10,20 +10,21 @@ import tunax_lite as tl
 from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from tunax_lite.column.observations import Observations
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
-from tunax_lite.plausibility.inputs import Input, budgets_of, inputs_of
+from tunax_lite.plausibility.fluxes import budgets_of
+from tunax_lite.plausibility.inputs import Samples, inputs_of
 
 HOUR = 3600.0
 
 
-def series(time, values) -> Input:
-    return Input("x", "1", np.asarray(time, float), np.asarray(values, float))
+def series(time, values) -> Samples:
+    return Samples("x", "x", np.asarray(time, float), np.asarray(values, float))
 
 
 def test_interval_and_gaps_are_those_of_times_with_values():
     hours = np.arange(0.0, 100.0)
     values = np.where(hours == 50.0, np.nan, np.sin(hours))
-    assert series([0.0, 10.0], [1.0, 2.0]).interval() == 10.0
-    assert series(HOUR * hours, values).interval() == HOUR and series(HOUR * hours, values).gaps() == (0, 0.0)
+    assert series([0.0, 10.0], [1.0, 2.0]).interval == 10.0
+    assert series(HOUR * hours, values).interval == HOUR and series(HOUR * hours, values).gaps() == (0, 0.0)
     kept = (hours < 20) | (hours > 29)
     assert series(HOUR * hours[kept], values[kept]).gaps() == (1, 11 * HOUR)
 
@@ -74,5 +75,5 @@ def test_inputs_have_their_names_units_and_ranges():
     found = {one.name: one for one in inputs_of(case, observed(case, 0.5))}
     assert found["stress_u"].unit == "N m-2" and found["stress_u"].is_constant
     first = found["initial temperature"]
-    assert (first.unit, first.known().min(), first.known().max()) == ("degC", 6.1, pytest.approx(9.9))
-    assert found["observed temperature"].interval() == 3600.0
+    assert (first.unit, first.known.min(), first.known.max()) == ("degC", 6.1, pytest.approx(9.9))
+    assert found["observed temperature"].interval == 3600.0

@@ -37,14 +37,6 @@ def put(name: str, value: float, *at: Any) -> Change:
     return lambda given: given.put(name, value, *at)
 
 
-def stuck(given: Given) -> None:
-    given.put("air_pressure", float(given.values["air_pressure"][200]), slice(200, 290))
-
-
-def spike(size: float, name: str, *at: int) -> Change:
-    return lambda given: given.put(name, float(given.values[name][at]) + size, at)
-
-
 def called(name: str, **attributes: str) -> Change:
     return lambda given: given.attrs.update({name: attributes})
 
@@ -59,11 +51,6 @@ def swapped(one: str, other: str) -> Change:
 
 def let(**made: Callable[[dict[str, np.ndarray]], np.ndarray]) -> Change:
     return lambda given: given.values.update({name: make(given.values) for name, make in made.items()})
-
-
-def since_midnight(values: dict[str, np.ndarray]) -> np.ndarray:
-    rain = np.append(values["precipitation"], np.zeros(-len(values["time"]) % 24)).reshape(-1, 24)
-    return np.cumsum(rain, axis=1).ravel()[: len(values["time"])]
 
 
 def both(*changes: Change) -> Change:
@@ -89,8 +76,6 @@ ERROR = "error"
 MISTAKES: list[tuple[str, Change, str]] = [
     ("weather", put("air_temperature", -9.99, 100, 101, 102, 500), "missing_code"),
     ("mooring", put("PSAL", 0.0, (slice(100, 103), 1)), "missing_code"),
-    ("weather", spike(9.0, "air_temperature", 333), "spike"),
-    ("weather", stuck, "stuck"),
     ("weather", times(3.6, "wind_u", "wind_v"), "wind_speed"),
     ("weather", plus(273.15, "air_temperature"), ERROR),
     ("weather", plus(30.0, "air_temperature"), "air_temperature"),
@@ -101,7 +86,6 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("weather", times(0.92, "air_pressure"), "air_pressure"),
     ("weather", times(0.08, "cloud_cover"), "cloud_cover"),
     ("weather", times(24.0, "precipitation"), "precipitation"),
-    ("weather", let(precipitation=since_midnight), "accumulated"),
     ("weather", times(1e-3, "shortwave"), "sun_amount"),
     ("weather", times(2.2, "shortwave"), "shortwave"),
     ("weather", let(shortwave=lambda v: np.roll(v["shortwave"], 6)), "sun_by_night"),
@@ -142,7 +126,6 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("mooring", let(VCUR=lambda v: v["UCUR"]), "currents_swapped"),
     ("mooring", let(PSAL=lambda v: 38.0 + 0.9 * v["TEMP"]), "salinity"),
     ("mooring", times(1e-3, "PSAL"), ERROR),
-    ("mooring", times(1e-3, "depth"), "deep_water"),
     ("mooring", option(position=(48.0, 9.0)), "position"),
     ("mooring", option(position=(-9.0, 48.0)), "position"),
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from benchmarks.observation_files import START
 from tunax_lite import io
 from tunax_lite.config import build_run, load_run
 from tunax_lite.plausibility import collecting, evidence_of, findings_of
-from tunax_lite.plausibility.evidence import Evidence, observed_of
+from tunax_lite.plausibility.inputs import Evidence, observed_of
 
 ROOT = Path(__file__).parents[2]
 DATA = [Path(one) for one in os.environ.get("TUNAX_LITE_DATA", "").split(os.pathsep) if one]

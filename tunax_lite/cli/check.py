@@ -34,8 +34,9 @@ from ..config.formats import AbstractSetUp, kind_of
 from ..io.series import start_of_case
 from ..io.writing import check_outputs, file_name, write_text
 from ..io.yaml_file import naming
-from ..plausibility import Gap, Remark, collecting
-from ..plausibility.inputs import Budget, Input, budgets_of, inputs_of
+from ..plausibility import Gap, Remark, Samples, collecting
+from ..plausibility.fluxes import Budget, budgets_of
+from ..plausibility.inputs import inputs_of
 from ..runtime.machine import MissingPackageError, needed
 from . import session
 from .application import Answer
@@ -292,7 +293,7 @@ _NARROW_GAPS, _WIDE = 9, 100  # characters, of the column of gaps and of the ter
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
-def say_inputs(inputs: Sequence[Input], start_time: str | None) -> list[Answer]:
+def say_inputs(inputs: Sequence[Samples], start_time: str | None) -> list[Answer]:
     """Print the table of inputs, and return its rows for JSON."""
     console = Console(highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
@@ -304,16 +305,22 @@ def say_inputs(inputs: Sequence[Input], start_time: str | None) -> list[Answer]:
         table.add_column(name, justify=side, no_wrap=not is_text, overflow="fold", max_width=most)
     rows = []
     for one in inputs:
-        known, (n_gaps, longest), every = one.known(), one.gaps(), one.interval()
+        known, (n_gaps, longest), every = one.known, one.gaps(), one.interval
+        every = every if np.isfinite(every) else None
         row: Answer = {"name": one.name, "unit": one.unit, "n_values": one.n_values}
         row |= {"lowest": None, "mean": None, "highest": None}
         if known.size:
             row |= {"lowest": float(known.min()), "mean": float(known.mean()), "highest": float(known.max())}
-        row |= {"interval": every, "n_gaps": n_gaps, "longest_gap": longest, "n_missing": one.n_missing}
+        row |= {
+            "interval": every,
+            "n_gaps": n_gaps,
+            "longest_gap": longest,
+            "n_missing": one.n_values - known.size,
+        }
         row |= _period(one, start_time)
         rows.append(row)
         numbers = ["-" if row[key] is None else _short(row[key]) for key in ("lowest", "mean", "highest")]
-        when = "first" if one.time is None else "constant" if one.is_constant else "-"
+        when = "first" if one.is_first else "constant" if one.is_constant else "-"
         when = when if every is None else duration(every)
         table.add_row(printable(one.name), one.unit, *numbers, when, _gaps(row))
     console.print(table, markup=False)
@@ -341,9 +348,9 @@ def duration(seconds: float) -> str:
     return f"{seconds / size:.3g} {unit}"
 
 
-def _period(one: Input, start_time: str | None) -> Answer:
+def _period(one: Samples, start_time: str | None) -> Answer:
     """First and last record, as dates where the case has some."""
-    if one.time is None or not one.time.size:
+    if one.is_first or one.is_constant or not one.time.size:
         return {}
     ends = [float(one.time[0]), float(one.time[-1])]
     if start_time is None:

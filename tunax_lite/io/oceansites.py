@@ -359,9 +359,8 @@ def _samples(
     notes += more
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
-    where = instruments[0][order] if instruments.shape == (1, values.shape[1]) else None
     moving = None if is_fixed else z
-    leave(in_file(Samples(key, str(variable.path), axis.seconds, values, moving, where, axis.epoch)))
+    leave(in_file(Samples(key, str(variable.path), axis.seconds, values, moving)))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}

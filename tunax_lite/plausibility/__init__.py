@@ -13,8 +13,8 @@ import numpy as np
 from ..column.case import Case
 from ..column.observations import Observations
 from . import air, fluxes, limits, place, records, sun, water
-from .evidence import Evidence, Samples, evidence_of
 from .finding import RULES, Finding, Gap, Position, Remark, collecting, late_records, leave
+from .inputs import Evidence, Samples, evidence_of
 from .limits import LIMITS
 from .place import far_from
 from .records import in_file, in_profiles

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..air_sea.air import saturation_vapour_pressure
-from .evidence import DAY, Evidence, Samples
 from .finding import Finding, rule
+from .inputs import DAY, Evidence, Samples
 
 _STEFAN_BOLTZMANN = 5.67e-8
 
@@ -51,40 +51,6 @@ def humidity(evidence: Evidence) -> Iterator[Finding]:
     if share > 0.2 or middle < 5.0 and relative.size > 1 or middle < 0.5:
         said = f"expected 20 to 100 % relative humidity, got {middle:.2g} %, above 115 % in {share:.0%}"
         yield one.finding("humidity", said, "kg kg-1 given as g kg-1, or another quantity", "`unit`")
-
-
-@rule
-def accumulated(evidence: Evidence) -> Iterator[Finding]:
-    """Note rain or radiation that only rises, and starts again each day or never."""
-    for group, name in (
-        (evidence.weather, "precipitation"),
-        (evidence.weather, "shortwave"),
-        (evidence.weather, "longwave"),
-        (evidence.fluxes, "shortwave_flux"),
-        (evidence.fluxes, "freshwater_flux"),
-    ):
-        one = group.get(name)
-        if one is None or one.interval > 0.25 * DAY or one.days < 2.0 or not np.isfinite(one.values).all():
-            continue
-        steps = np.diff(one.values)
-        n_rises, falls = int(np.sum(steps > 0.0)), steps < 0.0
-        # Sums fall in one step, a bridged gap in many.
-        is_first, is_last = falls & ~np.append(False, falls[:-1]), falls & ~np.append(falls[1:], False)
-        begins, ends = np.flatnonzero(is_first), np.flatnonzero(is_last)
-        if begins.size and np.median(ends - begins) > 0.0:
-            continue
-        clock = one.time[begins + 1] % DAY
-        away = np.abs((clock - np.median(clock) + 0.5 * DAY) % DAY - 0.5 * DAY) if begins.size else clock
-        at_one_hour = begins.size >= 2 and np.mean(away <= one.interval) > 0.9
-        if n_rises < max(6, 2 * begins.size) or not (at_one_hour or begins.size == 0 and n_rises > 12):
-            continue
-        again = "never again" if begins.size == 0 else f"starts again every day, {begins.size} times"
-        after = one.values[1:][is_first & is_last]
-        rate = (np.sum(np.maximum(steps, 0.0)) + np.sum(after)) / max(one.days * DAY / one.interval, 1.0)
-        times = f", {one.mean / rate:.2g} times the sum of its rises" if rate > 0.0 else ""
-        said = f"expected a rate that falls as often as it rises, got one that only rises and {again}{times}"
-        key = "the difference between records, in its unit per time"
-        yield one.finding("accumulated", said, "sums since midnight or since the start", key)
 
 
 @rule

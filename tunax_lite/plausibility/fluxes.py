@@ -5,11 +5,20 @@ all times, that factor names the mistake. Profiles that follow neither prove not
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from .evidence import DAY, Evidence, Samples
+from ..column.case import Case
+from ..column.forcing import WaterSurface
+from ..column.observations import Observations
+from ..column.state import State
+from ..column.terms.base import or_zero
+from ..column.terms.surface import kinematic_fluxes
 from .finding import Finding, rule
+from .inputs import DAY, Evidence, Samples
 
 _CLOSE = 0.12
 """Largest relative misfit of a budget that proves a factor."""
@@ -28,20 +37,32 @@ def heat_sign(evidence: Evidence) -> Iterator[Finding]:
         yield heat.finding("heat_sign", said, cause, "`sign: -1`")
 
 
+def _integrated(time: np.ndarray, values: np.ndarray, z: np.ndarray, bottom: float):
+    """Times of complete profiles, their integrals over depth, and the height down to which they reach [m].
+
+    Levels without any value do not count; if no two profiles are complete, levels that are often missing.
+    """
+    known = np.isfinite(values)
+    levels = known.any(axis=0)
+    if known[:, levels].all(axis=1).sum() < 2:
+        levels &= known.mean(axis=0) >= 0.9 * known.mean(axis=0).max()
+    complete = known[:, levels].all(axis=1)
+    if levels.sum() < 3 or complete.sum() < 2:
+        return np.zeros(0), np.zeros(0), 0.0
+    heights = z[levels]
+    lowest = max(heights[0] - 0.5 * (heights[1] - heights[0]), bottom)
+    faces = np.concatenate([[lowest], 0.5 * (heights[1:] + heights[:-1]), [0.0]])
+    return time[complete], values[complete][:, levels] @ np.diff(faces), float(lowest)
+
+
 def _contents(evidence: Evidence, name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Times, and the content of the column [unit m], from profiles without gaps."""
     one = evidence.observed.get(name)
-    if one is None or one.z is None or one.z.ndim == 2 or one.z.size < 5:
+    if one is None or one.z is None or one.z.ndim == 2 or one.z.size < 5 or evidence.area is not None:
         return None
-    if evidence.area is not None:
-        return None
-    complete = np.isfinite(one.values).all(axis=1)
+    time, content, _ = _integrated(one.time, one.values, one.z, evidence.z_face[0])
     # Of the sea itself two profiles would prove a factor by chance.
-    if complete.sum() < (2 if evidence.is_simulation else 8):
-        return None
-    middle = 0.5 * (one.z[1:] + one.z[:-1])
-    faces = np.concatenate([[evidence.z_face[0]], middle, [0.0]])
-    return one.time[complete], one.values[complete] @ np.diff(faces)
+    return None if time.size < (2 if evidence.is_simulation else 8) else (time, content)
 
 
 def _received(one: Samples | None, time: np.ndarray) -> np.ndarray:
@@ -205,3 +226,80 @@ def momentum_budget(evidence: Evidence) -> Iterator[Finding]:
     if best is not None:
         said = f"profiles carry {observed[-1]:.3g} m2 s-1 at the end, stress and f say {here[-1]:.3g}"
         yield Finding("momentum_budget", "surface_stress_u", "fluxes.stress_u", said, *best)
+
+
+class Budget(NamedTuple):
+    """What the profiles of a case gain from their first to their last complete record, and the fluxes add.
+
+    Args:
+        quantity: heat [J m-2] or salt [kg m-2].
+        gained: by the profiles, between the surface and `depth` [m].
+        added: by the fluxes through surface and bottom.
+        start, stop: times of the two records [s].
+    """
+
+    quantity: str
+    unit: str
+    gained: float
+    added: float
+    depth: float
+    start: float
+    stop: float
+
+
+def budgets_of(case: Case, observations: Observations | None) -> list[Budget]:
+    """Budgets of heat and salt over the observed profiles, where profiles and fluxes exist."""
+    if observations is None or observations.moves or case.batch_shape:
+        return []
+    found, eos = [], case.equation_of_state
+    density = float(eos.reference_density)
+    names = {
+        "temperature": ("heat", "J m-2", density * float(eos.heat_capacity)),
+        "salinity": ("salt", "kg m-2", density * 1e-3),
+    }
+    for name, (quantity, unit, per_unit) in names.items():
+        if name not in observations.profiles or name in case.held:
+            continue
+        values, z = np.asarray(observations.profiles[name], dtype=float), np.asarray(observations.z)
+        given = np.asarray(observations.time), values, z
+        time, content, lowest = _integrated(*given, -float(case.grid.depth))
+        added = _added(case, observations, name, time, per_unit) if time.size else None
+        if added is not None:
+            gained = per_unit * float(content[-1] - content[0])
+            found.append(Budget(quantity, unit, gained, added, -lowest, float(time[0]), float(time[-1])))
+    return found
+
+
+def _added(
+    case: Case, observations: Observations, name: str, time: np.ndarray, per_unit: float
+) -> float | None:
+    """Heat [J m-2] or salt [kg m-2] that surface and bottom add between the first and the last time.
+
+    `per_unit` is the content of a cubic metre per unit of the variable [J m-3 K-1 or kg m-3 per g kg-1].
+    """
+    own = getattr(case.forcing, "weather", case.forcing)
+    instants = np.asarray(getattr(own, "time", time))
+    inside = instants[(instants > time[0]) & (instants < time[-1])]
+    instants = np.concatenate([[time[0]], inside, [time[-1]]])
+
+    def surface(variable: str) -> jax.Array:
+        values = observations.profiles.get(variable)
+        if values is None:
+            return jnp.full(instants.shape, getattr(case.initial_state, variable)[-1])
+        top = np.asarray(values)[:, np.isfinite(np.asarray(values)).any(axis=0)][:, -1]
+        known = np.isfinite(top)
+        return jnp.asarray(np.interp(instants, np.asarray(observations.time)[known], top[known]))
+
+    rest = jnp.zeros(instants.shape)
+    water = WaterSurface(rest, rest, surface("temperature"), surface("salinity"))
+    fluxes = jax.vmap(lambda t, w: case.forcing.at(t, w))(jnp.asarray(instants), water)
+    uppermost = State(rest[None], rest[None], water.temperature[None], water.salinity[None])
+    entering = per_unit * kinematic_fluxes(uppermost, case.equation_of_state, fluxes)[name]
+    if name == "temperature":
+        entering = entering + or_zero(fluxes.shortwave_flux, uppermost)
+    if not np.any(entering):
+        return None
+    total = np.trapezoid(np.broadcast_to(np.asarray(entering), instants.shape), instants)
+    if name == "temperature" and case.interior.bottom_heat is not None:
+        total += float(case.interior.bottom_heat.heat_flux) * (instants[-1] - instants[0])
+    return float(total)

@@ -1,273 +1,363 @@
-"""What goes into a case: its series and first profile, and budgets of what profiles and fluxes say."""
+"""What goes into a case: its series, first profile and observations, as plain arrays."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+import datetime
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
-from ..air_sea import BulkForcing, bulk_forcing
+from .._types import leading_axes
+from ..air_sea import BulkForcing
+from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ..column.case import Case
-from ..column.forcing import ConstantForcing, TimeSeriesForcing, WaterSurface
+from ..column.corrections import CorrectedForcing
+from ..column.forcing import AbstractForcing, ConstantForcing, TimeSeriesForcing
 from ..column.observations import Observations
-from ..column.state import State
-from ..column.terms.base import or_zero
-from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries, named_leaves
 from ..quantities import QUANTITIES, quantity_of
-from .evidence import ALWAYS
-from .finding import Gap, Remark, late_records
+from .finding import Finding, Gap, Remark, late_records
 
-_MOST_TIMES = 4000
-"""At which fluxes that depend on the water are computed for a budget."""
+DAY = 86400.0
+_ALWAYS = 1e11
+"""Beyond which times [s] stand for a number that holds always."""
+_FEW = 6
+"""Profiles below which values are compared along profiles rather than over time."""
 
 
 @dataclass(frozen=True)
-class Input:
-    """An input over time, or over depth.
+class Samples:
+    """An input: values of a quantity over time, at heights if it is a profile.
 
     Args:
-        name: of the input, behind that of its part of the case.
+        quantity: name in the table of quantities, or of a derived quantity.
+        where: name of the input, for messages.
+        time: [s] since the start, `(n_times,)`; one value if it is constant, or the first profile.
+        values: `(n_times,)`, or `(n_times, n_levels)`, NaN where missing; columns of a batch are last.
+        z: heights [m] of a profile, like `values` or `(n_levels,)`, bottom first.
         unit: of the values; empty if unknown.
-        time: times [s] since the start; `None` for the first profile.
-        values: first axis is time, or height for the first profile; NaN where missing.
-        z: heights of values over depth [m], if any; those that vary in time are padded with NaN.
         filled: gaps that its reader bridged or filled.
     """
 
-    name: str
-    unit: str
-    time: np.ndarray | None
+    quantity: str
+    where: str
+    time: np.ndarray
     values: np.ndarray
     z: np.ndarray | None = None
+    unit: str = ""
     filled: tuple[Gap, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name in the table of inputs."""
+        kind, _, name = self.where.rpartition(".")
+        return self.quantity if name == "humidity" else name if kind in ("weather", "fluxes") else self.where
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is a profile at the start."""
+        return self.where.startswith("initial ")
 
     @property
     def is_constant(self) -> bool:
         """Whether it is the same at all times."""
-        return self.time is not None and self.time.size == 0
+        return self.time.size == 1 and self.z is None and not self.where.startswith("observed ")
 
+    @functools.cached_property
     def known(self) -> np.ndarray:
-        """All values that are not missing."""
+        """All values that are there."""
         return self.values[np.isfinite(self.values)]
 
     @property
     def n_values(self) -> int:
         """Places of values, known and missing."""
-        if self.z is not None and self.z.shape == self.values.shape:
-            return int(np.isfinite(self.z).sum())
-        return self.values.size
+        return int(np.isfinite(self.z).sum()) if np.shape(self.z) == self.values.shape else self.values.size
 
     @property
-    def n_missing(self) -> int:
-        """Missing values."""
-        return self.n_values - self.known().size
+    def days(self) -> float:
+        """Length of the record [days]."""
+        return float(np.ptp(self.time)) / DAY if self.time.size > 1 else 0.0
 
-    def _times(self) -> np.ndarray:
-        """Times [s] with values."""
-        if self.time is None or self.time.size == 0:
-            return np.zeros(0)
-        rows = self.values.reshape(self.time.size, -1)
-        return self.time[np.isfinite(rows).any(axis=1)]
-
-    def interval(self) -> float | None:
-        """Usual time between two values [s]."""
-        time = self._times()
-        return float(np.median(np.diff(time))) if time.size > 1 else None
+    @functools.cached_property
+    def interval(self) -> float:
+        """Time between records with values [s], the median; infinite for a single one."""
+        time = self._known_times()
+        return float(np.median(np.diff(time))) if time.size > 1 else np.inf
 
     def gaps(self) -> tuple[int, float]:
         """Number of gaps in time, filled by the reader or without values, and the longest [s]."""
-        if self.filled:
-            return len(self.filled), max(one.length for one in self.filled)
-        time = self._times()
-        found = np.diff(time)[late_records(time)]
-        return int(found.size), float(found.max(initial=0.0))
+        time = self._known_times()
+        found = [one.length for one in self.filled] or np.diff(time)[late_records(time)].tolist()
+        return len(found), max(found, default=0.0)
+
+    def _known_times(self) -> np.ndarray:
+        return self.time[np.isfinite(self.values.reshape(self.time.size, -1)).any(axis=1)]
+
+    @property
+    def varies(self) -> bool:
+        return self.known.size > 1 and bool(np.ptp(self.known) > 0.0)
+
+    @property
+    def mean(self) -> float:
+        return float(self.known.mean()) if self.known.size else np.nan
+
+    def columns(self) -> Iterator[np.ndarray]:
+        """Known values of each height; of each profile if its heights move, or there are few."""
+        is_profile = self.z is not None and (self.z.ndim == 2 or self.values.shape[0] < _FEW)
+        for one in self.values if is_profile else self.values.reshape(len(self.values), -1).T:
+            yield one[np.isfinite(one)]
+
+    def finding(self, rule: str, said: str, cause: str, key: str) -> Finding:
+        """What a rule found unlikely about them; arguments as in `Finding`."""
+        return Finding(rule, self.quantity, self.where, said, cause, key)
 
 
-class Budget(NamedTuple):
-    """What the profiles of a case gain from their first to their last complete record, and the fluxes add.
+@dataclass(frozen=True)
+class Evidence:
+    """One column: what was given, by name.
 
     Args:
-        quantity: heat [J m-2] or salt [kg m-2].
-        gained: by the profiles, between the surface and `depth` [m].
-        added: by the fluxes through surface and bottom.
-        start, stop: times of the two records [s].
+        weather: series by name in `Weather`, and `wind_speed`; `humidity` under the name of its quantity.
+        fluxes: prescribed fluxes by name in `SurfaceFluxes`.
+        initial: profiles at the start.
+        observed: profiles and series to compare with.
+        latitude, longitude: [degrees]; `None` where they are not known.
+        start: of the case; `None` where it has no date.
+        coriolis_parameter: [s-1].
+        z_face: of the grid [m].
+        area: of the faces of a lake [m2]; `None` for a sea.
+        heat_capacity, reference_density: of the water.
+        net_longwave: whether the longwave radiation of the weather is net.
+        source: of the observations, `LES` if they are a simulation.
+        bottom_heat: through the bottom [W m-2].
+        drift: transport of the Stokes drift, u + iv times depth [m2 s-1], at times [s]; `None` without waves.
+        has_drift_in_velocity: whether observed velocities include it.
     """
 
-    quantity: str
-    unit: str
-    gained: float
-    added: float
-    depth: float
-    start: float
-    stop: float
+    weather: dict[str, Samples] = field(default_factory=dict)
+    fluxes: dict[str, Samples] = field(default_factory=dict)
+    initial: dict[str, Samples] = field(default_factory=dict)
+    observed: dict[str, Samples] = field(default_factory=dict)
+    latitude: float | None = None
+    longitude: float | None = None
+    start: datetime.datetime | None = None
+    coriolis_parameter: float = 0.0
+    z_face: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    area: np.ndarray | None = None
+    heat_capacity: float = 3991.0
+    reference_density: float = 1025.0
+    net_longwave: bool = False
+    source: str = "observations"
+    bottom_heat: float = 0.0
+    drift: Callable[[np.ndarray], np.ndarray] | None = None
+    has_drift_in_velocity: bool = False
+
+    @functools.cached_property
+    def is_simulation(self) -> bool:
+        """Whether the profiles are those of a model: complete from the bottom to the surface at all times."""
+        given = [self.observed.get(name) for name in ("temperature", "u", "v")]
+        return self.source == "LES" or all(one is not None and self._is_complete(one) for one in given)
+
+    def _is_complete(self, one: Samples) -> bool:
+        if one.z is None or one.z.ndim == 2 or one.z.size < 8 or one.values.shape[0] < 4:
+            return False
+        spacing = 1.5 * float(np.max(np.diff(one.z)))
+        reaches = one.z[-1] > -spacing and one.z[0] < self.z_face[0] + spacing
+        return bool(reaches and np.isfinite(one.values).all())
+
+    def everything(self) -> Iterator[Samples]:
+        """All series and profiles."""
+        for group in (self.weather, self.fluxes, self.initial, self.observed):
+            yield from group.values()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the water is that of a lake or river."""
+        salt = [group["salinity"].mean for group in (self.initial, self.observed) if "salinity" in group]
+        return self.area is not None or (bool(salt) and bool(np.nanmax(salt) < 2.0))
+
+    def surface_temperature(self) -> float | None:
+        """Temperature of the water at the surface at the start [degC]."""
+        for group in (self.initial, self.observed):
+            values = group["temperature"].values[0] if "temperature" in group else np.zeros(0)
+            if np.isfinite(values).any():
+                return float(values[np.isfinite(values)][-1])
+        return None
 
 
 def inputs_of(
     case: Case, observations: Observations | None = None, gaps: Iterable[Remark] = ()
-) -> list[Input]:
+) -> list[Samples]:
     """Forcing, terms below the surface, first profile and observations of a case, during the case.
 
     Gaps are those that readers left of it.
     """
     filled = [one for one in gaps if isinstance(one, Gap) and one.case == case.name.partition("@")[0]]
     filled = [one for one in filled if -one.length < one.start < case.duration]
-    found = [_during(one, case.duration) for one in (*_forcing(case), *_terms(case))]
+    found = [_during(one, case.duration) for one in (*_forcing(case.forcing), *_terms(case))]
     found = [replace(one, filled=tuple(gap for gap in filled if gap.name == one.name)) for one in found]
-    z, state = np.asarray(case.grid.z_center), case.initial_state
-    first = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")} | state.tracers
-    units = {name: unit for name, (unit, _) in case.tracer_units.items()}
-    units |= {name: one.unit for name, one in QUANTITIES.items()}
-    for name, values in first.items():
-        unit = units.get(name, "")
-        found.append(Input(f"initial {name}", unit, None, np.asarray(values), z))
-    if observations is not None:
-        time, heights = np.asarray(observations.time), np.asarray(observations.z)
-        for name, values in (observations.profiles | observations.series).items():
-            unit, there = units.get(name, ""), observations.has_values(name)
-            z = heights[there] if observations.moves else heights
-            own = z if name in observations.profiles else None
-            found.append(Input(f"observed {name}", unit, time[there], np.asarray(values)[there], own))
-    return found
+    return [*found, *_first(case), *_observed(observations, case)]
 
 
-def _forcing(case: Case) -> Iterator[Input]:
-    forcing, names = case.forcing, {}
+def evidence_of(case: Case, observations: Observations | None = None, column: int | None = None) -> Evidence:
+    """The evidence of a case; of a batch that of one column, the first by default."""
+    while case.batch_shape:
+        case = _column_of(case, column or 0)
+    bottom, drift = case.interior.bottom_heat, case.interior.stokes_drift
+    groups: dict[str, dict[str, Samples]] = {"weather": {}, "fluxes": {}}
+    for one in _forcing(case.forcing):
+        if one.name not in ("surface_drag", "rain") and _unit(one.quantity):
+            groups[one.where.partition(".")[0]][one.name] = one
+    for kind, given, size, u, v in (
+        ("weather", "wind", "wind_speed", "wind_u", "wind_v"),
+        ("fluxes", "stress", "stress", "stress_u", "stress_v"),
+    ):
+        both = [groups[kind][name] for name in (u, v) if name in groups[kind]]
+        if both:
+            speed = np.hypot(both[0].values, both[-1].values * (len(both) > 1))
+            groups[kind][size] = Samples(size, f"{kind}.{given}", both[0].time, speed)
+
+    def transport(time: np.ndarray) -> np.ndarray:
+        assert drift is not None
+        u, v = jax.vmap(functools.partial(drift.at, case.grid))(jnp.asarray(time))
+        return (np.asarray(u) + 1j * np.asarray(v)) @ np.diff(np.asarray(case.grid.z_face))
+
+    return Evidence(
+        weather=groups["weather"],
+        fluxes=groups["fluxes"],
+        initial={one.quantity: one for one in _first(case)},
+        observed={} if observations is None else observed_of(observations),
+        **_placed(case),
+        coriolis_parameter=float(case.coriolis_parameter),
+        z_face=_array(case.grid.z_face),
+        area=None if case.grid.area is None else _array(case.grid.area),
+        heat_capacity=float(case.equation_of_state.heat_capacity),
+        reference_density=float(case.equation_of_state.reference_density),
+        net_longwave=getattr(_uncorrected(case.forcing), "longwave", "") is None,
+        source="" if observations is None else observations.source,
+        bottom_heat=0.0 if bottom is None else float(bottom.heat_flux),
+        drift=None if drift is None else transport,
+        has_drift_in_velocity=case.interior.velocities == "lagrangian",
+    )
+
+
+def observed_of(observations: Observations) -> dict[str, Samples]:
+    """Samples of profiles and series by name."""
+    return {one.quantity: one for one in _observed(observations)}
+
+
+def _column_of(case: Case, column: int) -> Case:
+    """One column along the last axis of a batch."""
+
+    def single(leaf, n_axes: int):
+        has_columns = 0 <= n_axes < jnp.ndim(leaf)
+        return leaf[..., min(column, leaf.shape[-1] - 1)] if has_columns else leaf
+
+    return jax.tree.map(single, case, leading_axes(case))
+
+
+def _array(values: ArrayLike) -> np.ndarray:
+    return np.asarray(values, dtype=float)
+
+
+def _placed(case: Case) -> dict[str, Any]:  # fields of `Evidence`
+    """Latitude, longitude and start of a case, or of the sun of its weather."""
+    known = {"latitude": case.latitude, "longitude": case.longitude}
+    date, sun = case.start_time, case.forcing.sun if isinstance(case.forcing, BulkForcing) else None
+    if sun is not None and known["latitude"] is None:
+        known = {"latitude": sun.latitude, "longitude": sun.longitude}
+        date = date or sun.start_time
+    start = None if date is None else datetime.datetime.fromisoformat(date)
+    if start is not None and start.tzinfo is not None:
+        start = start.astimezone(datetime.UTC).replace(tzinfo=None)
+    place = {name: None if value is None else float(value) for name, value in known.items()}
+    return {**place, "start": start}
+
+
+def _uncorrected(forcing: AbstractForcing) -> AbstractForcing:
+    while isinstance(forcing, CorrectedForcing):
+        forcing = forcing.forcing
+    return forcing
+
+
+def _forcing(forcing: AbstractForcing) -> Iterator[Samples]:
+    """Weather or prescribed fluxes, before corrections."""
+    names, forcing = {}, _uncorrected(forcing)
     if isinstance(forcing, BulkForcing):
-        series, label = forcing.weather, ""
-        names = {"humidity": bulk_forcing.HUMIDITY_QUANTITIES[forcing.humidity_measure]}
+        kind, series = "weather", forcing.weather
+        names = {"humidity": HUMIDITY_QUANTITIES[forcing.humidity_measure]}
     elif isinstance(forcing, TimeSeriesForcing):
-        series, label = TimeSeries(forcing.time, forcing.fluxes), ""
+        kind, series = "fluxes", TimeSeries(forcing.time, forcing.fluxes)
     elif isinstance(forcing, ConstantForcing):
-        for name, values in named_leaves(forcing.fluxes):
-            yield Input(_plain(name), _unit(_plain(name)), np.zeros(0), np.asarray(values)[None])
-        return
+        kind, series = "fluxes", TimeSeries.constant(forcing.fluxes)
     else:
         return
-    yield from _of_series(series, label, names)
+    for name, time, values in _leaves(series):
+        quantity = names.get(name, name)
+        if kind == "fluxes" and f"surface_{name}" in QUANTITIES:
+            quantity = f"surface_{name}"
+        yield Samples(quantity, f"{kind}.{name}", time, values, unit=_unit(quantity))
 
 
-def _terms(case: Case) -> Iterator[Input]:
+def _terms(case: Case) -> Iterator[Samples]:
+    """Series of terms below the surface."""
     is_series = lambda part: isinstance(part, TimeSeries)  # noqa: E731
     parts = (case.interior, case.terms, case.absorption)
     for each in filter(is_series, jax.tree.leaves(parts, is_leaf=is_series)):
-        yield from _of_series(each, each.name.replace("observed ", "relaxation of "), {})
+        label = each.name.replace("observed ", "relaxation of ")
+        for name, time, values in _leaves(each):
+            whole = " ".join(part for part in (label, "" if name == "the values" else name) if part)
+            unit = _unit(name) or _unit(label.replace(" ", "_").removeprefix("relaxation_of_"))
+            yield Samples(name, whole, time, values, unit=unit)
 
 
-def _of_series(series: TimeSeries, label: str, names: dict[str, str]) -> Iterator[Input]:
-    """Each leaf of a series."""
-    time = np.asarray(series.time)
-    for path, values in named_leaves(series.values):
-        name, values = _plain(path), np.asarray(values)
-        name = names.get(name, name)
-        whole = " ".join(part for part in (label, "" if name == "the values" else name) if part)
-        unit = _unit(name) or _unit(label.replace(" ", "_").removeprefix("relaxation_of_"))
-        if time[-1] > ALWAYS:
-            yield Input(whole, unit, np.zeros(0), values[:1])
-        else:
-            yield Input(whole, unit, time, values)
+def _leaves(series: TimeSeries) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Last name, times and values of each leaf of a series."""
+    time = _array(series.time)
+    is_constant = time[-1] > _ALWAYS
+    for path, leaf in named_leaves(series.values):
+        name, values = path.split(".")[-1], np.asarray(leaf)
+        name = name.split("'")[-2] if name.endswith("']") else name
+        yield (name, np.zeros(1), values[:1]) if is_constant else (name, time, values)
 
 
-def _plain(path: str) -> str:
-    """The last name of a path of a leaf."""
-    return path.split(".")[-1].split("'")[-2] if path.endswith("']") else path.split(".")[-1]
+def _first(case: Case) -> Iterator[Samples]:
+    """Profiles at the start."""
+    z, state = np.asarray(case.grid.z_center), case.initial_state
+    first = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")} | state.tracers
+    for name, values in first.items():
+        yield Samples(name, f"initial {name}", np.zeros(1), np.asarray(values)[None], z, _unit(name, case))
 
 
-def _unit(name: str) -> str:
+def _observed(observations: Observations | None, case: Case | None = None) -> Iterator[Samples]:
+    """Profiles and series to compare with, at the times that have values."""
+    if observations is None:
+        return
+    time, z = _array(observations.time), _array(observations.z)
+    for name, values in (observations.profiles | observations.series).items():
+        there = observations.has_values(name)
+        heights = None if name in observations.series else z[there] if observations.moves else z
+        values = _array(values)[there]
+        yield Samples(name, f"observed {name}", time[there], values, heights, _unit(name, case))
+
+
+def _unit(name: str, case: Case | None = None) -> str:
+    """Unit of a quantity or tracer, empty if unknown."""
+    if case is not None and name in case.tracer_units:
+        return case.tracer_units[name][0]
     try:
         return quantity_of(name).unit
     except KeyError:
-        return {"x": "", "waves": "m"}.get(name, "")
+        return {"waves": "m"}.get(name, "")
 
 
-def _during(given: Input, duration: float) -> Input:
+def _during(given: Samples, duration: float) -> Samples:
     """The records that a run needs, with one before and one after."""
-    if given.time is None or given.time.size < 2:
-        return given
     first = max(int(np.searchsorted(given.time, 0.0, side="right")) - 1, 0)
     last = int(np.searchsorted(given.time, duration, side="left")) + 1
     part = slice(first, max(last, first + 2))
     return replace(given, time=given.time[part], values=given.values[part])
-
-
-def budgets_of(case: Case, observations: Observations | None) -> list[Budget]:
-    """Budgets of heat and salt over the observed profiles, where profiles and fluxes exist."""
-    if observations is None or observations.moves or case.batch_shape:
-        return []
-    found, eos = [], case.equation_of_state
-    density = float(eos.reference_density)
-    names = {
-        "temperature": ("heat", "J m-2", density * float(eos.heat_capacity)),
-        "salinity": ("salt", "kg m-2", density * 1e-3),
-    }
-    for name, (quantity, unit, per_unit) in names.items():
-        if name not in observations.profiles or name in case.held:
-            continue
-        time, content, depth = _contents(case, observations, name)
-        if time.size < 2:
-            continue
-        added = _added(case, observations, name, time, per_unit)
-        if added is not None:
-            gained = per_unit * float(content[-1] - content[0])
-            found.append(Budget(quantity, unit, gained, added, depth, float(time[0]), float(time[-1])))
-    return found
-
-
-def _contents(case: Case, observations: Observations, name: str) -> tuple[np.ndarray, np.ndarray, float]:
-    """Times of complete profiles, their integrals over depth, and the depth down to which they reach [m]."""
-    values, z = np.asarray(observations.profiles[name], dtype=float), np.asarray(observations.z)
-    known = np.isfinite(values)
-    levels = known.any(axis=0)
-    if levels.sum() < 3:
-        return np.zeros(0), np.zeros(0), 0.0
-    complete = known[:, levels].all(axis=1)
-    if complete.sum() < 2:  # the levels that are most often there
-        levels &= known.mean(axis=0) >= 0.9 * known.mean(axis=0).max()
-        complete = known[:, levels].all(axis=1)
-    if levels.sum() < 3:
-        return np.zeros(0), np.zeros(0), 0.0
-    heights = z[levels]
-    bottom = max(heights[0] - 0.5 * (heights[1] - heights[0]), -float(case.grid.depth))
-    faces = np.concatenate([[bottom], 0.5 * (heights[1:] + heights[:-1]), [0.0]])
-    time = np.asarray(observations.time)[complete]
-    return time, values[complete][:, levels] @ np.diff(faces), -float(bottom)
-
-
-def _added(
-    case: Case, observations: Observations, name: str, time: np.ndarray, per_unit: float
-) -> float | None:
-    """Heat [J m-2] or salt [kg m-2] that surface and bottom add between the first and the last time.
-
-    `per_unit` is the content of a cubic metre per unit of the variable [J m-3 K-1 or kg m-3 per g kg-1].
-    """
-    own = getattr(case.forcing, "weather", case.forcing)
-    instants = np.asarray(getattr(own, "time", time))
-    inside = instants[(instants > time[0]) & (instants < time[-1])]
-    inside = inside[:: max(1, inside.size // _MOST_TIMES)]
-    instants = np.unique(np.concatenate([[time[0], time[-1]], inside]))
-
-    def surface(variable: str) -> jax.Array:
-        values = observations.profiles.get(variable)
-        default = getattr(case.initial_state, variable)[-1]
-        if values is None:
-            return jnp.full(instants.shape, default)
-        top = np.asarray(values)[:, np.isfinite(np.asarray(values)).any(axis=0)][:, -1]
-        known = np.isfinite(top)
-        return jnp.asarray(np.interp(instants, np.asarray(observations.time)[known], top[known]))
-
-    rest = jnp.zeros(instants.shape)
-    water = WaterSurface(rest, rest, surface("temperature"), surface("salinity"))
-    fluxes = jax.vmap(lambda t, w: case.forcing.at(t, w))(jnp.asarray(instants), water)
-    uppermost = State(rest[None], rest[None], water.temperature[None], water.salinity[None])
-    entering = per_unit * kinematic_fluxes(uppermost, case.equation_of_state, fluxes)[name]
-    if name == "temperature":
-        entering = entering + or_zero(fluxes.shortwave_flux, uppermost)
-    if not np.any(entering):
-        return None
-    total = np.trapezoid(np.broadcast_to(np.asarray(entering), instants.shape), instants)
-    bottom = case.interior.bottom_heat
-    if name == "temperature" and bottom is not None:
-        total += float(bottom.heat_flux) * (instants[-1] - instants[0])
-    return float(total)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..quantities import QUANTITIES
-from .evidence import Evidence, Samples
 from .finding import RULES, Finding
+from .inputs import Evidence, Samples
 
 STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
     "lowest": np.min,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .evidence import DAY, Evidence
 from .finding import Finding, Position, rule
+from .inputs import DAY, Evidence
 
 _TWICE_ROTATION = 1.4584e-4
 _FARTHEST = 300.0

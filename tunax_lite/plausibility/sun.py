@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..air_sea import SolarPosition
-from .evidence import DAY, Evidence, Samples
 from .finding import Finding, rule
+from .inputs import DAY, Evidence, Samples
 
 _SOLAR_CONSTANT = 1361.0
 _LEAST = 20.0

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import gsw
 import numpy as np
 
-from .evidence import Evidence, Samples
 from .finding import Finding, rule
+from .inputs import Evidence, Samples
 
 
 def _pairs(evidence: Evidence) -> Iterator[tuple[Samples, Samples | None]]:
@@ -14,11 +14,6 @@ def _pairs(evidence: Evidence) -> Iterator[tuple[Samples, Samples | None]]:
     for group in (evidence.initial, evidence.observed):
         if "temperature" in group and group["temperature"].z is not None:
             yield group["temperature"], group.get("salinity")
-
-
-def _heights(one: Samples) -> np.ndarray:
-    assert one.z is not None
-    return np.broadcast_to(one.z, one.values.shape)
 
 
 @rule
@@ -61,32 +56,6 @@ def water_swapped(evidence: Evidence) -> Iterator[Finding]:
         if like_salinity and np.quantile(t, 0.95) < 42.0 and np.median(s) < 30.5:
             said = f"expected sea water, got {np.median(t):.3g} degC with {np.median(s):.3g} g kg-1"
             yield one.finding("water_swapped", said, "the two are swapped", "the variables")
-
-
-@rule
-def deep_water(evidence: Evidence) -> Iterator[Finding]:
-    """Note warm water in the deep sea, or a whole thermocline within metres."""
-    for one, _ in _pairs(evidence):
-        z = _heights(one)
-        there = np.isfinite(one.values) & np.isfinite(z)
-        deep = there & (z < -2500.0)
-        if deep.any() and not evidence.is_fresh and np.median(one.values[deep]) > 16.0:
-            value = np.median(one.values[deep])
-            said = f"expected less than 16 degC below 2500 m, got {value:.3g} at {-np.median(z[deep]):.0f} m"
-            yield one.finding("deep_water", said, "depths in cm or feet, or degF", "`unit`")
-        if one.where.startswith("initial") and evidence.observed.get("temperature") is not None:
-            continue
-        for temperature, heights, here in zip(one.values[:20], z[:20], there[:20], strict=True):
-            if here.sum() < 6:
-                continue
-            span, range_ = np.ptp(heights[here]), np.ptp(temperature[here])
-            steep = range_ > 4.0 and span < 7.0 or range_ > 2.5 and span < 1.5
-            if evidence.is_fresh:
-                steep = range_ > 4.0 and span < 0.7
-            if steep and span > 0.0:
-                said = f"expected a thicker thermocline, got {range_:.3g} K within {span:.2g} m"
-                yield one.finding("deep_water", said, "depths in km or hm", "`unit`")
-                break
 
 
 @rule

@@ -7,13 +7,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..plausibility.inputs import Input
+from ..plausibility import Samples
 from . import style
 
 _MOST_PANELS, _MOST_POINTS = 8, 4000
 
 
-def plot_inputs(inputs: Sequence[Input], title: str = "", start_time: str | None = None) -> Figure:
+def plot_inputs(inputs: Sequence[Samples], title: str = "", start_time: str | None = None) -> Figure:
     """Inputs over time, those of one unit in one panel, and the first profile; of many columns their range.
 
     Args:
@@ -21,22 +21,20 @@ def plot_inputs(inputs: Sequence[Input], title: str = "", start_time: str | None
         title: above the figure.
         start_time: ISO 8601 time at which the time is 0; by default the axis counts hours or days.
     """
-    groups: dict[tuple[str, str], list[Input]] = {}
+    groups: dict[tuple[str, str], list[Samples]] = {}
     for one in inputs:
-        if one.time is not None and one.z is None and not one.name.startswith("observed "):
+        if one.z is None and not one.name.startswith("observed "):
             # Rain has the unit of wind.
             is_rain = one.name == "precipitation"
             kind = one.name.rpartition(" ")[0], one.name if is_rain or not one.unit else one.unit
             groups.setdefault(kind, []).append(one)
     groups = dict(list(groups.items())[:_MOST_PANELS])
-    first = [one for one in inputs if one.time is None and np.any(one.known() != 0.0)]
+    first = [one for one in inputs if one.is_first and np.any(one.known != 0.0)]
     n_rows = max(1, len(groups))
     figure = Figure(figsize=(9.0, max(3.2, 1.35 * n_rows + 0.6)), layout="constrained")
     whole = figure.add_gridspec(1, 2, width_ratios=(3.0, max(1, math.ceil(len(first) / 2)) * 0.9))
     over_time = whole[0].subgridspec(n_rows, 1).subplots(sharex=True, squeeze=False)[:, 0]
-    latest = max(
-        (float(one.time[-1]) for one in inputs if one.time is not None and one.time.size), default=1.0
-    )
+    latest = max((float(one.time[-1]) for one in inputs if one.time.size > 1), default=1.0)
     axis = style.FigureTime(latest, start_time)
     for panel, several in zip(over_time, groups.values(), strict=False):
         for one in several:
@@ -50,18 +48,17 @@ def plot_inputs(inputs: Sequence[Input], title: str = "", start_time: str | None
         over_time[0].text(0.5, 0.5, "no forcing", ha="center", transform=over_time[0].transAxes, color="0.5")
     if first:
         _draw_profiles(whole[1].subgridspec(2 if len(first) > 1 else 1, math.ceil(len(first) / 2)), first)
-    n = max((one.values[:1].size for one in first), default=1)
+    n = max((one.values[0, :1].size for one in first), default=1)
     of_several = f", median and range of {n} columns" if n > 1 else ""
     figure.suptitle(f"{style.in_words(title)}{of_several}", fontsize="medium")
     return figure
 
 
-def _draw_series(panel: Axes, one: Input, axis: style.FigureTime, latest: float) -> None:
+def _draw_series(panel: Axes, one: Samples, axis: style.FigureTime, latest: float) -> None:
     """One input over time; a constant is a line from end to end."""
-    assert one.time is not None
     values = one.values.reshape(one.values.shape[0], -1)
-    time = one.time if one.time.size else np.array([0.0, latest])
-    values = values if one.time.size else np.repeat(values[:1], 2, axis=0)
+    time = np.array([0.0, latest]) if one.is_constant else one.time
+    values = np.repeat(values, 2, axis=0) if one.is_constant else values
     part = slice(None, None, max(1, time.size // _MOST_POINTS))
     places, values = axis.places(time[part]), values[part]
     (line,) = panel.plot(places, np.nanmedian(values, axis=1), linewidth=0.9, label=style.in_words(one.name))
@@ -70,12 +67,12 @@ def _draw_series(panel: Axes, one: Input, axis: style.FigureTime, latest: float)
         panel.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0.0)
 
 
-def _draw_profiles(grid, first: Sequence[Input]) -> None:  # matplotlib's, which has no public type
+def _draw_profiles(grid, first: Sequence[Samples]) -> None:  # matplotlib's, which has no public type
     """The first profiles, each in a panel."""
     panels = np.ravel(grid.subplots(sharey=True, squeeze=False))
     for panel, one in zip(panels, first, strict=False):
         assert one.z is not None
-        values = one.values.reshape(one.values.shape[0], -1)
+        values = one.values[0].reshape(one.values.shape[1], -1)
         z = np.asarray(one.z).reshape(one.z.shape[0], -1).mean(axis=1)
         middle = np.nanmedian(values, axis=1)
         panel.plot(middle, z, color=style.BLUE)
