@@ -8,7 +8,8 @@ and T grows with it. With GOTM's floors T is 100 s, and N² has to fall below -7
 water gets it there: if the surface loses the buoyancy flux B, N² between the first two cells of thickness dz
 falls by B t / dz², towards -B / kappa. The delay is therefore proportional to the square of the cell
 thickness, and convection never starts where conduction carries the whole flux. Likewise S grows with the
-stress, by u*² t / dz² towards u*² / nu. Stratification at the start and rotation are left out.
+stress, by u*² t / dz² towards u*² / nu. Rotation is left out. The delay counts from the time at which the first
+two cells become unstable.
 """
 
 import math
@@ -25,6 +26,7 @@ from ..column.case import Case
 from ..column.forcing import WaterSurface
 from ..column.model import Model
 from ..column.terms.surface import kinematic_fluxes, wind_stress
+from ..physics.stratification import buoyancy_frequency_squared
 
 _TRIED = np.geomspace(1e-3, 1e6, 400)
 """Values of -T² N² and T² S² among which growth is looked for."""
@@ -34,7 +36,7 @@ def delay_of_convection(model: Model, case: Case, duration: float) -> float | No
     """Delay [s] of convection in a column cooled as at its start.
 
     Infinite if no turbulence grows within `duration` [s]. `None` if there is no delay: a batch of columns,
-    ice, water that is not cooled, a closure without floors of k and epsilon, or one whose turbulence is
+    ice, water that does not become unstable, a closure without floors of k and epsilon, or one whose turbulence is
     driven by the surface flux, breaking waves or internal waves.
     """
     closure, grid = model.closure, case.grid
@@ -46,7 +48,7 @@ def delay_of_convection(model: Model, case: Case, duration: float) -> float | No
     started = factor is not None and float(factor) > 0.0 and not isinstance(closure, MellorYamada)
     if started or grid.z_face.ndim > 1 or case.ice is not None:
         return None
-    lost, stress = map(float, _at_start(case.unlabelled()))
+    lost, stress, n_squared = map(float, _at_start(case.unlabelled()))
     if lost <= 0.0 or (stress > 0.0 and closure.surface.breaking_waves is not None):
         return None
     time_scale, at_floors, unstable, sheared = map(float, _at_floors(closure))
@@ -58,19 +60,25 @@ def delay_of_convection(model: Model, case: Case, duration: float) -> float | No
         )
     )
     thickness = np.diff(np.asarray(grid.z_face, dtype=float))[-2:]
-    needed = unstable / time_scale**2, math.sqrt(sheared) / time_scale
-    delays = [
-        float(thickness[-1] * thickness.mean()) * gradient / flux
-        for gradient, flux, coefficient in zip(needed, (lost, stress), (diffusivity, viscosity), strict=True)
+    area = float(thickness[-1] * thickness.mean())
+    stable = max(n_squared, 0.0) * area / lost  # [s]
+    if stable >= duration:
+        return None
+    starts = [
+        begin + area * gradient / flux
+        for begin, gradient, flux, coefficient in (
+            (stable, unstable / time_scale**2, lost, diffusivity),
+            (0.0, math.sqrt(sheared) / time_scale, stress, viscosity),
+        )
         if gradient * coefficient < flux
     ]
-    delay = min(delays, default=math.inf)
-    return delay if delay < duration else math.inf
+    start = min(starts, default=math.inf)
+    return max(0.0, start - stable) if start < duration else math.inf
 
 
 @eqx.filter_jit
-def _at_start(case: Case) -> tuple[Scalar, Scalar]:
-    """Buoyancy that the surface loses [m2 s-3], and kinematic stress [m2 s-2]."""
+def _at_start(case: Case) -> tuple[Scalar, Scalar, Scalar]:
+    """Buoyancy that the surface loses [m2 s-3], kinematic stress [m2 s-2], and uppermost N² [s-2]."""
     state, eos = case.start_state, case.equation_of_state
     fluxes = case.forcing.at(0.0, WaterSurface.of(state))
     entering = kinematic_fluxes(state, eos, fluxes)
@@ -78,7 +86,8 @@ def _at_start(case: Case) -> tuple[Scalar, Scalar]:
     heat = entering["temperature"] + sun / (eos.reference_density * eos.heat_capacity)
     alpha, beta = eos.expansion(state.temperature[-1], state.salinity[-1], case.grid.z_center[-1])
     lost = eos.gravity * (beta * entering["salinity"] - alpha * heat)
-    return lost, jnp.hypot(*wind_stress(fluxes, state)) / eos.reference_density
+    stress = jnp.hypot(*wind_stress(fluxes, state)) / eos.reference_density
+    return lost, stress, buoyancy_frequency_squared(state, case.grid, eos)[-1]
 
 
 @eqx.filter_jit
