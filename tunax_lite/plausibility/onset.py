@@ -8,8 +8,8 @@ and T grows with it. With GOTM's floors T is 100 s, and N² has to fall below -7
 water gets it there: if the surface loses the buoyancy flux B, N² between the first two cells of thickness dz
 falls by B t / dz², towards -B / kappa. The delay is therefore proportional to the square of the cell
 thickness, and convection never starts where conduction carries the whole flux. Likewise S grows with the
-stress, by u*² t / dz² towards u*² / nu. Rotation is left out. The delay counts from the time at which the first
-two cells become unstable.
+stress, by u*² t / dz² towards u*² / nu. Rotation is left out. The delay counts from the time at which the
+first two cells become unstable.
 """
 
 import math
@@ -36,8 +36,8 @@ def delay_of_convection(model: Model, case: Case, duration: float) -> float | No
     """Delay [s] of convection in a column cooled as at its start.
 
     Infinite if no turbulence grows within `duration` [s]. `None` if there is no delay: a batch of columns,
-    ice, water that does not become unstable, a closure without floors of k and epsilon, or one whose turbulence is
-    driven by the surface flux, breaking waves or internal waves.
+    ice, water that does not become unstable, a closure without floors of k and epsilon, or one whose
+    turbulence is driven by the surface flux, breaking waves or internal waves.
     """
     closure, grid = model.closure, case.grid
     if not isinstance(closure, AbstractEnergyClosure) or closure.internal_waves is not None:
