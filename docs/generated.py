@@ -26,7 +26,7 @@ from tunax_lite._docstrings import docstring_of
 from tunax_lite.cli.application import Group
 from tunax_lite.cli.commands import app
 from tunax_lite.closures import AbstractClosure
-from tunax_lite.config.reference import describe, families
+from tunax_lite.config.names import describe, families
 from tunax_lite.declarations import summary_and_source
 
 DOCS = Path(__file__).parent

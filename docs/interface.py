@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tunax_lite
-from tunax_lite.config.reference import Declared, declared
+from tunax_lite.config.names import Declared, declared
 
 PAGES = Path(__file__).parent / "api"
 LINE = re.compile(r"^- \[`(tunax_lite[\w.]*)`\]\([^)]*\): (.*)$", flags=re.MULTILINE)

@@ -29,7 +29,7 @@ from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.plausibility.fluxes import budgets_of
 from tunax_lite.plausibility.inputs import inputs_of
 from tunax_lite.config import ConfigError, build_run, load_run
-from tunax_lite.config.reference import json_schema
+from tunax_lite.config.json_schema import json_schema
 from tunax_lite.io import read_weather, to_dataset
 
 NAME = "surface_spray_heat_flux"

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from tests.errors import missing_from
 from tunax_lite.cli.commands import app
 from tunax_lite.config.builder import keys_of
-from tunax_lite.config.reference import configurations, describe, json_schema
+from tunax_lite.config.json_schema import configurations, json_schema
+from tunax_lite.config.names import describe
 from tunax_lite.declarations import all_names, meanings
 from tunax_lite.io.yaml_file import read_document
 

@@ -28,9 +28,10 @@ from ..config import (
     RunConfig,
     build_calibration,
     load_any,
-    reference,
+    names,
 )
 from ..config.formats import AbstractSetUp, kind_of
+from ..config.json_schema import json_schema
 from ..io.series import start_of_case
 from ..io.writing import check_outputs, file_name, write_text
 from ..io.yaml_file import naming
@@ -241,7 +242,7 @@ def describe_model(model: Model) -> Answer:
 
 def schema(kind: str, output: Path | None, *, overwrite: bool) -> None:
     """See `commands.schema`."""
-    text = json.dumps(reference.json_schema(kind), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(json_schema(kind), indent=1, ensure_ascii=False) + "\n"
     if output is None:
         echo(text, nl=False)
     else:
@@ -252,7 +253,7 @@ def schema(kind: str, output: Path | None, *, overwrite: bool) -> None:
 
 def describe(name: str) -> None:
     """See `commands.describe`."""
-    for each in reference.describe(name):
+    for each in names.describe(name):
         echo(f"{each.name}: {each.kind.__name__}. {each.summary}")
         if each.source:
             echo(f"Source: {each.source}")

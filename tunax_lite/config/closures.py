@@ -132,17 +132,7 @@ def closure_with(
     try:
         return with_parameters(closure, parameters)
     except ValueError as error:
-        reject(str(error), "parameters", _refused(closure, parameters))
-
-
-def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
-    """The first number that a closure rejects."""
-    for path, value in parameters.items():
-        try:
-            with_parameters(closure, {path: value})
-        except ValueError:
-            return path
-    return ""
+        reject(str(error), "parameters")
 
 
 class ClosureSection(Section):
@@ -192,7 +182,8 @@ class ClosureSection(Section):
     def build(self) -> AbstractClosure:
         """The closure."""
         name = self.name if self.constants is None else f"{self.name}_{self.constants}"
-        return closure_with(name, self.options, self.parameters)
+        in_file = isinstance(self.parameters, str)  # of a comparison, which reads it
+        return closure_with(name, self.options, {} if in_file else self.parameters)
 
 
 _by_name = in_short("name", ClosureSection)

@@ -11,7 +11,6 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from .._types import JSON
 from ..calibration import Target, read_parameters, with_parameters
 from ..calibration.comparison import Candidate, Reference, StoredResult
-from ..closures import AbstractClosure
 from ..column.grid import Grid
 from ..column.model import Model
 from ..io.errors import FileFormatError
@@ -20,7 +19,7 @@ from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..runtime.memory import check_steps
 from .build import evaluation_target, with_observations, with_remarks
 from .case import GridSection, NativeGrid, NCells, Thickness, UniformGrid
-from .closures import ClosureSection, Parameters, closure_names, closure_with
+from .closures import ClosureSection, Parameters, closure_names
 from .load import validated, with_cases
 from .schema import Averaging, ObservedVariable, Precision
 from .section import Accepted, Section, closest, invalid, key
@@ -39,11 +38,6 @@ class ComparedClosureSection(ClosureSection):
     ] = key(
         "values that differ from the default, by dotted name, or a file of parameters", default_factory=dict
     )
-
-    def build(self) -> AbstractClosure:
-        """The closure, without its label."""
-        name = self.name if self.constants is None else f"{self.name}_{self.constants}"
-        return closure_with(name, self.options, {} if isinstance(self.parameters, str) else self.parameters)
 
     @property
     def title(self) -> str:

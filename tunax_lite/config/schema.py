@@ -35,19 +35,14 @@ class TimeSection(Section):
     duration: float | None = key("length of the run [s]; null for that of the case", None, gt=0.0)
 
     def _check(self) -> None:
-        for name, interval, of, unit in (
-            ("output_interval", self.output_interval, "step", self.step),
-            ("duration", self.duration, "step", self.step),
-        ):
-            if interval is None or interval > 1e15 * unit:  # more steps than any run can have
+        for name in ("output_interval", "duration"):
+            interval = getattr(self, name)
+            if interval is None or interval > 1e15 * self.step:  # more steps than any run can have
                 continue
-            n = round(interval / unit)
-            if n < 1 or not math.isclose(n * unit, interval, rel_tol=1e-9):
-                raise invalid(
-                    f"{name} to be a multiple of {of} = {unit:g} s",
-                    f"{interval:g} s",
-                    f"for example {max(1, n) * unit:g}",
-                )
+            n = round(interval / self.step)
+            if n < 1 or not math.isclose(n * self.step, interval, rel_tol=1e-9):
+                expected = f"{name} to be a multiple of step = {self.step:g} s"
+                raise invalid(expected, f"{interval:g} s", f"for example {max(1, n) * self.step:g}")
 
 
 Precision = Annotated[Literal["float64", "float32"], key("floating-point numbers of the computation")]

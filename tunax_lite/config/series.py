@@ -69,7 +69,7 @@ class ConversionSection(section_of(Conversion)):
     @property
     def conversion(self) -> Conversion:
         """The conversion."""
-        return Conversion(**{name: getattr(self, name) for name in Conversion.__dataclass_fields__})
+        return self.build()
 
     def converted(self, quantity: str, values: V) -> V:
         """Numbers of the configuration in the package's unit."""
