@@ -6,33 +6,7 @@ from pathlib import Path
 from ...config.formats import AbstractSetUp, SetUpFormat
 
 # Each module gives its classes their names.
-from . import (
-    bfm17 as bfm17,
-)
-from . import (
-    carbonate as carbonate,
-)
-from . import (
-    ergom as ergom,
-)
-from . import (
-    fasham as fasham,
-)
-from . import (
-    npzd as npzd,
-)
-from . import (
-    oceanbiome as oceanbiome,
-)
-from . import (
-    oxygen as oxygen,
-)
-from . import (
-    passive as passive,
-)
-from . import (
-    term as term,
-)
+from . import bfm17, carbonate, ergom, fasham, npzd, oceanbiome, oxygen, passive, term  # noqa: F401
 from .gotm import fabm_module
 from .notes import notes_on_negative_pools, notes_on_pools
 

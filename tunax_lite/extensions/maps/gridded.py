@@ -29,7 +29,7 @@ from ...io.axes import place_in_words
 from ...io.checksums import digest_of_tree
 from ...io.errors import Source
 from ...io.named_files import resolve
-from ...io.sea_water import Numbers, modelled_water
+from ...io.sea_water import modelled_water
 from ...io.series import Series, start_of_case
 from ...physics import (
     AbstractAbsorption,
@@ -109,7 +109,7 @@ class GriddedColumns(ColumnMap):
         self.index, self.depth, self.shape = found.index, found.depth, found.points.shape
         self.n_columns, self.counts = found.index.size, found.counts
         self._last_start: tuple[bytes, tuple[Grid, State]] | None = None  # for all pieces of a tile
-        self._kinds = {
+        self._kinds: dict[str, Any] = {
             f"{name}_kind": kind_of(one.parts[0].reader.header, name, getattr(given, f"{name}_kind"))
             for name, one in self._profiles.items()
             if name not in given.tracers
@@ -200,26 +200,17 @@ class GriddedColumns(ColumnMap):
         if self._last_start is None or self._last_start[0] != key:
             z_face = self._fractions[:, None] * self.depth[chosen]
             z = 0.5 * (z_face[1:] + z_face[:-1])
-            profiles = {name: one.at_start(chosen, z) for name, one in self._profiles.items()}
+            profiles: dict[str, Any] = {name: one.at_start(chosen, z) for name, one in self._profiles.items()}
             tracers = {name: jnp.asarray(profiles.pop(name), dtype=float) for name in self.given.tracers}
-            water = self._modelled(z=z, chosen=chosen, kinds=self._kinds, **profiles)
+            water = modelled_water(z=z, **profiles, **self._kinds, **self._place(chosen))
             temperature, salinity = (jnp.asarray(each, dtype=float) for each in water)
             at_rest = jnp.zeros_like(temperature)
             state = State(at_rest, at_rest, temperature, salinity, tracers)
             self._last_start = key, (Grid(z_face), state)
         return self._last_start[1]
 
-    def _modelled(
-        self,
-        temperature: Numbers,
-        salinity: Numbers,
-        z: Numbers,
-        chosen: np.ndarray,
-        kinds: Mapping[str, str],
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Conservative temperature and absolute salinity from those in the files."""
-        place = {"longitude": self.longitude[chosen] % 360.0, "latitude": self.latitude[chosen]}
-        return modelled_water(temperature, salinity, z, **kinds, **place)
+    def _place(self, chosen: np.ndarray) -> dict[str, Any]:  # arguments of `modelled_water`
+        return {"longitude": self.longitude[chosen] % 360.0, "latitude": self.latitude[chosen]}
 
     def _surface_water(
         self, group: str, chosen: np.ndarray, start: float, stop: float
@@ -231,7 +222,8 @@ class GriddedColumns(ColumnMap):
             salinity = np.asarray(self._start(chosen)[1].salinity[-1])
             kinds = kinds | {"salinity_kind": "absolute"}
         temperature = values.get("temperature", np.full_like(salinity, 10.0))
-        both = self._modelled(temperature, salinity, np.zeros(chosen.size), chosen, kinds)
+        z = np.zeros(chosen.size)
+        both = modelled_water(temperature, salinity, z, **kinds, **self._place(chosen))
         named = zip(("temperature", "salinity"), both, strict=True)
         return time, {name: each for name, each in named if name in values}
 
