@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -52,30 +52,36 @@ class ParameterSection(Section):
 
     def of(self, path: str) -> FreeParameter | Tied:
         """The treatment of a parameter."""
-        given = {name: value for name, value in self.model_dump().items() if value is not None}
+        given: dict[str, Any] = {  # numbers, and a path
+            name: value for name, value in self.model_dump().items() if value is not None
+        }
         prior, scale = given.pop("prior"), given.pop("scale")
         if "tied_to" in given:
-            return self._made(Tied, {"path": path, "to": given.pop("tied_to")} | given, "a tied parameter")
+            _check_keys(given, "tied_to factor offset".split(), ["tied_to"], "a tied parameter")
+            return Tied(path, given.pop("tied_to"), **given)
         if prior == "bounded":
-            return self._made(FreeParameter, {"path": path, "scale": scale} | given, "the prior bounded")
+            _check_keys(given, "lower upper start".split(), [], "the prior bounded")
+            return FreeParameter(path, scale=scale, **given)
         start, kind = given.pop("start", None), _PRIORS[prior]
         if prior == "correlated_normal":
             given.setdefault("mean", 0.0)
         if scale == "log":
             kind, given = (LogUniform, given) if prior == "uniform" else (kind, given | {"scale": scale})
-        return FreeParameter(path, start=start, prior=self._made(kind, given, f"the prior {prior}"))
-
-    @staticmethod
-    def _made(kind: Any, given: Mapping[str, Any], what: str) -> Any:  # of the kind
-        """Call a class with the given keys; the others are not its own."""
         fields = {field.name: field.default for field in dataclasses.fields(kind)}
-        required = {name for name, default in fields.items() if default is dataclasses.MISSING}
-        if wrong := sorted((given.keys() - fields.keys()) | (required - given.keys())):
-            raise invalid(f"of {what} the keys {', '.join(fields)}", ", ".join(given), f"see {wrong[0]}")
-        return kind(**given)
+        required = [name for name, default in fields.items() if default is dataclasses.MISSING]
+        _check_keys(given, list(fields), required, f"the prior {prior}")
+        return FreeParameter(path, start=start, prior=kind(**given))
 
     def _check(self) -> None:
         self.of("this parameter")
+
+
+def _check_keys(given: Collection[str], known: Sequence[str], required: Sequence[str], what: str) -> None:
+    """Reject keys that do not belong together."""
+    wrong = [name for name in given if name not in known]
+    if wrong or not set(required) <= set(given):
+        got = f"'{wrong[0]}' too" if wrong else ", ".join(given) or "none"
+        raise invalid(f"the keys {', '.join(known)} for {what}", got, "leave it out" if wrong else "add it")
 
 
 FreeParameterSection = Annotated[
