@@ -292,7 +292,8 @@ class MapSection(MapInput):
 
     def input(self) -> MapInput:
         """The input alone, which can be pickled."""
-        return MapInput(**{name: getattr(self, name) for name in MapInput.model_fields})
+        given = self.model_fields_set & MapInput.model_fields.keys()
+        return MapInput(**{name: getattr(self, name) for name in given})
 
     def _check_radiation(self, weather: WeatherFields) -> None:
         formula = self.air_sea.longwave in set(LONGWAVE) - {"net", "downward"}
