@@ -190,12 +190,7 @@ def parameters_for(path: Path | None, closure: str) -> CalibratedValues | None:
     except (FileNotFoundError, ValueError) as error:
         raise ConfigError(str(error)) from error
     if values.base is None:
-        say_notes(
-            [
-                f"{path}: its values go into the closure as it is; a file with `base` says beside which "
-                "options and constants they were calibrated, and goes into no other"
-            ]
-        )
+        echo(f"note: {path}: no `base`, so its values go into the closure as it is configured")
     return values
 
 
@@ -298,21 +293,18 @@ def _on_late(runs: Mapping[str, tuple[Model, Case, float]]) -> list[str]:
         if delay is not None and delay >= LATE:
             when = f"begins {delay / 3600.0:.2g} h after the water became unstable"
             when = "does not begin in this run" if math.isinf(delay) else when
-            remedy = remedy_of_late_convection(model.closure)
-            told = f"cooled as at the start of the case, convection {when}: {remedy}"
+            closure = name_of(type(model.closure))
+            known = closure is not None and "recommended" in constants_of(closure)
+            remedy = (
+                "constants: recommended" if known else "parameters: {turbulent_kinetic_energy_floor: 1.0e-8}"
+            )
+            told = (
+                f"cooled as at the start of the case, convection {when}: turbulence of "
+                f"{type(model.closure).__name__} has to grow from its floors; `{remedy}` of the closure "
+                "starts it at once"
+            )
             late.setdefault(told, []).append(name)
     return [f"{', '.join(names)}: {told}" if any(names) else told for told, names in late.items()]
-
-
-def remedy_of_late_convection(closure: AbstractClosure) -> str:
-    """Why convection is late, and what to do."""
-    name = name_of(type(closure))
-    known = name is not None and "recommended" in constants_of(name)
-    remedy = "constants: recommended" if known else "parameters: {turbulent_kinetic_energy_floor: 1.0e-8}"
-    return (
-        f"turbulence of {type(closure).__name__} has to grow from its floors; `{remedy}` of the closure "
-        "starts it at once"
-    )
 
 
 _LONG = 3600.0  # [s] that a command takes at least where it says beforehand how long
