@@ -14,7 +14,7 @@ import numpy as np
 
 from tunax_lite.io import read_argo_profiles
 from tunax_lite.io.named_files import resolve
-from tunax_lite.io.netcdf import read_contents
+from tunax_lite.io.netcdf import read_netcdf
 
 DAY = 86400.0
 HEIGHTS = [-400, -350, -300, -250, -200, -150, -125, -100, -75, -50, -30, -20, -10]
@@ -61,9 +61,9 @@ cycles:
 
 def along(name: str, variables: list[str], month: np.ndarray, latitude, longitude) -> dict[str, np.ndarray]:
     """Monthly fields at positions: linear between months, of the nearest cell that has values all year."""
-    file = read_contents(resolve(f"maps/ferret/{name}.cdf"))
-    axes = [file[one].numbers() for one in file[variables[0]].dims[1:]]
-    fields = [file[one].numbers() for one in variables]
+    file = read_netcdf(resolve(f"maps/ferret/{name}.cdf"))
+    axes = [file[one].values.astype(float) for one in file[variables[0]].dims[1:]]
+    fields = [file[one].values.astype(float) for one in variables]
     known = np.all([np.isfinite(one).all(axis=0) for one in fields], axis=0)
     lat, lon = np.meshgrid(*axes, indexing="ij")
     found = np.empty((len(variables), month.size))
@@ -81,11 +81,11 @@ def along(name: str, variables: list[str], month: np.ndarray, latitude, longitud
 def main(path: str, folder: str) -> None:
     """Write the configuration and the fluxes."""
     profiles, place = read_argo_profiles(resolve(path)), Path(folder)
-    begin = profiles.time[0].astype("datetime64[s]")
-    day = (profiles.time - begin) / np.timedelta64(1, "D")
+    begin = profiles.time.values[0].astype("datetime64[s]")
+    day = (profiles.time.values - begin) / np.timedelta64(1, "D")
     days = np.arange(0.0, 10.0 * round(day[-1] / 10.0) + 2.0)
-    north = np.interp(days, day, profiles.latitude)
-    east = np.interp(days, day, np.unwrap(profiles.longitude, period=360.0))
+    north = np.interp(days, day, profiles.latitude.values)
+    east = np.interp(days, day, np.unwrap(profiles.longitude.values, period=360.0))
     dates = begin + (days * DAY).astype("timedelta64[s]")
     start_of_year = dates.astype("datetime64[Y]")
     month = (dates - start_of_year) / np.timedelta64(1, "D") / 365.25 * 12.0

@@ -124,7 +124,7 @@ CF: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"TEMP.units": None}, {}, "TEMP units"),
     ({"TEMP.uncertainty": -1.0}, {}, "TEMP uncertainty -1"),
     ({"TEMP": lambda one: one + 273.15}, {}, "TEMP temperature -5 60 K"),
-    ({"TEMP": lambda one: one.astype(str)}, {}, "TEMP object"),
+    ({"TEMP": lambda one: one.astype(str)}, {}, "TEMP type"),
     ({"TEMP": lambda one: one.expand_dims(station=2)}, {}, "TEMP TIME DEPTH station"),
     ({"TEMP": lambda one: one.isel(DEPTH=0, drop=True)}, {}, "TEMP vertical TIME"),
     ({"TEMP": at((1, 1), np.inf)}, {}, "TEMP inf"),

@@ -12,7 +12,7 @@ from tests.io.test_layouts import IN_SITU, OF_DEPTH, SALT, instrument
 from tests.io.test_les_netcdf import les_dataset
 from tunax_lite.io import Mapping, read_cf_netcdf, read_oceansites, read_weather
 from tunax_lite.io.errors import FileFormatError
-from tunax_lite.io.netcdf import read_contents
+from tunax_lite.io.netcdf import read_netcdf
 from tunax_lite.io.series import Series
 
 START = "2015-01-01T00:00:00"
@@ -144,7 +144,7 @@ def test_values_outside_the_declared_range_are_missing_as_in_netcdf4(tmp_path):
             values = np.array([0, 1, 2, 7, 30, 120]) if kind == "i1" else np.array([0, 1, -5, 7, 32, 31000])
             variable[:] = values.astype("u1").view("i1") if kind == "i1" else values.astype(kind)
         file["bytes"][4:] = np.array([-60, -50], "i1")
-    found = read_contents(path)
+    found = read_netcdf(path)
     with netCDF4.Dataset(path) as file:
         for name in kinds:
             expected = np.ma.filled(file[name][:].astype(float), np.nan)

@@ -6,7 +6,7 @@ from pathlib import Path
 import jax
 
 from ..io.budgets import Budget, read_budgets
-from ..io.netcdf import read_contents
+from ..io.netcdf import read_netcdf
 from ..io.writing import check_outputs
 from . import session
 from .application import Answer
@@ -27,7 +27,7 @@ def budget(file: Path, figures: Path | None, *, overwrite: bool) -> Answer:
         # Slow imports, only where needed.
         from ..plotting import in_words, plot_budgets, save_figure
 
-        about = read_contents(file, only=()).attrs
+        about = read_netcdf(file, only=()).attrs
         title = in_words(str(about.get("tunax_lite_case") or file.stem))
         start_time = str(about.get("start_time", "")) or None
         save_figure(plot_budgets(budgets, title, start_time=start_time), path)

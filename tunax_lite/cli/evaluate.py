@@ -37,7 +37,7 @@ from ..config import (
 )
 from ..config.build import with_observations
 from ..io.errors import FileFormatError
-from ..io.netcdf import read_contents
+from ..io.netcdf import read_netcdf
 from ..io.writing import check_outputs, file_name, write_csv, write_rows
 from ..plausibility.water_limits import Extreme
 from ..registry import additions
@@ -199,7 +199,7 @@ def _of_extension(file: Path) -> "Callable[..., dict[str, Figure]] | None":
     """How an extension draws the files of this kind."""
     if file.suffix != ".nc" or not file.is_file():
         return None
-    title = read_contents(file, only=()).attrs.get("title")
+    title = read_netcdf(file, only=()).attrs.get("title")
     return next((own for name, own in additions("outputs", "FILES") if name == title), None)
 
 

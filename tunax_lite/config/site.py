@@ -29,7 +29,7 @@ from ..io import cf_netcdf, sea_water
 from ..io.cf_netcdf import name_of_case
 from ..io.gotm_restart import restarted
 from ..io.les import name_of_legay, name_of_lesbrary
-from ..io.netcdf import read_contents
+from ..io.netcdf import read_netcdf
 from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError
 from ..physics import AbstractEquationOfState, coriolis_parameter
@@ -975,7 +975,7 @@ class CfNetcdfCase(AbstractFileCase):
         return io.read_cf_netcdf(path, self.mapping.build())
 
     def name_in(self, path: Path) -> str:
-        return name_of_case(read_contents(path, only=()), self.mapping.build())
+        return name_of_case(read_netcdf(path, only=()), self.mapping.build())
 
 
 _FROM_FILES = (LesbraryCase, LegayCase, CfNetcdfCase, *additions("formats", "CASE_FORMATS"))

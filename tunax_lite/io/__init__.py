@@ -4,8 +4,9 @@ Readers take a path; most also take an xarray dataset. A missing file raises `Fi
 Modules that are slow to import (xarray, netCDF4, h5py, gsw) are imported on first use.
 """
 
-from .argo import ArgoProfiles, read_argo, read_argo_profiles
-from .cf_netcdf import Mapping, read_cf_netcdf, write_observations
+from .argo import read_argo, read_argo_profiles
+from .case import case_from_dataset, observations_from_dataset, write_observations
+from .cf_netcdf import Mapping, read_cf_netcdf
 from .dataset import to_dataset, write_dataset, write_trajectory
 from .era5 import read_era5, read_era5_fluxes
 from .errors import FileFormatError
@@ -14,13 +15,19 @@ from .les import read_legay, read_lesbrary
 from .named_files import read_manifest, resolve
 from .netcdf import read_netcdf
 from .oceansites import read_oceansites, read_salinity
+from .open import FORMATS, Format, open_observations
 from .provenance import Provenance
 from .runs import count_frames, keep_variables, read_stored_run, read_trajectory
 from .table import read_numbers, read_series, read_table, read_weather
 from .writing import replacing
 
 __all__ = [
+    "FORMATS",
     "FileFormatError",
+    "Format",
+    "case_from_dataset",
+    "observations_from_dataset",
+    "open_observations",
     "read_argo",
     "read_argo_profiles",
     "read_cf_netcdf",

@@ -5,33 +5,19 @@ a float; adjusted values are used where the data mode is A or D; quality flags a
 """
 
 import bisect
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..column.observations import Observations
 from ..plausibility import Position, Samples, in_file, leave
-from .axes import (
-    TimeAxis,
-    as_seconds,
-    as_sources,
-    check_measured,
-    has_flag,
-    order_in_time,
-    read_time,
-    stem_of,
-)
-from .errors import (
-    FileFormatError,
-    check_names,
-    name_of,
-    names_its_file,
-)
-from .netcdf import Contents, Variable, read_contents
+from ..quantities import quantity_of
+from .axes import as_sources, check_measured, has_flag, stem_of
+from .errors import check_names, name_of, names_its_file
+from .netcdf import read_netcdf
 from .sea_water import (
     SalinityGiven,
     absolute_salinity,
@@ -39,50 +25,18 @@ from .sea_water import (
     notes_of_salinity,
     salinity_at,
 )
-from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
+from .series import BAD_FLAGS, GOOD_FLAGS
+from .times import as_seconds, order_in_time, read_time, seconds_since
 from .tracers import Tracer, Tracers, as_tracers, potential_density
 from .units import Conversion, Conversions, as_conversion
+from .variables import error_in, error_of, in_unit, like, numbers_in, texts_in, variables_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _PRESSURES = (-5.0, 12000.0)
 _PLACED = ("JULD_QC", "POSITION_QC")
-
-
-@dataclasses.dataclass(frozen=True)
-class ArgoProfiles:
-    """Profiles on their own levels, uppermost first: conservative temperature and absolute salinity.
-
-    Args:
-        time: universal time, `(n_profiles,)`.
-        longitude, latitude: [degrees], `(n_profiles,)`.
-        z: heights [m] of the levels with a good pressure, decreasing, padded with NaN, `(n_profiles,
-            n_levels)`; the fewest levels are dropped that make the rest monotonic.
-        temperature: conservative temperature [degC], NaN where it is not good, same shape.
-        salinity: absolute salinity [g kg-1], same shape.
-        data_mode: of each profile: R real time, A adjusted in real time, D delayed mode.
-        n_left_out: number of profiles without a good time or position, or from a secondary sampling scheme.
-        n_rejected: number of temperature and salinity values set to NaN because of their own quality flag or
-            that of the pressure.
-        notes: sentences on how the files were read.
-        tracers: further parameters by the names that they were asked for under, same shape.
-    """
-
-    time: np.ndarray
-    longitude: np.ndarray
-    latitude: np.ndarray
-    z: np.ndarray
-    temperature: np.ndarray
-    salinity: np.ndarray
-    data_mode: np.ndarray
-    n_left_out: int
-    n_rejected: dict[str, int]
-    notes: tuple[str, ...] = ()
-    tracers: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
-
-    @property
-    def values(self) -> dict[str, np.ndarray]:
-        """Values by name."""
-        return {"temperature": self.temperature, "salinity": self.salinity} | self.tracers
 
 
 @names_its_file("profiles of Argo floats")
@@ -93,8 +47,8 @@ def read_argo_profiles(
     salinity: SalinityGiven | None = None,
     units: Conversions | None = None,
     tracers: Tracers | None = None,
-) -> ArgoProfiles:
-    """Read the profiles of the primary sampling scheme.
+) -> "xr.Dataset":
+    """Read the profiles of the primary sampling scheme at their own levels, uppermost first.
 
     Args:
         paths: one file or xarray dataset, or several, such as the cycles of one float; sorted by the time of
@@ -109,36 +63,41 @@ def read_argo_profiles(
         tracers: parameters of the file such as NITRATE, DOXY or CHLA, by the names of pools: adjusted values
             where the mode of the parameter is A or D, with their own flags.
 
+    Returns:
+        Conservative temperature [degC], absolute salinity [g kg-1] and tracers over `time` (universal time)
+        and `level`, NaN where they are not good; their attribute `rejected` is the number of values without a
+        good flag of their own or of the pressure. Heights `z` [m] decrease and are padded with NaN; the
+        fewest levels are dropped that make them monotonic. `longitude`, `latitude` and `data_mode` (R real
+        time, A adjusted, D delayed mode) are those of each profile. The attribute `n_left_out` is the number
+        of profiles without a good time or position, or of a secondary sampling scheme.
+
     Raises:
         FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time,
             impossible values, or a parameter that the file lacks.
     """
+    import xarray as xr  # takes long
+
     check_names("units", units := dict(units or {}), (*_QUANTITIES.values(), "pressure"))
     wanted, sources = as_tracers(tracers), as_sources(paths)
-    contents = [_read_file(one, good_flags, salinity, units, wanted) for one in sources]
-    read = list(zip(map(name_of, sources), contents, strict=True))
-    read.sort(key=lambda one: one[1].time[0])
-    for (_, before), (path, after) in zip(read[:-1], read[1:], strict=True):
-        if after.time[0] <= before.time[-1]:
-            expected = f"profiles after {before.time[-1]}, the last of the file before"
-            raise FileFormatError(path, "JULD", expected, f"{after.time[0]}", "give each profile once")
-    files = [one for _, one in read]
-    n_levels = max(one.z.shape[1] for one in files)
-
-    def joined(name: str) -> np.ndarray:
-        arrays = [one.tracers[name] if name in wanted else getattr(one, name) for one in files]
-        if arrays[0].ndim == 2:
-            gaps = [np.full((len(each), n_levels - each.shape[1]), np.nan) for each in arrays]
-            arrays = [np.append(*pair, axis=1) for pair in zip(arrays, gaps, strict=True)]
-        return np.concatenate(arrays)
-
-    return ArgoProfiles(
-        *map(joined, ("time", "longitude", "latitude", "z", "temperature", "salinity", "data_mode")),
-        n_left_out=sum(one.n_left_out for one in files),
-        n_rejected={key: sum(one.n_rejected[key] for one in files) for key in files[0].n_rejected},
-        notes=tuple(note for one in files for note in one.notes),
-        tracers={name: joined(name) for name in wanted},
-    )
+    files = [_read_file(one, good_flags, salinity, units, wanted) for one in sources]
+    files.sort(key=lambda one: one["time"].values[0])
+    for before, after in zip(files[:-1], files[1:], strict=True):
+        if after["time"].values[0] <= before["time"].values[-1]:
+            last = before["time"].values[-1].astype("M8[ms]")
+            expected = f"profiles after {last}, the last of the file before"
+            got, advice = str(after["time"].values[0].astype("M8[ms]")), "give each profile once"
+            raise error_in(after, "JULD", expected, got, advice)
+    n_levels = max(one.sizes["level"] for one in files)
+    padded = [one.pad(level=(0, n_levels - one.sizes["level"])) for one in files] if files[1:] else files
+    found = xr.concat(padded, "time", combine_attrs="override")
+    for name in found.data_vars:
+        if "rejected" in found[name].attrs:
+            found[name].attrs["rejected"] = sum(one[name].attrs["rejected"] for one in files)
+    found.attrs["n_left_out"] = sum(one.attrs["n_left_out"] for one in files)
+    notes = [note for one in files for note in one.attrs["notes"]]
+    found.attrs["notes"] = notes
+    found.encoding["source"] = name_of(files[0])
+    return found
 
 
 @names_its_file("profiles of Argo floats")
@@ -175,49 +134,52 @@ def read_argo(
     profiles = read_argo_profiles(
         sources, good_flags=good_flags, salinity=salinity, units=units, tracers=tracers
     )
-    start = np.datetime64(start_of_case(start_time))
-    file = Variable(Path(name_of(sources[0])), "JULD", (), np.array(0), {})
-    time = as_seconds(file, (profiles.time - start) / np.timedelta64(1, "ms") / 1e3, start_time)
+    time = as_seconds(profiles["time"], seconds_since(profiles["time"], start_time), start_time)
+    names = [str(name) for name, one in profiles.data_vars.items() if one.ndim == 2]
     if z is None:
-        heights, values = _upwards(profiles)
+        heights, values = _upwards(profiles, names)
     else:
         heights = np.asarray(z, dtype=float)
         increase = heights.ndim == 1 and heights.size > 0 and bool(np.all(np.diff(heights) > 0.0))
         if not (increase and heights[-1] <= 0.0):
             raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
         values = {}
-        for key, of_key in profiles.values.items():
-            columns = zip(profiles.z, of_key, strict=True)
-            rows = [_interpolate(heights, *one, largest_spacing) for one in columns]
-            values[key] = jnp.asarray(np.stack(rows), dtype=float)
-    empty = {key for key, one in profiles.values.items() if not np.isfinite(one).any()}
-    values = {key: one for key, one in values.items() if key not in empty}
-    if not values:
+        for key in names:
+            columns = zip(profiles["z"].values, profiles[key].values, strict=True)
+            values[key] = np.stack([_interpolate(heights, *one, largest_spacing) for one in columns])
+    rejected = {key: int(profiles[key].attrs["rejected"]) for key in names}
+    empty = {key for key in names if not np.isfinite(profiles[key]).any()}
+    if len(empty) == len(names):
         expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
-        got = " and ".join(f"none of {n} of {key}" for key, n in profiles.n_rejected.items())
-        raise FileFormatError(file.path, "file", expected, got, "leave it out, or give other good_flags")
-    heights = jnp.asarray(heights, dtype=float)
+        got = " and ".join(f"none of {n} of {key}" for key, n in rejected.items())
+        raise error_in(profiles, "file", expected, got, "leave it out, or give other good_flags")
     notes = [
-        f"{file.path}: expected values of {key} with quality flags among {tuple(good_flags)}, got none of "
-        f"{n}; it is not observed: leave it out, or give other good_flags."
-        for key, n in profiles.n_rejected.items()
+        f"{name_of(profiles)}: expected values of {key} with quality flags among {tuple(good_flags)}, got "
+        f"none of {n}; it is not observed: leave it out, or give other good_flags."
+        for key, n in rejected.items()
         if n and key in empty
     ]
-    said = {"rejected": profiles.n_rejected, "notes": (*profiles.notes, *notes)}
-    return Observations(time, heights, values, name=name or stem_of(sources[0]), **said)
+    return Observations(
+        time,
+        jnp.asarray(heights, dtype=float),
+        {key: jnp.asarray(one, dtype=float) for key, one in values.items() if key not in empty},
+        name=name or stem_of(sources[0]),
+        rejected=rejected,
+        notes=(*profiles.attrs["notes"], *notes),
+    )
 
 
-def _upwards(profiles: ArgoProfiles) -> tuple[jax.Array, dict[str, jax.Array]]:
+def _upwards(profiles: "xr.Dataset", names: Sequence[str]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Heights and values, deepest first; of several levels at the same height, only the uppermost is kept."""
-    stacked = np.stack([profiles.z, *profiles.values.values()])[:, :, ::-1]
+    stacked = np.stack([profiles[name].values for name in ("z", *names)])[:, :, ::-1]
     rows = np.full(stacked.shape, np.nan)
     for profile in range(stacked.shape[1]):
         known = stacked[:, profile, np.isfinite(stacked[0, profile])]
         known = known[:, np.append(np.diff(known[0]) > 0.0, True)[: known.shape[1]]]
         rows[:, profile, : known.shape[1]] = known
     longest = max(1, int(np.isfinite(rows[0]).sum(axis=1).max()))
-    z, *values = (jnp.asarray(row[:, :longest], dtype=float) for row in rows)
-    return z, dict(zip(profiles.values, values, strict=True))
+    z, *values = rows[:, :, :longest]
+    return z, dict(zip(names, values, strict=True))
 
 
 def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
@@ -237,66 +199,71 @@ def _read_file(
     salinity: SalinityGiven | None,
     units: Conversions,
     tracers: dict[str, Tracer],
-) -> ArgoProfiles:
-    file = _as_profiles(read_contents(source))
-    kept = _kept(file)
+) -> "xr.Dataset":
+    import xarray as xr
+
+    file = _as_profiles(read_netcdf(source))
+    path, kept = name_of(file), _kept(file)
     if not np.any(kept):
         expected = "a profile of the primary sampling with a good time and position"
-        said = [f"{key} {' '.join(np.unique(file[key].texts()))}" for key in _PLACED if key in file]
-        raise file.error("JULD_QC, POSITION_QC", expected, " and ".join(said) or "none", "leave it out")
-    of_profiles = {name: one for name, one in file.variables.items() if one.dims[:1] == ("N_PROF",)}
-    chosen = {name: one.with_values(one.values[kept]) for name, one in of_profiles.items()}
-    order, disorder = order_in_time(chosen["JULD"])
-    chosen = {name: one.with_values(one.values[order]) for name, one in chosen.items()}
-    file = dataclasses.replace(file, variables=file.variables | chosen)
-    axis, pressure = read_time(file["JULD"]), _pressure_of(file, good_flags, units.get("pressure"))
-    misplaced = _out_of_order(pressure)
+        said = [f"{key} {' '.join(np.unique(texts_in(file[key])))}" for key in _PLACED if key in file]
+        raise error_in(file, "JULD_QC, POSITION_QC", expected, " and ".join(said) or "none", "leave it out")
+    file = file.isel(N_PROF=np.flatnonzero(kept))
+    order, disorder = order_in_time(file["JULD"])
+    file = file.isel(N_PROF=order)
+    times, pressure = read_time(file["JULD"]), _pressure_of(file, good_flags, units.get("pressure"))
+    seconds, misplaced = seconds_since(times, "1970-01-01"), _out_of_order(pressure)
     pressure = np.where(misplaced, np.nan, pressure)
+    placed = np.isfinite(pressure)
     values = {quantity: np.full(pressure.shape, np.nan) for quantity in _QUANTITIES.values()}
     present = {quantity: np.zeros(pressure.shape, bool) for quantity in values}
     for key, quantity in _QUANTITIES.items():
         if key not in file:
             continue
         good, present[quantity] = _good_values(file, key, good_flags)
-        of_file, is_placed = file[key].with_values(good), np.isfinite(pressure)
-        converted = of_file.converted(quantity, units.get(quantity))
-        values[quantity] = np.where(is_placed, converted, np.nan)
-        check_measured(of_file, quantity, values[quantity], axis)
-        leave(in_file(Samples(quantity, f"{file.path}: {key}", axis.seconds, values[quantity], -pressure)))
+        of_file = like(file[key], good)
+        values[quantity] = np.where(placed, in_unit(of_file, quantity, units.get(quantity)), np.nan)
+        check_measured(of_file, quantity, values[quantity], times)
+        leave(in_file(Samples(quantity, f"{path}: {key}", seconds, values[quantity], -pressure)))
     longitude, latitude = _degrees(file, "LONGITUDE", 360.0), _degrees(file, "LATITUDE", 90.0)
-    data_mode = _data_mode(file, "TEMP")
-    leave([Position(f"{file.path}: LATITUDE, LONGITUDE", latitude, longitude)])
-    z, temperature, absolute = _modelled(pressure, values, longitude, latitude, salinity)
-    modelled = {"temperature": temperature, "salinity": absolute}
-    rejected = {
-        key: int((present[key] & ~misplaced).sum() - np.isfinite(one).sum()) for key, one in modelled.items()
-    }
-    notes = (*disorder, *notes_of_salinity(str(file.path), temperature, absolute, salinity))
+    leave([Position(f"{path}: LATITUDE, LONGITUDE", latitude, longitude)])
+    # Dropping levels without a good pressure leaves heights that decrease without gaps.
+    order = np.argsort(~placed, axis=1, kind="stable")
+    z, temperature, absolute = (
+        np.take_along_axis(one, order, axis=1)
+        for one in _modelled(pressure, values, longitude, latitude, salinity)
+    )
+    found = xr.Dataset(
+        {"data_mode": ("time", _data_mode(file, "TEMP"))},
+        coords={
+            "time": like(times, times.values, ("time",)),
+            "z": (("time", "level"), z, {"units": "m", "positive": "up"}),
+            "longitude": ("time", longitude, {"units": "degrees_east"}),
+            "latitude": ("time", latitude, {"units": "degrees_north"}),
+        },
+        attrs={"n_left_out": int((~kept).sum())},
+    )
+    for key, one in (("temperature", temperature), ("salinity", absolute)):
+        rejected = int((present[key] & ~misplaced).sum() - np.isfinite(one).sum())
+        found[key] = (("time", "level"), one, {"units": quantity_of(key).unit, "rejected": rejected})
+    density = potential_density(temperature, absolute)
+    for key, tracer in tracers.items():
+        found[key] = _tracer(file, key, tracer, seconds, pressure, order, density, good_flags)
+    notes = (*disorder, *notes_of_salinity(path, temperature, absolute, salinity))
     if n := int(misplaced.sum()):
         n_levels = present["temperature"].sum()
-        notes += (f"{file.path}: left out {n} of {n_levels} levels: no deeper than those above.",)
+        notes += (f"{path}: left out {n} of {n_levels} levels: no deeper than those above.",)
     if n := int(np.sum((pressure < 0.0) & np.isfinite(values["temperature"]))):
         said = (
             f"{n} values at pressures below zero, down to {np.nanmin(pressure):.3g} dbar, are at the surface"
         )
-        notes += (f"{file.path}: {said}; of several at one height the uppermost is used.",)
-    milliseconds = np.round(1e3 * axis.since("1970-01-01")).astype("timedelta64[ms]")
-    found = ArgoProfiles(
-        time=np.datetime64("1970-01-01", "ms") + milliseconds,
-        longitude=longitude,
-        latitude=latitude,
-        z=z,
-        temperature=temperature,
-        salinity=absolute,
-        data_mode=data_mode,
-        n_left_out=int((~kept).sum()),
-        n_rejected=rejected,
-        notes=notes,
-    )
-    return _with_tracers(found, file, axis, pressure, good_flags, tracers)
+        notes += (f"{path}: {said}; of several at one height the uppermost is used.",)
+    found.attrs["notes"] = [*notes]
+    found.encoding["source"] = path
+    return found
 
 
-def _pressure_of(file: Contents, good_flags: Sequence[int], given: str | Conversion | None) -> np.ndarray:
+def _pressure_of(file: "xr.Dataset", good_flags: Sequence[int], given: str | Conversion | None) -> np.ndarray:
     """Pressure [dbar], which must be possible, NaN where not good."""
     scale, offset = as_conversion(given).linear_to("dbar", "dbar")
     pressure = scale * _good_values(file, "PRES", good_flags)[0] + offset
@@ -304,116 +271,119 @@ def _pressure_of(file: Contents, good_flags: Sequence[int], given: str | Convers
     wrong = np.argwhere((pressure < low) | (pressure > high))
     if wrong.size:
         expected, got = f"{low:g} to {high:g} dbar", f"{pressure[tuple(wrong[0])]:g} in profile {wrong[0][0]}"
-        raise file["PRES"].error(expected, got, "check the unit, or flag the value")
+        raise error_of(file["PRES"], expected, got, "check the unit, or flag the value")
     return pressure
 
 
-def _degrees(file: Contents, key: str, largest: float) -> np.ndarray:
+def _degrees(file: "xr.Dataset", key: str, largest: float) -> np.ndarray:
     """Longitude or latitude of the profiles [degrees]."""
-    degrees = file[key].numbers()
+    degrees = numbers_in(file[key])
     for profile in np.flatnonzero(np.abs(degrees) > largest)[:1]:
         expected, got = f"at most {largest:g} degrees", f"{degrees[profile]:g} in profile {profile}"
-        raise file[key].error(expected, got, "correct it, or flag it (POSITION_QC)")
+        raise error_of(file[key], expected, got, "correct it, or flag it (POSITION_QC)")
     return degrees
 
 
-def _with_tracers(
-    found: ArgoProfiles,
-    file: Contents,
-    axis: TimeAxis,
+def _tracer(
+    file: "xr.Dataset",
+    key: str,
+    tracer: Tracer,
+    seconds: np.ndarray,
     pressure: np.ndarray,
+    order: np.ndarray,
+    density: np.ndarray,
     good_flags: Sequence[int],
-    tracers: dict[str, Tracer],
-) -> ArgoProfiles:
-    """The profiles of a file with further parameters on the same levels."""
-    density = potential_density(found.temperature, found.salinity)
-    order = np.argsort(np.isnan(pressure), axis=1, kind="stable")
-    values, rejected = {}, dict(found.n_rejected)
-    for key, tracer in tracers.items():
-        if tracer.variable not in file or file[tracer.variable].dims != file["PRES"].dims:
-            known = [name.removesuffix("_ADJUSTED") for name in file.variables if name.endswith("_ADJUSTED")]
-            got = f"only {', '.join(each for each in known if each != 'PRES')}"
-            advice = "name one of these, or read the *_Sprof.nc of the float"
-            raise file.error(tracer.variable, f"a parameter for {key}", got, advice)
-        good, there = _good_values(file, tracer.variable, good_flags)
-        good = np.where(np.isfinite(pressure), good, np.nan)
-        at, label = file[tracer.variable].with_values(good), f"{file.path}: {tracer.variable}"
-        leave(in_file(Samples(key, label, axis.seconds, good, -pressure)))
-        in_order = at.with_values(np.take_along_axis(good, order, axis=1))
-        values[key] = tracer.converted(in_order, key, density)
-        rejected[key] = int(there.sum() - np.isfinite(good).sum())
-    return dataclasses.replace(found, tracers=values, n_rejected=rejected)
+) -> tuple:
+    """A further parameter on the levels of the profiles, of a density of the water [kg m-3]."""
+    if tracer.variable not in file or file[tracer.variable].dims != file["PRES"].dims:
+        known = [name.removesuffix("_ADJUSTED") for name in map(str, file.variables) if "_ADJUSTED" in name]
+        got = f"only {', '.join(each for each in dict.fromkeys(known) if each != 'PRES')}"
+        advice = "name one of these, or read the *_Sprof.nc of the float"
+        raise error_in(file, tracer.variable, f"a parameter for {key}", got, advice)
+    good, there = _good_values(file, tracer.variable, good_flags)
+    good = np.where(np.isfinite(pressure), good, np.nan)
+    leave(in_file(Samples(key, f"{name_of(file)}: {tracer.variable}", seconds, good, -pressure)))
+    in_order = like(file[tracer.variable], np.take_along_axis(good, order, axis=1))
+    rejected = int(there.sum() - np.isfinite(good).sum())
+    return ("time", "level"), tracer.converted(in_order, key, density), {"rejected": rejected}
 
 
-def _as_profiles(file: Contents) -> Contents:
+def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
     """Rename variables and dimensions of synthetic, argopy and CMEMS files to those of core files."""
-    dims, pressure = {}, file.variables.get("PRES")
+    import xarray as xr
+
+    dims, pressure = {}, file.get("PRES")
     if pressure is not None and pressure.dims == ("TIME", "DEPTH"):
         # Copernicus files give a position per profile on a dimension of its own, as long as that of time.
         dims = {"DEPTH": "N_LEVELS"} | dict.fromkeys(("TIME", "LATITUDE", "LONGITUDE", "POSITION"), "N_PROF")
-    found, is_one = {}, pressure is not None and pressure.dims == ("N_LEVELS",)
+    is_one = pressure is not None and pressure.dims == (
+        "N_LEVELS",
+    )  # a single profile selected from its file
+    found = {}
     for name, one in file.variables.items():
-        if is_one:  # a single profile selected from its file
-            one = dataclasses.replace(one, dims=("N_PROF", *one.dims), values=one.values[None])
-        new = {"TIME": "JULD", "TIME_QC": "JULD_QC"}.get(name, name)
-        own = dataclasses.replace(one, dims=tuple(dims.get(dim, dim) for dim in one.dims))
-        found[name if new in file else new] = own
-    file = dataclasses.replace(file, variables=found)
-    others = [name.removesuffix("_ADJUSTED") for name in file.variables if name.endswith("_ADJUSTED")]
+        own = xr.Variable([dims.get(dim, dim) for dim in one.dims], one.values, one.attrs, one.encoding)
+        new = {"TIME": "JULD", "TIME_QC": "JULD_QC"}.get(str(name), str(name))
+        found[name if new in file else new] = own.expand_dims("N_PROF") if is_one else own
+    found = xr.Dataset(found, attrs=file.attrs)
+    found.encoding = file.encoding
+    file = found
+    names = [str(name) for name in file.variables]
+    others = [name.removesuffix("_ADJUSTED") for name in names if name.endswith("_ADJUSTED")]
     if "PRES" in file and "N_PROF" in file["PRES"].dims and "TEMP" not in file and others:
         got = f"a file of {', '.join(others)} without temperature and salinity"
-        advice = f"read the core file {file.path.name.removeprefix('B')}, or the *_Sprof.nc of the float"
-        raise file.error("TEMP", "temperature", got, advice)
-    floats = np.unique(file["PLATFORM_NUMBER"].texts()) if "PLATFORM_NUMBER" in file else np.zeros(1)
+        core = Path(name_of(file)).name.removeprefix("B")
+        advice = f"read the core file {core}, or the *_Sprof.nc of the float"
+        raise error_in(file, "TEMP", "temperature", got, advice)
+    floats = np.unique(texts_in(file["PLATFORM_NUMBER"])) if "PLATFORM_NUMBER" in file else np.zeros(1)
     if floats.size > 1:
         got, advice = f"{floats.size}: {', '.join(map(str, floats[:3]))}, ...", "choose those of one float"
-        raise file.error("PLATFORM_NUMBER", "profiles of one float", got, advice)
+        raise error_in(file, "PLATFORM_NUMBER", "profiles of one float", got, advice)
     for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP"):
         if key not in file or file[key].dims[:1] != ("N_PROF",):
             expected = "a variable of a core Argo profile file, over N_PROF"
             advice = "use the files R*.nc, D*.nc, *_prof.nc or *_Sprof.nc of a float"
-            if "N_POINTS" in [dim for one in file.variables.values() for dim in one.dims]:
+            if "N_POINTS" in [dim for one in variables_of(file) for dim in one.dims]:
                 advice = "make profiles of the points (dataset.argo.point2profile())"
             got = f"one over {file[key].dims}" if key in file else "none"
-            raise file.error(key, expected, got, advice)
+            raise error_in(file, key, expected, got, advice)
     return file
 
 
-def _kept(file: Contents) -> np.ndarray:
+def _kept(file: "xr.Dataset") -> np.ndarray:
     """Keep profiles of the primary sampling scheme with a good time and position."""
-    kept = np.isfinite(file["LATITUDE"].numbers()) & np.isfinite(file["LONGITUDE"].numbers())
+    kept = np.isfinite(numbers_in(file["LATITUDE"])) & np.isfinite(numbers_in(file["LONGITUDE"]))
     for key in _PLACED:
         if key in file:
             kept &= ~has_flag(file[key].values, BAD_FLAGS)
     # Single-cycle files often contain a second, unpumped profile of the uppermost metres.
     if "VERTICAL_SAMPLING_SCHEME" in file:
-        schemes = file["VERTICAL_SAMPLING_SCHEME"].texts()
+        schemes = texts_in(file["VERTICAL_SAMPLING_SCHEME"])
         kept &= np.array([not scheme or scheme.startswith("Primary") for scheme in schemes])
     return kept
 
 
-def _data_mode(file: Contents, key: str) -> np.ndarray:
+def _data_mode(file: "xr.Dataset", key: str) -> np.ndarray:
     """Data mode of a parameter in each profile; real time where the file gives none."""
     name, n_profiles = "DATA_MODE", file["JULD"].values.shape[0]
     if "PARAMETER_DATA_MODE" in file and "STATION_PARAMETERS" in file:
         name = "PARAMETER_DATA_MODE"
-        of_key = file["STATION_PARAMETERS"].texts() == key
-        modes = file[name].texts()[np.arange(n_profiles), of_key.argmax(axis=1)]
+        of_key = texts_in(file["STATION_PARAMETERS"]) == key
+        modes = texts_in(file[name])[np.arange(n_profiles), of_key.argmax(axis=1)]
         modes = np.where(of_key.any(axis=1) & (modes != ""), modes, "R")
     elif name in file:
-        modes = file[name].texts()
+        modes = texts_in(file[name])
     else:
-        adjusted = file.variables.get(f"{key}_ADJUSTED")
-        has = False if adjusted is None else np.isfinite(adjusted.numbers()).any(axis=1)
+        adjusted = file.get(f"{key}_ADJUSTED")
+        has = False if adjusted is None else np.isfinite(numbers_in(adjusted)).any(axis=1)
         modes = np.where(np.broadcast_to(has, n_profiles), "A", "R")
     wrong = np.flatnonzero(~np.isin(modes, ("R", "A", "D")))
     if wrong.size:
         got = f"'{modes[wrong[0]]}' in profile {wrong[0]}"
-        raise file.error(name, "R, A or D", got, "repair the file")
+        raise error_in(file, name, "R, A or D", got, "repair the file")
     return modes
 
 
-def _good_values(file: Contents, key: str, good_flags: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Adjusted values where the data mode calls for them and they exist, otherwise the real-time values.
 
     NaN where the value is missing or the file gives it a flag that is not good.
@@ -426,13 +396,13 @@ def _good_values(file: Contents, key: str, good_flags: Sequence[int]) -> tuple[n
         )
 
     def good(name: str) -> tuple[np.ndarray, np.ndarray]:
-        values = file[name].numbers()
+        values = numbers_in(file[name])
         return np.where(flagged(name, good_flags, True), values, np.nan), np.isfinite(values)
 
     sent, name = good(key), f"{key}_ADJUSTED"
     if name not in file:
         return sent
-    filled = ~np.any(np.isfinite(file[name].numbers()), axis=1)
+    filled = ~np.any(np.isfinite(numbers_in(file[name])), axis=1)
     # A profile rejected in delayed mode has no adjusted values, only flags.
     rejected = np.any(flagged(name, (3, 4), False), axis=1)
     adjusted = np.isin(_data_mode(file, key), ("A", "D")) & (~filled | rejected)
@@ -486,7 +456,4 @@ def _modelled(
     absolute = absolute_salinity(complete, pressure, longitude=longitude, latitude=latitude)
     temperature = conservative_temperature(values["temperature"], absolute, pressure, "in_situ")
     salinity = np.where(np.isnan(practical), np.nan, absolute)
-    # Dropping levels without a good pressure leaves heights that decrease without gaps.
-    order = np.argsort(np.isnan(z), axis=1, kind="stable")
-    z, temperature, salinity = (np.take_along_axis(v, order, axis=1) for v in (z, temperature, salinity))
     return z, temperature, salinity

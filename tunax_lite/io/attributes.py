@@ -5,12 +5,17 @@ Findings are left for whoever builds a case (`plausibility.collecting`).
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..plausibility import Finding, leave
 from ..quantities import QUANTITIES, quantity_of
-from .netcdf import Variable
+from .errors import name_of
 from .units import AbstractConversion, Conversion, conversion
+from .variables import name_in_file
 from .yaml_file import NAMES
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _WAY = r"(ocean|sea|water|lake)"
 _UPWARD = re.compile(
@@ -50,7 +55,7 @@ _Claims = Iterator[tuple[str, str, str, str]]
 
 
 def examine(
-    variable: Variable,
+    variable: "xr.DataArray",
     quantity: str,
     *,
     given: str | AbstractConversion | None = None,
@@ -76,7 +81,7 @@ def examine(
     if kind is not None and known == texts[1]:
         return
     said = " ".join(texts[:3] if len(texts[3]) > 200 else texts).lower().replace("_", " ")
-    where = f"{variable.path}: {variable.name}"
+    where = f"{name_of(variable)}: {name_in_file(variable)}"
     how = given if isinstance(given, AbstractConversion) else Conversion(unit=given)
     claims = [] if turned or how.sign * how.factor < 0.0 else [*_sign_claims(said, known, variable)]
     claims += _kind_claims(said, known, where, kind)
@@ -86,18 +91,18 @@ def examine(
     leave(Finding(rule, known, where, *texts) for rule, *texts in claims)
 
 
-def leaves_water(variable: Variable) -> bool:
+def leaves_water(variable: "xr.DataArray") -> bool:
     """Whether the standard name of a flux counts it out of the water."""
     said = str(variable.attrs.get("standard_name"))
     return "upward" in said or "out_of_sea_water" in said
 
 
-def _sign_claims(said: str, quantity: str, variable: Variable) -> _Claims:
+def _sign_claims(said: str, quantity: str, variable: "xr.DataArray") -> _Claims:
     positive = quantity_of(quantity).positive
     is_flux = positive in ("into the water", "eastward", "northward") and quantity not in ("u", "v")
     if not is_flux or "wind" in quantity or "drift" in quantity:
         return
-    name = f"{said} {variable.name.lower().replace('_', ' ')}"
+    name = f"{said} {name_in_file(variable).lower().replace('_', ' ')}"
     is_water = quantity in ("surface_freshwater_flux", "precipitation")
     upward = None if _DOWNWARD.search(name) else _UPWARD.search(name)
     if match := (_EVAPORATION.search(name) if is_water else None) or upward:
@@ -120,10 +125,10 @@ def _kind_claims(said: str, quantity: str, where: str, kind: str | None) -> _Cla
         yield "net_of_the_sun", text, "the other kind", f"air_sea.{quantity}"
 
 
-def _unit_claims(variable: Variable, quantity: str, unit: str | None) -> _Claims:
+def _unit_claims(variable: "xr.DataArray", quantity: str, unit: str | None) -> _Claims:
     stated = unit if unit is not None else variable.attrs.get("units")
     named = [one or other for one, other in _PARTS.findall(str(variable.attrs.get("long_name", "")))]
-    if end := _ENDS.search(variable.name.lower()):
+    if end := _ENDS.search(name_in_file(variable).lower()):
         named.append(NAMES["units_in_names"].get(end[1], end[1]))
     for other in named:
         try:
@@ -135,7 +140,7 @@ def _unit_claims(variable: Variable, quantity: str, unit: str | None) -> _Claims
             yield "unit_of_name", text, "one of the two is wrong", "`unit`"
 
 
-def _quantity_claims(said: str, quantity: str, variable: Variable) -> _Claims:
+def _quantity_claims(said: str, quantity: str, variable: "xr.DataArray") -> _Claims:
     standard = str(variable.attrs.get("standard_name", ""))
     # Which temperature a file has is the business of its reader.
     known = (each.name for each in QUANTITIES.values() if each.standard_name == standard)
@@ -148,7 +153,9 @@ def _quantity_claims(said: str, quantity: str, variable: Variable) -> _Claims:
         wrong, right = (direction.search(said) for direction in _COMPONENTS[quantity])
         if wrong and not right:
             yield "another_quantity", f"{text}'{wrong[0]}'", "swapped components", "the variables"
-    words = f"{variable.attrs.get('long_name', '')} {standard} {variable.name}".lower().replace("_", " ")
+    words = f"{variable.attrs.get('long_name', '')} {standard} {name_in_file(variable)}".lower().replace(
+        "_", " "
+    )
     for word in NAMES["words_of_others"].get(quantity, ()):
         if word in words:
             yield "another_quantity", f"{text}'{word}'", "another variable", "the variable"

@@ -1,26 +1,38 @@
-"""What all readers share: times in seconds, heights upward, places, quality flags, gaps, joining files.
+"""What all readers share: heights upward, places, quality flags.
 
 Heights [m] count upward from the surface.
 """
 
-import datetime
 import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..runtime.memory import MOST_CELLS
 from .errors import FileFormatError, Source, check_increasing, check_possible, is_path, name_of
-from .local_tables import is_other_zone
-from .netcdf import Contents, Reader, Variable, opened
+from .netcdf import opened, values_in
 from .sea_water import MIDDLE_LATITUDE
-from .series import BAD_FLAGS, Series, intervals_between, start_of_case
-from .units import conversion
+from .series import BAD_FLAGS
+from .times import describe, read_time
+from .variables import (
+    error_in,
+    error_of,
+    in_unit,
+    like,
+    numbers_in,
+    on_axes,
+    squeezed,
+    unit_in_file,
+    variable_named,
+    variables_of,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _HEIGHTS = "altitude height height_above_mean_sea_level height_above_geoid depth depth_below_sea_surface"
 _AXES = {
@@ -34,17 +46,7 @@ _NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instru
 """Attributes of files that give the depth of an instrument."""
 _LEAST, _SHARE = 5.0, 0.05
 """A depth that stays within so many metres, or this share, of its median counts as fixed."""
-_Upward = Callable[[Variable], np.ndarray]
-_REFERENCE = re.compile(
-    r"(?P<year>\d{1,4})(-(?P<month>\d{1,2})(-(?P<day>\d{1,2}))?)?"
-    r"((T| +)(?P<hour>\d{1,2})(:(?P<minute>\d{1,2})(:(?P<second>\d{1,2}(\.\d*)?))?)?(?![\d:]))?"
-    r" *((?i:z|utc|gmt|ut)? *((?P<sign>[+-])(?P<ahead>\d{1,2})((:?(?P<minutes>\d\d))|(?P<part>\.\d+))?)?)$"
-)
-"""Of the date after `since`: a clock may follow, and a zone as Z, UTC, GMT, +02:00, -0700, UTC+2 or +5.5."""
-_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
-_FIRST_GREGORIAN = 1583
-"""Year from which on the standard calendar is that of Python's dates."""
-
+_Upward = Callable[["xr.DataArray"], np.ndarray]
 _FARTHEST = 3.0
 """Points of the grid on either side of a place are no farther from it than this [degrees]."""
 _TIMES = ("valid_time", "time")
@@ -52,133 +54,6 @@ _POSITIONS = ("latitude", "longitude", "lat", "lon", "nav_lat", "nav_lon")
 """Names of axes of grids."""
 _HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "e(ast)?")}
 """Letters of CF, short names, and what the unit says."""
-
-
-@dataclass(frozen=True)
-class TimeAxis:
-    """Times [s] since an epoch, or since an unknown time if that is `None`."""
-
-    variable: Variable
-    seconds: np.ndarray
-    epoch: datetime.datetime | None
-
-    def describe(self, record: int) -> str:
-        """Time of a record, for messages."""
-        seconds = float(self.seconds[record])
-        if self.epoch is None:
-            return f"{seconds:g} s (record {record})"
-        moment = self.epoch + datetime.timedelta(seconds=seconds)
-        return f"{moment.isoformat(timespec='seconds')} (record {record})"
-
-    def since(self, start_time: str | None) -> np.ndarray:
-        """Times [s] since the start of the case; unchanged if the epoch is unknown."""
-        if self.epoch is not None and start_time is not None:
-            return self.seconds + (self.epoch - start_of_case(start_time)).total_seconds()
-        if self.epoch is not None:
-            expected = "times in seconds, or another unit, since the start of a case without a date"
-            got = f"times since {self.epoch.isoformat()}"
-            raise self.variable.error(expected, got, "choose a case with `start_time`")
-        if start_time is not None:
-            expected, advice = "times since a date, such as 'days since 1950-01-01'", "give the unit of time"
-            raise self.variable.error(expected, "no date", f"{advice} (units)")
-        return self.seconds
-
-    def check_gaps(self, longest: float | None) -> None:
-        """Raise `FileFormatError` where two records are more than `longest` [s] apart."""
-        steps = np.diff(self.seconds)
-        late = [] if longest is None else np.flatnonzero(steps > longest * (1.0 + 1e-6))
-        if len(late):
-            got = f"a gap of {steps[late[0]]:g} s after {self.describe(int(late[0]))}"
-            expected = f"a record at least every {longest:g} s"
-            raise self.variable.error(expected, got, "fill the gap, or shorten the series")
-
-    def check_complete(self, variable: Variable, values: np.ndarray, what: str) -> None:
-        """Raise `FileFormatError` if a variable on these times has a missing value."""
-        gaps = np.flatnonzero(~np.isfinite(values))
-        if gaps.size:
-            got = f"{values[gaps[0]]} at {self.describe(int(gaps[0]))}"
-            advice = f"fill the {gaps.size} missing values before the run, or let longest_gap bridge them"
-            raise variable.error(what, got, advice)
-
-
-@dataclass(frozen=True)
-class Record:
-    """One quantity from one file, over time [s] since the start of the case."""
-
-    variable: Variable
-    axis: TimeAxis
-    time: np.ndarray
-    values: np.ndarray
-    bounds: np.ndarray | None = None
-    """Start and end [s] of the interval of which each value is the mean, `(n_records, 2)`."""
-
-
-def bounds_of_means(file: Contents, times: Variable, variable: Variable) -> Variable | None:
-    """Return the bounds (CF) of the times of a variable, `(n_records, 2)`.
-
-    Bounds without a unit have that of the times. `None` without bounds, and where `cell_methods` says that
-    values are those of points in time.
-    """
-    bounds = file.variables.get(str(times.attrs.get("bounds")))
-    if bounds is None or bounds.values.shape != (times.values.size, 2):
-        return None
-    if re.search(r"\btime: *point", str(variable.attrs.get("cell_methods", ""))):
-        return None
-    return replace(bounds, attrs=times.attrs | bounds.attrs)
-
-
-def intervals_of(file: Contents, own: TimeAxis, variable: Variable, unit: str | None) -> np.ndarray | None:
-    """Start and end [s] of the interval of which each record is the mean, by the bounds of CF.
-
-    Times count as those of the coordinate. `None` as in `bounds_of_means`.
-    """
-    bounds = bounds_of_means(file, own.variable, variable)
-    if bounds is None:
-        return None
-    ends = replace(bounds, dims=("ends",), values=bounds.values.reshape(-1))
-    axis = read_time(ends, unit, increasing=False)
-    between = 0.0
-    if axis.epoch is not None and own.epoch is not None:
-        between = (axis.epoch - own.epoch).total_seconds()
-    found = np.sort(axis.seconds.reshape(-1, 2) + between, axis=1)
-    return found if np.all(found[:, 1] > found[:, 0]) else None
-
-
-def in_order(records: Sequence[Record], advice: str) -> list[Record]:
-    """Sort the records of one quantity from several files by time."""
-    records = sorted(records, key=lambda record: record.time[0])
-    for before, after in zip(records[:-1], records[1:], strict=True):
-        if after.time[0] <= before.time[-1]:
-            expected = f"records after those of {before.variable.path}"
-            expected += f", which end at {before.axis.describe(-1)}"
-            raise after.variable.error(expected, after.axis.describe(0), advice)
-    return records
-
-
-def joined(records: Sequence[Record], stamp: str | None = None) -> Series:
-    """Join sorted records into one series; means over intervals hold from their start to their end.
-
-    Args:
-        stamp: where times of means stand in their interval; `None` for what the files say.
-    """
-    time, values = (np.concatenate([getattr(one, key) for one in records]) for key in ("time", "values"))
-    if stamp is not None:
-        return Series(time, values).of_means(intervals_between(time, stamp))
-    bounds = [one.bounds for one in records if one.bounds is not None]
-    series = Series(time, values)
-    return series.of_means(np.concatenate(bounds)) if len(bounds) == len(records) else series
-
-
-def as_seconds(variable: Variable, time: np.ndarray, start_time: str) -> jax.Array:
-    """Increasing times [s] in JAX's precision, which must resolve them."""
-    found = jnp.asarray(time, dtype=float)
-    if np.any(np.diff(np.asarray(found)) <= 0.0):
-        expected = f"times that {found.dtype} tells apart from start_time, {start_time}, on"
-        advice = (
-            "choose a start_time close to them, or call tunax_lite.configure() first for double precision"
-        )
-        raise variable.error(expected, f"{np.diff(time).min():g} s between some {time[-1]:g} s later", advice)
-    return found
 
 
 def as_sources(given: Source | Iterable[Source]) -> list[Source]:
@@ -195,7 +70,7 @@ def stem_of(source) -> str:
     return Path(name_of(source)).stem
 
 
-def flags_of(file: Contents, variable: Variable) -> Variable | None:
+def flags_of(file: "xr.Dataset", variable: "xr.DataArray") -> "xr.DataArray | None":
     """Quality flags of a variable on its own axes: those its attributes refer to, or those named after it."""
     lower = {name.lower(): name for name in file.variables}
     stated = str(variable.attrs.get("ancillary_variables", "")).lower().replace(",", " ").split()
@@ -209,13 +84,13 @@ def flags_of(file: Contents, variable: Variable) -> Variable | None:
     epic = re.fullmatch(r"([A-Z]+)_(\d{2,3})", variable.name)
     names += [f"Q{epic[1]}_5{int(epic[2]):03d}"] if epic else []
     for name in (lower[name.lower()] for name in names if name.lower() in lower):
-        flags = file[name].without_single(variable.dims)
+        flags = squeezed(file[name], variable.dims)
         if set(flags.dims) == set(variable.dims):
-            return flags.along(variable.dims, "repair the file")
+            return on_axes(flags, variable.dims, "repair the file")
     return None
 
 
-def has_statistics(variable: Variable) -> bool:
+def has_statistics(variable: "xr.DataArray") -> bool:
     """Whether a variable is text, or an extreme or standard deviation over an interval."""
     methods = str(variable.attrs.get("cell_methods"))
     words = ("maximum", "minimum", "standard_deviation", "variance", "range")
@@ -230,15 +105,17 @@ def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
     return np.isin(np.array(texts, dtype=str), [str(flag) for flag in wanted]).reshape(flags.shape)
 
 
-def check_measured(variable: Variable, quantity: str, values: np.ndarray, axis: TimeAxis) -> None:
+def check_measured(
+    variable: "xr.DataArray", quantity: str, values: np.ndarray, times: "xr.DataArray"
+) -> None:
     """Raise `FileFormatError` for values in the package's unit that are not possible; NaN passes."""
-    check_possible(variable.path, variable.name, quantity, values, axis.describe)
+    check_possible(name_of(variable), str(variable.name), quantity, values, lambda at: describe(times, at))
     if quantity == "salinity" and np.any(values > 0.0) and np.nanmax(values) < 0.1:
         expected, got = "salinity in g kg-1 or on the practical scale", f"at most {np.nanmax(values):g}"
-        raise variable.error(expected, got, "it looks like kg kg-1; say so (units)")
+        raise error_of(variable, expected, got, "it looks like kg kg-1; say so (units)")
 
 
-def is_axis(variable: Variable, kind: str) -> bool:
+def is_axis(variable: "xr.DataArray", kind: str) -> bool:
     """Whether a coordinate is a `time` or a height or depth (`vertical`), by CF attributes or name."""
     letter, standard_names, names = _AXES[kind]
     attrs = variable.attrs
@@ -250,16 +127,16 @@ def is_axis(variable: Variable, kind: str) -> bool:
     return is_directed or variable.name.lower() in names
 
 
-def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) -> Variable:
+def find_axis(file: "xr.Dataset", variable: "xr.DataArray", given: str | None, kind: str) -> "xr.DataArray":
     """Find the `time` or `vertical` coordinate of a variable."""
     advice = f"correct '{kind}' in the mapping"
     if given is not None:
-        coordinate = file.named(given, f"the {kind} axis", advice)
+        coordinate = variable_named(file, given, f"the {kind} axis", advice)
         if len(coordinate.dims) != 1 or coordinate.dims[0] not in variable.dims:
             expected = f"one of the dimensions {variable.dims} of {variable.name}"
-            raise coordinate.error(expected, coordinate.dims, advice)
+            raise error_of(coordinate, expected, coordinate.dims, advice)
         return coordinate
-    along = [one for one in file.variables.values() if len(one.dims) == 1 and one.dims[0] in variable.dims]
+    along = [one for one in variables_of(file) if len(one.dims) == 1 and one.dims[0] in variable.dims]
     found = [one for one in along if is_axis(one, kind)]
     # The coordinate variable of the dimension takes precedence over others on the same dimension.
     candidates = [one for one in found if one.name == one.dims[0]] or found
@@ -268,94 +145,8 @@ def find_axis(file: Contents, variable: Variable, given: str | None, kind: str) 
     if len(candidates) != 1:
         expected = f"one {kind} coordinate among the dimensions {variable.dims}"
         got = " and ".join(one.name for one in candidates) or "none with CF attributes"
-        raise variable.error(expected, got, f"name it in the mapping ('{kind}')")
+        raise error_of(variable, expected, got, f"name it in the mapping ('{kind}')")
     return candidates[0]
-
-
-def order_in_time(times: Variable) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Indices that sort the records by time, and a note if the file is not sorted."""
-    values = times.numbers()
-    late = int((values < np.fmax.accumulate(values)).sum()) if values.size else 0
-    order = np.argsort(values, kind="stable") if late else np.arange(values.size)
-    said = f"{late} of {values.size} records are earlier than one before them: sorted."
-    return order, (f"{times.path}: {times.name}: {said}",) if late else ()
-
-
-def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timedelta]:
-    """Read the reference of a unit of time: year, month and day, and the time of the day in universal time.
-
-    Raises:
-        ValueError: no date, or a zone given by name.
-    """
-    found = _REFERENCE.match(reference.strip())
-    if found is None:
-        raise ValueError(f"'{reference}'")
-    hour, minute, second = (float(found[key] or 0.0) for key in ("hour", "minute", "second"))
-    datetime.time(int(hour), int(minute), int(second))  # refuses what is no time of the day
-    ahead = float((found["ahead"] or "0") + (found["part"] or "")) + float(found["minutes"] or 0.0) / 60.0
-    hour += ahead if found["sign"] == "-" else -ahead
-    date = int(found["year"]), int(found["month"] or 1), int(found["day"] or 1)
-    return date, datetime.timedelta(hours=hour, minutes=minute, seconds=second)
-
-
-def _epoch_of(reference: str, calendar: str) -> tuple[datetime.datetime, float]:
-    """A date in universal time, and the time [s] from the reference of a unit to it.
-
-    Raises:
-        ValueError: no date, a zone of another name, or another calendar.
-    """
-    import cftime  # takes long
-
-    if calendar not in _CALENDARS:
-        raise ValueError(f"the calendar '{calendar}'")
-    (year, month, day), clock = read_reference(reference)
-    if year >= _FIRST_GREGORIAN:
-        return datetime.datetime(year, month, day) + clock, 0.0
-    # Python's dates have no Julian calendar, and none before the year 1.
-    start = cftime.datetime(year, month, day, calendar=calendar)
-    later = cftime.datetime(1970, 1, 1, calendar=calendar) - start
-    return datetime.datetime(1970, 1, 1), (later - clock).total_seconds()
-
-
-def read_time(variable: Variable, given_unit: str | None = None, *, increasing: bool = True) -> TimeAxis:
-    """Read times of a coordinate: finite, and increasing unless the file holds several series."""
-    unit = variable.unit(given_unit, "time")
-    interval, _, reference = unit.partition(" since ")
-    calendar = str(variable.attrs.get("calendar", "standard")).lower()
-    epoch, shift = None, 0.0
-    try:
-        scale, _ = conversion("interval", interval)
-        if reference:
-            epoch, shift = _epoch_of(reference, calendar)
-    except (ValueError, OverflowError):
-        expected = "a unit such as 'seconds' or 'days since 2000-01-01 00:00 +02:00' in the standard calendar"
-        got = f"'{unit}' in the calendar '{calendar}'"
-        advice = "give the unit of time (units)"
-        if calendar not in _CALENDARS:
-            advice = (
-                "convert the times to the standard calendar, or its attribute 'calendar' is wrong: correct it"
-            )
-        raise variable.error(expected, got, advice) from None
-    said = " ".join(str(variable.attrs.get(key, "")) for key in ("long_name", "timezone", "time_zone"))
-    if given_unit is None and is_other_zone(said):
-        advice = (
-            f"give the unit with the zone, '{interval} since {reference or '2012-06-10 00:00'} +2:00' (units)"
-        )
-        raise variable.error("times in Universal Time", f"'{said.strip()}'", advice)
-    values = variable.numbers()
-    # Days since 1950 in double precision resolve about a microsecond: drop the digits beyond.
-    seconds = values if scale == 1.0 else np.round(values * scale, 3)
-    axis = TimeAxis(variable, seconds - shift if shift else seconds, epoch)
-    if epoch is not None:
-        low, high = ((end - epoch).total_seconds() for end in (datetime.datetime.min, datetime.datetime.max))
-        beyond = np.flatnonzero((axis.seconds < low) | (axis.seconds > high))
-        if beyond.size:
-            got = f"{values[beyond[0]]:g} in {unit} in record {beyond[0]}"
-            expected = "times between the years 1 and 9999"
-            raise variable.error(expected, got, "correct the unit or the times, or flag them as bad")
-    describe = None if epoch is None else axis.describe
-    check_increasing(variable.path, variable.name, values, describe, increasing=increasing)
-    return axis
 
 
 @dataclass(frozen=True)
@@ -387,49 +178,46 @@ class Heights:
         return np.nanmedian(self.z, axis=0, keepdims=True) if self.nominal is None else self.nominal
 
 
-@dataclass(frozen=True)
-class VerticalAxis:
-    """Heights of the levels [m], increasing, and the faces between them if the file has bounds."""
+def read_vertical(
+    file: "xr.Dataset", variable: "xr.DataArray", unit: str | None, positive: str | None
+) -> "xr.DataArray":
+    """Heights of a coordinate [m], positive upward, in the order of the file, as coordinate `z`.
 
-    variable: Variable
-    z: np.ndarray
-    faces: np.ndarray | None
-    is_reversed: bool  # whether the file has the uppermost level first
+    Bounds of levels that touch each other are its coordinates `z_lower` and `z_upper`.
 
-
-def read_vertical(file: Contents, variable: Variable, unit: str | None, positive: str | None) -> VerticalAxis:
-    """Heights of a coordinate, positive upward, checked to be sorted and below the surface."""
-    values = variable.converted("z", unit)
+    Raises:
+        FileFormatError: unsorted levels, fewer than three, or levels above the surface.
+    """
+    values = in_unit(variable, "z", unit)
     is_up = _is_up(variable, values, positive)
     if is_up is None:
         expected = "heights of at most 0 m, or an attribute 'positive'"
         got = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
-        raise variable.error(expected, got, "say 'positive: down' in the mapping if these are depths")
+        raise error_of(variable, expected, got, "say 'positive: down' in the mapping if these are depths")
     sign = 1.0 if is_up else -1.0
-    z = sign * values
-    is_reversed = bool(z.size > 1 and z[0] > z[-1])
-    z = z[::-1] if is_reversed else z
-    check_increasing(variable.path, variable.name, z)
+    z = sign * values + 0.0
+    upward = z[::-1] if z.size > 1 and z[0] > z[-1] else z
+    check_increasing(name_of(variable), str(variable.name), upward)
     if z.size < 3:
-        raise variable.error("at least 3 levels", z.size, "choose another file")
+        raise error_of(variable, "at least 3 levels", z.size, "choose another file")
     if z.size > MOST_CELLS:
-        raise variable.error(f"at most {MOST_CELLS} levels", z.size, "choose a part")
-    if z[-1] > 0.0:
-        got = f"{z[-1]:g} m, positive upward"
-        raise variable.error("levels at or below the surface", got, "check 'positive' in the mapping")
-    faces = None
-    bounds = file.variables.get(str(variable.attrs.get("bounds")))
-    if bounds is not None and bounds.values.shape == (z.size, 2):
-        pairs = sign * bounds.converted("z", variable.unit(unit, "z"))
-        pairs = np.sort(pairs[::-1] if is_reversed else pairs, axis=1)
-        if np.array_equal(pairs[1:, 0], pairs[:-1, 1]):
-            faces = np.append(pairs[:, 0], pairs[-1, 1])
-    return VerticalAxis(variable, z + 0.0, faces, is_reversed)
+        raise error_of(variable, f"at most {MOST_CELLS} levels", z.size, "choose a part")
+    if upward[-1] > 0.0:
+        got = f"{upward[-1]:g} m, positive upward"
+        raise error_of(variable, "levels at or below the surface", got, "check 'positive' in the mapping")
+    found = like(variable, z, ("z",)).rename("z").assign_attrs(units="m", positive="up")
+    bounds = file.get(str(variable.attrs.get("bounds")))
+    if bounds is not None and bounds.shape == (z.size, 2):
+        pairs = np.sort(sign * in_unit(bounds, "z", unit_in_file(variable, unit, "z")), axis=1)
+        in_order = pairs[np.argsort(z)]
+        if np.array_equal(in_order[1:, 0], in_order[:-1, 1]):
+            found = found.assign_coords(z_lower=("z", pairs[:, 0]), z_upper=("z", pairs[:, 1]))
+    return found
 
 
 def heights_of(
-    file: Contents,
-    variable: Variable,
+    file: "xr.Dataset",
+    variable: "xr.DataArray",
     records: str,
     depths: str | float,
     unit: str | None,
@@ -441,7 +229,7 @@ def heights_of(
     )
     instrument = instruments_of(file, records)
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
-    levels = [one for one in file.variables.values() if _is_height(one)]
+    levels = [one for one in variables_of(file) if _is_height(one)]
     levels.sort(key=lambda one: (_is_pressure(one), not one.name.endswith("_ADJUSTED")))
     upward = functools.partial(_upward, file, unit, MIDDLE_LATITUDE if position is None else position[0])
     along = [one for one in levels if len(one.dims) == 1 and one.dims[0] in {*variable.dims} - {records}]
@@ -464,11 +252,11 @@ def heights_of(
         expected = "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
         got = " and ".join(one.name for one in absolute) or f"none over {variable.dims}"
         advice = "give the depth of the instrument (depths), choose one place, or name another variable"
-        raise variable.error(expected, got, advice)
+        raise error_of(variable, expected, got, advice)
     has_bins = depths == "nominal" and measured is not None and _has_bins(file, records, instrument)
     z, moves = _chosen(measured, nominal, has_bins or depths == "measured")
     if along:
-        cells = along[0].converted("z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
+        cells = in_unit(along[0], "z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
         z = z + (-cells if str(along[0].attrs.get("positive")).lower() == "down" else cells)
     with np.errstate(invalid="ignore"):
         placed = np.isfinite(z) & (z <= 0.0)
@@ -477,7 +265,7 @@ def heights_of(
 
 
 def _of_levels(
-    variable: Variable,
+    variable: "xr.DataArray",
     fixed: np.ndarray,
     measured: np.ndarray | None,
     others: tuple[str, ...],
@@ -503,14 +291,14 @@ def _of_levels(
             measured[record, silent] = fixed[0, silent] + rest
         nominal = ", ".join(f"{-z:g}" for z in fixed[0, silent])
         said = f"no measured depth of the instruments at {nominal} m: displaced like those above and below"
-        notes += (f"{variable.path}: {variable.name}: {said}.",)
+        notes += (f"{name_of(variable)}: {variable.name}: {said}.",)
     with np.errstate(invalid="ignore"):
         placed = np.isfinite(measured) & (measured <= 0.0)
     return Heights(measured, placed, others, True, instrument is not None, notes, fixed)
 
 
 def _notes_of_depths(
-    variable: Variable,
+    variable: "xr.DataArray",
     nominal: np.ndarray | None,
     measured: np.ndarray | None,
     depths: str | float,
@@ -528,18 +316,18 @@ def _notes_of_depths(
         if np.any(apart > np.maximum(_LEAST, -_SHARE * nominal)):
             said = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
             said += "not used; to use them, set depths to measured"
-    return (f"{variable.path}: {variable.name}: {said}.",) if said else ()
+    return (f"{name_of(variable)}: {variable.name}: {said}.",) if said else ()
 
 
-def _fixed(levels: Variable, upward: _Upward) -> np.ndarray:
+def _fixed(levels: "xr.DataArray", upward: _Upward) -> np.ndarray:
     """Heights of a coordinate, which are in the water and differ from each other, `(1, n_levels)`."""
     z = upward(levels).reshape(-1)
     highest = np.sort(z)
-    check_increasing(levels.path, levels.name, highest)
+    check_increasing(name_of(levels), str(levels.name), highest)
     if highest[-1] > 0.0:
         expected = "instruments in the water, depths counted downward"
         advice = "correct its attribute 'positive', or leave the instrument out"
-        raise levels.error(expected, f"a height of {highest[-1]:g} m", advice)
+        raise error_of(levels, expected, f"a height of {highest[-1]:g} m", advice)
     return z[None]
 
 
@@ -557,16 +345,16 @@ def _chosen(
     return (measured, True) if moves else (middle, False)
 
 
-def _has_bins(file: Contents, records: str, instrument: np.ndarray | None) -> bool:
+def _has_bins(file: "xr.Dataset", records: str, instrument: np.ndarray | None) -> bool:
     """Whether an instrument has several values at one time: bins, whose depths are not the nominal one."""
     if instrument is None:
         return False
-    on_records = [one for one in file.variables.values() if one.dims == (records,)]
-    times = next(one for one in on_records if is_axis(one, "time")).numbers()
+    on_records = [one for one in variables_of(file) if one.dims == (records,)]
+    times = numbers_in(next(one for one in on_records if is_axis(one, "time")))
     return np.unique(np.stack([instrument, times]), axis=1).shape[1] < times.size
 
 
-def _is_height(variable: Variable) -> bool:
+def _is_height(variable: "xr.DataArray") -> bool:
     """Whether a variable is a height, depth or pressure, but not a maximum, a flag or the water depth."""
     words = str(variable.attrs.get("standard_name", ""))
     is_other = has_statistics(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
@@ -575,33 +363,33 @@ def _is_height(variable: Variable) -> bool:
     return is_one and not is_other
 
 
-def _is_pressure(variable: Variable) -> bool:
+def _is_pressure(variable: "xr.DataArray") -> bool:
     """Whether a variable is the sea pressure."""
     is_named = variable.name.lower() in ("pres", "pres_rel", "pressure", "pres_adjusted")
     return is_named or variable.attrs.get("standard_name") in _PRESSURES
 
 
-def _is_relative(variable: Variable) -> bool:
+def _is_relative(variable: "xr.DataArray") -> bool:
     """Whether heights count from a sensor."""
     words = f"{variable.attrs.get('reference_datum', '')} {variable.name}".lower()
     return "sensor" in words or "along_beam" in words
 
 
-def _upward(file: Contents, unit: str | None, latitude: float, variable: Variable) -> np.ndarray:
+def _upward(file: "xr.Dataset", unit: str | None, latitude: float, variable: "xr.DataArray") -> np.ndarray:
     """Heights from a depth, height or pressure; a depth without unit is in metres."""
     if _is_pressure(variable):
         import gsw  # takes long
 
-        pressure = 1e-4 * variable.converted("air_pressure")
+        pressure = 1e-4 * in_unit(variable, "air_pressure")
         # In IMOS files, `sea_water_pressure` includes the atmospheric pressure.
         is_total = variable.attrs.get("standard_name") == _PRESSURES[1]
         is_total = is_total and "IMOS" in str(file.attrs.get("Conventions"))
         return np.asarray(gsw.z_from_p(pressure - (10.1325 if is_total else 0.0), latitude))
-    values = variable.converted("z", unit if unit is not None or "units" in variable.attrs else "m")
+    values = in_unit(variable, "z", unit if unit is not None or "units" in variable.attrs else "m")
     return np.asarray((values if _is_up(variable, values) else -values) + 0.0)
 
 
-def _is_up(variable: Variable, values: np.ndarray, positive: str | None = None) -> bool | None:
+def _is_up(variable: "xr.DataArray", values: np.ndarray, positive: str | None = None) -> bool | None:
     """Whether a coordinate is positive upward, as given or as stated in the file; `None` if unknown."""
     stated, name = positive or variable.attrs.get("positive"), str(variable.attrs.get("standard_name"))
     if str(stated).lower() in ("up", "down"):
@@ -613,20 +401,20 @@ def _is_up(variable: Variable, values: np.ndarray, positive: str | None = None) 
     return False if name.startswith("depth") else None
 
 
-def instruments_of(file: Contents, records: str) -> np.ndarray | None:
+def instruments_of(file: "xr.Dataset", records: str) -> np.ndarray | None:
     """Instrument index of each record, where a file stores several instruments one after the other."""
-    for one in file.variables.values():
+    for one in variables_of(file):
         if "instance_dimension" in one.attrs and one.dims == (records,):
-            return one.numbers().astype(int)
+            return numbers_in(one).astype(int)
         if one.attrs.get("sample_dimension") == records and len(one.dims) == 1:
-            return np.repeat(np.arange(one.values.size), one.numbers().astype(int))
+            return np.repeat(np.arange(one.values.size), numbers_in(one).astype(int))
     return None
 
 
 def _nominal(
-    file: Contents,
-    variable: Variable,
-    levels: list[Variable],
+    file: "xr.Dataset",
+    variable: "xr.DataArray",
+    levels: list["xr.DataArray"],
     instrument: np.ndarray | None,
     upward: _Upward,
     depths: str | float,
@@ -652,14 +440,14 @@ def _nominal(
 
 
 def _measured(
-    file: Contents, levels: list[Variable], dims: tuple[str, ...], upward: _Upward
+    file: "xr.Dataset", levels: list["xr.DataArray"], dims: tuple[str, ...], upward: _Upward
 ) -> np.ndarray | None:
     """Heights of each record and level from depth, or else pressure; NaN where flags are bad."""
     for one in levels:
-        arranged = one.without_single()
+        arranged = squeezed(one)
         if _is_relative(one) or dims[0] not in arranged.dims or not set(arranged.dims) <= set(dims):
             continue
-        arranged = arranged.along([dim for dim in dims if dim in arranged.dims], "")
+        arranged = on_axes(arranged, [dim for dim in dims if dim in arranged.dims], "")
         z, flags = upward(arranged), flags_of(file, arranged)
         z = z if flags is None else np.where(has_flag(flags.values, BAD_FLAGS), np.nan, z)
         if np.isfinite(z).any():
@@ -682,40 +470,41 @@ class _Axis:
 
 def read_at(
     source, wanted: Collection[str], place: Mapping[str, float], interpolation: str = "bilinear"
-) -> list[tuple[Variable, TimeAxis]]:
+) -> list[tuple["xr.DataArray", "xr.DataArray"]]:
     """Read the variables present in a file, over time at a position [degrees] on its grid, and their times.
 
     Only the surrounding grid points are read: a global file need not fit into memory.
     """
-    with opened(source) as read:
-        file = read(only=(*_TIMES, *_POSITIONS))
-        if not set(wanted).intersection(file.dims):
+    with opened(source) as stored:
+        if not set(wanted).intersection(stored.variables):
             return []
+        file = values_in(stored, only=(*_TIMES, *_POSITIONS))
         axes = [_axis_of(file, axis, place[axis], interpolation) for axis in ("latitude", "longitude")]
         time = next((file[n] for n in _TIMES if n in file and len(file[n].dims) == 1), None)
         if time is None:
             expected = "a variable valid_time or time over one dimension"
-            raise file.error("valid_time", expected, "none", "download NetCDF")
+            raise error_in(file, "valid_time", expected, "none", "download NetCDF")
         times = read_time(time)
-        found = read(only=wanted, at={axis.name: axis.at for axis in axes}).variables.values()
-        return [(_at_place(read, one, time.dims[0], times, axes, place), times) for one in found]
+        found = values_in(stored, only=wanted, at={axis.name: axis.at for axis in axes})
+        there = [name for name in found.variables if name in wanted]
+        return [(_at_place(stored, found[name], times, axes, place), times) for name in there]
 
 
-def _axis_of(file: Contents, axis: str, target: float, interpolation: str) -> _Axis:
+def _axis_of(file: "xr.Dataset", axis: str, target: float, interpolation: str) -> _Axis:
     """The axis of a grid along latitude or longitude, with its points on either side of a position."""
-    known = [one for one in file.variables.values() if is_position(one, axis) and len(one.dims) < 2]
+    known = [one for one in variables_of(file) if is_position(one, axis) and len(one.dims) < 2]
     if not known:
-        raise file.error(axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
+        raise error_in(file, axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
     return axis_at(known[0], axis, target, interpolation)
 
 
-def axis_at(coordinate: Variable, axis: str, target: float, interpolation: str = "bilinear") -> _Axis:
+def axis_at(coordinate: "xr.DataArray", axis: str, target: float, interpolation: str = "bilinear") -> _Axis:
     """A coordinate of a grid along latitude or longitude, with the points on either side of a position.
 
     Raises:
         FileFormatError: a position outside the grid.
     """
-    points = coordinate.numbers().reshape(-1)
+    points = numbers_in(coordinate).reshape(-1)
     name = coordinate.dims[0] if coordinate.dims else coordinate.name
     offset = points - target
     if axis == "longitude":
@@ -730,7 +519,7 @@ def axis_at(coordinate: Variable, axis: str, target: float, interpolation: str =
     is_between = is_near and abs(offset[nearest]) >= 1e-6
     if not is_between and abs(offset[nearest]) > 0.5 * spacing + 1e-6:
         got = f"{points.min():g} to {points.max():g}"
-        raise coordinate.error(f"a grid around {target:g}", got, "download the area around the place")
+        raise error_of(coordinate, f"a grid around {target:g}", got, "download the area around the place")
     if not is_between or interpolation == "nearest":
         return _Axis(name, points, [(nearest, 1.0)])
     weight = float(-offset[low] / (offset[high] - offset[low]))
@@ -738,14 +527,14 @@ def axis_at(coordinate: Variable, axis: str, target: float, interpolation: str =
 
 
 def _at_place(
-    read: Reader,
-    variable: Variable,
-    time: str,
-    times: TimeAxis,
+    stored: "xr.Dataset",
+    variable: "xr.DataArray",
+    times: "xr.DataArray",
     axes: list[_Axis],
     place: Mapping[str, float],
-) -> Variable:
+) -> "xr.DataArray":
     """Interpolate a variable read around a position to the position."""
+    time = str(times.dims[0])
     grid = _on_axes(variable, time, axes)
     values = np.zeros(grid.shape[0])
     for i, of_latitude in axes[0].weights:
@@ -753,13 +542,14 @@ def _at_place(
             values = values + of_latitude * of_longitude * grid[:, axes[0].at.index(i), axes[1].at.index(j)]
     missing = np.flatnonzero(~np.isfinite(values))
     if not missing.size:
-        return replace(variable, dims=(time,), values=values)
+        return like(variable, values, (time,))
     first, advice = int(missing[0]), "download it again"
-    got = f"{values[first]} at {times.describe(first)}"
+    got = f"{values[first]} at {describe(times, first)}"
     i, j = np.argwhere(~np.isfinite(grid[first]))[0].tolist()
     land = _named(axes, axes[0].at[i], axes[1].at[j])
     # The nearest points with values at that time.
-    field = _on_axes(read(only=(variable.name,), at={time: [first]})[variable.name], time, axes)[0]
+    name = str(variable.name)
+    field = _on_axes(values_in(stored, only=(name,), at={time: [first]})[name], time, axes)[0]
     i, j = np.nonzero(np.isfinite(field))
     east = (axes[1].points[j] - place["longitude"] + 180.0) % 360.0 - 180.0
     east = east * np.cos(np.deg2rad(place["latitude"]))
@@ -768,22 +558,18 @@ def _at_place(
     if nearest:
         got += f" at the point {land}"
         advice = f"take one of the nearest points with values: {', '.join(nearest)}"
-    raise variable.error("a value", got, advice)
+    raise error_of(variable, "a value", got, advice)
 
 
-def _on_axes(variable: Variable, time: str, axes: list[_Axis]) -> np.ndarray:
+def _on_axes(variable: "xr.DataArray", time: str, axes: list[_Axis]) -> np.ndarray:
     """Values over time, latitude and longitude; preliminary data (ERA5T) where there are no final ones."""
     if "expver" in variable.dims:
-        versions = np.moveaxis(variable.numbers(), variable.dims.index("expver"), 0)
-        merged = versions[0]
-        for later in versions[1:]:
-            merged = np.where(np.isnan(merged), later, merged)
-        variable = replace(variable, dims=tuple(d for d in variable.dims if d != "expver"), values=merged)
+        for version in range(1, variable.sizes["expver"]):
+            variable = variable.fillna(variable.isel(expver=version, drop=True))
+        variable = variable.isel(expver=0, drop=True)
     names = tuple(axis.name for axis in axes)
-    absent = tuple(name for name in names if name not in variable.dims)
-    whole = variable.values.reshape(*variable.values.shape, *(1 for _ in absent))
-    variable = replace(variable, dims=(*variable.dims, *absent), values=whole)
-    return variable.along((time, *names), "choose one member").numbers()
+    variable = variable.expand_dims([name for name in names if name not in variable.dims])
+    return numbers_in(on_axes(variable, (time, *names), "choose one member"))
 
 
 def _named(axes: list[_Axis], i, j) -> str:
@@ -803,34 +589,34 @@ def check_position(position: tuple[float, float] | None) -> None:
         raise ValueError(f"position: expected {expected}, got {position[0]:g}, {position[1]:g}; swap them.")
 
 
-def at_position(source, file: Contents, name: str, position: tuple[float, float]) -> Contents:
+def at_position(source, file: "xr.Dataset", name: str, position: tuple[float, float]) -> "xr.Dataset":
     """Reduce a file with a grid of several points to a latitude and longitude."""
     check_position(position)
-    variable = file.variables.get(name)
-    if variable is None or not set(variable.without_single().dims) & set(_POSITIONS):
+    variable = file.get(name)
+    if variable is None or not set(squeezed(variable).dims) & set(_POSITIONS):
         return file
     ((found, _),) = read_at(source, (name,), {"latitude": position[0], "longitude": position[1]})
-    return replace(file, variables=file.variables | {name: found})
+    return file.assign({name: found})
 
 
-def position_of(file: Contents) -> tuple[float, float] | None:
+def position_of(file: "xr.Dataset") -> tuple[float, float] | None:
     """Latitude and longitude [degrees] of a file; `None` unless it has both."""
     latitude, longitude = (degrees_of(file, axis) for axis in ("latitude", "longitude"))
     return None if longitude is None or latitude is None else (latitude, longitude)
 
 
-def degrees_of(file: Contents, axis: str) -> float | None:
+def degrees_of(file: "xr.Dataset", axis: str) -> float | None:
     """The first latitude or longitude of a file, from a variable or else an attribute; `None` if absent."""
-    for one in file.variables.values():
+    for one in variables_of(file):
         if is_position(one, axis) and one.values.dtype.kind in "fiu":
-            numbers = one.numbers().ravel()
+            numbers = numbers_in(one).ravel()
             if (known := np.abs(numbers) <= 360.0).any():
                 return float(numbers[known][0])
     stated = (number_of(file.attrs.get(name)) for name in (axis, f"geospatial_{axis[:3]}_min"))
     return next((number for number in stated if number is not None), None)
 
 
-def is_position(variable: Variable, axis: str) -> bool:
+def is_position(variable: "xr.DataArray", axis: str) -> bool:
     """Whether a coordinate is the `latitude` or `longitude` [degrees], by CF attributes or name."""
     letter, short, unit = _HORIZONTAL[axis]
     said, units = (str(variable.attrs.get(key, "")).lower() for key in ("standard_name", "units"))

@@ -7,7 +7,7 @@ their volume at a frame is not in the file: the change is that which the run has
 """
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,12 @@ from ..column.budgets import MOVING_CELLS, STORAGE
 from ..column.terms import ELEVATION
 from .dataset import UNITS_OF_BUDGETS
 from .errors import names_its_file
-from .netcdf import Contents, read_contents
+from .netcdf import read_netcdf
 from .runs import read_grid
+from .variables import error_in
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _ROUNDINGS = 8.0
 
@@ -68,26 +72,29 @@ def read_budgets(path: str | Path) -> list[Budget]:
     Raises:
         FileFormatError: a file without budgets, of several columns, or with a single frame.
     """
-    file = read_contents(path)
+    file = read_netcdf(path)
     end = f"_budget_{STORAGE}"
-    names = [name.removesuffix(end) for name in file.variables if name.endswith(end)]
+    names = [name.removesuffix(end) for name in map(str, file.variables) if name.endswith(end)]
     if not names:
         advice = "run with output.budgets: true, or simulate(..., averages=('budgets',))"
-        raise file.error("heat_budget_storage", f"a file with means of {BUDGETS}", "one without", advice)
+        raise error_in(file, "heat_budget_storage", f"a file with means of {BUDGETS}", "one without", advice)
     if file[names[0] + end].values.ndim != 1:
-        raise file.error("file", "one column", "several", "write the file of one of them")
+        raise error_in(file, "file", "one column", "several", "write the file of one of them")
     bounds = file["time_bounds"].values
     if bounds.shape[0] < 2:
-        raise file.error("time", "two frames at least", "one", "run longer, or shorten time.output_interval")
+        raise error_in(
+            file, "time", "two frames at least", "one", "run longer, or shorten time.output_interval"
+        )
     order = {name: number for number, name in enumerate(UNITS_OF_BUDGETS)}
     return [_budget(file, name) for name in sorted(names, key=lambda one: order.get(one, len(order)))]
 
 
-def _budget(file: Contents, name: str) -> Budget:
+def _budget(file: "xr.Dataset", name: str) -> Budget:
     # No step precedes the first frame.
     since, until = file["time_bounds"].values[1:].T
     prefix = f"{name}_budget_"
-    terms = {of.removeprefix(prefix): file[of].values[1:] for of in file.variables if of.startswith(prefix)}
+    there = [of for of in map(str, file.variables) if of.startswith(prefix)]
+    terms = {of.removeprefix(prefix): file[of].values[1:] for of in there}
     stored = terms.pop(STORAGE)
     content, size, notes = *_contents(file, name), list[str]()
     if MOVING_CELLS in terms or ELEVATION in str(file.attrs.get("surface", "")).split():
@@ -110,7 +117,7 @@ def _budget(file: Contents, name: str) -> Budget:
     return Budget(name, label, unit, since, until, terms, change, rounding, tuple(notes))
 
 
-def _contents(file: Contents, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _contents(file: "xr.Dataset", name: str) -> tuple[np.ndarray, np.ndarray]:
     """Content of the column in every frame, and the same with all values positive, which rounding follows."""
     density, capacity = (float(file.attrs.get(key, np.nan)) for key in ("reference_density", "heat_capacity"))
     volume = np.asarray(read_grid(file).cell_volume, dtype=float).reshape(-1)

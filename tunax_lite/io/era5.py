@@ -5,7 +5,7 @@ precipitation and fluxes are accumulated over the hour before the time stamp (th
 count downward. All other parameters are instantaneous. GRIB files are read with the optional package cfgrib.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from ..column.forcing import TimeSeriesForcing
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
 from ..runtime.machine import MissingPackageError, command_for, needed
-from .axes import Record, as_sources, in_order, joined, read_at, stem_of
+from .axes import as_sources, read_at, stem_of
 from .errors import (
     FileFormatError,
     Source,
@@ -44,13 +44,17 @@ from .errors import (
     name_of,
     names_its_file,
 )
-from .netcdf import read_contents
+from .netcdf import read_netcdf
 from .series import Series, on_common_times
+from .times import error_at, joined, seconds_since, timed
 from .units import Conversion, Conversions, as_conversion
+from .variables import error_in, error_of, like, listing, name_in_file
 from .yaml_file import NAMES
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    _Points = dict[str, xr.DataArray]
 
 _KELVIN = 273.15
 _HOUR = 3600.0
@@ -83,7 +87,10 @@ class _Parameter:
     rounding: float = 0.0
     hint: str = "check the unit"
     zero: float = 0.0
-    conversion: Conversion = Conversion()
+
+    def has_means(self, point: "xr.DataArray") -> bool:
+        """Whether values are means, not sums."""
+        return name_in_file(point) in self.means
 
 
 def _parameters_of(known: Mapping[str, dict[str, JSON]]) -> dict[str, _Parameter]:
@@ -165,8 +172,9 @@ def read_era5(
     sources = _opened(as_sources(paths))
     parameters = _PARAMETERS | {k: v for k, v in _RADIATION[radiation].items() if formulae[k] is None}
     place = {"latitude": latitude, "longitude": longitude}
-    check_names("units", units or {}, (*_PARAMETERS, *formulae))
-    points = _read_points(sources, parameters, units or {}, place, start_time, interpolation)
+    units = units or {}
+    check_names("units", units, (*_PARAMETERS, *formulae))
+    points = _read_points(sources, parameters, units, place, start_time, interpolation)
     missing, other = [key for key in parameters if key not in points], "downward" if is_net else "net"
     for key in missing:
         hint = ""
@@ -177,7 +185,7 @@ def read_era5(
         if hint or key not in _OPTIONAL:
             raise _missing(sources[0], parameters, [key, *(k for k in missing if k != key)], hint)
     sun = SolarPosition(start_time=start_time, latitude=latitude, longitude=longitude)
-    points = _checked(points, accumulation, sun)
+    points = _checked(points, parameters, units, accumulation, sun)
     if albedo is None:
         albedo = ConstantAlbedo(0.0) if is_net and shortwave is None else Payne()
     time, values = _common(points)
@@ -219,12 +227,14 @@ def read_era5_fluxes(
         FileFormatError, ValueError: as in `read_era5`.
     """
     sources, place = _opened(as_sources(paths)), {"latitude": latitude, "longitude": longitude}
-    check_names("units", units or {}, _FLUXES)
-    points = _read_points(sources, _FLUXES, units or {}, place, start_time, interpolation)
+    units = units or {}
+    check_names("units", units, _FLUXES)
+    points = _read_points(sources, _FLUXES, units, place, start_time, interpolation)
     missing = [key for key in _FLUXES if key not in points]
     if set(missing) - set(_OPTIONAL):
         raise _missing(sources[0], _FLUXES, missing, "; or read_era5 makes the fluxes of the weather")
-    points = _checked(points, accumulation, SolarPosition(start_time, latitude, longitude))
+    sun = SolarPosition(start_time, latitude, longitude)
+    points = _checked(points, _FLUXES, units, accumulation, sun)
     time, values = _common(points)
     heat = sum(values[key] for key in ("longwave", "sensible", "latent"))
     fluxes = {key: values[key] for key in ("stress_u", "stress_v")}
@@ -238,7 +248,7 @@ def read_era5_fluxes(
     return TimeSeriesForcing.from_values(time, **fluxes)
 
 
-def _missing(source, parameters: dict[str, _Parameter], missing: list[str], hint: str) -> FileFormatError:
+def _missing(source, parameters: Mapping[str, _Parameter], missing: list[str], hint: str) -> FileFormatError:
     """The error for parameters that no file contains: names all of them, with the first as the key."""
     wanted = [parameters[key] for key in missing if key == missing[0] or key not in _OPTIONAL]
     listed = ", ".join(f"{' or '.join(one.names)} ({one.download})" for one in wanted)
@@ -246,48 +256,14 @@ def _missing(source, parameters: dict[str, _Parameter], missing: list[str], hint
     return FileFormatError(name_of(source), name, expected, "none", f"download it{hint}")
 
 
-@dataclass(frozen=True)
-class _Point:
-    """One parameter at the position: records in file order, their times, and values.
-
-    Accumulated values are sums over one hour, from an interval [s] before the time stamp; others are
-    instantaneous.
-    """
-
-    parameter: _Parameter
-    records: list[Record]
-    time: np.ndarray
-    values: np.ndarray
-    interval: float = 0.0
-
-    @property
-    def is_mean(self) -> bool:
-        """Whether values are means, not sums."""
-        return self.records[0].variable.name in self.parameter.means
-
-    @property
-    def step(self) -> float:
-        """The shortest time between two records [s]."""
-        return float(np.min(np.diff(self.time), initial=np.inf))
-
-    def error(self, at: int, expected: str, got: str, advice: str, when: str = "at") -> FileFormatError:
-        """The error for a value, with its file and date."""
-        for record in self.records:
-            if at < record.time.size:
-                got = f"{got} {when} {record.axis.describe(at)}"
-                return record.variable.error(expected, got, advice)
-            at -= record.time.size
-        raise IndexError(at)
-
-
 def _read_points(
     sources: list[Source],
-    parameters: dict[str, _Parameter],
+    parameters: Mapping[str, _Parameter],
     units: Conversions,
     place: dict[str, float],
     start_time: str,
     interpolation: str,
-) -> dict[str, _Point]:
+) -> "_Points":
     """Read series at a position, by the package's names; of several names, the first that any file has."""
     if interpolation not in ("bilinear", "nearest"):
         raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
@@ -296,115 +272,133 @@ def _read_points(
         expected = "a latitude from -90 to 90 and a longitude from -180 to 360 degrees"
         raise ValueError(f"expected {expected}, got {latitude:g} and {longitude:g}.")
     names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
-    pieces: dict[str, list[Record]] = {}
+    pieces: dict[str, list[xr.DataArray]] = {}
     for source in sources:
-        for variable, axis in read_at(
+        for variable, times in read_at(
             source, {name for known in names.values() for name in known}, place, interpolation
         ):
-            record = Record(variable, axis, axis.since(start_time), variable.values)
-            pieces.setdefault(variable.name, []).append(record)
+            series = timed(variable, times, variable.values, start_time)
+            pieces.setdefault(name_in_file(variable), []).append(series)
     if not pieces:
-        file = read_contents(sources[0], only=())
+        file = read_netcdf(sources[0])
         listed = ", ".join(sorted(name for one in parameters.values() for name in one.names))
         advice = "use a NetCDF file of ERA5 on single levels"
-        raise file.error("file", f"a variable among {listed}", file.listing, advice)
+        raise error_in(file, "file", f"a variable among {listed}", listing(file), advice)
     points = {}
     for key, known in names.items():
         for name in [name for name in known if name in pieces][:1]:
-            records = in_order(pieces[name], "give each hour of a parameter once")
-            series = joined(records)
-            parameter = replace(parameters[key], conversion=as_conversion(units.get(key)))
-            points[key] = _Point(parameter, records, series.time, series.values)
+            points[key] = joined(pieces[name], "give each hour of a parameter once")
+            for one in pieces[name] if as_conversion(units.get(key)).unit is None else ():
+                _check_unit(one, parameters[key])
     return points
 
 
-def _common(points: dict[str, _Point]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def _check_unit(series: "xr.DataArray", parameter: _Parameter) -> None:
+    """Raise `FileFormatError` for another unit than that of the parameter; means may have several."""
+    unit = series.attrs.get("units")
+    if unit is not None and unit not in parameter.units and not parameter.has_means(series):
+        expected = f"the unit {parameter.units[0]}"
+        raise error_of(series, expected, f"'{unit}'", "use the file as it was downloaded")
+
+
+def _common(points: "_Points") -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return all series on common times; a sum becomes the mean that holds over its interval."""
     series = {}
     for key, point in points.items():
-        series[key] = Series(point.time, point.values)
-        if point.interval:
-            intervals = np.stack([point.time - point.interval, point.time], axis=1)
-            series[key] = Series(point.time, point.values / _HOUR).of_means(intervals)
+        time, interval = point["time"].values, point.attrs["interval"]
+        series[key] = Series(time, point.values)
+        if interval:
+            intervals = np.stack([time - interval, time], axis=1)
+            series[key] = Series(time, point.values / _HOUR).of_means(intervals)
     try:
         time, values = on_common_times(series, 0.0)
     except ValueError:
-        path = next(iter(points.values())).records[0].variable.path
-        expected = "times that all parameters have"
-        raise FileFormatError(path, "time", expected, "none", "download them again") from None
+        first, expected = next(iter(points.values())), "times that all parameters have"
+        raise FileFormatError(name_of(first), "time", expected, "none", "download them again") from None
     return time, {key: np.asarray(value) for key, value in values.items()}
 
 
-def _converted(point: _Point) -> _Point:
-    """The same in ERA5's unit, as the user says; the offset follows once sums are those of an hour."""
-    parameter, how = point.parameter, point.parameter.conversion
+def _step(point: "xr.DataArray") -> float:
+    """The shortest time between two records [s]."""
+    return float(np.min(np.diff(point["time"].values), initial=np.inf))
+
+
+def _converted(point: "xr.DataArray", parameter: _Parameter, how: Conversion) -> "xr.DataArray":
+    """Convert to ERA5's unit, as the user says; the offset follows once sums are those of an hour."""
     first = parameter.units[0]
-    unit = _MEANS[first] if point.is_mean else _PLAIN.get(first, first)
+    unit = _MEANS[first] if parameter.has_means(point) else _PLAIN.get(first, first)
     try:
         scale, offset = replace(how, offset=0.0).linear_to(unit, unit)
     except ValueError:
         expected = f"a unit that converts to {unit}"
-        raise point.records[0].variable.error(expected, f"'{how.unit}'", "correct it (units)") from None
+        raise error_of(point, expected, f"'{how.unit}'", "correct it (units)") from None
     offset += parameter.zero * (1.0 - how.sign * how.factor)
-    return point if (scale, offset) == (1.0, 0.0) else replace(point, values=scale * point.values + offset)
+    return point if (scale, offset) == (1.0, 0.0) else point.copy(data=scale * point.values + offset)
 
 
-def _within_range(point: _Point, interval: float, longest: float) -> _Point:
-    """The same as sums of one hour, within the possible range; records may be `longest` [s] apart."""
-    values, parameter, how = point.values, point.parameter, point.parameter.conversion
-    for record in point.records:
-        unit = record.variable.attrs.get("units")
-        known = point.is_mean or how.unit is not None
-        if unit is not None and unit not in parameter.units and not known:
-            expected = f"the unit {parameter.units[0]}"
-            raise record.variable.error(expected, f"'{unit}'", "use the file as it was downloaded")
-    if point.time.size < 2:
-        raise point.records[0].variable.error("at least two records", point.time.size, "add more hours")
-    steps = np.diff(point.time)
-    odd = np.flatnonzero((np.abs(steps - point.step) > 1.0) | (steps > longest + 1.0))
+def _within_range(
+    point: "xr.DataArray", parameter: _Parameter, how: Conversion, interval: float, longest: float
+) -> "xr.DataArray":
+    """Sums of one hour, within the possible range; records may be `longest` [s] apart."""
+    time, values, step = point["time"].values, point.values, _step(point)
+    if time.size < 2:
+        raise error_of(point, "at least two records", time.size, "add more hours")
+    steps = np.diff(time)
+    odd = np.flatnonzero((np.abs(steps - step) > 1.0) | (steps > longest + 1.0))
     if odd.size:
-        expected = f"a record every {point.step:g} s"
-        if point.step > longest:
-            expected = f"a record at least every {longest:g} s"
-        raise point.error(
-            int(odd[0]), expected, f"a gap of {steps[odd[0]]:g} s", "download all hours", "after"
+        expected = (
+            f"a record at least every {longest:g} s" if step > longest else f"a record every {step:g} s"
         )
+        got = f"a gap of {steps[odd[0]]:g} s after {{}}"
+        raise error_at(point, int(odd[0]), expected, got, "download all hours")
     if parameter.accumulated:
-        values = values * (parameter.rate if point.is_mean else _HOUR / interval)
+        values = values * (parameter.rate if parameter.has_means(point) else _HOUR / interval)
     if how.offset:
         values = values + how.sign * how.offset * (_HOUR if parameter.accumulated else 1.0)
     (low, high), slack = parameter.possible, parameter.rounding
     bad = np.flatnonzero(~((values >= low - slack) & (values <= high + slack)))
     if bad.size:
-        expected = f"values from {low:g} to {high:g}"
-        raise point.error(int(bad[0]), expected, f"{values[bad[0]]:g}", parameter.hint)
-    interval = interval if parameter.accumulated else 0.0
-    return replace(point, values=np.clip(values, low, high), interval=interval)
+        got = f"{values[bad[0]]:g} at {{}}"
+        raise error_at(point, int(bad[0]), f"values from {low:g} to {high:g}", got, parameter.hint)
+    found = point.copy(data=np.clip(values, low, high))
+    return found.assign_attrs(interval=interval if parameter.accumulated else 0.0)
 
 
-def _checked(points: dict[str, _Point], accumulation: float | None, sun: SolarPosition) -> dict[str, _Point]:
+def _checked(
+    points: "_Points",
+    parameters: Mapping[str, _Parameter],
+    units: Conversions,
+    accumulation: float | None,
+    sun: SolarPosition,
+) -> "_Points":
     """All parameters, each with its interval of accumulation."""
-    points = {key: _converted(point) for key, point in points.items()}
+    how = {key: as_conversion(units.get(key)) for key in points}
+    points = {key: _converted(point, parameters[key], how[key]) for key, point in points.items()}
     if accumulation is not None and not accumulation > 0.0:
         raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
+    sums = {
+        key for key in points if parameters[key].accumulated and not parameters[key].has_means(points[key])
+    }
     if accumulation is None:
-        points, accumulation = _within_days(points)
+        points, accumulation = _within_days(points, sums)
     longest = _LONGEST_STEP if accumulation is None else np.inf
-    sums = [point for point in points.values() if point.parameter.accumulated]
-    interval, step = accumulation or _HOUR, min((point.step for point in sums), default=np.inf)
+    accumulated = [point for key, point in points.items() if parameters[key].accumulated]
+    interval, step = accumulation or _HOUR, min(map(_step, accumulated), default=np.inf)
     if accumulation is None and _HOUR + 1.0 < step <= longest + 1.0:
-        possible = [time for time in (_HOUR, step) if _can_hold(points, time, sun)]
-        records = [record for point in sums for record in point.records]
-        members = {record.variable.attrs.get("GRIB_totalNumber") for record in records} - {None}
+        possible = [time for time in (_HOUR, step) if _can_hold(points, sums, time, sun)]
+        members = {point.attrs.get("GRIB_totalNumber") for point in accumulated} - {None}
         if len(possible) != 1 and len(members) != 1:
             expected = (
                 f"sums over one hour or over {step:g} s, as the sun and the temperature of the air tell"
             )
             advice = f"say over what time they are summed (accumulation, such as {step:g})"
-            got = "what may be either" if possible else "neither"
-            raise sums[0].error(0, expected, got, advice, "from")
+            got = "what may be either from {}" if possible else "neither from {}"
+            raise error_at(accumulated[0], 0, expected, got, advice)
         interval = possible[0] if len(possible) == 1 else step if members.pop() else _HOUR
-    points = {key: _within_range(point, interval, longest) for key, point in points.items()}
+    points = {
+        key: _within_range(point, parameters[key], how[key], interval, longest)
+        for key, point in points.items()
+    }
     if "humidity" in points:
         _check_dew_point(points["air_temperature"], points["humidity"])
     if "shortwave" in points:
@@ -413,50 +407,44 @@ def _checked(points: dict[str, _Point], accumulation: float | None, sun: SolarPo
     return points
 
 
-def _within_days(points: dict[str, _Point]) -> tuple[dict[str, _Point], float | None]:
+def _within_days(points: "_Points", sums: Collection[str]) -> tuple["_Points", float | None]:
     """Convert sums since midnight (universal time, as in ERA5-Land) to sums between records [s].
 
     Radiation identifies them: it grows throughout the day, and the longwave sum of an evening hour is not
     twice that of a night hour. Other parameters are returned unchanged, with `None`.
     """
-    sums = {key: one for key, one in points.items() if one.parameter.accumulated and not one.is_mean}
-    told = [sums[key] for key in ("shortwave", "longwave") if key in sums]
-    step = min((one.step for one in sums.values()), default=np.inf)
+    told = [points[key] for key in ("shortwave", "longwave") if key in sums]
+    step = min((_step(points[key]) for key in sums), default=np.inf)
     if not told or not all(_grows_all_day(one) for one in told) or step > _LONGEST_STEP + 1.0:
         return points, None
     if "longwave" in sums:
-        hour, size = _hours(sums["longwave"])[1], np.abs(sums["longwave"].values)
+        hour, size = _hours(points["longwave"])[1], np.abs(points["longwave"].values)
         evening, night = size[hour >= 18.0], size[hour <= 6.0]
         if not (evening.size and night.size and np.median(evening) >= 2.0 * np.median(night)):
             return points, None
-    return points | {key: _differences(one, step) for key, one in sums.items()}, step
+    return points | {key: _differences(points[key], step) for key in sums}, step
 
 
-def _hours(point: _Point) -> tuple[np.ndarray, np.ndarray]:
+def _hours(point: "xr.DataArray") -> tuple[np.ndarray, np.ndarray]:
     """Days and hours of the day of the time stamps; midnight is the end of a day."""
-    clock = np.concatenate([one.axis.since("1970-01-01") for one in point.records]) / _HOUR
+    clock = seconds_since(point["moment"], "1970-01-01") / _HOUR
     day = np.ceil(clock / 24.0 - 1e-6) - 1.0
     return day, clock - 24.0 * day
 
 
-def _grows_all_day(point: _Point) -> bool:
-    size, day = np.abs(point.values), _hours(point)[0]
+def _grows_all_day(point: "xr.DataArray") -> bool:
+    size, day, time = np.abs(point.values), _hours(point)[0], point["time"].values
     steps, is_within, slack = np.diff(size), np.diff(day) == 0.0, 1e-6 * np.max(size, initial=0.0)
     grows = (steps[is_within] >= -slack).all() and (steps[~is_within] <= slack).all()
-    return bool(grows and slack > 0.0 and point.time[-1] - point.time[0] >= 24.0 * _HOUR - 1.0)
+    return bool(grows and slack > 0.0 and time[-1] - time[0] >= 24.0 * _HOUR - 1.0)
 
 
-def _differences(point: _Point, step: float) -> _Point:
+def _differences(point: "xr.DataArray", step: float) -> "xr.DataArray":
     """Sums over the time between records [s]; the first record is dropped where its day began earlier."""
     day, hour = _hours(point)
     is_first = np.diff(day, prepend=day[0] - 1.0) != 0.0
-    values = np.where(is_first, point.values, np.diff(point.values, prepend=0.0))
-    if _HOUR * hour[0] <= step + 1.0:
-        return replace(point, values=values)
-    first, *others = point.records
-    axis = replace(first.axis, seconds=first.axis.seconds[1:])
-    first = replace(first, axis=axis, time=first.time[1:], values=first.values[1:])
-    return replace(point, records=[first, *others], time=point.time[1:], values=values[1:])
+    sums = point.copy(data=np.where(is_first, point.values, np.diff(point.values, prepend=0.0)))
+    return sums if _HOUR * hour[0] <= step + 1.0 else sums.isel(time=slice(1, None))
 
 
 def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndarray:
@@ -466,7 +454,7 @@ def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndar
     return 1361.0 * np.maximum(cosine, 0.0).mean(axis=1)
 
 
-def _can_hold(points: dict[str, _Point], interval: float, sun: SolarPosition) -> bool:
+def _can_hold(points: "_Points", sums: Collection[str], interval: float, sun: SolarPosition) -> bool:
     """Whether the radiation is physically possible for an interval of accumulation [s].
 
     By day, some but not all of the radiation at the top of the atmosphere reaches the surface; the sky emits
@@ -474,47 +462,50 @@ def _can_hold(points: dict[str, _Point], interval: float, sun: SolarPosition) ->
     """
     short, long, air = (points.get(key) for key in ("shortwave", "longwave", "air_temperature"))
     possible = True
-    if short is not None and not short.is_mean:
-        above = _above_air(short.time, interval, sun)
+    if short is not None and "shortwave" in sums:
+        above = _above_air(short["time"].values, interval, sun)
         share = short.values[above > 150.0] / (interval * above[above > 150.0])
         possible &= share.size == 0 or 0.35 <= share.max() <= 1.1
-    if long is not None and air is not None and not long.is_mean:
-        black = 5.67e-8 * np.interp(long.time, air.time, air.values) ** 4
+    if long is not None and air is not None and "longwave" in sums:
+        black = 5.67e-8 * np.interp(long["time"].values, air["time"].values, air.values) ** 4
         possible &= 0.45 <= np.median(long.values / (interval * black)) <= 1.15
     return bool(possible)
 
 
-def _filled_by_sun(point: _Point, sun: SolarPosition) -> _Point:
+def _filled_by_sun(point: "xr.DataArray", sun: SolarPosition) -> "xr.DataArray":
     """Shortwave radiation at all hours, where records are farther apart than their interval of accumulation.
 
     In between, the fraction transmitted by the atmosphere is interpolated linearly.
     """
-    if point.step <= point.interval + 1.0:
+    interval, known_at = point.attrs["interval"], point["time"].values
+    if _step(point) <= interval + 1.0:
         return point
-    time = np.arange(point.time[0], point.time[-1] + 1.0, point.interval)
-    above = _above_air(point.time, point.interval, sun)
+    time = np.arange(known_at[0], known_at[-1] + 1.0, interval)
+    above = _above_air(known_at, interval, sun)
     known = above > 20.0
     if not known.any():
         return point
-    share = np.interp(time, point.time[known], point.values[known] / above[known])
-    return replace(point, time=time, values=share * _above_air(time, point.interval, sun))
+    share = np.interp(time, known_at[known], point.values[known] / above[known])
+    return like(point, share * _above_air(time, interval, sun)).assign_coords(time=time)
 
 
-def _check_dew_point(air: _Point, dew: _Point) -> None:
+def _check_dew_point(air: "xr.DataArray", dew: "xr.DataArray") -> None:
     """Check that the dew point does not exceed the air temperature, beyond errors of interpolation."""
-    common, i, j = np.intersect1d(air.time, dew.time, return_indices=True)
+    common, i, j = np.intersect1d(air["time"], dew["time"], return_indices=True)
     bad = np.flatnonzero(dew.values[j] > air.values[i] + 2.0)
     if bad.size:
         at = int(j[bad[0]])
         expected = f"a dew point below the temperature of the air, {air.values[i[bad[0]]]:g} K"
-        raise dew.error(at, expected, f"{dew.values[at]:g} K", "check which variable is which")
+        raise error_at(dew, at, expected, f"{dew.values[at]:g} K at {{}}", "check which variable is which")
 
 
-def _check_shortwave(point: _Point, sun: SolarPosition) -> None:
+def _check_shortwave(point: "xr.DataArray", sun: SolarPosition) -> None:
     """Check shortwave radiation against that at the top of the atmosphere; also detects local time."""
     # The largest value in the interval, widened by a quarter of an hour on either side for the equation of
     # time.
-    moments = point.time[:, None] + np.linspace(-point.interval - 0.25 * _HOUR, 0.25 * _HOUR, 7)
+    moments = point["time"].values[:, None] + np.linspace(
+        -point.attrs["interval"] - 0.25 * _HOUR, 0.25 * _HOUR, 7
+    )
     cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
     most = _HOUR * (_SOLAR_CONSTANT * cosine.max(axis=1) + 20.0)
     bad = np.flatnonzero(point.values > most)
@@ -522,7 +513,7 @@ def _check_shortwave(point: _Point, sun: SolarPosition) -> None:
         at = int(bad[0])
         expected = f"at most {most[at]:g} J m-2, what the sun gives in that hour"
         advice = "check the longitude, that times are Universal Time, and that it is the sum of one hour"
-        raise point.error(at, expected, f"{point.values[at]:g}", advice)
+        raise error_at(point, at, expected, f"{point.values[at]:g} at {{}}", advice)
 
 
 def _opened(sources: list[Source]) -> list[Source]:

@@ -102,8 +102,8 @@ def is_path(source: object) -> bool:
 
 
 def name_of(source: Source) -> str:
-    """Name of a source in messages: its path, or the source of a dataset."""
-    if not hasattr(source, "data_vars"):
+    """Name of a source in messages: its path, or the source of a dataset or variable."""
+    if not hasattr(source, "encoding"):
         return str(source)
     said = (source.encoding.get("source"), source.attrs.get("id"), source.attrs.get("title"))
     return str(next((one for one in said if one), "dataset"))

@@ -11,7 +11,7 @@ import numpy as np
 from ..closures.base import AbstractCloState
 from ..column.state import State
 from .errors import FileFormatError, check_possible
-from .netcdf import read_contents
+from .netcdf import read_netcdf
 
 _WATER = {"temperature": "temp", "salinity": "salt", "u": "u", "v": "v"}
 _TURBULENCE = {
@@ -36,7 +36,7 @@ def restarted(path: Path, part: Part, *, allow_missing: bool = False) -> Part:
     """
     names: Mapping[str, str] = _WATER if isinstance(part, State) else _TURBULENCE
     held = {ours: theirs for ours, theirs in names.items() if getattr(part, ours, None) is not None}
-    file = read_contents(path, only=set(held.values()), at={"time": slice(0, 1)})
+    file = read_netcdf(path, only=set(held.values()), at={"time": slice(0, 1)})
     found = {}
     for ours, theirs in held.items():
         before = getattr(part, ours)

@@ -22,23 +22,20 @@ Source: Legay et al. (2025, preprint 2024), J. Adv. Model. Earth Syst. 17, e2024
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from .. import constants
 from ..column.case import Case
-from ..column.forcing import ConstantForcing, SurfaceFluxes
-from ..column.grid import Grid
 from ..column.observations import Observations
-from ..column.state import State
-from ..physics.absorption import TwoBandAbsorption
 from ..physics.equation_of_state import LinearEquationOfState
+from ..quantities import quantity_of
 from ..runtime.memory import MOST_CELLS
 from .axes import stem_of
+from .case import case_from_dataset
 from .errors import (
     FileFormatError,
     check_declared,
@@ -47,19 +44,26 @@ from .errors import (
     check_possible,
     check_size,
     existing_file,
+    name_of,
     names_its_file,
 )
-from .netcdf import Contents, Variable, read_contents
+from .netcdf import read_netcdf
 from .units import Conversions
+from .variables import array, error_in, in_unit, listing, numbers_in
 from .yaml_file import NAMES
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # For files with a buoyancy tracer, where the temperature is buoyancy in other units.
 _GRAVITY, _THERMAL_EXPANSION, _TEMPERATURE_OF_ZERO_BUOYANCY = 9.80665, 2e-4, 20.0
-_HEAT_PER_KELVIN = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY
+_CONSTANTS = {"reference_density": constants.REFERENCE_DENSITY, "heat_capacity": constants.HEAT_CAPACITY}
 _KEYS = NAMES["lesbrary"]
 _KINEMATIC = dict(stress_u="m2 s-2", stress_v="m2 s-2", heat_flux="K m s-1", shortwave_flux="K m s-1")
 """Units of the fluxes in a file of the LESbrary, by name."""
 _PROFILES = dict(temperature="degC", u="m s-1", v="m s-1")
+_ABSORPTION = dict(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0)
+"""Simulations with shortwave heating do not store their absorption; these are its constants."""
 _STRESS, _BUOYANCY_FLUX = 4e-4, -5e-9
 """Of the wind-driven simulation of Legay et al. [m2 s-2, m2 s-3]."""
 _NOT_LEGAY = "this is not the file of Legay et al."
@@ -157,11 +161,21 @@ class _Jld2:
         return names
 
 
+def read_lesbrary(path, **options: Any) -> tuple[Case, Observations]:
+    """Read the case and the horizontal averages of a large-eddy simulation; options as in `open_lesbrary`.
+
+    Returns:
+        The case on the grid of the file, and the profiles of temperature, u and v at all times, from the
+        first of which the case starts.
+    """
+    return case_from_dataset(open_lesbrary(path, **options))
+
+
 @names_its_file("a JLD2 file")
-def read_lesbrary(
+def open_lesbrary(
     path, *, thermal_expansion: float | None = None, units: Conversions | None = None
-) -> tuple[Case, Observations]:
-    """Read the case and the horizontal averages of a large-eddy simulation, a `*_statistics.jld2` file.
+) -> "xr.Dataset":
+    """Read a large-eddy simulation, a `*_statistics.jld2` file, as a dataset; see `open_observations`.
 
     Args:
         path: of the file.
@@ -169,11 +183,6 @@ def read_lesbrary(
             2e-4 is assumed, with a note.
         units: units or conversions by the package's names of profiles and fluxes; fluxes are in their
             kinematic units, m2 s-2 and K m s-1, and count into the water once they are converted.
-
-    Returns:
-        The case on the grid of the file, and the profiles of temperature, u and v at all times, from the
-        first of which the case starts. Stress and heat flux are always set, so that all files of one
-        resolution share one compiled function.
 
     Raises:
         FileFormatError: not a JLD2 file, or a key that is missing, of unexpected shape, not finite, or out of
@@ -197,44 +206,44 @@ def name_of_lesbrary(path) -> str:
         return _Jld2(path, opened).name
 
 
-def _read(file: _Jld2, given: float | None, units: Conversions) -> tuple[Case, Observations]:
-    grid = _read_grid(file)
+def _read(file: _Jld2, given: float | None, units: Conversions) -> "xr.Dataset":
+    faces = _read_faces(file)
     iterations = file.iterations("timeseries/t")
     if len(iterations) < 2:
         raise file.error("timeseries/t", "at least two iterations", len(iterations), "choose another file")
     time = np.array([file.required(f"timeseries/t/{iteration}") for iteration in iterations])
     check_increasing(file.path, "timeseries/t", time)
     expansion, gravity, notes = _read_expansion(file, given)
-    if "timeseries/T" in file or "timeseries/b" not in file:
-        key, temperature = "timeseries/T", _read_profiles(file, "T", iterations, grid)
-    else:
-        buoyancy = _read_profiles(file, "b", iterations, grid)
-        key = "timeseries/b (as temperature)"
-        temperature = _TEMPERATURE_OF_ZERO_BUOYANCY + buoyancy / (gravity * expansion)
-    profiles = {"temperature": _converted(file.path, key, "temperature", temperature, units)}
-    for name in [name for name in ("u", "v") if f"timeseries/{name}" in file]:
-        values = _read_profiles(file, name, iterations, grid)
-        profiles[name] = _converted(file.path, f"timeseries/{name}", name, values, units)
-    fluxes, absorption = _read_fluxes(file, gravity * expansion, units)
+    names = {name: f"timeseries/{name}" for name in ("T", "u", "v") if f"timeseries/{name}" in file}
+    if "T" not in names:
+        names = {"T": "timeseries/b" if "timeseries/b" in file else "timeseries/T"} | names
+    values = {name: _read_profiles(file, key, iterations, faces.size - 1) for name, key in names.items()}
+    if names.get("T") == "timeseries/b":
+        names["T"] += " (as temperature)"
+        values["T"] = _TEMPERATURE_OF_ZERO_BUOYANCY + values["T"] / (gravity * expansion)
+    stated = {"thermal_expansion": expansion, "gravity": gravity} | _CONSTANTS
     rotation = file.required(*_KEYS["coriolis_parameter"])
     check_declared(file.path, _KEYS["coriolis_parameter"][0], Case, "coriolis_parameter", rotation)
+    fluxes = _read_fluxes(file, gravity * expansion)
+    stated |= {"coriolis_parameter": rotation} | (_ABSORPTION if "shortwave_flux" in fluxes else {})
     salinity = file.number("buoyancy/model/constant_salinity")
-    return _case_of_profiles(
-        grid,
+    stated |= {} if salinity is None else {"salinity": salinity}
+    return _dataset(
+        file.path,
+        file.name,
         # The simulation accumulates its time steps: 172800.00000000003 s means two days.
         np.round(time - time[0], 6),
-        profiles,
-        **({} if salinity is None else {"salinity": salinity}),
-        forcing=ConstantForcing(fluxes),
-        coriolis_parameter=rotation,
-        equation_of_state=LinearEquationOfState(thermal_expansion=expansion, gravity=gravity),
-        absorption=absorption,
-        name=file.name,
-        notes=notes,
+        faces,
+        {"temperature" if name == "T" else name: (names[name], one) for name, one in values.items()},
+        {flux: (f"parameters ({flux})", value) for flux, value in fluxes.items()},
+        stated,
+        units,
+        notes,
     )
 
 
-def _read_grid(file: _Jld2) -> Grid:
+def _read_faces(file: _Jld2) -> np.ndarray:
+    """Heights of the faces [m], bottom first."""
     n_cells = int(file.required("grid/Nz"))
     if not 3 <= n_cells <= MOST_CELLS:
         expected = "at least 3 cells" if n_cells < 3 else f"at most {MOST_CELLS} cells"
@@ -245,7 +254,7 @@ def _read_grid(file: _Jld2) -> Grid:
         depth = file.required("grid/Lz", *_KEYS["faces"])
         if depth <= 0.0:
             raise file.error("grid/Lz", "a positive depth [m]", f"{depth:g}", "repair the file")
-        return Grid.uniform(depth, n_cells)
+        return np.linspace(-depth, 0.0, n_cells + 1)
     check_increasing(file.path, key, faces)
     depth = -float(faces[0])
     if depth <= 0.0 or abs(faces[-1]) > 1e-6 * depth:
@@ -254,17 +263,17 @@ def _read_grid(file: _Jld2) -> Grid:
     thickness = np.diff(faces)
     # Heights in single precision are uniform only to round-off.
     if np.ptp(thickness) <= 1e-5 * thickness.mean():
-        return Grid.uniform(depth, faces.size - 1)
-    return Grid(np.append(faces[:-1], 0.0))
+        return np.linspace(-depth, 0.0, faces.size)
+    return np.append(faces[:-1], 0.0)
 
 
-def _read_profiles(file: _Jld2, variable: str, iterations: list[str], grid: Grid) -> np.ndarray:
+def _read_profiles(file: _Jld2, group: str, iterations: list[str], n_cells: int) -> np.ndarray:
     """Profiles over time, `(n_times, n_cells)`, from single to double precision."""
-    file.iterations(f"timeseries/{variable}")
+    file.iterations(group)
     rows = []
     for iteration in iterations:
-        key = f"timeseries/{variable}/{iteration}"
-        values = file.cells(key, grid.n_cells)
+        key = f"{group}/{iteration}"
+        values = file.cells(key, n_cells)
         if values is None:
             advice = "the simulation stopped while it wrote, or the file is incomplete"
             raise file.error(key, "a profile for every iteration of timeseries/t", "none", advice)
@@ -299,35 +308,62 @@ def _read_expansion(file: _Jld2, given: float | None) -> tuple[float, float, tup
     return found[0], found[1], (note,) if assumed else ()
 
 
-def _read_fluxes(
-    file: _Jld2, buoyancy_per_kelvin: float, units: Conversions
-) -> tuple[SurfaceFluxes, TwoBandAbsorption]:
+def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> dict[str, float]:
+    """Kinematic fluxes into the water."""
     temperature_flux = file.number(*_KEYS["temperature_flux"])
     if temperature_flux is None:
         keys = _KEYS["buoyancy_flux"] + _KEYS["temperature_flux"]
         temperature_flux = file.required(*keys) / buoyancy_per_kelvin
-    momentum_flux_v = file.number("parameters/boundary_condition_v_top") or 0.0
-    penetrating = file.number("parameters/penetrating_buoyancy_flux") or 0.0
+    penetrating = file.number("parameters/penetrating_buoyancy_flux")
     # Zero minus the number avoids negative zero where there is no flux.
     fluxes = {
         "stress_u": 0.0 - file.required(*_KEYS["momentum_flux"]),
-        "stress_v": 0.0 - momentum_flux_v,
+        "stress_v": 0.0 - (file.number("parameters/boundary_condition_v_top") or 0.0),
         "heat_flux": 0.0 - temperature_flux,
     }
-    absorption = TwoBandAbsorption()
-    if penetrating:
-        fluxes["shortwave_flux"] = -penetrating / buoyancy_per_kelvin
-        # Simulations with shortwave heating do not store their absorption; these are its constants.
-        absorption = TwoBandAbsorption(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0)
-    converted = {
-        name: _converted(file.path, f"parameters ({name})", name, value, units)
-        for name, value in fluxes.items()
-    }
-    return SurfaceFluxes(**converted), absorption
+    return fluxes | ({"shortwave_flux": -penetrating / buoyancy_per_kelvin} if penetrating else {})
+
+
+def _dataset(
+    path,
+    name: str,
+    time: np.ndarray,
+    faces: np.ndarray,
+    profiles: Mapping[str, tuple[str, np.ndarray]],
+    fluxes: Mapping[str, tuple[str, float]],
+    stated: Mapping[str, Any],
+    units: Conversions,
+    notes: tuple[str, ...],
+) -> "xr.Dataset":
+    """Profiles and fluxes, each with its key in the file, in the units of the format, as a dataset."""
+    import xarray as xr  # takes long
+
+    found = xr.Dataset(attrs={**stated, "case": name, "source": "large-eddy simulation", "notes": [*notes]})
+    found.encoding["source"] = str(path)
+    found = found.assign_coords(
+        time=("time", time, {"units": "s"}),
+        z=("z", 0.5 * (faces[1:] + faces[:-1]), {"units": "m", "positive": "up"}),
+        z_lower=("z", faces[:-1]),
+        z_upper=("z", faces[1:]),
+    )
+    for quantity, (key, values) in (profiles | fluxes).items():
+        unit = (_PROFILES | _KINEMATIC)[quantity]
+        dims = ("time", "z") if quantity in profiles else ()
+        variable = array(path, key, dims, np.asarray(values), {"units": unit})
+        values = in_unit(variable, quantity, units.get(quantity))
+        check_possible(path, key, quantity, values)
+        known = quantity_of(quantity)
+        found[known.name] = array(path, key, dims, values, {"units": known.unit})
+    return found
+
+
+def read_legay(path, **options: Any) -> tuple[Case, Observations]:
+    """Read the case on the grid of the file, and its profiles; options as in `open_legay`."""
+    return case_from_dataset(open_legay(path, **options))
 
 
 @names_its_file("the file of Legay et al.")
-def read_legay(
+def open_legay(
     path,
     *,
     stress_u: float | None = None,
@@ -337,8 +373,8 @@ def read_legay(
     thermal_expansion: float | None = None,
     reference_temperature: float | None = None,
     units: Conversions | None = None,
-) -> tuple[Case, Observations]:
-    """Read the case and its profiles; temperature follows from b = g alpha (T - T_0).
+) -> "xr.Dataset":
+    """Read profiles as a dataset; temperature follows from b = g alpha (T - T_0).
 
     Args:
         path: `LES_windDominant_results.nc`, or a file with the same variables.
@@ -351,21 +387,18 @@ def read_legay(
         reference_temperature: T_0, the temperature of zero buoyancy [degC]; 20 is assumed otherwise.
         units: units or conversions of `temperature`, `u` and `v`.
 
-    Returns:
-        The case on the grid of the file, and the profiles of temperature, u and v at all times.
-
     Raises:
         FileFormatError: a variable that is missing, of unexpected shape, not finite or out of range, or
             profiles of another simulation than the wind-driven one without its forcing.
     """
-    file = read_contents(path)
+    file = read_netcdf(path)
     z, time = (_array(file, name) for name in ("z", "t"))
     thickness = np.diff(z)
     mean = thickness.mean()
     if np.ptp(thickness) > 1e-3 * mean or abs(z[-1] + 0.5 * mean) > 1e-3 * abs(z[0]):
         expected = "centers of equal cells up to the surface at 0 m"
         got = f"{z[0]:g} to {z[-1]:g} m with steps of {thickness.min():g} to {thickness.max():g} m"
-        raise file.error("z", expected, got, f"{_NOT_LEGAY}; use a CF NetCDF with a mapping")
+        raise error_in(file, "z", expected, got, f"{_NOT_LEGAY}; use a CF NetCDF with a mapping")
     usual = {
         "thermal_expansion": (thermal_expansion, _THERMAL_EXPANSION),
         "reference_temperature": (reference_temperature, _TEMPERATURE_OF_ZERO_BUOYANCY),
@@ -378,32 +411,30 @@ def read_legay(
     _check_budgets(
         file, time, {k: mean * v.sum(axis=1) for k, v in values.items()}, coriolis_parameter, is_given
     )
-    stress_u = _STRESS * constants.REFERENCE_DENSITY if stress_u is None else stress_u
+    stress_u = _STRESS if stress_u is None else stress_u / constants.REFERENCE_DENSITY
     surface_buoyancy_flux = _BUOYANCY_FLUX if surface_buoyancy_flux is None else surface_buoyancy_flux
-    profiles = {
-        "temperature": water["reference_temperature"] + values.pop("b") / buoyancy_per_kelvin,
-        **values,
+    temperature = water["reference_temperature"] + values["b"] / buoyancy_per_kelvin
+    check_names("units", units or {}, _PROFILES)
+    kinematic = {
+        "stress_u": stress_u,
+        "stress_v": stress_v / constants.REFERENCE_DENSITY,
+        "heat_flux": surface_buoyancy_flux / buoyancy_per_kelvin,
     }
-    check_names("units", units or {}, profiles)
-    for name, numbers in profiles.items():
-        key = "b" if name == "temperature" else name
-        profiles[name] = _converted(path, key, name, numbers, units or {})
-    heat_flux = surface_buoyancy_flux / buoyancy_per_kelvin * _HEAT_PER_KELVIN
-    fluxes = SurfaceFluxes(stress_u=stress_u, stress_v=stress_v, heat_flux=heat_flux)
-    return _case_of_profiles(
-        Grid.uniform(float(z[-1] - z[0] + mean), z.size),
+    return _dataset(
+        path,
+        name_of_legay(path),
         time - time[0],
-        profiles,
-        forcing=ConstantForcing(fluxes),
-        coriolis_parameter=coriolis_parameter,
-        equation_of_state=LinearEquationOfState(**water),
-        name=name_of_legay(path),
-        notes=tuple(f"{file.path}: assumed: {each}; give it" for each in assumed),
+        np.linspace(z[0] - z[-1] - mean, 0.0, z.size + 1),
+        {"temperature": ("b", temperature), "u": ("u", values["u"]), "v": ("v", values["v"])},
+        {flux: (flux, value) for flux, value in kinematic.items()},
+        water | _CONSTANTS | {"gravity": constants.GRAVITY, "coriolis_parameter": coriolis_parameter},
+        units or {},
+        tuple(f"{path}: assumed: {each}; give it" for each in assumed),
     )
 
 
 def _check_budgets(
-    file: Contents,
+    file: "xr.Dataset",
     time: np.ndarray,
     contents: dict[str, np.ndarray],
     coriolis_parameter: float,
@@ -437,7 +468,7 @@ def _check_budgets(
             f"give the forcing of the run (stress_u, such as {stress.real * density:.3g} N m-2, and "
             f"surface_buoyancy_flux, such as {gained:.3g})"
         )
-        raise file.error("b" if wrong["b"] else "u", expected, got, advice)
+        raise error_in(file, "b" if wrong["b"] else "u", expected, got, advice)
 
 
 def name_of_legay(path) -> str:
@@ -446,48 +477,20 @@ def name_of_legay(path) -> str:
     return f"legay_{found[1].lower()}_dominant" if found else f"legay_{stem_of(path)}"
 
 
-def _array(file: Contents, name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
+def _array(file: "xr.Dataset", name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """An increasing axis, or finite values of a given shape."""
     expected = f"a variable of shape (t, z) = {shape}"
     if shape is None:
         expected = "a variable with one dimension and at least 3 values"
         shape = file[name].values.shape if name in file and file[name].values.ndim == 1 else (3,)
     if name not in file or file[name].values.shape != shape or shape[0] < 3:
-        got = file[name].values.shape if name in file else f"none among {file.listing}"
-        raise file.error(name, expected, got, _NOT_LEGAY)
-    values = file[name].numbers()
+        got = file[name].values.shape if name in file else f"none among {listing(file)}"
+        raise error_in(file, name, expected, got, _NOT_LEGAY)
+    values = numbers_in(file[name])
     if len(shape) == 1:
-        check_increasing(file.path, name, values)
+        check_increasing(name_of(file), name, values)
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         got = f"{values[tuple(bad[0])]} at record {bad[0][0]}, level {bad[0][1]}"
-        raise file.error(name, "finite values", got, "the file is damaged")
+        raise error_in(file, name, "finite values", got, "the file is damaged")
     return values
-
-
-def _case_of_profiles(
-    grid: Grid,
-    time: np.ndarray,
-    profiles: dict[str, np.ndarray],
-    *,
-    salinity: float = 35.0,
-    notes: tuple[str, ...] = (),
-    **case: Any,  # fields of `Case`
-) -> tuple[Case, Observations]:
-    """The case that starts from the first profiles, and all profiles at times [s] since then."""
-    arrays: dict[str, Array] = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
-    initial: dict[str, Any] = {name: values[0] for name, values in arrays.items()}  # no tracers among them
-    state = State.from_profiles(grid, salinity=salinity, **initial)
-    built = Case(grid=grid, initial_state=state, duration=float(time[-1]), **case)
-    times = jnp.asarray(time, dtype=float)
-    return built, Observations(times, grid.z_center, arrays, name=built.name, source="LES", notes=notes)
-
-
-def _converted(
-    path: Path, key: str, quantity: str, values: np.ndarray | float, units: Conversions
-) -> np.ndarray:
-    """Numbers in the package's unit, from that of the format, checked against the possible range."""
-    variable = Variable(path, key, (), np.asarray(values), {"units": (_PROFILES | _KINEMATIC)[quantity]})
-    converted = variable.converted(quantity, units.get(quantity))
-    check_possible(path, key, quantity, converted)
-    return converted

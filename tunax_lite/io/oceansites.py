@@ -16,17 +16,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import jax.numpy as jnp
 import numpy as np
 
-from .. import constants
 from ..column.observations import Observations
 from ..plausibility import Position, Samples, in_file, leave
+from ..quantities import QUANTITIES
 from .attributes import examine
 from .axes import (
-    TimeAxis,
-    as_seconds,
     as_sources,
     check_measured,
     check_position,
@@ -36,26 +34,35 @@ from .axes import (
     has_statistics,
     heights_of,
     is_axis,
-    order_in_time,
     position_of,
-    read_time,
     read_vertical,
     stem_of,
 )
-from .errors import (
-    FileFormatError,
-    Source,
-    check_names,
-    name_of,
-    names_its_file,
-)
-from .netcdf import Contents, Variable, read_contents
-from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, notes_of_salinity, salinity_at
+from .case import WATER_NAMES, observations_from_dataset
+from .errors import FileFormatError, Source, check_names, name_of, names_its_file
+from .netcdf import read_netcdf
+from .sea_water import SalinityGiven
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text, read_profile_text
-from .tracers import Tracer, Tracers, as_tracers, potential_density
+from .times import check_gaps, is_dated, order_in_time, read_time, seconds_since
+from .tracers import Tracer, Tracers, as_tracers
 from .units import Conversions, as_conversion, conversion, unit_alone, unit_in_brackets
+from .variables import (
+    error_in,
+    error_of,
+    find_variable,
+    in_unit,
+    like,
+    listing,
+    numbers_in,
+    on_axes,
+    variable_named,
+    variables_of,
+)
 from .yaml_file import NAMES
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _KNOWN = NAMES["oceansites"]
 
@@ -66,7 +73,7 @@ class _Samples:
 
     key: str
     kind: str | None
-    variable: Variable
+    variable: "xr.DataArray"
     time: np.ndarray
     z: np.ndarray
     values: np.ndarray
@@ -80,9 +87,8 @@ class _Samples:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What holds for all files; see `read_oceansites`."""
+    """What holds for all files; see `open_oceansites`."""
 
-    start_time: str
     units: Conversions
     good_flags: tuple[int, ...]
     depths: str | float
@@ -96,34 +102,45 @@ class _NothingGoodError(FileFormatError):
     """A variable has no usable value; others in the same file may have."""
 
 
-@names_its_file("a file of a mooring")
 def read_oceansites(
     paths,
     *,
     start_time: str,
+    conservative: bool = True,
+    salinity: SalinityGiven | None = None,
+    name: str | None = None,
+    **options: Any,
+) -> Observations:
+    """Profiles of a mooring at the depths of its instruments, NaN where there is no good value.
+
+    Args:
+        paths, options: as in `open_oceansites`.
+        start_time, conservative, salinity, name: as in `observations_from_dataset`.
+    """
+    dataset = open_oceansites(paths, **options)
+    return observations_from_dataset(
+        dataset, start_time=start_time, conservative=conservative, salinity=salinity, name=name
+    )
+
+
+@names_its_file("a file of a mooring")
+def open_oceansites(
+    paths,
+    *,
     variables: Mapping[str, str | None] | None = None,
     units: Conversions | None = None,
     good_flags: Sequence[int] = GOOD_FLAGS,
     depths: str | float = "nominal",
-    conservative: bool = True,
-    salinity: SalinityGiven | None = None,
     longest_gap: float | None = None,
     position: tuple[float, float] | None = None,
     tracers: Tracers | None = None,
     exclude_depths: Sequence[float] = (),
-    name: str | None = None,
-) -> Observations:
-    """Profiles of a mooring at the depths of its instruments, NaN where there is no good value.
-
-    Temperature conversion needs a salinity. Where none was measured, the reader uses the time mean at
-    neighbouring depths, or 35 if there is none: 1 g/kg changes the result by 0.02 K at 10 degC and by 0.04 K
-    at 30 degC. Without any measured salinity, the observations contain temperature alone. Their notes list
-    every assumption and omission.
+) -> "xr.Dataset":
+    """Read a mooring over `time` and `z`, or `level` where heights vary; see `open_observations`.
 
     Args:
         paths: one file or xarray dataset, or several of one mooring, such as one per variable, year or
             instrument.
-        start_time: ISO 8601 time, universal time, at which the time of the observations is 0.
         variables: names in the file of `temperature`, `salinity`, `u` or `v`, `None` to leave one out;
             `FILE:NAME` for one of several files, such as columns of profiles in GOTM's format, which are
             called 1, 2, ... in every file. By default TEMP, PSAL, UCUR and VCUR, or found by CF standard
@@ -136,19 +153,17 @@ def read_oceansites(
             median if there is none and the depth varies by less than 5 m or 5 %); "measured" for the depth or
             pressure of each value, where instruments without any are displaced like those above and below;
             or a depth [m] for files that give none.
-        conservative: convert to conservative temperature and absolute salinity, the variables of the model.
-        salinity: practical salinity for the conversion where none was measured: a number, or increasing
-            heights [m] and values.
         longest_gap: reject files with a longer time between two records [s].
         position: latitude and longitude [degrees north, degrees east], for files that do not give it.
         tracers: variables of the files by the names of tracers, such as pools of biogeochemistry.
         exclude_depths: nominal depths [m] of instruments to leave out.
-        name: of the observations; by default the name of the first file.
 
     Raises:
         FileFormatError: nothing to read, unsorted times or depths, impossible values, no good value, a gap,
             files that contradict each other, or no depth.
     """
+    import xarray as xr  # takes long
+
     sources = as_sources(paths)
     given, units = dict(variables or {}), dict(units or {})
     check_names("variables", given, _KNOWN)
@@ -157,7 +172,7 @@ def read_oceansites(
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     excluded = tuple(exclude_depths), set[float]()
     flags, known = tuple(good_flags), as_tracers(tracers)
-    wanted = _Wanted(start_time, units, flags, depths, longest_gap, known, *excluded)
+    wanted = _Wanted(units, flags, depths, longest_gap, known, *excluded)
     check_position(position)
     found = [one for path in sources for one in _read(path, given, position, wanted)]
     for depth in sorted({*exclude_depths} - wanted.excluded):
@@ -170,19 +185,33 @@ def read_oceansites(
     _check_found(given, samples, sources, empty)
     _check_tracers(samples, empty, wanted.tracers)
     time, z, profiles = _merged(samples)
-    notes = (*(f"left out: {error}" for error in empty), *(note for one in samples for note in one.notes))
-    if conservative:
-        profiles, more = _modelled(samples, profiles, z, salinity, position)
-        notes += more
-    profiles = _per_volume(samples, profiles)
-    return Observations(
-        time=as_seconds(samples[0].variable, time, start_time),
-        z=jnp.asarray(z, dtype=float),
-        profiles={key: jnp.asarray(values, dtype=float) for key, values in profiles.items()},
-        name=name or stem_of(sources[0]),
-        rejected={key: sum(one.n_rejected for one in samples if one.key == key) for key in profiles},
-        notes=notes,
-    )
+    dims = ("time", "z" if z.ndim == 1 else "level")
+    moments = np.datetime64("1970-01-01", "us") + np.round(1e6 * time).astype("m8[us]")
+    first = samples[0].variable
+    found = xr.Dataset(coords={"time": moments, "z": (dims[-z.ndim :], z, {"units": "m", "positive": "up"})})
+    for key, values in profiles.items():
+        own = [one for one in samples if one.key == key]
+        attrs = {"rejected": sum(one.n_rejected for one in own)}
+        if own[0].of_density:
+            attrs |= {"of_density": own[0].of_density, "offset": own[0].offset}
+        if key in QUANTITIES:
+            attrs["units"] = QUANTITIES[key].unit
+        found[WATER_NAMES.get(_kind_of(key, own), key)] = (dims, values, attrs)
+    places = [at for at in (*(one.position for one in samples), position) if at is not None]
+    if places:
+        found = found.assign_coords(latitude=places[0][0], longitude=places[0][1])
+    notes = [f"left out: {error}" for error in empty] + [note for one in samples for note in one.notes]
+    found.encoding["source"] = name_of(first)
+    return found.assign_attrs(notes=notes, case=stem_of(sources[0]))
+
+
+def _kind_of(key: str, samples: Sequence["_Samples"]) -> tuple[str, str]:
+    """The kind of a temperature or salinity, which is the same in all files."""
+    several = sorted({str(one.kind) for one in samples})
+    if len(several) > 1 and key in ("temperature", "salinity"):
+        got, path = " and ".join(several), name_of(samples[0].variable)
+        raise FileFormatError(path, key, "one kind in all files", got, "read the files one by one")
+    return key, several[0]
 
 
 def _read(
@@ -192,11 +221,11 @@ def _read(
     wanted: "_Wanted",
 ) -> list["_Samples | _NothingGoodError"]:
     """The variables of one file, and the errors of those without any good value."""
-    file = read_profile_text(source) if is_text(source) else read_contents(source)
+    file = read_profile_text(source) if is_text(source) else read_netcdf(source)
     place = position_of(file) or position
-    leave([] if place is None else [Position(str(file.path), *place)])
+    leave([] if place is None else [Position(str(name_of(file)), *place)])
 
-    def good(key: str, times: Variable, variable: Variable) -> _Samples | _NothingGoodError:
+    def good(key: str, times: "xr.DataArray", variable: "xr.DataArray") -> _Samples | _NothingGoodError:
         try:
             return _samples(file, key, times, variable, place, wanted)
         except _NothingGoodError as error:
@@ -205,16 +234,16 @@ def _read(
     found = _find(file, _names_in(file, given), wanted.tracers).items()
     first, *others = [good(key, *both) for key, both in found]
     if isinstance(first, _Samples):
-        first = dataclasses.replace(first, notes=(*file.notes, *first.notes))
+        first = dataclasses.replace(first, notes=(*file.encoding.get("notes", ()), *first.notes))
     return [first, *others]
 
 
-def _names_in(file: Contents, given: dict[str, str | None]) -> dict[str, str | None]:
+def _names_in(file: "xr.Dataset", given: dict[str, str | None]) -> dict[str, str | None]:
     """Names for one file: those of other files are left out."""
     names = {}
     for key, name in given.items():
         where, separator, own = (name or "").rpartition(":")
-        names[key] = name if not separator else own if where == Path(file.path).name else None
+        names[key] = name if not separator else own if where == Path(name_of(file)).name else None
     return names
 
 
@@ -239,41 +268,30 @@ def _check_tracers(
     """Raise `FileFormatError` for a tracer that none of the files has."""
     for key, tracer in tracers.items():
         if not any(one.key == key for one in samples):
-            path = samples[0].variable.path
+            path = name_of(samples[0].variable)
             nothing = next((error for error in empty if f": {tracer.variable}" in str(error)), None)
             got, advice = "none in the files", "correct its name (tracers)"
             raise nothing or FileFormatError(path, tracer.variable, f"a variable for {key}", got, advice)
 
 
-def _per_volume(samples: list[_Samples], profiles: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Tracers given per mass of water, by the density of the water where it was measured."""
-    found = dict(profiles)
-    for key in {one.key for one in samples if one.of_density}:
-        one = next(each for each in samples if each.key == key)
-        if {"temperature", "salinity"} <= profiles.keys():
-            relative = potential_density(profiles["temperature"], profiles["salinity"])
-            relative = (relative / constants.REFERENCE_DENSITY) ** one.of_density
-            found[key] = (found[key] - one.offset) * relative + one.offset
-    return found
-
-
 def _find(
-    file: Contents, given: dict[str, str | None], tracers: Mapping[str, Tracer]
-) -> dict[str, tuple[Variable, Variable]]:
+    file: "xr.Dataset", given: dict[str, str | None], tracers: Mapping[str, Tracer]
+) -> dict[str, tuple["xr.DataArray", "xr.DataArray"]]:
     """Times and variables by the package's names, at the resolution with most quantities, then the finest."""
-    lower = {name.lower(): one for name, one in file.variables.items()}
-    candidates: dict[str, list[tuple[Variable, Variable, bool]]] = {}
+    lower = {str(one.name).lower(): one for one in variables_of(file)}
+    candidates: dict[str, list[tuple["xr.DataArray", "xr.DataArray", bool]]] = {}
     for key, known in _KNOWN.items():
         own, others = given.get(key), []
         names = [own, unit_in_brackets(own or "")[0]] if key in given else [*known["names"], *known["kinds"]]
         named = [lower[name.lower()] for name in names if name is not None and name.lower() in lower][:1]
         if key not in given:
             adjusted = [lower[name] for one in named if (name := f"{one.name}_adjusted".lower()) in lower]
-            named = [one for one in adjusted if np.isfinite(one.numbers()).any()] or named
+            named = [one for one in adjusted if np.isfinite(numbers_in(one)).any()] or named
             others = [one for one in lower.values() if one.attrs.get("standard_name") in known["kinds"]]
             dims = set(named[0].dims) if named else None
             others = [one for one in others if not has_statistics(one) and set(one.dims) != dims]
-        candidates[key] = [(*_times(file, one), one in named) for one in (*named, *others)]
+        candidates[key] = [(*_times(file, one), True) for one in named]
+        candidates[key] += [(*_times(file, one), False) for one in others]
     for key, tracer in tracers.items():
         one = lower.get(tracer.variable.lower())
         candidates[key] = [] if one is None else [(*_times(file, one), True)]
@@ -286,44 +304,42 @@ def _find(
         best = [one for one, rank in zip(several, ranks, strict=True) if rank == max(ranks)]
         if len(best) > 1:
             got = " and ".join(one.name for _, one, _ in best)
-            raise file.error(key, "one variable with its CF standard name", got, "choose one (variables)")
+            raise error_in(file, key, "one variable with its CF standard name", got, "choose one (variables)")
         if best:
             found[key] = best[0][:2]
     if not found:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
         expected += "".join(f", or {one.variable} for {name}" for name, one in tracers.items())
         where = "variables, tracers" if tracers else "variables"
-        raise file.error("file", expected, file.listing, f"name it ({where})")
+        raise error_in(file, "file", expected, listing(file), f"name it ({where})")
     return found
 
 
-def _times(file: Contents, variable: Variable) -> tuple[Variable, Variable]:
+def _times(file: "xr.Dataset", variable: "xr.DataArray") -> tuple["xr.DataArray", "xr.DataArray"]:
     """Times of a variable, and the variable over time; the time of a single profile may be a scalar."""
-    times = [one for one in file.variables.values() if is_axis(one, "time")]
+    times = [one for one in variables_of(file) if is_axis(one, "time")]
     single = [one for one in times if one.values.size == 1]
     if len(single) == 1 and not any(len(one.dims) == 1 and one.dims[0] in variable.dims for one in times):
-        time = dataclasses.replace(single[0], dims=("time",), values=single[0].values.reshape(1))
-        return time, dataclasses.replace(
-            variable, dims=("time", *variable.dims), values=variable.values[None]
-        )
+        times = like(single[0], single[0].values.reshape(1), ("time",))
+        return times, like(variable, variable.values[None], ("time", *variable.dims))
     return find_axis(file, variable, None, "time"), variable
 
 
 def _samples(
-    file: Contents,
+    file: "xr.Dataset",
     key: str,
-    times: Variable,
-    variable: Variable,
+    times: "xr.DataArray",
+    variable: "xr.DataArray",
     place: tuple[float, float] | None,
     wanted: _Wanted,
 ) -> _Samples:
     """The good values of a variable; raises `_NothingGoodError` if there is none."""
     unit = unit_alone(wanted.units, "z")
     heights = heights_of(file, variable, times.dims[0], wanted.depths, unit, place)
-    variable = variable.along((times.dims[0], *heights.dims), "choose one place")
+    variable = on_axes(variable, (times.dims[0], *heights.dims), "choose one place")
     shape = (times.values.size, -1)
     numbers, good = (
-        part.reshape(shape) for part in (variable.numbers(), _good(file, variable, wanted.good_flags))
+        part.reshape(shape) for part in (numbers_in(variable), _good(file, variable, wanted.good_flags))
     )
     there, placed = np.isfinite(numbers), np.broadcast_to(heights.placed, numbers.shape)
     kept, flags, more = there & good & placed, flags_of(file, times), heights.notes
@@ -331,7 +347,7 @@ def _samples(
         said = (
             f"left out {n_unplaced} of {int((there & good).sum())} values: no good depth, or above the water"
         )
-        more += (f"{variable.path}: {variable.name}: {said}.",)
+        more += (f"{name_of(variable)}: {variable.name}: {said}.",)
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
     instruments = heights.of_instruments()
@@ -341,12 +357,12 @@ def _samples(
             wanted.excluded.add(depth)
             n_excluded = int((kept & is_it).sum())
             said = f"left out {n_excluded} values of the instrument at {depth:g} m (exclude_depths)"
-            more += (f"{variable.path}: {variable.name}: {said}.",)
+            more += (f"{name_of(variable)}: {variable.name}: {said}.",)
             kept, placed = kept & ~is_it, placed & ~is_it
     if not kept.any():
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
-        raise _NothingGoodError(variable.path, variable.name, expected, got, advice)
+        raise _NothingGoodError(name_of(variable), str(variable.name), expected, got, advice)
     records, axis, notes = _records(file, variable, times, kept, heights.is_ragged, wanted)
     notes = (*more, *notes)
     # Deepest first where heights are fixed: the order used in messages.
@@ -355,23 +371,25 @@ def _samples(
     numbers, kept, placed, z = (
         part[records][:, order] for part in (numbers, kept, placed, np.broadcast_to(heights.z, there.shape))
     )
-    converted, offset, of_density, more = _converted(variable.with_values(numbers), key, wanted)
+    kept_values = like(variable, numbers, ("record", "level"))
+    converted, offset, of_density, more = _converted(kept_values, key, wanted)
     notes += more
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
     moving = None if is_fixed else z
-    leave(in_file(Samples(key, str(variable.path), axis.seconds, values, moving)))
+    seconds = seconds_since(axis, "1970-01-01") if is_dated(axis) else axis.values
+    leave(in_file(Samples(key, name_of(variable), seconds, values, moving)))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
     said = (str(variable.attrs.get("standard_name")), variable.name)
     # Time stamps in days differ slightly between files of a mooring.
-    time = axis.since(wanted.start_time)
+    time = seconds_since(axis, "1970-01-01")
     time = np.round(time) if np.unique(np.round(time)).size == np.unique(time).size else time
     found = np.stack([time[row], z[row, column]])[:, np.isfinite(values[row, column])]
     if n_twice := found.shape[1] - np.unique(found, axis=1).shape[1]:
         said = f"{n_twice} of {found.shape[1]} values are at the time and height of another: averaged"
-        notes += (f"{variable.path}: {variable.name}: {said}.",)
+        notes += (f"{name_of(variable)}: {variable.name}: {said}.",)
     notes += _unused_flags(file, variable)
     return _Samples(
         key=key,
@@ -390,75 +408,80 @@ def _samples(
 
 
 def _converted(
-    variable: Variable, key: str, wanted: _Wanted
+    variable: "xr.DataArray", key: str, wanted: _Wanted
 ) -> tuple[np.ndarray, float, int, tuple[str, ...]]:
     """Values in the package's unit, offset and power of the density of a tracer, and notes."""
     if (tracer := wanted.tracers.get(key)) is not None:
         said = f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
         is_assumed = tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0
-        notes = (f"{variable.path}: {variable.name}: {said}.",) if is_assumed else ()
+        notes = (f"{name_of(variable)}: {variable.name}: {said}.",) if is_assumed else ()
         return tracer.converted(variable, key), *tracer.linear(variable, key)[1:], notes
     how, notes = as_conversion(wanted.units.get(key)), ()
     examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:
         unit, notes = _unit_of_salinity(variable)
         how = dataclasses.replace(how, unit=unit)
-    return variable.converted(key, how), 0.0, 0, notes
+    return in_unit(variable, key, how), 0.0, 0, notes
 
 
 def _records(
-    file: Contents, variable: Variable, times: Variable, kept: np.ndarray, is_ragged: bool, wanted: _Wanted
-) -> tuple[np.ndarray, TimeAxis, tuple[str, ...]]:
+    file: "xr.Dataset",
+    variable: "xr.DataArray",
+    times: "xr.DataArray",
+    kept: np.ndarray,
+    is_ragged: bool,
+    wanted: _Wanted,
+) -> tuple[np.ndarray, "xr.DataArray", tuple[str, ...]]:
     """Records with a value to keep, in order and from the time in the water, their times, and notes.
 
     A record without any good value may have an invalid time.
     """
     records, notes = np.flatnonzero(kept.any(axis=1)), ()
     if not is_ragged:
-        order, notes = order_in_time(times.with_values(times.values[records]))
+        order, notes = order_in_time(like(times, times.values[records]))
         records = records[order]
-    times = times.with_values(times.values[records])
+    times = like(times, times.values[records])
     axis = read_time(times, unit_alone(wanted.units, "time"), increasing=not is_ragged)
     if not is_ragged:
-        axis.check_gaps(wanted.longest_gap)
+        check_gaps(axis, wanted.longest_gap)
     inside = np.ones(records.shape, dtype=bool)
     for name, sign in (("time_deployment_start", 1.0), ("time_deployment_end", -1.0)):  # of IMOS
         with contextlib.suppress(ValueError):  # not a date
             moment = start_of_case(str(file.attrs.get(name)))
-            if axis.epoch is not None:
+            if is_dated(axis):
                 # Time stamps in days resolve a fraction of a second.
-                inside &= sign * (axis.seconds - (moment - axis.epoch).total_seconds()) > -1.0
+                inside &= sign * seconds_since(axis, str(moment)) > -1.0
     if inside.all():
         return records, axis, notes
     n_all, n_dry = int(kept.sum()), int(kept[records][~inside].sum())
     if n_dry == n_all:
         expected = "values from time_deployment_start to time_deployment_end"
         advice = "correct these attributes, or choose another file"
-        raise _NothingGoodError(variable.path, variable.name, expected, f"none of {n_all}", advice)
+        raise _NothingGoodError(name_of(variable), str(variable.name), expected, f"none of {n_all}", advice)
     said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
-    notes += (f"{variable.path}: {variable.name}: {said}.",)
-    return records[inside], dataclasses.replace(axis, seconds=axis.seconds[inside]), notes
+    notes += (f"{name_of(variable)}: {variable.name}: {said}.",)
+    return records[inside], axis[inside], notes
 
 
-def _unit_of_salinity(variable: Variable) -> tuple[str | None, tuple[str, ...]]:
+def _unit_of_salinity(variable: "xr.DataArray") -> tuple[str | None, tuple[str, ...]]:
     """The unit "1" where it is missing or invalid for practical salinity, and a note on it."""
     unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
     if unit is None:
         said = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
-        return "1", () if kind else (f"{variable.path}: {variable.name}: {said}.",)
+        return "1", () if kind else (f"{name_of(variable)}: {variable.name}: {said}.",)
     try:
         conversion("salinity", str(unit))
     except ValueError:
         if kind == "sea_water_practical_salinity":
             return "1", (
-                f"{variable.path}: {variable.name}: practical salinity, whose unit is not '{unit}'.",
+                f"{name_of(variable)}: {variable.name}: practical salinity, whose unit is not '{unit}'.",
             )
     return None, ()
 
 
-def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np.ndarray:
+def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, ...]) -> np.ndarray:
     """Where values have a good flag; everywhere in a file without flags."""
-    flags, there = flags_of(file, variable), np.isfinite(variable.numbers())
+    flags, there = flags_of(file, variable), np.isfinite(numbers_in(variable))
     if flags is None:
         return np.ones(variable.values.shape, dtype=bool)
     # Some files redefine the numbers, for example 5 as `sensor_failed`.
@@ -477,23 +500,25 @@ def _good(file: Contents, variable: Variable, good_flags: tuple[int, ...]) -> np
         advice = "leave it out (variables), or choose another file"
         if has_flag(np.array(shown), (0,)).any():
             advice = "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)"
-        raise _NothingGoodError(file.path, flags.name, expected, f"none of {int(there.sum())}", advice)
+        raise _NothingGoodError(
+            name_of(file), str(flags.name), expected, f"none of {int(there.sum())}", advice
+        )
     return good
 
 
-def _unused_flags(file: Contents, variable: Variable) -> tuple[str, ...]:
+def _unused_flags(file: "xr.Dataset", variable: "xr.DataArray") -> tuple[str, ...]:
     """A note on what looks like flags of a variable without any."""
     others = tuple(f"{name}_".lower() for name in file.variables)
     unused = [
         one.name
-        for one in file.variables.values()
+        for one in variables_of(file)
         if re.search("qc|flag|quality", one.name.lower()) and set(one.dims) == set(variable.dims)
         if not one.name.lower().startswith(others)
     ]
     if not unused or flags_of(file, variable) is not None:
         return ()
     said = f"{', '.join(unused)} are not used; if they are its quality flags, call them {variable.name}_QC"
-    return (f"{variable.path}: {variable.name}: {said}.",)
+    return (f"{name_of(variable)}: {variable.name}: {said}.",)
 
 
 def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
@@ -524,53 +549,9 @@ def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np
             height = z[i, j] if z.ndim == 2 else z[j]
             got = f"{own[i, j]:g} at time {time[i]:g} s, height {height:g} m"
             advice = "read deployments that overlap one by one"
-            raise FileFormatError(one.variable.path, one.key, expected, got, advice)
+            raise FileFormatError(name_of(one.variable), one.key, expected, got, advice)
         profiles[one.key] = np.where(np.isfinite(merged), merged, own)
     return time, z, profiles
-
-
-def _modelled(
-    found: list[_Samples],
-    profiles: dict[str, np.ndarray],
-    z: np.ndarray,
-    given: SalinityGiven | None,
-    position: tuple[float, float] | None,
-) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """Convert to conservative temperature and absolute salinity; also returns notes."""
-    if "temperature" not in profiles and "salinity" not in profiles:
-        return profiles, ()
-    path = found[0].variable.path
-    kinds = {}
-    for key in ("temperature", "salinity"):
-        several = sorted({str(one.kind) for one in found if one.key == key})
-        if len(several) > 1:
-            got = " and ".join(several)
-            raise FileFormatError(path, key, "one kind in all files", got, "read the files one by one")
-        kinds[key] = several[0] if several else next(iter(_KNOWN[key]["kinds"].values()))
-    missing = np.full_like(next(iter(profiles.values())), np.nan)
-    heights, measured_salinity = np.broadcast_to(z, missing.shape), profiles.get("salinity", missing)
-    salinity = salinity_at(heights, measured_salinity, given)
-    notes = notes_of_salinity(str(path), profiles.get("temperature", missing), measured_salinity, given)
-    positions = [at for at in (*(one.position for one in found), position) if at is not None]
-    is_measured = bool(np.isfinite(measured_salinity).any())
-    if not positions and kinds["salinity"] == "practical" and is_measured:
-        advice = "add them to the file, give `position`, or conservative=False"
-        expected = "the position, for absolute salinity"
-        raise FileFormatError(path, "LATITUDE, LONGITUDE", expected, "none", advice)
-    latitude, longitude = positions[0] if positions else (MIDDLE_LATITUDE, 0.0)
-    temperature, absolute = modelled_water(
-        profiles.get("temperature", missing),
-        salinity,
-        heights,
-        temperature_kind=kinds["temperature"],
-        salinity_kind=kinds["salinity"],
-        longitude=longitude,
-        latitude=latitude,
-        anomaly=bool(positions),
-    )
-    absolute = np.where(np.isnan(measured_salinity), np.nan, absolute)
-    modelled = {"temperature": temperature, "salinity": absolute}
-    return {key: modelled.get(key, values) for key, values in profiles.items()}, notes
 
 
 @names_its_file("a file with salinity over depth")
@@ -589,18 +570,17 @@ def read_salinity(
     Raises:
         FileFormatError: no such variable, fewer than three levels, or no value.
     """
-    file, known = read_contents(path), _KNOWN["salinity"]
+    file, known = read_netcdf(path), _KNOWN["salinity"]
     advice = "name it (variable)"
-    found = None if variable else file.find("salinity", known["names"], known["kinds"], advice)
-    found = file.named(variable or "salinity", "salinity", advice) if found is None else found
+    found = None if variable else find_variable(file, "salinity", known["names"], known["kinds"], advice)
+    found = variable_named(file, variable or "salinity", "salinity", advice) if found is None else found
     levels = find_axis(file, found, None, "vertical")
-    vertical = read_vertical(file, levels, None, None)
-    values = np.moveaxis(found.converted("salinity", unit), found.dims.index(levels.dims[0]), 0)
+    z = read_vertical(file, levels, None, None).values
+    values = np.moveaxis(in_unit(found, "salinity", unit), found.dims.index(levels.dims[0]), 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # levels without a value
         mean = np.nanmean(values.reshape(values.shape[0], -1), axis=1)
-    mean = mean[::-1] if vertical.is_reversed else mean
-    known_at = np.isfinite(mean)
-    if not known_at.any():
-        raise found.error("a value", f"none of {values.size}", "choose another file")
-    return vertical.z[known_at], mean[known_at]
+    order = np.argsort(z)[np.isfinite(mean[np.argsort(z)])]
+    if not order.size:
+        raise error_of(found, "a value", f"none of {values.size}", "choose another file")
+    return z[order], mean[order]

@@ -16,18 +16,20 @@ from ..column.grid import Grid
 from ..column.state import State
 from ..column.trajectory import Trajectory
 from ..quantities import GRID_NAMES
-from .axes import read_time
 from .dataset import SELECTED, STATE_NAMES, class_name
 from .errors import ConfigError, FileFormatError, is_path, names_its_file
-from .netcdf import Contents, read_contents
+from .netcdf import read_netcdf
+from .times import read_time, seconds_since
+from .variables import error_in, error_of, listing
 from .writing import replacing
 from .yaml_file import parse_yaml
 
 if TYPE_CHECKING:
     import netCDF4
+    import xarray as xr
 
 
-def _find_state_class(file: Contents, name: str) -> type[closures.AbstractCloState]:
+def _find_state_class(file: "xr.Dataset", name: str) -> type[closures.AbstractCloState]:
     """Find the imported closure state class of a name, even if its module has moved within its package."""
     pending, found = closures.AbstractCloState.__subclasses__(), {}
     while pending:
@@ -38,7 +40,7 @@ def _find_state_class(file: Contents, name: str) -> type[closures.AbstractCloSta
     if not found:
         expected = "the name of a class of a closure state"
         advice = "import the module of that closure first, or pass clo_state_class"
-        raise file.error("attribute closure_state", expected, f"'{name}'", advice)
+        raise error_in(file, "attribute closure_state", expected, f"'{name}'", advice)
     return found.get(name, list(found.values())[-1])
 
 
@@ -71,14 +73,14 @@ def read_trajectory(
         FileFormatError: a damaged file, a variable that is missing or of unexpected shape, or an unknown
             closure.
     """
-    file = read_contents(path, at={"time": slice(None, None, every)})
+    file = read_netcdf(path, at={"time": slice(None, None, every)})
     if SELECTED in file.attrs:
         got, advice = f"one with {file.attrs[SELECTED]} alone", "run without output.variables or --variables"
-        raise file.error("file", "a file of a run with all variables", got, advice)
+        raise error_in(file, "file", "a file of a run with all variables", got, advice)
     if not is_path(path) and file.attrs.get("start_time") and "time" in file:
         # Convert dates of a dataset back to seconds since the start.
-        time = file["time"].with_values(read_time(file["time"]).since(file.attrs["start_time"]))
-        file = dataclasses.replace(file, variables=file.variables | {"time": time})
+        seconds = seconds_since(read_time(file["time"]), file.attrs["start_time"])
+        file = file.assign_coords(time=seconds)
     cls = clo_state_class or _find_state_class(file, str(file.attrs.get("closure_state", "")))
 
     def closure_state(cls: type[closures.AbstractCloState], attribute: str) -> closures.AbstractCloState:
@@ -110,15 +112,15 @@ def read_trajectory(
         raise
     except (TypeError, ValueError) as error:
         advice = "the file was changed or is damaged"
-        raise file.error("file", "a trajectory", f"'{error}'", advice) from error
+        raise error_in(file, "file", "a trajectory", f"'{error}'", advice) from error
 
 
 @names_its_file("the file of a run")
 def read_tracer_units(path: str | Path) -> dict[str, tuple[str, str]]:
     """Unit and long name of the tracers in the file of a run, as in `Case.tracer_units`."""
-    about = read_contents(path, only=()).attrs
+    about = read_netcdf(path, only=()).attrs
     names = f"{about.get('tracers', '')} {about.get('surface', '')}".split()
-    file = read_contents(path, only=names, at={"time": slice(1)})
+    file = read_netcdf(path, only=names, at={"time": slice(1)})
     found = {name: file[name].attrs for name in names if name in file}
     return {
         name: (str(own["units"]), str(own["long_name"]))
@@ -127,21 +129,21 @@ def read_tracer_units(path: str | Path) -> dict[str, tuple[str, str]]:
     }
 
 
-def _values(file: Contents, name: str, *dims: str, kind: str = "f") -> jax.Array:
+def _values(file: "xr.Dataset", name: str, *dims: str, kind: str = "f") -> jax.Array:
     """A numeric variable along these axes and those of a batch."""
     if name not in file:
         advice = "only files of write_trajectory can be read back"
-        raise file.error(name, "a variable of a trajectory", f"only {file.listing}", advice)
+        raise error_in(file, name, "a variable of a trajectory", f"only {listing(file)}", advice)
     found = file[name]
     if found.dims[: len(dims)] != dims or found.values.dtype.kind != kind:
         numbers = "whole numbers" if kind == "i" else "numbers"
         got = f"type {found.values.dtype} along {', '.join(found.dims) or 'none'}"
         expected = f"{numbers} along {', '.join(dims) or 'any axis'}"
-        raise found.error(expected, got, "the file was changed or is damaged")
+        raise error_of(found, expected, got, "the file was changed or is damaged")
     return jnp.asarray(found.values)
 
 
-def read_grid(file: Contents) -> Grid:
+def read_grid(file: "xr.Dataset") -> Grid:
     """The grid of the file of a run, at rest."""
     if "height_face" in file:
         faces = _values(file, "height_face")
@@ -225,11 +227,11 @@ def read_stored_run(path: str | Path) -> StoredRun:
     Raises:
         FileFormatError: a file of neither kind, of several columns, or without one of the profiles.
     """
-    file = read_contents(path)
+    file = read_netcdf(path)
     if "closure_state" in file.attrs:
         trajectory = read_trajectory(path)
         if trajectory.grid.batch_shape or trajectory.state.temperature.ndim != 2:
-            raise file.error("temperature", "one column", "several", "choose one of them")
+            raise error_in(file, "temperature", "one column", "several", "choose one of them")
         profiles = {name: np.asarray(getattr(trajectory.state, name)).T for name in (*_GOTM, "salinity")}
         time = np.asarray(trajectory.time)
         return StoredRun(time - time[0], np.asarray(trajectory.grid.z_face), profiles, float("nan"))
@@ -237,7 +239,7 @@ def read_stored_run(path: str | Path) -> StoredRun:
         if name not in file:
             expected = "a result of tunax_lite, or of GOTM with temp, u, v and zi"
             advice = "name another file, or let GOTM write these variables"
-            raise file.error(name, expected, "a file without it", advice)
+            raise error_in(file, name, expected, "a file without it", advice)
     time = file["time"].values
     faces = np.atleast_2d(file["zi"].values.squeeze())
     given = _GOTM | ({"salinity": "salt"} if "salt" in file else {})
@@ -245,11 +247,11 @@ def read_stored_run(path: str | Path) -> StoredRun:
     expected = (faces.shape[1] - 1, time.size)
     if np.ptp(faces, axis=0).max() > 0.0 or any(one.shape != expected for one in profiles.values()):
         expected = "one column whose faces do not move"
-        raise file.error("zi", expected, f"faces {faces.shape}", "name another file")
+        raise error_in(file, "zi", expected, f"faces {faces.shape}", "name another file")
     unit = str(file["time"].attrs.get("units", "")).partition(" since ")[0]
     if unit not in _SECONDS:
         expected = f"units of {', '.join(_SECONDS)} since"
-        raise file["time"].error(expected, unit or "none", "correct the attribute")
+        raise error_of(file["time"], expected, unit or "none", "correct the attribute")
     dt = float("nan")
     with contextlib.suppress(ConfigError, KeyError, TypeError, ValueError):
         dt = float(parse_yaml(str(file.attrs.get("gotm_yaml", "")))["time"]["dt"])

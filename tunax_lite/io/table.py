@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,19 +28,7 @@ from ..column.observables import OBSERVABLES, is_number, parse
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
 from .attributes import examine
-from .axes import (
-    Record,
-    as_sources,
-    at_position,
-    check_measured,
-    find_axis,
-    has_flag,
-    in_order,
-    intervals_of,
-    joined,
-    read_time,
-    stem_of,
-)
+from .axes import as_sources, at_position, check_measured, find_axis, has_flag, stem_of
 from .dated_text import find_profiles, read_columns, read_lines
 from .errors import (
     FileFormatError,
@@ -63,14 +52,18 @@ from .local_tables import (
     with_one_time,
     with_points,
 )
-from .netcdf import Contents, Variable, note_of_unused, read_contents
-from .series import (
-    GOOD_FLAGS,
-    Series,
-    intervals_between,
-    longest_missing,
-    on_common_times,
-    start_of_case,
+from .netcdf import read_netcdf
+from .series import GOOD_FLAGS, Series, intervals_between, longest_missing, on_common_times, start_of_case
+from .times import (
+    as_series,
+    bounds_in,
+    check_complete,
+    check_gaps,
+    describe,
+    intervals_of,
+    joined,
+    read_time,
+    timed,
 )
 from .units import (
     BRACKETS,
@@ -82,7 +75,26 @@ from .units import (
     unit_at_end,
     unit_in_brackets,
 )
+from .variables import (
+    array,
+    error_in,
+    error_of,
+    find_variable,
+    get_variable,
+    in_unit,
+    like,
+    listing,
+    note_of_unused,
+    numbers_in,
+    on_axes,
+    unit_in_file,
+    variable_named,
+    variables_of,
+)
 from .yaml_file import NAMES
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
 _TIMES = ("time", "datetime", "date", "timestamp", "date_time")
@@ -109,7 +121,7 @@ _DEPTHS = {"depth": "down", "z": "up", "height": "up"}
 
 
 @names_its_file("a table")
-def read_table(path) -> Contents:
+def read_table(path) -> "xr.Dataset":
     """Read the columns of a CSV file, or the variables of a NetCDF file or dataset, with units as attributes.
 
     The first line of a CSV file names the columns, as in `wind_u [m s-1]`; one of them is `time` (or
@@ -123,7 +135,7 @@ def read_table(path) -> Contents:
         FileFormatError: a file that is not a table, with the line; names all wrong lines of one column.
     """
     if not is_text(path):
-        return read_contents(path)
+        return read_netcdf(path)
     path = Path(path)
     text = read_text(path, "text in UTF-8", decoded)
     lines = [(i, t) for i, t in enumerate(text.splitlines(), 1) if t.strip() and not t.startswith("#")]
@@ -160,7 +172,7 @@ def _check_zone(path: Path, rows: list[tuple[int, list[str]]]) -> None:
 
 def _columns(
     path: Path, names: list[str], units: list[str | None], rows: list[tuple[int, list[str]]]
-) -> Contents:
+) -> "xr.Dataset":
     """Read the columns of lines with their numbers."""
     variables, notes = {}, []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
@@ -177,9 +189,23 @@ def _columns(
                 notes.append(f"{path}: {name}: {code:g} stands for a missing value, in {share}")
                 values = np.where(values == code, np.nan, values)
         check_lines(path, wrong, name, expected, advice)
-        variables[name] = Variable(path, name, ("time",), values, {} if unit is None else {"units": unit})
+        variables[name] = array(path, name, ("time",), values, {} if unit is None else {"units": unit})
     variables["time"] = variables.pop("time")  # so that messages list the measured variables first
-    return Contents(path, variables, {}, notes=tuple(notes))
+    return _as_file(path, variables, notes)
+
+
+def _as_file(
+    path: Path | str,
+    variables: Mapping[str, "xr.DataArray"],
+    notes: Sequence[str] = (),
+    attrs: Mapping | None = None,
+) -> "xr.Dataset":
+    """Variables read from text as a file, with notes on how they were read."""
+    import xarray as xr  # takes long
+
+    found = xr.Dataset(dict(variables), attrs=attrs)
+    found.encoding |= {"source": str(path), "notes": tuple(notes)}
+    return found
 
 
 def is_text(source) -> bool:
@@ -218,61 +244,68 @@ def read_series(
             in shortwave radiation without a position, or an impossible value, with its time.
     """
     table, missing = read_table(path), longest_gap is not None
-    record = record_of(table, name, quantity, start_time=start_time, unit=unit, missing=missing)
+    series = series_of(table, name, quantity, start_time=start_time, unit=unit, missing=missing)
     notes = [] if notes is None else notes
-    notes += _notes_of(table, record.variable)
-    notes += _notes_of_gaps(record, quantity, start_time)
+    notes += _notes_of(table, series)
+    notes += _notes_of_gaps(series, quantity, start_time)
     if longest_gap is not None:
-        record = _bridged(record, longest_gap, quantity, notes)
-    leave_gaps(quantity, record.time)
-    return joined(_sunlit([record], start_time, position, notes) if is_sunlight(quantity) else [record])
+        series = _bridged(series, longest_gap, quantity, notes)
+    leave_gaps(quantity, series["time"].values)
+    if is_sunlight(quantity):
+        series = _sunlit(series, start_time, position, notes)
+    return as_series(series)
 
 
-def _notes_of(table: Contents, variable: Variable) -> list[str]:
-    return [note for note in table.notes if note.startswith(f"{table.path}: {variable.name}: ")]
+def _notes_of(table: "xr.Dataset", variable: "xr.DataArray") -> list[str]:
+    start = f"{name_of(table)}: {variable.name}: "
+    return [note for note in table.encoding.get("notes", ()) if note.startswith(start)]
 
 
-def _notes_of_gaps(record: Record, quantity: str, start_time: str | None) -> list[str]:
-    found = note_of_gaps(quantity, record.time, start_time)
-    return [] if found is None else [f"{record.variable.path}: {found}"]
+def _notes_of_gaps(series: "xr.DataArray", quantity: str, start_time: str | None) -> list[str]:
+    found = note_of_gaps(quantity, series["time"].values, start_time)
+    return [] if found is None else [f"{name_of(series)}: {found}"]
 
 
 def _sunlit(
-    parts: list[Record], start_time: str | None, position: Position | None, notes: list[str], stamp=None
-) -> list[Record]:
-    """Sorted records of shortwave radiation as one, with gaps filled along the clear sun; see `joined`."""
-    time, values = (np.concatenate([getattr(one, key) for one in parts]) for key in ("time", "values"))
-    known = [one.bounds for one in parts if one.bounds is not None]
-    bounds = np.concatenate(known) if len(known) == len(parts) else None
-    if stamp is not None:
-        bounds = intervals_between(time, stamp)
-    first = parts[0]
-    place = {"start_time": start_time, "position": position}
-    filled = fill_sunlight(time, values, bounds=bounds, refuse=first.variable.error, **place)
-    notes += [f"{first.variable.path}: {first.variable.name}: {note}" for note in filled.notes]
-    return [dataclasses.replace(first, time=filled.time, values=filled.values, bounds=filled.bounds)]
+    series: "xr.DataArray", start_time: str | None, position: Position | None, notes: list[str], stamp=None
+) -> "xr.DataArray":
+    """Shortwave radiation with gaps filled along the clear sun; see `as_series`."""
+    time = series["time"].values
+    bounds = bounds_in(series) if stamp is None else intervals_between(time, stamp)
+    filled = fill_sunlight(
+        time,
+        series.values,
+        bounds=bounds,
+        start_time=start_time,
+        position=position,
+        refuse=lambda *texts: error_of(series, *texts),
+    )
+    notes += [f"{name_of(series)}: {series.name}: {note}" for note in filled.notes]
+    found = like(series, filled.values).assign_coords(time=filled.time)
+    if filled.bounds is None:
+        return found
+    return found.assign_coords(begin=("time", filled.bounds[:, 0]), end=("time", filled.bounds[:, 1]))
 
 
-def _bridged(record: Record, longest_gap: float, quantity: str, notes: list[str]) -> Record:
-    """The known values of a record, of which no two are more than `longest_gap` [s] apart."""
-    name, known = record.variable.name, np.isfinite(record.values)
+def _bridged(series: "xr.DataArray", longest_gap: float, quantity: str, notes: list[str]) -> "xr.DataArray":
+    """The known values of a series, of which no two are more than `longest_gap` [s] apart."""
+    known = np.isfinite(series.values)
     if known.sum() < 2:
         got = f"{known.sum()} of {known.size}"
-        raise record.variable.error("at least two values", got, "choose another variable, or complete it")
-    longest, at = longest_missing(record.time, known)
-    said = f"{longest / 3600.0:g} h without a value after {record.axis.describe(at)}"
+        raise error_of(series, "at least two values", got, "choose another variable, or complete it")
+    longest, at = longest_missing(series["time"].values, known)
+    said = f"{longest / 3600.0:g} h without a value after {describe(series['moment'], at)}"
     if longest > longest_gap * (1.0 + 1e-6):
         expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
-        raise record.variable.error(expected, said, "fill the gap, or set a longer longest_gap")
+        raise error_of(series, expected, said, "fill the gap, or set a longer longest_gap")
     if not known.all():
-        text = f"{np.sum(~known)} missing values of {name} are bridged, at most {said}"
-        notes.append(f"{record.variable.path}: {text}")
-    bounds = None if record.bounds is None else record.bounds[known]
-    return dataclasses.replace(record, time=record.time[known], values=record.values[known], bounds=bounds)
+        text = f"{np.sum(~known)} missing values of {series.name} are bridged, at most {said}"
+        notes.append(f"{name_of(series)}: {text}")
+    return series.isel(time=known)
 
 
-def record_of(
-    table: Contents,
+def series_of(
+    table: "xr.Dataset",
     name: str,
     quantity: str,
     *,
@@ -283,27 +316,26 @@ def record_of(
     longest_gap: float | None = None,
     missing: bool = False,
     kind: str | None = None,
-) -> Record:
-    """One column of a table."""
-    variable = table.named(name, quantity, "correct its name, which is a column of this file")
+) -> "xr.DataArray":
+    """One column of a table in the package's unit, checked; see `times.timed`."""
+    variable = variable_named(table, name, quantity, "correct its name, which is a column of this file")
     given = time if time is not None and time in table and table[time].dims[0] in variable.dims else None
     coordinate = find_axis(table, variable, given, "time")
     examine(variable, quantity, given=unit, kind=kind)
     advice, expected = "choose one place and level", "time as its only dimension"
-    variable = variable.along(coordinate.dims, advice, expected)
-    axis = read_time(coordinate, time_unit)
-    values = variable.converted(quantity, unit)
+    variable = on_axes(variable, coordinate.dims, advice, expected)
+    times = read_time(coordinate, time_unit)
+    values = in_unit(variable, quantity, unit)
     if not missing:
-        axis.check_complete(variable, values, "a series without gaps")
+        check_complete(times, variable, values, "a series without gaps")
     if values.size < 2 - missing:
-        raise coordinate.error("at least two records", values.size, "add more")
-    check_measured(variable, quantity, values, axis)
-    axis.check_gaps(longest_gap)
-    seconds, intervals = axis.since(start_time), intervals_of(table, axis, variable, time_unit)
-    bounds = None if intervals is None else intervals + (seconds[0] - axis.seconds[0])
-    return Record(variable, axis, seconds, values, bounds)
+        raise error_of(coordinate, "at least two records", values.size, "add more")
+    check_measured(variable, quantity, values, times)
+    check_gaps(times, longest_gap)
+    return timed(variable, times, values, start_time, intervals_of(table, times, variable, time_unit))
 
 
+@names_its_file("a table")
 def read_numbers(
     path,
     observable: str,
@@ -342,19 +374,19 @@ def read_numbers(
     with reading(path, "a table"):
         table = read_table(path)
         if notes is not None:
-            notes += _notes_of(table, table.named(variable, quantity, "correct its name"))
+            notes += _notes_of(table, variable_named(table, variable, quantity, "correct its name"))
         if position is not None:
             table = at_position(path, table, variable, position)
-        record = record_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
-        good, advice = np.ones(record.values.shape, dtype=bool), "correct its name (flags)"
+        series = series_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
+        good, advice = np.ones(series.shape, dtype=bool), "correct its name (flags)"
         if flags is not None:
-            flagged = table.named(flags, f"the quality flags of {variable}", advice)
-            good = has_flag(flagged.along(record.variable.dims, advice).values, good_flags)
-        kept = np.where(good, record.values, np.nan)
+            flagged = variable_named(table, flags, f"the quality flags of {variable}", advice)
+            good = has_flag(on_axes(flagged, table[variable].squeeze().dims, advice).values, good_flags)
+        kept = np.where(good, series.values, np.nan)
         if not np.isfinite(kept).any():
             advice = "check good_flags and fill values"
-            raise record.variable.error("a good value", f"none of {kept.size}", advice)
-    return Series(record.time, kept), int((np.isfinite(record.values) & ~good).sum())
+            raise error_of(series, "a good value", f"none of {kept.size}", advice)
+    return Series(series["time"].values, kept), int((np.isfinite(series.values) & ~good).sum())
 
 
 def _plain_rows(lines: list, data: list) -> list[tuple[int, list[str]]]:
@@ -426,7 +458,7 @@ def _numbers_or_texts(column: _Cells) -> tuple[np.ndarray, _Cells]:
 
 
 @names_its_file("profiles in text")
-def read_profile_text(path) -> Contents:
+def read_profile_text(path) -> "xr.Dataset":
     """Variables over `OBSERVATION`, with the time and depth of each value; each fixed depth is an instrument.
 
     If depths differ between profiles, there is a single instrument of varying depth.
@@ -441,18 +473,19 @@ def read_profile_text(path) -> Contents:
     if _HEAD.match(next((line for line in lines if line.strip() and line[0] not in "#!"), "")):
         return _profiles_of_gotm(path)
     table = read_table(path)
-    profiles = dataclasses.replace(_profiles_of_table(table), notes=table.notes)
-    is_stacked = profiles.variables is not table.variables and "units" in table["time"].attrs
+    profiles = _profiles_of_table(table)
+    profiles.encoding["notes"] = table.encoding["notes"]
+    is_stacked = profiles is not table and "units" in table["time"].attrs
     if is_stacked and not any(word in (*_DEPTHS, *_PRESSURES) for word in _first_words(table).values()):
         read_time(table["time"])  # sorted later: exchanged or repeated dates would pass in silence
     return profiles
 
 
-def _first_words(table: Contents) -> dict[str, str]:
-    return {name: re.split(r"[_ (\[]", name.lower())[0] for name in table.variables}
+def _first_words(table: "xr.Dataset") -> dict[str, str]:
+    return {name: re.split(r"[_ (\[]", name.lower())[0] for name in map(str, table.variables)}
 
 
-def _profiles_of_table(table: Contents) -> Contents:
+def _profiles_of_table(table: "xr.Dataset") -> "xr.Dataset":
     """Profiles from a column of depths, or a column for each depth; other tables are returned unchanged."""
     words = _first_words(table)
     named = [name for name, word in words.items() if word in _DEPTHS]
@@ -463,51 +496,52 @@ def _profiles_of_table(table: Contents) -> Contents:
         about = {"units": "m", "positive": _DEPTHS[words[named[0]]]}
     else:
         return _stacked(table)
-    others = {name: one for name, one in table.variables.items() if name not in (named[0], "time")}
+    others = {name: table[name] for name in words if name not in (named[0], "time")}
     depth = table[named[0]]
-    return _observed(table.path, table["time"], depth.values, about | depth.attrs, others)
+    return _observed(name_of(table), table["time"], depth.values, about | depth.attrs, others)
 
 
-def _is_of_sea(pressure: Variable) -> bool:
+def _is_of_sea(pressure: "xr.DataArray") -> bool:
     return str(pressure.attrs.get("units", "dbar")).lower().startswith("d")
 
 
-def _stacked(table: Contents) -> Contents:
+def _stacked(table: "xr.Dataset") -> "xr.Dataset":
     """Stack columns with the depth in their names; without any the table is returned unchanged."""
-    columns = [(one, match) for name, one in table.variables.items() if (match := _WIDE.fullmatch(name))]
+    columns = [(one, match) for one in variables_of(table) if (match := _WIDE.fullmatch(str(one.name)))]
     if not columns:
         return table
     time, depths = table["time"], np.unique([float(match[2]) for _, match in columns])
-    stacked: dict[str, Variable] = {}
+    stacked: dict[str, "xr.DataArray"] = {}
     for one, match in columns:
         name = "salinity" if match[1].lower() == "sal" else "temperature"
         missing = np.full((depths.size, time.values.size), np.nan)
-        first = stacked.setdefault(name, Variable(table.path, name, (), missing, one.attrs))
+        first = stacked.setdefault(name, array(name_of(table), name, ("depth", "time"), missing, one.attrs))
         if one.attrs != first.attrs:
             expected, got = f"one unit in all columns of {name}", f"{one.attrs.get('units', 'none')}"
-            raise one.error(f"{expected}, {first.attrs.get('units', 'none')}", got, "convert the column")
+            raise error_of(one, f"{expected}, {first.attrs.get('units', 'none')}", got, "convert the column")
         first.values[np.searchsorted(depths, float(match[2]))] = one.values
-    stacked = {name: one.with_values(one.values.ravel()) for name, one in stacked.items()}
-    times, depth = time.with_values(np.tile(time.values, depths.size)), np.repeat(depths, time.values.size)
-    return _observed(table.path, times, depth, {"units": "m", "positive": "down"}, stacked)
+    stacked = {name: like(one, one.values.ravel(), ("OBSERVATION",)) for name, one in stacked.items()}
+    times = like(time, np.tile(time.values, depths.size))
+    depth = np.repeat(depths, time.values.size)
+    return _observed(name_of(table), times, depth, {"units": "m", "positive": "down"}, stacked)
 
 
 def _observed(
-    path: Path,
-    time: Variable,
+    path: Path | str,
+    time: "xr.DataArray",
     depth: np.ndarray,
     about: dict,
-    others: dict[str, Variable],
+    others: dict[str, "xr.DataArray"],
     attrs: dict | None = None,
-) -> Contents:
-    """Contents with values one after the other, with a depth each, whose attributes are `about`."""
+) -> "xr.Dataset":
+    """xr.Dataset" with values one after the other, with a depth each, whose attributes are `about`."""
     depths, index = np.unique(depth, return_inverse=True)
     most = int(np.unique(time.values, return_counts=True)[1].max())
     variables = {
-        name: Variable(path, name, ("OBSERVATION",), one.values, one.attrs) for name, one in others.items()
+        name: array(path, name, ("OBSERVATION",), one.values, one.attrs) for name, one in others.items()
     }
     if depths.size <= 3 * most:
-        variables["NOMINAL_DEPTH"] = Variable(path, "NOMINAL_DEPTH", ("INSTRUMENT",), depths, about)
+        variables["NOMINAL_DEPTH"] = array(path, "NOMINAL_DEPTH", ("INSTRUMENT",), depths, about)
     else:
         index = np.zeros_like(index)
     for name, values, attributes in (
@@ -515,24 +549,24 @@ def _observed(
         ("DEPTH", depth, about),
         ("instrument_index", index, {"instance_dimension": "INSTRUMENT"}),
     ):
-        variables[name] = Variable(path, name, ("OBSERVATION",), values, attributes)
-    return Contents(path, variables, attrs or {})
+        variables[name] = array(path, name, ("OBSERVATION",), values, attributes)
+    return _as_file(path, variables, attrs=attrs)
 
 
-def _profiles_of_gotm(path: Path) -> Contents:
+def _profiles_of_gotm(path: Path) -> "xr.Dataset":
     profiles = find_profiles(read_lines(path, "file"))
     file, spans = profiles.file, zip(profiles.headers + 1, profiles.counts, strict=True)
     levels = np.concatenate([np.arange(first, first + count) for first, count in spans])
     lengths = [len(file.texts[level].replace(",", " ").split()) for level in levels]
     columns = tuple(range(max(2, min(lengths))))
     table = read_columns(file, levels, columns, skip=0, names="heights and values")
-    values = {str(i): Variable(path, str(i), (), table[:, i], {}) for i in columns[1:]}
+    values = {str(i): array(path, str(i), ("OBSERVATION",), table[:, i], {}) for i in columns[1:]}
     attrs = {"units": "seconds since 1970-01-01"}
-    time = Variable(path, "TIME", ("OBSERVATION",), np.repeat(profiles.time, profiles.counts), attrs)
+    time = array(path, "TIME", ("OBSERVATION",), np.repeat(profiles.time, profiles.counts), attrs)
     return _observed(path, time, table[:, 0], {"units": "m"}, values)
 
 
-def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
+def _blocks_of_pmel(path: Path, lines: list[str]) -> "xr.Dataset":
     moments, depths, values, codes, levels, label = [], [], [], [], np.zeros(0), ""
     for number, line in enumerate(lines, 1):
         words = line.split()
@@ -559,15 +593,15 @@ def _blocks_of_pmel(path: Path, lines: list[str]) -> Contents:
     name, (_, about) = next((one for one in _PMEL.items() if label in one[1][0].split()), (label, ("", {})))
     numbers = np.concatenate(values)
     columns = {
-        name: Variable(path, name, (), np.where(numbers < -9.9, np.nan, numbers), about),
-        f"{name}_QC": Variable(path, f"{name}_QC", (), np.concatenate(codes), _CODES),
+        name: array(path, name, ("OBSERVATION",), np.where(numbers < -9.9, np.nan, numbers), about),
+        f"{name}_QC": array(path, f"{name}_QC", ("OBSERVATION",), np.concatenate(codes), _CODES),
     }
     attrs = {}
     if place := next((match for line in lines[:5] if (match := _PLACE.search(line))), None):
         attrs["geospatial_lat_min"] = float(place[1]) * (1.0 if place[2] == "N" else -1.0)
         attrs["geospatial_lon_min"] = float(place[3]) * (1.0 if place[4] == "E" else -1.0)
     seconds, unit = _since_the_first(moments)
-    time = Variable(path, "TIME", ("OBSERVATION",), seconds, {"units": unit})
+    time = array(path, "TIME", ("OBSERVATION",), seconds, {"units": unit})
     about = {"units": "m", "positive": "down"}
     return _observed(path, time, np.concatenate(depths), about, columns, attrs)
 
@@ -577,18 +611,16 @@ _OPTIONAL = tuple(field.name for field in WEATHER if field.default is None and f
 _NEEDED = tuple(field.name for field in WEATHER if field.default is dataclasses.MISSING)
 
 
-def _note_means(record: Record, notes: list[str]) -> None:
+def _note_means(series: "xr.DataArray", time: str, notes: list[str]) -> None:
     """Note how means over intervals of time are taken."""
-    is_mean = re.search(r"\btime: *(mean|average)", str(record.variable.attrs.get("cell_methods", "")))
-    if record.bounds is not None:
-        said = (
-            f"bounds of {record.axis.variable.name}: means hold from the start to the end of their interval"
-        )
+    is_mean = re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", "")))
+    if "end" in series.coords:
+        said = f"bounds of {time}: means hold from the start to the end of their interval"
     elif is_mean:
-        said = f"{record.axis.variable.name} without bounds: means count as values at instants; give stamp"
+        said = f"{time} without bounds: means count as values at instants; give stamp"
     else:
         return
-    if (note := f"{record.variable.path}: {said}") not in notes:
+    if (note := f"{name_of(series)}: {said}") not in notes:
         notes.append(note)
 
 
@@ -656,11 +688,11 @@ def read_weather(
     paths = as_sources(paths)
     tables = [read_table(path) for path in paths]
     told: list[str] = [] if notes is None else notes
-    told += [note for table in tables for note in table.notes]
+    told += [note for table in tables for note in table.encoding.get("notes", ())]
     measure: HumidityMeasure = humidity_measure or "relative"
     kinds = {"shortwave": shortwave, "longwave": longwave}
-    series_of = partial(
-        record_of,
+    read_series_of = partial(
+        series_of,
         start_time=start_time,
         time=time,
         time_unit=unit_alone(units, "time"),
@@ -680,32 +712,33 @@ def read_weather(
             return field, number
         parts = []
         for table in tables:
-            variable = table.get(value) if value else _find(table, quantity, kind)
+            variable = get_variable(table, value) if value else _find(table, quantity, kind)
             if variable is not None:
-                used[id(table)].add(variable.name)
-                record = series_of(table, variable.name, quantity, unit=units.get(field), kind=kind)
-                _check_radiation(record, field, kind)
-                told.extend(note for note in _notes_of_gaps(record, quantity, start_time) if note not in told)
-                if longest_gap is not None and not np.isfinite(record.values).all():
-                    record = _bridged(record, longest_gap, quantity, told)
-                parts.append(record)
+                used[id(table)].add(str(variable.name))
+                name = str(variable.name)
+                series = read_series_of(table, name, quantity, unit=units.get(field), kind=kind)
+                _check_radiation(series, field, kind)
+                told.extend(note for note in _notes_of_gaps(series, quantity, start_time) if note not in told)
+                if stamp is None and not parts:
+                    _note_means(series, time or str(find_axis(table, variable, None, "time").name), told)
+                if longest_gap is not None:
+                    series = _bridged(series, longest_gap, quantity, told)
+                parts.append(series)
         if parts:
-            if stamp is None:
-                _note_means(parts[0], told)
-            parts = in_order(parts, "give each time once")
+            whole = joined(parts, "give each time once")
             _check_between(parts, longest_gap)
-            leave_gaps(quantity, np.concatenate([one.time for one in parts]))
+            leave_gaps(quantity, whole["time"].values)
             if field == "shortwave":
-                parts = _sunlit(parts, start_time, position, told, stamp)
-            return field, joined(parts, stamp)
+                whole = _sunlit(whole, start_time, position, told, stamp)
+            return field, as_series(whole, stamp)
         if field in _OPTIONAL and value is None:
             return None
         names, standard_names = _known(quantity, kind)
         expected = f"a variable {repr(value) if value else ' or '.join((*names, *standard_names))}"
-        there = ", ".join(table.listing for table in tables)
+        there = ", ".join(listing(table) for table in tables)
         formula = "" if kind is None else ", or choose a formula of the radiation"
         advice = f"name it, or give a number (variables.{field}){formula}"
-        raise tables[0].error(field, expected, f"only {there}", advice)
+        raise error_in(tables[0], field, expected, f"only {there}", advice)
 
     given |= _components(tables, given, units, told, used)
     measure = _measure(tables, given, humidity_measure)
@@ -718,46 +751,49 @@ def read_weather(
     ), measure
 
 
-def _check_between(parts: Sequence[Record], longest_gap: float | None) -> None:
+def _check_between(parts: Sequence["xr.DataArray"], longest_gap: float | None) -> None:
     """Raise `FileFormatError` for a longer gap between two files."""
-    for before, after in itertools.pairwise(parts):
-        apart = after.time[0] - before.time[-1]
+    for before, after in itertools.pairwise(sorted(parts, key=lambda one: float(one["time"][0]))):
+        apart = float(after["time"][0] - before["time"][-1])
         if longest_gap is not None and apart > longest_gap * (1.0 + 1e-6):
-            expected = f"records within {longest_gap:g} s of the last ones of {before.variable.path}"
-            got = f"a gap of {apart:g} s before {after.axis.describe(0)}"
-            raise after.variable.error(
-                expected, got, "add the file between them, or set a longer longest_gap"
-            )
+            expected = f"records within {longest_gap:g} s of the last ones of {name_of(before)}"
+            got = f"a gap of {apart:g} s before {describe(after['moment'], 0)}"
+            advice = "add the file between them, or set a longer longest_gap"
+            raise error_of(after, expected, got, advice)
 
 
-def radiation_of_table(table: Contents) -> dict[str, str]:
+def radiation_of_table(table: "xr.Dataset") -> dict[str, str]:
     """The kind of the radiation that a table has, "downward" or "net", by "shortwave" and "longwave"."""
     kinds = [(name, kind) for kind in ("net", "downward") for name in ("shortwave", "longwave")]
     return {name: kind for name, kind in kinds if _find(table, name, kind) is not None}
 
 
-def _find(table: Contents, quantity: str, kind: str | None) -> Variable | None:
+def _find(table: "xr.Dataset", quantity: str, kind: str | None) -> "xr.DataArray | None":
     """Find the variable of a quantity."""
     return _found(table, quantity, *_known(quantity, kind))
 
 
+def _any_has(tables: Sequence["xr.Dataset"], quantity: str) -> bool:
+    return any(_find(table, quantity, None) is not None for table in tables)
+
+
 def _found(
-    table: Contents, quantity: str, names: Sequence[str], standard_names: Sequence[str]
-) -> Variable | None:
+    table: "xr.Dataset", quantity: str, names: Sequence[str], standard_names: Sequence[str]
+) -> "xr.DataArray | None":
     """The variable of one of the names, which may end with another unit, or of a CF standard name."""
     advice = f"choose one (variables.{quantity})"
-    found = table.find(quantity, names, standard_names, advice)
+    found = find_variable(table, quantity, names, standard_names, advice)
     if found is not None:
         return found
     known = {unit_at_end(name)[0].lower() for name in names}
-    alike = [name for name in table.variables if unit_at_end(name)[0].lower() in known]
+    alike = [name for name in map(str, table.variables) if unit_at_end(name)[0].lower() in known]
     if len(alike) > 1:
-        raise table.error(quantity, "one variable with its name", " and ".join(alike), advice)
+        raise error_in(table, quantity, "one variable with its name", " and ".join(alike), advice)
     return table[alike[0]] if alike else None
 
 
 def _components(
-    tables: list[Contents],
+    tables: list["xr.Dataset"],
     given: dict[str, str | float],
     units: Mapping,
     notes: list[str],
@@ -766,32 +802,32 @@ def _components(
     """Where the components of the wind are, if files have its speed, with its direction or alone."""
     named = {key: given.pop(key) for key in WIND if key in given}
     components = "wind_u", "wind_v"
-    there = any(name in given or any(_find(table, name, None) for table in tables) for name in components)
+    there = any(name in given or _any_has(tables, name) for name in components)
     if there and not named:
         return {}
     if there:
         expected, got = "wind_speed with wind_direction, or wind_u with wind_v", "both"
-        raise tables[0].error("wind", expected, got, "leave one pair out (variables)")
+        raise error_in(tables[0], "wind", expected, got, "leave one pair out (variables)")
 
-    def found(table: Contents, key: str) -> Variable | None:
+    def found(table: "xr.Dataset", key: str) -> "xr.DataArray | None":
         if key in named:
-            return table.get(str(named[key]))
+            return get_variable(table, str(named[key]))
         known = NAMES["weather"][key]
         return _found(table, key, known["names"], known["standard_names"])
 
     for key, name in named.items():
-        if not any(found(table, key) for table in tables):
-            tables[0].named(str(name), key, f"correct its name (variables.{key})")
+        if all(found(table, key) is None for table in tables):
+            variable_named(tables[0], str(name), key, f"correct its name (variables.{key})")
     for table in tables:
         speed, direction = (found(table, key) for key in WIND)
         if speed is None:
             continue
-        used[id(table)] |= {one.name for one in (speed, direction) if one is not None}
+        used[id(table)] |= {str(one.name) for one in (speed, direction) if one is not None}
         if direction is not None:
             return _turned(table, speed, direction, units, notes)
         said = f"{speed.name} has no direction and becomes an eastward wind"
-        notes.append(f"{table.path}: {said}: turning winds would drive other inertial oscillations")
-        return {"wind_u": speed.name, "wind_v": 0.0}
+        notes.append(f"{name_of(table)}: {said}: turning winds would drive other inertial oscillations")
+        return {"wind_u": str(speed.name), "wind_v": 0.0}
     return {}
 
 
@@ -800,57 +836,59 @@ WIND = ("wind_speed", "wind_direction")
 
 
 def _turned(
-    table: Contents, speed: Variable, direction: Variable, units: Mapping, notes: list[str]
+    table: "xr.Dataset", speed: "xr.DataArray", direction: "xr.DataArray", units: Mapping, notes: list[str]
 ) -> dict[str, str | float]:
     """Put the components of a wind into its table; its direction is clockwise from north, in degrees."""
     of_speed, turn = (as_conversion(units.get(key)) for key in WIND)
     said = turn.unit or direction.attrs.get("units") or "degrees"
     if str(said).strip().lower() not in DEGREES or speed.dims != direction.dims:
         got = f"{said} over {', '.join(direction.dims)}"
-        raise direction.error(f"degrees from north, over {', '.join(speed.dims)}", got, "convert it")
-    degrees, towards = direction.numbers(), "to" in str(direction.attrs.get("standard_name")).split("_")
+        raise error_of(direction, f"degrees from north, over {', '.join(speed.dims)}", got, "convert it")
+    degrees, towards = numbers_in(direction), "to" in str(direction.attrs.get("standard_name")).split("_")
     known = degrees[np.isfinite(degrees)]
     if known.size and not (0.0 <= known.min() and known.max() <= 360.0):
         got = f"{known.min():g} to {known.max():g}"
-        raise direction.error("degrees from 0 to 360", got, "correct it, or leave missing values empty")
+        raise error_of(direction, "degrees from 0 to 360", got, "correct it, or leave missing values empty")
     angle = np.deg2rad(turn.sign * (turn.factor * degrees + turn.offset) + 180.0 * (not towards))
-    scale, offset = of_speed.linear("wind_u", speed.unit(of_speed.unit, "wind_speed"))
-    values, attrs = scale * speed.numbers() + offset, {"units": "m s-1"}
+    scale, offset = of_speed.linear("wind_u", unit_in_file(speed, of_speed.unit, "wind_speed"))
+    values, attrs = scale * numbers_in(speed) + offset, {"units": "m s-1"}
     for name, of in (("wind_u", np.sin), ("wind_v", np.cos)):
         component = values * of(angle)
-        table.variables[name] = Variable(table.path, name, speed.dims, component, attrs)
+        table[name] = array(name_of(table), name, speed.dims, component, attrs)
     notes.append(
-        f"{table.path}: {direction.name} is where the wind blows {'to' if towards else 'from'}; if it is the "
-        "opposite: units: {wind_direction: {offset: 180}}"
+        f"{name_of(table)}: {direction.name} is where the wind blows {'to' if towards else 'from'}; if it is "
+        "the opposite: units: {wind_direction: {offset: 180}}"
     )
     return {"wind_u": "wind_u", "wind_v": "wind_v"}
 
 
-def _measure(tables: list[Contents], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
+def _measure(tables: list["xr.Dataset"], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
     """The kind of humidity."""
     if wanted is not None:
         return wanted
     if "humidity" in given:
         expected = "humidity_measure with variables.humidity"
-        raise tables[0].error("humidity", expected, "none", "say what it measures")
+        raise error_in(tables[0], "humidity", expected, "none", "say what it measures")
     known = HUMIDITY_QUANTITIES.items()
-    found: list[HumidityMeasure] = [m for m, name in known if any(_find(t, name, None) for t in tables)]
+    found: list[HumidityMeasure] = [m for m, name in known if _any_has(tables, name)]
     if len(found) != 1:
         got = " and ".join(HUMIDITY_QUANTITIES[measure] for measure in found) or "none"
         advice = "name it (variables.humidity) and say what it measures (humidity_measure)"
-        raise tables[0].error("humidity", f"one of {', '.join(HUMIDITY_QUANTITIES.values())}", got, advice)
+        raise error_in(
+            tables[0], "humidity", f"one of {', '.join(HUMIDITY_QUANTITIES.values())}", got, advice
+        )
     return found[0]
 
 
-def _check_radiation(record: Record, field: str, kind: str | None) -> None:
+def _check_radiation(series: "xr.DataArray", field: str, kind: str | None) -> None:
     """Check that net radiation is not labelled as downward, and vice versa."""
     if kind is None:
         return
-    values, other = record.values, "net" if kind == "downward" else "downward"
-    is_other = record.variable.attrs.get("standard_name") in _known(field, other)[1]
+    values, other = series.values, "net" if kind == "downward" else "downward"
+    is_other = series.attrs.get("standard_name") in _known(field, other)[1]
     # Even cold skies emit more than 50 W m-2; on average the water emits more longwave than it absorbs.
     if field == "longwave":
         is_other = is_other or (values.min() < 50.0 if kind == "downward" else values.mean() > 100.0)
     if is_other:
         got = f"{values.min():g} to {values.max():g} W m-2, which is {other}"
-        raise record.variable.error(f"{kind} {field} radiation", got, f"set {field}: {other}")
+        raise error_of(series, f"{kind} {field} radiation", got, f"set {field}: {other}")

@@ -6,13 +6,18 @@ A tracer has the unit of the term that carries it. Files give concentrations per
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import constants
-from .netcdf import Variable
+from .errors import name_of
 from .table import is_text
 from .units import Conversion, concentration
+from .variables import error_of, numbers_in, unit_in_file
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,14 @@ class Tracer:
     unit: str | None = None
     conversion: Conversion = Conversion()
 
-    def lacks_unit(self, variable: Variable) -> bool:
+    def lacks_unit(self, variable: "xr.DataArray") -> bool:
         """Whether values are taken to be in the unit of the package, because a text names none."""
-        is_bare = self.conversion.unit is None and "units" not in variable.attrs and is_text(variable.path)
+        is_bare = (
+            self.conversion.unit is None and "units" not in variable.attrs and is_text(name_of(variable))
+        )
         return self.unit is not None and is_bare
 
-    def linear(self, variable: Variable, key: str) -> tuple[float, float, int]:
+    def linear(self, variable: "xr.DataArray", key: str) -> tuple[float, float, int]:
         """Scale, offset, and the power of the density of the water [kg m-3] that belongs to the scale.
 
         Text without a unit is in that of the package.
@@ -48,17 +55,17 @@ class Tracer:
         """
         scale, power, how = 1.0, 0, self.conversion
         if self.unit is not None and not self.lacks_unit(variable):
-            said = variable.unit(how.unit, key)
+            said = unit_in_file(variable, how.unit, key)
             try:
                 scale, power = concentration(said, self.unit)
             except ValueError as error:
                 expected, _, advice = str(error).removeprefix("expected ").removesuffix(".").partition("; ")
                 advice = advice or f"give the unit of {key} (unit), or a factor with the unit {self.unit}"
-                raise variable.error(expected.partition(", got")[0], f"'{said}'", advice) from None
+                raise error_of(variable, expected.partition(", got")[0], f"'{said}'", advice) from None
         return how.sign * how.factor * scale, how.sign * how.offset, power
 
     def converted(
-        self, variable: Variable, key: str, density: float | np.ndarray = constants.REFERENCE_DENSITY
+        self, variable: "xr.DataArray", key: str, density: float | np.ndarray = constants.REFERENCE_DENSITY
     ) -> np.ndarray:
         """Values of a variable in the unit of the package.
 
@@ -69,7 +76,7 @@ class Tracer:
             FileFormatError: as in `linear`.
         """
         scale, offset, power = self.linear(variable, key)
-        return variable.numbers() * scale * (density**power if power else 1.0) + offset
+        return numbers_in(variable) * scale * (density**power if power else 1.0) + offset
 
 
 Tracers = Mapping[str, str | Tracer]

@@ -1,7 +1,6 @@
 """Several runs and observations in the same panels: last profiles, and series near the surface."""
 
 import dataclasses
-import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,13 +14,14 @@ from matplotlib.ticker import MaxNLocator
 from ..column.case import Case
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
-from ..io.axes import read_time
 from ..io.dataset import TracerUnits
 from ..io.errors import FileFormatError
-from ..io.netcdf import read_contents
+from ..io.netcdf import read_netcdf
 from ..io.oceansites import read_oceansites
 from ..io.runs import read_stored_run, read_tracer_units, read_trajectory
 from ..io.series import Series, start_of_case
+from ..io.times import is_dated, read_time
+from ..io.variables import error_in
 from ..physics import Teos10
 from ..physics.equation_of_state import carries_conservative_temperature
 from . import style
@@ -121,25 +121,22 @@ def _run_of(file: Path) -> tuple[Line, str | None] | None:
     """A run and its start; `None` for another file."""
     if file.suffix.lower() not in (".nc", ".nc4", ".cdf"):
         return None
-    contents = read_contents(file, only=("time", "zi", "temp"))
+    contents = read_netcdf(file, only=("time", "zi", "temp"))
     if "closure_state" in contents.attrs:
         trajectory = read_trajectory(file)
         if trajectory.state.temperature.ndim != 2:
-            raise contents.error("temperature", "one column", "several", "write the file of one of them")
+            raise error_in(contents, "temperature", "one column", "several", "write the file of one of them")
         is_conservative = "Teos10" in str(contents.attrs.get("equation_of_state", ""))
         start = str(contents.attrs.get("start_time", "")) or None
         return line_of(trajectory, Teos10() if is_conservative else None, read_tracer_units(file)), start
     if "time" not in contents or "zi" not in contents:
         return None
-    stored, axis = read_stored_run(file), read_time(contents["time"])
+    stored, times = read_stored_run(file), read_time(contents["time"])
     z = 0.5 * (stored.z_face[1:] + stored.z_face[:-1])
     profiles = {name: values.T for name, values in stored.profiles.items()}
     if "conservative" in str(contents["temp"].attrs.get("long_name", "")) and "salinity" in profiles:
         profiles["temperature"] = style.potential(profiles["temperature"], profiles["salinity"])
-    start = None
-    if axis.epoch is not None:
-        start = (axis.epoch + datetime.timedelta(seconds=float(axis.seconds[0]))).isoformat()
-    return Line(stored.time, z, profiles), start
+    return Line(stored.time, z, profiles), str(times.values[0].astype(object)) if is_dated(times) else None
 
 
 def line_of(

@@ -37,7 +37,7 @@ from ..config import closure_of
 from ..declarations import meanings, summary_and_source
 from ..io.dataset import TracerUnits
 from ..io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
-from ..io.netcdf import read_contents, read_netcdf
+from ..io.netcdf import read_netcdf
 from ..io.runs import read_tracer_units, read_trajectory
 from ..io.writing import write_text
 from ..io.yaml_file import ConfigError, parse_yaml
@@ -393,7 +393,7 @@ def write_run_report(file: str | Path, path: str | Path) -> Path:
 
     Raises `FileNotFoundError`, or `FileFormatError` for a file of another kind.
     """
-    found = read_contents(file, only=()).attrs
+    found = read_netcdf(file, only=()).attrs
     if "closure_state" not in found:
         raise FileFormatError(
             file, "file", "the results of `tunax-lite run`", "one of another kind", "name such a file"

@@ -212,11 +212,11 @@ def test_adjusted_values_and_flags_of_each_parameter(tmp_path):
     found = read_argo_profiles(path, tracers=NAMES)
     per_volume = density_of_float() / 1e3
     sent = np.array([1.0, 3.0, 9.0, 12.0]) * per_volume
-    np.testing.assert_allclose(found.tracers["nit"][0], sent, rtol=1e-12)
+    np.testing.assert_allclose(found["nit"][0], sent, rtol=1e-12)
     wanted = np.array([0.5, np.nan, 8.5, 11.5]) * per_volume
-    np.testing.assert_allclose(found.tracers["nit"][1], wanted, rtol=1e-12)
-    assert np.isnan(found.tracers["oxy"][:, 2]).all() and found.n_rejected["oxy"] == 2
-    assert found.n_rejected["nit"] == 1 and found.n_rejected["temperature"] == 0
+    np.testing.assert_allclose(found["nit"][1], wanted, rtol=1e-12)
+    assert np.isnan(found["oxy"][:, 2]).all() and found["oxy"].rejected == 2
+    assert found["nit"].rejected == 1 and found["temperature"].rejected == 0
 
 
 def test_a_parameter_of_which_every_value_is_flagged_is_told(tmp_path):
@@ -226,7 +226,7 @@ def test_a_parameter_of_which_every_value_is_flagged_is_told(tmp_path):
     assert "nit" in found.profiles and "oxy" not in found.profiles
     (note,) = [note for note in found.notes if "oxy" in note]
     assert not missing_from(note, "1_Sprof.nc oxy none 8 good_flags")
-    accepted = read_argo_profiles(path, tracers=NAMES, good_flags=(1, 2, 3, 5, 8)).tracers["oxy"]
+    accepted = read_argo_profiles(path, tracers=NAMES, good_flags=(1, 2, 3, 5, 8))["oxy"]
     oxygen = np.array([250.0, 250.0, 220.0, 200.0]) * density_of_float() / 1e3
     np.testing.assert_allclose(accepted, [oxygen, oxygen], rtol=1e-12)
 
@@ -244,8 +244,8 @@ def test_parameters_of_floats_that_do_not_fit_are_refused(tmp_path):
 def test_a_float_in_real_time_gives_oxygen_only_if_its_flag_is_accepted():
     path = _find("TUNAX_LITE_DATA", "argo/argopy-data/3902131_Sprof.nc")
     oxygen = {"oxy": NAMES["oxy"]}
-    assert not np.isfinite(read_argo_profiles(path, tracers=oxygen).tracers["oxy"]).any()
-    found = read_argo_profiles(path, tracers=oxygen, good_flags=(1, 2, 3, 5, 8)).tracers["oxy"]
+    assert not np.isfinite(read_argo_profiles(path, tracers=oxygen)["oxy"]).any()
+    found = read_argo_profiles(path, tracers=oxygen, good_flags=(1, 2, 3, 5, 8))["oxy"]
     found = found[np.isfinite(found)]
     assert found.size > 1000 and 100.0 < np.median(found) < 350.0
 

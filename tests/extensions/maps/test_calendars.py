@@ -1,7 +1,6 @@
 """Times of records: calendars, years that repeat, windows of a constant number of records, gaps."""
 
 import datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from tunax_lite.extensions.maps.calendars import RecordTimes, read_times
 from tunax_lite.extensions.maps.sections import Gridded
 from tunax_lite.extensions.maps.sources import FieldReader
 from tunax_lite.io.errors import FileFormatError
-from tunax_lite.io.netcdf import Variable
+from tunax_lite.io.variables import array
 
 EPOCH = datetime.datetime(2003, 3, 1)
 DAY = 86400.0
@@ -20,7 +19,7 @@ DAY = 86400.0
 
 def times(values, units, repeats=None, **attributes) -> RecordTimes:
     own = {"units": units, **attributes}
-    one = Variable(Path("file.nc"), "time", ("time",), np.asarray(values, dtype=float), own)
+    one = array("file.nc", "time", ("time",), np.asarray(values, dtype=float), own)
     return read_times([one], EPOCH, 3 * 365 * DAY, repeats)
 
 

@@ -5,21 +5,29 @@ are interpolated, which the row says.
 """
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...calibration.comparison import VARIABLES, Reference, StoredResult
 from ...column.grid import Grid
 from ...config.load import validated
-from ...io.cf_netcdf import ProfilesInFile, grid_around, read_profiles
+from ...io.case import grid_around
+from ...io.cf_netcdf import read_profiles
 from ...io.checksums import sha256_of
 from ...io.errors import names_its_file
-from ...io.netcdf import read_contents
+from ...io.netcdf import read_netcdf
+from ...io.times import is_dated, seconds_since
+from ...io.variables import error_in, error_of, listing
 from ...io.writing import file_name
 from ...io.yaml_file import ConfigError, naming, read_document
 from .sections import BoardConfig, SubmissionConfig
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NAME = "submission.yaml"
 _LONGEST = 3600.0  # between interpolated times [s], or the interval of the simulation if it is longer
@@ -76,13 +84,12 @@ def read_result(
     found = _profiles(path, config, VARIABLES)
     grid = _grid(found, float(reference.case.grid.depth))
     wanted = np.asarray(reference.observations.time)
-    time = found.time.seconds
-    if found.time.epoch is not None and reference.case.start_time is not None:
-        time = found.time.since(reference.case.start_time)
+    start_time = reference.case.start_time or str(found["time"].encoding.get("epoch"))
+    time = seconds_since(found["time"], start_time if is_dated(found["time"]) else None)
     longest = max(_LONGEST, reference.interval)
     notes = _check_times(found, time, wanted[wanted >= start * (1.0 - 1e-9)], longest)
     profiles = {
-        name: np.stack([np.interp(wanted, time, level) for level in found.values[name].T])
+        name: np.stack([np.interp(wanted, time, level) for level in found[name].values.T])
         for name in VARIABLES
     }
     if grid.n_cells != reference.case.grid.n_cells:
@@ -91,37 +98,36 @@ def read_result(
     return result, notes
 
 
-def _profiles(path: Path, config: SubmissionConfig, names: Sequence[str]) -> ProfilesInFile:
+def _profiles(path: Path, config: SubmissionConfig, names: Sequence[str]) -> "xr.Dataset":
     """What a file has, with finite values of these variables."""
-    file = read_contents(path)
-    found = read_profiles(file, config.mapping.build())
+    file = read_netcdf(path)
+    found = read_profiles(file, config.mapping.build()).sortby("z")
     for name in names:
-        if name not in found.values:
+        if name not in found:
             expected = f"a variable '{name}', or one with its CF standard name"
-            raise file.error(name, expected, f"only {file.listing}", _ADVICE)
-        if not np.isfinite(found.values[name]).all():
-            raise found.variables[name].error("finite values", "missing ones", "fill them")
+            raise error_in(file, name, expected, f"only {listing(file)}", _ADVICE)
+        if not np.isfinite(found[name].values).all():
+            raise error_of(found[name], "finite values", "missing ones", "fill them")
     return found
 
 
 _ADVICE = "write it, or name it in the mapping of submission.yaml (variables)"
 
 
-def _grid(found: ProfilesInFile, depth: float) -> Grid:
+def _grid(found: "xr.Dataset", depth: float) -> Grid:
     """Cells around the levels, down to the bottom of the simulation."""
-    z = found.vertical.z
-    bottom = z[0] - 0.5 * (z[1] - z[0]) if found.vertical.faces is None else found.vertical.faces[0]
+    z = found["z"].values
+    bottom = found["z_lower"].values[0] if "z_lower" in found.coords else z[0] - 0.5 * (z[1] - z[0])
     if abs(bottom + depth) > z[1] - z[0] or z[0] <= -depth:
         got = f"levels from {z[0]:g} to {z[-1]:g} m"
-        raise found.vertical.variable.error(
-            f"levels down to the {depth:g} m of the simulation", got, "run the whole column"
-        )
-    return grid_around(found.vertical, depth)
+        expected = f"levels down to the {depth:g} m of the simulation"
+        raise error_of(found["z"], expected, got, "run the whole column")
+    return grid_around(found, depth)
 
 
-def _check_times(found: ProfilesInFile, time: np.ndarray, judged: np.ndarray, longest: float) -> list[str]:
+def _check_times(found: "xr.Dataset", time: np.ndarray, judged: np.ndarray, longest: float) -> list[str]:
     """Refuse times that do not cover those that are judged; a note where these are interpolated."""
-    error = found.time.variable.error
+    error = functools.partial(error_of, found["time"])
     slack = 1.0  # [s]
     if time[0] > judged[0] + slack or time[-1] < judged[-1] - slack:
         expected = f"times from {judged[0]:g} to {judged[-1]:g} s after the start of the simulation"

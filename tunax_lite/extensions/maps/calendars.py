@@ -10,12 +10,15 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...io.axes import read_reference
-from ...io.netcdf import Variable
+from ...io.times import read_reference
+from ...io.variables import error_of, numbers_in, unit_in_file
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _LONGEST = 1.75
 """Longest step between records, relative to the usual one: months are 28 to 31 days long."""
@@ -35,7 +38,7 @@ class RecordTimes:
         repeats: whether they are a repeating year.
     """
 
-    variable: Variable
+    variable: "xr.DataArray"
     epoch: datetime.datetime
     seconds: np.ndarray
     records: np.ndarray
@@ -54,7 +57,7 @@ class RecordTimes:
             got = f"{self.describe(0)} to {self.describe(-1)}"
             wanted = " to ".join(self._moment(each) for each in (start, stop))
             advice = "change start_time or duration, give more files, or say that the year repeats (repeats)"
-            raise self.variable.error(f"records from {wanted}", got, advice)
+            raise error_of(self.variable, f"records from {wanted}", got, advice)
         # The largest number of records within any interval of this length, and one on either side.
         ends = np.searchsorted(time, time + round(stop - start, 3) * (1.0 + 1e-9), side="left")
         n = min(int(np.max(ends - np.arange(time.size))) + 2, time.size)
@@ -85,13 +88,13 @@ class RecordTimes:
             pair = [self.describe(number) for number in (after, after + 1)]
             if back:
                 advice = "sort the files, and remove repeated records"
-                raise self.variable.error("times that increase", f"{pair[1]} after {pair[0]}", advice)
+                raise error_of(self.variable, "times that increase", f"{pair[1]} after {pair[0]}", advice)
             got = f"none between {pair[0]} and {pair[1]}"
-            raise self.variable.error("records without a gap", got, "add what is missing")
+            raise error_of(self.variable, "records without a gap", got, "add what is missing")
 
 
 def read_times(
-    coordinates: Sequence[Variable], epoch: datetime.datetime, duration: float, repeats: bool | None
+    coordinates: Sequence["xr.DataArray"], epoch: datetime.datetime, duration: float, repeats: bool | None
 ) -> RecordTimes:
     """Read the times of records in consecutive files.
 
@@ -115,7 +118,7 @@ def read_times(
     if repeats:
         if length >= 1.0:
             got = f"{length:.2f} years"
-            raise first.error("records within one year, which repeats", got, "leave out all but one year")
+            raise error_of(first, "records within one year, which repeats", got, "leave out all but one year")
         order = np.argsort(fractions, kind="stable")  # a year may begin in December
         last = (epoch + datetime.timedelta(seconds=duration)).year
         several = np.arange(epoch.year - 2, last + 3)
@@ -128,7 +131,7 @@ def read_times(
             moments = np.array([date.isoformat() for date in dates], dtype="M8[us]")
         except ValueError:
             expected, got = "dates of the standard calendar", f"the calendar '{dates[0].calendar}'"
-            raise first.error(expected, got, "convert it: xarray's `convert_calendar`") from None
+            raise error_of(first, expected, got, "convert it: xarray's `convert_calendar`") from None
         seconds = np.round((moments - np.datetime64(epoch)) / np.timedelta64(1, "s"), 3)
         records, step = np.arange(seconds.size), np.median(np.diff(seconds))
     times = RecordTimes(first, epoch, seconds, records, float(step), repeats)
@@ -136,14 +139,17 @@ def read_times(
     return times
 
 
-def _dates(variable: Variable) -> tuple[list[Any], np.ndarray]:  # of cftime
+def _dates(variable: "xr.DataArray") -> tuple[list[Any], np.ndarray]:  # of cftime
     """Dates of the records in the calendar of the file, and the fraction of their year at each."""
     import cftime  # takes long
 
-    unit, calendar = variable.unit(None, "time"), str(variable.attrs.get("calendar", "standard")).lower()
-    values = np.atleast_1d(variable.numbers())
+    unit, calendar = (
+        unit_in_file(variable, None, "time"),
+        str(variable.attrs.get("calendar", "standard")).lower(),
+    )
+    values = np.atleast_1d(numbers_in(variable))
     if not np.all(np.isfinite(values)):
-        raise variable.error("finite times", "NaN", "repair the file")
+        raise error_of(variable, "finite times", "NaN", "repair the file")
     interval, _, reference = unit.partition(" since ")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warns that CF has no year 0
@@ -162,7 +168,7 @@ def _dates(variable: Variable) -> tuple[list[Any], np.ndarray]:  # of cftime
         except (ValueError, OverflowError):
             expected = "times such as 'days since 2000-01-01' in a calendar of CF"
             got = f"'{unit}' in the calendar '{calendar}'"
-            raise variable.error(expected, got, "correct these attributes") from None
+            raise error_of(variable, expected, got, "correct these attributes") from None
         begins = [date.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0) for date in dates]
         lengths = [begin.replace(year=begin.year + 1) - begin for begin in begins]
     parts = zip(dates, begins, lengths, strict=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...io.series import Series
+from ...io.variables import error_of
 from .calendars import RecordTimes
 from .remapping import Matrix, Remapping
 from .sources import FieldReader, levels_of
@@ -38,7 +39,7 @@ class Remapped:
         if has_levels:
             if reader.levels is None:
                 header = reader.header
-                raise header.error("a dimension of depth", header.dims, "name a profile")
+                raise error_of(header, "a dimension of depth", header.dims, "name a profile")
             self._depth, self._lower_edge, is_downward = levels_of(reader.files[0], reader.levels)
             n = self._depth.size
             self._levels = range(n) if is_downward else range(n - 1, -1, -1)
@@ -91,7 +92,7 @@ class Remapped:
             several, self._mask_of[:] = [np.all(several, axis=0)], 0
         if not np.any(several):
             advice = "check the file, or the missing value (missing)"
-            raise self.reader.header.error("values somewhere on the map", "none", advice)
+            raise error_of(self.reader.header, "values somewhere on the map", "none", advice)
         return several
 
     def over_time(self, rows: np.ndarray, time: np.ndarray) -> np.ndarray:

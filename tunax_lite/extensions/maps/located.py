@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...io.errors import check_possible
+from ...io.variables import error_of
 from .fields import HALF, Field, Remapped
 from .remapping import Remapping
 from .sections import Gridded, MapInput, SitePoints
@@ -154,7 +155,7 @@ class Located:
             known = depth[np.isfinite(depth)]
             got = f"{known.min():g} to {known.max():g} m" if known.size else "missing values alone"
             advice = "say that it is an elevation (attribute positive: up), or give a factor of -1"
-            raise header.error("depths of the sea, positive where there is water", got, advice)
+            raise error_of(header, "depths of the sea, positive where there is water", got, advice)
         matrix = self._remapping.weights(reader.points)
         share = matrix @ wet.astype(float)
         return share, (matrix @ np.where(wet, depth, 0.0)) / np.where(share > 0.0, share, 1.0)

@@ -1,6 +1,5 @@
 """Gridded files of a map: opening them, finding variables and axes, and reading records."""
 
-import dataclasses
 import datetime
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -10,11 +9,13 @@ import numpy as np
 from scipy import sparse
 
 from ...io.attributes import examine, leaves_water
-from ...io.axes import bounds_of_means, is_axis, is_position, place_in_words, read_vertical
+from ...io.axes import is_axis, is_position, place_in_words, read_vertical
 from ...io.errors import FileFormatError, Source, check_possible, is_path, is_store, name_of, reading
 from ...io.named_files import resolve
-from ...io.netcdf import Variable, open_store, read_contents
+from ...io.netcdf import open_store, read_netcdf
+from ...io.times import bounds_of_means
 from ...io.units import is_known, unit_of
+from ...io.variables import array, error_of, like, numbers_in, on_axes
 from ...io.yaml_file import NAMES
 from ...quantities import quantity_of
 from .calendars import read_times
@@ -38,7 +39,7 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     path = find(text)
     if is_store(path):
         return open_store(path)
-    read_contents(path, only=())  # rejects damaged files and other formats
+    read_netcdf(path, only=())  # rejects damaged files and other formats
     with reading(path, "a NetCDF file"):
         return xr.open_dataset(path, engine="netcdf4", decode_cf=False, cache=False)
 
@@ -74,10 +75,10 @@ class Sources:
         return found
 
 
-def header_of(file: "xr.Dataset", name: str) -> Variable:
+def header_of(file: "xr.Dataset", name: str) -> "xr.DataArray":
     """A variable without its values."""
     found = file.variables[name]
-    return Variable(Path(name_of(file)), name, tuple(map(str, found.dims)), np.empty(0), dict(found.attrs))
+    return array(name_of(file), name, tuple(map(str, found.dims)), np.empty((0,) * found.ndim), found.attrs)
 
 
 def axis_of(
@@ -101,15 +102,17 @@ def levels_of(file: "xr.Dataset", coordinate: str) -> tuple[np.ndarray, np.ndarr
         FileFormatError: fewer than three levels, levels above the surface, or unsorted levels.
     """
     bounds = str(file.variables[coordinate].attrs.get("bounds"))
-    contents = read_contents(file, only=(coordinate, bounds))
-    axis = read_vertical(contents, contents[coordinate], None, None)
-    depth = -axis.z[::-1]
+    contents = read_netcdf(file, only=(coordinate, bounds))
+    z = read_vertical(contents, contents[coordinate], None, None)
+    is_downward = bool(z[0] > z[-1])
+    z = z[np.argsort(-z.values)]
+    depth = -z.values
     middle = 0.5 * (depth[1:] + depth[:-1])
     lower_edge = np.append(middle, 2.0 * depth[-1] - middle[-1])
-    return depth, lower_edge if axis.faces is None else -axis.faces[-2::-1], axis.is_reversed
+    return depth, -z["z_lower"].values if "z_lower" in z.coords else lower_edge, is_downward
 
 
-def kind_of(header: Variable, quantity: str, said: str | None) -> str:
+def kind_of(header: "xr.DataArray", quantity: str, said: str | None) -> str:
     """The kind of temperature or salinity that the user said, or that of the CF standard name.
 
     Raises:
@@ -119,7 +122,7 @@ def kind_of(header: Variable, quantity: str, said: str | None) -> str:
     kind = said or NAMES["oceansites"][quantity]["kinds"].get(standard_name)
     if kind is None:
         expected = f"a CF standard name that gives its kind, or {key}"
-        raise header.error(expected, f"the standard name {standard_name}", f"give {key}")
+        raise error_of(header, expected, f"the standard name {standard_name}", f"give {key}")
     return kind
 
 
@@ -223,7 +226,7 @@ class FieldReader:
         others = [dim for dim in rest if dim not in self.horizontal and first.sizes[dim] > 1]
         if others:
             got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
-            raise self.header.error("latitude, longitude, time and depth alone", got, advice)
+            raise error_of(self.header, "latitude, longitude, time and depth alone", got, advice)
         self.lengths = [1 if self.time is None else int(file.sizes[self.time]) for file in self.files]
         self.times = None
         if sum(self.lengths) > 1:
@@ -256,25 +259,25 @@ class FieldReader:
                 at[self.time] = slice(int(own[0]), int(own[-1]) + 1) if in_order else own.tolist()
             if self.vertical is not None:
                 at[self.vertical] = slice(level, level + 1)
-            variable = read_contents(file, only=(self.name,), at=at)[self.name]
+            variable = read_netcdf(file, only=(self.name,), at=at)[self.name]
             parts.append(self._in_unit(variable, own.size))
         return np.concatenate(parts)
 
-    def _in_unit(self, variable: Variable, n_records: int) -> np.ndarray:
+    def _in_unit(self, variable: "xr.DataArray", n_records: int) -> np.ndarray:
         given, unit = self.given, variable.attrs.get("units")
         kept = [dim for dim in (self.time, *self.horizontal) if dim is not None]
-        values = variable.without_single(kept).along(kept, "select one").numbers().reshape(n_records, -1)
+        values = numbers_in(on_axes(variable, kept, "select one")).reshape(n_records, -1)
         if given.missing is not None:
             values = np.where(np.abs(values - given.missing) <= 1e-6 * abs(given.missing), np.nan, values)
         if unit is None and given.unit is None and is_known(self.quantity):
-            raise variable.error("an attribute 'units'", "none", "say it in the map (unit)")
+            raise error_of(variable, "an attribute 'units'", "none", "say it in the map (unit)")
         try:
             # A parameter is in its declared unit.
             unit = str(unit) if is_known(self.quantity) else None
             scale, offset = given.conversion.linear(self.quantity, unit)
         except ValueError:
             expected, got = f"a unit that converts to {unit_of(self.quantity)}", f"'{given.unit or unit}'"
-            raise variable.error(expected, got, "correct it in the map (unit)") from None
+            raise error_of(variable, expected, got, "correct it in the map (unit)") from None
         if given.upward or leaves_water(variable):
             scale, offset = -scale, -offset
         return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
@@ -306,18 +309,18 @@ class FieldReader:
         if missing.size:
             got = f"a missing one at {describe(int(missing[0]))}"
             advice = f"fill the {missing.size} missing values in time"
-            raise self.header.error("values at the same points at all times", got, advice)
-        check_possible(self.header.path, self.name, self.quantity, values.ravel(), describe)
+            raise error_of(self.header, "values at the same points at all times", got, advice)
+        check_possible(name_of(self.header), self.name, self.quantity, values.ravel(), describe)
 
 
-def _middles(file: "xr.Dataset", name: str, header: Variable) -> Variable:
+def _middles(file: "xr.Dataset", name: str, header: "xr.DataArray") -> "xr.DataArray":
     """Read the times of records; a mean is placed at the middle of its bounds."""
-    contents = read_contents(file, only=(name, str(file.variables[name].attrs.get("bounds"))))
+    contents = read_netcdf(file, only=(name, str(file.variables[name].attrs.get("bounds"))))
     times = contents[name]
     bounds = bounds_of_means(contents, times, header)
     if bounds is None or bounds.attrs.get("units") != times.attrs.get("units"):
         return times
-    return dataclasses.replace(times, values=bounds.numbers().mean(axis=1))
+    return like(times, numbers_in(bounds).mean(axis=1))
 
 
 def _horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataArray"]]:
@@ -332,7 +335,7 @@ def _horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataAr
 
 
 def _points(
-    header: Variable, axes: Mapping[str, list["xr.DataArray"]], rest: tuple[str, ...]
+    header: "xr.DataArray", axes: Mapping[str, list["xr.DataArray"]], rest: tuple[str, ...]
 ) -> tuple[Points, tuple[str, ...]]:
     """Horizontal points of a variable: axes of a grid, or coordinates of each point."""
     own = [[one for one in found if {*map(str, one.dims)} <= {*rest}] for found in axes.values()]
@@ -343,7 +346,7 @@ def _points(
         if not all(np.all(np.abs(each) <= 720.0) for each in values):
             continue  # masked
         for one, each in zip(both, values, strict=True):
-            _check_places(dataclasses.replace(header, name=str(one.name)), each, one is latitude)
+            _check_places(array(name_of(header), str(one.name), one.dims, each, {}), each, one is latitude)
         dims = [tuple(map(str, one.dims)) for one in both]
         if dims[0] == dims[1]:
             order = tuple(dim for dim in rest if dim in dims[0])
@@ -353,15 +356,15 @@ def _points(
             return Points(values[0], values[1], True), (*dims[0], *dims[1])
     got = ", ".join(str(one.name) for each in axes.values() for one in each) or "none"
     advice = "give them a CF standard name, or units degrees_north and degrees_east"
-    raise header.error("coordinates of latitude and longitude", got, advice)
+    raise error_of(header, "coordinates of latitude and longitude", got, advice)
 
 
-def _check_places(axis: Variable, values: np.ndarray, is_latitude: bool) -> None:
+def _check_places(axis: "xr.DataArray", values: np.ndarray, is_latitude: bool) -> None:
     """Raise `FileFormatError` for invalid latitudes, and an axis with duplicate values."""
     if is_latitude and np.any(np.abs(values) > 90.0 + TINY):
         got = f"{values.ravel()[np.argmax(np.abs(values))]:g}"
-        raise axis.error("latitudes from -90 to 90 degrees", got, "repair the file")
+        raise error_of(axis, "latitudes from -90 to 90 degrees", got, "repair the file")
     known, counts = np.unique(values, return_counts=True)
     if values.ndim == 1 and axis.name in axis.dims and np.any(counts > 1):
         got = f"{known[counts > 1][0]:g} twice"
-        raise axis.error("an axis whose values differ", got, "leave one of the two out")
+        raise error_of(axis, "an axis whose values differ", got, "leave one of the two out")

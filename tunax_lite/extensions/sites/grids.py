@@ -1,12 +1,18 @@
 """Values of gridded files at a place, linear between the points that have values."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...io.axes import axis_at, is_axis, is_position, read_time
-from ...io.netcdf import Contents, Reader, Variable
+from ...io.axes import axis_at, is_axis, is_position
+from ...io.netcdf import values_in
+from ...io.times import read_time, seconds_since
+from ...io.variables import error_in, numbers_in, on_axes, variables_of
 from .place import Site
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _COORDINATES = {
     "latitude": ("latitude", "lat", "LAT", "LATITUDE", "nav_lat", "gridlat_t", "y"),
@@ -17,35 +23,35 @@ _COORDINATES = {
 _KINDS = {"depth": "vertical", "time": "time"}
 
 
-def columns_at(place: Site, read: Reader, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def columns_at(place: Site, stored: "xr.Dataset", name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Depths [m], values over (time, depth) and times [s] of a variable; times of climatologies are zero.
 
     Raises:
         FileFormatError: no coordinates, or a position outside the grid.
     """
-    file, variable, weights = around(place, read, name)
+    file, variable, weights = around(place, stored, name)
     time = _coordinate(file, "time", variable.dims)
     depth = _needed(file, "depth", variable.dims)
     axes = [depth.dims[0]] if time is None else [time.dims[0], depth.dims[0]]
-    values = variable.along([*axes, *variable.dims[-2:]], "choose one member").numbers()
+    values = numbers_in(on_axes(variable, [*map(str, axes), *variable.dims[-2:]], "choose one member"))
     values = mean_of_known(values, weights).reshape(-1, depth.values.size)
     if time is None or len(values) == 12 or "months" in str(time.attrs.get("units")):
-        return np.abs(depth.numbers()), values, np.zeros(len(values))
-    return np.abs(depth.numbers()), values, read_time(time).since(place.start_time)
+        return np.abs(numbers_in(depth)), values, np.zeros(len(values))
+    return np.abs(numbers_in(depth)), values, seconds_since(read_time(time), place.start_time)
 
 
-def around(place: Site, read: Reader, name: str) -> tuple[Contents, Variable, np.ndarray]:
+def around(place: Site, stored: "xr.Dataset", name: str) -> tuple["xr.Dataset", "xr.DataArray", np.ndarray]:
     """Coordinates, a variable at the points around the place (these dimensions last), and their weights."""
-    dims = read(only=()).dims[name]
-    file = read(only={*dims, *(each for names in _COORDINATES.values() for each in names)})
+    dims = tuple(map(str, stored.variables[name].dims))
+    file = values_in(stored, only={*dims, *(each for names in _COORDINATES.values() for each in names)})
     points: dict[str, list[tuple[int, float]]] = {}
     for axis, target in place.position.items():
         found = axis_at(_needed(file, axis, dims), axis, target)
         points[found.name] = sorted(found.weights)
     at = {dim: [index for index, _ in pairs] for dim, pairs in points.items()}
-    variable = read(only=(name,), at=at)[name]
+    variable = values_in(stored, only=(name,), at=at)[name]
     others = [dim for dim in variable.dims if dim not in points]
-    variable = variable.along([*others, *points], "choose one member")
+    variable = on_axes(variable, [*others, *points], "choose one member")
     rows, columns = ([weight for _, weight in pairs] for pairs in points.values())
     return file, variable, np.outer(rows, columns)
 
@@ -58,17 +64,17 @@ def mean_of_known(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.asarray(np.sum(np.where(known, values, 0.0) * weights, axis=(-2, -1)) / total)
 
 
-def _needed(file: Contents, axis: str, dims: Sequence[str]) -> Variable:
+def _needed(file: "xr.Dataset", axis: str, dims: Sequence[str]) -> "xr.DataArray":
     coordinate = _coordinate(file, axis, dims)
     if coordinate is None:
         expected = f"a coordinate {axis} of one dimension"
-        raise file.error(axis, expected, "none", "use the file as published")
+        raise error_in(file, axis, expected, "none", "use the file as published")
     return coordinate
 
 
-def _coordinate(file: Contents, axis: str, dims: Sequence[str]) -> Variable | None:
+def _coordinate(file: "xr.Dataset", axis: str, dims: Sequence[str]) -> "xr.DataArray | None":
     """The coordinate of one of these dimensions that is this axis, by a usual name or its attributes."""
-    along = [one for one in file.variables.values() if len(one.dims) == 1 and one.dims[0] in dims]
+    along = [one for one in variables_of(file) if len(one.dims) == 1 and one.dims[0] in dims]
     named = sorted(along, key=lambda one: one.name != one.dims[0])
     for one in [*(each for each in named if each.name in _COORDINATES[axis]), *named]:
         is_known = one.name in _COORDINATES[axis]

@@ -1,13 +1,18 @@
 """Depth of the column: metres, or a grid of elevations of the sea floor."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...config import ConfigError
-from ...io.netcdf import Reader, opened
+from ...io.netcdf import opened
+from ...io.variables import error_in, error_of, listing, numbers_in
 from .grids import around, mean_of_known
 from .place import Section, Site, netcdf_files
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _NAMES = ("elevation", "z", "Band1", "altitude", "topo", "bathymetry")
 
@@ -25,26 +30,25 @@ def metres(place: Site, where: str) -> Section:
 
 def grid(place: Site, where: str) -> Section:
     """Return the column above the sea floor of a grid such as GEBCO or ETOPO."""
-    with opened(netcdf_files(where, "--depth")[0]) as read:
-        return _column(place, -elevation_at(place, read))
+    with opened(netcdf_files(where, "--depth")[0]) as stored:
+        return _column(place, -elevation_at(place, stored))
 
 
-def elevation_at(place: Site, read: Reader) -> float:
+def elevation_at(place: Site, stored: "xr.Dataset") -> float:
     """Elevation of the sea floor [m] in an open file.
 
     Raises:
         FileFormatError: no elevation, or land at the position.
     """
-    file = read(only=())
-    name = next((each for each in _NAMES if each in file.dims), None)
+    name = next((each for each in _NAMES if each in stored.variables), None)
     if name is None:
         expected = f"the elevation of the sea floor ({', '.join(_NAMES)})"
-        raise file.error("elevation", expected, file.listing, "use a grid of GEBCO or ETOPO")
-    _, variable, weights = around(place, read, name)
-    elevation = float(mean_of_known(variable.numbers().reshape(weights.shape), weights))
+        raise error_in(stored, "elevation", expected, listing(stored), "use a grid of GEBCO or ETOPO")
+    _, variable, weights = around(place, stored, name)
+    elevation = float(mean_of_known(numbers_in(variable).reshape(weights.shape), weights))
     if not elevation < -1.0:
         got, advice = f"{elevation:.0f} m, which is land", "move the position, or give --depth METRES"
-        raise variable.error("a sea floor below -1 m at the position", got, advice)
+        raise error_of(variable, "a sea floor below -1 m at the position", got, advice)
     return elevation
 
 

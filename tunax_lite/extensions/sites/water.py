@@ -77,7 +77,8 @@ def _floats(place: Site, sources: Sequence[Source]) -> Section:
         read = io.read_argo(source, z=_LEVELS, start_time=place.start_time)
         if not {"temperature", "salinity"} <= read.profiles.keys():
             continue
-        time, distance = np.asarray(read.time), _distance(place, found.latitude, found.longitude)
+        time = np.asarray(read.time)
+        distance = _distance(place, found["latitude"].values, found["longitude"].values)
         is_during = (time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)
         nearest = min(nearest, *distance[is_during], np.inf)
         for at in np.flatnonzero(is_during & (distance <= place.radius)):
@@ -175,9 +176,9 @@ def _columns(place: Site, where: str, paths: Sequence[Path]) -> dict[str, list[_
     """
     found: dict[str, list[_Column]] = {"temperature": [], "salinity": []}
     for path in paths:
-        with opened(path) as read:
-            for name in [name for name in (*_TEMPERATURES, *_SALINITIES) if name in read(only=()).dims]:
-                depth, values, time = columns_at(place, read, name)
+        with opened(path) as stored:
+            for name in [name for name in (*_TEMPERATURES, *_SALINITIES) if name in stored.variables]:
+                depth, values, time = columns_at(place, stored, name)
                 profiles = np.stack([_on_levels(depth, row) for row in values])
                 column = _Column(path, _TEMPERATURES.get(name, "practical"), time, profiles)
                 found["temperature" if name in _TEMPERATURES else "salinity"].append(column)

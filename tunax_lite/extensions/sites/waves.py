@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...io.axes import Record, in_order, joined, read_at
+from ...io.axes import read_at
 from ...io.errors import FileFormatError
+from ...io.times import joined, timed
 from .place import Section, Site, netcdf_files
 from .weather import download_era5
 
@@ -35,18 +36,18 @@ def _waves(place: Site, paths: Sequence[Path]) -> Section:
     A monochromatic wave in deep water of period T and height H: u = pi^3 H^2 / (g T^3) at the surface,
     which decays over g T^2 / (8 pi^2). Source: Kenyon (1969), J. Geophys. Res. 74, 6991-6994.
     """
-    pieces: dict[str, list[Record]] = {}
+    pieces: dict[str, list] = {}
     for path in paths:
-        for variable, axis in read_at(path, _NAMES, place.position):
-            record = Record(variable, axis, axis.since(place.start_time), variable.values)
-            pieces.setdefault(variable.name, []).append(record)
+        for variable, times in read_at(path, _NAMES, place.position):
+            series = timed(variable, times, variable.values, place.start_time)
+            pieces.setdefault(str(variable.name), []).append(series)
     has_drift = {"ust", "vst"} <= pieces.keys()
     if "mwp" not in pieces or not (has_drift or {"swh", "mwd"} <= pieces.keys()):
         expected, got = "mwp with ust and vst, or with swh and mwd", ", ".join(pieces) or "none"
         raise FileFormatError(paths[0], "mwp", expected, got, "download them")
-    series = {name: joined(in_order(each, "give each hour once")) for name, each in pieces.items()}
-    time, period = series["mwp"].time, series["mwp"].values
-    on = {name: np.interp(time, each.time, each.values) for name, each in series.items()}
+    series = {name: joined(each, "give each hour once") for name, each in pieces.items()}
+    time, period = series["mwp"]["time"].values, series["mwp"].values
+    on = {name: np.interp(time, each["time"].values, each.values) for name, each in series.items()}
     if has_drift:
         u, v = on["ust"], on["vst"]
     else:
@@ -54,8 +55,8 @@ def _waves(place: Site, paths: Sequence[Path]) -> Section:
         u, v = -speed * np.sin(direction), -speed * np.cos(direction)  # waves come from `mwd`
     decay_depth = 9.81 * period**2 / (8.0 * np.pi**2)
     values = {"time": ("s", time), "u": ("m s-1", u), "v": ("m s-1", v), "decay_depth": ("m", decay_depth)}
-    timed = {name: {"path": "waves.nc", "variable": name} for name in ("u", "v", "decay_depth")}
-    interior: Section = {"stokes_drift": {"kind": "exponential", **timed}}
+    inputs = {name: {"path": "waves.nc", "variable": name} for name in ("u", "v", "decay_depth")}
+    interior: Section = {"stokes_drift": {"kind": "exponential", **inputs}}
     if "swh" in on:
         values["height"] = ("m", on["swh"])
         interior["wave_height"] = {"path": "waves.nc", "variable": "height"}

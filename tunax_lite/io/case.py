@@ -1,0 +1,598 @@
+"""A dataset with the package's names becomes a case and its observations, here and nowhere else.
+
+`case_from_dataset` makes grid, initial state, forcing, waves and water; `write_observations` writes a case
+to a file that gives the same dataset.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import constants
+from ..column.case import Case
+from ..column.forcing import FLUXES, AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
+from ..column.grid import Grid
+from ..column.observations import Observations
+from ..column.state import State
+from ..column.terms import BottomHeat, DriftProfiles, DriftVector, DriftVectors, Interior
+from ..column.terms.base import or_zero
+from ..column.terms.surface import kinematic_fluxes
+from ..column.time_series import TimeSeries
+from ..physics import AbstractEquationOfState, LinearEquationOfState, Teos10, TwoBandAbsorption
+from ..physics.stratification import coriolis_parameter as coriolis_parameter_at
+from ..quantities import quantity_of
+from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
+from .errors import check_declared, name_of, names_its_file
+from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, notes_of_salinity, salinity_at
+from .series import Series, on_common_times, start_of_case
+from .times import as_seconds, describe, is_dated, seconds_since
+from .tracers import potential_density
+from .variables import error_in, error_of, name_in_file
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+WATER = ("temperature", "salinity", "u", "v")
+STOKES_DRIFT = ("stokes_drift_u", "stokes_drift_v")
+_NUMBERS = "thermal_expansion haline_contraction reference_temperature reference_salinity gravity"
+_STATED: dict[str, tuple[type, list[str]]] = {
+    "equation_of_state": (LinearEquationOfState, [*_NUMBERS.split(), "reference_density", "heat_capacity"]),
+    "absorption": (TwoBandAbsorption, ["infrared_fraction", "infrared_depth", "visible_depth"]),
+}
+"""Parts of a case of which attributes hold the numbers: their class, and names."""
+_BACKGROUND = ("background_viscosity", "background_diffusivity")
+# These three fluxes are always set, so that all cases from observation files share one structure and with it
+# the compiled functions.
+_ALWAYS = ("stress_u", "stress_v", "heat_flux")
+
+
+def case_from_dataset(
+    dataset: "xr.Dataset",
+    *,
+    start: str | None = None,
+    duration: float | None = None,
+    depth: float | None = None,
+    salinity: float = 35.0,
+    coriolis_parameter: float | None = None,
+    equation_of_state: AbstractEquationOfState | None = None,
+    velocities: str | None = None,
+) -> tuple[Case, Observations]:
+    """Make a case, and the observations to compare it with, of a dataset of `open_observations`.
+
+    The case starts at the first record with complete profiles; earlier records are left out. The faces of its
+    grid lie midway between the levels (or at `z_lower` and `z_upper`), the uppermost at the surface; initial
+    values are interpolated linearly to its centers. Attributes `background_viscosity` and
+    `background_diffusivity` [m2 s-1] become those of the case.
+    If the profiles show heat diffusing out through the bottom down the initial gradient, as in a simulation
+    that prescribes this gradient, the case prescribes it too.
+
+    Args:
+        dataset: profiles over `time` and `z`, surface fluxes and Stokes drift over times of their own or
+            constant, constants of the water as attributes.
+        start: ISO 8601 time before which profiles are left out.
+        duration: of the case [s]; by default up to the last profile.
+        depth: of the bottom [m]; by default half a level spacing below the deepest level.
+        salinity: constant value where the dataset has none [g kg-1].
+        coriolis_parameter: [s-1]; by default that of the attributes or the latitude.
+        equation_of_state: instead of the linear one with the constants of the attributes.
+        velocities: whether u and v are `eulerian` or `lagrangian` means; by default as the attributes say.
+
+    Raises:
+        FileFormatError: no complete profile, levels that do not fit the depth, no forcing, or no latitude.
+    """
+    dataset = dataset.sortby("z")
+    time, z = dataset["time"], dataset["z"]
+    over = {str(name): one for name, one in dataset.data_vars.items() if one.dims == ("time", "z")}
+    profiles = {name: one for name, one in over.items() if name not in STOKES_DRIFT}
+    first, late = _first_complete(dataset, profiles, start)
+    after = dataset.isel(time=slice(first, None))
+    seconds = _since(after["time"].values, time.values[first])
+    length = float(seconds[-1]) if duration is None else float(duration)
+    if length <= 0.0:
+        got, advice = f"only {describe(time, -1)}", "give 'duration' [s] in the mapping"
+        raise error_of(time, "a complete profile and later ones", got, advice)
+    grid = grid_around(dataset, depth)
+    state = _initial_state(grid, after, list(profiles), salinity)
+    water, of_water = _water(dataset, equation_of_state, state)
+    interior, notes = _waves(dataset, velocities, grid, time.values[first])
+    start_time = None
+    # Files of idealised cases count from an arbitrary date.
+    if is_dated(time) and dataset.attrs.get("start_time") != "":
+        start_time = str(time.values[first].astype(object))
+    places = {axis: float(dataset[axis]) for axis in ("latitude", "longitude") if axis in dataset.coords}
+    case = Case(
+        grid=grid,
+        initial_state=state,
+        forcing=_forcing(dataset, time.values[first]),
+        coriolis_parameter=_rotation(dataset, coriolis_parameter),
+        interior=interior,
+        equation_of_state=water,
+        absorption=stated(dataset, "absorption"),
+        **_number_attributes(dataset, Case, _BACKGROUND),
+        duration=length,
+        name=str(dataset.attrs.get("case", "case")),
+        start_time=start_time,
+        latitude=at if (at := places.get("latitude")) is not None and abs(at) <= 90.0 else None,
+        longitude=at if (at := places.get("longitude")) is not None and abs(at) <= 360.0 else None,
+    )
+    case, told = _with_heat_through_bottom(case, z.values, seconds, after["temperature"].values)
+    words = " ".join(str(dataset.attrs.get(key, "")) for key in ("title", "source"))
+    return case, Observations(
+        time=jnp.asarray(seconds, dtype=float),
+        z=jnp.asarray(z.values, dtype=float),
+        profiles={name: jnp.asarray(after[name].values, dtype=float) for name in profiles},
+        uncertainty=_uncertainties(dataset, profiles),
+        name=case.name,
+        # Whether title or source mention a large-eddy simulation.
+        source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
+        notes=(*notes, *dataset.attrs.get("notes", ()), *of_water, *told, *late),
+    )
+
+
+WATER_NAMES = {
+    ("temperature", "in_situ"): "in_situ_temperature",
+    ("temperature", "potential"): "potential_temperature",
+    ("salinity", "practical"): "practical_salinity",
+}
+"""Names of other temperatures and salinities than those of the model, by quantity and kind."""
+
+
+@names_its_file("a dataset of observations")
+def observations_from_dataset(
+    dataset: "xr.Dataset",
+    *,
+    start_time: str,
+    conservative: bool = True,
+    salinity: SalinityGiven | None = None,
+    name: str | None = None,
+) -> Observations:
+    """Make observations of a dataset of `open_observations` with dates.
+
+    Temperature conversion needs a salinity. Where none was measured, the time mean at neighbouring depths is
+    used, or 35 if there is none: 1 g/kg changes the result by 0.02 K at 10 degC and by 0.04 K at 30 degC.
+    Without any measured salinity, the observations contain temperature alone.
+
+    Args:
+        dataset: profiles over `time` and `z` or `level`.
+        start_time: ISO 8601 time, universal time, at which the time of the observations is 0.
+        conservative: convert to conservative temperature and absolute salinity, the variables of the model.
+        salinity: practical salinity for the conversion where none was measured: a number, or increasing
+            heights [m] and values.
+        name: of the observations; by default that of the dataset.
+
+    Raises:
+        FileFormatError: no dates, or no position for absolute salinity.
+    """
+    quantities = {name: quantity for (quantity, _), name in WATER_NAMES.items()}
+    over = {str(name): one for name, one in dataset.data_vars.items() if one.ndim == 2}
+    profiles = {quantities.get(name, name): one.values for name, one in over.items()}
+    notes = tuple(dataset.attrs.get("notes", ()))
+    if conservative and {"temperature", "salinity"} & profiles.keys():
+        converted, more = _modelled(dataset, profiles, salinity)
+        profiles, notes = profiles | converted, notes + more
+    for key, one in over.items():  # tracers given per mass, by the density of the water where it was measured
+        if "of_density" in one.attrs and {"temperature", "salinity"} <= profiles.keys():
+            relative = potential_density(profiles["temperature"], profiles["salinity"])
+            relative = (relative / constants.REFERENCE_DENSITY) ** one.attrs["of_density"]
+            profiles[key] = (profiles[key] - one.attrs["offset"]) * relative + one.attrs["offset"]
+    return Observations(
+        time=as_seconds(dataset["time"], seconds_since(dataset["time"], start_time), start_time),
+        z=jnp.asarray(dataset["z"].values, dtype=float),
+        profiles={key: jnp.asarray(values, dtype=float) for key, values in profiles.items()},
+        name=name or str(dataset.attrs.get("case", "observations")),
+        rejected={quantities.get(key, key): int(one.attrs.get("rejected", 0)) for key, one in over.items()},
+        notes=notes,
+    )
+
+
+def _modelled(
+    dataset: "xr.Dataset", profiles: Mapping[str, np.ndarray], given: SalinityGiven | None
+) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+    """Conservative temperature and absolute salinity of a dataset, as far as it has them, and notes."""
+    path, kinds = name_of(dataset), {"temperature": "in_situ", "salinity": "practical"}
+    for (quantity, kind), name in WATER_NAMES.items():
+        kinds |= {quantity: kind} if name in dataset else {}
+    kinds |= {"temperature": "conservative"} if "temperature" in dataset else {}
+    kinds |= {"salinity": "absolute"} if "salinity" in dataset else {}
+    missing = np.full_like(next(iter(profiles.values())), np.nan)
+    measured, warmth = (profiles.get(name, missing) for name in ("salinity", "temperature"))
+    heights = np.broadcast_to(dataset["z"].values, missing.shape)
+    is_placed = {"latitude", "longitude"} <= set(dataset.coords)
+    if not is_placed and kinds["salinity"] == "practical" and np.isfinite(measured).any():
+        advice = "add them to the file, give `position`, or conservative=False"
+        expected = "the position, for absolute salinity"
+        raise error_in(dataset, "LATITUDE, LONGITUDE", expected, "none", advice)
+    temperature, absolute = modelled_water(
+        warmth,
+        salinity_at(heights, measured, given),
+        heights,
+        temperature_kind=kinds["temperature"],
+        salinity_kind=kinds["salinity"],
+        longitude=float(dataset["longitude"]) if is_placed else 0.0,
+        latitude=float(dataset["latitude"]) if is_placed else MIDDLE_LATITUDE,
+        anomaly=is_placed,
+    )
+    found = {"temperature": temperature, "salinity": np.where(np.isnan(measured), np.nan, absolute)}
+    notes = notes_of_salinity(path, warmth, measured, given)
+    return {key: values for key, values in found.items() if key in profiles}, notes
+
+
+def _since(times: np.ndarray, start: Any) -> np.ndarray:
+    """Times [s] since a start, both dates or both numbers."""
+    return (times - start) / np.timedelta64(1_000_000, "us") if times.dtype.kind == "M" else times - start
+
+
+def _first_complete(
+    dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"], start: str | None
+) -> tuple[int, tuple[str, ...]]:
+    """Index of the first record from the start on with complete profiles, and a note if it is a later one."""
+    time = dataset["time"]
+    allowed = np.ones(time.shape, dtype=bool)
+    if start is not None:
+        try:
+            if not is_dated(time):
+                raise ValueError
+            allowed = time.values >= np.datetime64(start_of_case(start), "us")
+        except ValueError:
+            expected = "an ISO 8601 time, and times in the file since a reference date"
+            advice = "write it as 2011-03-21T00:00:00"
+            raise error_in(dataset, "mapping.start", expected, f"'{start}'", advice) from None
+    known = {name: np.isfinite(one.values) for name, one in profiles.items()}
+    complete = allowed
+    for name, there in known.items():
+        here = there.all(axis=1)
+        if not np.any(here & allowed):
+            expected = "at least one profile without gaps, for the initial state"
+            got = f"at most {int(there.sum(axis=1).max())} of {there.shape[1]} levels at any time"
+            advice = "fill the gaps, choose fewer levels, or leave the variable out of the mapping"
+            raise error_of(profiles[name], expected, got, advice)
+        complete = complete & here
+    if not np.any(complete):
+        names = ", ".join(map(name_in_file, profiles.values()))
+        advice = "fill the gaps, or leave a variable out of the mapping"
+        raise error_in(dataset, names, "a time at which all profiles are without gaps", "none", advice)
+    first, wanted = int(np.argmax(complete)), int(np.argmax(allowed))
+    if first == wanted:
+        return first, ()
+    lacking = [name for name, there in known.items() if not there[wanted:first].all()]
+    return first, (
+        f"{name_of(dataset)}: the run starts at {describe(time, first)}, not at {describe(time, wanted)}: "
+        f"{first - wanted} earlier profiles have gaps in {' and '.join(lacking)}; fill them, or choose a "
+        "start (mapping.start)",
+    )
+
+
+def grid_around(dataset: "xr.Dataset", depth: float | None) -> Grid:
+    """Faces midway between levels or at their bounds, the lowest at a depth [m] if it is given."""
+    z = dataset["z"].values
+    has_bounds = "z_upper" in dataset.coords
+    if has_bounds:
+        faces = np.append(dataset["z_lower"], dataset["z_upper"][-1])
+    else:
+        middle = 0.5 * (z[1:] + z[:-1])
+        faces = np.concatenate([[2.0 * z[0] - middle[0]], middle, [0.0]])
+    if depth is not None:
+        faces[0] = -depth
+    if abs(faces[-1]) > 1e-6 * abs(faces[0]) or not np.all(np.diff(faces) > 0.0):
+        expected = "cells of positive thickness from the bottom to the surface"
+        got = f"faces from {faces[0]:g} to {faces[-1]:g} m around levels from {z[0]:g} to {z[-1]:g} m"
+        advice = "check the bounds of the levels, or 'depth' in the mapping"
+        raise error_of(dataset["z"], expected, got, advice)
+    faces[-1] = 0.0
+    uniform = Grid.uniform(-float(faces[0]), z.size)
+    slack = 1e-6 * np.diff(faces).min()
+    if not has_bounds and np.allclose(uniform.z_face, faces, rtol=0.0, atol=slack):
+        return uniform
+    return Grid(faces)
+
+
+def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str], salinity: float) -> State:
+    centers, z = np.asarray(grid.z_center), dataset["z"].values
+    initial = {name: dataset[name].values[0] for name in names}
+    if not np.allclose(centers, z, rtol=0.0, atol=1e-6 * abs(z[0])):
+        initial = {name: np.interp(centers, z, values) for name, values in initial.items()}
+    arrays = {name: jnp.asarray(values, dtype=float) for name, values in initial.items()}
+    water: dict[str, Any] = {"salinity": float(dataset.attrs.get("salinity", salinity))}
+    water |= {name: arrays.pop(name) for name in WATER if name in arrays}
+    return State.from_profiles(grid, **water, tracers=arrays)
+
+
+def _with_heat_through_bottom(
+    case: Case, z: np.ndarray, time: np.ndarray, profiles: np.ndarray
+) -> tuple[Case, tuple[str, ...]]:
+    """Prescribe the initial bottom gradient [K m s-1] where diffusion through it closes the heat budget.
+
+    Returns:
+        The case, and a note if it has such a flux.
+    """
+    diffusivity, complete = case.background_diffusivity, np.flatnonzero(np.isfinite(profiles).all(axis=1))
+    if diffusivity is None or z.size < 2 or complete[-1] == 0:
+        return case, ()
+    eos, last = case.equation_of_state, complete[-1]
+    per_area = float(eos.reference_density * eos.heat_capacity)
+    out = float(diffusivity) * (profiles[0, 1] - profiles[0, 0]) / (z[1] - z[0])
+    times = np.linspace(0.0, time[last], 1001)
+    fluxes = jax.vmap(case.forcing.at)(jnp.asarray(times))
+    entering = kinematic_fluxes(case.initial_state, eos, fluxes)["temperature"]
+    entering = entering + or_zero(fluxes.shortwave_flux, case.initial_state) / per_area
+    entered = np.trapezoid(np.broadcast_to(np.asarray(entering), times.shape), times)
+    thickness = np.diff(np.asarray(case.grid.z_face))
+    gained = float((profiles[last] - profiles[0]) @ thickness)
+    # The budget is closer to a prescribed gradient than to an insulated bottom.
+    if not 0.5 < (entered - gained) / (out * time[last] or np.inf) < 1.5:
+        return case, ()
+    heat = BottomHeat(heat_flux=-out * per_area)
+    case = eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
+    per_second = per_area / time[last]
+    note = (
+        f"heat of {out * per_area:.3g} W m-2 leaves through the bottom, down the initial gradient with the "
+        f"background diffusivity: the profiles change by {gained * per_second:.4g} W m-2, of which the "
+        f"surface explains {float(entered) * per_second:.4g} W m-2"
+    )
+    return case, (note,)
+
+
+def _series_of(variable: "xr.DataArray", start: Any) -> Series | float:
+    """Values over time [s] since the start of the case; a number without a time."""
+    if not variable.dims:
+        return float(variable)
+    return Series(_since(variable[str(variable.dims[0])].values, start), variable.values)
+
+
+def _waves(
+    dataset: "xr.Dataset", velocities: str | None, grid: Grid, start: Any
+) -> tuple[Interior, tuple[str, ...]]:
+    """Stokes drift in the cells, and notes for the user.
+
+    The drift is given on the levels of the profiles. It is extrapolated linearly to the surface from the two
+    uppermost levels.
+    """
+    drift: dict[str, Series | float] = dict.fromkeys(STOKES_DRIFT, 0.0)
+    for key in [key for key in STOKES_DRIFT if key in dataset]:
+        values = dataset[key].values
+        drift[key] = (
+            Series(np.array([-1e12, 1e12]), np.stack([values, values]))
+            if values.ndim == 1
+            else _series_of(dataset[key], start)
+        )
+    if not any(isinstance(series, Series) for series in drift.values()):
+        return Interior(), ()
+    time, values = on_common_times(drift, 0.0)
+    z, centers = dataset["z"].values, np.asarray(grid.z_center)
+    profiles = [np.broadcast_to(values[key], (time.size, z.size)) for key in STOKES_DRIFT]
+    cells = [np.stack([np.interp(centers, z, row) for row in each]) for each in profiles]
+    rising = -z[-1] / (z[-1] - z[-2])
+    at_surface = [each[:, -1] + rising * (each[:, -1] - each[:, -2]) for each in profiles]
+
+    def over_time(kind: type, parts: list[np.ndarray]) -> TimeSeries:
+        arrays = kind(*(jnp.asarray(part, dtype=float) for part in parts))
+        return TimeSeries(jnp.asarray(time, dtype=float), arrays, "Stokes drift")
+
+    waves = DriftProfiles(over_time(DriftVectors, cells), over_time(DriftVector, at_surface))
+    mean, notes = _mean_of(dataset, velocities)
+    return Interior(stokes_drift=waves, velocities=mean), notes
+
+
+def _mean_of(dataset: "xr.Dataset", given: str | None) -> tuple[str, tuple[str, ...]]:
+    """Whether velocities are Eulerian or Lagrangian means, as given or from the attributes, and a note."""
+    if given is not None:
+        return given, ()
+    velocities = [dataset[name] for name in ("u", "v") if name in dataset]
+    stated = dataset.attrs.get("velocities")
+    sources = [{"velocities": stated}] if stated else [*(one.attrs for one in velocities), dataset.attrs]
+    words = (str(text).lower() for attributes in sources for text in attributes.values())
+    means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
+    if len(means) > 1:
+        expected = "either Eulerian or Lagrangian mean velocities"
+        advice = "say which in the mapping (velocities)"
+        raise error_in(dataset, "u, v", expected, "attributes with both words", advice)
+    if means or not velocities:
+        return (means or ["eulerian"])[0], ()
+    note = "the file does not say whether velocities contain the Stokes drift (lagrangian); assumed eulerian"
+    return "eulerian", (note,)
+
+
+def _number(dataset: "xr.Dataset", key: str, value: Any) -> float:
+    """An attribute that must be one finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if isinstance(value, complex) or np.iscomplexobj(value) or not np.isfinite(number):
+        raise error_in(dataset, f"attribute {key}", "a number", f"'{value}'", "repair it")
+    return number
+
+
+def _number_attributes(dataset: "xr.Dataset", kind: type, names: Sequence[str]) -> dict[str, float]:
+    """The attributes present in the file, within the ranges that a class declares."""
+
+    def read(name: str) -> float:
+        value = _number(dataset, name, dataset.attrs[name])
+        check_declared(name_of(dataset), f"attribute {name}", kind, name, value)
+        return value
+
+    return {name: read(name) for name in names if name in dataset.attrs}
+
+
+def stated(dataset: "xr.Dataset", part: str) -> Any:
+    """A part of a case with the constants of the attributes: `equation_of_state` or `absorption`."""
+    kind, names = _STATED[part]
+    return kind(**_number_attributes(dataset, kind, names))
+
+
+def _water(
+    dataset: "xr.Dataset", given: AbstractEquationOfState | None, state: State
+) -> tuple[AbstractEquationOfState, tuple[str, ...]]:
+    """The equation of state, and a note on constants that are assumed or not used."""
+    path, found = (
+        name_of(dataset),
+        [name for name in _STATED["equation_of_state"][1] if name in dataset.attrs],
+    )
+    if given is not None:
+        return given, (
+            f"{path}: the mapping replaces {', '.join(sorted(found))} of the file",
+        ) if found else ()
+    water = stated(dataset, "equation_of_state")
+    assumed = _note_on_assumed(water, found, state.temperature, state.salinity)
+    remedy = "give equation_of_state in the mapping, or attributes in the file, if it has others"
+    return water, () if assumed is None else (f"{path}: {assumed}; {remedy}",)
+
+
+def _note_on_assumed(
+    water: LinearEquationOfState, given: Collection[str], temperature: jax.Array, salinity: jax.Array
+) -> str | None:
+    """Note which constants of a linear equation of state are assumed, and what TEOS-10 has at the surface.
+
+    Args:
+        given: names of the constants that are known.
+        temperature, salinity: at the start, bottom first [degC, g kg-1].
+    """
+    units = {field.name: field.metadata.get("unit") for field in dataclasses.fields(water)}
+    acting = ["thermal_expansion", "reference_density", "heat_capacity", "gravity"]
+    acting += ["haline_contraction"] if np.ptp(np.asarray(salinity)) > 0.0 else []
+    missing = [name for name in acting if name not in given]
+    if not missing:
+        return None
+    listed = ", ".join(f"{name} = {float(getattr(water, name)):g} {units[name]}" for name in missing)
+    note = f"assumed for a linear equation of state: {listed}"
+    if "thermal_expansion" not in missing:
+        return note
+    warmth = jnp.asarray(temperature)[-1]
+    alpha = float(Teos10().expansion(warmth, jnp.asarray(salinity)[-1], jnp.zeros_like(warmth))[0])
+    return f"{note}; TEOS-10 has {alpha:.3g} K-1 at the surface, at {float(warmth):.3g} degC"
+
+
+def _uncertainties(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"]) -> dict[str, jax.Array]:
+    found = {}
+    for key, variable in profiles.items():
+        if "uncertainty" in variable.attrs:
+            attribute = f"{name_in_file(variable)}.uncertainty"
+            value = _number(dataset, attribute, variable.attrs["uncertainty"])
+            if value <= 0.0:
+                raise error_in(
+                    dataset, f"attribute {attribute}", "a positive number", f"{value:g}", "repair it"
+                )
+            found[key] = jnp.asarray(value, dtype=float)
+    return found
+
+
+def _rotation(dataset: "xr.Dataset", given: float | None) -> float:
+    """Coriolis parameter [s-1]: as given, that of the attributes, or that of the latitude."""
+    if given is not None:
+        return float(given)
+    stated = _number_attributes(dataset, Case, ("coriolis_parameter",))
+    if stated:
+        return stated["coriolis_parameter"]
+    if "latitude" not in dataset.coords and "latitude" in dataset.attrs:
+        _number(dataset, "latitude", dataset.attrs["latitude"])  # raises if it is a text
+    latitude = float(dataset["latitude"]) if "latitude" in dataset.coords else math.nan
+    if not abs(latitude) <= 90.0:
+        expected = "a latitude of -90 to 90 degrees north, or an attribute coriolis_parameter"
+        got = "none" if math.isnan(latitude) else f"{latitude:g}"
+        raise error_in(dataset, "latitude", expected, got, "give one of them in the mapping")
+    return float(coriolis_parameter_at(latitude))
+
+
+def _forcing(dataset: "xr.Dataset", start: Any) -> AbstractForcing:
+    """Fluxes over time [s] since the start, or constants."""
+    found: dict[str, Series | float] = {}
+    for flux in FLUXES:
+        if (name := quantity_of(flux).name) in dataset:
+            found[flux] = _series_of(dataset[name], start)
+    if not found:
+        expected = f"variables such as {', '.join('surface_' + flux for flux in _ALWAYS)}"
+        advice = "give 'fluxes' in the mapping; 0.0 is no flux"
+        raise error_in(dataset, "surface fluxes", expected, "none", advice)
+    found = dict.fromkeys(_ALWAYS, 0.0) | found
+    series = {flux: one for flux, one in found.items() if isinstance(one, Series)}
+    constants = {flux: one for flux, one in found.items() if not isinstance(one, Series)}
+    if all(np.all(one.values == one.values[0]) for one in series.values()):  # as in idealised simulations
+        constants |= {flux: float(one.values[0]) for flux, one in series.items()}
+        return ConstantForcing(SurfaceFluxes(**constants))
+    try:
+        time, values = on_common_times(series, 0.0)
+    except ValueError:
+        expected = "at least two times that all fluxes cover"
+        advice = "extend the series, or give a number instead"
+        raise error_in(dataset, "time", expected, "fewer", advice) from None
+    arrays = {flux: jnp.asarray(array, dtype=float) for flux, array in values.items()}
+    return TimeSeriesForcing.from_values(jnp.asarray(time, dtype=float), **constants, **arrays)
+
+
+def write_observations(
+    path, case: Case, observations: Observations, attributes: dict[str, str] | None = None
+) -> None:
+    """Write a case and its profiles to one file that `read_cf_netcdf` reads without a mapping.
+
+    The initial state is not written: readers take the first complete profile. `attributes` are global
+    attributes such as title and source.
+
+    Raises:
+        ValueError: a batch of columns, or fluxes (such as those of passive tracers), an equation of state or
+            an absorption that the format cannot represent.
+        OSError: a path that cannot be written to.
+    """
+    import xarray as xr  # takes long
+
+    if observations.moves or observations.series:
+        expected = "profiles at the same heights at all times and no series of numbers"
+        expected += ", which the format does not hold"
+        raise ValueError(f"{path}: expected {expected}, got others; leave them out.")
+    forcing, stated = _stated(path, case)
+    variables: dict[str, tuple] = {}
+    for name, values in observations.profiles.items():
+        own: dict[str, object] = dict(attributes_of(name))
+        if name in case.initial_state.tracers:
+            own["role"] = "passive tracer"
+        if name in observations.uncertainty:
+            own["uncertainty"] = float(observations.uncertainty[name])
+        variables[name] = (("time", "z_center"), np.asarray(values), own)
+    since = f"seconds since {case.start_time or IDEALISED_EPOCH}"
+    of_time = {"standard_name": "time", "axis": "T", "units": since}
+    coordinates: dict[str, tuple] = {"time": ("time", np.asarray(observations.time), of_time)}
+    dims: tuple[str, ...] = ()
+    if isinstance(forcing, TimeSeriesForcing):
+        dims = ("time",) if np.array_equal(forcing.time, observations.time) else ("forcing_time",)
+        if dims == ("forcing_time",):
+            of_time = of_time | {"long_name": "time of the fluxes"}
+            coordinates["forcing_time"] = (dims, np.asarray(forcing.time), of_time)
+    for flux in FLUXES:
+        values, name = getattr(forcing.fluxes, flux), quantity_of(flux).name
+        if values is not None:
+            variables[name] = (dims, np.asarray(values), attributes_of(name))
+    heights = height_coordinates(case.grid)
+    z, of_z = np.asarray(observations.z), dict(heights["z_center"][2])
+    if z.shape == (case.grid.n_cells,) and np.allclose(z, case.grid.z_center, rtol=0.0, atol=1e-6):
+        variables["z_center_bounds"] = heights["z_center_bounds"]
+    else:
+        of_z.pop("bounds")
+    coordinates["z_center"] = ("z_center", z, of_z)
+    write_dataset(xr.Dataset(variables, coordinates, stated | (attributes or {})), path)
+
+
+def _stated(path, case: Case) -> tuple[ConstantForcing | TimeSeriesForcing, dict[str, object]]:
+    """The forcing of a case, and global attributes for what the format stores as attributes."""
+    forcing = case.forcing
+    known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
+    if not known or case.batch_shape or forcing.fluxes.tracer_fluxes:
+        raise ValueError(
+            f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
+            f"salt, got a batch of shape {case.batch_shape} or another forcing."
+        )
+    stated: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
+    stated |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
+    for part, (kind, names) in _STATED.items():
+        module = getattr(case, part)
+        if not isinstance(module, kind):
+            expected = f"{kind.__name__}, which attributes of the file can say"
+            got = type(module).__name__
+            raise ValueError(f"{path}: expected {expected}, got {got}; replace it in the case first.")
+        stated |= {name: float(getattr(module, name)) for name in names}
+    return forcing, stated

@@ -1,0 +1,77 @@
+"""Any file of observations as one kind of dataset, whatever its format.
+
+A format is a function that opens its files as a dataset, and a test by which they are recognised. `FORMATS`
+lists them in the order in which they are tried; add your own there.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .argo import read_argo_profiles
+from .cf_netcdf import open_cf
+from .errors import FileFormatError, Source, existing_file, is_path, name_of, names_its_file
+from .les import open_legay, open_lesbrary
+from .netcdf import opened
+from .oceansites import open_oceansites
+from .table import is_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class Format(NamedTuple):
+    """How files of a format are recognised and opened.
+
+    Args:
+        recognises: whether a file is of the format, from its path and its variables by name (none in text).
+        open: returns the dataset; its first argument is the file, others are options.
+    """
+
+    recognises: Callable[[str, frozenset[str]], bool]
+    open: Callable[..., "xr.Dataset"]
+
+
+def _is_mooring(path: str, names: frozenset[str]) -> bool:
+    return is_text(path) or any(name.lower().endswith(("_qc", "_quality_control")) for name in names)
+
+
+FORMATS: dict[str, Format] = {
+    "lesbrary": Format(lambda path, names: path.endswith(".jld2"), open_lesbrary),
+    "legay": Format(lambda path, names: names >= {"t", "z", "b", "u", "v"}, open_legay),
+    "argo": Format(lambda path, names: "PRES" in names and "PLATFORM_NUMBER" in names, read_argo_profiles),
+    "oceansites": Format(_is_mooring, open_oceansites),
+    "cf_netcdf": Format(lambda path, names: True, open_cf),
+}
+
+
+@names_its_file("a file of observations")
+def open_observations(path: Source, *, format: str | None = None, **options: Any) -> "xr.Dataset":
+    """Open a file of observations as a dataset with the package's names and units.
+
+    What all formats have in common: `time` as dates (or seconds, where a file has none) and heights `z` [m],
+    positive upward, negative below the surface; the names and units of `quantities.csv`, and
+    `in_situ_temperature`, `potential_temperature` and `practical_salinity` where a file has these; NaN where
+    values are missing or have no good flag; `rejected`, `uncertainty` and `role` as attributes of variables;
+    `latitude` and `longitude`; constants of the water, the Coriolis parameter and `notes` on how the file was
+    read as global attributes. `case_from_dataset` and `observations_from_dataset` take it, changed or not.
+
+    Args:
+        path: of the file, or an xarray dataset.
+        format: one of `FORMATS`; by default the first that recognises the file.
+        options: of the format's own reader.
+
+    Raises:
+        FileFormatError: as the format's reader; an unknown format.
+    """
+    if format is not None:
+        if format not in FORMATS:
+            expected, advice = f"one of the formats {', '.join(FORMATS)}", "correct it"
+            raise FileFormatError(name_of(path), "format", expected, f"'{format}'", advice)
+        return FORMATS[format].open(path, **options)
+    names: frozenset[str] = frozenset()
+    where = str(existing_file(path)) if is_path(path) else ""
+    if not where.endswith(".jld2") and not (where and is_text(Path(where))):
+        with opened(path) as file:
+            names = frozenset(map(str, file.variables))
+    return next(one for one in FORMATS.values() if one.recognises(where, names)).open(path, **options)

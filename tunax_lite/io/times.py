@@ -1,0 +1,313 @@
+"""Times of files: dates as `datetime64[us]` in universal time, or seconds where a file has no date.
+
+`read_time` decodes a coordinate; the functions below take its result.
+"""
+
+import datetime
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .errors import check_increasing, name_of
+from .local_tables import is_other_zone
+from .series import Series, intervals_between, start_of_case
+from .units import conversion
+from .variables import error_of, like, numbers_in, unit_in_file
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_REFERENCE = re.compile(
+    r"(?P<year>\d{1,4})(-(?P<month>\d{1,2})(-(?P<day>\d{1,2}))?)?"
+    r"((T| +)(?P<hour>\d{1,2})(:(?P<minute>\d{1,2})(:(?P<second>\d{1,2}(\.\d*)?))?)?(?![\d:]))?"
+    r" *((?i:z|utc|gmt|ut)? *((?P<sign>[+-])(?P<ahead>\d{1,2})((:?(?P<minutes>\d\d))|(?P<part>\.\d+))?)?)$"
+)
+"""Of the date after `since`: a clock may follow, and a zone as Z, UTC, GMT, +02:00, -0700, UTC+2 or +5.5."""
+_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+_SECOND = np.timedelta64(1_000_000, "us")
+
+
+def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timedelta]:
+    """Read the reference of a unit of time: year, month and day, and the time of the day in universal time.
+
+    Raises:
+        ValueError: no date, or a zone given by name.
+    """
+    found = _REFERENCE.match(reference.strip())
+    if found is None:
+        raise ValueError(f"'{reference}'")
+    hour, minute, second = (float(found[key] or 0.0) for key in ("hour", "minute", "second"))
+    datetime.time(int(hour), int(minute), int(second))  # refuses what is no time of the day
+    ahead = float((found["ahead"] or "0") + (found["part"] or "")) + float(found["minutes"] or 0.0) / 60.0
+    hour += ahead if found["sign"] == "-" else -ahead
+    date = int(found["year"]), int(found["month"] or 1), int(found["day"] or 1)
+    return date, datetime.timedelta(hours=hour, minutes=minute, seconds=second)
+
+
+def _epoch_of(reference: str, calendar: str) -> float:
+    """Time [s] from 1970 to a date in universal time.
+
+    Raises:
+        ValueError: no date, a zone of another name, or another calendar.
+    """
+    import cftime  # takes long
+
+    if calendar not in _CALENDARS:
+        raise ValueError(f"the calendar '{calendar}'")
+    # Python's dates have no Julian calendar, and none before the year 1.
+    (year, month, day), clock = read_reference(reference)
+    start = cftime.datetime(year, month, day, calendar=calendar)
+    return (start + clock - cftime.datetime(1970, 1, 1, calendar=calendar)).total_seconds()
+
+
+def read_time(
+    variable: "xr.DataArray", given_unit: str | None = None, *, increasing: bool = True
+) -> "xr.DataArray":
+    """Decode the times of a coordinate: finite, and increasing unless the file holds several series.
+
+    Raises:
+        FileFormatError: an unknown unit or calendar, local time, or times that do not increase.
+    """
+    seconds, epoch = _seconds(variable, given_unit)
+    times = like(variable, seconds)
+    check = (name_of(variable), str(variable.name))
+    if epoch is None:
+        check_increasing(*check, seconds, increasing=increasing)
+        return times
+    low, high = (
+        (end - _1970).total_seconds() - epoch for end in (datetime.datetime.min, datetime.datetime.max)
+    )
+    beyond = np.flatnonzero((seconds < low) | (seconds > high))
+    if beyond.size:
+        got = f"{variable.values[beyond[0]]} in {variable.attrs.get('units')} in record {beyond[0]}"
+        expected = "times between the years 1 and 9999"
+        raise error_of(variable, expected, got, "correct the unit or the times, or flag them as bad")
+    known = np.isfinite(seconds)
+    moments = np.full(seconds.shape, np.datetime64("NaT", "us"))
+    moments[known] = np.round(1e6 * seconds[known]).astype("m8[us]") + _moment(epoch)
+    times = like(variable, moments)
+    times.encoding |= {key: times.attrs.pop(key) for key in ("units", "calendar") if key in times.attrs}
+    times.encoding["epoch"] = _moment(epoch)
+    check_increasing(*check, seconds, lambda record: describe(times, record), increasing=increasing)
+    return times
+
+
+_1970 = datetime.datetime(1970, 1, 1)
+
+
+def _moment(seconds: float) -> np.datetime64:
+    return np.datetime64(_1970, "us") + np.timedelta64(round(1e6 * seconds), "us")
+
+
+def _seconds(variable: "xr.DataArray", given_unit: str | None) -> tuple[np.ndarray, float | None]:
+    """Times [s] since an epoch, and the epoch [s] since 1970; `None` if it is unknown."""
+    calendar = str(variable.attrs.get("calendar", "standard")).lower()
+    unit = unit_in_file(variable, given_unit, "time")
+    interval, _, reference = unit.partition(" since ")
+    epoch = None
+    try:
+        scale, _ = conversion("interval", interval)
+        if reference:
+            epoch = _epoch_of(reference, calendar)
+    except (ValueError, OverflowError):
+        expected = "a unit such as 'seconds' or 'days since 2000-01-01 00:00 +02:00' in the standard calendar"
+        got = f"'{unit}' in the calendar '{calendar}'"
+        advice = "give the unit of time (units)"
+        if calendar not in _CALENDARS:
+            advice = (
+                "convert the times to the standard calendar, or its attribute 'calendar' is wrong: correct it"
+            )
+        raise error_of(variable, expected, got, advice) from None
+    said = " ".join(str(variable.attrs.get(key, "")) for key in ("long_name", "timezone", "time_zone"))
+    if given_unit is None and is_other_zone(said):
+        advice = (
+            f"give the unit with the zone, '{interval} since {reference or '2012-06-10 00:00'} +2:00' (units)"
+        )
+        raise error_of(variable, "times in Universal Time", f"'{said.strip()}'", advice)
+    # Days since 1950 in double precision resolve about a microsecond: drop the digits beyond.
+    since_epoch = numbers_in(variable)
+    return (since_epoch if scale == 1.0 else np.round(since_epoch * scale, 3)), epoch
+
+
+def is_dated(times: "xr.DataArray") -> bool:
+    """Whether times are dates; otherwise they count from an unknown time."""
+    return times.dtype.kind == "M"
+
+
+def describe(times: "xr.DataArray", record: int) -> str:
+    """Time of a record, for messages."""
+    at = times.values[record]
+    return f"{at.astype('M8[s]')} (record {record})" if is_dated(times) else f"{at:g} s (record {record})"
+
+
+def apart(times: "xr.DataArray") -> np.ndarray:
+    """Time between records [s]."""
+    steps = np.diff(times.values)
+    return steps / _SECOND if is_dated(times) else steps
+
+
+def seconds_since(times: "xr.DataArray", start_time: str | None) -> np.ndarray:
+    """Times [s] since the start of the case; unchanged if they have no date.
+
+    Raises:
+        FileFormatError: a date of either the file or the case alone.
+    """
+    if not is_dated(times):
+        if start_time is not None:
+            expected, advice = "times since a date, such as 'days since 1950-01-01'", "give the unit of time"
+            raise error_of(times, expected, "no date", f"{advice} (units)")
+        return times.values
+    if start_time is None:
+        expected = "times in seconds, or another unit, since the start of a case without a date"
+        got = f"times since {str(times.values[0].astype('M8[s]')) if times.size else 'a date'}"
+        raise error_of(times, expected, got, "choose a case with `start_time`")
+    return (times.values - np.datetime64(start_of_case(start_time), "us")) / _SECOND
+
+
+def check_gaps(times: "xr.DataArray", longest: float | None) -> None:
+    """Raise `FileFormatError` where two records are more than `longest` [s] apart."""
+    steps = apart(times)
+    late = [] if longest is None else np.flatnonzero(steps > longest * (1.0 + 1e-6))
+    if len(late):
+        got = f"a gap of {steps[late[0]]:g} s after {describe(times, int(late[0]))}"
+        raise error_of(
+            times, f"a record at least every {longest:g} s", got, "fill the gap, or shorten the series"
+        )
+
+
+def check_complete(times: "xr.DataArray", variable: "xr.DataArray", values: np.ndarray, what: str) -> None:
+    """Raise `FileFormatError` if a variable on these times has a missing value."""
+    gaps = np.flatnonzero(~np.isfinite(values))
+    if gaps.size:
+        got = f"{values[gaps[0]]} at {describe(times, int(gaps[0]))}"
+        advice = f"fill the {gaps.size} missing values before the run, or let longest_gap bridge them"
+        raise error_of(variable, what, got, advice)
+
+
+def order_in_time(times: "xr.DataArray") -> tuple[np.ndarray, tuple[str, ...]]:
+    """Indices that sort the records by time, and a note if the file is not sorted."""
+    values = numbers_in(times)
+    late = int((values < np.fmax.accumulate(values)).sum()) if values.size else 0
+    order = np.argsort(values, kind="stable") if late else np.arange(values.size)
+    said = f"{late} of {values.size} records are earlier than one before them: sorted."
+    return order, (f"{name_of(times)}: {times.name}: {said}",) if late else ()
+
+
+def bounds_of_means(
+    file: "xr.Dataset", times: "xr.DataArray", variable: "xr.DataArray"
+) -> "xr.DataArray | None":
+    """Return the bounds (CF) of the times of a variable, `(n_records, 2)`.
+
+    Bounds without a unit have that of the times. `None` without bounds, and where `cell_methods` says that
+    values are those of points in time.
+    """
+    name = str(times.attrs.get("bounds"))
+    if name not in file.variables or file[name].shape != (times.size, 2):
+        return None
+    if re.search(r"\btime: *point", str(variable.attrs.get("cell_methods", ""))):
+        return None
+    said = {key: times.encoding[key] for key in ("units", "calendar") if key in times.encoding}
+    return file[name].assign_attrs(said | times.attrs | file[name].attrs)
+
+
+def intervals_of(
+    file: "xr.Dataset", times: "xr.DataArray", variable: "xr.DataArray", unit: str | None
+) -> np.ndarray | None:
+    """Start and end of the interval of which each record is the mean, `(n_records, 2)`, like `times`.
+
+    `None` as in `bounds_of_means`.
+    """
+    bounds = bounds_of_means(file, times, variable)
+    if bounds is None:
+        return None
+    ends = like(bounds, bounds.values.reshape(-1), ("ends",))
+    found = np.sort(read_time(ends, unit, increasing=False).values.reshape(-1, 2), axis=1)
+    return found if found.dtype.kind == times.dtype.kind and np.all(found[:, 1] > found[:, 0]) else None
+
+
+def as_seconds(variable: object, time: np.ndarray, start_time: str) -> jax.Array:
+    """Increasing times [s] in JAX's precision, which must resolve them."""
+    found = jnp.asarray(time, dtype=float)
+    if np.any(np.diff(np.asarray(found)) <= 0.0):
+        expected = f"times that {found.dtype} tells apart from start_time, {start_time}, on"
+        advice = (
+            "choose a start_time close to them, or call tunax_lite.configure() first for double precision"
+        )
+        raise error_of(
+            variable, expected, f"{np.diff(time).min():g} s between some {time[-1]:g} s later", advice
+        )
+    return found
+
+
+def timed(
+    variable: "xr.DataArray",
+    times: "xr.DataArray",
+    values: np.ndarray,
+    start_time: str | None,
+    intervals: np.ndarray | None = None,
+) -> "xr.DataArray":
+    """Values of a variable over time [s] since the start of the case.
+
+    Further coordinates are the `moment` and `source` of each record, for messages, and for means `begin` and
+    `end` of their intervals [s].
+    """
+    seconds = seconds_since(times, start_time)
+    found = like(variable, values, ("time",))
+    source = np.full(seconds.shape, name_of(variable), dtype=object)
+    found = found.assign_coords(time=seconds, moment=("time", times.values), source=("time", source))
+    if intervals is None:
+        return found
+    begin, end = (seconds_since(like(times, part), start_time) for part in intervals.T)
+    return found.assign_coords(begin=("time", begin), end=("time", end))
+
+
+def error_at(series: "xr.DataArray", at: int, expected: str, got: str, advice: str) -> Exception:
+    """The error about a record of a series, with its file and date; `got` has a place for the latter."""
+    one = like(series, series.values)
+    one.encoding["source"] = str(series["source"].values[at])
+    return error_of(one, expected, got.format(describe(series["moment"], at)), advice)
+
+
+def joined(parts: Sequence["xr.DataArray"], advice: str) -> "xr.DataArray":
+    """Join the series of one quantity from several files in the order of time.
+
+    Raises:
+        FileFormatError: files that overlap.
+    """
+    import xarray as xr  # takes long
+
+    parts = sorted(parts, key=lambda one: float(one["time"][0]))
+    for before, after in zip(parts[:-1], parts[1:], strict=True):
+        if after["time"].values[0] <= before["time"].values[-1]:
+            expected = f"records after those of {name_of(before)}"
+            expected += f", which end at {describe(before['moment'], -1)}"
+            raise error_of(after, expected, describe(after["moment"], 0), advice)
+    if len(parts) == 1:
+        return parts[0]
+    if not all("end" in one.coords for one in parts):
+        parts = [one.drop_vars(("begin", "end"), errors="ignore") for one in parts]
+    whole = xr.concat(parts, "time", join="override", combine_attrs="override")
+    whole.encoding = parts[0].encoding
+    return whole
+
+
+def as_series(values: "xr.DataArray", stamp: str | None = None) -> Series:
+    """A series as arrays; means over intervals hold from their start to their end.
+
+    Args:
+        stamp: where times of means stand in their interval; `None` for what the files say.
+    """
+    series = Series(values["time"].values, values.values)
+    if stamp is not None:
+        return series.of_means(intervals_between(series.time, stamp))
+    intervals = bounds_in(values)
+    return series if intervals is None else series.of_means(intervals)
+
+
+def bounds_in(series: "xr.DataArray") -> np.ndarray | None:
+    """Start and end [s] of the intervals of means, `(n_records, 2)`; `None` for values at instants."""
+    return np.stack([series["begin"], series["end"]], axis=1) if "end" in series.coords else None

@@ -1,0 +1,182 @@
+"""Variables of files: finding them, their units, and errors that name file and variable."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import FileFormatError, name_of
+from .units import Conversion, as_conversion, is_known, unit_at_end, unit_in_brackets, unit_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_MOST_LISTED = 40
+_REFERENCES = ("bounds", "coordinates", "ancillary_variables", "grid_mapping", "cell_measures")
+_PLACES = ("time", "latitude", "longitude", "depth", "height", "altitude")
+"""Standard names of coordinates."""
+
+
+def array(
+    path: object, name: str, dims: Sequence[str], values: np.ndarray, attrs: Mapping[str, Any]
+) -> "xr.DataArray":
+    """A variable of a file, which knows the file's name."""
+    import xarray as xr  # takes long
+
+    found = xr.DataArray(values, dims=tuple(dims), name=name, attrs=dict(attrs))
+    found.encoding |= {"source": str(path), "name": name}
+    return found
+
+
+def name_in_file(variable: "xr.DataArray") -> str:
+    """Name of a variable in its file; that of the package for one that has no file."""
+    return str(variable.encoding.get("name", variable.name))
+
+
+def like(variable: "xr.DataArray", values: np.ndarray, dims: Sequence[str] | None = None) -> "xr.DataArray":
+    """A variable with other values, on the same axes or others."""
+    dims = variable.dims if dims is None else dims
+    return array(name_of(variable), name_in_file(variable), dims, values, variable.attrs)
+
+
+def variables_of(file: "xr.Dataset") -> list["xr.DataArray"]:
+    """All variables of a file, coordinates included."""
+    return [file[name] for name in file.variables]
+
+
+def error_of(variable: "xr.DataArray", expected: str, got: object, advice: str) -> FileFormatError:
+    """The error to raise about a variable."""
+    limits = [key for key in ("valid_range", "valid_min", "valid_max") if key in variable.attrs]
+    if limits and variable.dtype.kind == "f" and np.isnan(variable.values).all():
+        got = f"{got} (no value within {' and '.join(limits)} of the file)"
+    return FileFormatError(name_of(variable), name_in_file(variable), expected, str(got), advice)
+
+
+def error_in(file: "xr.Dataset", key: str, expected: str, got: object, advice: str) -> FileFormatError:
+    """The error to raise about a file."""
+    return FileFormatError(name_of(file), key, expected, str(got), advice)
+
+
+def listing(file: "xr.Dataset") -> str:
+    """The names of the variables of a file, for messages."""
+    return ", ".join(map(str, file.variables)) or "an empty file"
+
+
+def get_variable(file: "xr.Dataset", name: str) -> "xr.DataArray | None":
+    """The variable of a name, which may have its unit behind it in round brackets."""
+    name = name if name in file.variables else unit_in_brackets(name)[0]
+    return file[name] if name in file.variables else None
+
+
+def variable_named(file: "xr.Dataset", name: str, what: str, advice: str) -> "xr.DataArray":
+    """The variable of a name; raises `FileFormatError` without one."""
+    found = get_variable(file, name)
+    if found is None:
+        raise error_in(file, name, f"a variable for {what}", f"only {listing(file)}", advice)
+    return found
+
+
+def find_variable(
+    file: "xr.Dataset", quantity: str, names: Sequence[str], standard_names: Collection[str], advice: str
+) -> "xr.DataArray | None":
+    """The first variable found by name, or else by CF standard name."""
+    there = [name for name in names if name in file.variables][:1] or [
+        str(name)
+        for name, variable in file.variables.items()
+        if variable.attrs.get("standard_name") in standard_names
+    ]
+    if len(there) > 1:
+        raise error_in(file, quantity, "one variable with its CF standard name", " and ".join(there), advice)
+    return file[there[0]] if there else None
+
+
+def squeezed(variable: "xr.DataArray", kept: Collection[str] = ()) -> "xr.DataArray":
+    """Drop axes of length 1, except those to keep."""
+    return variable.squeeze([d for d, n in variable.sizes.items() if n == 1 and d not in kept], drop=True)
+
+
+def on_axes(
+    variable: "xr.DataArray", dims: Sequence[str], advice: str, expected: str | None = None
+) -> "xr.DataArray":
+    """Transpose to these axes; others of length 1 are dropped."""
+    one = squeezed(variable, dims)
+    if set(one.dims) != set(dims):
+        raise error_of(variable, expected or f"the dimensions {tuple(dims)}", one.dims, advice)
+    return one.transpose(*dims)
+
+
+def unit_in_file(variable: "xr.DataArray", given: str | None, key: str) -> str:
+    """The unit given, or the one in the file; `key` is the package's name of the variable."""
+    unit = given if given is not None else variable.attrs.get("units", unit_at_end(str(variable.name))[1])
+    if unit is None:
+        advice = f"give the unit of {key}: the key `unit` of this input, or `units` of a mapping"
+        raise error_of(variable, "a unit in the file, an attribute 'units' or NAME [UNIT]", "none", advice)
+    return str(unit)
+
+
+def numbers_in(variable: "xr.DataArray") -> np.ndarray:
+    """Values in double precision."""
+    if variable.dtype.kind not in "fiub":
+        raise error_of(variable, "numbers", f"type {variable.dtype}", "choose another variable")
+    return variable.values.astype(float)
+
+
+def texts_in(variable: "xr.DataArray") -> np.ndarray:
+    """Values as texts without surrounding blanks; characters along a last axis are joined."""
+    values = variable.values
+    if values.dtype == "S1" and variable.dims and str(variable.dims[-1]).upper().startswith("STRING"):
+        values = np.ascontiguousarray(values).view(f"S{values.shape[-1]}")[..., 0]
+    found = [one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in values.flat]
+    return np.array([one.strip(" \0") for one in found], dtype=str).reshape(values.shape)
+
+
+def in_unit(
+    variable: "xr.DataArray", quantity: str, given: str | Conversion | None = None, **of_water: float
+) -> np.ndarray:
+    """Values of a quantity in the package's unit; `density` and `heat_capacity` for kinematic fluxes."""
+    how = as_conversion(given)
+    unit = unit_in_file(variable, how.unit, quantity) if is_known(quantity) else None
+    try:
+        scale, offset = how.linear(quantity, unit, **of_water)
+    except ValueError:
+        expected = f"a unit that converts to {unit_of(quantity)}"
+        advice = f"correct the unit of {quantity}: the key `unit` of this input, or `units` of a mapping"
+        raise error_of(variable, expected, f"'{how.unit or unit}'", advice) from None
+    values = numbers_in(variable)
+    # A single number times another one is no array.
+    return values if (scale, offset) == (1.0, 0.0) else np.asarray(values * scale + offset)
+
+
+def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
+    """Return a note on the variables with numbers that a reader does not use, if there are some.
+
+    Coordinates, bounds, quality flags and other variables that attributes refer to are not listed.
+    """
+    there = {str(name): one for name, one in file.variables.items()}
+    referred = " ".join(str(one.attrs.get(key, "")) for one in there.values() for key in _REFERENCES).split()
+    left = [
+        name
+        for name, one in there.items()
+        if name not in {*used, *referred}
+        and one.dims not in ((), (name,))
+        and one.dtype.kind in "fiu"
+        and not _is_about_others(name, one.attrs)
+    ]
+    if not left:
+        return []
+    others = f" and {len(left) - _MOST_LISTED} others" if len(left) > _MOST_LISTED else ""
+    return [f"{name_of(file)}: not used: {', '.join(left[:_MOST_LISTED])}{others}"]
+
+
+def _is_about_others(name: str, attrs: Mapping[str, Any]) -> bool:
+    """Whether a variable is a place, a time or a quality flag."""
+    words = f"{name} {attrs.get('standard_name', '')}".lower()
+    places = r"(time|lat|lon|latitude|longitude|lev|level|depth|height|altitude|z)"
+    is_place = re.fullmatch(places, name.lower()) or str(attrs.get("standard_name")) in _PLACES
+    return (
+        bool(is_place)
+        or "axis" in attrs
+        or "flag_values" in attrs
+        or bool(re.search("qc|flag|quality", words))
+    )
