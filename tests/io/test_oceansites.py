@@ -90,7 +90,7 @@ def test_one_year_after_the_other_and_contradictions(tmp_path):
     second = write(tmp_path / "b.nc", values=TEMPERATURE[2:], hours=HOURS[2:])
     np.testing.assert_allclose(read([second, first]).time, 3600.0 * HOURS)
     other = write(tmp_path / "c.nc", values=TEMPERATURE[1:] + 0.5, hours=HOURS[1:])
-    with error_naming(FileFormatError, "c.nc temperature 5400 -40"):
+    with error_naming(FileFormatError, "c.nc temperature 2010-06-01T01:30:00 -40"):
         read([first, other])
 
 

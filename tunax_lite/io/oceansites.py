@@ -547,7 +547,7 @@ def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np
             i, j = (int(n) for n in twice[0])
             expected = f"the value of the files before it, {merged[i, j]:g}"
             height = z[i, j] if z.ndim == 2 else z[j]
-            got = f"{own[i, j]:g} at time {time[i]:g} s, height {height:g} m"
+            got = f"{own[i, j]:g} at {np.datetime64(int(time[i]), 's')}, height {height:g} m"
             advice = "read deployments that overlap one by one"
             raise FileFormatError(name_of(one.variable), one.key, expected, got, advice)
         profiles[one.key] = np.where(np.isfinite(merged), merged, own)

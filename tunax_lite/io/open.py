@@ -25,11 +25,11 @@ class Format(NamedTuple):
 
     Args:
         recognises: whether a file is of the format, from its path and its variables by name (none in text).
-        open: returns the dataset; its first argument is the file, others are options.
+        read: returns the dataset; its first argument is the file, others are options.
     """
 
     recognises: Callable[[str, frozenset[str]], bool]
-    open: Callable[..., "xr.Dataset"]
+    read: Callable[..., "xr.Dataset"]
 
 
 def _is_mooring(path: str, names: frozenset[str]) -> bool:
@@ -68,10 +68,10 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
         if format not in FORMATS:
             expected, advice = f"one of the formats {', '.join(FORMATS)}", "correct it"
             raise FileFormatError(name_of(path), "format", expected, f"'{format}'", advice)
-        return FORMATS[format].open(path, **options)
+        return FORMATS[format].read(path, **options)
     names: frozenset[str] = frozenset()
     where = str(existing_file(path)) if is_path(path) else ""
     if not where.endswith(".jld2") and not (where and is_text(Path(where))):
         with opened(path) as file:
             names = frozenset(map(str, file.variables))
-    return next(one for one in FORMATS.values() if one.recognises(where, names)).open(path, **options)
+    return next(one for one in FORMATS.values() if one.recognises(where, names)).read(path, **options)
