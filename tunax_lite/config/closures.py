@@ -132,7 +132,17 @@ def closure_with(
     try:
         return with_parameters(closure, parameters)
     except ValueError as error:
-        reject(str(error), "parameters")
+        reject(str(error), "parameters", _refused(closure, parameters))
+
+
+def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
+    """The first number that a closure rejects, whose line a message names, also in files of GOTM."""
+    for path, value in parameters.items():
+        try:
+            with_parameters(closure, {path: value})
+        except ValueError:
+            return path
+    return ""
 
 
 class ClosureSection(Section):
