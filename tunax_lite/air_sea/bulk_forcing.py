@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from .._types import (
     FieldValue,
@@ -325,7 +326,8 @@ class BulkForcing(AbstractForcing):
             moving = {name: jnp.where(water.ice.covers, 0.0, getattr(water, name)) for name in ("u", "v")}
             water = water._replace(**moving)
         air = self.air(weather, water, self._unresolved(time))
-        skin = WaterSkin.at(temperature, air.pressure)
+        # XLA would repeat these scalars, and their derivatives, in everything that uses them.
+        air, skin = lax.optimization_barrier((air, WaterSkin.at(temperature, air.pressure)))
         exchange = self.bulk.exchange(air, skin)
         transfer, heat = exchange.momentum_transfer, exchange.sensible_heat + exchange.latent_heat
         rain = fresh_water = None

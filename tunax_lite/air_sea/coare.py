@@ -233,9 +233,10 @@ class _Coare(AbstractSimilarity):
         unstable = slope / (1.0 + at_most(richardson, 0.0) / saturation)
         zeta = jnp.where(richardson < 0.0, unstable, slope + 3.0 * richardson**2)
         friction = at_least(KARMAN * speed / (profile - psi_momentum(zeta)), 1e-9)
-        transfer = KARMAN / (math.log(height) - log_scalar - psi_heat(zeta))
         lower = self.air_height / height
-        shift = math.log(lower) + psi_heat(zeta) - psi_heat(lower * zeta)
+        psi_h, psi_air = psi_heat(jnp.stack([zeta, lower * zeta]))
+        transfer = KARMAN / (math.log(height) - log_scalar - psi_h)
+        shift = math.log(lower) + psi_h - psi_air
         warmer = potential - skin_kelvin
         moister = air.specific_humidity - skin.specific_humidity
         # Shifting the air to the height of the wind changes its difference from the water.
@@ -266,12 +267,12 @@ class _Coare(AbstractSimilarity):
         log_roughness = _log_roughness(self.charnock(neutral_wind), friction, of_air)
         log_reynolds = log_roughness + jnp.log(friction) - jnp.log(of_air)
         log_scalar = at_least(self.log_scalar_roughness(log_reynolds), math.log(1e-9))
-        psi_h = psi_heat(zeta)
+        psi_h, psi_air = psi_heat(jnp.stack([zeta, zeta_air]))
         transfer = KARMAN / (math.log(self.wind_height) - log_scalar - psi_h)
         temperature_scale = transfer * (scales.air_kelvin - skin.temperature - KELVIN)
         humidity_scale = transfer * (scales.air_humidity - skin.specific_humidity)
         profile = math.log(self.wind_height) - log_roughness - psi_momentum(zeta)
-        shift = math.log(self.air_height / self.wind_height) + psi_h - psi_heat(zeta_air)
+        shift = math.log(self.air_height / self.wind_height) + psi_h - psi_air
         return _Scales(
             friction=at_least(KARMAN * speed / profile, 1e-9),
             temperature=temperature_scale,

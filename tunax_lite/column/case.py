@@ -237,8 +237,8 @@ class Case(AbstractShown):
             grid = term.placed(grid, state, time)
         return self if grid is self.grid else eqx.tree_at(lambda case: case.grid, self, grid)
 
-    def with_von_karman(self, von_karman: Scalar) -> "Case":
-        """The case with a constant for the terms that take that of the closure."""
+    def with_von_karman(self, von_karman: Callable[[], Scalar]) -> "Case":
+        """The case with a constant for the terms that take that of the closure; called only by these."""
         return self._with_terms(lambda term: term.with_von_karman(von_karman))
 
     def _with_terms(self, change: Callable[[AbstractTerm], AbstractTerm]) -> "Case":

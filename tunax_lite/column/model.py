@@ -116,7 +116,9 @@ class Model(AbstractShown):
 
     def with_von_karman(self, case: Case) -> Case:
         """The case with the constant of the closure in logarithmic layers without one of their own."""
-        return case.with_von_karman(jnp.asarray(self.closure.von_karman, dtype=case.grid.z_face.dtype))
+        return case.with_von_karman(
+            lambda: jnp.asarray(self.closure.von_karman, dtype=case.grid.z_face.dtype)
+        )
 
     def init(self, case: Case) -> AbstractCloState:
         """Closure state for the case at rest: the start of a run."""

@@ -293,12 +293,14 @@ class TimeSeries(eqx.Module, Generic[T]):
         """Values at a time [s]."""
         last = self.time.shape[0] - 2
         after = _record_after(lax.stop_gradient(self.time), lax.stop_gradient(jnp.asarray(time)))
-        index = jnp.clip(after - 1, 0, last)
-        start, end = self.time[index], self.time[index + 1]
-        weight = jnp.clip((time - start) / (end - start), 0.0, 1.0)
+        # XLA would repeat the search for every variable, and in whatever uses it.
+        index = lax.optimization_barrier(jnp.clip(after - 1, 0, last))
+        start, end = lax.dynamic_slice_in_dim(self.time, index, 2, allow_negative_indices=False)
+        weight = lax.optimization_barrier(jnp.clip((time - start) / (end - start), 0.0, 1.0))
 
         def interpolate(values):
-            return values[index] + weight * (values[index + 1] - values[index])
+            before, following = lax.dynamic_slice_in_dim(values, index, 2, allow_negative_indices=False)
+            return before + weight * (following - before)
 
         return jax.tree.map(interpolate, self.values)
 

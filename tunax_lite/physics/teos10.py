@@ -13,6 +13,7 @@ Source: Roquet et al. (2015), Ocean Modelling 90, 29-43.
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from .._types import Scalar
@@ -168,11 +169,11 @@ def scaled(temperature: Values, salinity: Values, z: Values, offset: float) -> t
 # (potential - conservative temperature) [K] by power of (S - 35) / 40, then of T / 40.
 _DIFFERENCE = (
     (-0.0007201, 0.0444805, -0.0010238, -0.2693183, 0.2944937, -0.1381376, 0.0161264, 0.0046015),
-    (0.173905, 2.3901491, -0.6144828, 0.2963609, -0.0066936, -0.0621299, 0.0204619),
-    (0.1913322, -0.1544747, 0.1010388, 0.0129699, -0.0444954, 0.0137641),
-    (0.0011455, -0.0199127, 0.0462899, -0.0270024, 0.0057141),
-    (0.0035437, 0.0018817, 0.0001063, -0.0007013),
-    (0.0154589, 0.0113759, 0.0038063),
+    (0.173905, 2.3901491, -0.6144828, 0.2963609, -0.0066936, -0.0621299, 0.0204619, 0.0),
+    (0.1913322, -0.1544747, 0.1010388, 0.0129699, -0.0444954, 0.0137641, 0.0, 0.0),
+    (0.0011455, -0.0199127, 0.0462899, -0.0270024, 0.0057141, 0.0, 0.0, 0.0),
+    (0.0035437, 0.0018817, 0.0001063, -0.0007013, 0.0, 0.0, 0.0, 0.0),
+    (0.0154589, 0.0113759, 0.0038063, 0.0, 0.0, 0.0, 0.0, 0.0),
 )
 
 
@@ -188,5 +189,6 @@ def surface_temperature(temperature: Scalar, salinity: Scalar) -> Scalar:
 
     Source: IOC et al. (2010), inverse of the conservative temperature.
     """
-    t, s = temperature * (1.0 / 40.0), (salinity - 35.0) * (1.0 / 40.0)
-    return temperature + horner([horner(row, t) for row in _DIFFERENCE], s)
+    t, s = jnp.asarray(temperature) * (1.0 / 40.0), (salinity - 35.0) * (1.0 / 40.0)
+    by_temperature = np.array(_DIFFERENCE, t.dtype).T.reshape(-1, len(_DIFFERENCE), *(1,) * t.ndim)
+    return temperature + horner([*horner([*by_temperature], t)], s)

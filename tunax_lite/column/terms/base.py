@@ -7,7 +7,7 @@ not in the list and cost nothing. What else a term may do is a method of `Abstra
 terms, and knows none by name.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 import equinox as eqx
@@ -265,7 +265,7 @@ class AbstractTerm(AbstractShown):
         """The term on the cells of another grid of the same depth."""
         return self
 
-    def with_von_karman(self, von_karman: Scalar) -> "AbstractTerm":
+    def with_von_karman(self, von_karman: Callable[[], Scalar]) -> "AbstractTerm":
         """The term with the constant of the closure, where it takes that."""
         return self
 

@@ -8,6 +8,7 @@ The roughness length z_0 follows from the height of roughness elements and, in s
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -227,8 +228,8 @@ class BottomFriction(AbstractTerm):
             before = _begun(before, start) if self.from_rest else before
         return BottomFlow(*self.at(state.u[0], state.v[0], thickness, before)[:2])
 
-    def with_von_karman(self, von_karman: Scalar) -> "BottomFriction":
-        return self if self.von_karman is not None else dataclasses.replace(self, von_karman=von_karman)
+    def with_von_karman(self, von_karman: Callable[[], Scalar]) -> "BottomFriction":
+        return self if self.von_karman is not None else dataclasses.replace(self, von_karman=von_karman())
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         """Implicit drag, with the coefficient from the start of the step and the known velocity."""
@@ -277,8 +278,8 @@ class LidFriction(AbstractTerm):
         drag = -density * self.ratio(grid.cell_thickness[-1]) ** 2 * vector_norm(u, v)
         return drag * u, drag * v
 
-    def with_von_karman(self, von_karman: Scalar) -> "LidFriction":
-        return self if self.von_karman is not None else dataclasses.replace(self, von_karman=von_karman)
+    def with_von_karman(self, von_karman: Callable[[], Scalar]) -> "LidFriction":
+        return self if self.von_karman is not None else dataclasses.replace(self, von_karman=von_karman())
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         """Implicit drag, with the known speed."""
