@@ -1,7 +1,7 @@
 """Any file of observations as one kind of dataset, whatever its format.
 
-A format is a function that opens its files as a dataset, and a test by which they are recognised. `FORMATS`
-lists them in the order in which they are tried; add your own there.
+A format is a function that opens its files as a dataset, and a test by which they are recognised. The last of
+`FORMATS` is tried first: add your own at the end, and it takes precedence.
 """
 
 from collections.abc import Callable
@@ -37,11 +37,11 @@ def _is_mooring(path: str, names: frozenset[str]) -> bool:
 
 
 FORMATS: dict[str, Format] = {
-    "lesbrary": Format(lambda path, names: path.endswith(".jld2"), open_lesbrary),
-    "legay": Format(lambda path, names: names >= {"t", "z", "b", "u", "v"}, open_legay),
-    "argo": Format(lambda path, names: "PRES" in names and "PLATFORM_NUMBER" in names, read_argo_profiles),
-    "oceansites": Format(_is_mooring, open_oceansites),
     "cf_netcdf": Format(lambda path, names: True, open_cf),
+    "oceansites": Format(_is_mooring, open_oceansites),
+    "argo": Format(lambda path, names: "PRES" in names and "PLATFORM_NUMBER" in names, read_argo_profiles),
+    "legay": Format(lambda path, names: names >= {"t", "z", "b", "u", "v"}, open_legay),
+    "lesbrary": Format(lambda path, names: path.endswith(".jld2"), open_lesbrary),
 }
 
 
@@ -58,7 +58,7 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
 
     Args:
         path: of the file, or an xarray dataset.
-        format: one of `FORMATS`; by default the first that recognises the file.
+        format: one of `FORMATS`; by default the last that recognises the file.
         options: of the format's own reader.
 
     Raises:
@@ -74,4 +74,5 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
     if not where.endswith(".jld2") and not (where and is_text(Path(where))):
         with opened(path) as file:
             names = frozenset(map(str, file.variables))
-    return next(one for one in FORMATS.values() if one.recognises(where, names)).read(path, **options)
+    known = next(one for one in reversed(FORMATS.values()) if one.recognises(where, names))
+    return known.read(path, **options)
