@@ -23,6 +23,7 @@ from .variables import (
     error_of,
     in_unit,
     like,
+    note_on,
     numbers_in,
     on_axes,
     squeezed,
@@ -99,10 +100,8 @@ def has_statistics(variable: "xr.DataArray") -> bool:
 
 def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
     """Where a quality flag (number or character) is one of those wanted."""
-    if flags.dtype.kind in "fiu":
-        return np.isin(flags, wanted)
-    texts = [flag.decode() if isinstance(flag, bytes) else str(flag) for flag in flags.ravel()]
-    return np.isin(np.array(texts, dtype=str), [str(flag) for flag in wanted]).reshape(flags.shape)
+    kind = "d" if flags.dtype.kind in "fiu" else "S"
+    return np.isin(flags.astype(kind), np.array(wanted).astype(kind))
 
 
 def check_measured(
@@ -155,7 +154,6 @@ class Heights:
 
     Args:
         z: heights [m], broadcast against `(n_records, n_levels)`.
-        placed: where a good height at or below the surface is known; same shape.
         dims: of the variable other than that of the records.
         moves: whether they differ from record to record.
         is_ragged: whether records of several instruments follow each other (ragged array).
@@ -164,12 +162,16 @@ class Heights:
     """
 
     z: np.ndarray
-    placed: np.ndarray
     dims: tuple[str, ...]
     moves: bool
     is_ragged: bool
     notes: tuple[str, ...] = ()
     nominal: np.ndarray | None = None
+
+    @property
+    def placed(self) -> np.ndarray:
+        """Where a height at or below the surface is known, broadcast like `z`."""
+        return np.isfinite(self.z) & (self.z <= 0.0)
 
     def of_instruments(self) -> np.ndarray:
         """Heights of the instruments [m], without their movement, broadcast like `z`."""
@@ -244,57 +246,48 @@ def heights_of(
             raise
         measured = None  # the coordinate is enough
     if has_levels:
-        return _of_levels(variable, _fixed(absolute[0], upward), measured, others, instrument, depths)
-    nominal = _nominal(file, variable, levels, instrument, upward, depths)
-    if others and not along:  # what is known may be the depth of one instrument, but there are several
-        nominal, measured = None, measured if measured is not None and measured.shape[1] > 1 else None
-    if absolute or len(others) > 1 or nominal is measured is None:
-        expected = "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
-        got = " and ".join(one.name for one in absolute) or f"none over {variable.dims}"
-        advice = "give the depth of the instrument (depths), choose one place, or name another variable"
-        raise error_of(variable, expected, got, advice)
-    has_bins = depths == "nominal" and measured is not None and _has_bins(file, records, instrument)
+        nominal = _fixed(absolute[0], upward)
+        if measured is not None and measured.shape[1] != nominal.size:
+            measured = None  # of one of the instruments
+    else:
+        nominal = _nominal(file, variable, levels, instrument, upward, depths)
+        if others and not along:  # what is known may be the depth of one instrument, but there are several
+            nominal = None
+            measured = measured if measured is not None and measured.shape[1] > 1 else None
+        if absolute or len(others) > 1 or nominal is measured is None:
+            expected = (
+                "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
+            )
+            got = " and ".join(one.name for one in absolute) or f"none over {variable.dims}"
+            advice = "give the depth of the instrument (depths), choose one place, or name another variable"
+            raise error_of(variable, expected, got, advice)
+    is_relative = bool(along) and not has_levels
+    may_have_bins = not has_levels and depths == "nominal" and measured is not None
+    has_bins = may_have_bins and _has_bins(file, records, instrument)
     z, moves = _chosen(measured, nominal, has_bins or depths == "measured")
-    if along:
+    notes = (
+        () if is_relative or has_bins else _notes_of_depths(variable, nominal, measured, depths, has_levels)
+    )
+    if is_relative:
         cells = in_unit(along[0], "z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
         z = z + (-cells if str(along[0].attrs.get("positive")).lower() == "down" else cells)
-    with np.errstate(invalid="ignore"):
-        placed = np.isfinite(z) & (z <= 0.0)
-    notes = () if along or has_bins else _notes_of_depths(variable, nominal, measured, depths)
-    return Heights(z, placed, others, moves, instrument is not None, notes)
+    elif has_levels and nominal is not None and not np.isfinite(z).any(axis=0).all():
+        notes += _displace(variable, z, nominal[0])
+    return Heights(z, others, moves, instrument is not None, notes, nominal if has_levels else None)
 
 
-def _of_levels(
-    variable: "xr.DataArray",
-    fixed: np.ndarray,
-    measured: np.ndarray | None,
-    others: tuple[str, ...],
-    instrument: np.ndarray | None,
-    depths: str | float,
-) -> Heights:
-    """Heights of a variable with a coordinate of depths: these, or those that its instruments measured.
-
-    An instrument without any depth or pressure of its own is displaced like those above and below it.
-    """
-    if measured is not None and measured.shape[1] != fixed.shape[1]:
-        measured = None  # of one of the instruments
-    notes = _notes_of_depths(variable, fixed, measured, depths, is_given=True)
-    if measured is None or depths != "measured":
-        return Heights(fixed, np.array(True), others, False, instrument is not None, notes)
-    known, order = np.isfinite(measured), np.argsort(fixed[0])
+def _displace(variable: "xr.DataArray", z: np.ndarray, nominal: np.ndarray) -> tuple[str, ...]:
+    """Displace instruments without measured heights in `z` like those above and below; return a note."""
+    known, order = np.isfinite(z), np.argsort(nominal)
     silent = ~known.any(axis=0)
-    if silent.any():
-        moved = (measured - fixed)[:, order]
-        for record in np.flatnonzero(known.any(axis=1)):
-            there = known[record, order]
-            rest = np.interp(fixed[0, silent], fixed[0, order][there], moved[record, there])
-            measured[record, silent] = fixed[0, silent] + rest
-        nominal = ", ".join(f"{-z:g}" for z in fixed[0, silent])
-        said = f"no measured depth of the instruments at {nominal} m: displaced like those above and below"
-        notes += (f"{name_of(variable)}: {variable.name}: {said}.",)
-    with np.errstate(invalid="ignore"):
-        placed = np.isfinite(measured) & (measured <= 0.0)
-    return Heights(measured, placed, others, True, instrument is not None, notes, fixed)
+    moved = (z - nominal)[:, order]
+    for record in np.flatnonzero(known.any(axis=1)):
+        there = known[record, order]
+        rest = np.interp(nominal[silent], nominal[order][there], moved[record, there])
+        z[record, silent] = nominal[silent] + rest
+    at = ", ".join(f"{-height:g}" for height in nominal[silent])
+    said = f"no measured depth of the instruments at {at} m: displaced like those above and below"
+    return (note_on(variable, said),)
 
 
 def _notes_of_depths(
@@ -302,8 +295,7 @@ def _notes_of_depths(
     nominal: np.ndarray | None,
     measured: np.ndarray | None,
     depths: str | float,
-    *,
-    is_given: bool = False,
+    is_given: bool,
 ) -> tuple[str, ...]:
     """A note on depths, measured or given, that are not used, or that are wanted and missing."""
     said = ""
@@ -316,7 +308,7 @@ def _notes_of_depths(
         if np.any(apart > np.maximum(_LEAST, -_SHARE * nominal)):
             said = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
             said += "not used; to use them, set depths to measured"
-    return (f"{name_of(variable)}: {variable.name}: {said}.",) if said else ()
+    return (note_on(variable, said),) if said else ()
 
 
 def _fixed(levels: "xr.DataArray", upward: _Upward) -> np.ndarray:
@@ -546,15 +538,18 @@ def _at_place(
     first, advice = int(missing[0]), "download it again"
     got = f"{values[first]} at {describe(times, first)}"
     i, j = np.argwhere(~np.isfinite(grid[first]))[0].tolist()
-    land = _named(axes, axes[0].at[i], axes[1].at[j])
+    north, east = (axis.points for axis in axes)
+    land = place_in_words(north[axes[0].at[i]], east[axes[1].at[j]])
     # The nearest points with values at that time.
     name = str(variable.name)
     field = _on_axes(values_in(stored, only=(name,), at={time: [first]})[name], time, axes)[0]
     i, j = np.nonzero(np.isfinite(field))
-    east = (axes[1].points[j] - place["longitude"] + 180.0) % 360.0 - 180.0
-    east = east * np.cos(np.deg2rad(place["latitude"]))
-    distance = 111.2 * np.hypot(axes[0].points[i] - place["latitude"], east)
-    nearest = [f"{_named(axes, i[n], j[n])} ({distance[n]:.0f} km)" for n in np.argsort(distance)[:3]]
+    north, east = north[i], east[j]
+    apart = (east - place["longitude"] + 180.0) % 360.0 - 180.0
+    apart = apart * np.cos(np.deg2rad(place["latitude"]))
+    distance = 111.2 * np.hypot(north - place["latitude"], apart)
+    closest = np.argsort(distance)[:3]
+    nearest = [f"{place_in_words(north[n], east[n])} ({distance[n]:.0f} km)" for n in closest]
     if nearest:
         got += f" at the point {land}"
         advice = f"take one of the nearest points with values: {', '.join(nearest)}"
@@ -570,10 +565,6 @@ def _on_axes(variable: "xr.DataArray", time: str, axes: list[_Axis]) -> np.ndarr
     names = tuple(axis.name for axis in axes)
     variable = variable.expand_dims([name for name in names if name not in variable.dims])
     return numbers_in(on_axes(variable, (time, *names), "choose one member"))
-
-
-def _named(axes: list[_Axis], i, j) -> str:
-    return place_in_words(float(axes[0].points[i]), float(axes[1].points[j]))
 
 
 def place_in_words(latitude: float, longitude: float) -> str:

@@ -54,6 +54,7 @@ from .variables import (
     in_unit,
     like,
     listing,
+    note_on,
     numbers_in,
     on_axes,
     variable_named,
@@ -347,7 +348,7 @@ def _samples(
         said = (
             f"left out {n_unplaced} of {int((there & good).sum())} values: no good depth, or above the water"
         )
-        more += (f"{name_of(variable)}: {variable.name}: {said}.",)
+        more += (note_on(variable, said),)
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
     instruments = heights.of_instruments()
@@ -357,7 +358,7 @@ def _samples(
             wanted.excluded.add(depth)
             n_excluded = int((kept & is_it).sum())
             said = f"left out {n_excluded} values of the instrument at {depth:g} m (exclude_depths)"
-            more += (f"{name_of(variable)}: {variable.name}: {said}.",)
+            more += (note_on(variable, said),)
             kept, placed = kept & ~is_it, placed & ~is_it
     if not kept.any():
         expected = "good values at a known depth below the surface and with a good time"
@@ -389,7 +390,7 @@ def _samples(
     found = np.stack([time[row], z[row, column]])[:, np.isfinite(values[row, column])]
     if n_twice := found.shape[1] - np.unique(found, axis=1).shape[1]:
         said = f"{n_twice} of {found.shape[1]} values are at the time and height of another: averaged"
-        notes += (f"{name_of(variable)}: {variable.name}: {said}.",)
+        notes += (note_on(variable, said),)
     notes += _unused_flags(file, variable)
     return _Samples(
         key=key,
@@ -414,7 +415,7 @@ def _converted(
     if (tracer := wanted.tracers.get(key)) is not None:
         said = f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
         is_assumed = tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0
-        notes = (f"{name_of(variable)}: {variable.name}: {said}.",) if is_assumed else ()
+        notes = (note_on(variable, said),) if is_assumed else ()
         return tracer.converted(variable, key), *tracer.linear(variable, key)[1:], notes
     how, notes = as_conversion(wanted.units.get(key)), ()
     examine(variable, key, given=how)
@@ -459,7 +460,7 @@ def _records(
         advice = "correct these attributes, or choose another file"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, f"none of {n_all}", advice)
     said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
-    notes += (f"{name_of(variable)}: {variable.name}: {said}.",)
+    notes += (note_on(variable, said),)
     return records[inside], axis[inside], notes
 
 
@@ -468,14 +469,12 @@ def _unit_of_salinity(variable: "xr.DataArray") -> tuple[str | None, tuple[str, 
     unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
     if unit is None:
         said = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
-        return "1", () if kind else (f"{name_of(variable)}: {variable.name}: {said}.",)
+        return "1", () if kind else (note_on(variable, said),)
     try:
         conversion("salinity", str(unit))
     except ValueError:
         if kind == "sea_water_practical_salinity":
-            return "1", (
-                f"{name_of(variable)}: {variable.name}: practical salinity, whose unit is not '{unit}'.",
-            )
+            return "1", (note_on(variable, f"practical salinity, whose unit is not '{unit}'"),)
     return None, ()
 
 
@@ -518,7 +517,7 @@ def _unused_flags(file: "xr.Dataset", variable: "xr.DataArray") -> tuple[str, ..
     if not unused or flags_of(file, variable) is not None:
         return ()
     said = f"{', '.join(unused)} are not used; if they are its quality flags, call them {variable.name}_QC"
-    return (f"{name_of(variable)}: {variable.name}: {said}.",)
+    return (note_on(variable, said),)
 
 
 def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:

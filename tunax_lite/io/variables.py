@@ -58,6 +58,11 @@ def error_in(file: "xr.Dataset", key: str, expected: str, got: object, advice: s
     return FileFormatError(name_of(file), key, expected, str(got), advice)
 
 
+def note_on(variable: "xr.DataArray", said: str) -> str:
+    """A note about a variable, for the user."""
+    return f"{name_of(variable)}: {variable.name}: {said}."
+
+
 def listing(file: "xr.Dataset") -> str:
     """The names of the variables of a file, for messages."""
     return ", ".join(map(str, file.variables)) or "an empty file"
