@@ -34,6 +34,8 @@ TABLE = re.compile(
     r"(<!-- (names|public|measured|history|errors|commands) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
 )
 
+CLAUSE_END = re.compile(r"[;:] |, (?=as |so |which |with |whose |such |for |from |if |ready |one |that )")
+
 
 def _parameters(name: str, only: type | None = None) -> str:
     """What a name declares itself, the closure of several; its parts have names of their own."""
@@ -54,18 +56,18 @@ def _names(_: str) -> str:
         for kind in dict.fromkeys(each.kind for each in names):
             own = [each.name for each in names if each.kind is kind]
             said = next(said for said in describe(own[0]) if said.kind is kind)
-            lines.append(f"| {', '.join(f'`{name}`' for name in own)} | {_cell(said.summary)} |")
+            lines.append(f"| {', '.join(f'`{name}`' for name in own)} | {_first_clause(said.summary)} |")
         lines.append("")
     return "\n".join(lines[:-1])
 
 
 def _public(_: str) -> str:
-    lines = ["| name | page | what |", "| --- | --- | --- |"]
+    lines = ["| name | meaning |", "| --- | --- |"]
     for (package, name), page in sorted(interface.pages().items()):
         value = getattr(importlib.import_module(package), name)
-        text = summary_and_source(value)[0] if isinstance(value, type) else docstring_of(value)
-        said = _cell(text.split("\n\n")[0]) if callable(value) else ""
-        lines.append(f"| `{package}.{name}` | [{page}]({page}.md) | {said} |")
+        text = summary_and_source(value)[0] if inspect.isclass(value) else docstring_of(value)
+        summary = _first_clause(text) if inspect.isclass(value) or inspect.isroutine(value) else ""
+        lines.append(f"| [`{package}.{name}`]({page}.md) | {summary} |")
     return "\n".join(lines)
 
 
@@ -125,6 +127,15 @@ def _errors(_: str) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def _first_clause(text: str) -> str:
+    """Start of a summary, up to the punctuation before an explanation; formulae and sources stay complete."""
+    cell = _cell(text.split("\n\n")[0]).partition(" Source:")[0].removesuffix(".")
+    if "=" in cell or cell.startswith("Source"):
+        return cell
+    ends = (match.start() for match in CLAUSE_END.finditer(cell))
+    return cell[: next((end for end in ends if cell.count(" ", 0, end) >= 3), None)]
 
 
 def _commands(_: str) -> str:
