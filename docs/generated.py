@@ -50,15 +50,16 @@ def _parameters(name: str, only: type | None = None) -> str:
 
 
 def _names(_: str) -> str:
-    lines = []
+    lines = ["| family | names | meaning |", "| --- | --- | --- |"]
     for title, names in families().items():
-        lines += [f"## {title}", "", "| names | meaning |", "| --- | --- |"]
         for kind in dict.fromkeys(each.kind for each in names):
             own = [each.name for each in names if each.kind is kind]
             said = next(said for said in describe(own[0]) if said.kind is kind)
-            lines.append(f"| {', '.join(f'`{name}`' for name in own)} | {_first_clause(said.summary)} |")
-        lines.append("")
-    return "\n".join(lines[:-1])
+            lines.append(
+                f"| {title} | {', '.join(f'`{name}`' for name in own)} | {_first_clause(said.summary)} |"
+            )
+            title = ""
+    return "\n".join(lines)
 
 
 def _public(_: str) -> str:
