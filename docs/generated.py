@@ -145,8 +145,7 @@ def _commands(_: str) -> str:
         for each in (one for one in app.registered_commands if one.rich_help_panel == group):
             assert each.callback is not None
             name = each.name or each.callback.__name__.replace("_", "-")
-            sentence = _cell((inspect.getdoc(each.callback) or "").split("\n\n")[0])
-            lines.append(f"| `{name}` | {group}: {sentence} |")
+            lines.append(f"| `{name}` | {_first_clause(inspect.getdoc(each.callback) or '')} |")
     return "\n".join(lines)
 
 
