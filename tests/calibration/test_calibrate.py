@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import tunax_lite as tl
 from tests.calibration import twins
-from tests.calibration.twins import CHEAP_FREE, assert_same_history, calibrate_cheap, cheap_targets, make_case
+from tests.calibration.twins import CHEAP_FREE, calibrate_cheap, cheap_targets, make_case
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, FreeParameters
@@ -32,24 +32,6 @@ def test_a_cheap_twin_is_recovered():
         assert result.best[path] == pytest.approx(value, rel=1e-2)
     assert result.best_loss < 1e-6 * result.history.loss[0]
     assert float(result.closure.alpha) == result.best["alpha"]  # pyright: ignore[reportAttributeAccessIssue]
-
-
-@pytest.mark.long
-def test_ctrl_c_loses_nothing(tmp_path, uninterrupted):
-    seen, starts = [], []
-
-    def report(iteration):
-        seen.append((iteration.number, iteration.loss))
-        starts.append(iteration.start_values)
-        if len(seen) == 4:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        calibrate_cheap(tmp_path, "lbfgs", 8, report=report)
-    result = calibrate_cheap(tmp_path, "lbfgs", 8, resume=True, report=report)
-    assert_same_history(result, uninterrupted)
-    assert seen == list(enumerate(result.history.loss.tolist()))
-    assert all(each == starts[0] for each in starts)
 
 
 def test_another_calibration_is_not_resumed(tmp_path):

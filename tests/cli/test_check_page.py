@@ -19,7 +19,6 @@ from tunax_lite.plotting import style
 ROOT = Path(__file__).resolve().parents[2]
 KATO = str(ROOT / "configs/runs/kato_phillips.yaml")
 CALIBRATION = str(ROOT / "configs/calibrations/synthetic.yaml")
-STATION = str(ROOT / "configs/runs/synthetic_station.yaml")
 
 
 def check(*arguments, code=0):
@@ -39,20 +38,6 @@ def test_the_page_fits_the_terminal_and_holds_the_numbers(monkeypatch):
     # The profiles of the synthetic file and its fluxes are of one run of this model.
     gained, added = re.findall(r"(?:gain|add) (\S+) J m-2", output)
     assert float(gained) == pytest.approx(float(added), rel=1e-3) == pytest.approx(-150.0 * 172800.0)
-
-
-@pytest.mark.long
-def test_the_figure_and_the_answer_for_scripts_of_a_station(tmp_path):
-    path = tmp_path / "inputs.png"
-    result = check(STATION, "--figures", tmp_path, "--json")
-    assert f"wrote {path}" in result.stderr.replace("\n", "")
-    assert path.read_bytes().startswith(b"\x89PNG")
-    (case,) = json.loads(result.stdout)["cases"]
-    found = {one["name"]: one for one in case["inputs"]}
-    assert {"wind_u", "air_temperature", "air_pressure", "initial temperature"} <= set(found)
-    wind = found["wind_u"]
-    assert wind["unit"] == "m s-1" and wind["lowest"] <= wind["mean"] <= wind["highest"]
-    assert wind["interval"] > 0.0 and re.match(r"\d{4}-\d\d-\d\dT", wind["from"])
 
 
 def test_notes_come_last_and_conversions_are_among_them():

@@ -23,7 +23,7 @@ from tunax_lite.runtime.devices import Devices
 
 STRESS = jnp.linspace(0.02, 0.2, 8)
 SPLIT, COPIED, RESULTS = PartitionSpec("columns"), PartitionSpec(), PartitionSpec(None, None, "columns")
-each_closure = pytest.mark.parametrize("kind", [tl.KEpsilon, tl.KPP])  # with a state, with branches
+each_closure = pytest.mark.parametrize("kind", [tl.KPP])  # with a state and branches
 
 
 def with_wind(stress) -> tl.Case:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.errors import error_naming
 from tests.helpers import CASES
-from tunax_lite import AutoCheckpointing, Model, PacanowskiPhilander, SaveSegments, simulate
+from tunax_lite import AutoCheckpointing, Model, PacanowskiPhilander, simulate
 from tunax_lite.column.checkpointing import shared_among
 from tunax_lite.runtime.devices import BYTES_PER_BLOCK, block_size
 
@@ -37,23 +37,6 @@ def test_blocks_are_all_columns_at_once_to_the_bit():
     np.testing.assert_allclose(of_parts.state.temperature, rest.state.temperature, rtol=0.0, atol=1e-12)
     with error_naming(ValueError, "column_block"):
         simulate(model, case, **TIMES, column_block=0)
-
-
-@pytest.mark.long
-def test_gradients_in_blocks():
-    model, case = ensemble(PacanowskiPhilander(), "alpha"), CASES["wind"]
-    closure: Any = model.closure
-
-    def loss(alpha, shared, block):
-        changed = eqx.tree_at(lambda c: (c.alpha, c.viscosity_scale), closure, (alpha, shared))
-        run = simulate(Model(changed), case, **TIMES, checkpointing=SaveSegments(2), column_block=block)
-        return jnp.sum(run.state.temperature**2)
-
-    given = closure.alpha, closure.viscosity_scale
-    whole, parts = (jax.grad(loss, (0, 1))(*given, block) for block in (None, 2))
-    for part, leaf in zip(parts, whole, strict=True):
-        assert np.all(leaf != 0.0)
-        np.testing.assert_allclose(part, leaf, rtol=1e-10)
 
 
 def test_blocks_are_chosen_by_what_fits():

@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import NamedSharding
 
 from tests.errors import error_naming
-from tests.runtime.several_devices import RESULTS, SPLIT, STRESS, run, with_wind
+from tests.runtime.several_devices import STRESS, run, with_wind
 from tunax_lite import ConstantDiffusivity, Model, simulate
 from tunax_lite.runtime import shard_columns
 from tunax_lite.runtime.devices import column_mesh
@@ -28,18 +27,6 @@ def test_four_devices():
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     found = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout + found.stderr
-
-
-@pytest.mark.long
-def test_one_device_and_a_mesh_of_one_give_the_same_to_the_bit():
-    mesh, plain = jax.make_mesh((1,), ("columns",)), run(STRESS, ConstantDiffusivity())
-    explicit = run(jax.device_put(STRESS, NamedSharding(mesh, SPLIT)), ConstantDiffusivity())
-    assert jax.typeof(explicit).sharding.spec == RESULTS
-    chosen = run(STRESS, ConstantDiffusivity(), devices=jax.devices()[:1])
-    with jax.set_mesh(mesh):
-        within = np.asarray(run(STRESS, ConstantDiffusivity(), devices="all"))
-    for found in (explicit, chosen, within):
-        np.testing.assert_array_equal(found, plain)
 
 
 def test_what_is_no_choice_of_devices_is_refused():
