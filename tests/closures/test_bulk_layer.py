@@ -35,7 +35,7 @@ def test_kraus_turner_deepens_by_the_energy_of_the_wind():
     np.testing.assert_allclose(gained, 1.25e-6 * time, rtol=0.05)
 
 
-@pytest.mark.parametrize("efficiency", [0.0, 0.2])
+@pytest.mark.parametrize("efficiency", [0.2])
 def test_kraus_turner_convects_with_the_share_that_entrains(efficiency):
     """h = sqrt(2 (1 + 2 A) B t) / N with A the flux of entrainment over that of the surface."""
     closure = KrausTurner(convective_efficiency=efficiency, background_coefficient=0.0)
@@ -97,7 +97,7 @@ def depth_of_fall(profiles, fall=0.1):
     return np.array([np.interp(fall, x[0] - x, np.arange(80) + 0.5) for x in profiles])
 
 
-@pytest.mark.parametrize("heat", [-200.0, pytest.param(200.0, marks=pytest.mark.long)])
+@pytest.mark.parametrize("heat", [-200.0])
 def test_price_weller_pinkel_in_loops(heat):
     """Wind and rotation, with half a day of cooling and half a day of heating or the other way.
 

@@ -103,24 +103,6 @@ def test_waves_over_weak_cooling_do_not_stop_turbulence():
     assert warmer_below > 0.05 and length > 1000.0
 
 
-@pytest.mark.long
-def test_a_mixed_layer_of_one_thick_cell_deepens_as_in_thin_cells():
-    """Five days of wind over cells of 8 m against cells of 1 m averaged to them."""
-
-    def run(n_cells, **changes):
-        case = stratified(Grid.uniform(96.0, n_cells), 0.01, ROTATING, stress_u=0.04, heat_flux=10.0)
-        model = Model(dataclasses.replace(KEpsilon.recommended(), **changes))
-        days = simulate(model, case, dt=600.0, duration=432000.0, output_interval=86400.0)
-        return np.asarray(days.state.temperature)[1:].reshape(5, 12, -1).mean(axis=-1)
-
-    def error(found):
-        return np.sqrt(np.mean((found - fine) ** 2, axis=1)).max()
-
-    fine = run(96)
-    assert error(run(12)) < 0.008
-    assert error(run(12, interface_thickness=None)) > 0.03
-
-
 @pytest.mark.parametrize("closure", some_long((KEpsilon, KEpsilonTheta), lambda kind: kind is KEpsilonTheta))
 def test_all_of_a_step_sees_the_interface(closure):
     """A step is that of the closure without one, in the stratification that it sees.

@@ -92,38 +92,3 @@ def test_kondo_over_the_eastern_mediterranean():
     other = np.abs(sun - gotm["I_0"]) > 1e-3
     assert 0.0 < np.mean(other) < 0.3
     assert np.sqrt(np.mean((sun - gotm["I_0"]) ** 2)) < 0.1
-
-
-def papa() -> BulkForcing:
-    start = "2011-03-21 00:00:00"
-    names = ("u10", "airp", "airt", "hum", "lwr", "swr_papa")
-    series = [read_series(f"ows_papa/{name}.dat", start) for name in names]
-    # Records are missing here and there, not in all files at once.
-    times = np.unique(np.concatenate([time for time, _ in series]))
-    columns = [np.interp(times, time, values[:, 0]) for time, values in series]
-    wind_v = np.interp(times, series[0][0], series[0][1][:, 1])
-    fields = ("wind_u", "air_pressure", "air_temperature", "humidity", "longwave", "shortwave")
-    weather: Any = Weather(wind_v=wind_v, **dict(zip(fields, columns, strict=True)))
-    record = TimeSeries(jnp.asarray(times), weather, "papa")
-    return BulkForcing(record, bulk=air_sea.Fairall(), humidity_measure="specific")
-
-
-def daily_surface(name: str, surface: dict[str, np.ndarray]):
-    """Indices of the surface series, and the water, at the times at which both were saved."""
-    profiles = read_reference(name)
-    common, at_surface, at_profile = np.intersect1d(surface["time"], profiles["time"], return_indices=True)
-    assert len(common) > 300
-    rows = (profiles[v].reshape(len(profiles["time"]), -1) for v in ("u", "v", "temp", "salt"))
-    return at_surface[1:], [values[at_profile[1:], -1] for values in rows]
-
-
-@pytest.mark.long
-def test_fairall_at_papa():
-    forcing, gotm = papa(), read_reference("ows_papa_meteo_dt600_surf")
-    index, (u, v, temperature, salinity) = daily_surface("ows_papa_meteo_dt600", gotm)
-    gotm = {name: values[index] for name, values in gotm.items()}
-    tx, ty, heat, sun = fluxes(forcing, gotm["time"], u, v, temperature, salinity)
-    np.testing.assert_allclose(sun, gotm["I_0"], rtol=1e-6, atol=1e-4)
-    # Its fluxes belong to the water ten minutes before the profile.
-    for found, expected in ((tx, gotm["tx"]), (ty, gotm["ty"]), (heat, gotm["heat"])):
-        assert np.sqrt(np.mean((found - expected) ** 2)) < 3e-3 * np.sqrt(np.mean(expected**2))
