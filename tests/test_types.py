@@ -2,11 +2,10 @@
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from tunax_lite import ConstantDiffusivity, Model, parameter
-from tunax_lite._types import batch_shape_of, is_traced, iterate_parameters
+from tunax_lite import ConstantDiffusivity, parameter
+from tunax_lite._types import iterate_parameters
 
 
 class Inner(eqx.Module):
@@ -41,16 +40,3 @@ def test_iteration_names_nested_parameters_with_unit_and_range():
     assert (depth.unit, depth.valid_range, depth.value) == ("m", (0.0, 5.0), 2.0)
     assert found["derived"].value is None
     assert found["scale"].valid_range == (-np.inf, np.inf)
-
-
-def test_batch_shape_is_that_of_all_parameters_together():
-    assert batch_shape_of(ConstantDiffusivity()) == ()
-    ensemble = ConstantDiffusivity(viscosity=jnp.ones(3), diffusivity=jnp.ones((2, 1)))
-    assert batch_shape_of(Model(ensemble)) == (2, 3)
-
-
-def test_traced_leaves_are_recognised():
-    seen = []
-    jax.jit(lambda x: seen.append(is_traced({"a": (1.0, x)})) or x)(1.0)
-    assert seen == [True]
-    assert not is_traced({"a": (1.0, jnp.ones(2), None)})

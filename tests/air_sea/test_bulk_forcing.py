@@ -173,20 +173,6 @@ def test_gradient_of_the_fluxes_equals_central_differences():
         np.testing.assert_allclose(slopes[:, i], found.value, rtol=1e-5, err_msg=path)
 
 
-@pytest.mark.long
-def test_columns_of_a_batch_have_their_own_weather():
-    single = full_forcing(air_sea.Coare36(iterations=3))
-    offsets = jnp.asarray([-2.0, 0.0, 3.0])
-    batch = with_leaf(single, "offsets.air_temperature", offsets)
-    spread = jax.tree.map(lambda x: jnp.broadcast_to(x, (3,)), WATER)
-    together = batch.at(40000.0, spread)
-    for i in range(3):
-        alone = with_leaf(single, "offsets.air_temperature", offsets[i]).at(40000.0, WATER)
-        for name in ("stress_u", "heat_flux", "freshwater_flux"):
-            np.testing.assert_allclose(getattr(together, name)[i], getattr(alone, name), rtol=1e-10)
-        np.testing.assert_allclose(together.shortwave_flux, alone.shortwave_flux, rtol=1e-12)
-
-
 REFUSED = [
     ({"air_temperature": 280.0 + 0.0 * TIMES}, {}, "air_temperature -90 60 [degC] 280"),
     ({"air_pressure": 1013.0 + 0.0 * TIMES}, {}, "air_pressure [Pa] 1013 0"),

@@ -190,7 +190,7 @@ def test_no_turbulence_in_very_stable_air():
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("formula", "precision"),
-    [(Coare36(), "float64"), (LargeYeager(), "float32"), (Fairall(), "float32")],
+    [(Coare36(), "float64"), (LargeYeager(), "float32")],
 )
 def test_any_weather_has_fluxes_and_slopes(formula, precision):
     rng = np.random.default_rng(3)

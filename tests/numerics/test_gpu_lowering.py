@@ -37,40 +37,6 @@ def targets(text):
     return Counter(re.findall(r"stablehlo\.custom_call @([\w$.]+)", text))
 
 
-def step_of(text):
-    """Operations of one step by kind, and groups of those between calls that cannot be fused.
-
-    An operation belongs to the group n if its operands depend on n calls of a library or sums in a row: one
-    group can be one kernel at best. A called function (of `jnp.where` and the like) counts as one operation.
-    """
-    # Frames, segments, steps: the third loop is a step, which older versions of JAX write as a function.
-    body = text[[each.end() for each in re.finditer(r" do \{\n", text)][2] :]
-    if called := re.search(r"call @(closed_call\w*)\(", body):
-        body = re.split(rf"func\.func private @{called[1]}\(.*\n", text)[1]
-    calls_before, open_cases = Counter(), []
-    operations, groups = Counter(), set()
-    for line in body.splitlines():
-        parts = re.match(r'\s*(?:(%\w+)(?::\d+)? = )?"?(?:\w+\.)?(\w+)"?(.*)', line)
-        if line.strip().startswith("})"):
-            open_cases.pop()
-        if parts is None:
-            continue
-        name, kind, rest = parts.groups()
-        before = max((calls_before[value] for value in re.findall(r"%\w+", rest)), default=0)
-        if kind == "return" and not open_cases:
-            return operations, groups
-        if kind == "return":
-            calls_before[open_cases[-1]] = max(calls_before[open_cases[-1]], before)
-        elif kind == "case":
-            open_cases.append(name)
-        elif name is not None:
-            operations[kind] += 1
-            is_cut = kind in ("custom_call", "reduce")
-            calls_before[name] = before + is_cut
-            groups |= set() if is_cut else {before}
-    raise AssertionError("the loop over steps has no end")
-
-
 @pytest.mark.long
 def test_gpu_program_solves_with_cusparse_and_loops_over_time_only():
     case = cooled_case(duration=1200.0)
@@ -135,14 +101,3 @@ def test_memory_grows_with_the_columns_and_by_what_a_state_needs(precision="floa
     per_level = np.diff(needed) / np.diff(columns) / n_levels / np.dtype(precision).itemsize
     assert per_level[0] == pytest.approx(per_level[1], rel=0.01)
     assert per_level[0] < 50  # values; it is 41
-
-
-@pytest.mark.long
-def test_a_step_is_few_operations_and_groups_whatever_the_batch():
-    operations, groups = step_of(text_of_job())
-    # Velocity, temperature and salinity, k, epsilon; each solve of k and epsilon waits for the one before.
-    assert operations["custom_call"] == 4
-    assert groups == {0, 1, 2, 3}
-    # Half of them only move or repeat values, which a fusion does on reading.
-    assert sum(operations.values()) <= 700  # 680
-    assert step_of(text_of_job(n_columns=1000))[0] == operations

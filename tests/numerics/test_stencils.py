@@ -5,43 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.closures.columns import random_grid
-from tunax_lite.numerics import at_least, at_most, difference, gradient, mean_of_neighbours
+from tunax_lite.numerics import at_least, at_most, difference, mean_of_neighbours
 from tunax_lite.numerics.elementary import (
-    column_integral,
     inner_faces,
     quotient,
     reciprocal,
     safe_sqrt,
     sum_above,
     vector_norm,
-    with_end_faces,
 )
 from tunax_lite.numerics.regridding import regrid
-
-
-def test_straight_line_has_an_exact_gradient_on_any_grid():
-    grid = random_grid(20, 10)
-    np.testing.assert_allclose(gradient(3.0 * grid.z_center - 2.0, grid), 3.0, rtol=1e-12)
-
-
-def test_difference_and_mean_of_a_batch():
-    values = jnp.array([[1.0, 10.0], [4.0, 20.0], [9.0, 60.0]])
-    np.testing.assert_array_equal(difference(values), [[3.0, 10.0], [5.0, 40.0]])
-    np.testing.assert_array_equal(mean_of_neighbours(values), [[2.5, 15.0], [6.5, 40.0]])
-
-
-def test_end_faces():
-    inner = jnp.array([[1.0, 2.0], [3.0, 4.0]])
-    found = with_end_faces(inner, 7.0, jnp.array([8.0, 9.0]))
-    np.testing.assert_array_equal(found, [[7.0, 7.0], *inner, [8.0, 9.0]])
-
-
-def test_integral_of_a_derivative_is_the_difference_of_the_ends():
-    grid = random_grid(21, 10)
-    z = np.asarray(grid.z_face)
-    means = jnp.asarray(np.diff(np.exp(z / 10.0)) / np.diff(z))
-    np.testing.assert_allclose(column_integral(means, grid), 1.0 - np.exp(-4.0), rtol=1e-13)
 
 
 def test_sum_from_each_center_to_the_surface_is_that_of_its_column():

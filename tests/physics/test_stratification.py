@@ -1,18 +1,14 @@
 """Stratification, shear, the Richardson number, and the Coriolis part of the momentum equation."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from tests.closures.columns import random_grid
-from tests.helpers import central_difference
 from tunax_lite import Grid, LinearEquationOfState, State, coriolis_parameter
 from tunax_lite.numerics import diffuse
 from tunax_lite.numerics.diffusion import Added
-from tunax_lite.physics import Teos10, buoyancy_frequency_squared, shear_squared
+from tunax_lite.physics import buoyancy_frequency_squared, shear_squared
 from tunax_lite.physics.stratification import richardson_number, rotate, shear_squared_between_cells
 
 
@@ -29,25 +25,6 @@ def test_linear_profiles_on_an_irregular_grid():
     n_squared = buoyancy_frequency_squared(state, grid, eos)
     np.testing.assert_allclose(n_squared, 10.0 * (2e-4 * 0.05 + 8e-4 * 0.01), rtol=1e-11)
     np.testing.assert_allclose(shear_squared(state, state, grid), 5e-4, rtol=1e-11)
-
-
-@pytest.mark.parametrize("name", ["temperature", "salinity"])
-@pytest.mark.parametrize("cell", [0, 3, 5])
-@pytest.mark.long
-def test_gradient_of_the_stratification_of_sea_water(name, cell):
-    grid = random_grid(32, 6)
-    state = State.from_profiles(grid, temperature=lambda z: 4.0 + 0.2 * z, salinity=lambda z: 34.0 - 0.05 * z)
-
-    @jax.jit
-    def n_squared(value):
-        changed = {name: getattr(state, name).at[cell].set(value)}
-        return buoyancy_frequency_squared(dataclasses.replace(state, **changed), grid, Teos10())
-
-    value = float(getattr(state, name)[cell])
-    slope = jax.jacfwd(n_squared)(value)
-    found = central_difference(jax.vmap(n_squared), value, 1.0)
-    assert np.all(found.holds(1e-12)) and np.count_nonzero(found.value) == (2 if cell == 3 else 1)
-    np.testing.assert_allclose(slope, found.value, rtol=1e-7, atol=1e-12)
 
 
 def test_shear_between_two_cells_of_different_thickness():
