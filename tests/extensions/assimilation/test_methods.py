@@ -160,7 +160,7 @@ def test_skill_is_that_of_the_judged_observations_and_its_interval_holds_it():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("method", [da.EnsembleTransform(8), da.Variational(n_outer=1)])
+@pytest.mark.parametrize("method", [da.EnsembleTransform(8)])
 def test_withheld_values_judge_and_change_nothing(method):
     values = stream([13.0, 13.1, 13.2])
     deep = dataclasses.replace(stream([15.0, 15.0, 15.0], height=-22.5), withheld=True)

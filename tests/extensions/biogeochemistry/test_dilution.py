@@ -2,7 +2,6 @@
 
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -93,12 +92,3 @@ def test_pools_are_diluted_once_and_an_age_never():
     names = {name for name in term.initial_tracers()}
     switched_off = Biogeochemistry({"age": Age()}, dilution=False)
     assert set(switched_off.undiluted()) >= names
-
-
-@pytest.mark.long
-def test_the_derivative_of_a_dye_by_the_rain_is_that_of_the_exponential():
-    def mean(rain):
-        return jnp.mean(rained_on(flux=rain).tracers["dye"][-1])
-
-    found = jax.grad(mean)(RAIN)
-    assert np.isclose(found, -35.0 * math.exp(-0.215) * 432000.0 / (2.0 * DENSITY), rtol=2e-3)

@@ -173,8 +173,8 @@ def test_check_says_which_models_of_a_file_exist(tmp_path):
     assert "part of one" in output and not (tmp_path / "out.nc").exists()
 
 
-BRIEF = ("nns_annual_npzd_shade", "nns_annual_carbonate", "nns_annual_ergom")
-LONG = ("nns_annual_passive", "nns_annual_fasham", "medsea_east_npzd")
+BRIEF = ("nns_annual_npzd_shade", "nns_annual_ergom")
+LONG = ("nns_annual_passive", "nns_annual_carbonate", "nns_annual_fasham", "medsea_east_npzd")
 
 
 @pytest.mark.parametrize(

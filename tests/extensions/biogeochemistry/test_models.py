@@ -69,13 +69,11 @@ def test_the_gradient_of_two_steps_by_every_parameter_is_that_of_finite_differen
     check_gradient(loss, jnp.asarray([float(leaf) for leaf in leaves]))
 
 
-@pytest.mark.parametrize(
-    "n_steps", [pytest.param(2, marks=pytest.mark.long), pytest.param(500, marks=pytest.mark.study)]
-)
+@pytest.mark.study
+@pytest.mark.parametrize("n_steps", [500])
 def test_the_gradient_of_a_column_is_that_of_finite_differences(n_steps):
-    kinds = MODELS if n_steps > 2 else {"npzd": bgc.NPZD}
     model, dt = tl.Model(tl.KEpsilon()), 600.0
-    leaves, of = jax.tree.flatten({name: kind() for name, kind in kinds.items()})
+    leaves, of = jax.tree.flatten({name: kind() for name, kind in MODELS.items()})
     sunny = tl.SurfaceFluxes(shortwave_flux=150.0, freshwater_flux=1e-5)
 
     def loss(numbers):

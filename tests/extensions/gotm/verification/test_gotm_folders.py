@@ -152,7 +152,7 @@ def test_estuary_with_a_moving_surface(reference_path):
 MEASURED = [
     pytest.param("ows_papa", "ows_papa_meteo", marks=pytest.mark.long),
     pytest.param("nns_annual", "nns_annual", marks=pytest.mark.long),
-    pytest.param("medsea_east", "medsea_east", marks=pytest.mark.long),
+    pytest.param("medsea_east", "medsea_east", marks=pytest.mark.study),
     pytest.param("langmuir", "langmuir_exp", marks=pytest.mark.long),
     pytest.param("ows_papa", "ows_papa_kpp_meteo", marks=pytest.mark.long),
     pytest.param("langmuir", "langmuir_kpp_exp", marks=pytest.mark.long),
