@@ -69,8 +69,7 @@ def _structure(page, text):
         if page == "index" and not part.startswith("## "):
             continue  # figures, which lead to pages of the lists below
         caption = f":caption: {part.splitlines()[0][3:]}\n" if page == "index" else ""
-        links = re.findall(r"^(?:- |\| )\[.*?\]\(([\w/.-]+)\.md\)", part, flags=re.MULTILINE)
-        linked = dict.fromkeys(links)
+        linked = re.findall(r"^(?:- |\| )\[.*?\]\(([\w/.-]+)\.md\)", part, flags=re.MULTILINE)
         entries = [name for name in linked if page == "index" or (DOCS / folder / f"{name}.md").is_file()]
         if entries:
             lines += [f"```{{toctree}}\n:hidden:\n{caption}", *entries, "```", ""]

@@ -50,25 +50,24 @@ def _parameters(name: str, only: type | None = None) -> str:
 
 
 def _names(_: str) -> str:
-    lines = ["| family | names | meaning |", "| --- | --- | --- |"]
+    lines = []
     for title, names in families().items():
+        lines += [f"**{title}**", ""]
         for kind in dict.fromkeys(each.kind for each in names):
             own = [each.name for each in names if each.kind is kind]
             said = next(said for said in describe(own[0]) if said.kind is kind)
-            lines.append(
-                f"| {title} | {', '.join(f'`{name}`' for name in own)} | {_first_clause(said.summary)} |"
-            )
-            title = ""
-    return "\n".join(lines)
+            lines.append(f"* {', '.join(f'`{name}`' for name in own)}: {_first_clause(said.summary)}")
+        lines.append("")
+    return "\n".join(lines[:-1])
 
 
 def _public(_: str) -> str:
-    lines = ["| name | meaning |", "| --- | --- |"]
+    lines = []
     for (package, name), page in sorted(interface.pages().items()):
         value = getattr(importlib.import_module(package), name)
         text = summary_and_source(value)[0] if inspect.isclass(value) else docstring_of(value)
-        summary = _first_clause(text) if inspect.isclass(value) or inspect.isroutine(value) else ""
-        lines.append(f"| [`{package}.{name}`]({page}.md) | {summary} |")
+        summary = f": {_first_clause(text)}" if inspect.isclass(value) or inspect.isroutine(value) else ""
+        lines.append(f"* [`{package}.{name}`]({page}.md){summary}")  # interface.py reads lines with "- "
     return "\n".join(lines)
 
 
