@@ -66,8 +66,10 @@ def _public(_: str) -> str:
     for (package, name), page in sorted(interface.pages().items()):
         value = getattr(importlib.import_module(package), name)
         text = summary_and_source(value)[0] if inspect.isclass(value) else docstring_of(value)
-        summary = f": {_first_clause(text)}" if inspect.isclass(value) or inspect.isroutine(value) else ""
-        lines.append(f"* [`{package}.{name}`]({page}.md){summary}")  # interface.py reads lines with "- "
+        clause = _first_clause(text) if inspect.isclass(value) or inspect.isroutine(value) else ""
+        lines.append(
+            f"* [`{package}.{name}`]({page}.md){clause and f': {clause}'}"
+        )  # interface.py reads lines with "- "
     return "\n".join(lines)
 
 
