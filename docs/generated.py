@@ -34,7 +34,10 @@ TABLE = re.compile(
     r"(<!-- (names|public|measured|history|errors|commands) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
 )
 
-CLAUSE_END = re.compile(r"[;:] |, (?=as |so |which |with |whose |such |for |from |if |ready |one |that )")
+EXPLANATION = re.compile(r"[;:] |, (?=(?:as|so|which|with|whose|such|for|from|if|ready|one|that) )")
+ADDITION = re.compile(
+    rf"{EXPLANATION.pattern}|, (?=(?:and|or|without|in|at|by|also|compiled|averaged|each|NaN) )"
+)
 
 
 def _parameters(name: str, only: type | None = None) -> str:
@@ -66,7 +69,7 @@ def _public(_: str) -> str:
     for (package, name), page in sorted(interface.pages().items()):
         value = getattr(importlib.import_module(package), name)
         text = summary_and_source(value)[0] if inspect.isclass(value) else docstring_of(value)
-        clause = _first_clause(text) if inspect.isclass(value) or inspect.isroutine(value) else ""
+        clause = _first_clause(text, ADDITION) if inspect.isclass(value) or inspect.isroutine(value) else ""
         lines.append(
             f"* [`{package}.{name}`]({page}.md){clause and f': {clause}'}"
         )  # interface.py reads lines with "- "
@@ -131,13 +134,13 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _first_clause(text: str) -> str:
-    """Start of a summary, up to the punctuation before an explanation; formulae and sources stay complete."""
+def _first_clause(text: str, ends: re.Pattern[str] = EXPLANATION) -> str:
+    """Start of a summary, up to one of `ends`; formulae, sources and brackets stay complete."""
     cell = _cell(text.split("\n\n")[0]).partition(" Source:")[0].removesuffix(".")
     if "=" in cell or cell.startswith("Source"):
         return cell
-    ends = (match.start() for match in CLAUSE_END.finditer(cell))
-    return cell[: next((end for end in ends if cell.count(" ", 0, end) >= 3), None)]
+    heads = (cell[: match.start()] for match in ends.finditer(cell))
+    return next((head for head in heads if head.count(" ") >= 3 and head.count("(") == head.count(")")), cell)
 
 
 def _commands(_: str) -> str:
