@@ -44,13 +44,6 @@ def test_every_closure_shows_all_its_numbers():
     assert re.search(r"weight: \(\d+, \d+\) ", repr(Learned()))
 
 
-def test_results_show_shapes_and_extremes(case):
-    trajectory = tl.simulate(tl.Model(tl.ConstantDiffusivity()), case, dt=600.0)
-    lowest, highest = (float(f(trajectory.state.temperature)) for f in (np.min, np.max))
-    shown = row(repr(trajectory), "temperature")
-    assert shown == f"temperature: (11, 10) {lowest:.5g} ... {highest:.5g} [degC]"
-
-
 def test_modules_without_values_show_shapes():
     shown = []
 

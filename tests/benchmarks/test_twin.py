@@ -11,15 +11,6 @@ from benchmarks import twin
 from benchmarks.harness import Setting
 
 
-@pytest.mark.long
-def test_wrong_numbers_of_a_bloom_are_found():
-    duration = 98.0 * twin.DAY
-    seen = twin.observed(*twin.column(duration, 8))
-    assert float(seen.profiles["npzd_phy"].max()) > 2.0  # there is a bloom to learn from
-    found = twin.find({"rmax": 1.15, "rpdl": 0.08}, seen, duration, 8, most=12)
-    assert found.error < 0.01
-
-
 def test_errors_of_numbers_are_those_of_least_squares():
     matrix = np.random.default_rng(1).normal(size=(30, 3))
     _, singular, directions = np.linalg.svd(matrix, full_matrices=False)

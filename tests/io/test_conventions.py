@@ -13,7 +13,6 @@ from tests.io.test_les_netcdf import les_dataset
 from tunax_lite.io import Mapping, read_cf_netcdf, read_oceansites, read_weather
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.netcdf import read_netcdf
-from tunax_lite.io.series import Series
 
 START = "2015-01-01T00:00:00"
 NAMES = {
@@ -162,15 +161,6 @@ def deep_water(**where) -> xr.Dataset:
     return instrument(**(names | water | where))
 
 
-def test_moorings_leave_out_values_beyond_the_range_of_their_file(tmp_path):
-    dataset = deep_water(DEPTH=((), 10.0, OF_DEPTH))
-    dataset["TEMP"].values[1] = 33.0
-    dataset["TEMP"].attrs |= {"valid_min": np.float32(-2.5), "valid_max": np.float32(30.0)}
-    dataset.to_netcdf(tmp_path / "mooring.nc", encoding={"TEMP": {"dtype": "f4"}})
-    found = read_oceansites(tmp_path / "mooring.nc", start_time="2018-12-13").profiles["temperature"]
-    assert np.isnan(found[1, 0]) and np.isnan(found).sum() == 1
-
-
 def test_a_range_that_excludes_everything_is_named():
     simulation = les_dataset()
     simulation["temperature"].attrs["valid_range"] = np.array([100.0, 200.0])
@@ -214,8 +204,3 @@ def test_a_simulation_is_read_from_zarr_as_from_netcdf(tmp_path):
 def test_a_range_of_times_that_excludes_them_is_no_reason_to_lose_the_file(tmp_path):
     path = weather(tmp_path / "w.nc", np.arange(3.0), "hours since 2015-01-01", about={"valid_min": 1e6})
     np.testing.assert_allclose(read_weather(path, start_time=START)[0].time, 3600.0 * np.arange(3))
-
-
-def test_a_profile_between_two_times_is_nearer_to_the_nearer_one():
-    series = Series(np.array([0.0, 4.0]), np.array([[1.0, 2.0], [5.0, 2.0]]))
-    np.testing.assert_array_equal(series.on(np.array([1.0])), [[2.0, 2.0]])

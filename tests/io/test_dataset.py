@@ -71,9 +71,7 @@ def of_single_precision_with_nan() -> tl.Trajectory:
 
 
 TRAJECTORIES: dict[str, Callable[[], tl.Trajectory]] = {
-    "Richardson": lambda: run(tl.PacanowskiPhilander()),
     "mass flux": lambda: run(MassFluxConvection(local=tl.ConvectiveAdjustment())),
-    "batch": lambda: run(tl.KEpsilon(), batch=(2,)),
     "batch of two axes": lambda: run(tl.ConstantDiffusivity(), batch=(2, 3)),
     "grids": of_different_grids,
     "float32": of_single_precision_with_nan,

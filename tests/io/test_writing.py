@@ -1,6 +1,5 @@
 """Outputs: an input is never replaced, an existing file only on request."""
 
-import contextlib
 import os
 import shutil
 import subprocess
@@ -11,7 +10,7 @@ import pytest
 from tests.cli.test_cli import CONFIGS, KATO, SHORT, _files, invoke  # noqa: F401
 from tests.errors import error_naming, missing_from
 from tunax_lite.io.netcdf import read_netcdf
-from tunax_lite.io.writing import OverwriteError, check_outputs, replacing
+from tunax_lite.io.writing import OverwriteError, check_outputs
 
 SMALL = ["--set", "n_iterations=1", "--set", "grid.n_cells=16", "--set", "misfit.end=21600"]
 SMALL += ["--set", "model.closure.name=pacanowski_philander"]
@@ -44,16 +43,6 @@ def test_what_exists_is_replaced_only_on_request(tmp_path):
     check_outputs([path], overwrite=True)
     with error_naming(IsADirectoryError, str(tmp_path)):
         check_outputs([tmp_path], overwrite=True)
-
-
-def test_a_failure_leaves_the_earlier_file(tmp_path):
-    path = tmp_path / "out.txt"
-    for text, error in (("first", None), ("second", KeyboardInterrupt), ("third", ValueError)):
-        with contextlib.suppress(KeyboardInterrupt, ValueError), replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-            if error is not None:
-                raise error
-    assert path.read_text(encoding="utf-8") == "first" and list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.long

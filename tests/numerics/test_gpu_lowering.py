@@ -5,7 +5,6 @@ from collections import Counter
 
 import equinox as eqx
 import jax
-import numpy as np
 import pytest
 from jax import export
 
@@ -14,7 +13,6 @@ from benchmarks.gpu import Job, computation
 from tests.helpers import cooled_case
 from tunax_lite.numerics import solve_tridiagonal
 from tunax_lite.numerics.tridiagonal import VendorLibrary
-from tunax_lite.runtime import compile_program
 
 CUSPARSE = "cusparse_gtsv2_ffi"
 
@@ -89,15 +87,3 @@ def test_no_host_is_called_back_and_float32_has_no_float64():
     assert not [line for line in text.splitlines() if "f64" in line and not handing_over.search(line)]
     with jax.enable_x64(False):
         assert "f64" not in text_of_job("gradient")
-
-
-@pytest.mark.long
-def test_memory_grows_with_the_columns_and_by_what_a_state_needs(precision="float32"):
-    n_levels, columns = 64, (32, 64, 128)
-    needed = []
-    for n_columns in columns:
-        function, arguments = computation(Job("forward", precision, n_columns, "ThomasScan"))
-        needed.append(compile_program(function, *arguments).memory.temporary)
-    per_level = np.diff(needed) / np.diff(columns) / n_levels / np.dtype(precision).itemsize
-    assert per_level[0] == pytest.approx(per_level[1], rel=0.01)
-    assert per_level[0] < 50  # values; it is 41

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.runtime import compile_program, configure, program_table
+from tunax_lite.runtime import compile_program, configure
 from tunax_lite.runtime.cache import cache_contents, cache_statistics, count_cache_events
-from tunax_lite.runtime.compilation import Shared, Timing
+from tunax_lite.runtime.compilation import Shared
 from tunax_lite.runtime.jax_setup import configuration
 
 N = 1000
@@ -55,13 +55,6 @@ def test_what_is_shared_is_made_once_for_equal_shapes():
     assert [get(jnp.zeros(3)), get(jnp.ones(3)), get(jnp.zeros(4)), get(jnp.zeros(3))] == [0, 0, 1, 0]
     assert [get(jnp.zeros(3), "other"), get(jnp.zeros(4)), get(jnp.zeros(3))] == [2, 1, 3]
     assert shared.all == [2, 3]
-
-
-def test_table_has_a_row_for_each_program(arguments):
-    program = compile_program(add_scaled, *arguments, factor=3)
-    table = program_table({"first": program, "the second": program}, {"first": Timing(0.0015, 0.002)})
-    _, first, second = table.splitlines()
-    assert first.endswith("1.500") and second.startswith("the second")
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from tunax_lite.cli import session
 from tunax_lite.closures import ConstantDiffusivity, recommended_sets
 from tunax_lite.column import integrate as simulation
 from tunax_lite.extensions.maps.command import recommended_constants
-from tunax_lite.extensions.maps.figures import _colours, map_figures
+from tunax_lite.extensions.maps.figures import map_figures
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source
@@ -97,15 +97,6 @@ def test_sites_have_names_and_sections(tmp_path):
     assert "map_sea_surface_temperature" in figures
     titles = [ax.get_title() for n in (1, 2) for ax in figures[f"sections_temperature_{n}"].axes]
     assert [title.split(",")[0] for title in titles if title] == [n for n in names if n != "site 3"]
-
-
-@pytest.mark.parametrize(
-    ("values", "low", "high"), [((40.0, 44.0), 40.0, 44.0), ((10.0, 900.0), 10.0, 900.0)]
-)
-def test_colours_of_mixed_layers_span_their_depths(values, low, high):
-    norm = _colours(xr.DataArray(np.repeat(values, 50), dims="point", name="mixed_layer_depth"))["norm"]
-    assert (norm.vmin, norm.vmax) == pytest.approx((low, high))
-    assert norm(np.sqrt(low * high)) == pytest.approx(0.5, abs=0.02)  # on a logarithmic scale if wide
 
 
 @pytest.mark.long

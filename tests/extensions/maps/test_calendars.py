@@ -85,13 +85,6 @@ def test_times_that_cannot_be_used_are_refused():
         found.window(0.0, DAY)
 
 
-def test_zones_of_units_are_applied():
-    for zone, first in (("UTC+2", "2003-02-19T22"), ("GMT-05:00", "2003-02-20T05"), ("Z", "2003-02-20T00")):
-        assert dates(times(np.arange(30.0), f"days since 2003-02-20 00:00 {zone}"), [0]) == [first]
-    with error_naming(FileFormatError, "time EST"):
-        times([0.0, 1.0], "days since 2003-02-20 00:00 EST")
-
-
 @pytest.mark.parametrize(("method", "hour"), [("mean", 12), ("point", 0)])
 def test_means_are_placed_at_the_middle_of_their_bounds(method, hour):
     day = np.arange(5.0)

@@ -156,18 +156,6 @@ def test_a_fit_goes_on_to_the_same_bits_and_workers_give_them_too(fit, fitted, t
 
 
 @pytest.mark.long
-def test_a_fit_does_not_go_on_with_other_input(fit, tmp_path):
-    path, source = tmp_path / "iterations.eqx", tmp_path / "ocean.nc"
-    columns = dataclasses.replace(fit.run.columns, inputs=(source,))
-    of_file = dataclasses.replace(fit, run=dataclasses.replace(fit.run, columns=columns))
-    source.write_bytes(bytes(100))
-    fit_map(of_file, 1, ThisProcess(), path=path)
-    source.write_bytes(bytes(101))
-    with error_naming(ValueError, source.name):
-        fit_map(of_file, 1, ThisProcess(), path=path)
-
-
-@pytest.mark.long
 def test_columns_that_break_down_are_left_out(fit, fitted):
     broken = dataclasses.replace(fit.run.columns, broken=(4, 6 * HOUR))
     other = dataclasses.replace(fit, run=dataclasses.replace(fit.run, columns=broken))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.cli.running import invoked
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
 from tunax_lite import Grid, KEpsilon, Model
@@ -329,12 +328,3 @@ def test_broken_maps_are_refused(tmp_path):
         assert old in MAP
         with error_naming((ConfigError, FileNotFoundError, ValueError), parts):
             build_map(load_map(write(tmp_path, MAP.replace(old, new))))
-
-
-@pytest.mark.long
-def test_commands_say_what_a_map_is_and_that_it_is_no_run(tmp_path):
-    path = write(tmp_path)
-    output = invoked("check", path).output
-    assert "map: 9 x 36 points, 10 cells in a column" in output and "480 steps" in output
-    for command in ("run", "evaluate", "calibrate"):
-        assert "got that of a map" in invoked(command, path, code=2).stderr

@@ -37,20 +37,6 @@ def test_bilinear_is_exact_for_linear_fields_around_the_globe():
     assert np.abs(wave - np.cos(np.deg2rad(target.longitude))).max() < np.deg2rad(10.0) ** 2 / 8.0
 
 
-def field(lat, lon):
-    return np.cos(np.deg2rad(lon)) + 0.01 * lat
-
-
-def test_any_longitude_convention_and_order_gives_the_same():
-    target = grid_of(4.0)
-    for start in (-180.0, 20.0):
-        longitude = np.sort((LONGITUDE - start) % 360.0 + start)
-        expected = weights(SOURCE, target) @ on(SOURCE, field)
-        for other in (Points(LATITUDE, longitude, True), Points(LATITUDE[::-1], longitude[::-1], True)):
-            found = weights(other, target) @ on(other, field)
-            np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
-
-
 def test_agrees_with_another_library():
     source, target = grid_of(2.0), grid_of(5.0)
     values = on(source, lambda lat, lon: np.sin(np.deg2rad(2.0 * lat)) + np.cos(np.deg2rad(3.0 * lon)))
