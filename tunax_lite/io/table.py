@@ -10,8 +10,6 @@ ASCII delivery of NOAA/PMEL, Global Tropical Moored Buoy Array.
 import contextlib
 import csv
 import dataclasses
-import datetime
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -189,21 +187,18 @@ def _columns(
                 notes.append(f"{path}: {name}: {code:g} stands for a missing value, in {share}")
                 values = np.where(values == code, np.nan, values)
         check_lines(path, wrong, name, expected, advice)
-        variables[name] = array(path, name, ("time",), values, {} if unit is None else {"units": unit})
+        variables[name] = (("time",), values, {} if unit is None else {"units": unit})
     variables["time"] = variables.pop("time")  # so that messages list the measured variables first
     return _as_file(path, variables, notes)
 
 
 def _as_file(
-    path: Path | str,
-    variables: Mapping[str, "xr.DataArray"],
-    notes: Sequence[str] = (),
-    attrs: Mapping | None = None,
+    path: Path | str, variables: Mapping[str, tuple], notes: Sequence[str] = (), attrs: Mapping | None = None
 ) -> "xr.Dataset":
-    """Variables read from text as a file, with notes on how they were read."""
+    """Variables read from text, each (dims, values, attributes), as a file."""
     import xarray as xr  # takes long
 
-    found = xr.Dataset(dict(variables), attrs=attrs)
+    found = xr.Dataset({name: array(path, name, *one) for name, one in variables.items()}, attrs=attrs)
     found.encoding |= {"source": str(path), "notes": tuple(notes)}
     return found
 
@@ -402,9 +397,14 @@ def _plain_rows(lines: list, data: list) -> list[tuple[int, list[str]]]:
 
 def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[str | None]]:
     """Names and units of the columns."""
-    matches = [_HEADER.match(cell) for cell in cells]
-    plain = [match[1] if match else cell.strip() for match, cell in zip(matches, cells, strict=True)]
-    names = [unit_in_brackets(name)[0] for name in plain]
+    names, units = [], []
+    for cell in cells:
+        match = _HEADER.match(cell)
+        text, unit = match.groups() if match else (cell.strip(), None)
+        name, in_brackets = unit_in_brackets(text)
+        names.append(name)
+        stated = (unit, in_brackets, unit_at_end(name)[1])
+        units.append(next((one for one in stated if one is not None), None))
     where = f"line {number}"
     stamps = [i for i, name in enumerate(names) if name.lower() in _TIMES]
     if "time" not in names and len(stamps) == 1:
@@ -415,10 +415,6 @@ def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[
         raise FileFormatError(path, where, expected, ", ".join(names), advice)
     for name in (name for i, name in enumerate(names) if name in names[:i]):
         raise FileFormatError(path, where, "every name once", f"'{name}' twice", "rename a column")
-    units: list[str | None] = []
-    for match, text, name in zip(matches, plain, names, strict=True):
-        unit = match[2] if match and match[2] is not None else unit_in_brackets(text)[1]
-        units.append(unit_at_end(name)[1] if unit is None else unit)
     return names, units
 
 
@@ -427,21 +423,21 @@ def _moments(column: _Cells) -> tuple[np.ndarray, str, _Cells]:
     texts = [text for _, text in column]
     if texts and all(_STAMP.fullmatch(text) for text in texts):  # a hundred times faster
         with contextlib.suppress(ValueError):
-            stamps = np.array(texts, dtype="datetime64[ms]")
-            since = str(stamps[0]).replace("T", " ")
-            return (stamps - stamps[0]) / np.timedelta64(1, "s"), f"seconds since {since}", []
+            return *_since_the_first(np.array(texts, dtype="M8[ms]")), []
     moments, wrong = [], []
     for (number, text), iso in zip(column, iso_times(texts), strict=True):
         try:
             moments.append(start_of_case(iso))
         except ValueError:
             wrong.append((number, f"'{text}'"))
-    return (np.zeros(0), "s", wrong) if wrong or not moments else (*_since_the_first(moments), wrong)
+    if wrong or not moments:
+        return np.zeros(0), "s", wrong
+    return *_since_the_first(np.array(moments, dtype="M8[us]")), wrong
 
 
-def _since_the_first(moments: list[datetime.datetime]) -> tuple[np.ndarray, str]:
-    seconds = np.array([(moment - moments[0]).total_seconds() for moment in moments])
-    return seconds, f"seconds since {moments[0].isoformat(sep=' ')}"
+def _since_the_first(moments: np.ndarray) -> tuple[np.ndarray, str]:
+    since = str(moments[0]).replace("T", " ")
+    return (moments - moments[0]) / np.timedelta64(1, "s"), f"seconds since {since}"
 
 
 def _numbers_or_texts(column: _Cells) -> tuple[np.ndarray, _Cells]:
@@ -496,9 +492,9 @@ def _profiles_of_table(table: "xr.Dataset") -> "xr.Dataset":
         about = {"units": "m", "positive": _DEPTHS[words[named[0]]]}
     else:
         return _stacked(table)
-    others = {name: table[name] for name in words if name not in (named[0], "time")}
-    depth = table[named[0]]
-    return _observed(name_of(table), table["time"], depth.values, about | depth.attrs, others)
+    columns = {name: (table[name].values, table[name].attrs) for name in words}
+    depth, own = columns.pop(named[0])
+    return _observed(name_of(table), columns.pop("time"), (depth, about | own), columns)
 
 
 def _is_of_sea(pressure: "xr.DataArray") -> bool:
@@ -511,45 +507,40 @@ def _stacked(table: "xr.Dataset") -> "xr.Dataset":
     if not columns:
         return table
     time, depths = table["time"], np.unique([float(match[2]) for _, match in columns])
-    stacked: dict[str, "xr.DataArray"] = {}
+    stacked: dict[str, tuple[np.ndarray, dict]] = {}
     for one, match in columns:
         name = "salinity" if match[1].lower() == "sal" else "temperature"
-        missing = np.full((depths.size, time.values.size), np.nan)
-        first = stacked.setdefault(name, array(name_of(table), name, ("depth", "time"), missing, one.attrs))
-        if one.attrs != first.attrs:
+        values, attrs = stacked.setdefault(name, (np.full((depths.size, time.size), np.nan), one.attrs))
+        if one.attrs != attrs:
             expected, got = f"one unit in all columns of {name}", f"{one.attrs.get('units', 'none')}"
-            raise error_of(one, f"{expected}, {first.attrs.get('units', 'none')}", got, "convert the column")
-        first.values[np.searchsorted(depths, float(match[2]))] = one.values
-    stacked = {name: like(one, one.values.ravel(), ("OBSERVATION",)) for name, one in stacked.items()}
-    times = like(time, np.tile(time.values, depths.size))
-    depth = np.repeat(depths, time.values.size)
-    return _observed(name_of(table), times, depth, {"units": "m", "positive": "down"}, stacked)
+            raise error_of(one, f"{expected}, {attrs.get('units', 'none')}", got, "convert the column")
+        values[np.searchsorted(depths, float(match[2]))] = one.values
+    raveled = {name: (values.ravel(), attrs) for name, (values, attrs) in stacked.items()}
+    times = np.tile(time.values, depths.size), time.attrs
+    depth = np.repeat(depths, time.size), {"units": "m", "positive": "down"}
+    return _observed(name_of(table), times, depth, raveled)
+
+
+_Column = tuple[np.ndarray, dict]
+"""Values and attributes."""
 
 
 def _observed(
-    path: Path | str,
-    time: "xr.DataArray",
-    depth: np.ndarray,
-    about: dict,
-    others: dict[str, "xr.DataArray"],
-    attrs: dict | None = None,
+    path: Path | str, time: _Column, depth: _Column, others: Mapping[str, _Column], attrs: dict | None = None
 ) -> "xr.Dataset":
-    """xr.Dataset" with values one after the other, with a depth each, whose attributes are `about`."""
-    depths, index = np.unique(depth, return_inverse=True)
-    most = int(np.unique(time.values, return_counts=True)[1].max())
-    variables = {
-        name: array(path, name, ("OBSERVATION",), one.values, one.attrs) for name, one in others.items()
+    """Columns of values one after the other, each value with a time and a depth, as a file."""
+    depths, index = np.unique(depth[0], return_inverse=True)
+    most = int(np.unique(time[0], return_counts=True)[1].max())
+    is_fixed = depths.size <= 3 * most
+    columns = {
+        **others,
+        "TIME": (time[0], time[1] | {"axis": "T"}),
+        "DEPTH": depth,
+        "instrument_index": (index if is_fixed else 0 * index, {"instance_dimension": "INSTRUMENT"}),
     }
-    if depths.size <= 3 * most:
-        variables["NOMINAL_DEPTH"] = array(path, "NOMINAL_DEPTH", ("INSTRUMENT",), depths, about)
-    else:
-        index = np.zeros_like(index)
-    for name, values, attributes in (
-        ("TIME", time.values, time.attrs | {"axis": "T"}),
-        ("DEPTH", depth, about),
-        ("instrument_index", index, {"instance_dimension": "INSTRUMENT"}),
-    ):
-        variables[name] = array(path, name, ("OBSERVATION",), values, attributes)
+    variables = {name: (("OBSERVATION",), *one) for name, one in columns.items()}
+    if is_fixed:
+        variables["NOMINAL_DEPTH"] = (("INSTRUMENT",), depths, depth[1])
     return _as_file(path, variables, attrs=attrs)
 
 
@@ -560,50 +551,43 @@ def _profiles_of_gotm(path: Path) -> "xr.Dataset":
     lengths = [len(file.texts[level].replace(",", " ").split()) for level in levels]
     columns = tuple(range(max(2, min(lengths))))
     table = read_columns(file, levels, columns, skip=0, names="heights and values")
-    values = {str(i): array(path, str(i), ("OBSERVATION",), table[:, i], {}) for i in columns[1:]}
-    attrs = {"units": "seconds since 1970-01-01"}
-    time = array(path, "TIME", ("OBSERVATION",), np.repeat(profiles.time, profiles.counts), attrs)
-    return _observed(path, time, table[:, 0], {"units": "m"}, values)
+    values = {str(i): (table[:, i], {}) for i in columns[1:]}
+    time = np.repeat(profiles.time, profiles.counts), {"units": "seconds since 1970-01-01"}
+    return _observed(path, time, (table[:, 0], {"units": "m"}), values)
 
 
 def _blocks_of_pmel(path: Path, lines: list[str]) -> "xr.Dataset":
-    moments, depths, values, codes, levels, label = [], [], [], [], np.zeros(0), ""
+    rows, levels, label = [], [], ""
     for number, line in enumerate(lines, 1):
         words = line.split()
         if words and words[0] == "Depth(M):":
-            levels = np.array([float(word) for word in words[1:] if re.fullmatch(r"[\d.]+", word)])
+            levels = [float(word) for word in words[1:] if re.fullmatch(r"[\d.]+", word)]
         elif words and words[0] in ("YYYYMMDD", "DATE"):
             label = words[2]
-        if not re.match(r"\s*\d{8}\s+\d{4}\s", line):
-            continue
-        try:
-            moment = start_of_case(f"{words[0]}T{words[1]}")
-            numbers = [decimal(word) for word in words[2 : 2 + levels.size]]
-            flags = [int(code) for code in words[2 + levels.size]]
-            if len(flags) != levels.size:
-                raise ValueError
-        except (ValueError, IndexError):
-            expected = f"a date, a time, {levels.size} values and as many quality codes"
-            got = f"'{line.strip()}'"
-            raise FileFormatError(path, f"line {number}", expected, got, "correct it") from None
-        moments += [moment] * levels.size
-        depths.append(levels)
-        values.append(numbers)
-        codes.append(flags)
+        elif re.match(r"\s*\d{8}\s+\d{4}\s", line):
+            n = len(levels)
+            try:
+                moments = [start_of_case(f"{words[0]}T{words[1]}")] * n
+                rows += zip(
+                    moments, levels, map(decimal, words[2 : n + 2]), map(int, words[n + 2]), strict=True
+                )
+            except (ValueError, IndexError):
+                expected, got = f"a date, a time, {n} values and as many quality codes", f"'{line.strip()}'"
+                raise FileFormatError(path, f"line {number}", expected, got, "correct it") from None
+    moments, depths, numbers, codes = np.array(rows, dtype=object).reshape(-1, 4).T
     name, (_, about) = next((one for one in _PMEL.items() if label in one[1][0].split()), (label, ("", {})))
-    numbers = np.concatenate(values)
+    numbers = numbers.astype(float)
     columns = {
-        name: array(path, name, ("OBSERVATION",), np.where(numbers < -9.9, np.nan, numbers), about),
-        f"{name}_QC": array(path, f"{name}_QC", ("OBSERVATION",), np.concatenate(codes), _CODES),
+        name: (np.where(numbers < -9.9, np.nan, numbers), about),
+        f"{name}_QC": (codes.astype(int), _CODES),
     }
     attrs = {}
     if place := next((match for line in lines[:5] if (match := _PLACE.search(line))), None):
         attrs["geospatial_lat_min"] = float(place[1]) * (1.0 if place[2] == "N" else -1.0)
         attrs["geospatial_lon_min"] = float(place[3]) * (1.0 if place[4] == "E" else -1.0)
-    seconds, unit = _since_the_first(moments)
-    time = array(path, "TIME", ("OBSERVATION",), seconds, {"units": unit})
-    about = {"units": "m", "positive": "down"}
-    return _observed(path, time, np.concatenate(depths), about, columns, attrs)
+    seconds, unit = _since_the_first(moments.astype("M8[us]"))
+    depth = depths.astype(float), {"units": "m", "positive": "down"}
+    return _observed(path, (seconds, {"units": unit}), depth, columns, attrs)
 
 
 _RADIATION = ("shortwave", "longwave")
@@ -626,8 +610,9 @@ def _note_means(series: "xr.DataArray", time: str, notes: list[str]) -> None:
 
 def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
     """Names and CF standard names of a quantity of the weather; radiation is either downward or net."""
-    known, standard_name = NAMES["weather"].get(quantity, {}), quantity_of(quantity).standard_name
-    own = [] if kind is not None or standard_name is None else [standard_name]
+    known = NAMES["weather"].get(quantity, {})
+    standard_name = None if kind is not None or quantity in WIND else quantity_of(quantity).standard_name
+    own = [] if standard_name is None else [standard_name]
     names = [quantity, *known.get("names", ()), *known.get(f"{kind}_names", ())]
     return names, [*own, *known.get(kind or "standard_names", ())]
 
@@ -699,7 +684,7 @@ def read_weather(
         longest_gap=longest_gap,
         missing=longest_gap is not None,
     )
-    used = {id(table): set[str]() for table in tables}
+    used = set[str]()
     wanted = (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None))
 
     def read(field: str) -> tuple[str, Series | float] | None:
@@ -714,9 +699,8 @@ def read_weather(
         for table in tables:
             variable = get_variable(table, value) if value else _find(table, quantity, kind)
             if variable is not None:
-                used[id(table)].add(str(variable.name))
-                name = str(variable.name)
-                series = read_series_of(table, name, quantity, unit=units.get(field), kind=kind)
+                used.add(str(variable.name))
+                series = read_series_of(table, str(variable.name), quantity, unit=units.get(field), kind=kind)
                 _check_radiation(series, field, kind)
                 told.extend(note for note in _notes_of_gaps(series, quantity, start_time) if note not in told)
                 if stamp is None and not parts:
@@ -725,8 +709,7 @@ def read_weather(
                     series = _bridged(series, longest_gap, quantity, told)
                 parts.append(series)
         if parts:
-            whole = joined(parts, "give each time once")
-            _check_between(parts, longest_gap)
+            whole = joined(parts, "give each time once", longest_gap)
             leave_gaps(quantity, whole["time"].values)
             if field == "shortwave":
                 whole = _sunlit(whole, start_time, position, told, stamp)
@@ -743,23 +726,12 @@ def read_weather(
     given |= _components(tables, given, units, told, used)
     measure = _measure(tables, given, humidity_measure)
     found = dict(each for each in map(read, wanted) if each is not None)
-    told += [note for table in tables for note in note_of_unused(table, used[id(table)])]
+    told += [note for table in tables for note in note_of_unused(table, used)]
     instants, values = on_common_times(found, length)
     arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
     return TimeSeries(
         jnp.asarray(instants, dtype=float), Weather(**arrays), name or stem_of(paths[0])
     ), measure
-
-
-def _check_between(parts: Sequence["xr.DataArray"], longest_gap: float | None) -> None:
-    """Raise `FileFormatError` for a longer gap between two files."""
-    for before, after in itertools.pairwise(sorted(parts, key=lambda one: float(one["time"][0]))):
-        apart = float(after["time"][0] - before["time"][-1])
-        if longest_gap is not None and apart > longest_gap * (1.0 + 1e-6):
-            expected = f"records within {longest_gap:g} s of the last ones of {name_of(before)}"
-            got = f"a gap of {apart:g} s before {describe(after['moment'], 0)}"
-            advice = "add the file between them, or set a longer longest_gap"
-            raise error_of(after, expected, got, advice)
 
 
 def radiation_of_table(table: "xr.Dataset") -> dict[str, str]:
@@ -768,19 +740,13 @@ def radiation_of_table(table: "xr.Dataset") -> dict[str, str]:
     return {name: kind for name, kind in kinds if _find(table, name, kind) is not None}
 
 
-def _find(table: "xr.Dataset", quantity: str, kind: str | None) -> "xr.DataArray | None":
-    """Find the variable of a quantity."""
-    return _found(table, quantity, *_known(quantity, kind))
-
-
 def _any_has(tables: Sequence["xr.Dataset"], quantity: str) -> bool:
     return any(_find(table, quantity, None) is not None for table in tables)
 
 
-def _found(
-    table: "xr.Dataset", quantity: str, names: Sequence[str], standard_names: Sequence[str]
-) -> "xr.DataArray | None":
-    """The variable of one of the names, which may end with another unit, or of a CF standard name."""
+def _find(table: "xr.Dataset", quantity: str, kind: str | None) -> "xr.DataArray | None":
+    """Find a variable by one of its names, which may end with another unit, or by CF standard name."""
+    names, standard_names = _known(quantity, kind)
     advice = f"choose one (variables.{quantity})"
     found = find_variable(table, quantity, names, standard_names, advice)
     if found is not None:
@@ -797,32 +763,26 @@ def _components(
     given: dict[str, str | float],
     units: Mapping,
     notes: list[str],
-    used: dict[int, set[str]],
+    used: set[str],
 ) -> dict[str, str | float]:
     """Where the components of the wind are, if files have its speed, with its direction or alone."""
     named = {key: given.pop(key) for key in WIND if key in given}
-    components = "wind_u", "wind_v"
-    there = any(name in given or _any_has(tables, name) for name in components)
-    if there and not named:
-        return {}
-    if there:
+    there = any(name in given or _any_has(tables, name) for name in ("wind_u", "wind_v"))
+    if there and named:
         expected, got = "wind_speed with wind_direction, or wind_u with wind_v", "both"
         raise error_in(tables[0], "wind", expected, got, "leave one pair out (variables)")
 
     def found(table: "xr.Dataset", key: str) -> "xr.DataArray | None":
-        if key in named:
-            return get_variable(table, str(named[key]))
-        known = NAMES["weather"][key]
-        return _found(table, key, known["names"], known["standard_names"])
+        return get_variable(table, str(named[key])) if key in named else _find(table, key, None)
 
     for key, name in named.items():
         if all(found(table, key) is None for table in tables):
             variable_named(tables[0], str(name), key, f"correct its name (variables.{key})")
-    for table in tables:
+    for table in [] if there else tables:
         speed, direction = (found(table, key) for key in WIND)
         if speed is None:
             continue
-        used[id(table)] |= {str(one.name) for one in (speed, direction) if one is not None}
+        used |= {str(one.name) for one in (speed, direction) if one is not None}
         if direction is not None:
             return _turned(table, speed, direction, units, notes)
         said = f"{speed.name} has no direction and becomes an eastward wind"

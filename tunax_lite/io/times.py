@@ -272,20 +272,27 @@ def error_at(series: "xr.DataArray", at: int, expected: str, got: str, advice: s
     return error_of(one, expected, got.format(describe(series["moment"], at)), advice)
 
 
-def joined(parts: Sequence["xr.DataArray"], advice: str) -> "xr.DataArray":
+def joined(parts: Sequence["xr.DataArray"], advice: str, longest_gap: float | None = None) -> "xr.DataArray":
     """Join the series of one quantity from several files in the order of time.
 
     Raises:
-        FileFormatError: files that overlap.
+        FileFormatError: files that overlap, or that are more than `longest_gap` [s] apart.
     """
     import xarray as xr  # takes long
 
     parts = sorted(parts, key=lambda one: float(one["time"][0]))
     for before, after in zip(parts[:-1], parts[1:], strict=True):
-        if after["time"].values[0] <= before["time"].values[-1]:
-            expected = f"records after those of {name_of(before)}"
-            expected += f", which end at {describe(before['moment'], -1)}"
-            raise error_of(after, expected, describe(after["moment"], 0), advice)
+        gap = float(after["time"][0] - before["time"][-1])
+        first, last = describe(after["moment"], 0), f"{describe(before['moment'], -1)} of {name_of(before)}"
+        if gap <= 0.0:
+            raise error_of(after, f"records after {last}, the last one", first, advice)
+        if longest_gap is not None and gap > longest_gap * (1.0 + 1e-6):
+            advice = "add the file between them, or set a longer longest_gap"
+            expected, got = (
+                f"records within {longest_gap:g} s of {last}",
+                f"a gap of {gap:g} s before {first}",
+            )
+            raise error_of(after, expected, got, advice)
     if len(parts) == 1:
         return parts[0]
     if not all("end" in one.coords for one in parts):
