@@ -276,7 +276,6 @@ def _pressure_of(file: "xr.Dataset", good_flags: Sequence[int], given: str | Con
 
 
 def _degrees(file: "xr.Dataset", key: str, largest: float) -> np.ndarray:
-    """Longitude or latitude of the profiles [degrees]."""
     degrees = numbers_in(file[key])
     for profile in np.flatnonzero(np.abs(degrees) > largest)[:1]:
         expected, got = f"at most {largest:g} degrees", f"{degrees[profile]:g} in profile {profile}"
@@ -350,7 +349,6 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
 
 
 def _kept(file: "xr.Dataset") -> np.ndarray:
-    """Keep profiles of the primary sampling scheme with a good time and position."""
     kept = np.isfinite(numbers_in(file["LATITUDE"])) & np.isfinite(numbers_in(file["LONGITUDE"]))
     for key in _PLACED:
         if key in file:

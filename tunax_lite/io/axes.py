@@ -356,13 +356,11 @@ def _is_height(variable: "xr.DataArray") -> bool:
 
 
 def _is_pressure(variable: "xr.DataArray") -> bool:
-    """Whether a variable is the sea pressure."""
     is_named = variable.name.lower() in ("pres", "pres_rel", "pressure", "pres_adjusted")
     return is_named or variable.attrs.get("standard_name") in _PRESSURES
 
 
 def _is_relative(variable: "xr.DataArray") -> bool:
-    """Whether heights count from a sensor."""
     words = f"{variable.attrs.get('reference_datum', '')} {variable.name}".lower()
     return "sensor" in words or "along_beam" in words
 
@@ -525,7 +523,6 @@ def _at_place(
     axes: list[_Axis],
     place: Mapping[str, float],
 ) -> "xr.DataArray":
-    """Interpolate a variable read around a position to the position."""
     time = str(times.dims[0])
     grid = _on_axes(variable, time, axes)
     values = np.zeros(grid.shape[0])

@@ -400,7 +400,6 @@ def _mean_of(dataset: "xr.Dataset", given: str | None) -> tuple[str, tuple[str, 
 
 
 def _number(dataset: "xr.Dataset", key: str, value: Any) -> float:
-    """An attribute that must be one finite number."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -411,7 +410,6 @@ def _number(dataset: "xr.Dataset", key: str, value: Any) -> float:
 
 
 def _number_attributes(dataset: "xr.Dataset", kind: type, names: Sequence[str]) -> dict[str, float]:
-    """The attributes present in the file, within the ranges that a class declares."""
 
     def read(name: str) -> float:
         value = _number(dataset, name, dataset.attrs[name])

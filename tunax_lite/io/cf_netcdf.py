@@ -195,7 +195,6 @@ def read_profiles(file: "xr.Dataset", mapping: Mapping) -> "xr.Dataset":
 
 
 def _find_variables(file: "xr.Dataset", mapping: Mapping) -> dict[str, "xr.DataArray"]:
-    """All variables of the state in the file, and tracers, by the package's names."""
     marked = {
         str(n): str(n) for n, one in file.variables.items() if one.attrs.get("role") == "passive tracer"
     }
@@ -328,7 +327,6 @@ def _fluxes(
 
 
 def _own_name(file: "xr.Dataset", flux: str) -> str | None:
-    """The variable with the package's name or CF standard name."""
     known = quantity_of(flux)
     standard = known.standard_name or "none of them"
     matching = [

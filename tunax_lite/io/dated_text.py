@@ -326,7 +326,6 @@ class SeriesReader:
         return Series((knots.time - self.period.start).astype(float), knots.values(values))
 
     def _values(self, column: Column, file: TextFile, indices: np.ndarray, time: np.ndarray) -> np.ndarray:
-        """Read the values of lines at times [s] since 1970."""
         columns, names = (column.number - 1,), column.quantity
         values = column.scaled(read_columns(file, indices, columns, skip=TIME_WIDTH, names=names)[:, 0])
         if column.quantity in _IN_KELVIN:
@@ -343,7 +342,6 @@ class SeriesReader:
         values: np.ndarray,
         allowed: float,
     ) -> Series:
-        """The known values, if no two of them are further apart than allowed."""
         known = np.isfinite(values)
         ends = known[0] and known[-1]
         longest, at = longest_missing(time, known) if known.sum() > 1 and ends else (np.inf, 0)

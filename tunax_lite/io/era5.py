@@ -249,7 +249,6 @@ def read_era5_fluxes(
 
 
 def _missing(source, parameters: Mapping[str, _Parameter], missing: list[str], hint: str) -> FileFormatError:
-    """The error for parameters that no file contains: names all of them, with the first as the key."""
     wanted = [parameters[key] for key in missing if key == missing[0] or key not in _OPTIONAL]
     listed = ", ".join(f"{' or '.join(one.names)} ({one.download})" for one in wanted)
     expected, name = f"{listed} of {_DATA_SET} in one of the files", wanted[0].names[0]
@@ -294,7 +293,6 @@ def _read_points(
 
 
 def _check_unit(series: "xr.DataArray", parameter: _Parameter) -> None:
-    """Raise `FileFormatError` for another unit than that of the parameter; means may have several."""
     unit = series.attrs.get("units")
     if unit is not None and unit not in parameter.units and not parameter.has_means(series):
         expected = f"the unit {parameter.units[0]}"

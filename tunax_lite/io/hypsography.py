@@ -78,7 +78,6 @@ def _cells(line: str) -> list[str]:
 
 
 def _order(path: Path, number: int, head: list[str], n_rows: int) -> int:
-    """Parse GOTM's code for the order of the rows."""
     expected = "the number of lines that follow and 1, 2, 3 or 4"
     if len(head) < 2 or head[1] not in ("1", "2", "3", "4") or int(head[0]) > n_rows:
         got = f"{' '.join(head)} above {n_rows} lines"
@@ -87,7 +86,6 @@ def _order(path: Path, number: int, head: list[str], n_rows: int) -> int:
 
 
 def _named(path: Path, number: int, head: list[str]) -> tuple[tuple[int, int], float]:
-    """Columns of height and area, and the sign of the height."""
     names = [name.lower() for name in head]
     areas = [i for i, name in enumerate(names) if "area" in name]
     heights = [

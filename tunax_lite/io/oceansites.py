@@ -81,9 +81,8 @@ class _Samples:
     moves: bool
     n_rejected: int
     position: tuple[float, float] | None  # latitude and longitude [degrees]
-    notes: tuple[str, ...] = ()
-    offset: float = 0.0  # of the conversion of a tracer
-    of_density: int = 0  # power of the density, of which that of reference is in the values
+    notes: tuple[str, ...]
+    attrs: dict[str, float]  # of the dataset
 
 
 @dataclass(frozen=True)
@@ -183,8 +182,7 @@ def open_oceansites(
     empty = [one for one in found if isinstance(one, _NothingGoodError)]
     if not samples:
         raise empty[0]
-    _check_found(given, samples, sources, empty)
-    _check_tracers(samples, empty, wanted.tracers)
+    _check_found(given, samples, sources, empty, known)
     time, z, profiles = _merged(samples)
     dims = ("time", "z" if z.ndim == 1 else "level")
     moments = np.datetime64("1970-01-01", "us") + np.round(1e6 * time).astype("m8[us]")
@@ -192,9 +190,7 @@ def open_oceansites(
     found = xr.Dataset(coords={"time": moments, "z": (dims[-z.ndim :], z, {"units": "m", "positive": "up"})})
     for key, values in profiles.items():
         own = [one for one in samples if one.key == key]
-        attrs = {"rejected": sum(one.n_rejected for one in own)}
-        if own[0].of_density:
-            attrs |= {"of_density": own[0].of_density, "offset": own[0].offset}
+        attrs = own[0].attrs | {"rejected": sum(one.n_rejected for one in own)}
         if key in QUANTITIES:
             attrs["units"] = QUANTITIES[key].unit
         found[WATER_NAMES.get(_kind_of(key, own), key)] = (dims, values, attrs)
@@ -207,7 +203,6 @@ def open_oceansites(
 
 
 def _kind_of(key: str, samples: Sequence["_Samples"]) -> tuple[str, str]:
-    """The kind of a temperature or salinity, which is the same in all files."""
     several = sorted({str(one.kind) for one in samples})
     if len(several) > 1 and key in ("temperature", "salinity"):
         got, path = " and ".join(several), name_of(samples[0].variable)
@@ -252,27 +247,18 @@ def _check_found(
     given: dict[str, str | None],
     samples: Sequence["_Samples"],
     sources: Sequence[Source],
-    empty: Sequence[Exception],
+    empty: Sequence[FileFormatError],
+    tracers: Mapping[str, Tracer],
 ) -> None:
-    """Raise `FileFormatError` for a name that no file has."""
-    found = {one.key for one in samples}
+    found, files = {one.key for one in samples}, ", ".join(map(name_of, sources))
     for key, name in given.items():
         if name is not None and key not in found and not empty:
-            files = ", ".join(map(name_of, sources))
-            expected, advice = f"a variable '{name}'", "correct its name (variables)"
-            raise FileFormatError(files, key, expected, "none", advice)
-
-
-def _check_tracers(
-    samples: list[_Samples], empty: list["_NothingGoodError"], tracers: Mapping[str, Tracer]
-) -> None:
-    """Raise `FileFormatError` for a tracer that none of the files has."""
-    for key, tracer in tracers.items():
-        if not any(one.key == key for one in samples):
-            path = name_of(samples[0].variable)
-            nothing = next((error for error in empty if f": {tracer.variable}" in str(error)), None)
-            got, advice = "none in the files", "correct its name (tracers)"
-            raise nothing or FileFormatError(path, tracer.variable, f"a variable for {key}", got, advice)
+            raise FileFormatError(files, key, f"a variable '{name}'", "none", "correct its name (variables)")
+    for key in [key for key in tracers if key not in found]:
+        name = tracers[key].variable
+        nothing = next((error for error in empty if f": {name}" in str(error)), None)
+        advice = "correct its name (tracers)"
+        raise nothing or FileFormatError(files, name, f"a variable for {key}", "none", advice)
 
 
 def _find(
@@ -373,7 +359,7 @@ def _samples(
         part[records][:, order] for part in (numbers, kept, placed, np.broadcast_to(heights.z, there.shape))
     )
     kept_values = like(variable, numbers, ("record", "level"))
-    converted, offset, of_density, more = _converted(kept_values, key, wanted)
+    converted, attrs, more = _converted(kept_values, key, wanted)
     notes += more
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
@@ -403,26 +389,30 @@ def _samples(
         n_rejected=int((there & ~good).sum()),
         position=position_of(file),
         notes=notes,
-        offset=offset,
-        of_density=of_density,
+        attrs=attrs,
     )
 
 
 def _converted(
     variable: "xr.DataArray", key: str, wanted: _Wanted
-) -> tuple[np.ndarray, float, int, tuple[str, ...]]:
-    """Values in the package's unit, offset and power of the density of a tracer, and notes."""
+) -> tuple[np.ndarray, dict[str, float], tuple[str, ...]]:
+    """Values in the package's unit, attributes of a tracer per mass of water, and notes."""
     if (tracer := wanted.tracers.get(key)) is not None:
         said = f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
         is_assumed = tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0
         notes = (note_on(variable, said),) if is_assumed else ()
-        return tracer.converted(variable, key), *tracer.linear(variable, key)[1:], notes
+        _, offset, power = tracer.linear(variable, key)
+        return (
+            tracer.converted(variable, key),
+            {"of_density": power, "offset": offset} if power else {},
+            notes,
+        )
     how, notes = as_conversion(wanted.units.get(key)), ()
     examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:
         unit, notes = _unit_of_salinity(variable)
         how = dataclasses.replace(how, unit=unit)
-    return in_unit(variable, key, how), 0.0, 0, notes
+    return in_unit(variable, key, how), {}, notes
 
 
 def _records(

@@ -45,7 +45,6 @@ def _find_state_class(file: "xr.Dataset", name: str) -> type[closures.AbstractCl
 
 
 def _without_modules(name: str) -> str:
-    """Package and class of a fully qualified name."""
     return f"{name.partition('.')[0]}.{name.rpartition('.')[2]}"
 
 
@@ -190,7 +189,6 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
 def _create_variables(
     selected: "netCDF4.Dataset", source: "netCDF4.Dataset", wanted: Collection[str]
 ) -> None:
-    """Copy attributes, dimensions and empty variables of another NetCDF file."""
     selected.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
     chosen = {name: one for name, one in source.variables.items() if name in wanted}
     of_them = {dim for variable in chosen.values() for dim in variable.dimensions}

@@ -171,7 +171,6 @@ def _check_zone(path: Path, rows: list[tuple[int, list[str]]]) -> None:
 def _columns(
     path: Path, names: list[str], units: list[str | None], rows: list[tuple[int, list[str]]]
 ) -> "xr.Dataset":
-    """Read the columns of lines with their numbers."""
     variables, notes = {}, []
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
         column = [(number, cells[i].strip()) for number, cells in rows]
@@ -242,13 +241,8 @@ def read_series(
     series = series_of(table, name, quantity, start_time=start_time, unit=unit, missing=missing)
     notes = [] if notes is None else notes
     notes += _notes_of(table, series)
-    notes += _notes_of_gaps(series, quantity, start_time)
-    if longest_gap is not None:
-        series = _bridged(series, longest_gap, quantity, notes)
-    leave_gaps(quantity, series["time"].values)
-    if is_sunlight(quantity):
-        series = _sunlit(series, start_time, position, notes)
-    return as_series(series)
+    part = _known_part(series, quantity, start_time, longest_gap, notes)
+    return _whole([part], quantity, start_time, longest_gap, position, notes)
 
 
 def _notes_of(table: "xr.Dataset", variable: "xr.DataArray") -> list[str]:
@@ -256,9 +250,45 @@ def _notes_of(table: "xr.Dataset", variable: "xr.DataArray") -> list[str]:
     return [note for note in table.encoding.get("notes", ()) if note.startswith(start)]
 
 
-def _notes_of_gaps(series: "xr.DataArray", quantity: str, start_time: str | None) -> list[str]:
+def _known_part(
+    series: "xr.DataArray", quantity: str, start_time: str | None, longest_gap: float | None, notes: list[str]
+) -> "xr.DataArray":
+    """The known values of a series from one file, of which no two are more than `longest_gap` [s] apart."""
     found = note_of_gaps(quantity, series["time"].values, start_time)
-    return [] if found is None else [f"{name_of(series)}: {found}"]
+    if found is not None and (note := f"{name_of(series)}: {found}") not in notes:
+        notes.append(note)
+    if longest_gap is None:
+        return series
+    known = np.isfinite(series.values)
+    if known.sum() < 2:
+        got = f"{known.sum()} of {known.size}"
+        raise error_of(series, "at least two values", got, "choose another variable, or complete it")
+    longest, at = longest_missing(series["time"].values, known)
+    said = f"{longest / 3600.0:g} h without a value after {describe(series['moment'], at)}"
+    if longest > longest_gap * (1.0 + 1e-6):
+        expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
+        raise error_of(series, expected, said, "fill the gap, or set a longer longest_gap")
+    if not known.all():
+        text = f"{np.sum(~known)} missing values of {series.name} are bridged, at most {said}"
+        notes.append(f"{name_of(series)}: {text}")
+    return series.isel(time=known)
+
+
+def _whole(
+    parts: Sequence["xr.DataArray"],
+    quantity: str,
+    start_time: str | None,
+    longest_gap: float | None,
+    position: Position | None,
+    notes: list[str],
+    stamp: str | None = None,
+) -> Series:
+    """One series from the parts in several files, with its gaps filled or noted."""
+    series = joined(parts, "give each time once", longest_gap)
+    leave_gaps(quantity, series["time"].values)
+    if is_sunlight(quantity):
+        series = _sunlit(series, start_time, position, notes, stamp)
+    return as_series(series, stamp)
 
 
 def _sunlit(
@@ -280,23 +310,6 @@ def _sunlit(
     if filled.bounds is None:
         return found
     return found.assign_coords(begin=("time", filled.bounds[:, 0]), end=("time", filled.bounds[:, 1]))
-
-
-def _bridged(series: "xr.DataArray", longest_gap: float, quantity: str, notes: list[str]) -> "xr.DataArray":
-    """The known values of a series, of which no two are more than `longest_gap` [s] apart."""
-    known = np.isfinite(series.values)
-    if known.sum() < 2:
-        got = f"{known.sum()} of {known.size}"
-        raise error_of(series, "at least two values", got, "choose another variable, or complete it")
-    longest, at = longest_missing(series["time"].values, known)
-    said = f"{longest / 3600.0:g} h without a value after {describe(series['moment'], at)}"
-    if longest > longest_gap * (1.0 + 1e-6):
-        expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
-        raise error_of(series, expected, said, "fill the gap, or set a longer longest_gap")
-    if not known.all():
-        text = f"{np.sum(~known)} missing values of {series.name} are bridged, at most {said}"
-        notes.append(f"{name_of(series)}: {text}")
-    return series.isel(time=known)
 
 
 def series_of(
@@ -396,7 +409,6 @@ def _plain_rows(lines: list, data: list) -> list[tuple[int, list[str]]]:
 
 
 def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[str | None]]:
-    """Names and units of the columns."""
     names, units = [], []
     for cell in cells:
         match = _HEADER.match(cell)
@@ -596,7 +608,6 @@ _NEEDED = tuple(field.name for field in WEATHER if field.default is dataclasses.
 
 
 def _note_means(series: "xr.DataArray", time: str, notes: list[str]) -> None:
-    """Note how means over intervals of time are taken."""
     is_mean = re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", "")))
     if "end" in series.coords:
         said = f"bounds of {time}: means hold from the start to the end of their interval"
@@ -702,18 +713,11 @@ def read_weather(
                 used.add(str(variable.name))
                 series = read_series_of(table, str(variable.name), quantity, unit=units.get(field), kind=kind)
                 _check_radiation(series, field, kind)
-                told.extend(note for note in _notes_of_gaps(series, quantity, start_time) if note not in told)
                 if stamp is None and not parts:
                     _note_means(series, time or str(find_axis(table, variable, None, "time").name), told)
-                if longest_gap is not None:
-                    series = _bridged(series, longest_gap, quantity, told)
-                parts.append(series)
+                parts.append(_known_part(series, quantity, start_time, longest_gap, told))
         if parts:
-            whole = joined(parts, "give each time once", longest_gap)
-            leave_gaps(quantity, whole["time"].values)
-            if field == "shortwave":
-                whole = _sunlit(whole, start_time, position, told, stamp)
-            return field, as_series(whole, stamp)
+            return field, _whole(parts, quantity, start_time, longest_gap, position, told, stamp)
         if field in _OPTIONAL and value is None:
             return None
         names, standard_names = _known(quantity, kind)
@@ -823,7 +827,6 @@ def _turned(
 
 
 def _measure(tables: list["xr.Dataset"], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
-    """The kind of humidity."""
     if wanted is not None:
         return wanted
     if "humidity" in given:
@@ -841,7 +844,6 @@ def _measure(tables: list["xr.Dataset"], given: Mapping, wanted: HumidityMeasure
 
 
 def _check_radiation(series: "xr.DataArray", field: str, kind: str | None) -> None:
-    """Check that net radiation is not labelled as downward, and vice versa."""
     if kind is None:
         return
     values, other = series.values, "net" if kind == "downward" else "downward"

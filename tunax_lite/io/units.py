@@ -153,7 +153,6 @@ def unit_in_brackets(name: str) -> tuple[str, str | None]:
 
 
 def _is_unit(text: str) -> bool:
-    """Whether a text is a unit of any quantity."""
     plain = text.strip().lower()
     if plain in _CELSIUS | _KELVIN | _PERCENT | _SALINITY | DEGREES:
         return True

@@ -175,7 +175,6 @@ def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
 
 
 def _is_about_others(name: str, attrs: Mapping[str, Any]) -> bool:
-    """Whether a variable is a place, a time or a quality flag."""
     words = f"{name} {attrs.get('standard_name', '')}".lower()
     places = r"(time|lat|lon|latitude|longitude|lev|level|depth|height|altitude|z)"
     is_place = re.fullmatch(places, name.lower()) or str(attrs.get("standard_name")) in _PLACES

@@ -48,7 +48,6 @@ def check_outputs(
 
 
 def _overlap(path: Path, read: Path) -> bool:
-    """Whether two paths lead to the same file or folder, or one lies within the other."""
     one, other = Path(os.path.realpath(path)), Path(os.path.realpath(read))
     with contextlib.suppress(OSError):  # one of them does not exist
         if os.path.samefile(one, other):  # also hard links
@@ -106,7 +105,6 @@ def _temporary(path: Path) -> Path:
 
 
 def _make_folder(path: Path) -> None:
-    """Create the folder of a file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
