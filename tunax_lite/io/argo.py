@@ -254,9 +254,7 @@ def _read_file(
         n_levels = present["temperature"].sum()
         notes += (f"{path}: left out {n} of {n_levels} levels: no deeper than those above.",)
     if n := int(np.sum((pressure < 0.0) & np.isfinite(values["temperature"]))):
-        said = (
-            f"{n} values at pressures below zero, down to {np.nanmin(pressure):.3g} dbar, are at the surface"
-        )
+        said = f"{n} values at pressures below 0, to {np.nanmin(pressure):.3g} dbar, are at the surface"
         notes += (f"{path}: {said}; of several at one height the uppermost is used.",)
     found.attrs["notes"] = [*notes]
     found.encoding["source"] = path
@@ -315,9 +313,8 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
     if pressure is not None and pressure.dims == ("TIME", "DEPTH"):
         # Copernicus files give a position per profile on a dimension of its own, as long as that of time.
         dims = {"DEPTH": "N_LEVELS"} | dict.fromkeys(("TIME", "LATITUDE", "LONGITUDE", "POSITION"), "N_PROF")
-    is_one = pressure is not None and pressure.dims == (
-        "N_LEVELS",
-    )  # a single profile selected from its file
+    # A single profile selected from its file has no dimension of profiles.
+    is_one = pressure is not None and pressure.dims == ("N_LEVELS",)
     found = {}
     for name, one in file.variables.items():
         own = xr.Variable([dims.get(dim, dim) for dim in one.dims], one.values, one.attrs, one.encoding)
@@ -388,10 +385,9 @@ def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tup
     """
 
     def flagged(name: str, flags: Sequence[int], default: bool) -> np.ndarray:
-        there = f"{name}_QC" in file
-        return (
-            has_flag(file[f"{name}_QC"].values, flags) if there else np.full(file[name].values.shape, default)
-        )
+        if f"{name}_QC" not in file:
+            return np.full(file[name].shape, default)
+        return has_flag(file[f"{name}_QC"].values, flags)
 
     def good(name: str) -> tuple[np.ndarray, np.ndarray]:
         values = numbers_in(file[name])

@@ -75,9 +75,8 @@ def examine(
         known = quantity_of(quantity).name
     except KeyError:  # a tracer or a parameter
         return
-    texts = [
-        str(variable.attrs.get(key, "")) for key in ("long_name", "standard_name", "description", "comment")
-    ]
+    keys = ("long_name", "standard_name", "description", "comment")
+    texts = [str(variable.attrs.get(key, "")) for key in keys]
     if kind is not None and known == texts[1]:
         return
     said = " ".join(texts[:3] if len(texts[3]) > 200 else texts).lower().replace("_", " ")
@@ -153,9 +152,8 @@ def _quantity_claims(said: str, quantity: str, variable: "xr.DataArray") -> _Cla
         wrong, right = (direction.search(said) for direction in _COMPONENTS[quantity])
         if wrong and not right:
             yield "another_quantity", f"{text}'{wrong[0]}'", "swapped components", "the variables"
-    words = f"{variable.attrs.get('long_name', '')} {standard} {name_in_file(variable)}".lower().replace(
-        "_", " "
-    )
+    words = f"{variable.attrs.get('long_name', '')} {standard} {name_in_file(variable)}"
+    words = words.lower().replace("_", " ")
     for word in NAMES["words_of_others"].get(quantity, ()):
         if word in words:
             yield "another_quantity", f"{text}'{word}'", "another variable", "the variable"

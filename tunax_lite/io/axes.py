@@ -23,7 +23,6 @@ from .variables import (
     error_of,
     in_unit,
     like,
-    note_on,
     numbers_in,
     on_axes,
     squeezed,
@@ -78,9 +77,8 @@ def flags_of(file: "xr.Dataset", variable: "xr.DataArray") -> "xr.DataArray | No
     about = [(name, file[lower[name]].attrs) for name in stated if name in lower]
     said = {name: f"{name} {attrs.get('standard_name')} {[*attrs]}".lower() for name, attrs in about}
     names = [name for name, words in said.items() if re.search("qc|quality|flag", words)]
-    names += [
-        f"{variable.name}_{end}" for end in ("qc", "quality_control", "flag", "qc_flag", "quality_flag")
-    ]
+    ends = ("qc", "quality_control", "flag", "qc_flag", "quality_flag")
+    names += [f"{variable.name}_{end}" for end in ends]
     # EPIC: QT_5020 belongs to T_20.
     epic = re.fullmatch(r"([A-Z]+)_(\d{2,3})", variable.name)
     names += [f"Q{epic[1]}_5{int(epic[2]):03d}"] if epic else []
@@ -157,7 +155,7 @@ class Heights:
         dims: of the variable other than that of the records.
         moves: whether they differ from record to record.
         is_ragged: whether records of several instruments follow each other (ragged array).
-        notes: sentences on depths of the file that are not used, or assumed.
+        notes: on depths of the file that are not used, or assumed.
         nominal: heights of instruments that move [m], broadcast like `z`; `None` if they are not known.
     """
 
@@ -226,9 +224,7 @@ def heights_of(
     position: tuple[float, float] | None,
 ) -> Heights:
     """Heights of a variable; see `read_oceansites` for `depths`."""
-    others = tuple(
-        dim for dim, n in zip(variable.dims, variable.values.shape, strict=True) if dim != records and n > 1
-    )
+    others = tuple(str(dim) for dim, n in variable.sizes.items() if dim != records and n > 1)
     instrument = instruments_of(file, records)
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
     levels = [one for one in variables_of(file) if _is_height(one)]
@@ -272,11 +268,11 @@ def heights_of(
         cells = in_unit(along[0], "z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
         z = z + (-cells if str(along[0].attrs.get("positive")).lower() == "down" else cells)
     elif has_levels and nominal is not None and not np.isfinite(z).any(axis=0).all():
-        notes += _displace(variable, z, nominal[0])
+        notes += _displace(z, nominal[0])
     return Heights(z, others, moves, instrument is not None, notes, nominal if has_levels else None)
 
 
-def _displace(variable: "xr.DataArray", z: np.ndarray, nominal: np.ndarray) -> tuple[str, ...]:
+def _displace(z: np.ndarray, nominal: np.ndarray) -> tuple[str, ...]:
     """Displace instruments without measured heights in `z` like those above and below; return a note."""
     known, order = np.isfinite(z), np.argsort(nominal)
     silent = ~known.any(axis=0)
@@ -286,8 +282,7 @@ def _displace(variable: "xr.DataArray", z: np.ndarray, nominal: np.ndarray) -> t
         rest = np.interp(nominal[silent], nominal[order][there], moved[record, there])
         z[record, silent] = nominal[silent] + rest
     at = ", ".join(f"{-height:g}" for height in nominal[silent])
-    said = f"no measured depth of the instruments at {at} m: displaced like those above and below"
-    return (note_on(variable, said),)
+    return (f"no measured depth of the instruments at {at} m: displaced like those above and below",)
 
 
 def _notes_of_depths(
@@ -308,7 +303,7 @@ def _notes_of_depths(
         if np.any(apart > np.maximum(_LEAST, -_SHARE * nominal)):
             said = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
             said += "not used; to use them, set depths to measured"
-    return (note_on(variable, said),) if said else ()
+    return (said,) if said else ()
 
 
 def _fixed(levels: "xr.DataArray", upward: _Upward) -> np.ndarray:

@@ -82,9 +82,8 @@ def read_budgets(path: str | Path) -> list[Budget]:
         raise error_in(file, "file", "one column", "several", "write the file of one of them")
     bounds = file["time_bounds"].values
     if bounds.shape[0] < 2:
-        raise error_in(
-            file, "time", "two frames at least", "one", "run longer, or shorten time.output_interval"
-        )
+        advice = "run longer, or shorten time.output_interval"
+        raise error_in(file, "time", "two frames at least", "one", advice)
     order = {name: number for number, name in enumerate(UNITS_OF_BUDGETS)}
     return [_budget(file, name) for name in sorted(names, key=lambda one: order.get(one, len(order)))]
 

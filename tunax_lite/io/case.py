@@ -410,13 +410,10 @@ def _number(dataset: "xr.Dataset", key: str, value: Any) -> float:
 
 
 def _number_attributes(dataset: "xr.Dataset", kind: type, names: Sequence[str]) -> dict[str, float]:
-
-    def read(name: str) -> float:
-        value = _number(dataset, name, dataset.attrs[name])
+    found = {name: _number(dataset, name, dataset.attrs[name]) for name in names if name in dataset.attrs}
+    for name, value in found.items():
         check_declared(name_of(dataset), f"attribute {name}", kind, name, value)
-        return value
-
-    return {name: read(name) for name in names if name in dataset.attrs}
+    return found
 
 
 def stated(dataset: "xr.Dataset", part: str) -> Any:
@@ -429,14 +426,10 @@ def _water(
     dataset: "xr.Dataset", given: AbstractEquationOfState | None, state: State
 ) -> tuple[AbstractEquationOfState, tuple[str, ...]]:
     """The equation of state, and a note on constants that are assumed or not used."""
-    path, found = (
-        name_of(dataset),
-        [name for name in _STATED["equation_of_state"][1] if name in dataset.attrs],
-    )
+    path, found = name_of(dataset), [key for key in _STATED["equation_of_state"][1] if key in dataset.attrs]
     if given is not None:
-        return given, (
-            f"{path}: the mapping replaces {', '.join(sorted(found))} of the file",
-        ) if found else ()
+        note = f"{path}: the mapping replaces {', '.join(sorted(found))} of the file"
+        return given, (note,) if found else ()
     water = stated(dataset, "equation_of_state")
     assumed = _note_on_assumed(water, found, state.temperature, state.salinity)
     remedy = "give equation_of_state in the mapping, or attributes in the file, if it has others"
@@ -474,9 +467,7 @@ def _uncertainties(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"]
             attribute = f"{name_in_file(variable)}.uncertainty"
             value = _number(dataset, attribute, variable.attrs["uncertainty"])
             if value <= 0.0:
-                raise error_in(
-                    dataset, f"attribute {attribute}", "a positive number", f"{value:g}", "repair it"
-                )
+                raise error_in(dataset, f"attribute {attribute}", "a positive number", value, "repair it")
             found[key] = jnp.asarray(value, dtype=float)
     return found
 

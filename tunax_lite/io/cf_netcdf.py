@@ -37,6 +37,7 @@ from .variables import (
     on_axes,
     squeezed,
     variable_named,
+    variables_of,
 )
 from .yaml_file import NAMES
 
@@ -195,23 +196,18 @@ def read_profiles(file: "xr.Dataset", mapping: Mapping) -> "xr.Dataset":
 
 
 def _find_variables(file: "xr.Dataset", mapping: Mapping) -> dict[str, "xr.DataArray"]:
-    marked = {
-        str(n): str(n) for n, one in file.variables.items() if one.attrs.get("role") == "passive tracer"
-    }
-    tracers = mapping.tracers or marked
+    marked = [one.name for one in variables_of(file) if one.attrs.get("role") == "passive tracer"]
+    tracers = mapping.tracers or {str(name): str(name) for name in marked}
 
     def find(key: str, name: str | None) -> "xr.DataArray | None":
         if name is not None:
             return variable_named(file, name, key, "correct the mapping")
-        advice = "choose one in the mapping (variables)"
-        return (
-            None if key in mapping.variables else find_variable(file, key, (key,), NAMES["cf"][key], advice)
-        )
+        if key in mapping.variables:
+            return None
+        return find_variable(file, key, (key,), NAMES["cf"][key], "choose one in the mapping (variables)")
 
-    found = {
-        key: find(key, name) for key, name in ({k: mapping.variables.get(k) for k in WATER} | tracers).items()
-    }
-    variables = {key: one for key, one in found.items() if one is not None}
+    wanted = {key: mapping.variables.get(key) for key in WATER} | tracers
+    variables = {key: one for key, name in wanted.items() if (one := find(key, name)) is not None}
     for key in tracers:
         variables[key] = variables[key].assign_attrs(role="passive tracer")
     if "temperature" not in variables:
@@ -231,9 +227,8 @@ def _drift(file: "xr.Dataset", mapping: Mapping, profiles: "xr.Dataset") -> dict
         variable = squeezed(variable_named(file, name, key, "correct the mapping"), (level,))
         times = _times_of(file, variable, mapping) if len(variable.dims) == 2 else None
         dims = (level,) if times is None else (*times.dims, level)
-        values = in_unit(
-            on_axes(variable, dims, "give it on the levels of the profiles"), key, mapping.units.get(key)
-        )
+        variable = on_axes(variable, dims, "give it on the levels of the profiles")
+        values = in_unit(variable, key, mapping.units.get(key))
         check_possible(name_of(file), str(variable.name), key, values)
         if times is not None:
             check_complete(times, variable, values.sum(axis=1), "a Stokes drift without gaps")
@@ -301,9 +296,8 @@ def _fluxes(
             variable = variable_named(file, name, flux, "correct 'fluxes' in the mapping")
             variable = variable if len(variable.dims) < 2 else squeezed(variable)
             if len(variable.dims) > 1:
-                raise error_of(
-                    variable, "time as its only dimension", variable.dims, "choose one place and level"
-                )
+                advice = "choose one place and level"
+                raise error_of(variable, "time as its only dimension", variable.dims, advice)
             turned = turned or leaves_water(variable)
             examine(variable, flux, given=how, turned=turned)
             values = in_unit(variable, flux, how, **of_water)
@@ -320,19 +314,18 @@ def _fluxes(
         else:
             continue
         # Zero minus the flux avoids negative zero.
-        found[key] = _over_time(
-            variable, key, times, np.asarray(0.0 - values) if turned else values, profiles
-        )
+        values = np.asarray(0.0 - values) if turned else values
+        found[key] = _over_time(variable, key, times, values, profiles)
     return found
 
 
 def _own_name(file: "xr.Dataset", flux: str) -> str | None:
     known = quantity_of(flux)
     standard = known.standard_name or "none of them"
-    matching = [
-        str(name) for name, one in file.variables.items() if one.attrs.get("standard_name") == standard
-    ]
-    return known.name if known.name in file else next(iter(matching), None)
+    if known.name in file:
+        return known.name
+    there = file.variables.items()
+    return next((str(name) for name, one in there if one.attrs.get("standard_name") == standard), None)
 
 
 def _times_of(file: "xr.Dataset", variable: "xr.DataArray", mapping: Mapping) -> "xr.DataArray":
@@ -351,9 +344,7 @@ def _constants(file: "xr.Dataset") -> tuple[dict[str, float], tuple[str, ...]]:
             value = file.attrs.get(other)
             if value is None and other in file and file[other].size == 1:
                 value = numbers_in(file[other]).item()
-            is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
-                value, bool
-            )
+            is_number = np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"
             if not is_number or not np.isfinite(value):
                 continue
             if lowest <= value <= highest:

@@ -271,11 +271,10 @@ def _read_points(
         expected = "a latitude from -90 to 90 and a longitude from -180 to 360 degrees"
         raise ValueError(f"expected {expected}, got {latitude:g} and {longitude:g}.")
     names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
+    wanted = {name for known in names.values() for name in known}
     pieces: dict[str, list[xr.DataArray]] = {}
     for source in sources:
-        for variable, times in read_at(
-            source, {name for known in names.values() for name in known}, place, interpolation
-        ):
+        for variable, times in read_at(source, wanted, place, interpolation):
             series = timed(variable, times, variable.values, start_time)
             pieces.setdefault(name_in_file(variable), []).append(series)
     if not pieces:
@@ -386,9 +385,7 @@ def _checked(
         possible = [time for time in (_HOUR, step) if _can_hold(points, sums, time, sun)]
         members = {point.attrs.get("GRIB_totalNumber") for point in accumulated} - {None}
         if len(possible) != 1 and len(members) != 1:
-            expected = (
-                f"sums over one hour or over {step:g} s, as the sun and the temperature of the air tell"
-            )
+            expected = f"sums over one hour or over {step:g} s, as the sun and the air temperature tell"
             advice = f"say over what time they are summed (accumulation, such as {step:g})"
             got = "what may be either from {}" if possible else "neither from {}"
             raise error_at(accumulated[0], 0, expected, got, advice)
@@ -501,9 +498,8 @@ def _check_shortwave(point: "xr.DataArray", sun: SolarPosition) -> None:
     """Check shortwave radiation against that at the top of the atmosphere; also detects local time."""
     # The largest value in the interval, widened by a quarter of an hour on either side for the equation of
     # time.
-    moments = point["time"].values[:, None] + np.linspace(
-        -point.attrs["interval"] - 0.25 * _HOUR, 0.25 * _HOUR, 7
-    )
+    around = np.linspace(-point.attrs["interval"] - 0.25 * _HOUR, 0.25 * _HOUR, 7)
+    moments = point["time"].values[:, None] + around
     cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
     most = _HOUR * (_SOLAR_CONSTANT * cosine.max(axis=1) + 20.0)
     bad = np.flatnonzero(point.values > most)
@@ -534,9 +530,8 @@ def _datasets(path: Path) -> list["xr.Dataset"]:
         cfgrib: Any = needed("cfgrib", "GRIB")  # untyped
     except MissingPackageError as error:  # also where ecCodes is missing
         expected, advice = "NetCDF, or the package cfgrib", f"{command_for('cfgrib')}, or download NetCDF"
-        raise FileFormatError(
-            path, "file", expected, f"GRIB without it ({error.__cause__})", advice
-        ) from None
+        got = f"GRIB without it ({error.__cause__})"
+        raise FileFormatError(path, "file", expected, got, advice) from None
     # Write no index file: the folder may not be writable.
     datasets = cfgrib.open_datasets(str(path), backend_kwargs={"indexpath": ""})
     return [_over_time(dataset).assign_attrs(id=str(path)) for dataset in datasets]

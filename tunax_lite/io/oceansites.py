@@ -44,7 +44,7 @@ from .netcdf import read_netcdf
 from .sea_water import SalinityGiven
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text, read_profile_text
-from .times import check_gaps, is_dated, order_in_time, read_time, seconds_since
+from .times import check_gaps, order_in_time, read_time, seconds_since
 from .tracers import Tracer, Tracers, as_tracers
 from .units import Conversions, as_conversion, conversion, unit_alone, unit_in_brackets
 from .variables import (
@@ -325,16 +325,13 @@ def _samples(
     heights = heights_of(file, variable, times.dims[0], wanted.depths, unit, place)
     variable = on_axes(variable, (times.dims[0], *heights.dims), "choose one place")
     shape = (times.values.size, -1)
-    numbers, good = (
-        part.reshape(shape) for part in (numbers_in(variable), _good(file, variable, wanted.good_flags))
-    )
+    numbers = numbers_in(variable).reshape(shape)
+    good = _good(file, variable, wanted.good_flags).reshape(shape)
     there, placed = np.isfinite(numbers), np.broadcast_to(heights.placed, numbers.shape)
-    kept, flags, more = there & good & placed, flags_of(file, times), heights.notes
+    kept, flags, said = there & good & placed, flags_of(file, times), [*heights.notes]
     if n_unplaced := int((there & good & ~placed).sum()):
-        said = (
-            f"left out {n_unplaced} of {int((there & good).sum())} values: no good depth, or above the water"
-        )
-        more += (note_on(variable, said),)
+        n_all = int((there & good).sum())
+        said.append(f"left out {n_unplaced} of {n_all} values: no good depth, or above the water")
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
     instruments = heights.of_instruments()
@@ -343,44 +340,36 @@ def _samples(
         if is_it.any():
             wanted.excluded.add(depth)
             n_excluded = int((kept & is_it).sum())
-            said = f"left out {n_excluded} values of the instrument at {depth:g} m (exclude_depths)"
-            more += (note_on(variable, said),)
+            said.append(f"left out {n_excluded} values of the instrument at {depth:g} m (exclude_depths)")
             kept, placed = kept & ~is_it, placed & ~is_it
     if not kept.any():
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, got, advice)
-    records, axis, notes = _records(file, variable, times, kept, heights.is_ragged, wanted)
-    notes = (*more, *notes)
+    records, axis, disorder = _records(file, variable, times, kept, heights.is_ragged, wanted, said)
     # Deepest first where heights are fixed: the order used in messages.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
-    numbers, kept, placed, z = (
-        part[records][:, order] for part in (numbers, kept, placed, np.broadcast_to(heights.z, there.shape))
-    )
-    kept_values = like(variable, numbers, ("record", "level"))
-    converted, attrs, more = _converted(kept_values, key, wanted)
-    notes += more
+    parts = numbers, kept, placed, np.broadcast_to(heights.z, there.shape)
+    numbers, kept, placed, z = (part[records][:, order] for part in parts)
+    converted, attrs = _converted(like(variable, numbers, ("record", "level")), key, wanted, said)
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
-    moving = None if is_fixed else z
-    seconds = seconds_since(axis, "1970-01-01") if is_dated(axis) else axis.values
-    leave(in_file(Samples(key, name_of(variable), seconds, values, moving)))
+    time = seconds_since(axis, "1970-01-01")
+    leave(in_file(Samples(key, name_of(variable), time, values, None if is_fixed else z)))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
-    said = (str(variable.attrs.get("standard_name")), variable.name)
+    words = (str(variable.attrs.get("standard_name")), variable.name)
     # Time stamps in days differ slightly between files of a mooring.
-    time = seconds_since(axis, "1970-01-01")
     time = np.round(time) if np.unique(np.round(time)).size == np.unique(time).size else time
     found = np.stack([time[row], z[row, column]])[:, np.isfinite(values[row, column])]
     if n_twice := found.shape[1] - np.unique(found, axis=1).shape[1]:
-        said = f"{n_twice} of {found.shape[1]} values are at the time and height of another: averaged"
-        notes += (note_on(variable, said),)
-    notes += _unused_flags(file, variable)
+        said.append(f"{n_twice} of {found.shape[1]} values are at the time and height of another: averaged")
+    said += _unused_flags(file, variable)
     return _Samples(
         key=key,
-        kind=next((kinds[word] for word in said if word in kinds), next(iter(kinds.values()))),
+        kind=next((kinds[word] for word in words if word in kinds), next(iter(kinds.values()))),
         variable=variable,
         time=time[row],
         z=z[row, column],
@@ -388,31 +377,27 @@ def _samples(
         moves=heights.moves,
         n_rejected=int((there & ~good).sum()),
         position=position_of(file),
-        notes=notes,
+        notes=(*disorder, *(note_on(variable, sentence) for sentence in said)),
         attrs=attrs,
     )
 
 
 def _converted(
-    variable: "xr.DataArray", key: str, wanted: _Wanted
-) -> tuple[np.ndarray, dict[str, float], tuple[str, ...]]:
-    """Values in the package's unit, attributes of a tracer per mass of water, and notes."""
+    variable: "xr.DataArray", key: str, wanted: _Wanted, said: list[str]
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Values in the package's unit, and attributes of a tracer per mass of water; notes go to `said`."""
     if (tracer := wanted.tracers.get(key)) is not None:
-        said = f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
-        is_assumed = tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0
-        notes = (note_on(variable, said),) if is_assumed else ()
+        if tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0:
+            said.append(
+                f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
+            )
         _, offset, power = tracer.linear(variable, key)
-        return (
-            tracer.converted(variable, key),
-            {"of_density": power, "offset": offset} if power else {},
-            notes,
-        )
-    how, notes = as_conversion(wanted.units.get(key)), ()
+        return tracer.converted(variable, key), {"of_density": power, "offset": offset} if power else {}
+    how = as_conversion(wanted.units.get(key))
     examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:
-        unit, notes = _unit_of_salinity(variable)
-        how = dataclasses.replace(how, unit=unit)
-    return in_unit(variable, key, how), {}, notes
+        how = dataclasses.replace(how, unit=_unit_of_salinity(variable, said))
+    return in_unit(variable, key, how), {}
 
 
 def _records(
@@ -422,8 +407,9 @@ def _records(
     kept: np.ndarray,
     is_ragged: bool,
     wanted: _Wanted,
+    said: list[str],
 ) -> tuple[np.ndarray, "xr.DataArray", tuple[str, ...]]:
-    """Records with a value to keep, in order and from the time in the water, their times, and notes.
+    """Records with a value to keep, in order and from the time in the water, their times, and a note.
 
     A record without any good value may have an invalid time.
     """
@@ -437,11 +423,10 @@ def _records(
         check_gaps(axis, wanted.longest_gap)
     inside = np.ones(records.shape, dtype=bool)
     for name, sign in (("time_deployment_start", 1.0), ("time_deployment_end", -1.0)):  # of IMOS
-        with contextlib.suppress(ValueError):  # not a date
+        with contextlib.suppress(ValueError):  # no date
             moment = start_of_case(str(file.attrs.get(name)))
-            if is_dated(axis):
-                # Time stamps in days resolve a fraction of a second.
-                inside &= sign * seconds_since(axis, str(moment)) > -1.0
+            # Time stamps in days resolve a fraction of a second.
+            inside &= sign * seconds_since(axis, str(moment)) > -1.0
     if inside.all():
         return records, axis, notes
     n_all, n_dry = int(kept.sum()), int(kept[records][~inside].sum())
@@ -449,23 +434,24 @@ def _records(
         expected = "values from time_deployment_start to time_deployment_end"
         advice = "correct these attributes, or choose another file"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, f"none of {n_all}", advice)
-    said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
-    notes += (note_on(variable, said),)
+    said.append(f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out")
     return records[inside], axis[inside], notes
 
 
-def _unit_of_salinity(variable: "xr.DataArray") -> tuple[str | None, tuple[str, ...]]:
-    """The unit "1" where it is missing or invalid for practical salinity, and a note on it."""
+def _unit_of_salinity(variable: "xr.DataArray", said: list[str]) -> str | None:
+    """The unit "1" where it is missing or invalid for practical salinity; notes go to `said`."""
     unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
     if unit is None:
-        said = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
-        return "1", () if kind else (note_on(variable, said),)
+        if not kind:
+            said.append("no unit, taken to be practical salinity; if it is not, give `units.salinity`")
+        return "1"
     try:
         conversion("salinity", str(unit))
     except ValueError:
         if kind == "sea_water_practical_salinity":
-            return "1", (note_on(variable, f"practical salinity, whose unit is not '{unit}'"),)
-    return None, ()
+            said.append(f"practical salinity, whose unit is not '{unit}'")
+            return "1"
+    return None
 
 
 def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, ...]) -> np.ndarray:
@@ -489,9 +475,8 @@ def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, .
         advice = "leave it out (variables), or choose another file"
         if has_flag(np.array(shown), (0,)).any():
             advice = "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)"
-        raise _NothingGoodError(
-            name_of(file), str(flags.name), expected, f"none of {int(there.sum())}", advice
-        )
+        got = f"none of {int(there.sum())}"
+        raise _NothingGoodError(name_of(file), str(flags.name), expected, got, advice)
     return good
 
 
@@ -506,8 +491,8 @@ def _unused_flags(file: "xr.Dataset", variable: "xr.DataArray") -> tuple[str, ..
     ]
     if not unused or flags_of(file, variable) is not None:
         return ()
-    said = f"{', '.join(unused)} are not used; if they are its quality flags, call them {variable.name}_QC"
-    return (note_on(variable, said),)
+    flags = f"{variable.name}_QC"
+    return (f"{', '.join(unused)} are not used; if they are its quality flags, call them {flags}",)
 
 
 def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:

@@ -38,7 +38,6 @@ from .errors import (
     name_of,
     names_its_file,
     read_text,
-    reading,
 )
 from .gaps import Position, fill_sunlight, is_sunlight, leave_gaps, note_of_gaps
 from .local_tables import (
@@ -379,21 +378,19 @@ def read_numbers(
             f"expected a number of the column, such as sea_surface_temperature or mixed_layer_depth, got "
             f"'{observable}'; profiles come from files of moorings or floats."
         )
-    with reading(path, "a table"):
-        table = read_table(path)
-        if notes is not None:
-            notes += _notes_of(table, variable_named(table, variable, quantity, "correct its name"))
-        if position is not None:
-            table = at_position(path, table, variable, position)
-        series = series_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
-        good, advice = np.ones(series.shape, dtype=bool), "correct its name (flags)"
-        if flags is not None:
-            flagged = variable_named(table, flags, f"the quality flags of {variable}", advice)
-            good = has_flag(on_axes(flagged, table[variable].squeeze().dims, advice).values, good_flags)
-        kept = np.where(good, series.values, np.nan)
-        if not np.isfinite(kept).any():
-            advice = "check good_flags and fill values"
-            raise error_of(series, "a good value", f"none of {kept.size}", advice)
+    table = read_table(path)
+    if notes is not None:
+        notes += _notes_of(table, variable_named(table, variable, quantity, "correct its name"))
+    if position is not None:
+        table = at_position(path, table, variable, position)
+    series = series_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
+    good, advice = np.ones(series.shape, dtype=bool), "correct its name (flags)"
+    if flags is not None:
+        flagged = variable_named(table, flags, f"the quality flags of {variable}", advice)
+        good = has_flag(on_axes(flagged, table[variable].squeeze().dims, advice).values, good_flags)
+    kept = np.where(good, series.values, np.nan)
+    if not np.isfinite(kept).any():
+        raise error_of(series, "a good value", f"none of {kept.size}", "check good_flags and fill values")
     return Series(series["time"].values, kept), int((np.isfinite(series.values) & ~good).sum())
 
 
@@ -837,9 +834,8 @@ def _measure(tables: list["xr.Dataset"], given: Mapping, wanted: HumidityMeasure
     if len(found) != 1:
         got = " and ".join(HUMIDITY_QUANTITIES[measure] for measure in found) or "none"
         advice = "name it (variables.humidity) and say what it measures (humidity_measure)"
-        raise error_in(
-            tables[0], "humidity", f"one of {', '.join(HUMIDITY_QUANTITIES.values())}", got, advice
-        )
+        expected = f"one of {', '.join(HUMIDITY_QUANTITIES.values())}"
+        raise error_in(tables[0], "humidity", expected, got, advice)
     return found[0]
 
 

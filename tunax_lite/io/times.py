@@ -78,10 +78,9 @@ def read_time(
     if epoch is None:
         check_increasing(*check, seconds, increasing=increasing)
         return times
-    low, high = (
-        (end - _1970).total_seconds() - epoch for end in (datetime.datetime.min, datetime.datetime.max)
-    )
-    beyond = np.flatnonzero((seconds < low) | (seconds > high))
+    since_1970 = seconds + epoch
+    is_early = since_1970 < (datetime.datetime.min - _1970).total_seconds()
+    beyond = np.flatnonzero(is_early | (since_1970 > (datetime.datetime.max - _1970).total_seconds()))
     if beyond.size:
         got = f"{variable.values[beyond[0]]} in {variable.attrs.get('units')} in record {beyond[0]}"
         expected = "times between the years 1 and 9999"
@@ -118,15 +117,12 @@ def _seconds(variable: "xr.DataArray", given_unit: str | None) -> tuple[np.ndarr
         got = f"'{unit}' in the calendar '{calendar}'"
         advice = "give the unit of time (units)"
         if calendar not in _CALENDARS:
-            advice = (
-                "convert the times to the standard calendar, or its attribute 'calendar' is wrong: correct it"
-            )
+            advice = "convert the times to the standard calendar, or correct a wrong attribute 'calendar'"
         raise error_of(variable, expected, got, advice) from None
     said = " ".join(str(variable.attrs.get(key, "")) for key in ("long_name", "timezone", "time_zone"))
     if given_unit is None and is_other_zone(said):
-        advice = (
-            f"give the unit with the zone, '{interval} since {reference or '2012-06-10 00:00'} +2:00' (units)"
-        )
+        since = reference or "2012-06-10 00:00"
+        advice = f"give the unit with the zone, '{interval} since {since} +2:00' (units)"
         raise error_of(variable, "times in Universal Time", f"'{said.strip()}'", advice)
     # Days since 1950 in double precision resolve about a microsecond: drop the digits beyond.
     since_epoch = numbers_in(variable)
@@ -174,9 +170,8 @@ def check_gaps(times: "xr.DataArray", longest: float | None) -> None:
     late = [] if longest is None else np.flatnonzero(steps > longest * (1.0 + 1e-6))
     if len(late):
         got = f"a gap of {steps[late[0]]:g} s after {describe(times, int(late[0]))}"
-        raise error_of(
-            times, f"a record at least every {longest:g} s", got, "fill the gap, or shorten the series"
-        )
+        expected = f"a record at least every {longest:g} s"
+        raise error_of(times, expected, got, "fill the gap, or shorten the series")
 
 
 def check_complete(times: "xr.DataArray", variable: "xr.DataArray", values: np.ndarray, what: str) -> None:
@@ -234,12 +229,9 @@ def as_seconds(variable: object, time: np.ndarray, start_time: str) -> jax.Array
     found = jnp.asarray(time, dtype=float)
     if np.any(np.diff(np.asarray(found)) <= 0.0):
         expected = f"times that {found.dtype} tells apart from start_time, {start_time}, on"
-        advice = (
-            "choose a start_time close to them, or call tunax_lite.configure() first for double precision"
-        )
-        raise error_of(
-            variable, expected, f"{np.diff(time).min():g} s between some {time[-1]:g} s later", advice
-        )
+        got = f"{np.diff(time).min():g} s between some {time[-1]:g} s later"
+        advice = "choose a start_time close to them, or call tunax_lite.configure() for double precision"
+        raise error_of(variable, expected, got, advice)
     return found
 
 

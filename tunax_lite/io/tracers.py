@@ -36,10 +36,8 @@ class Tracer:
 
     def lacks_unit(self, variable: "xr.DataArray") -> bool:
         """Whether values are taken to be in the unit of the package, because a text names none."""
-        is_bare = (
-            self.conversion.unit is None and "units" not in variable.attrs and is_text(name_of(variable))
-        )
-        return self.unit is not None and is_bare
+        has_unit = self.conversion.unit is not None or "units" in variable.attrs
+        return self.unit is not None and not has_unit and is_text(name_of(variable))
 
     def linear(self, variable: "xr.DataArray", key: str) -> tuple[float, float, int]:
         """Scale, offset, and the power of the density of the water [kg m-3] that belongs to the scale.
