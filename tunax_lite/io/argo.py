@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _PRESSURES = (-5.0, 12000.0)
+_POSITIONS = {"LONGITUDE": (-360.0, 360.0), "LATITUDE": (-90.0, 90.0)}
 _PLACED = ("JULD_QC", "POSITION_QC")
 
 
@@ -225,7 +226,9 @@ def _read_file(
         values[quantity] = np.where(placed, in_unit(of_file, quantity, units.get(quantity)), np.nan)
         check_measured(of_file, quantity, values[quantity], times)
         leave(in_file(Samples(quantity, f"{path}: {key}", seconds, values[quantity], -pressure)))
-    longitude, latitude = _degrees(file, "LONGITUDE", 360.0), _degrees(file, "LATITUDE", 90.0)
+    longitude, latitude = (
+        _within(numbers_in(file[key]), file[key], limits, "degrees") for key, limits in _POSITIONS.items()
+    )
     leave([Position(f"{path}: LATITUDE, LONGITUDE", latitude, longitude)])
     # Dropping levels without a good pressure leaves heights that decrease without gaps.
     order = np.argsort(~placed, axis=1, kind="stable")
@@ -265,20 +268,17 @@ def _pressure_of(file: "xr.Dataset", good_flags: Sequence[int], given: str | Con
     """Pressure [dbar], which must be possible, NaN where not good."""
     scale, offset = as_conversion(given).linear_to("dbar", "dbar")
     pressure = scale * _good_values(file, "PRES", good_flags)[0] + offset
-    low, high = _PRESSURES
-    wrong = np.argwhere((pressure < low) | (pressure > high))
-    if wrong.size:
-        expected, got = f"{low:g} to {high:g} dbar", f"{pressure[tuple(wrong[0])]:g} in profile {wrong[0][0]}"
-        raise error_of(file["PRES"], expected, got, "check the unit, or flag the value")
-    return pressure
+    return _within(pressure, file["PRES"], _PRESSURES, "dbar")
 
 
-def _degrees(file: "xr.Dataset", key: str, largest: float) -> np.ndarray:
-    degrees = numbers_in(file[key])
-    for profile in np.flatnonzero(np.abs(degrees) > largest)[:1]:
-        expected, got = f"at most {largest:g} degrees", f"{degrees[profile]:g} in profile {profile}"
-        raise error_of(file[key], expected, got, "correct it, or flag it (POSITION_QC)")
-    return degrees
+def _within(
+    values: np.ndarray, variable: "xr.DataArray", limits: tuple[float, float], unit: str
+) -> np.ndarray:
+    low, high = limits
+    for wrong in np.argwhere((values < low) | (values > high))[:1]:
+        expected, got = f"{low:g} to {high:g} {unit}", f"{values[tuple(wrong)]:g} in profile {wrong[0]}"
+        raise error_of(variable, expected, got, "check the unit, correct the value, or flag it as bad")
+    return values
 
 
 def _tracer(

@@ -148,23 +148,14 @@ def find_axis(file: "xr.Dataset", variable: "xr.DataArray", given: str | None, k
 
 @dataclass(frozen=True)
 class Heights:
-    """Heights of the values of a variable, over its records and further dimensions.
+    """Heights of the values of a variable, over its records and further dimensions."""
 
-    Args:
-        z: heights [m], broadcast against `(n_records, n_levels)`.
-        dims: of the variable other than that of the records.
-        moves: whether they differ from record to record.
-        is_ragged: whether records of several instruments follow each other (ragged array).
-        notes: on depths of the file that are not used, or assumed.
-        nominal: heights of instruments that move [m], broadcast like `z`; `None` if they are not known.
-    """
-
-    z: np.ndarray
-    dims: tuple[str, ...]
-    moves: bool
-    is_ragged: bool
-    notes: tuple[str, ...] = ()
-    nominal: np.ndarray | None = None
+    z: np.ndarray  # [m], broadcast against `(n_records, n_levels)`
+    dims: tuple[str, ...]  # of the variable other than that of the records
+    moves: bool  # from record to record
+    is_ragged: bool  # records of several instruments follow each other
+    notes: tuple[str, ...]  # on depths of the file that are not used, or assumed
+    nominal: np.ndarray | None  # heights of instruments that move [m], broadcast like `z`
 
     @property
     def placed(self) -> np.ndarray:
@@ -476,7 +467,6 @@ def read_at(
 
 
 def _axis_of(file: "xr.Dataset", axis: str, target: float, interpolation: str) -> _Axis:
-    """The axis of a grid along latitude or longitude, with its points on either side of a position."""
     known = [one for one in variables_of(file) if is_position(one, axis) and len(one.dims) < 2]
     if not known:
         raise error_in(file, axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
@@ -490,7 +480,7 @@ def axis_at(coordinate: "xr.DataArray", axis: str, target: float, interpolation:
         FileFormatError: a position outside the grid.
     """
     points = numbers_in(coordinate).reshape(-1)
-    name = coordinate.dims[0] if coordinate.dims else coordinate.name
+    name = str(coordinate.dims[0] if coordinate.dims else coordinate.name)
     offset = points - target
     if axis == "longitude":
         # Longitudes in files run from 0 to 360 or from -180 to 180.

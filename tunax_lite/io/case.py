@@ -401,10 +401,10 @@ def _mean_of(dataset: "xr.Dataset", given: str | None) -> tuple[str, tuple[str, 
 
 def _number(dataset: "xr.Dataset", key: str, value: Any) -> float:
     try:
-        number = float(value)
+        number = np.nan if np.iscomplexobj(value) else float(value)
     except (TypeError, ValueError):
         number = np.nan
-    if isinstance(value, complex) or np.iscomplexobj(value) or not np.isfinite(number):
+    if not np.isfinite(number):
         raise error_in(dataset, f"attribute {key}", "a number", f"'{value}'", "repair it")
     return number
 

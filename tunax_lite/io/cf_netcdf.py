@@ -267,11 +267,9 @@ def _over_time(
         expected = f"times with a reference date ('since') for both profiles and {key}, or for neither"
         got = "a date for one of the two"
         raise error_of(times, expected, got, "give the unit of time in the mapping (units)")
-    if np.array_equal(times.values, profiles["time"].values):
-        return _in_package_units(like(variable, values, ("time", *others)), key)
-    own = f"{key}_time"
+    own = "time" if np.array_equal(times.values, profiles["time"].values) else f"{key}_time"
     found = _in_package_units(like(variable, values, (own, *others)), key)
-    return found.assign_coords({own: like(times, times.values, (own,))})
+    return found if own == "time" else found.assign_coords({own: like(times, times.values, (own,))})
 
 
 def _in_package_units(variable: "xr.DataArray", key: str) -> "xr.DataArray":
@@ -350,7 +348,6 @@ def _constants(file: "xr.Dataset") -> tuple[dict[str, float], tuple[str, ...]]:
             if lowest <= value <= highest:
                 found[name] = float(value)
                 break
-            unused.append(
-                f"{name_of(file)}: {other} = {value:g} is not used: it is no {name.replace('_', ' ')}"
-            )
+            said = f"{other} = {value:g} is not used: it is no {name.replace('_', ' ')}"
+            unused.append(f"{name_of(file)}: {said}")
     return found, tuple(unused)

@@ -108,9 +108,8 @@ def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     valid &= (month >= 1) & (month <= 12) & (day >= 1) & (hour <= 24) & (minute < 60) & (second <= 60)
     months = (np.where(valid, year, 1970) - 1970) * 12 + np.where(valid, month, 1) - 1
     first = months.astype("datetime64[M]")
-    valid &= day <= (
-        (first + np.timedelta64(1, "M")).astype("datetime64[D]") - first.astype("datetime64[D]")
-    ).astype(np.int64)
+    next_month = (first + np.timedelta64(1, "M")).astype("datetime64[D]")
+    valid &= day <= (next_month - first.astype("datetime64[D]")).astype(np.int64)
     wrong = [(int(index), repr(texts[index][:TIME_WIDTH])) for index in indices[~valid]]
     advice = "correct the line, or start it with # if it is a comment"
     file.check(wrong, "a date and time YYYY-MM-DD HH:MM:SS", advice)

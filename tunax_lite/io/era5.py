@@ -343,9 +343,7 @@ def _within_range(
     steps = np.diff(time)
     odd = np.flatnonzero((np.abs(steps - step) > 1.0) | (steps > longest + 1.0))
     if odd.size:
-        expected = (
-            f"a record at least every {longest:g} s" if step > longest else f"a record every {step:g} s"
-        )
+        expected = f"a record every {min(step, longest):g} s"
         got = f"a gap of {steps[odd[0]]:g} s after {{}}"
         raise error_at(point, int(odd[0]), expected, got, "download all hours")
     if parameter.accumulated:
@@ -373,13 +371,12 @@ def _checked(
     points = {key: _converted(point, parameters[key], how[key]) for key, point in points.items()}
     if accumulation is not None and not accumulation > 0.0:
         raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
-    sums = {
-        key for key in points if parameters[key].accumulated and not parameters[key].has_means(points[key])
-    }
+    summed = [key for key in points if parameters[key].accumulated]
+    sums = {key for key in summed if not parameters[key].has_means(points[key])}
     if accumulation is None:
         points, accumulation = _within_days(points, sums)
     longest = _LONGEST_STEP if accumulation is None else np.inf
-    accumulated = [point for key, point in points.items() if parameters[key].accumulated]
+    accumulated = [points[key] for key in summed]
     interval, step = accumulation or _HOUR, min(map(_step, accumulated), default=np.inf)
     if accumulation is None and _HOUR + 1.0 < step <= longest + 1.0:
         possible = [time for time in (_HOUR, step) if _can_hold(points, sums, time, sun)]

@@ -36,19 +36,12 @@ def is_sunlight(quantity: str) -> bool:
 
 
 class Filled(NamedTuple):
-    """A series of shortwave radiation with values in its gaps.
+    """A series of shortwave radiation with values in its gaps."""
 
-    Args:
-        time: [s].
-        values: [W m-2].
-        bounds: start and end of means [s], `(n_times, 2)`; `None` for values at instants.
-        notes: one on each gap.
-    """
-
-    time: np.ndarray
-    values: np.ndarray
-    bounds: np.ndarray | None
-    notes: tuple[str, ...]
+    time: np.ndarray  # [s]
+    values: np.ndarray  # [W m-2]
+    bounds: np.ndarray | None  # start and end of means [s], `(n_times, 2)`; `None` for values at instants
+    notes: tuple[str, ...]  # one on each gap
 
 
 def long_gaps(time: np.ndarray) -> np.ndarray:

@@ -88,9 +88,8 @@ def _order(path: Path, number: int, head: list[str], n_rows: int) -> int:
 def _named(path: Path, number: int, head: list[str]) -> tuple[tuple[int, int], float]:
     names = [name.lower() for name in head]
     areas = [i for i, name in enumerate(names) if "area" in name]
-    heights = [
-        (i, sign) for i, name in enumerate(names) for key, sign in _HEIGHTS.items() if name.startswith(key)
-    ]
+    known = _HEIGHTS.items()
+    heights = [(i, sign) for i, name in enumerate(names) for key, sign in known if name.startswith(key)]
     if len(areas) != 1 or len(heights) != 1:
         expected = "names of columns, one with area and one with depth, z or height"
         raise FileFormatError(path, f"line {number}", expected, ", ".join(head), "rename the columns")

@@ -12,7 +12,6 @@ Conventions 1.11, chapter 9 (indexed and contiguous ragged arrays).
 import contextlib
 import dataclasses
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -550,10 +549,8 @@ def read_salinity(
     found = variable_named(file, variable or "salinity", "salinity", advice) if found is None else found
     levels = find_axis(file, found, None, "vertical")
     z = read_vertical(file, levels, None, None).values
-    values = np.moveaxis(in_unit(found, "salinity", unit), found.dims.index(levels.dims[0]), 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # levels without a value
-        mean = np.nanmean(values.reshape(values.shape[0], -1), axis=1)
+    values = like(found, in_unit(found, "salinity", unit))
+    mean = values.mean([dim for dim in values.dims if dim != levels.dims[0]]).values
     order = np.argsort(z)[np.isfinite(mean[np.argsort(z)])]
     if not order.size:
         raise error_of(found, "a value", f"none of {values.size}", "choose another file")

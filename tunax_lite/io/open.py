@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """How files of a format are recognised and opened.
+    """How files of a format are recognised and opened."""
 
-    Args:
-        recognises: whether a file is of the format, from its path and its variables by name (none in text).
-        read: returns the dataset; its first argument is the file, others are options.
-    """
-
-    recognises: Callable[[str, frozenset[str]], bool]
-    read: Callable[..., "xr.Dataset"]
+    recognises: Callable[
+        [str, frozenset[str]], bool
+    ]  # from the path and the names of variables (none in text)
+    read: Callable[..., "xr.Dataset"]  # from the file, and options
 
 
 def _is_mooring(path: str, names: frozenset[str]) -> bool:

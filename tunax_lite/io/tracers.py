@@ -83,9 +83,8 @@ Tracers = Mapping[str, str | Tracer]
 
 def as_tracers(given: Tracers | None) -> dict[str, Tracer]:
     """Tracers from their short form."""
-    return {
-        key: one if isinstance(one, Tracer) else Tracer(variable=one) for key, one in (given or {}).items()
-    }
+    several = (given or {}).items()
+    return {key: one if isinstance(one, Tracer) else Tracer(variable=one) for key, one in several}
 
 
 def potential_density(temperature: np.ndarray, salinity: np.ndarray) -> np.ndarray:
