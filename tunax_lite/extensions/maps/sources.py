@@ -172,14 +172,14 @@ def joined_sites(files: Sequence["xr.Dataset"], name: str, places: Points) -> "x
         one = file.isel({dim: 0 for dim in values.dims if dim not in axes}, drop=True)
         if not ((values == one[name]) | (values.isnull() & one[name].isnull())).all():
             advice = "leave {site} out of the path"
-            raise header_of(file, name).error("the values of one place", "several that differ", advice)
+            raise error_of(header_of(file, name), "the values of one place", "several that differ", advice)
         parts.append(one)
     options: Any = {"data_vars": [name], "coords": "minimal", "compat": "override", "join": "exact"}
     try:
         joined = xr.concat(parts, "point", combine_attrs="override", **options)
     except ValueError as error:
         expected, advice = "the same times and levels in the files of all sites", "write them on common axes"
-        raise header_of(files[0], name).error(expected, "others", advice) from error
+        raise error_of(header_of(files[0], name), expected, "others", advice) from error
     joined.encoding["source"] = name_of(files[0])
     return joined.assign_coords(
         lat=("point", places.latitude, {"units": "degrees_north"}),
