@@ -1,7 +1,7 @@
 """Figures of runs and calibrations: sections over time and depth, profiles, losses, parameters.
 
 Every function returns a new `matplotlib.figure.Figure`, independent of pyplot and its global state:
-`save_figure` writes it, and notebooks display it.
+`save_figures` writes figures into a folder, and notebooks display them.
 """
 
 import functools
@@ -60,7 +60,6 @@ __all__ = [
     "plot_profiles",
     "plot_sections",
     "run_figures",
-    "save_figure",
     "save_figures",
 ]
 
