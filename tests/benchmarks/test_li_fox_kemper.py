@@ -6,9 +6,7 @@ import pytest
 import tunax_lite as tl
 from benchmarks import li_fox_kemper
 from benchmarks.li_fox_kemper import DEPTH, GRADIENT, GRAVITY, LAYER
-from tests.errors import error_naming
 from tunax_lite.closures import ConvectiveAdjustment
-from tunax_lite.io.errors import FileFormatError
 
 HEADER = "name,b0,wind_speed,stress,wave_age,dpedt,stokes_drift_at_0.64_m,boundary_layer_depth"
 ROWS = ("calm,1e-07,5.0,0.0,,0.01,,44.0", "waves,1e-09,10.0,0.1,0.8,0.0006,0.1,50.0")
@@ -68,15 +66,3 @@ def test_cooling_alone_leaves_no_entrainment(rows):
     )
     found = [*of.range, of.bias, of.rms(), of.rms(waves=True), of.rms(waves=False)]
     np.testing.assert_allclose(found, [0.8, 1.2, 0.0, 1.0, 1.0, 1.0], atol=1e-12)
-
-
-def test_a_bad_table_is_one_message(tmp_path):
-    for text, parts in (
-        ("name,b0\ncalm,1e-7\n", "header wind_speed"),
-        (f"{HEADER}\ncalm,1e-7,5.0,calm,,0.01,,44.0\n", "line 2 stress calm"),
-        (f"{HEADER}\ncalm,1e-7,5.0,0.0,,,,44.0\n", "line 2 dpedt"),
-        (f"{HEADER}\n\ncalm,1e-7,5.0,0.0\n", "line 3 dpedt None"),
-    ):
-        (tmp_path / "simulations.csv").write_text(text)
-        with error_naming(FileFormatError, f"simulations.csv {parts}"):
-            li_fox_kemper.read_simulations(tmp_path / "simulations.csv")

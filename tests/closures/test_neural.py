@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs, random_grid, surface_waves
-from tunax_lite.calibration import FreeParameter, FreeParameters, in_short, with_parameters
-from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection, PacanowskiPhilander
+from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection
 from tunax_lite.closures.energy import TurbulenceState
 from tunax_lite.config.closures import ClosureSection
 
@@ -124,20 +123,6 @@ def test_correction_of_entrainment_follows_wind_cooling_and_waves():
     in_waves = correction(dataclasses.replace(INPUTS, waves=surface_waves(GRID, drift=drift)))
     weaker = correction(INPUTS) * 0.011**2 / (0.011**2 + 0.05**2)
     np.testing.assert_allclose(in_waves, weaker, rtol=1e-8, atol=1e-14)
-
-
-def test_the_name_of_the_weights_frees_all_of_them():
-    small = NeuralCorrection(physical=PacanowskiPhilander(), width=2, depth=1)
-    free = FreeParameters((FreeParameter("physical.alpha"), FreeParameter("weights"))).resolve(small)
-    assert free.paths == ("physical.alpha", *(f"weights[{i}]" for i in range(16)))
-    x = free.start() + jnp.arange(17.0)
-    inserted = free.to_pytree(small, x)
-    assert isinstance(inserted, NeuralCorrection)
-    np.testing.assert_allclose(inserted.weights, small.weights + np.arange(1.0, 17.0))
-    values = dict(zip(free.paths, np.asarray(free.to_physical(x)).tolist(), strict=True))
-    assert eqx.tree_equal(with_parameters(small, values), inserted)
-    shown = in_short({"a": 2.0, "weights[0]": 3.0, "weights[1]": -4.0})
-    assert shown == {"a": "2", "weights (2 numbers)": "-4 to 3"}
 
 
 def test_a_configuration_chooses_the_physical_closure_and_lists_the_weights():

@@ -60,15 +60,6 @@ def test_bad_faces_and_arguments_are_refused():
             make()
 
 
-def test_batch_rank():
-    grid = Grid.uniform(10.0, 5)
-    assert grid.with_batch_rank(0) is grid
-    wide = grid.with_batch_rank(2)
-    assert wide.z_face.shape == (6, 1, 1) and wide.batch_shape == (1, 1)
-    np.testing.assert_array_equal(wide.cell_thickness[:, 0, 0], grid.cell_thickness)
-    assert wide.with_batch_rank(1) is wide
-
-
 def test_grid_is_differentiable_and_passes_through_jit():
     grid = random_grid(1, 6)
     gradient = jax.jit(jax.grad(lambda z: jnp.sum(Grid(z).cell_thickness ** 2)))(grid.z_face)

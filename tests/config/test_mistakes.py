@@ -84,7 +84,6 @@ SITES = [
     ("case.weather=null", "case weather fluxes"),
     ("case.fluxes={heat_flux: 1}", "case weather fluxes both"),
     ("case.observations=null", "case temperature"),
-    ("grid={kind: native}", "grid uniform site native"),
     ("grid={kind: faces, z_face: [-9, -5, -2, 0]}", "grid 150 9"),
     ("case.weather.variables={wind: u}", "case.weather wind_u wind"),
     ("case.weather.variables={precipitation: tp}", 3, "precipitation tp"),

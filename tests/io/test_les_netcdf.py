@@ -3,15 +3,13 @@
 import dataclasses
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite.closures import ConstantDiffusivity, KEpsilon
-from tunax_lite.closures.energy import EnergyStepper
+from tunax_lite.closures import ConstantDiffusivity
 from tunax_lite.column.terms.stokes_drift import AbstractStokesDrift
 from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf, to_dataset
 
@@ -103,26 +101,6 @@ def test_a_drift_with_a_gap_or_on_other_levels():
     dataset["stokes_drift_u"] = ("depth_of_waves", DRIFT[:5], {"units": "m s-1"})
     with error_naming(FileFormatError, "stokes_drift_u z depth_of_waves"):
         read_cf_netcdf(dataset)
-
-
-def test_the_shear_of_lagrangian_velocities_holds_that_of_the_drift():
-    # All production together is nu |dU/dz|², of which nu dU/dz . dU_s/dz is that of the waves.
-    case, _ = read_cf_netcdf(les_dataset(drift=DRIFT, comment="Lagrangian"))
-    model = tl.Model(KEpsilon())
-    state = dataclasses.replace(case.initial_state, u=jnp.asarray(0.3 * np.exp(LEVELS / 9.0)))
-    start = model.init(case)
-    nu = jnp.full_like(start.eddy_viscosity, 0.01)
-    turbulence = eqx.tree_at(lambda one: one.eddy_viscosity, start, nu)
-    inputs, _ = model.inputs_of_closure(state, turbulence, state, case, 0.0, 60.0)
-    assert inputs.waves is not None and inputs.waves.in_velocity
-    stepper = model.closure.prepare()
-    assert isinstance(stepper, EnergyStepper)
-    production = stepper.production(turbulence, inputs)
-    assert production.stokes is not None
-    waves = jnp.diff(state.u) * jnp.diff(jnp.asarray(DRIFT)) / 4.0
-    np.testing.assert_allclose(production.stokes, 0.01 * waves, rtol=1e-12)
-    total = production.shear + production.stokes
-    np.testing.assert_allclose(total, 0.01 * inputs.shear_squared, rtol=1e-12)
 
 
 def test_constants_of_the_water_are_read_set_or_noted():

@@ -36,13 +36,6 @@ def test_it_solves_each_column_and_knows_its_derivatives():
     np.testing.assert_allclose(jnp.diag(by_factor), expected, rtol=1e-10)
 
 
-def test_a_column_does_not_depend_on_its_neighbours():
-    together = solved(FACTORS, jnp.asarray(0.8))
-    for i, factor in enumerate(FACTORS):
-        alone = solved(factor[None], jnp.asarray(0.8))
-        np.testing.assert_allclose([v[i] for v in together], [v[0] for v in alone], rtol=4e-16)
-
-
 def test_evaluations_are_limited_and_few():
     evaluations = []
 

@@ -30,8 +30,6 @@ from tunax_lite.plotting import (
     plot_surface,
     save_figure,
 )
-from tunax_lite.plotting.style import alone, height_axis, with_gaps
-from tunax_lite.plotting.style import panels as panels_of
 
 
 @pytest.fixture(scope="module")
@@ -273,20 +271,6 @@ def test_a_lake_is_shown_in_the_temperature_that_was_measured(trajectory):
             np.testing.assert_allclose(_x(line), measured, atol=0.006)
     for line in next(panel.lines for panel in _panels(plot_series(fit)) if "surface" in panel.get_ylabel()):
         np.testing.assert_allclose(_y(line), measured, atol=0.006)
-
-
-def test_lines_end_where_months_are_missing():
-    time, values = with_gaps(np.array([0.0, 1.0, 2.0, 6.0, 7.0]), np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
-    np.testing.assert_array_equal(values, [1.0, 2.0, 3.0, np.nan, 4.0, 5.0])
-    assert np.all(np.diff(time) >= 0.0)
-    assert alone(np.array([1.0, np.nan, 2.0, 3.0, np.nan, 4.0])) == [0, 5]
-
-
-def test_deep_columns_show_their_upper_hundred_metres():
-    _, ((panel,),) = panels_of(1, 1, (3.0, 3.0))
-    height_axis(panel, -4000.0)
-    lowest, at_100m, top = panel.transData.transform([(0.0, z) for z in (-4000.0, -100.0, 0.0)])[:, 1]
-    assert 0.4 < (top - at_100m) / (top - lowest) < 0.6
 
 
 def test_many_closures_have_lines_of_their_own(trajectory):

@@ -18,7 +18,6 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 import tunax_lite as tl
 from tests.errors import error_naming
 from tests.helpers import CASES, column, with_leaf
-from tunax_lite.column.model import batched_case
 from tunax_lite.runtime.devices import Devices
 
 STRESS = jnp.linspace(0.02, 0.2, 8)
@@ -186,19 +185,6 @@ def test_devices_inside_of_a_shard_map_are_refused():
     inside = lambda x: run(x, tl.ConstantDiffusivity(), devices="all")  # noqa: E731
     with error_naming(ValueError, "jax.shard_map"):
         jax.shard_map(inside, mesh=mesh, in_specs=SPLIT, out_specs=RESULTS)(STRESS)
-
-
-def test_single_steps_with_explicit_axes_and_in_a_shard_map():
-    model, mesh = tl.Model(tl.KEpsilon()), jax.make_mesh((4,), ("columns",), axis_types=(AxisType.Auto,))
-
-    def step(stress):
-        forced = batched_case(model, with_wind(stress))
-        return model.step(forced.initial_state, model.init(forced), forced, 0.0, 600.0)[0].u
-
-    right = jax.jit(step)(STRESS)
-    assert_equal(jax.jit(step)(placed(STRESS, SPLIT)), right)
-    split = jax.shard_map(step, mesh=mesh, in_specs=SPLIT, out_specs=PartitionSpec(None, "columns"))
-    assert_equal(jax.jit(split)(STRESS), right)
 
 
 ONE = CASES["everything"].unlabelled()
