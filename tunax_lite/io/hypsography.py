@@ -46,7 +46,13 @@ def read_hypsography(
         from_bottom, columns, sign = _order(path, number, head, len(rows)) in _FROM_BOTTOM, (0, 1), 1.0
     else:
         columns, sign = _named(path, number, head)
-    table = np.array([_pair(path, number, cells, columns) for number, cells in rows])
+    table = np.zeros((len(rows), 2))
+    for row, (number, cells) in enumerate(rows):
+        try:
+            table[row] = [decimal(cells[column]) for column in columns]
+        except (ValueError, IndexError):
+            expected, got = "a height and an area", f"'{' '.join(cells)}'"
+            raise FileFormatError(path, f"line {number}", expected, got, "correct it") from None
     z, area = in_metres(sign * table[:, 0], table[:, 1], units or {})
     if from_bottom:
         if depth is None:
@@ -94,12 +100,3 @@ def _named(path: Path, number: int, head: list[str]) -> tuple[tuple[int, int], f
         expected = "names of columns, one with area and one with depth, z or height"
         raise FileFormatError(path, f"line {number}", expected, ", ".join(head), "rename the columns")
     return (heights[0][0], areas[0]), heights[0][1]
-
-
-def _pair(path: Path, number: int, cells: list[str], columns: tuple[int, int]) -> tuple[float, float]:
-    try:
-        height, area = (decimal(cells[column]) for column in columns)
-    except (ValueError, IndexError):
-        got = f"'{' '.join(cells)}'"
-        raise FileFormatError(path, f"line {number}", "a height and an area", got, "correct it") from None
-    return height, area

@@ -116,7 +116,7 @@ class _Jld2:
         return None
 
     def required(self, *keys: str) -> float:
-        """The same for a required number."""
+        """The first key that holds one finite number, of which there must be one."""
         value = self.number(*keys)
         if value is None:
             elsewhere = f" there or in {', '.join(keys[1:])}" if keys[1:] else ""

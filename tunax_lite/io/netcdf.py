@@ -87,7 +87,7 @@ def values_in(
     place, chosen, total = name_of(file), {}, 0
     for name in [str(name) for name in file.variables if only is None or name in only]:
         variable = file.variables[name]
-        chosen[name] = variable.isel({dim: at[str(dim)] for dim in variable.dims if dim in at})
+        chosen[name] = variable.isel(at, missing_dims="ignore") if at else variable
         n_chunk = math.prod(variable.encoding.get("chunksizes") or ())  # is unpacked as a whole
         check_size(place, name, variable.dtype.itemsize * max(chosen[name].size, n_chunk))
         total += variable.dtype.itemsize * chosen[name].size

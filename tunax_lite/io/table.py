@@ -480,21 +480,15 @@ def read_profile_text(path) -> "xr.Dataset":
     table = read_table(path)
     profiles = _profiles_of_table(table)
     profiles.encoding["notes"] = table.encoding["notes"]
-    is_stacked = profiles is not table and "units" in table["time"].attrs
-    if is_stacked and not any(word in (*_DEPTHS, *_PRESSURES) for word in _first_words(table).values()):
-        read_time(table["time"])  # sorted later: exchanged or repeated dates would pass in silence
     return profiles
-
-
-def _first_words(table: "xr.Dataset") -> dict[str, str]:
-    return {name: re.split(r"[_ (\[]", name.lower())[0] for name in map(str, table.variables)}
 
 
 def _profiles_of_table(table: "xr.Dataset") -> "xr.Dataset":
     """Profiles from a column of depths, or a column for each depth; other tables are returned unchanged."""
-    words = _first_words(table)
+    words = {name: re.split(r"[_ (\[]", name.lower())[0] for name in map(str, table.variables)}
     named = [name for name, word in words.items() if word in _DEPTHS]
-    of_sea = [name for name, word in words.items() if word in _PRESSURES and _is_of_sea(table[name])]
+    units = {name: str(table[name].attrs.get("units", "dbar")).lower() for name in words}
+    of_sea = [name for name, word in words.items() if word in _PRESSURES and units[name].startswith("d")]
     if not named and len(of_sea) == 1:
         named, about = of_sea, {"units": "dbar", "standard_name": "sea_water_pressure_due_to_sea_water"}
     elif len(named) == 1:
@@ -504,10 +498,6 @@ def _profiles_of_table(table: "xr.Dataset") -> "xr.Dataset":
     columns = {name: (table[name].values, table[name].attrs) for name in words}
     depth, own = columns.pop(named[0])
     return _observed(name_of(table), columns.pop("time"), (depth, about | own), columns)
-
-
-def _is_of_sea(pressure: "xr.DataArray") -> bool:
-    return str(pressure.attrs.get("units", "dbar")).lower().startswith("d")
 
 
 def _stacked(table: "xr.Dataset") -> "xr.Dataset":
@@ -524,6 +514,8 @@ def _stacked(table: "xr.Dataset") -> "xr.Dataset":
             expected, got = f"one unit in all columns of {name}", f"{one.attrs.get('units', 'none')}"
             raise error_of(one, f"{expected}, {attrs.get('units', 'none')}", got, "convert the column")
         values[np.searchsorted(depths, float(match[2]))] = one.values
+    if "units" in time.attrs:
+        read_time(time)  # sorted later: exchanged or repeated dates would pass in silence
     raveled = {name: (values.ravel(), attrs) for name, (values, attrs) in stacked.items()}
     times = np.tile(time.values, depths.size), time.attrs
     depth = np.repeat(depths, time.size), {"units": "m", "positive": "down"}

@@ -16,7 +16,7 @@ from .errors import check_increasing, name_of
 from .local_tables import is_other_zone
 from .series import Series, intervals_between, start_of_case
 from .units import conversion
-from .variables import error_of, like, numbers_in, unit_in_file
+from .variables import error_of, like, note_on, numbers_in, unit_in_file
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -140,12 +140,6 @@ def describe(times: "xr.DataArray", record: int) -> str:
     return f"{at.astype('M8[s]')} (record {record})" if is_dated(times) else f"{at:g} s (record {record})"
 
 
-def apart(times: "xr.DataArray") -> np.ndarray:
-    """Time between records [s]."""
-    steps = np.diff(times.values)
-    return steps / _SECOND if is_dated(times) else steps
-
-
 def seconds_since(times: "xr.DataArray", start_time: str | None) -> np.ndarray:
     """Times [s] since the start of the case; unchanged if they have no date.
 
@@ -166,7 +160,7 @@ def seconds_since(times: "xr.DataArray", start_time: str | None) -> np.ndarray:
 
 def check_gaps(times: "xr.DataArray", longest: float | None) -> None:
     """Raise `FileFormatError` where two records are more than `longest` [s] apart."""
-    steps = apart(times)
+    steps = np.diff(times.values) / _SECOND if is_dated(times) else np.diff(times.values)
     late = [] if longest is None else np.flatnonzero(steps > longest * (1.0 + 1e-6))
     if len(late):
         got = f"a gap of {steps[late[0]]:g} s after {describe(times, int(late[0]))}"
@@ -187,9 +181,10 @@ def order_in_time(times: "xr.DataArray") -> tuple[np.ndarray, tuple[str, ...]]:
     """Indices that sort the records by time, and a note if the file is not sorted."""
     values = numbers_in(times)
     late = int((values < np.fmax.accumulate(values)).sum()) if values.size else 0
-    order = np.argsort(values, kind="stable") if late else np.arange(values.size)
-    said = f"{late} of {values.size} records are earlier than one before them: sorted."
-    return order, (f"{name_of(times)}: {times.name}: {said}",) if late else ()
+    if not late:
+        return np.arange(values.size), ()
+    said = f"{late} of {values.size} records are earlier than one before them: sorted"
+    return np.argsort(values, kind="stable"), (note_on(times, said),)
 
 
 def bounds_of_means(
