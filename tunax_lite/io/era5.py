@@ -33,7 +33,7 @@ from ..column.forcing import TimeSeriesForcing
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
 from ..runtime.machine import MissingPackageError, command_for, needed
-from .axes import as_sources, read_at, stem_of
+from .axes import as_sources, check_position, read_at, stem_of
 from .errors import (
     FileFormatError,
     Source,
@@ -266,10 +266,7 @@ def _read_points(
     """Read series at a position, by the package's names; of several names, the first that any file has."""
     if interpolation not in ("bilinear", "nearest"):
         raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
-    latitude, longitude = place.values()
-    if not (-90.0 <= latitude <= 90.0 and -180.0 <= longitude <= 360.0):
-        expected = "a latitude from -90 to 90 and a longitude from -180 to 360 degrees"
-        raise ValueError(f"expected {expected}, got {latitude:g} and {longitude:g}.")
+    check_position((place["latitude"], place["longitude"]))
     names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
     wanted = {name for known in names.values() for name in known}
     pieces: dict[str, list[xr.DataArray]] = {}
