@@ -10,6 +10,7 @@ import xarray as xr
 
 from tests.errors import error_naming
 from tunax_lite.io import FileFormatError, read_oceansites
+from tunax_lite.io.oceansites import open_oceansites
 
 DEPTHS = np.array([1.0, 10.0, 40.0])
 PRESSURES = gsw.p_from_z(-DEPTHS, 50.1)
@@ -127,3 +128,13 @@ def test_a_single_cast_in_a_table_has_fixed_heights(tmp_path):
     found = read_oceansites(tmp_path / "cast.csv", start_time="2012-06-10", conservative=False)
     np.testing.assert_array_equal(found.z, [-60.0, -20.0, 0.0])
     np.testing.assert_array_equal(found.profiles["temperature"], [[9.0, 9.5, 10.0]])
+
+
+def test_repeated_values_keep_the_kind_of_their_temperature():
+    about = {"units": "degC", "standard_name": "sea_water_potential_temperature"}
+    time = {"units": "days since 2020-01-01", "axis": "T"}
+    columns = {"TEMP": ([9.0, 10.0, 11.0], about), "TIME": ([0.0, 0.0, 1.0], time)}
+    columns["index"] = [0, 0, 0], {"instance_dimension": "INSTRUMENT"}
+    file = xr.Dataset({name: ("OBSERVATION", *column) for name, column in columns.items()})
+    file["NOMINAL_DEPTH"] = "INSTRUMENT", [5.0], {"units": "m", "positive": "down"}
+    assert "potential_temperature" in open_oceansites(file)
