@@ -234,6 +234,12 @@ def test_the_direction_that_the_wind_blows_to(tmp_path):
     assert turned.values.wind_u[0] < 0.0 < turned.values.wind_u[2]
 
 
+def test_speed_and_direction_in_several_files(tmp_path):
+    days = write(tmp_path / "a.csv", ENGLISH), write(tmp_path / "b.csv", ENGLISH.replace("05-01,", "05-02,"))
+    both, _ = read_sheet(days, longest_gap=86400.0, variables={**NAMES, "shortwave": 0.0})
+    np.testing.assert_allclose(both.values.wind_u[3:], both.values.wind_u[:3], atol=1e-12)
+
+
 def test_mistakes_about_the_wind_are_named(tmp_path):
     path = write(tmp_path / "w.csv", ENGLISH)
     beyond = write(tmp_path / "x.csv", ENGLISH.replace(",270,", ",500,"))

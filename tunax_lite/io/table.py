@@ -771,17 +771,19 @@ def _components(
     for key, name in named.items():
         if all(found(table, key) is None for table in tables):
             variable_named(tables[0], str(name), key, f"correct its name (variables.{key})")
+    components: dict[str, str | float] = {}
     for table in [] if there else tables:
         speed, direction = (found(table, key) for key in WIND)
         if speed is None:
             continue
         used |= {str(one.name) for one in (speed, direction) if one is not None}
         if direction is not None:
-            return _turned(table, speed, direction, units, notes)
-        said = f"{speed.name} has no direction and becomes an eastward wind"
-        notes.append(f"{name_of(table)}: {said}: turning winds would drive other inertial oscillations")
-        return {"wind_u": str(speed.name), "wind_v": 0.0}
-    return {}
+            components = _turned(table, speed, direction, units, notes)
+        elif not components:
+            said = f"{speed.name} has no direction and becomes an eastward wind"
+            notes.append(f"{name_of(table)}: {said}: turning winds would drive other inertial oscillations")
+            components = {"wind_u": str(speed.name), "wind_v": 0.0}
+    return components
 
 
 WIND = ("wind_speed", "wind_direction")
