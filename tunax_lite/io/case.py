@@ -431,33 +431,19 @@ def _water(
         note = f"{path}: the mapping replaces {', '.join(sorted(found))} of the file"
         return given, (note,) if found else ()
     water = stated(dataset, "equation_of_state")
-    assumed = _note_on_assumed(water, found, state.temperature, state.salinity)
-    remedy = "give equation_of_state in the mapping, or attributes in the file, if it has others"
-    return water, () if assumed is None else (f"{path}: {assumed}; {remedy}",)
-
-
-def _note_on_assumed(
-    water: LinearEquationOfState, given: Collection[str], temperature: jax.Array, salinity: jax.Array
-) -> str | None:
-    """Note which constants of a linear equation of state are assumed, and what TEOS-10 has at the surface.
-
-    Args:
-        given: names of the constants that are known.
-        temperature, salinity: at the start, bottom first [degC, g kg-1].
-    """
     units = {field.name: field.metadata.get("unit") for field in dataclasses.fields(water)}
     acting = ["thermal_expansion", "reference_density", "heat_capacity", "gravity"]
-    acting += ["haline_contraction"] if np.ptp(np.asarray(salinity)) > 0.0 else []
-    missing = [name for name in acting if name not in given]
+    acting += ["haline_contraction"] if np.ptp(np.asarray(state.salinity)) > 0.0 else []
+    missing = [name for name in acting if name not in found]
     if not missing:
-        return None
+        return water, ()
     listed = ", ".join(f"{name} = {float(getattr(water, name)):g} {units[name]}" for name in missing)
-    note = f"assumed for a linear equation of state: {listed}"
-    if "thermal_expansion" not in missing:
-        return note
-    warmth = jnp.asarray(temperature)[-1]
-    alpha = float(Teos10().expansion(warmth, jnp.asarray(salinity)[-1], jnp.zeros_like(warmth))[0])
-    return f"{note}; TEOS-10 has {alpha:.3g} K-1 at the surface, at {float(warmth):.3g} degC"
+    note = f"{path}: assumed for a linear equation of state: {listed}"
+    if "thermal_expansion" in missing:
+        warmth, salt = state.temperature[-1], state.salinity[-1]
+        alpha = float(Teos10().expansion(warmth, salt, jnp.zeros_like(warmth))[0])
+        note += f"; TEOS-10 has {alpha:.3g} K-1 at the surface, at {float(warmth):.3g} degC"
+    return water, (f"{note}; give equation_of_state in the mapping, or attributes in the file",)
 
 
 def _uncertainties(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"]) -> dict[str, jax.Array]:
