@@ -9,7 +9,7 @@ import pytest
 from tests.errors import error_naming
 from tunax_lite.io import FileFormatError
 from tunax_lite.io.netcdf import read_netcdf
-from tunax_lite.io.variables import find_variable, in_unit, on_axes, variable_named
+from tunax_lite.io.variables import find_variable, in_unit, on_axes, variable_named, variables_of
 
 
 @pytest.fixture
@@ -83,3 +83,13 @@ def test_other_kinds_of_files_under_the_name(tmp_path):
         archive.writestr("instant.nc", b"CDF")
     with error_naming(FileFormatError, "e.nc zip instant.nc unzip"):
         read_netcdf(path)
+
+
+def test_variables_keep_their_order_and_scalars_may_have_names_of_dimensions(path):
+    with netCDF4.Dataset(path, "a") as file:
+        file.createVariable("place", "f8", ())[:] = 5.0
+        file.createVariable("time", "f8", ("time",))[:] = range(4)
+        file.createVariable("last", "f8", ("time",))[:] = 0.0
+    file = read_netcdf(path)
+    assert [one.name for one in variables_of(file)][-3:] == ["place", "time", "last"]
+    assert file["place"].dims == ("place",) and file["place"].item() == 5.0

@@ -48,8 +48,6 @@ def opened(source) -> Iterator["xr.Dataset"]:
     Raises:
         FileFormatError: a file that is truncated, damaged or of another format.
     """
-    import xarray as xr  # takes long
-
     with reading(source, "a NetCDF file"):
         if not is_path(source):
             yield source
@@ -58,9 +56,33 @@ def opened(source) -> Iterator["xr.Dataset"]:
         else:
             path = existing_file(source)
             _check_format(path)
-            with xr.open_dataset(path, engine="netcdf4", decode_cf=False, cache=False) as file:
-                file.encoding["source"] = str(path)
+            with open_file(path) as file:
                 yield file
+
+
+def open_file(path: Path) -> "xr.Dataset":
+    """Open a NetCDF file as it is stored; `encoding["order"]` has the names of its variables in their order.
+
+    xarray refuses a scalar that is named like a dimension: it becomes the coordinate of one of length 1.
+    """
+    import netCDF4
+    import xarray as xr
+
+    with netCDF4.Dataset(path) as header:
+        header.set_auto_mask(False)
+        header.set_auto_scale(False)
+        order, lengths = list(header.variables), {name: one.size for name, one in header.dimensions.items()}
+        scalars = {name: header[name] for name in order if name in lengths and not header[name].ndim}
+        kept = {
+            name: ((name,), np.atleast_1d(one[...]), dict(one.__dict__))
+            for name, one in scalars.items()
+            if lengths[name] == 1
+        }
+    found = xr.open_dataset(path, engine="netcdf4", decode_cf=False, cache=False, drop_variables=[*scalars])
+    for name, one in kept.items():
+        found[name] = one
+    found.encoding |= {"source": str(path), "order": order}
+    return found
 
 
 def read_netcdf(source, *, only: Collection[str] | None = None, at: _Places = _EVERYWHERE) -> "xr.Dataset":
@@ -94,7 +116,7 @@ def values_in(
     check_size(place, "file", total)
     variables = {name: _decoded(variable, name, place) for name, variable in chosen.items()}
     found = xr.Dataset(variables, attrs=file.attrs)
-    found.encoding["source"] = place
+    found.encoding |= {"source": place, "order": file.encoding.get("order", [*chosen])}
     return found
 
 

@@ -1,7 +1,7 @@
 """Variables of files: finding them, their units, and errors that name file and variable."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ _PLACES = ("time", "latitude", "longitude", "depth", "height", "altitude")
 
 
 def array(
-    path: object, name: str, dims: Sequence[str], values: np.ndarray, attrs: Mapping[str, Any]
+    path: object, name: str, dims: Sequence[Hashable], values: np.ndarray, attrs: Mapping[str, Any]
 ) -> "xr.DataArray":
     """A variable of a file, which knows the file's name."""
     import xarray as xr  # takes long
@@ -34,15 +34,23 @@ def name_in_file(variable: "xr.DataArray") -> str:
     return str(variable.encoding.get("name", variable.name))
 
 
-def like(variable: "xr.DataArray", values: np.ndarray, dims: Sequence[str] | None = None) -> "xr.DataArray":
+def like(
+    variable: "xr.DataArray", values: np.ndarray, dims: Sequence[Hashable] | None = None
+) -> "xr.DataArray":
     """A variable with other values, on the same axes or others."""
     dims = variable.dims if dims is None else dims
     return array(name_of(variable), name_in_file(variable), dims, values, variable.attrs)
 
 
+def names_of(file: "xr.Dataset") -> list[str]:
+    """Names of all variables in the order of the file, coordinates included; xarray moves some to the end."""
+    order = [name for name in file.encoding.get("order", ()) if name in file.variables]
+    return list(dict.fromkeys([*order, *map(str, file.variables)]))
+
+
 def variables_of(file: "xr.Dataset") -> list["xr.DataArray"]:
-    """All variables of a file, coordinates included."""
-    return [file[name] for name in file.variables]
+    """All variables of a file in its order, coordinates included."""
+    return [file[name] for name in names_of(file)]
 
 
 def error_of(variable: "xr.DataArray", expected: str, got: object, advice: str) -> FileFormatError:
@@ -65,7 +73,7 @@ def note_on(variable: "xr.DataArray", said: str) -> str:
 
 def listing(file: "xr.Dataset") -> str:
     """The names of the variables of a file, for messages."""
-    return ", ".join(map(str, file.variables)) or "an empty file"
+    return ", ".join(names_of(file)) or "an empty file"
 
 
 def get_variable(file: "xr.Dataset", name: str) -> "xr.DataArray | None":
@@ -87,22 +95,20 @@ def find_variable(
 ) -> "xr.DataArray | None":
     """The first variable found by name, or else by CF standard name."""
     there = [name for name in names if name in file.variables][:1] or [
-        str(name)
-        for name, variable in file.variables.items()
-        if variable.attrs.get("standard_name") in standard_names
+        name for name in names_of(file) if file.variables[name].attrs.get("standard_name") in standard_names
     ]
     if len(there) > 1:
         raise error_in(file, quantity, "one variable with its CF standard name", " and ".join(there), advice)
     return file[there[0]] if there else None
 
 
-def squeezed(variable: "xr.DataArray", kept: Collection[str] = ()) -> "xr.DataArray":
+def squeezed(variable: "xr.DataArray", kept: Collection[Hashable] = ()) -> "xr.DataArray":
     """Drop axes of length 1, except those to keep."""
     return variable.squeeze([d for d, n in variable.sizes.items() if n == 1 and d not in kept], drop=True)
 
 
 def on_axes(
-    variable: "xr.DataArray", dims: Sequence[str], advice: str, expected: str | None = None
+    variable: "xr.DataArray", dims: Sequence[Hashable], advice: str, expected: str | None = None
 ) -> "xr.DataArray":
     """Transpose to these axes; others of length 1 are dropped."""
     one = squeezed(variable, dims)
@@ -158,7 +164,7 @@ def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
 
     Coordinates, bounds, quality flags and other variables that attributes refer to are not listed.
     """
-    there = {str(name): one for name, one in file.variables.items()}
+    there = {name: file.variables[name] for name in names_of(file)}
     referred = " ".join(str(one.attrs.get(key, "")) for one in there.values() for key in _REFERENCES).split()
     left = [
         name

@@ -10,9 +10,18 @@ from scipy import sparse
 
 from ...io.attributes import examine, leaves_water
 from ...io.axes import is_axis, is_position, place_in_words, read_vertical
-from ...io.errors import FileFormatError, Source, check_possible, is_path, is_store, name_of, reading
+from ...io.errors import (
+    FileFormatError,
+    Source,
+    check_possible,
+    check_size,
+    is_path,
+    is_store,
+    name_of,
+    reading,
+)
 from ...io.named_files import resolve
-from ...io.netcdf import open_store, read_netcdf
+from ...io.netcdf import open_file, open_store, read_netcdf
 from ...io.times import bounds_of_means
 from ...io.units import is_known, unit_of
 from ...io.variables import array, error_of, like, numbers_in, on_axes
@@ -28,8 +37,6 @@ if TYPE_CHECKING:
 
 def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
     """A dataset of a file or Zarr store, or one opened by the user; reads only coordinates."""
-    import xarray as xr  # takes long
-
     if not isinstance(given, str | Path):
         is_path(given)  # raises an error
         return given
@@ -41,7 +48,7 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
         return open_store(path)
     read_netcdf(path, only=())  # rejects damaged files and other formats
     with reading(path, "a NetCDF file"):
-        return xr.open_dataset(path, engine="netcdf4", decode_cf=False, cache=False)
+        return open_file(path)
 
 
 class Sources:
@@ -78,7 +85,7 @@ class Sources:
 def header_of(file: "xr.Dataset", name: str) -> "xr.DataArray":
     """A variable without its values."""
     found = file.variables[name]
-    return array(name_of(file), name, tuple(map(str, found.dims)), np.empty((0,) * found.ndim), found.attrs)
+    return array(name_of(file), name, found.dims, np.empty((0,) * found.ndim), found.attrs)
 
 
 def axis_of(
@@ -167,9 +174,10 @@ def joined_sites(files: Sequence["xr.Dataset"], name: str, places: Points) -> "x
     parts = []
     for file in files:
         axes = {axis_of(file, name, kind)[0] for kind in ("time", "vertical")}
-        file = file[[key for key, one in file.variables.items() if key == name or {*one.dims} <= axes]].load()
+        file = file[[key for key, one in file.variables.items() if key == name or {*one.dims} <= axes]]
         values = file[name]
-        one = file.isel({dim: 0 for dim in values.dims if dim not in axes}, drop=True)
+        check_size(name_of(file), name, values.nbytes)
+        one = file.isel({dim: 0 for dim in values.dims if dim not in axes}, drop=True).load()
         if not ((values == one[name]) | (values.isnull() & one[name].isnull())).all():
             advice = "leave {site} out of the path"
             raise error_of(header_of(file, name), "the values of one place", "several that differ", advice)
@@ -221,7 +229,7 @@ class FieldReader:
         self.time, _ = axis_of(first, name, "time", flat)
         self.vertical, self.levels = axis_of(first, name, "vertical", flat)
         self.files = files if self.time is not None else files[:1]
-        rest = tuple(dim for dim in self.header.dims if dim not in (self.time, self.vertical))
+        rest = tuple(dim for dim in map(str, self.header.dims) if dim not in (self.time, self.vertical))
         self.points, self.horizontal = _points(self.header, axes, rest)
         others = [dim for dim in rest if dim not in self.horizontal and first.sizes[dim] > 1]
         if others:
