@@ -13,7 +13,13 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tests.io.observation_files import cf_dataset, fluxes_at
 from tests.io.test_dataset import make_case
-from tunax_lite.io import Mapping, read_cf_netcdf, write_observations
+from tunax_lite.io import (
+    Mapping,
+    case_from_dataset,
+    open_observations,
+    read_cf_netcdf,
+    write_observations,
+)
 
 
 def save(dataset: xr.Dataset, path):
@@ -220,3 +226,19 @@ def test_the_stokes_drift_of_a_simulation_is_read_and_the_rest_listed(tmp_path):
     assert found is not None
     np.testing.assert_allclose(found.at(case.grid, 0.0)[0], drift[::-1])
     assert any(note.endswith("not used: ust") for note in observations.notes)
+
+
+def test_the_mapping_wins_over_attributes_and_names_say_nothing(tmp_path):
+    data = cf_dataset().assign_attrs(salinity="34.5 psu", coriolis_parameter=1e-4, notes="Lagrangian mean")
+    data["us"] = ("DEPTH", np.full(4, 0.1), {"units": "m s-1"})
+    data["u"] = data["TEMP"] * 0.0
+    data["u"].attrs = {"units": "m s-1"}
+    path = save(data, tmp_path / "a-eulerian.nc")
+    mapping = Mapping(latitude=10.0, salinity=33.0)
+    for case, _ in (
+        read_cf_netcdf(path, mapping),
+        case_from_dataset(open_observations(path, mapping=mapping)),
+    ):
+        assert float(case.coriolis_parameter) == float(tl.coriolis_parameter(10.0))
+        np.testing.assert_array_equal(case.initial_state.salinity, 33.0)
+        assert case.interior.velocities == "lagrangian"

@@ -15,6 +15,7 @@ from tunax_lite.io import (
     observations_from_dataset,
     open_observations,
 )
+from tunax_lite.io.open import Format
 
 
 def test_a_changed_dataset_becomes_a_case(tmp_path):
@@ -36,6 +37,21 @@ def test_a_mooring_keeps_the_temperature_of_its_file(tmp_path):
     assert list(dataset.data_vars) == ["in_situ_temperature"]
     found = observations_from_dataset(dataset, start_time="2012-06-10", salinity=35.0)
     assert list(found.time) == [0.0, 86400.0] and found.profiles["temperature"].shape == (2, 1)
+
+
+def test_datasets_of_other_sources(tmp_path, monkeypatch):
+    cf_dataset().to_netcdf(tmp_path / "a.nc")
+    dataset = open_observations(tmp_path / "a.nc")
+    found = observations_from_dataset(dataset, start_time="2010-06-01", salinity=35.0).profiles["temperature"]
+    assert np.all(found != dataset["temperature"].values)  # in-situ temperature becomes conservative
+    coarse = dataset.transpose().assign_coords(time=dataset["time"].astype("M8[ns]"))
+    assert case_from_dataset(coarse)[0].start_time == "2010-06-01 06:00:00"
+    with error_naming(FileFormatError, "temperature"):
+        case_from_dataset(dataset.drop_vars("temperature"))
+    (tmp_path / "a.bin").write_bytes(bytes(range(256)))
+    own = Format(lambda path, names: path.endswith(".bin"), lambda path: dataset)
+    monkeypatch.setitem(FORMATS, "own", own)
+    assert open_observations(tmp_path / "a.bin") is dataset
 
 
 def test_the_reader_of_the_guide(tmp_path, monkeypatch):

@@ -34,7 +34,8 @@ from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, notes_of_
 from .series import Series, on_common_times, start_of_case
 from .times import as_seconds, describe, is_dated, seconds_since
 from .tracers import potential_density
-from .variables import error_in, error_of, name_in_file
+from .variables import error_in, error_of, listing, name_in_file
+from .yaml_file import NAMES
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -53,13 +54,14 @@ _BACKGROUND = ("background_viscosity", "background_diffusivity")
 _ALWAYS = ("stress_u", "stress_v", "heat_flux")
 
 
+@names_its_file("a dataset of observations")
 def case_from_dataset(
     dataset: "xr.Dataset",
     *,
     start: str | None = None,
     duration: float | None = None,
     depth: float | None = None,
-    salinity: float = 35.0,
+    salinity: float | None = None,
     coriolis_parameter: float | None = None,
     equation_of_state: AbstractEquationOfState | None = None,
     velocities: str | None = None,
@@ -79,18 +81,23 @@ def case_from_dataset(
         start: ISO 8601 time before which profiles are left out.
         duration: of the case [s]; by default up to the last profile.
         depth: of the bottom [m]; by default half a level spacing below the deepest level.
-        salinity: constant value where the dataset has none [g kg-1].
+        salinity: constant value where the dataset has no profiles [g kg-1]; by default that of the
+            attributes, or 35.
         coriolis_parameter: [s-1]; by default that of the attributes or the latitude.
         equation_of_state: instead of the linear one with the constants of the attributes.
         velocities: whether u and v are `eulerian` or `lagrangian` means; by default as the attributes say.
 
     Raises:
-        FileFormatError: no complete profile, levels that do not fit the depth, no forcing, or no latitude.
+        FileFormatError: no temperature, no complete profile, levels that do not fit the depth, no forcing, or
+            no latitude.
     """
-    dataset = dataset.sortby("z")
+    dataset = dataset.sortby("z").transpose(..., "time", "z")
     time, z = dataset["time"], dataset["z"]
     over = {str(name): one for name, one in dataset.data_vars.items() if one.dims == ("time", "z")}
     profiles = {name: one for name, one in over.items() if name not in STOKES_DRIFT}
+    if "temperature" not in profiles:
+        expected, advice = "profiles over time and z", "add them under this name"
+        raise error_in(dataset, "temperature", expected, f"only {listing(dataset)}", advice)
     first, late = _first_complete(dataset, profiles, start)
     after = dataset.isel(time=slice(first, None))
     seconds = _since(after["time"].values, time.values[first])
@@ -105,7 +112,8 @@ def case_from_dataset(
     start_time = None
     # Files of idealised cases count from an arbitrary date.
     if is_dated(time) and dataset.attrs.get("start_time") != "":
-        start_time = str(time.values[first].astype(object))
+        start_time = str(time.values[first].astype("M8[us]").astype(object))
+    background: dict[str, Any] = {**_number_attributes(dataset, Case, _BACKGROUND)}
     places = {axis: float(dataset[axis]) for axis in ("latitude", "longitude") if axis in dataset.coords}
     case = Case(
         grid=grid,
@@ -115,7 +123,7 @@ def case_from_dataset(
         interior=interior,
         equation_of_state=water,
         absorption=stated(dataset, "absorption"),
-        **_number_attributes(dataset, Case, _BACKGROUND),
+        **background,
         duration=length,
         name=str(dataset.attrs.get("case", "case")),
         start_time=start_time,
@@ -132,7 +140,7 @@ def case_from_dataset(
         name=case.name,
         # Whether title or source mention a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
-        notes=(*notes, *dataset.attrs.get("notes", ()), *of_water, *told, *late),
+        notes=(*notes, *_notes_in(dataset), *of_water, *told, *late),
     )
 
 
@@ -153,7 +161,7 @@ def observations_from_dataset(
     salinity: SalinityGiven | None = None,
     name: str | None = None,
 ) -> Observations:
-    """Make observations of a dataset of `open_observations` with dates.
+    """Make observations of a dataset of `open_observations` with dates; for Argo use `read_argo`.
 
     Temperature conversion needs a salinity. Where none was measured, the time mean at neighbouring depths is
     used, or 35 if there is none: 1 g/kg changes the result by 0.02 K at 10 degC and by 0.04 K at 30 degC.
@@ -173,7 +181,7 @@ def observations_from_dataset(
     quantities = {name: quantity for (quantity, _), name in WATER_NAMES.items()}
     over = {str(name): one for name, one in dataset.data_vars.items() if one.ndim == 2}
     profiles = {quantities.get(name, name): one.values for name, one in over.items()}
-    notes = tuple(dataset.attrs.get("notes", ()))
+    notes = _notes_in(dataset)
     if conservative and {"temperature", "salinity"} & profiles.keys():
         converted, more = _modelled(dataset, profiles, salinity)
         profiles, notes = profiles | converted, notes + more
@@ -199,8 +207,10 @@ def _modelled(
     path, kinds = name_of(dataset), {"temperature": "in_situ", "salinity": "practical"}
     for (quantity, kind), name in WATER_NAMES.items():
         kinds |= {quantity: kind} if name in dataset else {}
-    kinds |= {"temperature": "conservative"} if "temperature" in dataset else {}
-    kinds |= {"salinity": "absolute"} if "salinity" in dataset else {}
+    for quantity, kind in {"temperature": "conservative", "salinity": "absolute"}.items():
+        if quantity in dataset:  # files of CF keep the name, and say the kind
+            standard_name = dataset[quantity].attrs.get("standard_name")
+            kinds[quantity] = NAMES["oceansites"][quantity]["kinds"].get(standard_name, kind)
     missing = np.full_like(next(iter(profiles.values())), np.nan)
     measured, warmth = (profiles.get(name, missing) for name in ("salinity", "temperature"))
     heights = np.broadcast_to(dataset["z"].values, missing.shape)
@@ -222,6 +232,11 @@ def _modelled(
     found = {"temperature": temperature, "salinity": np.where(np.isnan(measured), np.nan, absolute)}
     notes = notes_of_salinity(path, warmth, measured, given)
     return {key: values for key, values in found.items() if key in profiles}, notes
+
+
+def _notes_in(dataset: "xr.Dataset") -> tuple[str, ...]:
+    said = dataset.attrs.get("notes", ())
+    return (said,) if isinstance(said, str) else tuple(said)
 
 
 def _since(times: np.ndarray, start: Any) -> np.ndarray:
@@ -293,13 +308,17 @@ def grid_around(dataset: "xr.Dataset", depth: float | None) -> Grid:
     return Grid(faces)
 
 
-def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str], salinity: float) -> State:
+def _initial_state(
+    grid: Grid, dataset: "xr.Dataset", names: Collection[str], salinity: float | None
+) -> State:
     centers, z = np.asarray(grid.z_center), dataset["z"].values
     initial = {name: dataset[name].values[0] for name in names}
     if not np.allclose(centers, z, rtol=0.0, atol=1e-6 * abs(z[0])):
         initial = {name: np.interp(centers, z, values) for name, values in initial.items()}
     arrays = {name: jnp.asarray(values, dtype=float) for name, values in initial.items()}
-    water: dict[str, Any] = {"salinity": float(dataset.attrs.get("salinity", salinity))}
+    if salinity is None:
+        salinity = _number(dataset, "salinity", dataset.attrs.get("salinity", 35.0))
+    water: dict[str, Any] = {"salinity": float(salinity)}
     water |= {name: arrays.pop(name) for name in WATER if name in arrays}
     return State.from_profiles(grid, **water, tracers=arrays)
 
@@ -386,7 +405,8 @@ def _mean_of(dataset: "xr.Dataset", given: str | None) -> tuple[str, tuple[str, 
         return given, ()
     velocities = [dataset[name] for name in ("u", "v") if name in dataset]
     stated = dataset.attrs.get("velocities")
-    sources = [{"velocities": stated}] if stated else [*(one.attrs for one in velocities), dataset.attrs]
+    said = {key: one for key, one in dataset.attrs.items() if key not in ("case", "notes")}
+    sources = [{"velocities": stated}] if stated else [*(one.attrs for one in velocities), said]
     words = (str(text).lower() for attributes in sources for text in attributes.values())
     means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
     if len(means) > 1:

@@ -25,6 +25,7 @@ from .netcdf import read_netcdf
 from .times import check_complete, is_dated, read_time
 from .units import Conversions, as_conversion, is_known, unit_alone, unit_of
 from .variables import (
+    array,
     error_in,
     error_of,
     find_variable,
@@ -139,20 +140,28 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
         start=mapping.start,
         duration=mapping.duration,
         depth=mapping.depth,
-        salinity=mapping.salinity,
-        coriolis_parameter=mapping.coriolis_parameter,
         equation_of_state=mapping.equation_of_state,
-        velocities=mapping.velocities,
     )
 
 
 def open_cf(path, mapping: Mapping | None = None) -> "xr.Dataset":
-    """Read a CF file as a dataset with the package's names and units; see `open_observations`."""
+    """Read a CF file as a dataset with the package's names and units; see `open_observations`.
+
+    Constants of the mapping become attributes. Give `start`, `duration`, `depth` and `equation_of_state` to
+    `case_from_dataset`, too. The file's own attribute `notes` is kept as `notes_of_file`.
+    """
     mapping = Mapping() if mapping is None else mapping
     file = read_netcdf(path)
     found = read_profiles(file, mapping)
     constants, notes = _constants(file)
-    found = found.assign_attrs(constants, case=name_of_case(file, mapping))
+    found = found.assign_attrs(constants, case=name_of_case(file, mapping), salinity=mapping.salinity)
+    if mapping.latitude is not None:  # in place of the rotation of the file
+        found.attrs.pop("coriolis_parameter", None)
+    for key in ("coriolis_parameter", "velocities"):
+        if (given := getattr(mapping, key)) is not None:
+            found.attrs[key] = given
+    if "notes" in found.attrs:
+        found.attrs["notes_of_file"] = found.attrs["notes"]
     water = mapping.equation_of_state or stated(found, "equation_of_state")
     elsewhere = mapping.forcing_file and Path(name_of(file)).parent / mapping.forcing_file
     fluxes = _fluxes(read_netcdf(elsewhere) if elsewhere else file, mapping, found, water)
@@ -307,7 +316,8 @@ def _fluxes(
                 raise error_of(variable, "a finite number", values, "repair the file")
         elif name is not None:
             scale, offset = as_conversion(how).linear(flux, None, **of_water)
-            variable, times, values = profiles["time"], None, np.asarray(float(name) * scale + offset)
+            times, values = None, np.asarray(float(name) * scale + offset)
+            variable = array("mapping", f"fluxes.{flux}", (), values, {})
             check_possible("mapping", f"fluxes.{flux}", flux, np.asarray(-values if turned else values))
         else:
             continue
@@ -343,7 +353,7 @@ def _constants(file: "xr.Dataset") -> tuple[dict[str, float], tuple[str, ...]]:
             if value is None and other in file and file[other].size == 1:
                 value = numbers_in(file[other]).item()
             is_number = np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"
-            if not is_number or not np.isfinite(value):
+            if value is None or not is_number or not np.isfinite(value):
                 continue
             if lowest <= value <= highest:
                 found[name] = float(value)

@@ -4,6 +4,7 @@ A format is a function that opens its files as a dataset, and a test by which th
 `FORMATS` is tried first: add your own at the end, and it takes precedence.
 """
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,7 +52,8 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
     `in_situ_temperature`, `potential_temperature` and `practical_salinity` where a file has these; NaN where
     values are missing or have no good flag; `rejected`, `uncertainty` and `role` as attributes of variables;
     `latitude` and `longitude`; constants of the water, the Coriolis parameter and `notes` on how the file was
-    read as global attributes. `case_from_dataset` and `observations_from_dataset` take it, changed or not.
+    read as global attributes. `case_from_dataset` and `observations_from_dataset` take it, changed or not;
+    profiles of Argo, whose heights vary, go through `read_argo`.
 
     Args:
         path: of the file, or an xarray dataset.
@@ -69,7 +71,8 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
     names: frozenset[str] = frozenset()
     where = str(existing_file(path)) if is_path(path) else ""
     if not where.endswith(".jld2") and not (where and is_text(Path(where))):
-        with opened(path) as file:
+        # A format of the user's own may be binary; the last reader raises the error about other files.
+        with contextlib.suppress(FileFormatError), opened(path) as file:
             names = frozenset(map(str, file.variables))
     known = next(one for one in reversed(FORMATS.values()) if one.recognises(where, names))
     return known.read(path, **options)
