@@ -346,7 +346,7 @@ def _dataset(
         z_lower=("z", faces[:-1]),
         z_upper=("z", faces[1:]),
     )
-    for quantity, (key, values) in (profiles | fluxes).items():
+    for quantity, (key, values) in {**profiles, **fluxes}.items():
         unit = (_PROFILES | _KINEMATIC)[quantity]
         dims = ("time", "z") if quantity in profiles else ()
         variable = array(path, key, dims, np.asarray(values), {"units": unit})

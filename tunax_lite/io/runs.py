@@ -136,7 +136,7 @@ def _values(file: "xr.Dataset", name: str, *dims: str, kind: str = "f") -> jax.A
     found = file[name]
     if found.dims[: len(dims)] != dims or found.values.dtype.kind != kind:
         numbers = "whole numbers" if kind == "i" else "numbers"
-        got = f"type {found.values.dtype} along {', '.join(found.dims) or 'none'}"
+        got = f"type {found.values.dtype} along {', '.join(map(str, found.dims)) or 'none'}"
         expected = f"{numbers} along {', '.join(dims) or 'any axis'}"
         raise error_of(found, expected, got, "the file was changed or is damaged")
     return jnp.asarray(found.values)

@@ -90,7 +90,6 @@ def read_time(
     moments[known] = np.round(1e6 * seconds[known]).astype("m8[us]") + _moment(epoch)
     times = like(variable, moments)
     times.encoding |= {key: times.attrs.pop(key) for key in ("units", "calendar") if key in times.attrs}
-    times.encoding["epoch"] = _moment(epoch)
     check_increasing(*check, seconds, lambda record: describe(times, record), increasing=increasing)
     return times
 
@@ -219,7 +218,7 @@ def intervals_of(
     return found if found.dtype.kind == times.dtype.kind and np.all(found[:, 1] > found[:, 0]) else None
 
 
-def as_seconds(variable: object, time: np.ndarray, start_time: str) -> jax.Array:
+def as_seconds(variable: "xr.DataArray", time: np.ndarray, start_time: str) -> jax.Array:
     """Increasing times [s] in JAX's precision, which must resolve them."""
     found = jnp.asarray(time, dtype=float)
     if np.any(np.diff(np.asarray(found)) <= 0.0):
@@ -256,7 +255,8 @@ def error_at(series: "xr.DataArray", at: int, expected: str, got: str, advice: s
     """The error about a record of a series, with its file and date; `got` has a place for the latter."""
     one = like(series, series.values)
     one.encoding["source"] = str(series["source"].values[at])
-    return error_of(one, expected, got.format(describe(series["moment"], at)), advice)
+    first = int(np.argmax(series["source"].values == series["source"].values[at]))  # of this file
+    return error_of(one, expected, got.format(describe(series["moment"][first:], at - first)), advice)
 
 
 def joined(parts: Sequence["xr.DataArray"], advice: str, longest_gap: float | None = None) -> "xr.DataArray":

@@ -103,6 +103,10 @@ def _run(
         echo(f"about {memory / 1e9:.2g} GB of memory per process, {results / 1e9:.2g} GB of results")
     else:
         layout = store.layout
+        if n_columns is not None:
+            session.say_notes(
+                [f"--columns is not used: the map continues with tiles of {layout.width} columns"]
+            )
     n_tiles = len(run.tiles(layout.n_rows))
     echo(f"{n_tiles} tiles of at most {layout.width} columns, pieces of {layout.n_frames} frames")
     with fraction_of("map") as show:

@@ -1,6 +1,6 @@
 """Values of gridded files at a place, linear between the points that have values."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,7 +64,7 @@ def mean_of_known(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.asarray(np.sum(np.where(known, values, 0.0) * weights, axis=(-2, -1)) / total)
 
 
-def _needed(file: "xr.Dataset", axis: str, dims: Sequence[str]) -> "xr.DataArray":
+def _needed(file: "xr.Dataset", axis: str, dims: Sequence[Hashable]) -> "xr.DataArray":
     coordinate = _coordinate(file, axis, dims)
     if coordinate is None:
         expected = f"a coordinate {axis} of one dimension"
@@ -72,7 +72,7 @@ def _needed(file: "xr.Dataset", axis: str, dims: Sequence[str]) -> "xr.DataArray
     return coordinate
 
 
-def _coordinate(file: "xr.Dataset", axis: str, dims: Sequence[str]) -> "xr.DataArray | None":
+def _coordinate(file: "xr.Dataset", axis: str, dims: Sequence[Hashable]) -> "xr.DataArray | None":
     """The coordinate of one of these dimensions that is this axis, by a usual name or its attributes."""
     along = [one for one in variables_of(file) if len(one.dims) == 1 and one.dims[0] in dims]
     named = sorted(along, key=lambda one: one.name != one.dims[0])
