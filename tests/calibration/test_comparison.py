@@ -155,14 +155,15 @@ def test_references_and_comparisons_that_are_refused(reference):
         ({"profiles": {"temperature": seen.profiles["temperature"]}}, "small temperature u v"),
         ({"time": seen.time + 600.0}, "small 0 7 600"),
         ({"time": seen.time**2}, "small 7 0"),
+        ({"z": seen.z - 1.0}, "small 8 -31 -3"),
+        ({"profiles": seen.profiles | {"u": seen.profiles["u"].at[2, 1].set(np.nan)}}, "small missing"),
     ):
         with error_naming(ValueError, message):
             Reference(reference.case, dataclasses.replace(seen, **changed))
-    one, moved = [Candidate("a", CONSTANT)], dataclasses.replace(seen, z=seen.z - 1.0)
+    one = [Candidate("a", CONSTANT)]
     for settings, message in (
         ({"time_steps": [700.0]}, "small 600 700"),
         ({"how": Judging(7200.0)}, "small 3600 7200"),
-        ({"references": [dataclasses.replace(reference, observations=moved)]}, "small -31 -3 points"),
         ({"candidates": []}, "compare_closures none"),
         ({"candidates": 2 * one}, "compare_closures a"),
     ):
@@ -208,6 +209,27 @@ def test_initial_profiles_kept_and_stored_results_are_rows_too(reference):
     ):
         with error_naming(ValueError, message):
             compare_closures(stored=[dataclasses.replace(peer, **change)], **given)
+
+
+@pytest.mark.parametrize(
+    "faces, own_faces, error",
+    [
+        ([-32, -20, -12, -6, 0], [-32, -20, -12, -6, 0], np.sqrt(6 / 32)),
+        ([-32, -20, -12, -6, 0], np.linspace(-32, 0, 9), np.sqrt(6 / 32)),  # over the simulation's cells
+        ([-32, -20, -4, -1, 0], [-32, -20, -4, 0], 0.25 * np.sqrt(4 / 32)),  # the levels do not fix the faces
+    ],
+)
+def test_uneven_cells_count_by_thickness(faces, own_faces, error):
+    grid, own = (tl.Grid(jnp.asarray(each, float)) for each in (faces, own_faces))
+    still, time = np.zeros((3, 4)), np.array([0.0, 600.0, 1200.0])
+    warm_above = {"temperature": 20.0 + (still + [0, 0, 0, 1]), "u": still, "v": still}
+    observed = tl.Observations(time, grid.z_center, {name: jnp.asarray(x) for name, x in warm_above.items()})
+    profiles = {name: np.full((own.n_cells, 3), 20.0 * (name == "temperature")) for name in NAMES}
+    ends_early = StoredResult("peer", "small", time - [0.0, 0.0, 5e-4], own, profiles, 30.0)
+    references = [Reference(_case().on(grid), observed)]
+    given = GIVEN | {"n_cells": [4], "references": references, "stored": [ends_early]}
+    rows = compare_closures([Candidate("a", CONSTANT)], **given).rows
+    assert rows[-1].temperature_rms == pytest.approx(error, rel=1e-9)
 
 
 @pytest.mark.long

@@ -2,8 +2,9 @@
 
 With simulations: errors and time per step, by resolution and time step. Model and reference are compared as
 targets, as means over the cells of the coarser of their two grids, to which the other is averaged
-conservatively, so that neither is penalised for its resolution. Errors are root mean squares over all cells
-and all observed times from `start` on; the velocity error is the length of the vector (u - u_ref, v - v_ref).
+conservatively, so that neither is penalised for its resolution. Errors are root mean squares over all cells,
+weighted by thickness, and all observed times from `start` on; the velocity error is the length of the vector
+(u - u_ref, v - v_ref). Mixed layer depths are those of means over the cells of the model.
 
 The number of steps is an argument of the compiled program, so that one program per closure and resolution
 serves all time steps, durations and cases of equal structure. Time per step is the shortest of several runs
@@ -40,13 +41,14 @@ from ..column.state import State
 from ..column.trajectory import Restart, Trajectory
 from ..io.series import Series
 from ..io.writing import write_text
+from ..numerics.regridding import regrid
 from ..plausibility.water_limits import extremes
 from ..runtime import compile_program
 from ..runtime.compilation import Program, Shared
 from ..runtime.engine import AbstractEngine, ThisProcess
 from ..runtime.jax_setup import failures_as_values
-from .observed import depends_on
-from .target import ErrorOf, Target, errors_and_water, errors_of_states, modelled_by_states
+from .observed import Averaging, ComparedVariable, OneNumber, depends_on, faces_from_centers
+from .target import Comparison, ErrorOf, Target, errors_and_water, errors_of_states, modelled_by_states
 from .validation import run_to_the_end
 
 VARIABLES = ("temperature", "u", "v")
@@ -59,7 +61,7 @@ Profiles = Mapping[str, np.ndarray]
 class Reference:
     """A case on the grid of a large-eddy simulation, with its profiles on all cells.
 
-    Raises `ValueError` for profiles that are missing, or at irregular times.
+    Raises `ValueError` for profiles that are missing, at other heights, at irregular times, or not finite.
     """
 
     case: Case
@@ -72,6 +74,20 @@ class Reference:
             raise ValueError(
                 f"{name}: expected profiles of {', '.join(VARIABLES)}, got none of {', '.join(missing)}; "
                 "compare with a complete simulation, or add `observed: {}` for any observations."
+            )
+        z, centers = np.asarray(observations.z), np.asarray(self.case.grid.z_center)
+        # Faces midway between uneven levels make cells whose centers are close to the levels.
+        slack = 0.2 * np.asarray(self.case.grid.cell_thickness)
+        if z.shape != centers.shape or np.any(np.abs(z - centers) > slack):
+            raise ValueError(
+                f"{name}: expected profiles on the {centers.size} cells of the case, got "
+                f"{z.shape[-1]} heights from {np.nanmin(z):g} to {np.nanmax(z):g} m; compare with a "
+                "simulation that covers the column, or add `observed: {}` for any observations."
+            )
+        if not all(np.isfinite(observations.profiles[variable]).all() for variable in VARIABLES):
+            raise ValueError(
+                f"{name}: missing values in the profiles; expected values on all cells at all times; fill "
+                "them, or add `observed: {}`."
             )
         times = np.asarray(observations.time)
         if times.size < 2 or abs(times[0]) > 1e-6 or np.ptp(np.diff(times)) > 1e-6:
@@ -104,7 +120,16 @@ class Reference:
         weights = dict.fromkeys((*VARIABLES, how.layer), 1.0)
         window = how.start * (1.0 - 1e-9), math.inf
         given = {"dt": self.interval, "averaging": how.averaging, "samples_forcing": True}
-        return Target(self.case.on(size), self.observations, weights, time_window=window, **given)
+        observations, own = self.observations, self.case.grid
+        if how.averaging == "cell_means" and size.n_cells <= own.n_cells:
+            # The levels alone do not determine the faces of uneven cells.
+            faces = np.asarray(own.z_face, dtype=float), np.asarray(size.z_face, dtype=float)
+            profiles = {
+                name: jnp.asarray(regrid(np.asarray(values, dtype=float).T, *faces).T)
+                for name, values in observations.profiles.items()
+            }
+            observations = dataclasses.replace(observations, z=size.z_center, profiles=profiles)
+        return Target(self.case.on(size), observations, weights, time_window=window, **given)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,6 +181,9 @@ def profiles_for_figures(target: Target, states: State) -> tuple[Profiles, Profi
     return found
 
 
+_SAME_TIME = 1e-3
+"""Difference of times of a stored result and of observations that count as equal [s]."""
+
 PERSISTENCE = "persistence"
 """Label of the initial profile kept."""
 
@@ -196,7 +224,7 @@ def on_target(stored: StoredResult, target: Target) -> Trajectory:
     times = np.asarray(target.observations.time, dtype=float)[target.times]
     if comparison.in_time is None:
         times = comparison.times
-    if times[-1] > stored.time[-1] * (1.0 + 1e-9):
+    if times[-1] > stored.time[-1] + _SAME_TIME:
         raise ValueError(
             f"{stored.label}: expected a result of {stored.case} up to {times[-1]:g} s, got one up to "
             f"{stored.time[-1]:g} s; give observed.end."
@@ -477,20 +505,19 @@ def _stored_on(stored: StoredResult, reference: Reference, how: Judging) -> tupl
     Raises `ValueError` for a different depth, or too few common times.
     """
     stored.check_depth(reference.case.grid)
-    observed = reference.observations
-    times = np.asarray(observed.time)
-    common = np.abs(times[:, None] - stored.time).min(axis=1) <= 1e-3
+    times = np.asarray(reference.observations.time)
+    common = np.abs(times[:, None] - stored.time).min(axis=1) <= _SAME_TIME
     if common.sum() < 2 or times[common][-1] < how.start:
         raise ValueError(
             f"{stored.label}: expected a result at times of {stored.case}, every "
             f"{reference.interval:g} s, got {common.sum()} of them between {stored.time[0]:g} and "
             f"{stored.time[-1]:g} s; store it more often."
         )
+    target = reference.target(stored.grid, how)
+    observed, window = target.observations, (target.time_window[0], times[common][-1] * (1.0 + 1e-9))
     profiles = {name: np.where(common[:, None], observed.profiles[name], np.nan) for name in VARIABLES}
     chosen = dataclasses.replace(observed, profiles={name: jnp.asarray(x) for name, x in profiles.items()})
-    end = times[common][-1]
-    target = dataclasses.replace(reference, observations=chosen).target(stored.grid, how)
-    target = dataclasses.replace(target, time_window=(target.time_window[0], end * (1.0 + 1e-9)))
+    target = dataclasses.replace(target, observations=chosen, time_window=window)
     return target, on_target(stored, target).state
 
 
@@ -603,13 +630,29 @@ def _advance(
     return end, jnp.all(jnp.stack(finite))
 
 
+def _by_thickness(target: Target) -> Comparison:
+    """The comparison of a target with profiles weighted by cell thickness, or equally at points."""
+
+    def weighted(one: ComparedVariable) -> ComparedVariable:
+        if target.averaging == "points" or isinstance(one.operator, OneNumber):
+            return one
+        faces = np.asarray(target.case.grid.z_face)
+        if isinstance(one.operator, Averaging):  # over the cells of the simulation
+            faces = faces_from_centers(np.asarray(target.observations.z, dtype=float), target.case.name)
+        counts = one.counts * np.diff(faces)
+        return dataclasses.replace(one, counts=counts / counts.sum())
+
+    variables = {name: weighted(one) for name, one in target.comparison.variables.items()}
+    return dataclasses.replace(target.comparison, variables=variables)
+
+
 def _row(
     label: str, target: Target, group: str, dt: float, outcome: Outcome, asked: int | float = 0
 ) -> ComparisonRow:
     states, timing, note = outcome
     errors = [math.nan] * 4
     if states is not None:
-        found = errors_of_states(target.comparison, states)
+        found = errors_of_states(_by_thickness(target), states)
         errors = [found[name].root_mean_square for name in target.weights]
         if not all(map(math.isfinite, errors[:3])):
             states, errors, note = None, [math.nan] * 4, "errors too large for a number"
