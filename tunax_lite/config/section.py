@@ -23,6 +23,8 @@ from ..plausibility import RULES
 
 Annotation = Any  # of a key: a type, or a special form of `typing`
 SomeCase = Any  # a section of `cases`, which imports this one
+_UNKNOWN_KEY = "extra_forbidden"  # of pydantic
+_MOST_PLACES = 3  # suggested for a misplaced key
 
 
 def closest(name: str, valid: list[str]) -> str:
@@ -89,7 +91,8 @@ class Section(BaseModel):
         try:
             section = validate(data)
         except ValidationError as error:
-            told = [_explained(problem, cls.model_fields) for problem in error.errors(include_url=False)]
+            problems = sorted(error.errors(include_url=False), key=lambda each: each["type"] != _UNKNOWN_KEY)
+            told = [_explained(problem, cls.model_fields) for problem in problems]
             raise ValidationError.from_exception_data(cls.__name__, told) from None
         section._check()
         return section
@@ -105,7 +108,7 @@ def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitEr
     error, field = kind, fields.get(name)
     if "text" in context:
         error = PydanticCustomError(kind, "{text}", context)  # pyright: ignore[reportArgumentType]
-    elif kind != "value_error" and (field is not None or kind == "extra_forbidden"):
+    elif kind != "value_error" and (field is not None or kind == _UNKNOWN_KEY):
         text = _text(problem, field, fields)
         about = "" if field is None or field.description is None else field.description.split(". ")[0]
         context = {"text": f"{text} ({about})" if about else text}
@@ -116,7 +119,19 @@ def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitEr
 def _text(problem: ErrorDetails, field: FieldInfo | None, fields: Mapping[str, FieldInfo]) -> str:
     kind, context = problem["type"], problem.get("ctx", {})
     if field is None:
-        return f"unknown key; {closest(str(problem['loc'][0]), list(fields))}"
+        name = str(problem["loc"][0])
+        within = [
+            f"`{key}.{name}`"
+            for key, each in fields.items()
+            if any(name in section.model_fields for section in _sections(each.annotation))
+        ]
+        is_misplaced = 0 < len(within) <= _MOST_PLACES
+        hint = (
+            f"it belongs further in, as {' or '.join(within)}"
+            if is_misplaced
+            else closest(name, list(fields))
+        )
+        return f"unknown key; {hint}"
     if kind == "missing":
         return "expected a value, got none; add this key"
     below = _sections(field.annotation)
@@ -124,11 +139,17 @@ def _text(problem: ErrorDetails, field: FieldInfo | None, fields: Mapping[str, F
         tag = context["discriminator"].strip("'")
         tags = ", ".join(name for each in below for name in get_args(each.model_fields[tag].annotation))
         return f"expected the key '{tag}', one of {tags}, got none; add it"
+    if kind == "union_tag_invalid":
+        tags = context["expected_tags"].replace("'", "").split(", ")
+        tag = context["discriminator"].strip("'")
+        expected = f"expected {tag} to be one of {', '.join(tags)}"
+        return f"{expected}, got '{context['tag']}'; {closest(context['tag'], tags)}"
     if kind.startswith("model_") and below:
         return (
             f"expected a mapping with keys among {', '.join(below[0].model_fields)}, got {problem['input']!r}"
         )
-    return f"{problem['msg']}, got {problem['input']!r}"
+    expected = "expected a number" if kind.startswith(("greater", "less")) else "expected"
+    return f"{problem['msg'].replace('Input should be', expected)}, got {problem['input']!r}"
 
 
 def _sections(annotation: Annotation) -> list[type[BaseModel]]:
