@@ -75,6 +75,11 @@ def test_convection_without_a_delay():
         assert delay is not None and delay < HOUR if has_onset else delay is None
 
 
+def test_rotation_limits_the_shear_of_a_weak_wind():
+    case = _case(5.0, stress=0.01, heat_flux=-20.0)
+    assert delay_of_convection(tl.Model(KEpsilon()), case, case.duration) == math.inf
+
+
 def test_mellor_and_yamada_wait_with_the_flux_too():
     case = _case(hours=200.0)
     models = [tl.Model(MellorYamada(convective_flux_factor=factor)) for factor in (None, 1.0)]

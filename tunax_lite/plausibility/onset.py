@@ -8,7 +8,8 @@ and T grows with it. With GOTM's floors T is 100 s, and N² has to fall below -7
 water gets it there: if the surface loses the buoyancy flux B, N² between the first two cells of thickness dz
 falls by B t / dz², towards -B / kappa. The delay is therefore proportional to the square of the cell
 thickness, and convection never starts where conduction carries the whole flux. Likewise S grows with the
-stress, by u*² t / dz² towards u*² / nu. Rotation is left out. The delay counts from the time at which the
+stress, by u*² t / dz² towards u*² / nu; the Coriolis
+parameter f limits it to 2 u*² / (|f| dz²). The delay counts from the time at which the
 first two cells become unstable.
 """
 
@@ -64,13 +65,15 @@ def delay_of_convection(model: Model, case: Case, duration: float) -> float | No
     stable = max(n_squared, 0.0) * area / lost  # [s]
     if stable >= duration:
         return None
+    coriolis = abs(float(case.coriolis_parameter))
+    rotating = 2.0 / coriolis if coriolis > 0.0 else math.inf  # as long as the shear grows [s]
     starts = [
         begin + area * gradient / flux
-        for begin, gradient, flux, coefficient in (
-            (stable, unstable / time_scale**2, lost, diffusivity),
-            (0.0, math.sqrt(sheared) / time_scale, stress, viscosity),
+        for begin, gradient, flux, coefficient, longest in (
+            (stable, unstable / time_scale**2, lost, diffusivity, math.inf),
+            (0.0, math.sqrt(sheared) / time_scale, stress, viscosity, rotating),
         )
-        if gradient * coefficient < flux
+        if gradient * coefficient < flux and area * gradient < longest * flux
     ]
     start = min(starts, default=math.inf)
     return max(0.0, start - stable) if start < duration else math.inf
