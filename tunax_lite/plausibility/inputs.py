@@ -229,7 +229,7 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
     return Evidence(
         weather=groups["weather"],
         fluxes=groups["fluxes"],
-        initial={one.quantity: one for one in _first(case)},
+        initial={one.quantity: one for one in _first(case) if one.quantity not in case.initial_state.tracers},
         observed={} if observations is None else observed_of(observations),
         **_placed(case),
         coriolis_parameter=float(case.coriolis_parameter),
