@@ -55,10 +55,11 @@ class ParameterSection(Section):
         given: dict[str, Any] = {  # numbers, and a path
             name: value for name, value in self.model_dump().items() if value is not None
         }
-        prior, scale = given.pop("prior"), given.pop("scale")
-        if "tied_to" in given:
+        if "tied_to" in self.model_fields_set:
+            given = {name: value for name, value in given.items() if name in self.model_fields_set}
             _check_keys(given, "tied_to factor offset".split(), ["tied_to"], "a tied parameter")
             return Tied(path, given.pop("tied_to"), **given)
+        prior, scale = given.pop("prior"), given.pop("scale")
         if prior == "bounded":
             _check_keys(given, "lower upper start".split(), [], "the prior bounded")
             return FreeParameter(path, scale=scale, **given)
@@ -220,7 +221,7 @@ class PosteriorSection(Section):
     n_draws: int | None = key("of each chain, or of the distribution; null for 500, or 4000", None, ge=4)
     n_members: int = key("runs for the predictive bands", 64, ge=2, le=100_000)
     n_warmup: int = key(
-        "draws during which step size and mass matrix of the chains adapt", NUTS.n_warmup, ge=20
+        "draws during which step size and mass matrix of the chains adapt", NUTS.n_warmup, ge=150
     )
     n_chains: int = key("independent chains", NUTS.n_chains, ge=1, le=1024)
     target_acceptance: float = key(

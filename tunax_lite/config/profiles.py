@@ -112,6 +112,12 @@ def values_of(
     return lambda z: profile.converted(quantity, surface + slope * z)
 
 
+def check_numbers(profile: Profile, quantity: str, setting: Setting, *keys: str) -> None:
+    """Raise `ConfigError` for impossible numbers of a profile, also of heights below the grid."""
+    numbers = [*(profile.values or []), *([] if profile.surface is None else [profile.surface])]
+    setting.check(quantity, profile.converted(quantity, np.asarray(numbers, float)), *keys)
+
+
 def profile_series(
     profile: Profile, quantity: str, setting: Setting, *keys: str, whole: bool = True
 ) -> Series:
@@ -127,6 +133,7 @@ def profile_series(
     """
     if profile.column is not None:
         return setting.profiles.read(setting.column(profile, quantity, *keys), whole_period=whole)
+    check_numbers(profile, quantity, setting, *keys)
     with setting.naming(*keys):
         values = values_of(profile, quantity)(setting.z_center)
     setting.check(quantity, values, *keys)

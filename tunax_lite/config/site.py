@@ -49,6 +49,7 @@ from .profiles import (
     Profile,
     ProfileSection,
     TwoBandSeriesSection,
+    check_numbers,
     initial_state,
     profile_series,
     stratified,
@@ -646,12 +647,13 @@ def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationO
         profile = getattr(site, name)
         if profile is None:
             return None
-        if profile.everywhere:
-            values = stratified(profile, getattr(site, others[name]), name, setting, water)
-            return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
-        if profile.buoyancy_frequency_squared is not None:
+        if profile.buoyancy_frequency_squared is None:
+            return profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
+        check_numbers(profile, name, setting, name)
+        if not profile.everywhere:
             return None
-        return profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
+        values = stratified(profile, getattr(site, others[name]), name, setting, water)
+        return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
 
     def read_tracer(name: str) -> Series:
         follows = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
