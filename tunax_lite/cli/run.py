@@ -202,7 +202,16 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
     return dataclasses.replace(setup, diagnostics=computed), ours
 
 
-_MAY_DIFFER = ("time", "output", "evaluation", "accept", "precision", "grid", "model.closure", "model.theta")
+_MAY_DIFFER = (
+    "time",
+    "output",
+    "evaluation",
+    "accept",
+    "precision",
+    "grid",
+    "model.closure.parameters",
+    "model.theta",
+)
 """Keys whose differences are errors, or change nothing."""
 
 
@@ -232,7 +241,9 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Prov
         quantity = jax.tree_util.keystr(place[-1:]).lstrip(".")
         check_possible(path, quantity, quantity, np.asarray(leaf))
     seconds, clo_state = float(trajectory.time[frame]), jax.eval_shape(model.init, case)
-    options = dict(iterate_options(model.closure))
+    options = _set(dict(iterate_options(model.closure)))
+    options_before = _set(json.loads(about.closure)) if about.closure else options
+    apart = [path for path in options | options_before if options.get(path) != options_before.get(path)]
     same_step = abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt)
     same_grid = faces.shape == before.shape and np.allclose(faces, before, rtol=0.0, atol=1e-6)
     both = {
@@ -242,7 +253,9 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Prov
         "closure": (type(clo_state).__name__, type(start.clo_state).__name__),
         "ice": (sorted(case.start_state.surface), sorted(start.state.surface)),
         "tracers": (sorted(case.start_state.tracers), sorted(start.state.tracers)),
-        "options of the closure": (_set(options), _set(json.loads(about.closure or json.dumps(options)))),
+        "options of the closure": tuple(
+            {path or "class": each.get(path) for path in apart} for each in (options, options_before)
+        ),
     }
     for name, (ours, theirs) in both.items():
         if ours != theirs:
@@ -260,15 +273,24 @@ def _set(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
-    """Report parameters and settings that differ from those of the earlier run."""
+    """Report parameters and settings that differ from those of the earlier run.
+
+    Raises:
+        ConfigError: another option of the closure, such as other stability functions.
+    """
+    if not before.closure:
+        echo(f"note: --restart {path}: the file does not name its closure")
     earlier, later = (
         {name: json.dumps(value) for name, value in json.loads(one.parameters or "{}").items()}
         | _settings(one.config)
         for one in (before, now)
     )
     names = [name for name in earlier | later if earlier.get(name) != later.get(name)]
+    of_closure = [name for name in names if name.startswith("model.closure.options")]
+    said = "; ".join(f"{name} was {earlier.get(name)}, now {later.get(name)}" for name in of_closure or names)
+    if of_closure:
+        raise ConfigError(f"--restart {path}: expected the closure of the earlier run, got another: {said}.")
     if names:
-        said = "; ".join(f"{name} was {earlier.get(name)}, now {later.get(name)}" for name in names)
         echo(f"note: --restart {path}: the earlier run was another one: {within_a_screen(said)}")
 
 
