@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import equinox as eqx
 import jax.numpy as jnp
 from pydantic import BeforeValidator, Field, TypeAdapter, create_model, field_validator
+from pydantic_core import PydanticUndefined
 
 from .._types import JSON, in_precision
 from ..calibration.parameters import with_parameters
@@ -86,15 +87,20 @@ TermSection = Annotated[
 """A term: the `name` of its class, or package.module:Class, with its numbers and settings beside it."""
 
 
+def _drop_default(schema: dict[str, Any]) -> None:  # of pydantic
+    schema.pop("default", None)
+
+
 @functools.cache
 def options_of(kind: type[AbstractClosure]) -> type[DerivedSection]:
     """The section of the options of a closure: parts and switches, and numbers that `null` switches off."""
     numbers = numbers_of(kind)
-    keys: dict[str, Any] = {  # types, each with what `Field` returns
-        name: (None if name in numbers else annotation, Field(None, description=field.description))
-        for name, (annotation, field) in keys_of(kind).items()
-        if not numbers.get(name, False)
-    }
+    keys: dict[str, Any] = {}  # types, each with what `Field` returns
+    for name, (annotation, field) in keys_of(kind).items():
+        if not numbers.get(name, False):
+            has_plain_default = name not in numbers and field.default is not PydanticUndefined
+            hidden = Field(None, description=field.description, json_schema_extra=_drop_default)
+            keys[name] = None if name in numbers else annotation, field if has_plain_default else hidden
     section = create_model(f"{kind.__name__}Options", __base__=DerivedSection, **keys)
     section.declared = frozenset(keys)
     return section
@@ -132,7 +138,8 @@ def closure_with(
     try:
         return with_parameters(closure, parameters)
     except ValueError as error:
-        reject(str(error), "parameters", _refused(closure, parameters))
+        path = _refused(closure, parameters)
+        reject(str(error).removeprefix(f"{path}: "), "parameters", path)
 
 
 def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
