@@ -110,6 +110,12 @@ def test_fits_show_runs_observations_and_errors(trajectory):
     assert len(panels) == 6  # temperature, its error, and u, for two cases
     np.testing.assert_allclose(_x(panels[1].lines[-1]), -0.2, atol=1e-12)
     assert panels[1].get_xlabel() == "error of temperature [K]"
+    only_u = dataclasses.replace(observations, profiles={"u": profiles["u"]})
+    first = _panels(plot_fits([dataclasses.replace(fit, observations=only_u), fit]))[0]
+    assert first.get_title("left") and first.get_ylabel() and first.get_legend() is not None
+    at_rest = dataclasses.replace(trajectory.state, u=0.0 * trajectory.state.u)
+    runs = {"model": dataclasses.replace(trajectory, state=at_rest)}
+    assert len(_panels(plot_fits([CaseRuns("a", runs, only_u)]))) == 2
 
 
 def test_loss_leaves_a_gap_where_it_is_not_finite():

@@ -142,13 +142,16 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
 
     One row of panels per fit, one column per observed variable, by default what was fitted, temperature,
     velocity and tracers, and beside it the errors of what was fitted, or else of the first. Velocities are
-    left out of a row where every run is at rest. If a large-eddy simulation is finer than a run, it is
-    averaged over the cells of the run, and vice versa, so that neither is penalised for its resolution.
+    left out of a row where every run is at rest, unless nothing else is observed. If a large-eddy simulation
+    is finer than a run, it is averaged over the cells of the run, and vice versa, so that neither is
+    penalised for its resolution.
     Raises `ValueError` if there is nothing to show, or for a batch of columns.
     """
     if variables is None:
         variables = list(dict.fromkeys(name for fit in fits for name in fit.shown(_OF_FITS)))
-    shown = [name for name in variables if any(_is_seen(fit, name) for fit in fits)]
+    has_moving = any(_is_seen(fit, name) for fit in fits for name in variables)
+    is_shown = _is_seen if has_moving else _is_observed
+    shown = [name for name in variables if any(is_shown(fit, name) for fit in fits)]
     if not shown:
         expected = ", ".join(variables or _OF_FITS)
         raise ValueError(f"plot_fits: expected at least one fit with profiles of {expected}, got none.")
@@ -158,7 +161,7 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
     figure, axes = style.panels(len(fits) * n_columns, n_columns, (3.0, 3.2), (0.4, 0.7), sharey="row")
     for row, fit in zip(axes, [each.seen for each in fits], strict=True):
         about = fit.equation_of_state, fit.tracers
-        last = {name: _last_profile(fit, name) for name in shown if _is_seen(fit, name)}
+        last = {name: _last_profile(fit, name) for name in shown if is_shown(fit, name)}
         common = next(iter(last.values())).time if last else 0.0
         for panel, (name, is_error) in zip(row, columns, strict=True):
             panel.set_visible(name in last)
@@ -173,19 +176,25 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
                 if last[name].time != common:
                     panel.set_title(fit.times.moment(last[name].time), fontsize="small")
             panel.xaxis.set_major_locator(MaxNLocator(4))
-        row[0].set_ylabel("z [m]")
-        style.height_axis(row[0], min(float(np.min(run.grid.z_face)) for run in fit.runs.values()))
-        row[0].set_title(
+        first = next((panel for panel in row if panel.get_visible()), row[0])
+        first.set_ylabel("z [m]")
+        first.tick_params(labelleft=True)  # shared axes hide those of all but the first column
+        style.height_axis(first, min(float(np.min(run.grid.z_face)) for run in fit.runs.values()))
+        first.set_title(
             f"{style.in_words(fit.name)}, {fit.times.moment(common)}", loc="left", fontsize="medium"
         )
-    axes[0, 0].legend(fontsize="small")
+    next((panel for panel in axes.flat if panel.get_visible()), axes[0, 0]).legend(fontsize="small")
     return figure
 
 
 def _is_seen(fit: CaseRuns, name: str) -> bool:
     """Whether a profile is observed and not at rest in every run: velocities of an LES are then noise."""
     is_at_rest = name in ("u", "v") and not any(np.any(getattr(run.state, name)) for run in fit.runs.values())
-    return name in fit.observations.profiles and not is_at_rest
+    return _is_observed(fit, name) and not is_at_rest
+
+
+def _is_observed(fit: CaseRuns, name: str) -> bool:
+    return name in fit.observations.profiles
 
 
 class _Profile(NamedTuple):
