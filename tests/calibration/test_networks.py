@@ -83,6 +83,8 @@ def test_a_stored_closure_goes_into_one_with_its_settings(tmp_path):
         with error_naming(ValueError, named):
             tl.save_closure(path, wrong)
     assert eqx.tree_equal(tl.load_closure(path), closure)  # what was there stayed
+    with error_naming(ValueError, "net.nc .yaml"):
+        tl.save_closure(tmp_path / "net.nc", closure)
     (tmp_path / "o.yaml").write_text("x: 1.0")
     with error_naming(ValueError, "o.yaml parameters save_closure"):
         tl.load_closure(tmp_path / "o.yaml")

@@ -401,6 +401,8 @@ def read_values(path: str | Path) -> tuple[dict[str, JSON], CalibratedValues]:
     `base` the values hold beside any constants. Raises `FileNotFoundError` without a file, and `ValueError`
     for another format, or a value that is not a finite number.
     """
+    if Path(path).suffix == ".nc" and Path(path).is_file():
+        raise ValueError(f"{path}: expected a YAML file, got NetCDF; store it again with save_closure.")
     try:
         content = parse_yaml(read_text(Path(path), "a YAML file", "utf-8-sig"))
     except ConfigError as error:

@@ -30,11 +30,14 @@ def save_closure(path: str | Path, closure: AbstractClosure) -> None:
 
     Raises:
         TypeError: something else than a closure, such as its unconstrained numbers.
-        ValueError: a number that is not finite or outside its valid range, or that differs between columns.
+        ValueError: a number that is not finite or outside its valid range, or that differs between columns;
+            a name of a NetCDF file.
     """
     if not isinstance(closure, AbstractClosure):
         remedy = "save tl.constrained(x)" if isinstance(closure, Unconstrained) else "give one"
         raise TypeError(f"save_closure: expected a closure, got {type(closure).__name__}; {remedy}.")
+    if Path(path).suffix == ".nc":
+        raise ValueError(f"save_closure {path}: expected a file name that ends in .yaml, got .nc; rename it.")
     for info in iterate_parameters(closure):
         check_range(info.path, info.value, info.valid_range)
     kind = type(closure)
