@@ -86,7 +86,8 @@ def check(
 def _say_what_the_posterior_lacks(loaded: Loaded[CalibrationConfig]) -> None:
     if isinstance(loaded.config.posterior.build(), NUTS):
         try:
-            needed("blackjax", "posterior.method: NUTS", "or choose the method laplace")
+            for name in ("blackjax", "arviz_stats"):
+                needed(name, "posterior.method: NUTS", "or choose the method laplace")
         except MissingPackageError as error:
             session.say_notes([str(error)])
 

@@ -168,7 +168,7 @@ class Sampling:
     """Diagnostics of a sampler."""
 
     effective_sizes: np.ndarray  # number of independent draws in all chains, (n_parameters,)
-    r_hat: np.ndarray  # split potential scale reduction, 1 for chains that agree, (n_parameters,)
+    r_hat: np.ndarray  # rank-normalised, of halves of chains: 1 for chains that agree, (n_parameters,)
     n_divergent: int  # trajectories that diverged or failed, after the warm-up
     n_gradients: int  # of the density, including the warm-up
 
@@ -280,7 +280,7 @@ def posterior_dataset(posterior: Posterior, attributes: Mapping[str, str] | None
     }
     if sampling is not None:
         sizes = described("parameter", sampling.effective_sizes, "effective sample size")
-        r_hat = described("parameter", sampling.r_hat, "split potential scale reduction")
+        r_hat = described("parameter", sampling.r_hat, "rank-normalised R-hat of halves of chains")
         data |= {"effective_size": sizes, "r_hat": r_hat}
         title |= {"n_divergent": sampling.n_divergent, "n_gradients": sampling.n_gradients}
     best = posterior.best
@@ -480,6 +480,8 @@ def infer(
     if isinstance(method, NUTS):
         for name in ("blackjax", "arviz_stats.base"):
             optional_module(name)
+        if any(each.padded is not None for each in targets):
+            raise ValueError("NUTS needs unpadded cases; leave misfit.padded out.")
     place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
     weight = 1.0 if likelihood is None else likelihood.prior_weight
     engine = ThisProcess(2) if engine is None else engine
@@ -622,6 +624,8 @@ def predictive_bands(
     model: Model, free_parameters: ParameterTable, case: Case, draws: np.ndarray, **options: Any
 ) -> "xr.Dataset":
     """Bands of a case from unconstrained vectors `(n_members, n_parameters)`, as `bands_of_members`."""
+    if len(draws) < 2:
+        raise ValueError(f"draws: expected two draws or more, got {len(draws)}.")
     free = free_parameters.in_case(case.name)
     x = free.part_of(jnp.asarray(np.asarray(draws, float).T))
     return bands_of_members(free.to_pytree(model, x), free.to_pytree(case, x), len(draws), **options)
