@@ -7,7 +7,14 @@ import pytest
 import xarray as xr
 
 from tests.errors import error_naming
-from tunax_lite.io import FileFormatError, read_oceansites, read_series, read_table, read_weather
+from tunax_lite.io import (
+    FileFormatError,
+    read_numbers,
+    read_oceansites,
+    read_series,
+    read_table,
+    read_weather,
+)
 from tunax_lite.io.units import Conversion
 
 START = "2010-11-10"
@@ -147,6 +154,17 @@ def test_weather_of_a_lake_under_its_own_names(tmp_path):
     np.testing.assert_allclose(np.stack(found)[:, 0], [1e-6, 100.0, 300.0, 0.5, 1e5])  # 86.4 mm in 86400 s
     with error_naming(FileFormatError, "surface_net_downward_shortwave_flux variables.shortwave"):
         read_weather(path, start_time="2010-01-01T00:00:00", shortwave="net")
+    days = [write(tmp_path / f"{row[9]}.csv", names + row) for row in rows.splitlines()]
+    series, _ = read_weather(days, start_time="2010-01-01T00:00:00", longest_gap=86400.0)
+    assert list(series.time) == [0.0, 86400.0]
+
+
+def test_flags_of_a_column_named_with_its_unit(tmp_path):
+    path = write(tmp_path / "a.csv", "time,sst (degC),flag\n2010-01-01,9.0,1\n2010-01-02,8.0,4\n")
+    name, start = "sea_surface_temperature", "2010-01-01"
+    found, n_rejected = read_numbers(path, name, "sst (degC)", start_time=start, flags="flag")
+    np.testing.assert_array_equal(found.values, [9.0, np.nan])
+    assert n_rejected == 1
 
 
 def test_names_that_end_with_another_unit_are_found_and_others_listed(tmp_path):

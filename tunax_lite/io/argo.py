@@ -293,7 +293,9 @@ def _tracer(
 ) -> tuple:
     """A further parameter on the levels of the profiles, of a density of the water [kg m-3]."""
     if tracer.variable not in file or file[tracer.variable].dims != file["PRES"].dims:
-        known = [name.removesuffix("_ADJUSTED") for name in map(str, file.variables) if "_ADJUSTED" in name]
+        known = [
+            name.removesuffix("_ADJUSTED") for name in map(str, file.variables) if name.endswith("_ADJUSTED")
+        ]
         got = f"only {', '.join(each for each in dict.fromkeys(known) if each != 'PRES')}"
         advice = "name one of these, or read the *_Sprof.nc of the float"
         raise error_in(file, tracer.variable, f"a parameter for {key}", got, advice)
@@ -317,7 +319,9 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
     is_one = pressure is not None and pressure.dims == ("N_LEVELS",)
     found = {}
     for name, one in file.variables.items():
-        own = xr.Variable([dims.get(dim, dim) for dim in one.dims], one.values, one.attrs, one.encoding)
+        own = xr.Variable(
+            [dims.get(dim, dim) for dim in map(str, one.dims)], one.values, one.attrs, one.encoding
+        )
         new = {"TIME": "JULD", "TIME_QC": "JULD_QC"}.get(str(name), str(name))
         found[name if new in file else new] = own.expand_dims("N_PROF") if is_one else own
     found = xr.Dataset(found, attrs=file.attrs)

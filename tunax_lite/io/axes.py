@@ -72,7 +72,7 @@ def stem_of(source) -> str:
 
 def flags_of(file: "xr.Dataset", variable: "xr.DataArray") -> "xr.DataArray | None":
     """Quality flags of a variable on its own axes: those its attributes refer to, or those named after it."""
-    lower = {name.lower(): name for name in file.variables}
+    lower = {name.lower(): name for name in map(str, file.variables)}
     stated = str(variable.attrs.get("ancillary_variables", "")).lower().replace(",", " ").split()
     about = [(name, file[lower[name]].attrs) for name in stated if name in lower]
     said = {name: f"{name} {attrs.get('standard_name')} {[*attrs]}".lower() for name, attrs in about}
@@ -80,7 +80,7 @@ def flags_of(file: "xr.Dataset", variable: "xr.DataArray") -> "xr.DataArray | No
     ends = ("qc", "quality_control", "flag", "qc_flag", "quality_flag")
     names += [f"{variable.name}_{end}" for end in ends]
     # EPIC: QT_5020 belongs to T_20.
-    epic = re.fullmatch(r"([A-Z]+)_(\d{2,3})", variable.name)
+    epic = re.fullmatch(r"([A-Z]+)_(\d{2,3})", str(variable.name))
     names += [f"Q{epic[1]}_5{int(epic[2]):03d}"] if epic else []
     for name in (lower[name.lower()] for name in names if name.lower() in lower):
         flags = squeezed(file[name], variable.dims)
@@ -121,7 +121,7 @@ def is_axis(variable: "xr.DataArray", kind: str) -> bool:
     if kind == "time" and " since " in str(attrs.get("units", "")):
         return True
     is_directed = kind == "vertical" and str(attrs.get("positive")).lower() in ("up", "down")
-    return is_directed or variable.name.lower() in names
+    return is_directed or str(variable.name).lower() in names
 
 
 def find_axis(file: "xr.Dataset", variable: "xr.DataArray", given: str | None, kind: str) -> "xr.DataArray":
@@ -137,11 +137,13 @@ def find_axis(file: "xr.Dataset", variable: "xr.DataArray", given: str | None, k
     found = [one for one in along if is_axis(one, kind)]
     # The coordinate variable of the dimension takes precedence over others on the same dimension.
     candidates = [one for one in found if one.name == one.dims[0]] or found
-    named = [one for one in candidates if one.attrs.get("standard_name") == kind or one.name.lower() == kind]
+    named = [
+        one for one in candidates if one.attrs.get("standard_name") == kind or str(one.name).lower() == kind
+    ]
     candidates = named or candidates
     if len(candidates) != 1:
         expected = f"one {kind} coordinate among the dimensions {variable.dims}"
-        got = " and ".join(one.name for one in candidates) or "none with CF attributes"
+        got = " and ".join(str(one.name) for one in candidates) or "none with CF attributes"
         raise error_of(variable, expected, got, f"name it in the mapping ('{kind}')")
     return candidates[0]
 
@@ -219,7 +221,7 @@ def heights_of(
     instrument = instruments_of(file, records)
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
     levels = [one for one in variables_of(file) if _is_height(one)]
-    levels.sort(key=lambda one: (_is_pressure(one), not one.name.endswith("_ADJUSTED")))
+    levels.sort(key=lambda one: (_is_pressure(one), not str(one.name).endswith("_ADJUSTED")))
     upward = functools.partial(_upward, file, unit, MIDDLE_LATITUDE if position is None else position[0])
     along = [one for one in levels if len(one.dims) == 1 and one.dims[0] in {*variable.dims} - {records}]
     along = [one for one in along if one.name == one.dims[0]] or along
@@ -245,7 +247,7 @@ def heights_of(
             expected = (
                 "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
             )
-            got = " and ".join(one.name for one in absolute) or f"none over {variable.dims}"
+            got = " and ".join(str(one.name) for one in absolute) or f"none over {variable.dims}"
             advice = "give the depth of the instrument (depths), choose one place, or name another variable"
             raise error_of(variable, expected, got, advice)
     is_relative = bool(along) and not has_levels
@@ -286,7 +288,8 @@ def _notes_of_depths(
     """A note on depths, measured or given, that are not used, or that are wanted and missing."""
     said = ""
     if measured is None and depths == "measured":
-        said = f"no depth or pressure over {', '.join(variable.dims)}: values are at nominal depths (depths)"
+        dims = ", ".join(map(str, variable.dims))
+        said = f"no depth or pressure over {dims}: values are at nominal depths (depths)"
     elif is_given and not isinstance(depths, str):
         said = f"the file gives its depths; {depths:g} m is not used (depths)"
     elif measured is not None and nominal is not None and depths != "measured":
@@ -337,12 +340,12 @@ def _is_height(variable: "xr.DataArray") -> bool:
     words = str(variable.attrs.get("standard_name", ""))
     is_other = has_statistics(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
     known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
-    is_one = is_axis(variable, "vertical") or variable.name.lower() in known or _is_pressure(variable)
+    is_one = is_axis(variable, "vertical") or str(variable.name).lower() in known or _is_pressure(variable)
     return is_one and not is_other
 
 
 def _is_pressure(variable: "xr.DataArray") -> bool:
-    is_named = variable.name.lower() in ("pres", "pres_rel", "pressure", "pres_adjusted")
+    is_named = str(variable.name).lower() in ("pres", "pres_rel", "pressure", "pres_adjusted")
     return is_named or variable.attrs.get("standard_name") in _PRESSURES
 
 
@@ -398,7 +401,7 @@ def _nominal(
     """Nominal height of the instrument, or one per record, `(n, 1)`."""
     if not isinstance(depths, str):
         return np.array([[-float(depths)]])
-    for one in sorted(levels, key=lambda one: "nominal" not in one.name.lower()):
+    for one in sorted(levels, key=lambda one: "nominal" not in str(one.name).lower()):
         if _is_relative(one):
             continue
         is_own = not {*one.dims} & {*variable.dims}  # of a single cast records are as many as instruments
@@ -521,7 +524,7 @@ def _at_place(
     got = f"{values[first]} at {describe(times, first)}"
     i, j = np.argwhere(~np.isfinite(grid[first]))[0].tolist()
     north, east = (axis.points for axis in axes)
-    land = place_in_words(north[axes[0].at[i]], east[axes[1].at[j]])
+    land = place_in_words(float(north[axes[0].at[i]]), float(east[axes[1].at[j]]))
     # The nearest points with values at that time.
     name = str(variable.name)
     field = _on_axes(values_in(stored, only=(name,), at={time: [first]})[name], time, axes)[0]
@@ -531,7 +534,7 @@ def _at_place(
     apart = apart * np.cos(np.deg2rad(place["latitude"]))
     distance = 111.2 * np.hypot(north - place["latitude"], apart)
     closest = np.argsort(distance)[:3]
-    nearest = [f"{place_in_words(north[n], east[n])} ({distance[n]:.0f} km)" for n in closest]
+    nearest = [f"{place_in_words(float(north[n]), float(east[n]))} ({distance[n]:.0f} km)" for n in closest]
     if nearest:
         got += f" at the point {land}"
         advice = f"take one of the nearest points with values: {', '.join(nearest)}"
@@ -593,7 +596,7 @@ def is_position(variable: "xr.DataArray", axis: str) -> bool:
     """Whether a coordinate is the `latitude` or `longitude` [degrees], by CF attributes or name."""
     letter, short, unit = _HORIZONTAL[axis]
     said, units = (str(variable.attrs.get(key, "")).lower() for key in ("standard_name", "units"))
-    named = variable.name.lower() in (axis, short, f"nav_{short}")
+    named = str(variable.name).lower() in (axis, short, f"nav_{short}")
     of_unit = re.fullmatch(f"degrees?_?{unit}", units) is not None
     is_length = units in ("m", "km", "meters", "metres", "meter", "metre")  # of a projection
     return said == axis or named or of_unit or (variable.attrs.get("axis") == letter and not is_length)

@@ -189,7 +189,7 @@ def open_oceansites(
     found = xr.Dataset(coords={"time": moments, "z": (dims[-z.ndim :], z, {"units": "m", "positive": "up"})})
     for key, values in profiles.items():
         own = [one for one in samples if one.key == key]
-        attrs = own[0].attrs | {"rejected": sum(one.n_rejected for one in own)}
+        attrs: dict[str, object] = {**own[0].attrs, "rejected": sum(one.n_rejected for one in own)}
         if key in QUANTITIES:
             attrs["units"] = QUANTITIES[key].unit
         found[WATER_NAMES.get(_kind_of(key, own), key)] = (dims, values, attrs)
@@ -289,7 +289,7 @@ def _find(
             ranks.append((shared, is_named, one.values.size))
         best = [one for one, rank in zip(several, ranks, strict=True) if rank == max(ranks)]
         if len(best) > 1:
-            got = " and ".join(one.name for _, one, _ in best)
+            got = " and ".join(str(one.name) for _, one, _ in best)
             raise error_in(file, key, "one variable with its CF standard name", got, "choose one (variables)")
         if best:
             found[key] = best[0][:2]
@@ -321,7 +321,7 @@ def _samples(
 ) -> _Samples:
     """The good values of a variable; raises `_NothingGoodError` if there is none."""
     unit = unit_alone(wanted.units, "z")
-    heights = heights_of(file, variable, times.dims[0], wanted.depths, unit, place)
+    heights = heights_of(file, variable, str(times.dims[0]), wanted.depths, unit, place)
     variable = on_axes(variable, (times.dims[0], *heights.dims), "choose one place")
     shape = (times.values.size, -1)
     numbers = numbers_in(variable).reshape(shape)
@@ -359,7 +359,7 @@ def _samples(
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
-    words = (str(variable.attrs.get("standard_name")), variable.name)
+    words = (str(variable.attrs.get("standard_name")), str(variable.name))
     # Time stamps in days differ slightly between files of a mooring.
     time = np.round(time) if np.unique(np.round(time)).size == np.unique(time).size else time
     found = np.stack([time[row], z[row, column]])[:, np.isfinite(values[row, column])]
@@ -483,10 +483,10 @@ def _unused_flags(file: "xr.Dataset", variable: "xr.DataArray") -> tuple[str, ..
     """A note on what looks like flags of a variable without any."""
     others = tuple(f"{name}_".lower() for name in file.variables)
     unused = [
-        one.name
+        str(one.name)
         for one in variables_of(file)
-        if re.search("qc|flag|quality", one.name.lower()) and set(one.dims) == set(variable.dims)
-        if not one.name.lower().startswith(others)
+        if re.search("qc|flag|quality", str(one.name).lower()) and set(one.dims) == set(variable.dims)
+        if not str(one.name).lower().startswith(others)
     ]
     if not unused or flags_of(file, variable) is not None:
         return ()

@@ -259,6 +259,8 @@ def _known_part(
     if longest_gap is None:
         return series
     known = np.isfinite(series.values)
+    if known.size == 1 and known.all():
+        return series
     if known.sum() < 2:
         got = f"{known.sum()} of {known.size}"
         raise error_of(series, "at least two values", got, "choose another variable, or complete it")
@@ -326,8 +328,7 @@ def series_of(
 ) -> "xr.DataArray":
     """One column of a table in the package's unit, checked; see `times.timed`."""
     variable = variable_named(table, name, quantity, "correct its name, which is a column of this file")
-    given = time if time is not None and time in table and table[time].dims[0] in variable.dims else None
-    coordinate = find_axis(table, variable, given, "time")
+    coordinate = _time_of(table, variable, time)
     examine(variable, quantity, given=unit, kind=kind)
     advice, expected = "choose one place and level", "time as its only dimension"
     variable = on_axes(variable, coordinate.dims, advice, expected)
@@ -386,8 +387,9 @@ def read_numbers(
     series = series_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
     good, advice = np.ones(series.shape, dtype=bool), "correct its name (flags)"
     if flags is not None:
+        dims = variable_named(table, variable, quantity, advice).squeeze().dims
         flagged = variable_named(table, flags, f"the quality flags of {variable}", advice)
-        good = has_flag(on_axes(flagged, table[variable].squeeze().dims, advice).values, good_flags)
+        good = has_flag(on_axes(flagged, dims, advice).values, good_flags)
     kept = np.where(good, series.values, np.nan)
     if not np.isfinite(kept).any():
         raise error_of(series, "a good value", f"none of {kept.size}", "check good_flags and fill values")
@@ -596,6 +598,12 @@ _OPTIONAL = tuple(field.name for field in WEATHER if field.default is None and f
 _NEEDED = tuple(field.name for field in WEATHER if field.default is dataclasses.MISSING)
 
 
+def _time_of(table: "xr.Dataset", variable: "xr.DataArray", time: str | None) -> "xr.DataArray":
+    """The time of a variable: the one of this name, or of its own axis."""
+    given = time if time is not None and time in table and table[time].dims[0] in variable.dims else None
+    return find_axis(table, variable, given, "time")
+
+
 def _note_means(series: "xr.DataArray", time: str, notes: list[str]) -> None:
     is_mean = re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", "")))
     if "end" in series.coords:
@@ -703,7 +711,7 @@ def read_weather(
                 series = read_series_of(table, str(variable.name), quantity, unit=units.get(field), kind=kind)
                 _check_radiation(series, field, kind)
                 if stamp is None and not parts:
-                    _note_means(series, time or str(find_axis(table, variable, None, "time").name), told)
+                    _note_means(series, str(_time_of(table, variable, time).name), told)
                 parts.append(_known_part(series, quantity, start_time, longest_gap, told))
         if parts:
             return field, _whole(parts, quantity, start_time, longest_gap, position, told, stamp)
@@ -797,8 +805,10 @@ def _turned(
     of_speed, turn = (as_conversion(units.get(key)) for key in WIND)
     said = turn.unit or direction.attrs.get("units") or "degrees"
     if str(said).strip().lower() not in DEGREES or speed.dims != direction.dims:
-        got = f"{said} over {', '.join(direction.dims)}"
-        raise error_of(direction, f"degrees from north, over {', '.join(speed.dims)}", got, "convert it")
+        got = f"{said} over {', '.join(map(str, direction.dims))}"
+        raise error_of(
+            direction, f"degrees from north, over {', '.join(map(str, speed.dims))}", got, "convert it"
+        )
     degrees, towards = numbers_in(direction), "to" in str(direction.attrs.get("standard_name")).split("_")
     known = degrees[np.isfinite(degrees)]
     if known.size and not (0.0 <= known.min() and known.max() <= 360.0):
