@@ -103,7 +103,7 @@ def case_from_dataset(
     seconds = _since(after["time"].values, time.values[first])
     length = float(seconds[-1]) if duration is None else float(duration)
     if length <= 0.0:
-        got, advice = f"only {describe(time, -1)}", "give 'duration' [s] in the mapping"
+        got, advice = f"only {describe(time, -1)}", "give 'duration' [s]"
         raise error_of(time, "a complete profile and later ones", got, advice)
     grid = grid_around(dataset, depth)
     state = _initial_state(grid, after, list(profiles), salinity)
@@ -298,7 +298,7 @@ def grid_around(dataset: "xr.Dataset", depth: float | None) -> Grid:
     if abs(faces[-1]) > 1e-6 * abs(faces[0]) or not np.all(np.diff(faces) > 0.0):
         expected = "cells of positive thickness from the bottom to the surface"
         got = f"faces from {faces[0]:g} to {faces[-1]:g} m around levels from {z[0]:g} to {z[-1]:g} m"
-        advice = "check the bounds of the levels, or 'depth' in the mapping"
+        advice = "check the bounds of the levels, or 'depth'"
         raise error_of(dataset["z"], expected, got, advice)
     faces[-1] = 0.0
     uniform = Grid.uniform(-float(faces[0]), z.size)
@@ -411,7 +411,7 @@ def _mean_of(dataset: "xr.Dataset", given: str | None) -> tuple[str, tuple[str, 
     means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
     if len(means) > 1:
         expected = "either Eulerian or Lagrangian mean velocities"
-        advice = "say which in the mapping (velocities)"
+        advice = "say which (velocities)"
         raise error_in(dataset, "u, v", expected, "attributes with both words", advice)
     if means or not velocities:
         return (means or ["eulerian"])[0], ()
@@ -491,7 +491,7 @@ def _rotation(dataset: "xr.Dataset", given: float | None) -> float:
     if not abs(latitude) <= 90.0:
         expected = "a latitude of -90 to 90 degrees north, or an attribute coriolis_parameter"
         got = "none" if math.isnan(latitude) else f"{latitude:g}"
-        raise error_in(dataset, "latitude", expected, got, "give one of them in the mapping")
+        raise error_in(dataset, "latitude", expected, got, "give one of them")
     return float(coriolis_parameter_at(latitude))
 
 
