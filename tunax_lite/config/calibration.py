@@ -55,11 +55,12 @@ class ParameterSection(Section):
         given: dict[str, Any] = {  # numbers, and a path
             name: value for name, value in self.model_dump().items() if value is not None
         }
-        if "tied_to" in self.model_fields_set:
-            given = {name: value for name, value in given.items() if name in self.model_fields_set}
-            _check_keys(given, "tied_to factor offset".split(), ["tied_to"], "a tied parameter")
-            return Tied(path, given.pop("tied_to"), **given)
         prior, scale = given.pop("prior"), given.pop("scale")
+        if "tied_to" in given:
+            changed = {"prior": prior != "bounded", "scale": scale != "linear"}  # stored files have defaults
+            all_keys = [*given, *(name for name, is_changed in changed.items() if is_changed)]
+            _check_keys(all_keys, "tied_to factor offset".split(), ["tied_to"], "a tied parameter")
+            return Tied(path, given.pop("tied_to"), **given)
         if prior == "bounded":
             _check_keys(given, "lower upper start".split(), [], "the prior bounded")
             return FreeParameter(path, scale=scale, **given)
