@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -56,7 +57,8 @@ def _cases() -> Iterator[tuple[str, tl.Case]]:
 def _compiled(function: Callable, *args) -> tuple[Callable, Row]:
     """A program, and seconds of the processor to make it, with its instructions before optimisation."""
     start = time.process_time()
-    lowered = eqx.filter_jit(function).lower(*args)
+    program_of: Any = eqx.filter_jit(function)  # its wrapper has no declared type
+    lowered = program_of.lower(*args)
     traced = time.process_time()
     program = lowered.compile()
     seconds = time.process_time()

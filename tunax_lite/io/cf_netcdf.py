@@ -352,8 +352,8 @@ def _constants(file: "xr.Dataset") -> tuple[dict[str, float], tuple[str, ...]]:
             value = file.attrs.get(other)
             if value is None and other in file and file[other].size == 1:
                 value = numbers_in(file[other]).item()
-            is_number = np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"
-            if value is None or not is_number or not np.isfinite(value):
+            number = np.asarray(value)
+            if value is None or number.ndim or number.dtype.kind not in "fiu" or not np.isfinite(number):
                 continue
             if lowest <= value <= highest:
                 found[name] = float(value)

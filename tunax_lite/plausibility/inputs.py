@@ -75,7 +75,9 @@ class Samples:
     @property
     def n_values(self) -> int:
         """Places of values, known and missing."""
-        return int(np.isfinite(self.z).sum()) if np.shape(self.z) == self.values.shape else self.values.size
+        if self.z is None or self.z.shape != self.values.shape:
+            return self.values.size
+        return int(np.isfinite(self.z).sum())
 
     @property
     def days(self) -> float:
