@@ -12,7 +12,8 @@ from tunax_lite.runtime import machine
 class Absent:
     """Finds none of the optional packages, as in an installation without extras."""
 
-    names = {name for packages in machine.EXTRAS.values() for name in packages}
+    # xarray remembers that Dask is installed, and imports it.
+    names = {name for packages in machine.EXTRAS.values() for name in packages} - {"dask"}
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):

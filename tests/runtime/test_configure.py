@@ -14,7 +14,7 @@ from tunax_lite.runtime.jax_setup import FUSION_FLAG, time_loop_is_fused, vector
 
 REPORT = """
 import json, jax, jax.numpy as jnp
-from tunax_lite.runtime import configuration
+from tunax_lite.runtime.jax_setup import configuration
 now = configuration()._asdict()
 now["cache_folder"] = now["cache_folder"] and str(now["cache_folder"])
 print(json.dumps(now | {"dtype": str(jnp.zeros(1).dtype)}))

@@ -206,5 +206,5 @@ def test_constants_are_checked_too(tmp_path):
     weather = {"fluxes": {"method": "kondo"}, "airp": 101300.0, "airt": 285.15, "hum": 80.0}
     forcing = build(tmp_path, {"surface": weather}).run.case.forcing
     assert float(forcing.weather.at(0.0).air_temperature) == pytest.approx(12.0)
-    with error_naming(ConfigError, "surface.airp 50000 120000 [Pa] 1013"):
+    with error_naming(ConfigError, "surface.airp 50000 120000 hPa 1013"):
         build(tmp_path, {"surface": weather | {"airp": 1013.0}})
