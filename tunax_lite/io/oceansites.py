@@ -391,7 +391,8 @@ def _converted(
                 f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
             )
         _, offset, power = tracer.linear(variable, key)
-        return tracer.converted(variable, key), {"of_density": float(power), "offset": offset} if power else {}
+        attributes = {"of_density": float(power), "offset": offset} if power else {}
+        return tracer.converted(variable, key), attributes
     how = as_conversion(wanted.units.get(key))
     examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:
