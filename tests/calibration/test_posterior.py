@@ -229,7 +229,7 @@ def test_bands_are_the_quantiles_of_runs(inferred):
         np.testing.assert_allclose(values, np.quantile(runs, quantile, axis=0), rtol=1e-12)
     np.testing.assert_array_equal(bands["sea_surface_temperature"], bands["temperature"][..., -1])
     assert bands["mixed_layer_depth"].shape == (3, 3) and bands.attrs["n_failed"] == 0
-    with error_naming(FloatingPointError, "two runs 1"):
+    with error_naming(ValueError, "draws two 1"):
         posterior.predictive_bands(MODEL, FREE, case, draws[:1], **times)
 
 
