@@ -226,7 +226,7 @@ def test_a_parameter_of_which_every_value_is_flagged_is_told(tmp_path):
     assert "nit" in found.profiles and "oxy" not in found.profiles
     (note,) = [note for note in found.notes if "oxy" in note]
     assert not missing_from(note, "1_Sprof.nc oxy none 8 good_flags")
-    accepted = read_argo_profiles(path, tracers=NAMES, good_flags=(1, 2, 3, 5, 8))["oxy"]
+    accepted = read_argo_profiles(path, tracers=NAMES, good_flags=(1, 2, 3, 5, 8))["oxy"].values
     oxygen = np.array([250.0, 250.0, 220.0, 200.0]) * density_of_float() / 1e3
     np.testing.assert_allclose(accepted, [oxygen, oxygen], rtol=1e-12)
 
@@ -245,7 +245,7 @@ def test_a_float_in_real_time_gives_oxygen_only_if_its_flag_is_accepted():
     path = _find("TUNAX_LITE_DATA", "argo/argopy-data/3902131_Sprof.nc")
     oxygen = {"oxy": NAMES["oxy"]}
     assert not np.isfinite(read_argo_profiles(path, tracers=oxygen)["oxy"]).any()
-    found = read_argo_profiles(path, tracers=oxygen, good_flags=(1, 2, 3, 5, 8))["oxy"]
+    found = read_argo_profiles(path, tracers=oxygen, good_flags=(1, 2, 3, 5, 8))["oxy"].values
     found = found[np.isfinite(found)]
     assert found.size > 1000 and 100.0 < np.median(found) < 350.0
 

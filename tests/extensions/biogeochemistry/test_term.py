@@ -254,7 +254,8 @@ MISTAKES = {
 }
 PROGRAM = """
 import numpy as np, tunax_lite as tl
-from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry as Life, Euler
+from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry as Life
+from tunax_lite.extensions.biogeochemistry.schemes import Euler
 
 grid = tl.Grid.uniform(depth=50.0, n_cells=8)
 water, forcing = tl.State.from_profiles(grid, temperature=20.0), tl.ConstantForcing(tl.SurfaceFluxes())
