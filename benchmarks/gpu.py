@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import tunax_lite as tl
-from tunax_lite import numerics
+from tunax_lite.numerics import tridiagonal
 from tunax_lite.runtime import compile_program, configure
 
 from .column import FIVE_PARAMETERS, Shape, frames, parameter_values, problem, with_parameters
@@ -134,7 +134,7 @@ def _measure_one(job: Job, bytes_limit: int | None, references: dict[tuple, Any]
 def computation(job: Job) -> tuple[Callable, tuple]:
     """The run of a job, or its gradient, and the arguments."""
     model, case = problem(Shape(job.n_columns, 64, job.precision))
-    method = getattr(numerics, job.method)()
+    method = getattr(tridiagonal, job.method)()
     model = eqx.tree_at(lambda m: m.tridiagonal_method, model, method, is_leaf=lambda x: x is None)
 
     def profiles(values, model, case):

@@ -379,8 +379,6 @@ class PlatformDefault(AbstractTridiagonalMethod):
     cpu: AbstractTridiagonalMethod = ThomasScan()
 
     def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
-        if jax.default_backend() == "cpu":  # tracing both takes an eighth of the tracing of a gradient
-            return self.cpu(matrices, rhs, sinking)
         return lax.platform_dependent(matrices, rhs, sinking, cpu=self.cpu, default=VendorLibrary())
 
 
