@@ -54,9 +54,7 @@ def opened(source) -> Iterator["xr.Dataset"]:
         elif is_store(source):
             yield open_store(source)
         else:
-            path = existing_file(source)
-            _check_format(path)
-            with open_file(path) as file:
+            with open_file(existing_file(source)) as file:
                 yield file
 
 
@@ -64,21 +62,28 @@ def open_file(path: Path) -> "xr.Dataset":
     """Open a NetCDF file as it is stored; `encoding["order"]` has the names of its variables in their order.
 
     xarray refuses a scalar that is named like a dimension: it becomes the coordinate of one of length 1.
+
+    Raises:
+        FileFormatError: a file of another format, or a truncated one. Call it within `reading`, which names
+            the file when a library finds other damage.
     """
     import netCDF4
     import xarray as xr
+    from xarray.backends import CachingFileManager, NetCDF4DataStore
 
-    with netCDF4.Dataset(path) as header:
-        header.set_auto_mask(False)
-        header.set_auto_scale(False)
-        order, lengths = list(header.variables), {name: one.size for name, one in header.dimensions.items()}
-        scalars = {name: header[name] for name in order if name in lengths and not header[name].ndim}
-        kept = {
-            name: ((name,), np.atleast_1d(one[...]), dict(one.__dict__))
-            for name, one in scalars.items()
-            if lengths[name] == 1
-        }
-    found = xr.open_dataset(path, engine="netcdf4", decode_cf=False, cache=False, drop_variables=[*scalars])
+    _check_format(path)
+    library: Any = netCDF4.Dataset  # as declared, its `close` is not that of xarray's protocol
+    store = NetCDF4DataStore(CachingFileManager(library, str(path), mode="r"))
+    header = store.ds
+    header.set_auto_maskandscale(False)
+    order, lengths = list(header.variables), {name: one.size for name, one in header.dimensions.items()}
+    scalars = {name: header[name] for name in order if name in lengths and not header[name].ndim}
+    kept = {
+        name: ((name,), np.atleast_1d(one[...]), dict(one.__dict__))
+        for name, one in scalars.items()
+        if lengths[name] == 1
+    }
+    found = xr.open_dataset(store, decode_cf=False, cache=False, drop_variables=[*scalars])
     for name, one in kept.items():
         found[name] = one
     found.encoding |= {"source": str(path), "order": order}
