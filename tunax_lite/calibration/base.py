@@ -43,10 +43,8 @@ class Base:
     def of(cls, closure: AbstractClosure, calibrated: Iterable[str]) -> "Base":
         """The base of a closure in which the numbers at some paths are calibrated."""
         changed, kind = {path.partition("[")[0] for path in calibrated}, type(closure)
-        own, name = (
-            _facts(closure, changed),
-            f"{name_of(kind) or kind.__name__} with its own options and constants",
-        )
+        own = _facts(closure, changed)
+        name = f"{name_of(kind) or kind.__name__} with its own options and constants"
         for each in names_of(AbstractClosure).values():
             with contextlib.suppress(TypeError):  # a class without defaults
                 if each.kind is kind and not any(_differences(own, _facts(each.make(), changed))):

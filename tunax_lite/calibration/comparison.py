@@ -169,10 +169,8 @@ class ShownCase:
 def profiles_for_figures(target: Target, states: State) -> tuple[Profiles, Profiles]:
     """Profiles of model and reference at all times, on the levels where they are compared."""
     comparison = dataclasses.replace(target, time_window=(0.0, math.inf)).comparison
-    modelled, found = (
-        modelled_by_states(comparison, states),
-        (dict[str, np.ndarray](), dict[str, np.ndarray]()),
-    )
+    modelled = modelled_by_states(comparison, states)
+    found = dict[str, np.ndarray](), dict[str, np.ndarray]()
     for name in VARIABLES:
         one = comparison.variables[name]
         levels = np.asarray(one.counts).any(axis=0)

@@ -122,7 +122,7 @@ def case_from_dataset(
         coriolis_parameter=_rotation(dataset, coriolis_parameter),
         interior=interior,
         equation_of_state=water,
-        absorption=stated(dataset, "absorption"),
+        absorption=part_from_attributes(dataset, "absorption"),
         **background,
         duration=length,
         name=str(dataset.attrs.get("case", "case")),
@@ -404,9 +404,9 @@ def _mean_of(dataset: "xr.Dataset", given: str | None) -> tuple[str, tuple[str, 
     if given is not None:
         return given, ()
     velocities = [dataset[name] for name in ("u", "v") if name in dataset]
-    stated = dataset.attrs.get("velocities")
+    named = dataset.attrs.get("velocities")
     said = {key: one for key, one in dataset.attrs.items() if key not in ("case", "notes")}
-    sources = [{"velocities": stated}] if stated else [*(one.attrs for one in velocities), said]
+    sources = [{"velocities": named}] if named else [*(one.attrs for one in velocities), said]
     words = (str(text).lower() for attributes in sources for text in attributes.values())
     means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
     if len(means) > 1:
@@ -436,7 +436,7 @@ def _number_attributes(dataset: "xr.Dataset", kind: type, names: Sequence[str]) 
     return found
 
 
-def stated(dataset: "xr.Dataset", part: str) -> Any:
+def part_from_attributes(dataset: "xr.Dataset", part: str) -> Any:
     """A part of a case with the constants of the attributes: `equation_of_state` or `absorption`."""
     kind, names = _STATED[part]
     return kind(**_number_attributes(dataset, kind, names))
@@ -450,7 +450,7 @@ def _water(
     if given is not None:
         note = f"{path}: the mapping replaces {', '.join(sorted(found))} of the file"
         return given, (note,) if found else ()
-    water = stated(dataset, "equation_of_state")
+    water = part_from_attributes(dataset, "equation_of_state")
     units = {field.name: field.metadata.get("unit") for field in dataclasses.fields(water)}
     acting = ["thermal_expansion", "reference_density", "heat_capacity", "gravity"]
     acting += ["haline_contraction"] if np.ptp(np.asarray(state.salinity)) > 0.0 else []
@@ -482,9 +482,9 @@ def _rotation(dataset: "xr.Dataset", given: float | None) -> float:
     """Coriolis parameter [s-1]: as given, that of the attributes, or that of the latitude."""
     if given is not None:
         return float(given)
-    stated = _number_attributes(dataset, Case, ("coriolis_parameter",))
-    if stated:
-        return stated["coriolis_parameter"]
+    numbers = _number_attributes(dataset, Case, ("coriolis_parameter",))
+    if numbers:
+        return numbers["coriolis_parameter"]
     if "latitude" not in dataset.coords and "latitude" in dataset.attrs:
         _number(dataset, "latitude", dataset.attrs["latitude"])  # raises if it is a text
     latitude = float(dataset["latitude"]) if "latitude" in dataset.coords else math.nan
@@ -507,10 +507,10 @@ def _forcing(dataset: "xr.Dataset", start: Any) -> AbstractForcing:
         raise error_in(dataset, "surface fluxes", expected, "none", advice)
     found = dict.fromkeys(_ALWAYS, 0.0) | found
     series = {flux: one for flux, one in found.items() if isinstance(one, Series)}
-    constants = {flux: one for flux, one in found.items() if not isinstance(one, Series)}
+    numbers = {flux: one for flux, one in found.items() if not isinstance(one, Series)}
     if all(np.all(one.values == one.values[0]) for one in series.values()):  # as in idealised simulations
-        constants |= {flux: float(one.values[0]) for flux, one in series.items()}
-        return ConstantForcing(SurfaceFluxes(**constants))
+        numbers |= {flux: float(one.values[0]) for flux, one in series.items()}
+        return ConstantForcing(SurfaceFluxes(**numbers))
     try:
         time, values = on_common_times(series, 0.0)
     except ValueError:
@@ -518,7 +518,7 @@ def _forcing(dataset: "xr.Dataset", start: Any) -> AbstractForcing:
         advice = "extend the series, or give a number instead"
         raise error_in(dataset, "time", expected, "fewer", advice) from None
     arrays = {flux: jnp.asarray(array, dtype=float) for flux, array in values.items()}
-    return TimeSeriesForcing.from_values(jnp.asarray(time, dtype=float), **constants, **arrays)
+    return TimeSeriesForcing.from_values(jnp.asarray(time, dtype=float), **numbers, **arrays)
 
 
 def write_observations(
@@ -540,7 +540,7 @@ def write_observations(
         expected = "profiles at the same heights at all times and no series of numbers"
         expected += ", which the format does not hold"
         raise ValueError(f"{path}: expected {expected}, got others; leave them out.")
-    forcing, stated = _stated(path, case)
+    forcing, of_case = _forcing_and_attributes(path, case)
     variables: dict[str, tuple] = {}
     for name, values in observations.profiles.items():
         own: dict[str, object] = dict(attributes_of(name))
@@ -569,10 +569,12 @@ def write_observations(
     else:
         of_z.pop("bounds")
     coordinates["z_center"] = ("z_center", z, of_z)
-    write_dataset(xr.Dataset(variables, coordinates, stated | (attributes or {})), path)
+    write_dataset(xr.Dataset(variables, coordinates, of_case | (attributes or {})), path)
 
 
-def _stated(path, case: Case) -> tuple[ConstantForcing | TimeSeriesForcing, dict[str, object]]:
+def _forcing_and_attributes(
+    path, case: Case
+) -> tuple[ConstantForcing | TimeSeriesForcing, dict[str, object]]:
     """The forcing of a case, and global attributes for what the format stores as attributes."""
     forcing = case.forcing
     known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
@@ -581,13 +583,13 @@ def _stated(path, case: Case) -> tuple[ConstantForcing | TimeSeriesForcing, dict
             f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
             f"salt, got a batch of shape {case.batch_shape} or another forcing."
         )
-    stated: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
-    stated |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
+    attributes: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
+    attributes |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
     for part, (kind, names) in _STATED.items():
         module = getattr(case, part)
         if not isinstance(module, kind):
             expected = f"{kind.__name__}, which attributes of the file can say"
             got = type(module).__name__
             raise ValueError(f"{path}: expected {expected}, got {got}; replace it in the case first.")
-        stated |= {name: float(getattr(module, name)) for name in names}
-    return forcing, stated
+        attributes |= {name: float(getattr(module, name)) for name in names}
+    return forcing, attributes

@@ -19,7 +19,7 @@ from ..physics import AbstractEquationOfState
 from ..quantities import quantity_of
 from .attributes import examine, leaves_water
 from .axes import degrees_of, find_axis, read_vertical
-from .case import STOKES_DRIFT, WATER, case_from_dataset, stated
+from .case import STOKES_DRIFT, WATER, case_from_dataset, part_from_attributes
 from .errors import check_names, check_possible, name_of, names_its_file
 from .netcdf import read_netcdf
 from .times import check_complete, is_dated, read_time
@@ -162,7 +162,7 @@ def open_cf(path, mapping: Mapping | None = None) -> "xr.Dataset":
             found.attrs[key] = given
     if "notes" in found.attrs:
         found.attrs["notes_of_file"] = found.attrs["notes"]
-    water = mapping.equation_of_state or stated(found, "equation_of_state")
+    water = mapping.equation_of_state or part_from_attributes(found, "equation_of_state")
     elsewhere = mapping.forcing_file and Path(name_of(file)).parent / mapping.forcing_file
     fluxes = _fluxes(read_netcdf(elsewhere) if elsewhere else file, mapping, found, water)
     found = found.assign(_drift(file, mapping, found) | fluxes).sortby("z")

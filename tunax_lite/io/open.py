@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """How files of a format are recognised and opened."""
+    """How files of a format are recognised and opened.
 
-    recognises: Callable[
-        [str, frozenset[str]], bool
-    ]  # from the path and the names of variables (none in text)
-    read: Callable[..., "xr.Dataset"]  # from the file, and options
+    Args:
+        recognises: from the path and the names of the variables, none in text.
+        read: from the file and options.
+    """
+
+    recognises: Callable[[str, frozenset[str]], bool]
+    read: Callable[..., "xr.Dataset"]
 
 
 def _is_mooring(path: str, names: frozenset[str]) -> bool:

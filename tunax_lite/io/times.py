@@ -275,11 +275,8 @@ def joined(parts: Sequence["xr.DataArray"], advice: str, longest_gap: float | No
             raise error_of(after, f"records after {last}, the last one", first, advice)
         if longest_gap is not None and gap > longest_gap * (1.0 + 1e-6):
             advice = "add the file between them, or set a longer longest_gap"
-            expected, got = (
-                f"records within {longest_gap:g} s of {last}",
-                f"a gap of {gap:g} s before {first}",
-            )
-            raise error_of(after, expected, got, advice)
+            got = f"a gap of {gap:g} s before {first}"
+            raise error_of(after, f"records within {longest_gap:g} s of {last}", got, advice)
     if len(parts) == 1:
         return parts[0]
     if not all("end" in one.coords for one in parts):

@@ -143,10 +143,8 @@ def _dates(variable: "xr.DataArray") -> tuple[list[Any], np.ndarray]:  # of cfti
     """Dates of the records in the calendar of the file, and the fraction of their year at each."""
     import cftime  # takes long
 
-    unit, calendar = (
-        unit_in_file(variable, None, "time"),
-        str(variable.attrs.get("calendar", "standard")).lower(),
-    )
+    unit = unit_in_file(variable, None, "time")
+    calendar = str(variable.attrs.get("calendar", "standard")).lower()
     values = np.atleast_1d(numbers_in(variable))
     if not np.all(np.isfinite(values)):
         raise error_of(variable, "finite times", "NaN", "repair the file")
