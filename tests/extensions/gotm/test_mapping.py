@@ -351,7 +351,7 @@ def test_the_surface_moves_as_a_constant_a_tide_or_a_file(tmp_path):
     np.testing.assert_allclose(read, [0.0, 0.1, 0.2], atol=1e-12)
     (tmp_path / "h.dat").write_text("8\n" + 8 * "2.0\n")
     made = build(tmp_path, {"grid": {"method": "file_h", "file": "h.dat"}, "mimic_3d": {"zeta": 0.5}})
-    assert any("layers of given thickness do not stretch" in line for line in made.report.differences)
+    assert any("layers of prescribed thickness do not stretch" in line for line in made.report.differences)
     assert made.run.case.interior.surface_elevation is None
 
 

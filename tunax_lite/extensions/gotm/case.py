@@ -15,7 +15,7 @@ from .interior import interior_section
 from .keys import KEYS, WORDS
 from .older import is_namelist, read_namelists, up_to_date
 from .output import read_times
-from .settings import Content, Said, Settings, looks_like_gotm
+from .settings import Content, KeyedValue, Settings, looks_like_gotm
 from .surface import draft, ice_section, surface_sections
 from .water import (
     GotmOptions,
@@ -46,7 +46,7 @@ class LoadedGotm(AbstractSetUp):
 
     @property
     def name(self) -> str:
-        """Its own, or that of the file without `.gotm.yaml`; of namelists and `gotm.yaml` the folder's."""
+        """The configured name, or that of the file; of the folder for namelists and `gotm.yaml`."""
         stem = self.path.stem.removesuffix(".gotm")
         of_folder = self.path.absolute().parent.name if is_namelist(self.path) or stem == "gotm" else ""
         return self.config.name or of_folder or stem
@@ -86,7 +86,7 @@ def load_gotm(
     *,
     config: GotmOptions = GotmOptions(),  # noqa: B008
 ) -> LoadedGotm:
-    """Read a GOTM configuration: a YAML file of any name, or the namelists beside a `gotmrun.nml`.
+    """Read a GOTM configuration: a YAML file of any name, or the namelists in the folder of a `gotmrun.nml`.
 
     Args:
         overrides: settings `key.path=value`, or values by key path, that override those of the file.
@@ -106,7 +106,7 @@ def is_gotm(path: Path) -> bool:
 
 
 def read_set_up(path: Path) -> Document:
-    """The document of a YAML file, or of the namelists in a folder, of which one is given."""
+    """The document of a YAML file, or of the namelists of a folder, located by one of them."""
     return read_namelists(path) if is_namelist(path) else read_document(path)
 
 
@@ -130,11 +130,11 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     case = {
         "format": "site",
         "name": loaded.name,
-        "latitude": settings.said("location.latitude"),
-        "longitude": settings.said("location.longitude"),
-        "coriolis_parameter": Said(coriolis_parameter(settings), "location.latitude"),
-        "start_time": Said(times["start_time"], "time.start"),
-        "duration": Said(times["length"], "time.stop"),
+        "latitude": settings.keyed("location.latitude"),
+        "longitude": settings.keyed("location.longitude"),
+        "coriolis_parameter": KeyedValue(coriolis_parameter(settings), "location.latitude"),
+        "start_time": KeyedValue(times["start_time"], "time.start"),
+        "duration": KeyedValue(times["length"], "time.stop"),
         "depth": depth._replace(value=depth.value - below_ice),
         "hypsography": hypsography(settings),
         **water,
@@ -150,26 +150,26 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         **{key: modules[key] for key in ("terms", "tracers") if modules.get(key)},
     }
     if settings["restart.load"]:
-        missing = settings.said("restart.allow_missing_variable")
+        missing = settings.keyed("restart.allow_missing_variable")
         text = "turbulence continues with the length of eps; GOTM stores none and restarts from the shortest"
         settings.note("restart.load", f"{text} with omega, gls and mellor_yamada")
         path = str(settings.folder.absolute() / "restart.nc")
-        case["restart"] = {"path": Said(path, "restart.load"), "allow_missing": missing}
+        case["restart"] = {"path": KeyedValue(path, "restart.load"), "allow_missing": missing}
     if observed is not None:
         case["observations"] = observed_section(settings, observed)
     model: dict[str, Content] = {"closure": closure}
     for ours, key in {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}.items():
-        model[f"molecular_{ours}"] = settings.said(f"physical_constants.{key}")
+        model[f"molecular_{ours}"] = settings.keyed(f"physical_constants.{key}")
     if terms:
         model["molecular_tracer_diffusivity"] = 0.0  # its eddy diffusivity alone mixes what FABM carries
-    model |= {"theta": settings.said("time.cnpar"), "discretisation": "gotm"}
+    model |= {"theta": settings.keyed("time.cnpar"), "discretisation": "gotm"}
     content = {
         "case": case,
         "grid": grid,
         **({} if closure is None else {"model": model}),
         "time": {
-            "step": settings.said("time.dt"),
-            "output_interval": Said(times["output_interval"], "output"),
+            "step": settings.keyed("time.dt"),
+            "output_interval": KeyedValue(times["output_interval"], "output"),
         },
         "output": {"diagnostics": times["diagnostics"], "means": times["means"]},
     }
@@ -222,7 +222,7 @@ def _plain(
     content: Content, path: tuple[str, ...], settings: Settings, origins: dict[tuple[str, ...], str]
 ) -> JSON:
     """The values alone; records the GOTM lines and keys that they come from."""
-    if isinstance(content, Said):
+    if isinstance(content, KeyedValue):
         origins[path] = settings.line(content.key)
         return content.value
     if isinstance(content, dict):
@@ -256,7 +256,7 @@ def report_on(settings: Settings) -> Report:
     errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
     inactive: dict[tuple[str, str], list[str]] = {}
     unsupported, n_followed = [], 0
-    for path, value in settings.given.items():
+    for path, value in settings.set_in_file.items():
         reason = settings.reason(path)
         if path in settings.used:
             n_followed += path not in refused

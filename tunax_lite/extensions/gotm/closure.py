@@ -13,7 +13,7 @@ from ...closures.second_moment import StabilityFunctions
 from ...closures.stability import AbstractStability
 from ...declarations import names_of
 from .keys import WORDS
-from .settings import Content, Said, Settings
+from .settings import Content, KeyedValue, Settings
 
 _EQUATIONS: dict[str, JSON] = WORDS["equations"]
 _PROPERTIES: dict[str, str] = WORDS["properties"]
@@ -48,7 +48,7 @@ def closure_section(settings: Settings) -> dict[str, Content] | None:
     return _two_equations(settings, equation, _numbers(settings, equation), common)
 
 
-def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, Said]:
+def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, KeyedValue]:
     """Numbers of a length-scale equation, by GOTM's names, except those that others replace."""
     prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
     varies = equation["group"] == "keps" and settings[f"{prefix}sig_peps"]
@@ -61,38 +61,41 @@ def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, Said]:
         computed = settings[f"{prefix}compute_param"]
         names = ["cpsi3minus", "cpsi4", *_PROPERTIES] if computed else [*names, "gen_n"]
         names += ["gen_m", "gen_p"]
-    return {name: settings.said(prefix + name) for name in names}
+    return {name: settings.keyed(prefix + name) for name in names}
 
 
 def _two_equations(
-    settings: Settings, equation: dict[str, JSON], given: dict[str, Said], common: dict[str, Content]
+    settings: Settings,
+    equation: dict[str, JSON],
+    constants: dict[str, KeyedValue],
+    common: dict[str, Content],
 ) -> dict[str, Content]:
     """A closure with an equation for the length scale."""
     options, parameters = dict(common["options"]), dict(common["parameters"])
     param, group = "turbulence.turb_param.", equation["group"]
-    # The generic equation has its own kappa, whatever the configuration says.
+    # The generic equation always computes kappa.
     if not settings[f"{param}compute_kappa"] and group != "generic":
-        parameters["imposed_von_karman"] = settings.said(f"{param}kappa")
-    numbers = {ours: given[theirs] for theirs, ours in equation["numbers"].items() if theirs in given}
+        parameters["imposed_von_karman"] = settings.keyed(f"{param}kappa")
+    numbers = {ours: constants[theirs] for theirs, ours in equation["numbers"].items() if theirs in constants}
     if settings[f"{param}compute_c3"]:
         # c3 follows from the steady-state Richardson number if enabled, otherwise it is prescribed.
         del numbers[next(ours for ours in numbers if ours.endswith("3_minus"))]
-        parameters["steady_state_richardson_number"] = settings.said(f"{param}Ri_st")
+        parameters["steady_state_richardson_number"] = settings.keyed(f"{param}Ri_st")
         _check_steady_state(settings, options["stability"])
     if group == "generic" and settings["turbulence.generic.compute_param"]:
-        numbers |= _generated(settings, given, options["stability"])
+        numbers |= _generated(settings, constants, options["stability"])
         options["exponents"] = numbers.pop("exponents")
     elif "wall" in equation:
-        _check_wall(settings, given, *equation["wall"])
+        _check_wall(settings, constants, *equation["wall"])
         if group == "generic":
-            options["exponents"] = [given[f"gen_{letter}"].value for letter in "pmn"]
-    if group == "generic":  # k-epsilon's value for unstable stratification, whatever the group says
-        unstable = settings.said("turbulence.keps.ce3plus")
+            options["exponents"] = [constants[f"gen_{letter}"].value for letter in "pmn"]
+    if group == "generic":  # k-epsilon's value for unstable stratification, also with the generic equation
+        unstable = settings.keyed("turbulence.keps.ce3plus")
         exponents: Content = options["exponents"]
         _, m, n = exponents
         numbers["c_psi_3_plus"] = unstable._replace(value=(1.5 - unstable.value) * n + m)
     if settings["seagrass.method"] == "file":
-        of_shear, of_leaves = (settings.said(f"turbulence.{group}.{name}") for name in equation["canopy"])
+        of_shear, of_leaves = (settings.keyed(f"turbulence.{group}.{name}") for name in equation["canopy"])
         if of_shear.value <= 0.0:
             settings.refuse(of_shear.key, "a constant above 0 is needed where there is sea grass")
         elif of_leaves.value != of_shear.value:
@@ -107,65 +110,65 @@ def _two_equations(
 
 
 def _generated(
-    settings: Settings, given: dict[str, Said], stability: dict[str, Content]
+    settings: Settings, constants: dict[str, KeyedValue], stability: dict[str, Content]
 ) -> dict[str, Content]:
     """Exponents and constants that follow from observed properties of turbulence, as GOTM computes them."""
-    asked = {**_PROPERTIES, "gen_m": "m", "gen_p": "p"}
+    properties = {**_PROPERTIES, "gen_m": "m", "gen_p": "p"}
     key = f"turbulence.{WORDS['equations']['gls']['group']}.compute_param"
     try:
-        made = GenericLengthScale.generated(
+        closure = GenericLengthScale.generated(
             von_karman=settings["turbulence.turb_param.kappa"],
-            stability=_made(stability, settings),
-            **{ours: given[theirs].value for theirs, ours in asked.items()},
+            stability=_stability_functions(stability, settings),
+            **{ours: constants[theirs].value for theirs, ours in properties.items()},
         )
     except (ValueError, ZeroDivisionError) as error:
         if ": expected a value between" in str(error):
             raise settings.error(key, f"expected properties with possible constants, got {error}") from None
-        got = ", ".join(f"{name} {given[name].value:g}" for name in asked)
+        got = ", ".join(f"{name} {constants[name].value:g}" for name in properties)
         raise settings.error(
-            given["gen_d"].key,
+            constants["gen_d"].key,
             "expected properties from which a negative gen_n follows: gen_d near -1.2, gen_alpha near -2.5, "
             f"gen_l near 0.2, a positive gen_m, and a turb_param.cm0_fix above 0, got {got}; correct them",
         ) from None
-    p, m, n = made.exponents
+    p, m, n = closure.exponents
     names = ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")
-    numbers: dict[str, Content] = {name: Said(float(getattr(made, name)), key) for name in names}
+    numbers: dict[str, Content] = {name: KeyedValue(float(getattr(closure, name)), key) for name in names}
     return {**numbers, "exponents": [p, m, n]}
 
 
-def _check_wall(settings: Settings, given: dict[str, Said], first: str, second: str) -> None:
+def _check_wall(settings: Settings, constants: dict[str, KeyedValue], first: str, second: str) -> None:
     """Reject constants without a logarithmic layer, for which GOTM stops or obtains no Schmidt number."""
-    if not given[second].value > given[first].value:
+    if not constants[second].value > constants[first].value:
         raise settings.error(
-            given[second].key,
-            f"expected more than {first} = {given[first].value:g}, without which there is no logarithmic "
-            f"layer, got {given[second].value:g}; correct one of them",
+            constants[second].key,
+            f"expected more than {first} = {constants[first].value:g}, without which there is no logarithmic "
+            f"layer, got {constants[second].value:g}; correct one of them",
         )
-    if "gen_n" in given and given["gen_n"].value >= 0.0:
+    if "gen_n" in constants and constants["gen_n"].value >= 0.0:
         raise settings.error(
-            given["gen_n"].key,
-            f"expected a negative exponent, got {given['gen_n'].value:g}: a quantity that grows with the "
+            constants["gen_n"].key,
+            f"expected a negative exponent, got {constants['gen_n'].value:g}: a quantity that grows with the "
             "length needs a wall function, as len_scale_method mellor_yamada has it",
         )
 
 
 def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
     """Reject a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
-    found = _critical_richardson_number(_made(stability, settings))
-    if found is None:
+    richardson_number = _critical_richardson_number(_stability_functions(stability, settings))
+    if richardson_number is None:
         return
-    critical, wanted = float(found), settings["turbulence.turb_param.Ri_st"]
+    critical, steady_state = float(richardson_number), settings["turbulence.turb_param.Ri_st"]
     if math.isnan(critical):
         raise settings.error(
             "turbulence.scnd.scnd_coeff",
             "expected constants cc1 to ctt with which stratification damps turbulence, got some without a "
             "critical Richardson number; correct them",
         )
-    if not wanted < critical:
+    if not steady_state < critical:
         raise settings.error(
             "turbulence.turb_param.Ri_st",
             f"expected less than {critical:.3g}, the critical number of scnd_coeff "
-            f"{settings.peek('turbulence.scnd.scnd_coeff')}, got {wanted:g}; lower it",
+            f"{settings.peek('turbulence.scnd.scnd_coeff')}, got {steady_state:g}; lower it",
         )
 
 
@@ -175,16 +178,18 @@ def _critical_richardson_number(stability: AbstractStability) -> Scalar | None:
     return functions.critical_richardson_number if isinstance(functions, StabilityFunctions) else None
 
 
-def _made(stability: dict[str, Content], settings: Settings) -> AbstractStability:
+def _stability_functions(stability: dict[str, Content], settings: Settings) -> AbstractStability:
     """The stability functions of a section, from which other constants follow."""
-    numbers = {key: value.value if isinstance(value, Said) else value for key, value in stability.items()}
+    numbers = {
+        key: value.value if isinstance(value, KeyedValue) else value for key, value in stability.items()
+    }
     try:
         return names_of(AbstractStability)[numbers.pop("name")].make(**numbers)
     except ValueError as error:
         name = str(error).partition(":")[0]
-        if not isinstance(said := stability.get(name), Said):
+        if not isinstance(keyed := stability.get(name), KeyedValue):
             raise
-        raise settings.error(said.key, str(error)) from None
+        raise settings.error(keyed.key, str(error)) from None
 
 
 def _common(settings: Settings, method: str) -> dict[str, Content]:
@@ -200,16 +205,16 @@ def _common(settings: Settings, method: str) -> dict[str, Content]:
     }
     floors = {"k_min": "turbulent_kinetic_energy_floor", "eps_min": "dissipation_rate_floor"}
     parameters = settings.renamed("turbulence.turb_param", floors)
-    parameters["surface_roughness_length"] = settings.said("surface.roughness.z0s_min")
-    factor = settings.said(f"{prefix}cw")
+    parameters["surface_roughness_length"] = settings.keyed("surface.roughness.z0s_min")
+    factor = settings.keyed(f"{prefix}cw")
     if breaking:
         parameters["surface.breaking_waves.energy_flux_factor"] = factor
     if settings[f"{prefix}length_lim"]:
-        parameters["length_limit"] = settings.said(f"{prefix}galp")
+        parameters["length_limit"] = settings.keyed(f"{prefix}galp")
     else:
         options["length_limit"] = None
     if settings["surface.roughness.charnock"]:
-        parameters["charnock_constant"] = settings.said("surface.roughness.charnock_val")
+        parameters["charnock_constant"] = settings.keyed("surface.roughness.charnock_val")
     waves = get("iw.method")
     if waves == "large" and method == "second_order":
         return {"options": options, "parameters": parameters}
@@ -240,8 +245,11 @@ def _stability(settings: Settings, method: str) -> dict[str, Content]:
     section = {"name": name, **constants, "equilibrium": equilibrium}
     if get("scnd.method") != "quasi_eq_h15":
         return section
-    # With Langmuir turbulence the functions have their own constants; c_mu0 is that of the given set.
-    return {"name": "harcourt", "c_mu_0": float(_made(section, settings).stability_functions().c_mu_0)}
+    # With Langmuir turbulence the functions use other constants; c_mu0 is that of the chosen set.
+    return {
+        "name": "harcourt",
+        "c_mu_0": float(_stability_functions(section, settings).stability_functions().c_mu_0),
+    }
 
 
 def _one_equation(
@@ -261,10 +269,10 @@ def _one_equation(
         )
     kappa: Content = 0.4
     if not settings["turbulence.turb_param.compute_kappa"]:
-        kappa = settings.said("turbulence.turb_param.kappa")
+        kappa = settings.keyed("turbulence.turb_param.kappa")
     if settings["turbulence.turb_param.compute_c3"]:
-        settings.said("turbulence.turb_param.Ri_st")
-    numbers = {"von_karman": kappa, "sigma_k": settings.said("turbulence.keps.sig_k")}
+        settings.keyed("turbulence.turb_param.Ri_st")
+    numbers = {"von_karman": kappa, "sigma_k": settings.keyed("turbulence.keps.sig_k")}
     options = {"length": length_scale, "local_equilibrium": tke == "local_eq"}
     return {
         "name": "one_equation",
@@ -368,5 +376,5 @@ def _shear(settings: Settings, group: str) -> dict[str, Content]:
     name = {"name": "pacanowski_philander" if scheme == "pp" else "large"}
     numbers = settings.renamed(group, WORDS["interior_shear"][scheme])
     if scheme == "kpp" and settings[f"{group}.KPP_exp"] != 3.0:
-        numbers["exponent"] = settings.said(f"{group}.KPP_exp")
-    return {"shear": name | numbers, "n_smoothing": settings.said(f"{group}.num_smooth_Ri")}
+        numbers["exponent"] = settings.keyed(f"{group}.KPP_exp")
+    return {"shear": name | numbers, "n_smoothing": settings.keyed(f"{group}.num_smooth_Ri")}

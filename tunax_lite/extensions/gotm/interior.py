@@ -6,7 +6,7 @@ import numpy as np
 
 from ...io.dated_text import read_columns, read_lines
 from ...io.errors import reading
-from .settings import Content, Said, Settings, is_zero
+from .settings import Content, KeyedValue, Settings, is_zero
 from .water import level, streams
 
 _MOST_KNOTS = 1_000_000
@@ -50,32 +50,32 @@ def _constant_tide_or_file(
     settings.input(path)
     harmonics = []
     for n in (1, 2):
-        period = settings.said(f"{group}.period_{n}")
+        period = settings.keyed(f"{group}.period_{n}")
         phase = settings[f"{path}.tidal.phase_{n}"] - times["since_midnight"]
-        amplitude = settings.said(f"{path}.tidal.amp_{n}")
+        amplitude = settings.keyed(f"{path}.tidal.amp_{n}")
         if period.value == 0.0:
             raise settings.error(period.key, "expected a period [s] that is not 0, got 0; correct it")
         if period.value < 0.0:
             settings.odd(period.key, "a negative period is read as GOTM reads it: the tide falls first")
-            amplitude, period = (said._replace(value=-said.value) for said in (amplitude, period))
+            amplitude, period = (keyed._replace(value=-keyed.value) for keyed in (amplitude, period))
         harmonics.append({"amplitude": amplitude, "period": period, "phase": phase})
     n_times = min(round(times["length"] / times["dt"]), _MOST_KNOTS) + 1
-    constant = Said(settings.peek(f"{path}.constant_value"), f"{path}.constant_value")
+    constant = KeyedValue(settings.peek(f"{path}.constant_value"), f"{path}.constant_value")
     return {"harmonics": harmonics, "constant": constant, "n_times": n_times}
 
 
 def _external_pressure(settings: Settings, times: Mapping[str, Content]) -> dict[str, Content] | None:
     group = "mimic_3d.ext_pressure"
     kind = settings[f"{group}.type"]
-    given = {
+    slopes = {
         ours: _constant_tide_or_file(settings, f"{group}.{theirs}", group, times)
         for theirs, ours in (("dpdx", "x"), ("dpdy", "y"))
     }
-    if kind == "elevation" and all(is_zero(slope) for slope in given.values()):
+    if kind == "elevation" and all(is_zero(slope) for slope in slopes.values()):
         return None
     if kind == "velocity":
-        return {"kind": "velocity_at_height", **given, "height": settings.input(f"{group}.h")}
-    return {"kind": "surface_slope" if kind == "elevation" else "mean_velocity", **given}
+        return {"kind": "velocity_at_height", **slopes, "height": settings.input(f"{group}.h")}
+    return {"kind": "surface_slope" if kind == "elevation" else "mean_velocity", **slopes}
 
 
 _INTERNAL = "mimic_3d.int_pressure"
@@ -132,9 +132,9 @@ def _bottom_friction(settings: Settings) -> dict[str, Content] | None:
     if not settings["bottom.calc_bottom_stress"]:
         return None
     return {
-        "physical_roughness": settings.said("bottom.h0b"),
+        "physical_roughness": settings.keyed("bottom.h0b"),
         "von_karman": _von_karman(settings),
-        "viscosity": settings.said("physical_constants.avmolu"),
+        "viscosity": settings.keyed("physical_constants.avmolu"),
         "from_rest": not settings["restart.load"],
     }
 
@@ -158,20 +158,20 @@ def _seagrass(settings: Settings) -> dict[str, Content] | None:
         names = "height, excursion and friction of a level"
         levels = read_columns(file, rows[: int(n_levels)], (0, 1, 2), skip=0, names=names)
     profiles = dict(zip(("height", "excursion", "friction"), levels.T.tolist(), strict=True))
-    return profiles | {"efficiency": settings.said("seagrass.alpha")}
+    return profiles | {"efficiency": settings.keyed("seagrass.alpha")}
 
 
 def _von_karman(settings: Settings) -> Content:
     """KPP has no wall at the bottom; there GOTM takes the kappa of the other closures."""
     has_wall = settings["turbulence.turb_method"] != "cvmix"
-    return None if has_wall else settings.said("turbulence.turb_param.kappa")
+    return None if has_wall else settings.keyed("turbulence.turb_param.kappa")
 
 
 def _lid_friction(settings: Settings) -> dict[str, Content] | None:
     """Friction of the lid that GOTM places above a surface plume, whatever its ice model."""
     if settings[f"{_INTERNAL}.type"] != "plume" or settings[f"{_INTERNAL}.plume.type"] != "surface":
         return None
-    roughness = settings.said("surface.roughness.z0s_min")
+    roughness = settings.keyed("surface.roughness.z0s_min")
     return {"roughness_length": roughness, "von_karman": _von_karman(settings)}
 
 
@@ -185,7 +185,7 @@ def _elevation(settings: Settings, times: Mapping[str, Content]) -> Content:
     if is_zero(elevation):
         return None
     if settings["grid.method"] == "file_h":
-        settings.note(path + ".method", "as in GOTM, layers of given thickness do not stretch")
+        settings.note(path + ".method", "as in GOTM, layers of prescribed thickness do not stretch")
         return None
     return elevation
 
@@ -234,8 +234,8 @@ def _wave_height(settings: Settings) -> Content:
 
 
 def _wind_drift(settings: Settings) -> dict[str, Content]:
-    """Drift from the wind in its own inputs, or from that of the air-sea fluxes."""
-    section = {"kind": "wind_sea", "gravity": settings.said("physical_constants.gravity")}
+    """Drift from the wind of its inputs, or else of the air-sea fluxes."""
+    section = {"kind": "wind_sea", "gravity": settings.keyed("physical_constants.gravity")}
     paths = {axis: f"{_DRIFT}.empirical.{axis}wnd" for axis in ("u", "v")}
     has_own = settings[f"{paths['u']}.method"] != "off"
     if not has_own:

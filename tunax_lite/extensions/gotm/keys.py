@@ -43,23 +43,23 @@ def _number(default: float, unit: str = "1", low: float | None = None, high: flo
 
 def _keys(table: dict[str, JSON], prefix: str = "") -> Iterator[tuple[str, Key]]:
     """The keys of a table, by their dotted paths."""
-    for name, said in table.items():
+    for name, entry in table.items():
         path = prefix + name
-        match said:
+        match entry:
             case bool():
-                yield path, Key("flag", said)
+                yield path, Key("flag", entry)
             case list():
-                yield path, _number(*said)
+                yield path, _number(*entry)
             case {"choice": names}:
                 yield path, Key("choice", next(iter(names)), choices=names)
             case {"integer": default, **bounds}:
                 yield path, Key("integer", default, **bounds)
             case {"text": default} | {"path": default}:
-                yield path, Key("text" if "text" in said else "path", default)
+                yield path, Key("text" if "text" in entry else "path", default)
             case {"input": list(values)}:
-                yield from _of_input(path, values, **said)
+                yield from _of_input(path, values, **entry)
             case _:
-                yield from _keys(said, f"{path}.")
+                yield from _keys(entry, f"{path}.")
 
 
 def _of_input(
@@ -83,11 +83,11 @@ def _of_input(
 
 
 def _inputs(table: dict[str, JSON], prefix: str = "") -> Iterator[str]:
-    for name, said in table.items():
-        if isinstance(said, dict):
-            if isinstance(said.get("input"), list):
+    for name, entry in table.items():
+        if isinstance(entry, dict):
+            if isinstance(entry.get("input"), list):
                 yield prefix + name
-            yield from _inputs(said, f"{prefix}{name}.")
+            yield from _inputs(entry, f"{prefix}{name}.")
 
 
 def table(name: str) -> dict[str, JSON]:
@@ -105,7 +105,7 @@ KEYS: dict[str, Key] = dict(_keys(_TABLE))
 INPUTS = frozenset(_inputs(_TABLE))
 """Dotted paths of the inputs; their keys are in `KEYS`."""
 OF_INPUTS = ("constant_value", "file", "column", "scale_factor", "offset")
-"""Keys of an input beside its method."""
+"""Keys of an input, except its method."""
 
 FREE_SECTIONS = ("output", "fabm.input", "streams")
 """Sections whose keys are names that the user chooses."""

@@ -31,7 +31,7 @@ def is_namelist(path: Path) -> bool:
 
 
 def read_namelists(path: Path) -> Document:
-    """Translate the namelists in a folder, of which one is given, to a configuration.
+    """Translate the namelists of a folder, located by one of them, to a configuration.
 
     Raises:
         ConfigError: a namelist that is missing or cannot be read, an unknown variable, or a value without a
@@ -39,19 +39,19 @@ def read_namelists(path: Path) -> Document:
     """
     folder = Path(path).parent
     if not (folder / _TABLE["required"]).is_file():
-        said = f"expected {_TABLE['required']} beside it, got none; put all namelists there"
-        raise ConfigError(f"{path}: {said}.")
-    given: dict[str, _Value] = {}
+        problem = f"expected {_TABLE['required']} in this folder, got none; put all namelists into one folder"
+        raise ConfigError(f"{path}: {problem}.")
+    variables: dict[str, _Value] = {}
     for name in _TABLE["files"]:
         if (folder / name).is_file():
-            given |= _read(folder / name)
+            variables |= _read(folder / name)
     data: dict[str, JSON] = {"version": 6}
     document = Document(data, {("version",): "line ?"}, str(folder / _TABLE["required"]))
-    unused = dict(given)
-    _names(given, unused, document)
-    _inputs(given, unused, document)
+    unused = dict(variables)
+    _names(variables, unused, document)
+    _inputs(variables, unused, document)
     _streams(unused, document)
-    _output(given, folder, document)
+    _output(variables, folder, document)
     for variable, (value, line) in unused.items():
         group, _, name = variable.partition(".")
         if variable in (only := _TABLE["only"]):
@@ -65,38 +65,38 @@ def read_namelists(path: Path) -> Document:
 
 
 def read_canopy(folder: Path) -> Document:
-    """Read a `seagrass.nml`, which GOTM 5 and 6 use beside their YAML files too; empty if absent."""
+    """Read a `seagrass.nml`, which GOTM 5 and 6 use as well as their YAML files; empty if absent."""
     path = folder / "seagrass.nml"
     document = Document({}, {}, str(path))
     if path.is_file():
-        given = _read(path)
-        _names(given, dict(given), document)
+        variables = _read(path)
+        _names(variables, dict(variables), document)
     return document
 
 
-def _names(given: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
+def _names(variables: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
     """Variables that correspond to keys."""
     keys = {f"{group}.{name}": key for group, names in _TABLE["names"].items() for name, key in names.items()}
     for group, (prefix, *names) in _TABLE["same"].items():
         keys |= {f"{group}.{name.lower()}": f"{prefix}.{name}" for name in names}
     for variable, key in keys.items():
-        if variable not in given:
+        if variable not in variables:
             continue
         value, line = unused.pop(variable)
         if key == "location.hypsograph" and not value:
             continue
         _put(document, key, _TABLE["values"].get(key, {}).get(_word(value), value), line)
-    bulk = given.get("airsea.calc_fluxes")
+    bulk = variables.get("airsea.calc_fluxes")
     if bulk is not None and not bulk.value:
         _put(document, "surface.fluxes.method", "off", bulk.line)
 
 
-def _inputs(given: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
+def _inputs(variables: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
     """Inputs from file or constant."""
     for key, (switch, words, constant, file, column, *scaling) in _TABLE["inputs"].items():
-        if switch not in given:
+        if switch not in variables:
             continue
-        number, line = given[switch]
+        number, line = variables[switch]
         used = [switch, constant, file, *(each for each in scaling if isinstance(each, str))]
         for variable in used:
             unused.pop(variable, None)
@@ -109,33 +109,33 @@ def _inputs(given: dict[str, _Value], unused: dict[str, _Value], document: Docum
         if method == "none":
             continue
         if words == "profile":
-            kind = given.get(switch.replace("prof_method", "analyt_method"))
+            kind = variables.get(switch.replace("prof_method", "analyt_method"))
             if method == "constant" and kind is not None:
                 method = _TABLE["analytical"].get(_word(kind.value), method)
         _put(document, f"{key}.method", method, line)
-        if method in ("constant", "tidal") and constant in given:
-            _put(document, f"{key}.constant_value", *given[constant])
+        if method in ("constant", "tidal") and constant in variables:
+            _put(document, f"{key}.constant_value", *variables[constant])
         if method == "file":
-            _put(document, f"{key}.file", *given.get(file, _Value("", line)))
+            _put(document, f"{key}.file", *variables.get(file, _Value("", line)))
             _put(document, f"{key}.column", column, line)
         for name, each in zip(("scale_factor", "offset"), scaling, strict=False):
             if not isinstance(each, str):
                 _put(document, f"{key}.{name}", each, line)
-            elif each in given:
-                _put(document, f"{key}.{name}", *given[each])
+            elif each in variables:
+                _put(document, f"{key}.{name}", *variables[each])
 
 
 def _streams(unused: dict[str, _Value], document: Document) -> None:
-    """Streams of a lake, each in its own namelist."""
+    """Streams of a lake, each in one namelist."""
     for group in sorted(
         {variable.partition(".")[0] for variable in unused if variable.startswith("stream ")}
     ):
-        own = {name: unused.pop(f"{group}.{name}", None) for name in ("name", "method", "zl", "zu")}
+        stream = {name: unused.pop(f"{group}.{name}", None) for name in ("name", "method", "zl", "zu")}
         line = next(value.line for variable, value in unused.items() if variable.startswith(f"{group}."))
-        prefix = f"streams.{group if own['name'] is None else own['name'].value}"
-        for name, given in own.items():
-            if given is not None and name != "name":
-                _put(document, f"{prefix}.{name}", *given)
+        prefix = f"streams.{group if stream['name'] is None else stream['name'].value}"
+        for name, keyed_value in stream.items():
+            if keyed_value is not None and name != "name":
+                _put(document, f"{prefix}.{name}", *keyed_value)
         for key, letter in _TABLE["streams"].items():
             file, column = (unused.pop(f"{group}.{letter}_{part}", None) for part in ("file", "col"))
             if file is not None and file.value and (column is None or column.value > 0):
@@ -144,13 +144,13 @@ def _streams(unused: dict[str, _Value], document: Document) -> None:
                 _put(document, f"{prefix}.{key}.column", *(column or _Value(1, line)))
 
 
-def _output(given: dict[str, _Value], folder: Path, document: Document) -> None:
+def _output(variables: dict[str, _Value], folder: Path, document: Document) -> None:
     """Output files of `output.yaml`, or that of the namelist."""
     if (folder / "output.yaml").is_file():
         document.data["output"] = read_document(folder / "output.yaml").data
         return
-    name = given.get("output.out_fn", _Value("output", "line ?")).value or "output"
-    steps = given.get("output.nsave", _Value(1, "line ?")).value
+    name = variables.get("output.out_fn", _Value("output", "line ?")).value or "output"
+    steps = variables.get("output.nsave", _Value(1, "line ?")).value
     file = {"time_unit": "dt", "time_step": steps, "variables": [{"source": "/*"}]}
     document.data["output"] = {str(name): file}
 
@@ -170,7 +170,7 @@ def _word(value: JSON) -> str:
 
 def _read(path: Path) -> dict[str, _Value]:
     """Variables by namelist and name, in lower case, each with one value."""
-    found: dict[str, _Value] = {}
+    variables: dict[str, _Value] = {}
     group, name, at, n_streams = None, None, 0, 0
 
     def error(number: int, expected: str, got: str) -> ConfigError:
@@ -200,13 +200,13 @@ def _read(path: Path) -> dict[str, _Value]:
                 continue
             if name is None:
                 raise error(number, "a variable and =", text.strip())
-            if name in found and found[name].line == f"{path.name} line {at}":
+            if name in variables and variables[name].line == f"{path.name} line {at}":
                 raise error(number, f"one value of {name}", text.strip())
             value = token["text"][1:-1].strip() if word is None else _plain(word)
-            found[name] = _Value(value, f"{path.name} line {at}")
+            variables[name] = _Value(value, f"{path.name} line {at}")
     if group is not None:
         raise error(at, f"a / at the end of &{group}", "none")
-    return found
+    return variables
 
 
 def _plain(word: str) -> JSON:
@@ -233,9 +233,9 @@ def up_to_date(document: Document) -> tuple[Document, str | None]:
     Raises:
         ConfigError: an unknown version, or two earlier keys that map to the same one.
     """
-    given = document.data.get("version")
+    written_version = document.data.get("version")
     line = document.origins.get(("version",), "line ?")
-    version = _OLDEST if given is None else given
+    version = _OLDEST if written_version is None else written_version
     if version not in (*_STEPS, VERSION) or isinstance(version, bool):
         raise ConfigError(
             f"{document.source}: {line}: version: expected {', '.join(map(str, _STEPS))} or {VERSION}, got "
@@ -249,12 +249,12 @@ def up_to_date(document: Document) -> tuple[Document, str | None]:
     for step in range(version, VERSION):
         values = _next(values, _STEPS[step], document.source)
     _complete(values)
-    found = Document({}, dict(document.origins), document.source)
-    for path, one in values.items():
-        _put(found, path, *one)
-    found.data["version"] = VERSION
-    said = "no version, which is 5" if given is None else f"version {version}"
-    return found, f"{said}: read as version {VERSION} has it"
+    translated = Document({}, dict(document.origins), document.source)
+    for path, value_and_line in values.items():
+        _put(translated, path, *value_and_line)
+    translated.data["version"] = VERSION
+    reading = "no version, which is 5" if written_version is None else f"version {version}"
+    return translated, f"{reading}: read as version {VERSION} has it"
 
 
 def _leaves(
@@ -272,7 +272,7 @@ def _next(values: Values, step: dict[str, JSON], source: str) -> Values:
     """Translate settings from one version to the next."""
     names = {tuple(old.lower().split(".")): new for old, new in step["names"].items()}
     changed, dropped = step.get("values", {}), [tuple(name.split(".")) for name in step["dropped"]]
-    found: Values = {}
+    translated: Values = {}
     for path, (value, line) in values.items():
         lower = tuple(str(part).lower() for part in path)
         cut = next((n for n in range(len(path), 0, -1) if lower[:n] in names), 0)
@@ -283,15 +283,15 @@ def _next(values: Values, step: dict[str, JSON], source: str) -> Values:
                 continue
             word = changed.get(".".join(map(str, key)), {})
             value_now = word.get(str(value), value)
-            if key in found and found[key][0] != value_now:
+            if key in translated and translated[key][0] != value_now:
                 raise ConfigError(
                     f"{source}: {line}: {'.'.join(path)}: expected one value of {'.'.join(key)}, got "
-                    f"{found[key][0]!r} in {found[key][1]} and {value_now!r}; remove one of them."
+                    f"{translated[key][0]!r} in {translated[key][1]} and {value_now!r}; remove one of them."
                 )
-            found[key] = value_now, line
+            translated[key] = value_now, line
     for name, value in step.get("defaults", {}).items():
-        found.setdefault(tuple(name.split(".")), (value, "default of the version"))
-    return found
+        translated.setdefault(tuple(name.split(".")), (value, "default of the version"))
+    return translated
 
 
 def _complete(values: Values) -> None:

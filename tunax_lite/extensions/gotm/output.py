@@ -41,7 +41,7 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
     files = settings.free.get("output", {})
     if not isinstance(files, dict):
         raise settings.error("output", f"expected names of files with their keys, got {files!r}; write them")
-    found = []
+    files_in_use = []
     for name, section in files.items():
         section = {} if section is None else section
         if not isinstance(section, dict):
@@ -52,9 +52,9 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
         unit = get("time_unit")
         seconds = get("time_step") * (dt if unit == "dt" else _SECONDS[unit])
         variables = tuple(dict.fromkeys(_resolved(_sources(settings, str(name), section))))
-        found.append(OutputFile(str(name), seconds, variables, get("time_method") == "mean"))
-        _note(settings, found[-1], section, get)
-    return found
+        files_in_use.append(OutputFile(str(name), seconds, variables, get("time_method") == "mean"))
+        _note(settings, files_in_use[-1], section, get)
+    return files_in_use
 
 
 def _diagnostics(files: list[OutputFile], settings: Settings) -> list[str]:
@@ -86,15 +86,15 @@ def _note(settings: Settings, file: OutputFile, section: dict, get: Callable[[st
         settings.notes.append((f"output.{name}.time_method", text))
     for key in ("time_start", "time_stop"):
         if section.get(key):
-            settings.notes.append((f"output.{name}.{key}", "the whole run is written"))
+            settings.notes.append((f"output.{name}.{key}", "the entire run is written"))
     if get("format") == "text":
         settings.notes.append((f"output.{name}.format", "NetCDF is written"))
 
 
 def _value(settings: Settings, name: str, section: dict[str, JSON], key: str) -> JSON:
     """A key of a file; the others, which choose what GOTM writes, are not looked at."""
-    given = {key: section.get(key)}
-    return settings.values_of(f"output.{name}", given, {key: OUTPUT[key]})[key]
+    section = {key: section.get(key)}
+    return settings.values_of(f"output.{name}", section, {key: OUTPUT[key]})[key]
 
 
 def _sources(settings: Settings, name: str, section: dict) -> Iterator[str]:
@@ -166,9 +166,9 @@ def read_period(settings: Settings) -> tuple[datetime.datetime, datetime.datetim
 def _instant(settings: Settings, path: str) -> datetime.datetime:
     text, date = settings[path], r"(\d{4}).([ \d]\d).([ \d]\d)"
     # As in records: GOTM accepts any separator between the numbers, and missing seconds as 0.
-    found = re.fullmatch(date + r".([ \d]\d).([ \d]\d)(?:.([ \d]\d)(?:[.]0*|Z)?)?", text.strip())
+    date_match = re.fullmatch(date + r".([ \d]\d).([ \d]\d)(?:.([ \d]\d)(?:[.]0*|Z)?)?", text.strip())
     try:
-        numbers = [int(part or 0) for part in found.groups()] if found else []
+        numbers = [int(part or 0) for part in date_match.groups()] if date_match else []
         is_midnight = numbers[3:] == [24, 0, 0]
         when = datetime.datetime(*numbers[:3], *([0, 0, 0] if is_midnight else numbers[3:]))  # pyright: ignore
     except (TypeError, ValueError):

@@ -27,19 +27,22 @@ _TRUE = {"true", "t", ".true.", ".t.", "yes"}
 _FALSE = {"false", "f", ".false.", ".f.", "no"}
 
 
-Content = Any  # of a configuration of this package: plain YAML, or `Said` in its place
+Content = Any  # of a configuration of this package: plain YAML, or `KeyedValue` in its place
 
 
-class Said(NamedTuple):
+class KeyedValue(NamedTuple):
     """A value for a configuration of this package, and the GOTM key that it comes from."""
 
     value: JSON
     key: str
 
 
-def is_zero(given: Content) -> bool:
+def is_zero(content: Content) -> bool:
     """Whether an input is the constant 0."""
-    return not isinstance(given, dict) and (given.value if isinstance(given, Said) else given) == 0.0
+    return (
+        not isinstance(content, dict)
+        and (content.value if isinstance(content, KeyedValue) else content) == 0.0
+    )
 
 
 class Settings:
@@ -57,7 +60,7 @@ class Settings:
         self.folder = Path(document.source).parent
         self.lines: dict[str, str] = {}
         self.free: dict[str, JSON] = {}
-        self.given: dict[str, JSON] = {}  # values of the keys set in the file
+        self.set_in_file: dict[str, JSON] = {}  # values of the keys set in the file
         self.used: set[str] = set()
         self._reasons: dict[str, str] = {}
         self.notes: list[tuple[str, str]] = []
@@ -76,18 +79,18 @@ class Settings:
     def _read(self, data: dict, above: tuple[str, ...], origins: dict) -> None:
         for name, value in data.items():
             raw = (*above, name)
-            given = ".".join(raw)
-            self.lines[given] = origins.get(raw, "line ?")
-            path = _CANONICAL.get(given.lower())
-            if given in FREE_SECTIONS:
-                below = {key: at for key, at in origins.items() if key[: len(raw)] == raw}
-                self.free[given] = value or {}
-                self.lines |= {".".join(str(part) for part in key): at for key, at in below.items()}
+            key = ".".join(raw)
+            self.lines[key] = origins.get(raw, "line ?")
+            path = _CANONICAL.get(key.lower())
+            if key in FREE_SECTIONS:
+                below = {path: line for path, line in origins.items() if path[: len(raw)] == raw}
+                self.free[key] = value or {}
+                self.lines |= {".".join(str(part) for part in path): line for path, line in below.items()}
                 continue
             if path is None:
-                self._problems.append(f"{self.where(given)}: unknown key; {_nearest(given)}.")
+                self._problems.append(f"{self.where(key)}: unknown key; {_nearest(key)}.")
                 continue
-            self.lines[path] = self.lines[given]
+            self.lines[path] = self.lines[key]
             if path in KEYS:
                 self._set(path, value)
             elif isinstance(value, dict):
@@ -103,7 +106,7 @@ class Settings:
 
     def _set(self, path: str, value: JSON) -> None:
         try:
-            self.given[path] = checked(KEYS[path], value)
+            self.set_in_file[path] = checked(KEYS[path], value)
         except ValueError as error:
             self._problems.append(f"{self.where(path)}: {error}")
 
@@ -114,15 +117,15 @@ class Settings:
 
     def peek(self, path: str) -> JSON:
         """Value of a key without marking it as used."""
-        return self.given.get(path, KEYS[path].default)
+        return self.set_in_file.get(path, KEYS[path].default)
 
-    def said(self, path: str) -> Said:
+    def keyed(self, path: str) -> KeyedValue:
         """Value of a key together with the key, which then counts as used."""
-        return Said(self[path], path)
+        return KeyedValue(self[path], path)
 
-    def renamed(self, group: str, names: dict[str, str]) -> dict[str, Said]:
+    def renamed(self, group: str, names: dict[str, str]) -> dict[str, KeyedValue]:
         """Values of the keys of a group under the package's names; the table lists GOTM's names first."""
-        return {ours: self.said(f"{group}.{theirs}") for theirs, ours in names.items()}
+        return {ours: self.keyed(f"{group}.{theirs}") for theirs, ours in names.items()}
 
     def inputs(self, group: str, names: dict[str, str]) -> dict[str, Content]:
         """Inputs of a group, likewise."""
@@ -141,23 +144,23 @@ class Settings:
                 else:
                     self.without_effect(f"{path}.{key}", f"{path}.method is {method}")
         if method == "constant":
-            return Said(self.peek(f"{path}.constant_value"), f"{path}.constant_value")
+            return KeyedValue(self.peek(f"{path}.constant_value"), f"{path}.constant_value")
         if method != "file":
             return 0.0
         section: dict[str, Content] = {"path": self.file(f"{path}.file")}
         for ours, theirs in _OF_COLUMN.items():
             if self.peek(f"{path}.{theirs}") != KEYS[f"{path}.{theirs}"].default or theirs == "column":
-                section[ours] = Said(self.peek(f"{path}.{theirs}"), f"{path}.{theirs}")
+                section[ours] = KeyedValue(self.peek(f"{path}.{theirs}"), f"{path}.{theirs}")
         return section
 
     def named_inputs(
         self, group: str, numbers: Mapping[str, tuple[float, str]]
-    ) -> dict[str, tuple[Content, dict[str, Said]]]:
+    ) -> dict[str, tuple[Content, dict[str, KeyedValue]]]:
         """Inputs under names that the user chooses, and their further keys.
 
         Args:
             group: whose keys are the names.
-            numbers: keys of each input beside those of its values, with their default and unit; at least 0.
+            numbers: further keys of each input, with their default and unit; at least 0.
 
         Raises:
             ConfigError: an unknown key, or a value that cannot be used; names file, line and key.
@@ -166,25 +169,29 @@ class Settings:
         named = self.free.get(group, {})
         if not isinstance(named, dict):
             raise self.error(group, f"expected names with their keys, got {named!r:.100}")
-        found = {}
-        for name, said in named.items():
+        inputs = {}
+        for name, content in named.items():
             path = f"{group}.{name}"
-            given = said if isinstance(said, dict) else {"method": "constant", "constant_value": said}
-            values = self.values_of(path, given, {**NAMED_INPUT, **further})
+            values_in_file = (
+                content if isinstance(content, dict) else {"method": "constant", "constant_value": content}
+            )
+            values = self.values_of(path, values_in_file, {**NAMED_INPUT, **further})
             if values["method"] == "constant" and values["file"]:
                 self.odd(f"{path}.file", "is not read, because the method is constant; set `method: file`")
-            keys = {key: Said(values[key], f"{path}.{key}") for key in further}
-            found[str(name)] = self.input_of(path, values), keys
-        return found
+            keys = {key: KeyedValue(values[key], f"{path}.{key}") for key in further}
+            inputs[str(name)] = self.input_of(path, values), keys
+        return inputs
 
-    def values_of(self, path: str, given: Mapping[str, JSON], known: Mapping[str, Key]) -> dict[str, JSON]:
-        """Values of all known keys below a name that the user chooses, as given or by default.
+    def values_of(
+        self, path: str, values_in_file: Mapping[str, JSON], known: Mapping[str, Key]
+    ) -> dict[str, JSON]:
+        """Values of all known keys below a name that the user chooses, from the file or by default.
 
         Raises:
             ConfigError: as in `named_inputs`.
         """
         values: dict[str, JSON] = {name: key.default for name, key in known.items()}
-        for name, value in given.items():
+        for name, value in values_in_file.items():
             if name not in known:
                 near = difflib.get_close_matches(str(name), list(known), n=1)
                 hint = f"did you mean {near[0]}" if near else f"expected some of {', '.join(known)}"
@@ -198,17 +205,17 @@ class Settings:
     def input_of(self, path: str, values: Mapping[str, JSON]) -> Content:
         """An input as of `input`, from the values of its keys."""
         if values["method"] == "constant":
-            return Said(values["constant_value"], f"{path}.constant_value")
+            return KeyedValue(values["constant_value"], f"{path}.constant_value")
         if not values["file"]:
             raise self.error(f"{path}.file", "expected the name of a file, got none; name it")
-        section = {"path": Said(str(self.folder.absolute() / str(values["file"])), f"{path}.file")}
-        return section | {ours: Said(values[key], f"{path}.{key}") for ours, key in _OF_COLUMN.items()}
+        section = {"path": KeyedValue(str(self.folder.absolute() / str(values["file"])), f"{path}.file")}
+        return section | {ours: KeyedValue(values[key], f"{path}.{key}") for ours, key in _OF_COLUMN.items()}
 
-    def file(self, path: str) -> Said:
+    def file(self, path: str) -> KeyedValue:
         """Path of a file, relative to the configuration."""
         if not self[path]:
             raise self.error(path, "expected the name of a file, got none; name it, or use another method")
-        return Said(str(self.folder.absolute() / self[path]), path)
+        return KeyedValue(str(self.folder.absolute() / self[path]), path)
 
     def line(self, path: str) -> str:
         """Line and key; if the file does not set the key, the line of the nearest group."""
@@ -269,8 +276,8 @@ class Settings:
     def reason(self, path: str) -> str | None:
         """Why a key has no effect, from the key or the nearest group above."""
         parts = path.split(".")
-        found = (self._reasons.get(".".join(parts[:n])) for n in range(len(parts), 0, -1))
-        return next((reason for reason in found if reason is not None), None)
+        reasons = (self._reasons.get(".".join(parts[:n])) for n in range(len(parts), 0, -1))
+        return next((reason for reason in reasons if reason is not None), None)
 
 
 def looks_like_gotm(data: dict[str, JSON]) -> bool:
@@ -323,16 +330,16 @@ def _chosen(key: Key, value: JSON) -> str:
     raise ValueError(f"expected one of {', '.join(key.choices)}, got {str(value)!r}; {hint}.")
 
 
-def _number(key: Key, given: JSON) -> float | int:
-    value: JSON = given
-    if isinstance(given, str):
+def _number(key: Key, value: JSON) -> float | int:
+    number: JSON = value
+    if isinstance(value, str):
         with contextlib.suppress(ValueError):  # Fortran's exponent may be `d`
-            value = decimal(given.lower().replace("d", "e"))
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or (key.kind == "integer" and value != int(value)):
+            number = decimal(value.lower().replace("d", "e"))
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)
+    if not is_number or (key.kind == "integer" and number != int(number)):
         kind = "a whole number" if key.kind == "integer" else f"a number [{key.unit}]"
         raise ValueError(f"expected {kind}, got {value!r}; correct it.")
-    if not key.low <= value <= key.high:
+    if not key.low <= number <= key.high:
         expected = f"expected a number from {key.low:g} to {key.high:g} [{key.unit}]"
-        raise ValueError(f"{expected}, got {value:g}; correct it.")
-    return int(value) if key.kind == "integer" else float(value)
+        raise ValueError(f"{expected}, got {number:g}; correct it.")
+    return int(number) if key.kind == "integer" else float(number)

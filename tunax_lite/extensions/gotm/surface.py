@@ -1,7 +1,7 @@
 """Surface forcing in the package's terms: fluxes, or weather and air_sea."""
 
 from .keys import WORDS
-from .settings import Content, Said, Settings, is_zero
+from .settings import Content, KeyedValue, Settings, is_zero
 
 _FRESHWATER_DENSITY = 1000.0
 """Of rain in the air-sea fluxes [kg m-3]."""
@@ -17,16 +17,16 @@ def surface_sections(settings: Settings, held: list[str]) -> dict[str, Content]:
 
 
 _WATER_OF_DRAFT = 1027.0
-"""That ice displaces where GOTM computes how deep it reaches: before it reads `rho0` [kg m-3]."""
+"""Density of the water that ice displaces [kg m-3]; GOTM computes the draft before it reads `rho0`."""
 _ICE_DENSITY = 910.0
 _MELTING_WATER = {"water_density": 1030.0, "water_heat_capacity": 4180.0}
-"""Of the water below ice that melts, in STIM [kg m-3, J kg-1 K-1]."""
+"""Density [kg m-3] and heat capacity [J kg-1 K-1] of the water below melting ice in STIM."""
 
 
 def draft(settings: Settings) -> float:
     """Depth below sea level [m] of the base of the initial ice, where the column begins.
 
-    In a lake the column keeps the areas of its own level.
+    In a lake the column keeps the areas of its level.
     """
     if settings["surface.ice.model"] == "no_ice" or settings["location.hypsograph"]:
         return 0.0
@@ -38,7 +38,7 @@ def ice_section(settings: Settings) -> Content:
     model = settings["surface.ice.model"]
     if model == "no_ice" or settings["temperature.method"] == "off":
         return None
-    thickness = settings.said("surface.ice.H")
+    thickness = settings.keyed("surface.ice.H")
     if model == "simple":
         if thickness.value > 0.0:
             why = "with the model simple GOTM treats this thickness as a permanent ice cover; set it to 0"
@@ -63,15 +63,15 @@ def ice_section(settings: Settings) -> Content:
 
 def _prescribed(settings: Settings, held: list[str]) -> dict[str, Content]:
     """Stress, heat, shortwave radiation and fresh water from constants and series."""
-    given = settings.inputs("surface.fluxes", {"tx": "stress_u", "ty": "stress_v"})
+    fluxes = settings.inputs("surface.fluxes", {"tx": "stress_u", "ty": "stress_v"})
     if "temperature" not in held:
-        given["heat_flux"] = settings.input("surface.fluxes.heat")
-        given |= _prescribed_shortwave(settings)
+        fluxes["heat_flux"] = settings.input("surface.fluxes.heat")
+        fluxes |= _prescribed_shortwave(settings)
     if "salinity" not in held:
         # GOTM's salt flux is -S P, whatever the densities.
         density = settings["equation_of_state.rho0"]
-        given["freshwater_flux"] = _times(density, settings.input("surface.precip"))
-    return {name: flux for name, flux in given.items() if not is_zero(flux)}
+        fluxes["freshwater_flux"] = _times(density, settings.input("surface.precip"))
+    return {name: flux for name, flux in fluxes.items() if not is_zero(flux)}
 
 
 def _prescribed_shortwave(settings: Settings) -> dict[str, Content]:
@@ -96,17 +96,17 @@ def _albedo(settings: Settings) -> dict[str, Content]:
         )
     method, key = settings["surface.albedo.method"], "surface.albedo.constant_value"
     if method == "constant":
-        return {"albedo": settings.said(key)}
+        return {"albedo": settings.keyed(key)}
     return {"albedo": method, "albedo_of": "instant"}  # whatever the time between records
 
 
 def _times(factor: float, flux: Content) -> Content:
     """A number or a column, scaled by a factor."""
     if isinstance(flux, dict):
-        usual = {"factor": Said(1.0, flux["path"].key)}
+        usual = {"factor": KeyedValue(1.0, flux["path"].key)}
         scaled = {"factor", "offset"}
         return {key: _times(factor, each) if key in scaled else each for key, each in (usual | flux).items()}
-    return flux._replace(value=factor * flux.value) if isinstance(flux, Said) else factor * flux
+    return flux._replace(value=factor * flux.value) if isinstance(flux, KeyedValue) else factor * flux
 
 
 def _bulk(settings: Settings, held: list[str]) -> dict[str, Content]:
@@ -118,10 +118,10 @@ def _bulk(settings: Settings, held: list[str]) -> dict[str, Content]:
     has_salinity, rain_acts = "salinity" not in held, settings["surface.precip.flux_impact"]
     weather = _weather(settings, rain_acts=rain_acts, has_salinity=has_salinity)
     air_sea: dict[str, Content] = {
-        "bulk": settings.said("surface.fluxes.method"),
+        "bulk": settings.keyed("surface.fluxes.method"),
         "longwave": longwave,
         **_shortwave(settings, is_calculated),
-        "heat_factor": settings.said("surface.fluxes.heat.scale_factor"),
+        "heat_factor": settings.keyed("surface.fluxes.heat.scale_factor"),
         "relative_wind": settings["surface.ssuv_method"] == "relative",
         "implicit_stress": "long_steps",
         "rain_heat": rain_acts,
@@ -129,7 +129,7 @@ def _bulk(settings: Settings, held: list[str]) -> dict[str, Content]:
         "evaporation": _evaporation(settings, rain_acts, has_salinity),
     }
     if is_calculated:
-        air_sea["shortwave_factor"] = settings.said("surface.swr.scale_factor")
+        air_sea["shortwave_factor"] = settings.keyed("surface.swr.scale_factor")
     return {"weather": weather, "air_sea": air_sea}
 
 
@@ -137,11 +137,11 @@ def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict
     """The weather that the formulae need."""
     measure = settings["surface.hum.type"]
     names = {"u10": "wind_u", "v10": "wind_v", "airt": "air_temperature", "hum": "humidity"}
-    given = settings.inputs("surface", names | {"airp": "air_pressure"})
+    weather = settings.inputs("surface", names | {"airp": "air_pressure"})
     kelvin = ("air_temperature", *(["humidity"] if measure in ("wet_bulb", "dew_point") else []))
     for name in kelvin:  # GOTM reads values above 100 as kelvin
-        if isinstance(given[name], Said) and given[name].value > 100.0:
-            given[name] = given[name]._replace(value=given[name].value - _ZERO_CELSIUS)
+        if isinstance(weather[name], KeyedValue) and weather[name].value > 100.0:
+            weather[name] = weather[name]._replace(value=weather[name].value - _ZERO_CELSIUS)
     path = "surface.longwave_radiation"
     for name, group, is_formula in (
         ("longwave", "longwave_radiation", settings[f"{path}.method"] not in ("file", "constant")),
@@ -149,15 +149,15 @@ def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict
     ):
         radiation = settings.input(f"surface.{group}")
         if is_formula:
-            given["cloud_cover"] = settings.input("surface.cloud")
+            weather["cloud_cover"] = settings.input("surface.cloud")
         else:
-            given[name] = radiation
+            weather[name] = radiation
     if settings[f"{path}.method"] == "constant":
-        given["longwave"] = 0.0
+        weather["longwave"] = 0.0
         settings.note(f"{path}.method", "GOTM does not read the constant: there is no longwave radiation")
     if has_salinity or rain_acts:
-        given |= _rain(settings, rain_acts)
-    return {"format": "series", "humidity_measure": measure, **given}
+        weather |= _rain(settings, rain_acts)
+    return {"format": "series", "humidity_measure": measure, **weather}
 
 
 def _rain(settings: Settings, rain_acts: bool) -> dict[str, Content]:

@@ -12,22 +12,22 @@ from ...io import read_hypsography
 from ...io.dated_text import read_columns, read_lines
 from ...io.errors import reading
 from .keys import STREAM, WORDS
-from .settings import Content, Said, Settings
+from .settings import Content, KeyedValue, Settings
 
 _SHORE = 0.1
 """How far the shore of a lake goes on above its hypsograph, over the depth."""
 
 
-def depth_of(settings: Settings) -> Said:
+def depth_of(settings: Settings) -> KeyedValue:
     """Depth of the column [m]; that of the hypsograph if there is one, as in GOTM."""
-    given = settings.said("location.depth")
+    depth = settings.keyed("location.depth")
     if not settings["location.hypsograph"]:
-        return given
-    z, _ = read_hypsography(settings.file("location.hypsograph").value, given.value)
+        return depth
+    z, _ = read_hypsography(settings.file("location.hypsograph").value, depth.value)
     note = ("location.depth", f"as in GOTM the depth is that of the hypsograph, {-z[0]:g} m")
-    if abs(-z[0] - given.value) > 1e-9 * given.value and note not in settings.notes:
+    if abs(-z[0] - depth.value) > 1e-9 * depth.value and note not in settings.notes:
         settings.note(*note)
-    return Said(float(-z[0]), "location.hypsograph")
+    return KeyedValue(float(-z[0]), "location.hypsograph")
 
 
 def hypsography(settings: Settings) -> dict[str, Content] | None:
@@ -38,7 +38,7 @@ def hypsography(settings: Settings) -> dict[str, Content] | None:
     if settings["mimic_3d.zeta.method"] == "constant" and settings["mimic_3d.zeta.constant_value"] == 0.0:
         return section
     z, _ = read_hypsography(section["path"].value, settings["location.depth"])
-    top = Said(max(float(z[-1]), 0.0) - _SHORE * float(z[0]), "location.hypsograph")
+    top = KeyedValue(max(float(z[-1]), 0.0) - _SHORE * float(z[0]), "location.hypsograph")
     settings.note(
         "location.hypsograph", f"as in GOTM its shore is extrapolated, here to {top.value:g} m and no further"
     )
@@ -57,7 +57,7 @@ def level(settings: Settings) -> dict[str, Content] | None:
         why = "free_surface and mimic_3d.zeta.method: water_balance need each other in GOTM; set both or none"
         settings.refuse("water_balance_method", why)
         return None
-    return {"initial": settings.said("mimic_3d.zeta.constant_value")} if follows else None
+    return {"initial": settings.keyed("mimic_3d.zeta.constant_value")} if follows else None
 
 
 def streams(settings: Settings) -> dict[str, Content] | None:
@@ -81,13 +81,13 @@ def _stream(settings: Settings, path: str, keys: dict[str, JSON]) -> dict[str, C
     values = settings.values_of(path, dict(_flat(keys)), STREAM)
 
     def read(group: str) -> Content:
-        own = {key.removeprefix(f"{group}."): value for key, value in values.items()}
-        return settings.input_of(f"{path}.{group}", own)
+        stream_keys = {key.removeprefix(f"{group}."): value for key, value in values.items()}
+        return settings.input_of(f"{path}.{group}", stream_keys)
 
-    section = {"place": Said(values["method"], f"{path}.method"), "discharge": read("flow")}
+    section = {"place": KeyedValue(values["method"], f"{path}.method"), "discharge": read("flow")}
     if values["method"] == "range":
         for ours, theirs in (("lower", "zl"), ("upper", "zu")):
-            section[ours] = Said(values[theirs], f"{path}.{theirs}")
+            section[ours] = KeyedValue(values[theirs], f"{path}.{theirs}")
     for ours, theirs in (("temperature", "temp"), ("salinity", "salt")):
         # In GOTM a negative constant means unknown: lake temperature, and fresh water.
         if values[f"{theirs}.method"] != "constant" or values[f"{theirs}.constant_value"] >= 0.0:
@@ -144,14 +144,14 @@ NO_RELAXATION = 1e15
 """Time scale [s] from which on GOTM's relaxation is off: its default."""
 
 _TEOS10_HEAT_CAPACITY = 3991.86795711963
-"""Of TEOS-10 [J kg-1 K-1]: with it GOTM replaces the one given, unless the equation of state is custom."""
+"""Heat capacity of TEOS-10 [J kg-1 K-1], which GOTM uses unless the equation of state is custom."""
 
 
 def grid_section(settings: Settings) -> dict[str, Content]:
     """The section `grid`."""
     method, depth, n_cells = settings["grid.method"], depth_of(settings).value, settings["grid.nlev"]
     if method == "analytical":
-        cells = {"n_cells": settings.said("grid.nlev")}
+        cells = {"n_cells": settings.keyed("grid.nlev")}
         zooms = settings.renamed("grid", {"ddu": "surface_zoom", "ddl": "bottom_zoom"})
         if any(zoom.value for zoom in zooms.values()):
             return {"kind": "stretched", **cells, **zooms}
@@ -161,7 +161,7 @@ def grid_section(settings: Settings) -> dict[str, Content]:
         thickness = _thicknesses(settings, file, n_cells, depth if method == "file_h" else 1.0)
     # The last face is exactly the surface.
     depths = np.concatenate([[0.0], np.cumsum(thickness)])
-    return {"kind": "faces", "z_face": Said((-depth * depths[::-1] / depths[-1]).tolist(), "grid.file")}
+    return {"kind": "faces", "z_face": KeyedValue((-depth * depths[::-1] / depths[-1]).tolist(), "grid.file")}
 
 
 def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> np.ndarray:
@@ -193,9 +193,9 @@ def hydrography(
     """Profiles of the case with their kinds, the section `relaxation`, and prescribed variables."""
     case: dict[str, Content] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
     case |= {name: settings.input(f"velocities.{name}") for name in ("u", "v")}
-    kind = settings.said("temperature.type")
+    kind = settings.keyed("temperature.type")
     case["temperature_kind"] = kind._replace(value=kind.value.replace("-", "_"))
-    case["salinity_kind"] = settings.said("salinity.type")
+    case["salinity_kind"] = settings.keyed("salinity.type")
     relaxation = {name: _rates(settings, name, dt) for name in ("temperature", "salinity")}
     for name, kind in (("temperature", "conservative"), ("salinity", "absolute")):
         section = relaxation[name]
@@ -214,7 +214,7 @@ def hydrography(
 def _profile(settings: Settings, name: str) -> Content:
     """Profile of temperature or salinity, in the kind that the configuration names."""
     method, letter = settings[f"{name}.method"], name[0]
-    layers, given = f"{name}.two_layer", settings.input(name)
+    layers, profile = f"{name}.two_layer", settings.input(name)
     if method == "two_layer":
         names = {"z_s": "upper_depth", f"{letter}_s": "upper", "z_b": "lower_depth", f"{letter}_b": "lower"}
         layer = settings.renamed(layers, names)
@@ -225,7 +225,7 @@ def _profile(settings: Settings, name: str) -> Content:
     if method == "off":
         return settings.peek(f"{name}.constant_value")
     if method != "buoyancy":
-        return given
+        return profile
     other = "salinity" if name == "temperature" else "temperature"
     if settings[f"{other}.method"] != "constant":
         raise settings.error(
@@ -233,8 +233,8 @@ def _profile(settings: Settings, name: str) -> Content:
             f"expected a constant {other} where {name} follows from the buoyancy frequency, got "
             f"{other}.method: {settings[f'{other}.method']}",
         )
-    n_squared = {"buoyancy_frequency_squared": settings.said(f"{name}.NN"), "everywhere": True}
-    return {"surface": settings.said(f"{layers}.{letter}_s"), **n_squared}
+    n_squared = {"buoyancy_frequency_squared": settings.keyed(f"{name}.NN"), "everywhere": True}
+    return {"surface": settings.keyed(f"{layers}.{letter}_s"), **n_squared}
 
 
 def _rates(settings: Settings, name: str, dt: float) -> dict[str, Content] | None:
@@ -259,7 +259,7 @@ def _rates(settings: Settings, name: str, dt: float) -> dict[str, Content] | Non
 
 
 def _velocity_rates(settings: Settings) -> dict[str, Content] | None:
-    tau, ramp = settings.said("velocities.relax.tau"), settings.said("velocities.relax.ramp")
+    tau, ramp = settings.keyed("velocities.relax.tau"), settings.keyed("velocities.relax.ramp")
     if tau.value >= NO_RELAXATION:
         return None
     if tau.value <= 0.0:
@@ -278,8 +278,8 @@ def equation_of_state(settings: Settings) -> dict[str, Content]:
     """The section `equation_of_state`, with GOTM's reference density and gravity."""
     method, group = settings["equation_of_state.method"], "equation_of_state.linear"
     section: dict[str, Content] = {
-        "gravity": settings.said("physical_constants.gravity"),
-        "reference_density": settings.said("equation_of_state.rho0"),
+        "gravity": settings.keyed("physical_constants.gravity"),
+        "reference_density": settings.keyed("equation_of_state.rho0"),
         "heat_capacity": _TEOS10_HEAT_CAPACITY,
     }
     if method == "linear_custom":
