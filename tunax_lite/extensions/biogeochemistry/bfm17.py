@@ -1,6 +1,6 @@
 """The Biogeochemical Flux Model with 17 pools: phytoplankton, zooplankton, dissolved and particulate matter.
 
-Carbon, nitrogen and phosphorus of the living and the dead move with ratios of their own; chlorophyll follows
+Carbon, nitrogen and phosphorus of the living and the dead move with variable ratios; chlorophyll follows
 from light. In the rates, f is the response to temperature, n the scarcest nutrient within the cell, e oxygen:
 
     photosynthesis   r_p f (1 - exp(-alpha l I / r_p)) P,   l = chlorophyll per carbon
@@ -68,7 +68,7 @@ class BFM17(AbstractBiogeochemicalModel):
             zooplankton [1].
         z_chro: oxygen that halves its availability to zooplankton [mmol m-3].
         z_chuc: food at half of the largest grazing [mg m-3].
-        z_minfood: phytoplankton of which half is found [mg m-3].
+        z_minfood: phytoplankton at which half of it is available to zooplankton [mg m-3].
         z_qpcmiz, z_qncmiz: phosphorus and nitrogen per carbon of zooplankton, above which it excretes
             [mmol mg-1].
         z_pappy: fraction of phytoplankton that is food [1].
@@ -173,9 +173,9 @@ class BFM17(AbstractBiogeochemicalModel):
     def velocities(self, pools: Pools, environment: Environment) -> dict[str, ScalarLike | CenterArray]:
         starving = at_least(self.p_esni - self._fed(pools), 0.0)
         sinking = -self.p_res / DAY * starving
-        found: dict[str, ScalarLike | CenterArray] = dict.fromkeys(_PHYTOPLANKTON, sinking)
-        found.update(dict.fromkeys(_DETRITUS, -self.p_rr6m / DAY))
-        return found
+        velocities: dict[str, ScalarLike | CenterArray] = dict.fromkeys(_PHYTOPLANKTON, sinking)
+        velocities.update(dict.fromkeys(_DETRITUS, -self.p_rr6m / DAY))
+        return velocities
 
     def attenuation(self, pools: Pools) -> CenterArray:
         return self.p_eps_chla * pools["p2l"] + self.p_eps_r6 * pools["r6c"]
@@ -191,7 +191,7 @@ class BFM17(AbstractBiogeochemicalModel):
         return {(None, "o2o"): speed * saturated, ("o2o", None): speed * pools["o2o"]}
 
     def rates(self, pools: Pools, environment: Environment) -> Exchanges:
-        found: Exchanges = {}
+        exchanges: Exchanges = {}
         light, response = self._light(pools, environment), self._response(environment.temperature)
         for part in (
             self._phytoplankton(pools, light, response),
@@ -199,11 +199,14 @@ class BFM17(AbstractBiogeochemicalModel):
             self._chemistry(pools, response),
         ):
             for pair, rate in part.items():
-                found[pair] = found[pair] + rate / DAY if pair in found else rate / DAY
+                exchanges[pair] = exchanges[pair] + rate / DAY if pair in exchanges else rate / DAY
         if "dic" not in pools:
-            return found
-        fixed, respired = found[None, "p2c"], [found[name, None] for name in ("p2c", "z5c", "r6c", "r1c")]
-        return found | {("dic", None): fixed / _CARBON, (None, "dic"): sum(respired) / _CARBON}
+            return exchanges
+        fixed, respired = (
+            exchanges[None, "p2c"],
+            [exchanges[name, None] for name in ("p2c", "z5c", "r6c", "r1c")],
+        )
+        return exchanges | {("dic", None): fixed / _CARBON, (None, "dic"): sum(respired) / _CARBON}
 
     def measurable(self) -> dict[str, tuple[str, str]]:
         return {
@@ -215,7 +218,7 @@ class BFM17(AbstractBiogeochemicalModel):
 
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
         light, response = self._light(pools, environment), self._response(environment.temperature)
-        made = self._phytoplankton(pools, light, response)
+        exchanges = self._phytoplankton(pools, light, response)
         organic = {of: pools[f"p2{of}"] + pools[f"z5{of}"] + pools[f"r6{of}"] for of in "cnp"}
         return {
             "PAR": _WATTS * light / DAY,
@@ -223,8 +226,8 @@ class BFM17(AbstractBiogeochemicalModel):
             "POC": organic["c"],
             "PON": organic["n"],
             "POP": organic["p"],
-            "GPP": made[None, "p2c"],
-            "NPP": made[None, "p2c"] - made["p2c", None],
+            "GPP": exchanges[None, "p2c"],
+            "NPP": exchanges[None, "p2c"] - exchanges["p2c", None],
         }
 
     # ---- parts, in rates per day ----
@@ -266,8 +269,8 @@ class BFM17(AbstractBiogeochemicalModel):
         per_carbon = _per_carbon(pools)
         slope = self.p_alpha_chl * light
         greenness = slope * reciprocal(self.p_sum) * (chlorophyll * per_carbon)
-        made = once(self.p_sum * response * _saturated(greenness))
-        assimilated = made * (1.0 - self.p_pu_ea) * fed
+        production = once(self.p_sum * response * _saturated(greenness))
+        assimilated = production * (1.0 - self.p_pu_ea) * fed
         respired = self.p_pu_ra * assimilated + self.p_srs * response
         lysed = self.p_thdo * self.p_sdmo * reciprocal(fed + self.p_thdo)
         # The scarcer of what cells hold at least, over what they hold.
@@ -277,17 +280,17 @@ class BFM17(AbstractBiogeochemicalModel):
         )
         detrital = reciprocal(at_least(richest, 1.0))
         grown = at_least(assimilated - respired - lysed, 0.0) * carbon
-        # Chlorophyll is made for the light that is used, at most `p_qlcppy` of the carbon assimilated.
+        # Chlorophyll is produced for the light that is used, at most `p_qlcppy` of the carbon assimilated.
         kept = (1.0 - self.p_pu_ra) * assimilated * carbon
         greening = self.p_qlcppy * jnp.minimum(
             kept, quotient(kept * kept, at_least(slope * chlorophyll, _TINY))
         )
         exchanges: Exchanges = {
-            (None, "p2c"): made * carbon,
+            (None, "p2c"): production * carbon,
             ("p2c", None): respired * carbon,
-            ("p2c", "r1c"): ((1.0 - detrital) * lysed + made - assimilated) * carbon,
+            ("p2c", "r1c"): ((1.0 - detrital) * lysed + production - assimilated) * carbon,
             ("p2c", "r6c"): detrital * lysed * carbon,
-            (None, "o2o"): made * carbon / _CARBON,
+            (None, "o2o"): production * carbon / _CARBON,
             ("o2o", None): respired * carbon / _CARBON,
             (None, "p2l"): greening,
             ("p2l", None): (lysed + self.p_srs * response) * chlorophyll,
@@ -306,20 +309,24 @@ class BFM17(AbstractBiogeochemicalModel):
         of_nitrate = self.p_qun * pools["n3n"] * carbon * preference
         of_ammonium = self.p_qun * ammonium * carbon
         most, ratio = of_nitrate + of_ammonium, self.p_xqn * self.p_qncppy
-        taken, given = _exchanged(ratio, carbon, pools["p2n"], adaptation, grown, most)
-        part = quotient(taken, at_least(most, _TINY))
-        return {("n3n", "p2n"): part * of_nitrate, ("n4n", "p2n"): part * of_ammonium, ("p2n", "r1n"): given}
+        uptake, released = _exchanged(ratio, carbon, pools["p2n"], adaptation, grown, most)
+        part = quotient(uptake, at_least(most, _TINY))
+        return {
+            ("n3n", "p2n"): part * of_nitrate,
+            ("n4n", "p2n"): part * of_ammonium,
+            ("p2n", "r1n"): released,
+        }
 
     def _phosphorus(self, pools: Pools, adaptation: CenterArray, grown: CenterArray) -> Exchanges:
         carbon, ratio = pools["p2c"], self.p_xqp * self.p_qpcppy
         most = self.p_qup * pools["n1p"] * carbon
-        taken, given = _exchanged(ratio, carbon, pools["p2p"], adaptation, grown, most)
-        return {("n1p", "p2p"): taken, ("p2p", "r1p"): given}
+        uptake, released = _exchanged(ratio, carbon, pools["p2p"], adaptation, grown, most)
+        return {("n1p", "p2p"): uptake, ("p2p", "r1p"): released}
 
     def _zooplankton(self, pools: Pools, response: CenterArray) -> Exchanges:
         prey, carbon = pools["p2c"], pools["z5c"]
-        found = self.z_pappy * quotient(prey, prey + self.z_minfood)
-        of_prey = quotient(self.z_sum * response * found * carbon, found * prey + self.z_chuc)
+        availability = self.z_pappy * quotient(prey, prey + self.z_minfood)
+        of_prey = quotient(self.z_sum * response * availability * carbon, availability * prey + self.z_chuc)
         eaten = of_prey * prey
         # Both fractions may exceed one together within their ranges; nothing is then respired.
         active = eaten * at_least(1.0 - self.z_pu - self.z_pu_ea, 0.0)
@@ -338,9 +345,9 @@ class BFM17(AbstractBiogeochemicalModel):
         gained = at_least(eaten * (1.0 - self.z_pu_ea) - active, 0.0)
         elements = (("n", "n4n", self.p_pe_r1n, self.z_qncmiz), ("p", "n1p", self.p_pe_r1p, self.z_qpcmiz))
         for of, nutrient, dissolved, kept in elements:
-            own, food_of = pools[f"z5{of}"], of_prey * pools[f"p2{of}"]
-            released = food_of * self.z_pu_ea + mortality * own
-            surplus = food_of * (1.0 - self.z_pu_ea) + self.z_srs * response * own - kept * gained
+            zooplankton, food_of = pools[f"z5{of}"], of_prey * pools[f"p2{of}"]
+            released = food_of * self.z_pu_ea + mortality * zooplankton
+            surplus = food_of * (1.0 - self.z_pu_ea) + self.z_srs * response * zooplankton - kept * gained
             exchanges[f"p2{of}", f"z5{of}"] = food_of
             exchanges[f"z5{of}", f"r1{of}"] = dissolved * released
             exchanges[f"z5{of}", f"r6{of}"] = (1.0 - dissolved) * released

@@ -4,7 +4,7 @@
     flux         k K_0 (x_air (P - e) - pCO2_water)
 
 Alkalinity increases with pH, and the alkalinity of water alone brackets the root, so that every carbon and
-alkalinity has one pH. It is found by Newton's method in ln [H+], with bisection where that leaves the bracket
+alkalinity has one pH, from Newton's method in ln [H+], with bisection where that leaves the bracket
 (Munhoven, 2013, Geosci. Model Dev. 6, 1367-1388); one more step carries the derivative.
 
 Sources: Millero (2010), Mar. Freshw. Res. 61, 139-142, for K_1 and K_2; Millero (1995), Geochim. Cosmochim.
@@ -267,11 +267,11 @@ class Carbonate(AbstractBiogeochemicalModel):
         t, wind = environment.temperature, environment.wind()
         schmidt = 2073.1 - 125.62 * t + 3.6276 * t**2 - 0.043219 * t**3
         piston = (0.222 * wind**2 + 0.333 * wind) * jnp.sqrt(660.0 / schmidt) * 24.0 / 100.0 / DAY
-        found = self.equilibrium(pools, environment)
-        at_pressure = piston * found.solubility * environment.density * 1e-3
+        equilibrium = self.equilibrium(pools, environment)
+        at_pressure = piston * equilibrium.solubility * environment.density * 1e-3
         return {
             (None, "dic"): at_pressure * self.pCO2a * environment.dry_air(),
-            ("dic", None): at_pressure * 1e6 * found.pressure,
+            ("dic", None): at_pressure * 1e6 * equilibrium.pressure,
         }
 
     def measurable(self) -> dict[str, tuple[str, str]]:
@@ -279,11 +279,11 @@ class Carbonate(AbstractBiogeochemicalModel):
         return {"pH": ("1", "pH on the scale of seawater, at the surface"), "pCO2": ("uatm", pressure)}
 
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
-        found, per_volume = self.equilibrium(pools, environment), 1e3 * environment.density
+        equilibrium, per_volume = self.equilibrium(pools, environment), 1e3 * environment.density
         return {
-            "pH": found.ph,
-            "pCO2": 1e6 * found.pressure,
-            "CarbA": per_volume * found.carbonic_acid,
-            "Bicarb": per_volume * found.bicarbonate,
-            "Carb": per_volume * found.carbonate,
+            "pH": equilibrium.ph,
+            "pCO2": 1e6 * equilibrium.pressure,
+            "CarbA": per_volume * equilibrium.carbonic_acid,
+            "Bicarb": per_volume * equilibrium.bicarbonate,
+            "Carb": per_volume * equilibrium.carbonate,
         }

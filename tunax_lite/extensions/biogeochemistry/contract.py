@@ -1,6 +1,6 @@
 """What a biogeochemical model must hold, so that pools stay positive and what it holds is conserved.
 
-`check_model` is the test of every model of the package, and of one's own.
+`check_model` is the test of every model of the package, and of your models.
 """
 
 import itertools
@@ -39,11 +39,11 @@ def check_model(model: AbstractBiogeochemicalModel, *, used_up: Collection[str] 
         pools, around = sample_pools(model, scale), sample_environment(light)
         where = f"{type(model).__name__} in light of {light:g} W m-2, pools {'filled' if scale else 'empty'}"
         rates = _exchanges(model, "rates", pools, around)
-        found: list[tuple[str, tuple[int, ...], Exchanges]] = [("rates", (_N,), rates)]
+        exchanges_by_method: list[tuple[str, tuple[int, ...], Exchanges]] = [("rates", (_N,), rates)]
         for method, at in (("through_surface", -1), ("through_bottom", 0)) if scale else ():
             at_end = {name: of if of.ndim == 0 else of[at] for name, of in pools.items()}
-            found.append((method, (), _exchanges(model, method, at_end, around.cell(at))))
-        for method, shape, exchanges in found:
+            exchanges_by_method.append((method, (), _exchanges(model, method, at_end, around.cell(at))))
+        for method, shape, exchanges in exchanges_by_method:
             for pair, rate in exchanges.items():
                 if np.shape(rate) not in ((), shape) or not np.all(np.asarray(rate) >= 0.0):
                     expected = f"{method} {pair} of at least 0, {'in cells' if shape else 'one number'}"
@@ -96,9 +96,9 @@ def _exchanges(
 def sample_pools(model: AbstractBiogeochemicalModel, scale: float = 1.0) -> dict[str, jax.Array]:
     """Of all pools, around their values at the start, and of links: profiles; one number on the bottom."""
     profile, empty = jnp.linspace(0.6, 1.2, _N), jnp.zeros(_N)
-    found = {pool.name: empty + scale * profile * (pool.initial or 0.5) for pool in model.pools()}
-    on_bottom = {pool.name: found[pool.name][0] for pool in model.pools() if pool.on_bottom}
-    return found | on_bottom | {name: scale * profile for name in model.links()}
+    pools = {pool.name: empty + scale * profile * (pool.initial or 0.5) for pool in model.pools()}
+    on_bottom = {pool.name: pools[pool.name][0] for pool in model.pools() if pool.on_bottom}
+    return pools | on_bottom | {name: scale * profile for name in model.links()}
 
 
 def sample_environment(light: float) -> Environment:

@@ -82,38 +82,43 @@ def read_fabm(path: Path, around: Mapping[str, float] | None = None) -> Ecosyste
 
 def translate(document: Document, around: Mapping[str, float] | None = None) -> Ecosystem:
     """Translate the document of a `fabm.yaml`."""
-    found = Ecosystem({}, [], {}, [], [], {}, [])
+    ecosystem = Ecosystem({}, [], {}, [], [], {}, [])
     for key in document.data.keys() - set(_FILE):
         expected = f"{document.source}: {document.origins.get((key,), 'line ?')}: {key}: expected one of"
-        found.problems.append(f"{expected} {', '.join(_FILE)}, got {key!r}; remove it")
+        ecosystem.problems.append(f"{expected} {', '.join(_FILE)}, got {key!r}; remove it")
     instances = document.data.get("instances")
     if not isinstance(instances, dict) or not instances:
-        found.problems.append(f"{document.source}: instances: expected models, got none; name at least one")
-        return found
-    used = [_Instance(document, name, said or {}, found, around or {}) for name, said in instances.items()]
+        ecosystem.problems.append(
+            f"{document.source}: instances: expected models, got none; name at least one"
+        )
+        return ecosystem
+    used = [
+        _Instance(document, name, settings or {}, ecosystem, around or {})
+        for name, settings in instances.items()
+    ]
     used = [each for each in used if each.is_used()]
     for each in used:
         each.translate()
     for each in used:
-        if each.name in found.built:
+        if each.name in ecosystem.built:
             each.start()
             each.couple()
-    return found
+    return ecosystem
 
 
 class _Instance(NamedTuple):
     document: Document
     name: str
-    said: JSON
-    found: Ecosystem
+    settings: JSON
+    ecosystem: Ecosystem
     around: Mapping[str, float]
 
     def is_used(self) -> bool:
         """Whether the instance is a group of keys, and not switched off."""
-        if not isinstance(self.said, dict):
-            self._refuse((), f"expected a group of keys, got {self.said!r}; indent the keys below it")
+        if not isinstance(self.settings, dict):
+            self._refuse((), f"expected a group of keys, got {self.settings!r}; indent the keys below it")
             return False
-        if not isinstance(used := self.said.get("use", True), bool):
+        if not isinstance(used := self.settings.get("use", True), bool):
             self._refuse(("use",), f"expected true or false, got {used!r}; give one of them")
             return False
         return used
@@ -122,21 +127,23 @@ class _Instance(NamedTuple):
         if not re.fullmatch(r"\w+", self.name):
             self._refuse((), "expected a name of letters, digits and _; rename it")
             return
-        model = str(self.said.get("model", self.name))
+        model = str(self.settings.get("model", self.name))
         if model not in MODELS:
             near = difflib.get_close_matches(model, list(MODELS), n=1)
             hint = f"did you mean {near[0]}" if near else f"available are {', '.join(MODELS)}"
             self._refuse(("model",), f"model {model!r} is not available; {hint}")
             return
-        for key in self.said.keys() - set(_INSTANCE):
+        for key in self.settings.keys() - set(_INSTANCE):
             self._refuse((key,), f"expected one of {', '.join(_INSTANCE)}, got {key!r}; remove it")
-        self.found.available.append(f"{self._line(())}: instances.{self.name}: {model}, here {MODELS[model]}")
+        self.ecosystem.available.append(
+            f"{self._line(())}: instances.{self.name}: {model}, here {MODELS[model]}"
+        )
         section = {"name": MODELS[model]} | self._parameters(MODELS[model])
-        self.found.models[self.name] = section
+        self.ecosystem.models[self.name] = section
 
     def start(self) -> None:
         """Record the initial values of the pools."""
-        pools = {pool.name: pool for pool in self.found.built[self.name].pools()}
+        pools = {pool.name: pool for pool in self.ecosystem.built[self.name].pools()}
         for name, value in self._group("initialization").items():
             problem = ""
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -148,11 +155,11 @@ class _Instance(NamedTuple):
             if problem:
                 self._refuse(("initialization", name), problem)
             else:
-                self.found.initial[f"{self.name}_{name}"] = float(value)
+                self.ecosystem.initial[f"{self.name}_{name}"] = float(value)
 
     def couple(self) -> None:
         """Record the couplings of links of the model to pools."""
-        built = self.found.built
+        built = self.ecosystem.built
         links = built[self.name].links()
         known = [f"{name}/{pool.name}" for name, model in built.items() for pool in model.pools()]
         for link, pool in self._group("coupling").items():
@@ -163,32 +170,32 @@ class _Instance(NamedTuple):
                 expected = f"a pool ({', '.join(known)})"
                 self._refuse(("coupling", link), f"expected {expected}, got {pool!r}; name one of them")
             else:
-                self.found.couplings.append(f"{self.name}_{link} = {pool.replace('/', '_')}")
+                self.ecosystem.couplings.append(f"{self.name}_{link} = {pool.replace('/', '_')}")
 
     def _parameters(self, ours: str) -> dict[str, JSON]:
         kind: type[AbstractBiogeochemicalModel] = names_of(AbstractBiogeochemicalModel)[ours].kind
-        found: dict[str, JSON] = dict(OURS.get(ours, {}))
-        known = keys_of(kind).keys() - found.keys()
+        parameters: dict[str, JSON] = dict(OURS.get(ours, {}))
+        known = keys_of(kind).keys() - parameters.keys()
         for name, value in self._group("parameters").items():
             if name in IDLE.get(ours, ()):
                 continue
             if name in known:
-                found[name] = value
+                parameters[name] = value
                 continue
             near = difflib.get_close_matches(name, sorted(known), n=1)
             hint = f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(known))}"
             self._refuse(("parameters", name), f"parameter {name!r} is not available; {hint}")
-        if ours == "carbonate" and found.get("pCO2a", 0.0) == 0.0:
-            found["pCO2a"] = self._carbon_dioxide()
+        if ours == "carbonate" and parameters.get("pCO2a", 0.0) == 0.0:
+            parameters["pCO2a"] = self._carbon_dioxide()
         section = section_of(kind, ours)
         try:
-            self.found.built[self.name] = section.model_validate({"name": ours} | found).build()
+            self.ecosystem.built[self.name] = section.model_validate({"name": ours} | parameters).build()
         except pydantic.ValidationError as error:
             for one in error.errors(include_url=False):
                 self._refuse(("parameters", *map(str, one["loc"][:1])), one["msg"].removesuffix("."))
             # The other sections are checked with default numbers.
-            self.found.built[self.name], found = section.model_validate({"name": ours}).build(), {}
-        return found
+            self.ecosystem.built[self.name], parameters = section.model_validate({"name": ours}).build(), {}
+        return parameters
 
     def _carbon_dioxide(self) -> float:
         """Mole fraction in the air [ppm] from the set-up around the file."""
@@ -196,11 +203,11 @@ class _Instance(NamedTuple):
             what = f"a mole fraction above 0 ppm, here or as a constant input {_CARBON_DIOXIDE}"
             self._refuse(("parameters", "pCO2a"), f"expected {what}, got none; give one")
             return float(Carbonate().pCO2a)
-        self.found.used.append(_CARBON_DIOXIDE)
+        self.ecosystem.used.append(_CARBON_DIOXIDE)
         return self.around[_CARBON_DIOXIDE]
 
     def _group(self, key: str) -> dict[str, JSON]:
-        group = self.said.get(key) or {}
+        group = self.settings.get(key) or {}
         if isinstance(group, dict):
             return group
         self._refuse((key,), f"expected a group of keys, got {group!r}; indent the keys below it")
@@ -208,7 +215,7 @@ class _Instance(NamedTuple):
 
     def _refuse(self, keys: tuple[str, ...], problem: str) -> None:
         path = ".".join(("instances", self.name, *keys))
-        self.found.problems.append(f"{self.document.source}: {self._line(keys)}: {path}: {problem}")
+        self.ecosystem.problems.append(f"{self.document.source}: {self._line(keys)}: {path}: {problem}")
 
     def _line(self, keys: tuple[str, ...]) -> str:
         """The line of keys of the instance, or of the nearest ones above."""
@@ -243,18 +250,18 @@ class LoadedFabm(AbstractSetUp):
 
     def build(self) -> Translated:
         """The report alone."""
-        found = translate(self.document)
+        ecosystem = translate(self.document)
         of_models = [key for key in self.document.origins if key[:1] == ("instances",) and len(key) > 2]
-        n_followed = len(of_models) - len(found.problems)
-        errors = tuple(f"{problem}." for problem in found.problems)
-        named = {"available": tuple(f"{one}." for one in found.available)}
+        n_followed = len(of_models) - len(ecosystem.problems)
+        errors = tuple(f"{problem}." for problem in ecosystem.problems)
+        named = {"available": tuple(f"{one}." for one in ecosystem.available)}
         return Translated(None, Report("FABM", str(self.path), n_followed, (), (), (), errors, **named))
 
     def as_configuration(self) -> str:
         """The term as a part of `case`."""
-        found = translate(self.document)
-        term: dict[str, JSON] = {"name": "biogeochemistry", "models": dict(found.models)}
-        term |= {"couplings": list(found.couplings), "initial": dict(found.initial)}
+        ecosystem = translate(self.document)
+        term: dict[str, JSON] = {"name": "biogeochemistry", "models": dict(ecosystem.models)}
+        term |= {"couplings": list(ecosystem.couplings), "initial": dict(ecosystem.initial)}
         term["gases_ignore_pressure"] = True
         return yaml_text({"case": {"terms": {"life": term}}})
 

@@ -97,9 +97,9 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         )
     if ecosystem.problems:
         return {"terms": {"fabm": term}}
-    of_pools = {name: said for name, said in inputs.items() if name not in ecosystem.used}
-    found = _of_pools(settings, term, of_pools)
-    return {"terms": {"fabm": term | {"initial": ecosystem.initial | found.pop("initial")}}} | found
+    of_pools = {name: keyed for name, keyed in inputs.items() if name not in ecosystem.used}
+    sections = _of_pools(settings, term, of_pools)
+    return {"terms": {"fabm": term | {"initial": ecosystem.initial | sections.pop("initial")}}} | sections
 
 
 def _of_pools(settings, term: Mapping[str, JSON], inputs) -> dict[str, dict[str, JSON]]:
@@ -136,25 +136,25 @@ def _of_pools(settings, term: Mapping[str, JSON], inputs) -> dict[str, dict[str,
 
 def _relaxation(settings, name: str, numbers) -> dict[str, dict[str, JSON]]:
     """Relaxation of a tracer towards the profiles that it starts from; empty if there is none."""
-    for key, said in numbers.items():
-        if said.value == 0.0 and key.startswith("relax_tau"):
-            raise settings.error(said.key, "expected a time scale [s] above 0, got 0; correct it")
-    found = {"time_scale": numbers["relax_tau"]}
+    for key, keyed in numbers.items():
+        if keyed.value == 0.0 and key.startswith("relax_tau"):
+            raise settings.error(keyed.key, "expected a time scale [s] above 0, got 0; correct it")
+    relaxation = {"time_scale": numbers["relax_tau"]}
     for ours, theirs in (("surface", "surf"), ("bottom", "bot")):
         if numbers[f"thickness_{theirs}"].value > 0.0:
-            found[f"{ours}_height"] = numbers[f"thickness_{theirs}"]
-            found[f"{ours}_time_scale"] = numbers[f"relax_tau_{theirs}"]
-    if all(said.value >= _NONE for key, said in found.items() if key.endswith("time_scale")):
+            relaxation[f"{ours}_height"] = numbers[f"thickness_{theirs}"]
+            relaxation[f"{ours}_time_scale"] = numbers[f"relax_tau_{theirs}"]
+    if all(keyed.value >= _NONE for key, keyed in relaxation.items() if key.endswith("time_scale")):
         return {}
-    return {name: {"profile": "case", **found}}
+    return {name: {"profile": "case", **relaxation}}
 
 
 def _chosen(settings, key: str, names: dict[str, tuple[str, ...]]) -> str:
-    said = str(settings[key]).strip().lower()
+    keyed = str(settings[key]).strip().lower()
     for ours, theirs in names.items():
-        if said in theirs:
+        if keyed in theirs:
             return ours
     settings.refuse(
-        key, f"{said!r} is not supported; choose one of {', '.join(each[0] for each in names.values())}"
+        key, f"{keyed!r} is not supported; choose one of {', '.join(each[0] for each in names.values())}"
     )
     return next(iter(names))

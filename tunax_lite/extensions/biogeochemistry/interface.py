@@ -156,7 +156,7 @@ class AbstractBiogeochemicalModel(AbstractShown):
         """Exchanges in the water [unit s-1].
 
         Args:
-            pools: concentrations by name: own ones, and those of coupled `links`.
+            pools: concentrations by name: those of the model, and those of coupled `links`.
             environment: of the cells.
         """
 

@@ -30,15 +30,15 @@ _MOST = {"mmol m-3": 3000.0, "mEq m-3": 4000.0, "mg m-3": 3e4}
 def notes_on(case: Case, trajectory: Trajectory | None = None) -> list[str]:
     """What `tunax-lite check` notes on the pools of a case, and what `tunax-lite run` notes on a run of it.
 
-    Pools that are equal to the defaults of their models count as not given.
+    Pools that are equal to the defaults of their models count as left out.
 
     Raises:
         ValueError: a pool of two terms, or a negative profile of one that cannot be negative.
     """
     state, noted = case.initial_state, list[tuple[str, str]]()
     usual = {name: value for term in case.terms.values() for name, value in term.initial_tracers().items()}
-    given = {k: of for k, of in state.tracers.items() if k not in usual or np.any(of != usual[k])}
-    noted += notes_on_pools(case.terms, dataclasses.replace(state, tracers=given), case.forcing)
+    pools = {k: of for k, of in state.tracers.items() if k not in usual or np.any(of != usual[k])}
+    noted += notes_on_pools(case.terms, dataclasses.replace(state, tracers=pools), case.forcing)
     if trajectory is not None:
         lowest = lowest_of(trajectory.state.tracers, trajectory.time)
         noted += notes_on_negative_pools(case.terms, lowest)
@@ -58,9 +58,9 @@ def notes_on_pools(
     Raises:
         ValueError: a pool of two terms, or a negative profile of one that cannot be negative.
     """
-    found = {key: term for key, term in terms.items() if isinstance(term, Biogeochemistry)}
-    _check_names(found)
-    for key, term in found.items():
+    biogeochemistry = {key: term for key, term in terms.items() if isinstance(term, Biogeochemistry)}
+    _check_names(biogeochemistry)
+    for key, term in biogeochemistry.items():
         _check_signs(term, state.tracers)
         notes = [
             *_of_defaults(term, state.tracers),
@@ -84,16 +84,16 @@ def _check_names(terms: Mapping[str, Biogeochemistry]) -> None:
             owner[name] = key
 
 
-def _check_signs(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> None:
+def _check_signs(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> None:
     for name, pool in term.pools().items():
-        if wrong := below_zero(name, pool, given.get(name, 0.0)):
+        if wrong := below_zero(name, pool, pools.get(name, 0.0)):
             raise ValueError(f"{wrong}.")
 
 
-def _of_defaults(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> Iterator[str]:
+def _of_defaults(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
     left: dict[str, list[str]] = {}
     for name, value in term.initial_tracers().items():
-        if name not in {*given, *term.initial, *term.kept}:
+        if name not in {*pools, *term.initial, *term.kept}:
             left.setdefault(f"{value:g} {term.pools()[name].unit}", []).append(name)
     if left:
         values = "; ".join(f"{', '.join(names)} from {value}" for value, names in left.items())
@@ -103,18 +103,18 @@ def _of_defaults(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> Ite
         )
 
 
-def _of_other_names(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> Iterator[str]:
-    pools = [*term.initial_tracers()]
-    for name in given.keys() - set(pools):
-        near = difflib.get_close_matches(name, pools, n=1)
+def _of_other_names(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
+    known = [*term.initial_tracers()]
+    for name in pools.keys() - set(known):
+        near = difflib.get_close_matches(name, known, n=1)
         if near or any(name.startswith(f"{model}_") for model in term.models):
-            hint = f"did you mean {near[0]}" if near else f"pools are {', '.join(pools)}"
+            hint = f"did you mean {near[0]}" if near else f"pools are {', '.join(known)}"
             yield f"the tracer {name} of the case is no pool, and only mixes; {hint}"
 
 
-def _of_amounts(term: Biogeochemistry, given: Mapping[str, CenterArray]) -> Iterator[str]:
+def _of_amounts(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
     for name, pool in term.pools().items():
-        highest = float(np.max(given[name])) if name in given else term.initial.get(name, 0.0)
+        highest = float(np.max(pools[name])) if name in pools else term.initial.get(name, 0.0)
         if highest > (most := _MOST.get(pool.unit, np.inf)):
             yield f"expected {name} up to {most:g} {pool.unit} at the start, got {highest:g}; check its unit"
 
@@ -143,7 +143,7 @@ def _of_darkness(
     if lit := [name for name, model in models.items() if _follows_light(model)]:
         yield (
             f"expected light for {', '.join(lit)}, got a case without shortwave radiation; give its "
-            "shortwave_flux, beside the heat_flux without the sun"
+            "shortwave_flux, and the heat_flux without the sun"
         )
 
 
@@ -168,12 +168,12 @@ def notes_on_negative_pools(
         pools = {name: pool for name, pool in term.pools().items() if pool.positive and name in lowest}
         below = {name: pool for name, pool in pools.items() if lowest[name].value < -_ROUND_OFF}
         if below:
-            told = (
+            minima = (
                 f"{k} {lowest[k].value:.3g} {of.unit} ({lowest[k].place}day {lowest[k].time / DAY:.4g})"
                 for k, of in below.items()
             )
             yield (
                 key,
-                f"expected pools of at least 0, got {', '.join(told)}; shorten the steps, raise n_substeps, "
+                f"expected pools of at least 0, got {', '.join(minima)}; shorten the steps, raise n_substeps "
                 "or choose a positive scheme such as modified_patankar",
             )

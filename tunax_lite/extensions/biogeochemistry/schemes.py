@@ -32,7 +32,7 @@ K = TypeVar("K")
 
 @runtime_checkable
 class Reactions(Protocol):
-    """Exchanges at given concentrations."""
+    """Exchanges at concentrations of pools."""
 
     @property
     def signed(self) -> frozenset[str]:
@@ -197,8 +197,8 @@ def _slowed(
             product, slope = product * ratio, slope * ratio - loss * product
         return factor + (product - factor) * reciprocal(1.0 - slope)
 
-    given = jax.lax.stop_gradient((lost, held))
-    near = jax.lax.fori_loop(0, 40, lambda _, factor: improved(factor, *given), jnp.zeros_like(cells))
+    constants = jax.lax.stop_gradient((lost, held))
+    near = jax.lax.fori_loop(0, 40, lambda _, factor: improved(factor, *constants), jnp.zeros_like(cells))
     factor = improved(near, lost, held)
     of = lambda name: factor if jnp.ndim(change[name]) == jnp.ndim(cells) else factor[0]  # noqa: E731
     return pools | {name: pools[name] + dt * of(name) * change[name] for name in change}
@@ -225,11 +225,11 @@ def _second_order(
 def tendencies(reactions: Reactions, pools: Concentrations) -> Concentrations:
     """Rate of change of every pool [unit s-1]."""
     gains, losses = _sums(reactions.water(pools))
-    found = dict(reactions.ends(pools))
+    rates = dict(reactions.ends(pools))
     for sign, parts in ((1.0, gains), (-1.0, losses)):
         for name, rate in parts.items():
-            add_to(found, name, sign * rate)
-    return found
+            add_to(rates, name, sign * rate)
+    return rates
 
 
 def _moved(pools: Concentrations, change: Concentrations, dt: ScalarLike) -> Concentrations:
@@ -248,9 +248,9 @@ def _sums(exchanges: Exchanges) -> tuple[Concentrations, Concentrations]:
     return gains, losses
 
 
-def add_to(found: dict[K, Values], key: K, value: Values) -> None:
+def add_to(totals: dict[K, Values], key: K, value: Values) -> None:
     """Add to what is known under a key, if anything is."""
-    found[key] = found[key] + value if key in found else value
+    totals[key] = totals[key] + value if key in totals else value
 
 
 def _per_content(values: Values) -> Values:
@@ -308,13 +308,13 @@ def modified_patankar(
 
 @jax.custom_jvp
 def _solved(gained: Entries, outside: Concentrations, right: Concentrations) -> Concentrations:
-    """Solution of a matrix of which every column is known by its sum and its entries beside the diagonal.
+    """Solution of a matrix of which every column is known by its sum and its entries off the diagonal.
 
     Nothing is subtracted, so that every digit of every value is right, and contents are conserved, however
     long the step. Derivatives are solutions of the same matrix.
 
     Args:
-        gained: entries beside the diagonal by row and column, with the opposite sign.
+        gained: entries off the diagonal by row and column, with the opposite sign.
         outside: sums of the columns, above zero.
         right: the right-hand sides, at least zero.
 
@@ -366,13 +366,13 @@ def _eliminated(gained: Entries, outside: Concentrations) -> list[_Pivot]:
 
 
 def _substituted(pivots: Sequence[_Pivot], right: Concentrations) -> Concentrations:
-    found = dict(right)
+    solution = dict(right)
     for pool, inverse, column, _ in pivots:
-        passed = once(found[pool] * inverse)
+        passed = once(solution[pool] * inverse)
         for target, loss in column.items():
-            found[target] = found[target] + loss * passed
+            solution[target] = solution[target] + loss * passed
     for pool, inverse, _, row in reversed(pivots):
         for source, gain in row.items():
-            found[pool] = found[pool] + gain * found[source]
-        found[pool] = once(found[pool] * inverse)
-    return found
+            solution[pool] = solution[pool] + gain * solution[source]
+        solution[pool] = once(solution[pool] * inverse)
+    return solution

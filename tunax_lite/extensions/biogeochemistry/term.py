@@ -48,16 +48,16 @@ class _Fixed(dict):
         return hash(tuple(sorted(self.items())))
 
     @classmethod
-    def of_numbers(cls, given: Mapping[str, float]) -> "_Fixed":
+    def of_numbers(cls, numbers: Mapping[str, float]) -> "_Fixed":
         """Plain numbers by name of the pool."""
-        for name, value in given.items():
+        for name, value in numbers.items():
             if is_traced(value) or isinstance(value, str) or np.shape(value):
                 got = f"shape {np.shape(value)}" if np.shape(value) else repr(value)
                 raise TypeError(
                     f"Biogeochemistry: expected one number as the initial {name}, got {got}; give profiles, "
                     "and numbers by which to differentiate, to with_pools(state, values)."
                 )
-        return cls({name: float(value) for name, value in given.items()})
+        return cls({name: float(value) for name, value in numbers.items()})
 
 
 @named("biogeochemistry")
@@ -75,7 +75,7 @@ class Biogeochemistry(AbstractTerm):
         shading: whether the water is heated by the light that the pools leave.
         dilution: whether rain dilutes and evaporation concentrates the pools.
         implicit_dilution: whether rain dilutes pools that cannot be negative by their value at the end of the
-            step, as in GOTM; each pool that sinks then mixes in a matrix of its own.
+            step, as in GOTM; each pool that sinks then mixes in a separate matrix.
         open_bottom: whether what sinks leaves through the bottom, instead of staying in the lowest cell.
         surface_exchange: whether models exchange with the air, such as gases.
         clipping: whether pools that became negative are set to zero after each step, which creates matter.
@@ -146,13 +146,13 @@ class Biogeochemistry(AbstractTerm):
 
     def contents(self) -> dict[str, dict[str, ScalarLike]]:
         """Amounts that one unit of each pool holds, by what is conserved; see `totals`."""
-        found: dict[str, dict[str, ScalarLike]] = {}
+        contents: dict[str, dict[str, ScalarLike]] = {}
         for name, model in self.models.items():
             for what, amounts in model.contents().items():
                 checked(model, "contents", amounts)
                 named_amounts = {f"{name}_{pool}": amount for pool, amount in amounts.items()}
-                found[what] = found.get(what, {}) | named_amounts
-        return found
+                contents[what] = contents.get(what, {}) | named_amounts
+        return contents
 
     def totals(self, tracers: Pools, surface: Pools, grid: Grid) -> dict[str, Values]:
         """Content of the column, per unit area of the surface, of all that is conserved [unit m].
@@ -184,11 +184,11 @@ class Biogeochemistry(AbstractTerm):
             ValueError: an unknown pool, a profile of another number of cells, or less than zero of a pool
                 that cannot be negative.
         """
-        given = self.initial_tracers() | dict(values or {})
-        if unknown := given.keys() - self.initial_tracers().keys():
+        values_by_pool = self.initial_tracers() | dict(values or {})
+        if unknown := values_by_pool.keys() - self.initial_tracers().keys():
             known = ", ".join(self.initial_tracers())
             raise ValueError(f"Biogeochemistry: expected values of {known}, got {', '.join(unknown)}.")
-        pools = {name: self._profile(name, value, state) for name, value in given.items()}
+        pools = {name: self._profile(name, value, state) for name, value in values_by_pool.items()}
         return State(state.u, state.v, state.temperature, state.salinity, state.tracers | pools)
 
     def _profile(self, name: str, value: Values | float, state: State) -> CenterArray:
@@ -203,8 +203,8 @@ class Biogeochemistry(AbstractTerm):
         pool = None if is_traced(values) else self.pools().get(name)
         if pool is not None and (wrong := below_zero(name, pool, values)):
             raise ValueError(f"Biogeochemistry: {wrong}.")
-        beside = (1,) * (cells.ndim - values.ndim) if values.ndim else ()
-        return values.reshape(values.shape + beside) + 0.0 * cells.reshape(
+        extra_axes = (1,) * (cells.ndim - values.ndim) if values.ndim else ()
+        return values.reshape(values.shape + extra_axes) + 0.0 * cells.reshape(
             cells.shape + (1,) * (values.ndim - cells.ndim)
         )
 
@@ -215,8 +215,8 @@ class Biogeochemistry(AbstractTerm):
 
     def initial_tracers(self) -> dict[str, float]:
         pools = self.pools()
-        found = {name: self.initial.get(name, pools[name].initial) for name in self._in_water()}
-        return found | dict.fromkeys(self.kept, 0.0)
+        initial = {name: self.initial.get(name, pools[name].initial) for name in self._in_water()}
+        return initial | dict.fromkeys(self.kept, 0.0)
 
     def tracer_units(self) -> dict[str, tuple[str, str]]:
         measurable = self._measurable()
@@ -296,7 +296,7 @@ class Biogeochemistry(AbstractTerm):
     def _courant_numbers(self, state: State, grid: Grid, dt: float) -> dict[str, float]:
         """Most cells that each pool sinks or rises through in a step, at the speeds in still water."""
         at_rest, still = _at_rest(state, grid), 0.0 * state.temperature
-        found = {}
+        courant_numbers = {}
         for name, velocity in self._velocities(state.tracers, at_rest).items():
             if is_traced((velocity, grid)):
                 continue
@@ -309,8 +309,8 @@ class Biogeochemistry(AbstractTerm):
                 rising = np.maximum(speed, 0.0) * np.asarray(grid.relative_area)[1:-1] / volume[:-1]
                 sinking = np.maximum(-speed, 0.0) * area / volume[1:]
                 per_metre = np.maximum(rising, sinking)
-            found[name] = float(np.max(per_metre)) * dt
-        return found
+            courant_numbers[name] = float(np.max(per_metre)) * dt
+        return courant_numbers
 
     def undiluted(self) -> tuple[str, ...]:
         # `on_scalars` dilutes with an implicit dilution.
@@ -323,7 +323,7 @@ class Biogeochemistry(AbstractTerm):
             return {}
         volume = flux / column.equation_of_state.reference_density
         diluted = {name: pool for name, pool in self.pools().items() if pool.diluted and not pool.on_bottom}
-        found = {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
+        tendencies = {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
         rain = at_least(volume, 0.0) * reciprocal(column.grid.cell_volume[-1])
         still = _in_end_cell(-1, column.state.temperature) * rain  # one object, for pools that share a matrix
         for name in (name for name, pool in diluted.items() if pool.positive):
@@ -331,8 +331,8 @@ class Biogeochemistry(AbstractTerm):
             if after is not before:
                 held = after[-1] > 0.0
                 rate = still * jnp.where(held, before[-1] * reciprocal(jnp.where(held, after[-1], 1.0)), 1.0)
-            found[name] = Tendency(surface=at_least(-volume, 0.0) * before[-1], loss_rate=rate)
-        return found
+            tendencies[name] = Tendency(surface=at_least(-volume, 0.0) * before[-1], loss_rate=rate)
+        return tendencies
 
     def react(self, state: State, column: Column) -> State:
         water = {name: state.tracers[name] for name in self._in_water()}
@@ -379,14 +379,14 @@ class Biogeochemistry(AbstractTerm):
             return {}
         environment = self._environment(state, column, pools)
         models = self.models.items()
-        found = {m: model.diagnostics(self._local(m, pools), environment) for m, model in models}
-        found = {f"{m}_{k}": of for m in found for k, of in found[m].items()}
-        if missing := set(self.kept) - found.keys():
+        by_model = {m: model.diagnostics(self._local(m, pools), environment) for m, model in models}
+        diagnostics = {f"{m}_{k}": of for m in by_model for k, of in by_model[m].items()}
+        if missing := set(self.kept) - diagnostics.keys():
             raise ValueError(
                 f"Biogeochemistry: expected diagnostics {', '.join(sorted(missing))}, which `measurable` of "
-                f"their models names, got {', '.join(found)}; give both the same names."
+                f"their models names, got {', '.join(diagnostics)}; give both the same names."
             )
-        return {name: found[name] for name in self.kept}
+        return {name: diagnostics[name] for name in self.kept}
 
     def _coupled(self) -> dict[str, str]:
         pairs = (coupling.partition("=") for coupling in self.couplings)
@@ -396,11 +396,11 @@ class Biogeochemistry(AbstractTerm):
         return [f"{name}_{link}" for name, model in self.models.items() for link in model.links()]
 
     def _names(self, model: str) -> dict[str, str]:
-        """Names of the column by those within a model: own pools, and coupled links."""
-        own = {pool.name: f"{model}_{pool.name}" for pool in self.models[model].pools()}
+        """Names of the column by those within a model: its pools, and coupled links."""
+        pools = {pool.name: f"{model}_{pool.name}" for pool in self.models[model].pools()}
         coupled = self._coupled()
         links = {k: coupled[f"{model}_{k}"] for k in self.models[model].links() if f"{model}_{k}" in coupled}
-        return own | links
+        return pools | links
 
     def _local(self, model: str, pools: Pools) -> dict[str, Values]:
         return {name: pools[of] for name, of in self._names(model).items() if of in pools}
@@ -463,11 +463,11 @@ class _Reactions(NamedTuple):
     signed: frozenset[str]
 
     def water(self, pools: Pools) -> Exchanges:
-        found: Exchanges = {}
+        exchanges: Exchanges = {}
         for name, model in self.term.models.items():
-            own = model.rates(self.term._local(name, pools), self.environment)
-            _merge(found, checked(model, "rates", own), self.term._names(name))
-        return {pair: once(rate) for pair, rate in found.items()}
+            rates = model.rates(self.term._local(name, pools), self.environment)
+            _merge(exchanges, checked(model, "rates", rates), self.term._names(name))
+        return {pair: once(rate) for pair, rate in exchanges.items()}
 
     def ends(self, pools: Pools) -> Concentrations:
         change: Concentrations = {}
@@ -496,9 +496,9 @@ class _Reactions(NamedTuple):
 
     def _through_end(self, pools: Pools, index: int) -> Exchanges:
         """Fluxes [unit m s-1] through the surface (cell -1) or the bottom (cell 0)."""
-        found: Exchanges = {}
+        exchanges: Exchanges = {}
         if index == -1 and not self.term.surface_exchange:
-            return found
+            return exchanges
         # Fluxes are per area of the surface, also in a lake.
         around = self.environment.cell(index)._replace(thickness=self.grid.cell_volume[index])
         for name, model in self.term.models.items():
@@ -515,8 +515,8 @@ class _Reactions(NamedTuple):
                 )
             if index == -1 and around.covered is not None:
                 fluxes = {pair: jnp.where(around.covered, 0.0, flux) for pair, flux in fluxes.items()}
-            _merge(found, fluxes, names)
-        return found
+            _merge(exchanges, fluxes, names)
+        return exchanges
 
     def _at(self, name: str, index: int, flux: Values, pools: Pools) -> Values:
         """Rate of change of a pool [unit s-1] by a flux [unit m s-1]: of the end cell, or on the bottom."""
@@ -572,7 +572,7 @@ def _in_end_cell(index: int, values: CenterArray) -> CenterArray:
     return jnp.asarray(here, values.dtype)
 
 
-def checked(model: AbstractBiogeochemicalModel, method: str, found: D) -> D:
+def checked(model: AbstractBiogeochemicalModel, method: str, values: D) -> D:
     """What the code of a model returned, by names of its pools; exchanges also by those of its links.
 
     Raises:
@@ -581,10 +581,10 @@ def checked(model: AbstractBiogeochemicalModel, method: str, found: D) -> D:
     """
     where, pools = f"{type(model).__name__}.{method}", [pool.name for pool in model.pools()]
     of_pairs = method not in ("velocities", "contents")
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         form = "{(source, target): rate}" if of_pairs else "{pool: number}"
-        raise TypeError(f"{where}: expected a dictionary {form}, got {found!r:.60}; return one, or {{}}.")
-    for key in found:
+        raise TypeError(f"{where}: expected a dictionary {form}, got {values!r:.60}; return one, or {{}}.")
+    for key in values:
         if of_pairs and not (isinstance(key, tuple) and len(key) == 2):
             raise TypeError(f"{where}: expected pairs (source, target) as keys, got {key!r}; name both ends.")
         known = [*pools, *model.links(), None] if of_pairs else pools
@@ -593,7 +593,7 @@ def checked(model: AbstractBiogeochemicalModel, method: str, found: D) -> D:
                 f"{where}: expected names of pools and links ({', '.join(map(str, known))}), got "
                 f"{', '.join(unknown)}; correct it, or declare it in `pools` or `links`."
             )
-    return found
+    return values
 
 
 def below_zero(name: str, pool: Pool, values: ArrayLike) -> str:
@@ -607,11 +607,11 @@ def below_zero(name: str, pool: Pool, values: ArrayLike) -> str:
 def _check_pools(model: AbstractBiogeochemicalModel) -> None:
     """Raise `TypeError` or `ValueError` for pools or links that are no such tuples, or are there twice."""
     for method, kind, such_as in (("pools", Pool, "(Pool(...),)"), ("links", str, "('dic',)")):
-        found = getattr(model, method)()
-        if isinstance(found, kind) or not all(isinstance(each, kind) for each in found):
+        listed = getattr(model, method)()
+        if isinstance(listed, kind) or not all(isinstance(each, kind) for each in listed):
             expected = f"a tuple, such as {such_as}"
             raise TypeError(
-                f"{type(model).__name__}.{method}: expected {expected}, got {found!r:.100}; mind the comma."
+                f"{type(model).__name__}.{method}: expected {expected}, got {listed!r:.100}; mind the comma."
             )
     names = [*(pool.name for pool in model.pools()), *model.links()]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -619,9 +619,9 @@ def _check_pools(model: AbstractBiogeochemicalModel) -> None:
         raise ValueError(f"{type(model).__name__}: expected pools and links of different names, got {got}.")
 
 
-def _merge(found: Exchanges, own: Exchanges, renamed: Mapping[str, str]) -> None:
+def _merge(exchanges: Exchanges, rates: Exchanges, renamed: Mapping[str, str]) -> None:
     """Add the exchanges of a model under the names of the column, without those of links not coupled."""
-    for (source, target), rate in own.items():
+    for (source, target), rate in rates.items():
         if all(key is None or key in renamed for key in (source, target)):
             pair = renamed[source] if source else None, renamed[target] if target else None
-            add_to(found, pair, rate)
+            add_to(exchanges, pair, rate)
