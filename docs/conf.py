@@ -79,8 +79,6 @@ def _structure(page, text):
 def _fill_in(app, page, source):
     """Make a page of the site of one that is read as it is stored: structure, docstrings, gallery."""
     text = generated.filled(source[0])
-    if page == "names":
-        text = generated.with_settings(text)
     if page in INDEXES:
         text = f"{text}\n\n{_structure(page, text)}"
     if REPOSITORY:

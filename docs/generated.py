@@ -3,7 +3,7 @@
 A table stands between two comments, `<!-- measured figures -->` and `<!-- end -->`. `python
 docs/generated.py` writes them all; with `--check` it only lists pages that are out of date, as a test does.
 
-    names               all names of configurations, by family; on the site with the tables of each
+    names               all names of configurations, by family
     public              all public names of the package, with their pages
     measured NAME       a table of the benchmarks, from benchmarks/baseline.json
     history             time of a step beside GOTM and Tunax, from benchmarks/history.csv
@@ -25,9 +25,8 @@ import interface
 from tunax_lite._docstrings import docstring_of
 from tunax_lite.cli.application import Group
 from tunax_lite.cli.commands import app
-from tunax_lite.closures import AbstractClosure
-from tunax_lite.config.names import describe, families
-from tunax_lite.declarations import summary_and_source
+from tunax_lite.config.names import families
+from tunax_lite.declarations import name_of, summary_and_source
 
 DOCS = Path(__file__).parent
 TABLE = re.compile(
@@ -40,26 +39,13 @@ ADDITION = re.compile(
 )
 
 
-def _parameters(name: str, only: type | None = None) -> str:
-    """What a name declares itself, the closure of several; its parts have names of their own."""
-    named = [each for each in describe(name) if only is None or each.kind is only]
-    each = max(named, key=lambda each: issubclass(each.kind, AbstractClosure))
-    rows = [row for row in each.declared if "." not in row.path]
-    lines = ["| name | default | unit | range | meaning |", "| --- | --- | --- | --- | --- |"]
-    for row in rows:
-        cells = (f"`{row.path}`", row.default, row.unit, row.range, row.meaning.replace("|", "\\|"))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) if rows else ""
-
-
 def _names(_: str) -> str:
     lines = []
     for title, names in families().items():
         lines += [f"**{title}**", ""]
         for kind in dict.fromkeys(each.kind for each in names):
-            own = [each.name for each in names if each.kind is kind]
-            said = next(said for said in describe(own[0]) if said.kind is kind)
-            lines.append(f"* {', '.join(f'`{name}`' for name in own)}: {_first_clause(said.summary)}")
+            labels = ", ".join(f"`{each.name}`" for each in names if each.kind is kind)
+            lines.append(f"* {labels}: {_first_clause(summary_and_source(kind)[0])}")
         lines.append("")
     return "\n".join(lines[:-1])
 
@@ -68,25 +54,16 @@ def _public(_: str) -> str:
     lines = []
     for (package, name), page in sorted(interface.pages().items()):
         value = getattr(importlib.import_module(package), name)
-        text = summary_and_source(value)[0] if inspect.isclass(value) else docstring_of(value)
-        clause = _first_clause(text, ADDITION) if inspect.isclass(value) or inspect.isroutine(value) else ""
+        clause = ""
+        if inspect.isclass(value):  # names.md describes the classes with a name in configurations
+            label = name_of(value)
+            clause = f"`{label}`" if label else _first_clause(summary_and_source(value)[0], ADDITION)
+        elif inspect.isroutine(value):
+            clause = _first_clause(docstring_of(value), ADDITION)
         lines.append(
             f"* [`{package}.{name}`]({page}.md){clause and f': {clause}'}"
         )  # interface.py reads lines with "- "
     return "\n".join(lines)
-
-
-def with_settings(text: str) -> str:
-    """The page of all names as the site has it: with the parameters and settings of each."""
-    lines = []
-    for title, names in families().items():
-        lines.append(f"## {title}\n")
-        for each in names:
-            (said,) = [said for said in describe(each.name) if said.kind is each.kind]
-            source = f" Source: {said.source}" if said.source else ""
-            table = _parameters(each.name, each.kind)
-            lines.append(f"### `{each.name}`\n\n{said.summary}{source}\n\n{table}\n")
-    return TABLE.sub(lambda _: "\n".join(lines), text)
 
 
 def _measured(name: str) -> str:
@@ -146,7 +123,7 @@ def _first_clause(text: str, ends: re.Pattern[str] = EXPLANATION) -> str:
 def _commands(_: str) -> str:
     lines = ["| command | what it does |", "| --- | --- |"]
     for group in get_args(Group):
-        for each in (one for one in app.registered_commands if one.rich_help_panel == group):
+        for each in (command for command in app.registered_commands if command.rich_help_panel == group):
             assert each.callback is not None
             name = each.name or each.callback.__name__.replace("_", "-")
             lines.append(f"| `{name}` | {_first_clause(inspect.getdoc(each.callback) or '')} |")
