@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Annotated, Literal
 
 import equinox as eqx
@@ -22,9 +21,8 @@ from ..physics import (
     TwoBandSeries,
 )
 from ..physics.equation_of_state import SpecificVolumeTeos10
-from ..quantities import QUANTITIES
 from .builder import BY_HAND, one_of, section_of
-from .section import Annotation, Section, SomeCase, in_short, invalid, key
+from .section import Annotation, Section, in_short, invalid, key
 from .series import (
     ColumnNumber,
     ConversionSection,
@@ -93,21 +91,13 @@ class Profile(ConversionSection):
 ProfileSection = Annotated[Profile, in_short("surface", Profile, float)]
 
 
-def values_of(
-    profile: Profile, quantity: str, gradient: float | None = None
-) -> Callable[[np.ndarray], np.ndarray]:
-    """A profile of a quantity as a function of height; `gradient` [m-1] if the profile itself gives none.
-
-    Those of a file are left to `profile_series`.
-    """
+def values_of(profile: Profile, quantity: str) -> Callable[[np.ndarray], np.ndarray]:
+    """A profile of a quantity as a function of height; those of a file are left to `profile_series`."""
     if profile.z is not None and profile.values is not None:
         heights, values = np.asarray(profile.z), profile.converted(quantity, np.asarray(profile.values))
         return lambda z: np.interp(z, heights, values)
     if (layers := profile.two_layer) is not None:
         return lambda z: profile.converted(quantity, layers.on(z))
-    if gradient is not None:
-        surface = profile.converted(quantity, profile.surface or 0.0)
-        return lambda z: surface + gradient * z
     surface, slope = profile.surface or 0.0, profile.gradient or 0.0
     return lambda z: profile.converted(quantity, surface + slope * z)
 
@@ -165,93 +155,57 @@ def together(
     return TimeSeries(jnp.asarray(time), kind(**arrays), title)
 
 
-def initial_state(
-    case: SomeCase,
-    setting: Setting,
-    water: AbstractEquationOfState,
-    measured: Mapping[str, np.ndarray] = MappingProxyType({}),
-) -> State:
-    """Initial state from the profiles of a case; `measured` on the cells fills in what the case omits.
-
-    Tracers are among the measured ones.
-
-    Raises:
-        ValueError: N² for the temperature of water that does not expand, or a profile outside the possible
-            range of sea water.
-    """
-    z = setting.z_center
-    given = {
-        name: measured[name] if name in measured else values_of(getattr(case, name), name)(z)
-        for name in ("temperature", "salinity", "u", "v")
-    }
-    temperature, salinity = case.temperature, case.salinity
-    slope = None if temperature is None else temperature.buoyancy_frequency_squared
-    if temperature is not None and slope is not None and "temperature" not in measured:
-        # At the surface, so that the gradient is that of one straight profile.
-        top = np.zeros(())
-        salty = measured["salinity"][-1] if "salinity" in measured else values_of(salinity, "salinity")(top)
-        warm = values_of(temperature, "temperature")(top)
-        at_top = (jnp.asarray(value, dtype=float) for value in (warm, salty, top))
-        expansion, _ = water.expansion(*at_top)
-        if expansion == 0.0:
-            raise ValueError(
-                "temperature.buoyancy_frequency_squared: expected water that expands with temperature, got "
-                "a thermal expansion of 0; give a gradient instead."
-            )
-        gradient = slope / float(water.gravity * expansion)
-        given["temperature"] = values_of(temperature, "temperature", gradient)(z)
-    tracers = {name: values for name, values in measured.items() if name not in given}
-    given, tracers = (
-        {name: jnp.asarray(values, dtype=float) for name, values in each.items()} for each in (given, tracers)
-    )
-    state = State.from_profiles(setting.grid, **given, tracers=tracers)
-    for name in ("temperature", "salinity", "u", "v"):
-        (lowest, highest), unit = QUANTITIES[name].possible, QUANTITIES[name].unit
-        values = np.asarray(getattr(state, name))
-        for value in (values.min(), values.max()):
-            if not lowest <= value <= highest:
-                raise ValueError(
-                    f"{name}: expected values from {lowest:g} to {highest:g} [{unit}] in the whole column, "
-                    f"got {value:g}; check the gradient."
-                )
-    return state
-
-
 def stratified(
     profile: Profile, other: Profile | None, name: str, setting: Setting, water: AbstractEquationOfState
-) -> np.ndarray:
-    """Temperature or salinity on the cells with a given N² at every depth, from the surface down.
+) -> Series:
+    """Temperature or salinity on the cells with a given N², constant in time.
 
-    The other variable is uniform with depth; expansion or contraction at a face follows from the two cells in
-    two passes. Source: GOTM, `temperature.NN`.
+    The gradient is that of N² at the surface, or with `everywhere` that at every depth: the other variable is
+    then uniform, and expansion or contraction at a face follows from the two cells in two passes. Source:
+    GOTM, `temperature.NN`.
+
+    Raises:
+        ConfigError: the other variable is not known there, or water that does not expand.
     """
     z, z_face = setting.z_center, np.asarray(setting.grid.z_face)
-    assert profile.surface is not None and profile.buoyancy_frequency_squared is not None
-    if other is None or other.surface is None or other.gradient or other.buoyancy_frequency_squared:
-        raise ValueError(
-            f"{name}: expected the other of temperature and salinity constant with `everywhere`."
-        )
-    constant = other.converted({"temperature": "salinity"}.get(name, "temperature"), other.surface)
-    strength = profile.buoyancy_frequency_squared / float(water.gravity)
-    sign = 1.0 if name == "temperature" else -1.0
+    squared, sign = profile.buoyancy_frequency_squared or 0.0, 1.0 if name == "temperature" else -1.0
+    check_numbers(profile, name, setting, name)
+    with setting.naming(name, "buoyancy_frequency_squared"):
+        fixed = "salinity" if name == "temperature" else "temperature"
+        constant = _surface_of(other, fixed, profile.everywhere)
 
-    @eqx.filter_jit
-    def expansion(value, height):
-        fixed = jnp.full_like(value, constant)
-        if name == "temperature":
-            return water.expansion(value, fixed, height)[0] + 0.0 * height
-        return water.expansion(fixed, value, height)[1] + 0.0 * height
+        def expansion(value, height):
+            other = jnp.full_like(value, constant)
+            both = (value, other) if name == "temperature" else (other, value)
+            return water.expansion(*both, height)[0 if name == "temperature" else 1] + 0.0 * height
 
-    def coefficient(value, height):
-        return float(expansion(jnp.asarray(value, dtype=float), jnp.asarray(height, dtype=float)))
+        def coefficient(value, height):
+            found = float(of_water(jnp.asarray(value, dtype=float), jnp.asarray(height, dtype=float)))
+            if found == 0.0:
+                raise ValueError(f"expected water that expands with {name}, got 0; give a gradient instead.")
+            return found
 
-    values = np.empty_like(z)
-    values[-1] = profile.converted(name, profile.surface)
-    for i in range(z.size - 2, -1, -1):
-        upper, face, step = values[i + 1], z_face[i + 1], z[i + 1] - z[i]
-        guess = upper - sign * strength / coefficient(upper, face) * step
-        values[i] = upper - sign * strength / coefficient(0.5 * (upper + guess), face) * step
-    return values
+        of_water = eqx.filter_jit(expansion) if profile.everywhere else expansion
+        surface = profile.converted(name, profile.surface or 0.0)
+        values = surface + squared / float(water.gravity * coefficient(surface, 0.0)) * z
+        if profile.everywhere:
+            strength = squared / float(water.gravity)
+            values[-1] = surface
+            for i in range(z.size - 2, -1, -1):
+                upper, face, step = values[i + 1], z_face[i + 1], z[i + 1] - z[i]
+                guess = upper - sign * strength / coefficient(upper, face) * step
+                values[i] = upper - sign * strength / coefficient(0.5 * (upper + guess), face) * step
+    setting.check(name, values, name)
+    return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
+
+
+def _surface_of(profile: Profile | None, quantity: str, is_uniform: bool) -> float:
+    """Temperature or salinity at the surface, which is that of all depths if it `is_uniform`."""
+    if profile is None or profile.column is not None:
+        raise ValueError(f"expected {quantity} in the configuration, got it from elsewhere; give a gradient.")
+    if is_uniform and (profile.surface is None or profile.gradient or profile.buoyancy_frequency_squared):
+        raise ValueError(f"expected constant {quantity} with `everywhere`, got another profile; change it.")
+    return float(values_of(profile, quantity)(np.zeros(())))
 
 
 def with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:

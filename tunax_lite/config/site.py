@@ -5,9 +5,8 @@ An idealised case is a site without date and files. Observations are in the vari
 
 import abc
 import dataclasses
-import datetime
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Union
 
@@ -35,7 +34,6 @@ from ..io.yaml_file import ConfigError
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import leave
-from ..quantities import QUANTITIES
 from ..registry import additions
 from .air_sea import AirSeaSection, FluxesSection, WeatherSection, bulk_forcing, prescribed_forcing, wind_of
 from .builder import one_of, section_of
@@ -49,8 +47,6 @@ from .profiles import (
     Profile,
     ProfileSection,
     TwoBandSeriesSection,
-    check_numbers,
-    initial_state,
     profile_series,
     stratified,
     with_memory,
@@ -111,14 +107,7 @@ class MooringProfiles(Section):
     practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
-    @property
-    def keeps_heights(self) -> bool:
-        """Profiles keep their heights for the start, the relaxation and the comparison."""
-        return False
-
-    def read(
-        self, site: "SiteCase", key: str, setting: Setting, own: Profiles, at_values: bool
-    ) -> Observations:
+    def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
         """The profiles at their own heights."""
         return io.read_oceansites(
             [setting.file(path, key, "paths") for path in self.paths],
@@ -159,19 +148,12 @@ class ArgoProfilesSection(Section):
             raise invalid("heights that increase and end at or below 0", f"{z}", "sort them, deepest first")
         return z
 
-    @property
-    def keeps_heights(self) -> bool:
-        """Whether profiles are compared at their own heights, and interpolated to start and relax."""
-        return self.z == "measured"
-
-    def read(
-        self, site: "SiteCase", key: str, setting: Setting, own: Profiles, at_values: bool
-    ) -> Observations:
-        """The profiles on heights, or with `at_values` at their own."""
-        heights = self.z if isinstance(self.z, list) else setting.z_center
+    def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
+        """The profiles on heights, or at their own."""
+        heights = None if self.z == "measured" else np.asarray(setting.z_center if self.z is None else self.z)
         return io.read_argo(
             [setting.file(path, key, "paths") for path in self.paths],
-            z=None if at_values else np.asarray(heights),
+            z=heights,
             start_time=site.start_time,
             good_flags=self.good_flags,
             salinity=_practical(self.practical_salinity, site, key, setting, own),
@@ -257,14 +239,7 @@ class InputObservations(Section):
         "heights to interpolate them to [m]; null for the cells", None, min_length=1
     )
 
-    @property
-    def keeps_heights(self) -> bool:
-        """They are interpolated to fixed heights."""
-        return False
-
-    def read(
-        self, site: "SiteCase", key: str, setting: Setting, own: Profiles, at_values: bool
-    ) -> Observations:
+    def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
         """In-situ temperature of the surface and conservative one of profiles, with the case's salinity."""
         parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         if self.surface_temperature is not None:
@@ -590,7 +565,7 @@ def _build(
     water = site.equation_of_state.build()
     own, forcing = _own_profiles(site, setting, water), _forcing(site, setting, water)
     observations = _observations(site, "observations", setting, own)
-    state = _start(site, setting, water, own, observations)
+    state = _start(site, setting, own, observations)
     if from_restart is not None:
         state = from_restart(state)
     sources = _sources(site, setting, own, observations)
@@ -624,165 +599,98 @@ def _build(
     with setting.naming("duration"):
         forcing.check_covers(0.0, site.duration)
         check_covers(case.interior, 0.0, site.duration)
-    if site.observations is not None and site.observations.keeps_heights:
-        observations = _observations(site, "observations", setting, own, at_values=True)
     if isinstance(site.observations, MeasuredProfiles) and observations is not None:
         observations = _within(observations, site, setting)
     return case, _with_numbers(observations, site, float(np.asarray(state.salinity)[-1]), setting)
 
 
 def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> Profiles:
-    """Profiles given in the configuration, over the time of the case, in their stated kinds.
-
-    Profiles from surface values and N² are left to `initial_state`.
-    """
+    """Profiles given in the configuration, over the time of the case, in their stated kinds."""
     relaxation = site.interior.relaxation
     targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]
-    whole = "case" in targets or (
-        site.observations is not None and not isinstance(site.observations, MeasuredProfiles)
-    )
+    whole = "case" in targets or isinstance(site.observations, InputObservations)
     others = {"temperature": "salinity", "salinity": "temperature"}
-
-    def read(name: str) -> Series | None:
-        profile = getattr(site, name)
+    found: dict[str, Series] = {}
+    for name in ("temperature", "salinity", "u", "v"):
+        profile: Profile | None = getattr(site, name)
         if profile is None:
-            return None
+            continue
         if profile.buoyancy_frequency_squared is None:
-            return profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
-        check_numbers(profile, name, setting, name)
-        if not profile.everywhere:
-            return None
-        values = stratified(profile, getattr(site, others[name]), name, setting, water)
-        return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
-
-    def read_tracer(name: str) -> Series:
+            found[name] = profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
+        else:
+            other = getattr(site, others[name])
+            found[name] = stratified(profile, other, name, setting, water)
+    for name, profile in site.tracers.items():
         follows = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
-        return profile_series(site.tracers[name], name, setting, "tracers", name, whole=follows)
-
-    found = {
-        name: series for name in ("temperature", "salinity", "u", "v") if (series := read(name)) is not None
-    }
-    return found | {name: read_tracer(name) for name in site.tracers}
+        found[name] = profile_series(profile, name, setting, "tracers", name, whole=follows)
+    return found
 
 
-def _start(
-    site: AnyDescribed,
-    setting: Setting,
-    water: AbstractEquationOfState,
-    own: Profiles,
-    observations: Observations | None,
-) -> State:
+def _start(site: AnyDescribed, setting: Setting, own: Profiles, observations: Observations | None) -> State:
     """The water at the start, given or measured."""
     z = setting.z_center - setting.draft  # in the sea
-    source = "observations" if site.initial is None else "initial"
+    source, key = (site.observations, "observations") if site.initial is None else (site.initial, "initial")
     initial = observations if site.initial is None else _observations(site, "initial", setting, own)
-    with setting.naming(source):
-        measured = _measured_start(site, initial, setting, z)
+    given: dict[str, np.ndarray] = {}
+    with setting.naming(key):
+        if initial is not None and isinstance(source, MeasuredProfiles):
+            given = _measured_start(site, source, initial, setting, z)
+        if "salinity" not in own.keys() | given.keys():
+            assert isinstance(site, SiteCase)  # others have it
+            said = f"no salinity given: using a practical salinity of {sea_water.OF_THE_OCEAN:g}"
+            setting.note(said, "salinity")
+            given["salinity"] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
     with setting.naming():
-        given = site.modelled({name: series.on(np.zeros(1))[0] for name, series in own.items()}, z)
-        state = initial_state(site, setting, water, measured | given)
+        given |= site.modelled({name: series.on(np.zeros(1))[0] for name, series in own.items()}, z)
     if site.restart is None:
-        _note_ends(site, setting, state, initial)
-    return state
+        _note_ends(site, setting, given)
+    arrays = {name: jnp.asarray(values, dtype=float) for name, values in given.items()}
+    fields = {name: arrays.pop(name) for name in ("temperature", "salinity", "u", "v")}
+    return State.from_profiles(setting.grid, **fields, tracers=arrays)
+
+
+def _measured_start(
+    site: AnyDescribed, source: MeasuredProfiles, initial: Observations, setting: Setting, z: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Measured profiles at the start, on the cells, for variables that the configuration does not set."""
+    names = [name for name in ("temperature", "salinity") if getattr(site, name) is None]
+    names += [name for name in source.tracers if name not in site.tracers]
+    measured, apart = {}, {}
+    for name in names:
+        if name == "salinity" and name not in initial.profiles:
+            continue
+        series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
+        values = series.on(np.zeros(1))[0]
+        if name in source.tracers and values.min() < 0.0:
+            setting.note(f"{name} starts from 0 where {values.min():g} was measured", "tracers")
+            values = np.maximum(values, 0.0)
+        measured[name] = values
+        days = np.abs(np.asarray(initial.time)[initial.has_values(name)]).min() / 86400.0
+        if days > 1.0:
+            apart.setdefault(f"{days:.3g}", []).append(name)
+    for days, several in apart.items():
+        setting.note(f"the profile of {', '.join(several)} closest to the start is {days} days from it")
+    return measured
 
 
 _MOST_BEYOND, _MOST_ABOVE = 0.1, 10.0
 """Share of the depth, and metres below the surface, without values that are no matter."""
 
 
-def _note_ends(site: AnyDescribed, setting: Setting, state: State, initial: Observations | None) -> None:
-    """Note where the profiles at the start go on as constants, beyond the values that are given."""
+def _note_ends(site: AnyDescribed, setting: Setting, start: Mapping[str, np.ndarray]) -> None:
+    """Note where profiles of the configuration end above the bottom or below the surface."""
     z, cells = setting.z_center, np.diff(np.asarray(setting.grid.z_face))
-    found: dict[str, list[str]] = {}
-    for name in ("temperature", "salinity", *state.tracers):
-        beyond = _beyond_values(name, site, setting, initial)
-        values = np.asarray(getattr(state, name, state.tracers.get(name)))
-        unit = QUANTITIES[name].unit if name in QUANTITIES else setting.tracer_units.get(name, "")
-        for end, towards, most in ((0, "bottom", np.inf), (-1, "surface", _MOST_ABOVE)):
-            far, inside = abs(beyond[end]), np.flatnonzero(beyond == 0.0)
-            least = max(min(_MOST_BEYOND * site.depth, most), cells[end])
-            is_uniform = inside.size > 0 and values[inside[end]] == values[end]
-            if far > least and not is_uniform:
-                told = f"{z[end] - beyond[end] - setting.draft:.4g} m to the {towards}"
-                found.setdefault(told, []).append(f"{name} {values[end]:.4g} {unit}".rstrip())
-    if found:
-        ends = "; ".join(f"from {told}, {', '.join(each)}" for told, each in found.items())
-        said = "profiles at the start go on as constants where there are no values"
-        setting.note(f"{said}: {ends}; give values there if these are not right")
-
-
-def _beyond_values(
-    name: str, site: AnyDescribed, setting: Setting, initial: Observations | None
-) -> np.ndarray:
-    """How far each cell is above (or, negative, below) the outermost given values at the start [m]."""
-    z, profile = setting.z_center, site.tracers.get(name, getattr(site, name, None))
-    source = site.initial or site.observations
-    if profile is not None and profile.z is not None:
-        return z - np.clip(z, profile.z[0], profile.z[-1])
-    z = z - setting.draft
-    if profile is not None and profile.column is not None:
-        column = dataclasses.replace(setting.column(profile, name), number=0, quantity="level")
-        column = dataclasses.replace(column, scale_factor=1.0, offset=0.0)
-        return z - setting.profiles.read(column, whole_period=False).on(np.zeros(1))[0]
-    if profile is None and isinstance(source, MeasuredProfiles) and initial and name in initial.profiles:
-        levels = jnp.where(jnp.isfinite(initial.profiles[name]), initial.z, jnp.nan)
-        return z - _first(dataclasses.replace(initial, profiles={"level": levels}), "level", source, z)
-    return np.zeros_like(z)
-
-
-def _measured_start(
-    site: AnyDescribed, initial: Observations | None, setting: Setting, z: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Measured initial profiles, for variables that the configuration does not set."""
-    measured = {}
-    for name in ("temperature", "salinity"):
-        if getattr(site, name) is not None:
+    for name, values in start.items():
+        profile: Profile | None = site.tracers.get(name, getattr(site, name, None))
+        if profile is None or profile.z is None:
             continue
-        source = site.initial or site.observations
-        assert isinstance(site, SiteCase) and isinstance(source, MeasuredProfiles)  # checked by the section
-        assert initial is not None
-        if name == "salinity" and name not in initial.profiles:
-            said = f"no salinity given: using a practical salinity of {sea_water.OF_THE_OCEAN:g}"
-            setting.note(said, name)
-            measured[name] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
-            continue
-        measured[name] = _first(initial, name, source, z)
-    source = site.initial or site.observations
-    if initial is not None and isinstance(source, MeasuredProfiles):
-        for name in source.tracers.keys() & initial.profiles.keys() - site.tracers.keys():
-            values = _first(initial, name, source, z)
-            if values.min() < 0.0:
-                setting.note(f"{name} starts from 0 where {values.min():g} was measured", "tracers")
-            measured[name] = np.maximum(values, 0.0)
-    if initial is not None:
-        _note_times(initial, [name for name in measured if name in initial.profiles], setting)
-    return measured
-
-
-_APART = 86400.0
-"""Time [s] between the start and a measured profile from which a note says so."""
-
-
-def _note_times(initial: Observations, names: Sequence[str], setting: Setting) -> None:
-    """Note the times of the measured profiles from which a case starts, where they are far from its start."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        known = np.isfinite(np.asarray(initial.profiles[name])).any(axis=1)
-        time = np.asarray(initial.time, dtype=float)[known]
-        around = np.concatenate([time[time <= 0.0][-1:], time[time > 0.0][:1]])
-        if np.abs(around).min() > _APART:
-            start = start_of_case(setting.required_start())
-            dates = [f"{start + datetime.timedelta(seconds=float(each)):%Y-%m-%d %H:%M}" for each in around]
-            used = "used that of" if len(dates) == 1 else "interpolated between those of"
-            found.setdefault(f"{used} {' and '.join(dates)}", []).append(name)
-    for used, several in found.items():
-        setting.note(f"no profile of {', '.join(several)} within a day of the start: {used}")
-
-
-def _first(initial: Observations, name: str, source: MeasuredProfiles, z: np.ndarray) -> np.ndarray:
-    """Measured values at the start, on the cells."""
-    series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
-    return series.values[0] if series.time.size < 2 else series.on(np.zeros(1))[0]
+        inside = values[(z >= profile.z[0]) & (z <= profile.z[-1])]
+        for end, side, most in ((0, "below", np.inf), (-1, "above", _MOST_ABOVE)):
+            gap = (profile.z[end] - z[end]) * (1.0 if end == 0 else -1.0)
+            is_uniform = inside.size > 0 and inside[end] == values[end]
+            if gap > max(min(_MOST_BEYOND * site.depth, most), cells[end]) and not is_uniform:
+                ends = f"ends at {profile.z[end]:.4g} m; its last value, {values[end]:.4g}, is used {side}"
+                setting.note(f"the initial {name} {ends}")
 
 
 def _forcing(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> AbstractForcing:
@@ -819,15 +727,13 @@ def _sources(
     return found | {"observations": observed} if isinstance(measured, MeasuredProfiles) else found
 
 
-def _observations(
-    site: AnyDescribed, key: str, setting: Setting, own: Profiles, at_values: bool = False
-) -> Observations | None:
-    """Profiles of one of the two keys for observations; floats on cells, or at their own levels."""
+def _observations(site: AnyDescribed, key: str, setting: Setting, own: Profiles) -> Observations | None:
+    """Profiles of one of the two keys for observations."""
     section = getattr(site, key)
     if section is None:
         return None
     with setting.naming(key):
-        read = section.read(site, key, setting, own, at_values)
+        read = section.read(site, key, setting, own)
     leave(f"{setting.at(key)}: {note}" for note in read.notes)
     return read
 
@@ -835,38 +741,27 @@ def _observations(
 def _within(observations: Observations, site: AnyDescribed, setting: Setting) -> Observations:
     """Observations during the case and within the column."""
     time, z = np.asarray(observations.time), np.asarray(observations.z)
-    if observations.moves:
-        observations = _above(observations, -site.depth)
-        z = z[np.isfinite(z)]
-    during = np.flatnonzero(_during(time, site.duration))
-    inside = np.flatnonzero(z >= -site.depth)
-    if not (during.size and inside.size):
+    during, inside = _during(time, site.duration), z >= -site.depth
+    if not (during.any() and inside.any()):
         raise ConfigError(
             f"{setting.at('observations')}: expected profiles from 0 to {site.duration:g} s and from "
             f"{-site.depth:g} m to the surface, got times from {time[0]:g} to {time[-1]:g} s and heights "
-            f"from {z[0]:g} to {z[-1]:g} m; change start_time, duration or depth."
+            f"from {np.nanmin(z):g} to {np.nanmax(z):g} m; change start_time, duration or depth."
         )
-    kept = np.arange(observations.z.shape[-1]) if observations.moves else inside
+
+    def on_levels(values: ArrayLike) -> jax.Array:
+        if not observations.moves:
+            return jnp.asarray(values)[during][:, inside]
+        levels = np.take_along_axis(np.where(inside, values, np.nan), upward, axis=1)
+        return jnp.asarray(levels[during])
+
+    # Missing heights come last.
+    upward = np.argsort(np.where(inside, z, np.nan))[..., : max(1, int(inside.sum(axis=-1).max()))]
     return dataclasses.replace(
         observations,
         time=observations.time[during],
-        z=observations.z[during] if observations.moves else observations.z[kept],
-        profiles={name: values[during][:, kept] for name, values in observations.profiles.items()},
-    )
-
-
-def _above(observations: Observations, lowest: float) -> Observations:
-    """Profiles at time-varying heights, without values below a height [m]."""
-    z = np.asarray(observations.z)
-    arrays = np.stack([z, *map(np.asarray, observations.profiles.values())])
-    rows = np.full(arrays.shape, np.nan)
-    for time, heights in enumerate(z):
-        inside = arrays[:, time, heights >= lowest]
-        rows[:, time, : inside.shape[1]] = inside
-    longest = max(1, int(np.isfinite(rows[0]).sum(axis=1).max()))
-    z, *profiles = (jnp.asarray(row[:, :longest]) for row in rows)
-    return dataclasses.replace(
-        observations, z=z, profiles=dict(zip(observations.profiles, profiles, strict=True))
+        z=on_levels(z) if observations.moves else observations.z[inside],
+        profiles={name: on_levels(values) for name, values in observations.profiles.items()},
     )
 
 
