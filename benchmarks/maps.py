@@ -23,6 +23,7 @@ from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sections import FluxFields, MapInput
 from tunax_lite.extensions.maps.setup import MapRun
+from tunax_lite.extensions.maps.store import create_store
 from tunax_lite.runtime.engine import AbstractEngine, ThisProcess, open_engine
 
 from .harness import MICRO, Row, Setting, on_cores, time_in_turn
@@ -103,7 +104,7 @@ def _measure(folder: Path, n_days: int, two: AbstractEngine | None) -> _Measured
     def whole(engine: AbstractEngine) -> int:
         path = folder / "map.zarr"
         shutil.rmtree(path, ignore_errors=True)
-        return run_map(run, path, plan.layout, plan.variables, engine).peak_memory
+        return run_map(run, create_store(path, run, plan), engine).peak_memory
 
     calls: dict[str, Callable[[], object]] = {
         "batch, the end alone": partial(batch, run.duration),

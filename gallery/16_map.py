@@ -16,16 +16,15 @@ import matplotlib.pyplot as plt
 import xarray as xr
 
 import tunax_lite as tl
-from tunax_lite.extensions.maps import build_map, load_map, planned, run_map
+from tunax_lite.extensions.maps import build_map, create_store, load_map, planned, run_map
 from tunax_lite.runtime.engine import ThisProcess
 
 tl.configure()
 path = Path(tl.__file__).parents[1] / "configs/maps/synthetic.yaml"
 settings = ["model.closure.name=pacanowski_philander", "map.temperature_kind=conservative"]
 basin = build_map(load_map(path, settings))
-plan = planned(basin)
 store = Path(tempfile.mkdtemp()) / "basin.zarr"
-report = run_map(basin, store, plan.layout, plan.variables, ThisProcess())
+report = run_map(basin, create_store(store, basin, planned(basin)), ThisProcess())
 
 # %%
 # On the command line: ``tunax-lite map configs/maps/synthetic.yaml --output basin.zarr``.

@@ -11,9 +11,7 @@ import tunax_lite as tl
 from tests.errors import error_naming, missing_from
 from tests.extensions.maps.ocean import ocean
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.maps import build_map, load_map
-from tunax_lite.extensions.maps.plan import planned
-from tunax_lite.extensions.maps.run import run_map
+from tunax_lite.extensions.maps import build_map, create_store, load_map, planned, run_map
 from tunax_lite.runtime.engine import ThisProcess
 
 DAY = 86400.0
@@ -57,8 +55,7 @@ def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
     shallow = z > -40.0
     np.testing.assert_allclose(start[shallow], -1.025 * 0.01 * z[shallow], rtol=1e-6)
     np.testing.assert_array_equal(case.initial_state.tracers["npzd_phy"], 0.1)
-    plan = planned(run)
-    run_map(run, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
+    run_map(run, create_store(tmp_path / "map.zarr", run, planned(run)), ThisProcess())
     expected = tl.simulate(run.model, case, dt=run.dt, output_interval=DAY).state.tracers
     with xr.open_zarr(tmp_path / "map.zarr", chunks=None) as store:
         for name in POOLS:

@@ -16,9 +16,9 @@ def plan():
 @pytest.fixture(scope="module")
 def whole(plan, tmp_path_factory) -> Path:
     from tests.extensions.maps.synthetic import RUN, SMALL
-    from tunax_lite.extensions.maps.run import run_map
+    from tunax_lite.extensions.maps import create_store, run_map
     from tunax_lite.runtime.engine import ThisProcess
 
     path = tmp_path_factory.mktemp("whole") / "map.zarr"
-    run_map(RUN, path, SMALL, plan.variables, ThisProcess())
+    run_map(RUN, create_store(path, RUN, plan._replace(layout=SMALL)), ThisProcess())
     return path

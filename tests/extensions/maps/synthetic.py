@@ -13,14 +13,15 @@ import pytest
 import xarray as xr
 
 from tunax_lite import Case, Grid, Model, PacanowskiPhilander, State, TimeSeriesForcing, coriolis_parameter
+from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.run import run_tile
-from tunax_lite.extensions.maps.setup import ColumnMap, Layout, MapRun
+from tunax_lite.extensions.maps.setup import Layout, MapRun
 
 HOUR = 3600.0
 
 
 @dataclasses.dataclass(frozen=True)
-class SyntheticMap(ColumnMap):
+class SyntheticMap(GriddedColumns):
     """Wind and cooling that change with place and time, known every `interval` [s], for ten days.
 
     Every third point is land, and the whole second row. `broken` names a column whose forcing is absurd after

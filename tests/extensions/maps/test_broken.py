@@ -30,6 +30,7 @@ from tunax_lite.extensions.maps.figures import map_figures
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source
+from tunax_lite.extensions.maps.store import create_store
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.runtime.engine import ThisProcess, open_engine
 from tunax_lite.runtime.engine.worker import Raised
@@ -42,7 +43,8 @@ TINY = dataclasses.replace(RUN, columns=SyntheticMap(broken=(BROKEN, 40 * HOUR))
 @pytest.fixture(scope="module")
 def made(plan, tmp_path_factory):
     path = tmp_path_factory.mktemp("broken") / "map.zarr"
-    report = run_map(TINY, path, SMALL, plan.variables, ThisProcess())
+    store = create_store(path, TINY, plan._replace(layout=SMALL))
+    report = run_map(TINY, store, ThisProcess())
     return path, report
 
 
@@ -164,8 +166,8 @@ STILL = Model(ConstantDiffusivity(viscosity=1e-8, diffusivity=1e-8))
 def test_water_below_its_freezing_point_is_found(tmp_path, variables, cooling, is_possible):
     columns = SyntheticMap(shape=(6, 3), cooling=cooling, wind=0.0)
     run = dataclasses.replace(RUN, columns=columns, model=STILL, variables=variables, means=())
-    plan = planned(run)
-    report = run_map(run, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
+    store = create_store(tmp_path / "map.zarr", run, planned(run))
+    report = run_map(run, store, ThisProcess())
     (one,) = report.beyond
     # The shallowest columns, at 60 degrees, have cells of 52 m / 12, and 8 degC at the surface.
     lost = (50.0 + cooling + 60.0) * run.duration / (1026.0 * 3991.9 * 52.0 / 12.0)

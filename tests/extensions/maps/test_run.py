@@ -32,7 +32,7 @@ from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.plan import frames_per_piece, planned
 from tunax_lite.extensions.maps.run import run_map, run_tile
 from tunax_lite.extensions.maps.sections import GridPoints, MapInput
-from tunax_lite.extensions.maps.setup import Layout, MapRun, MapVariable
+from tunax_lite.extensions.maps.setup import Layout, MapRun
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.writing import OverwriteError
@@ -76,16 +76,17 @@ SHORTER = dataclasses.replace(RUN, duration=94 * HOUR)
 @pytest.mark.long
 def test_a_shorter_last_frame_is_at_the_end_wherever_a_run_is_ended(plan, tmp_path):
     path, mixed = tmp_path / "map.zarr", tmp_path / "mixed.zarr"
-    run_map(SHORTER, path, SMALL, plan.variables, ThisProcess())
+    small = plan._replace(layout=SMALL)
+    run_map(SHORTER, stores.create_store(path, SHORTER, small), ThisProcess())
     with xr.open_zarr(path, chunks=None, decode_times=False) as store:
         np.testing.assert_array_equal(store.time, np.append(np.arange(6.0, 91.0, 6.0), 94.0) * HOUR)
         np.testing.assert_array_equal(store.time_bounds[-1], [90.0 * HOUR, 94.0 * HOUR])
         for name, values in simulated(SHORTER.duration)[2].items():
             np.testing.assert_allclose(by_column(store[name]), values[1:], rtol=1e-6)
-    stores.create(mixed, SHORTER, plan.variables, SMALL)
+    stores.create_store(mixed, SHORTER, small)
     interrupt(SHORTER, mixed, 1, 0.7)  # after three of four pieces: all whole ones
-    store = stores.prepare(mixed, SHORTER, resume=True, overwrite=False)
-    run_map(SHORTER, mixed, SMALL, plan.variables, ThisProcess(), store=store)
+    store: Any = stores.existing_store(mixed, SHORTER, resume=True, overwrite=False)
+    run_map(SHORTER, store, ThisProcess())
     assert_identical(mixed, path)
 
 
@@ -102,7 +103,7 @@ def test_results_do_not_depend_on_tiles(plan, whole, tmp_path, monkeypatch):
     assert planned(RUN, 10).layout.n_rows == 2
     at_start = 4 * (12 + 13) + 3 * 8
     assert plan.results == 30 * (at_start + 16 * (at_start + 4 * 12))
-    run_map(RUN, tmp_path / "map.zarr", plan.layout, plan.variables, ThisProcess())
+    run_map(RUN, stores.create_store(tmp_path / "map.zarr", RUN, plan), ThisProcess())
     with xr.open_zarr(whole, chunks=None) as one, xr.open_zarr(tmp_path / "map.zarr", chunks=None) as two:
         xr.testing.assert_allclose(one, two, rtol=1e-6)
     monkeypatch.setattr("tunax_lite.runtime.memory.free_on_host", lambda: 2**29)
@@ -112,7 +113,8 @@ def test_results_do_not_depend_on_tiles(plan, whole, tmp_path, monkeypatch):
 
 def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
     path = tmp_path / "map.zarr"
-    stores.create(path, RUN, plan.variables, SMALL)
+    small = plan._replace(layout=SMALL)
+    stores.create_store(path, RUN, small)
     run_tile(RUN, path, 1)
     interrupt(RUN, path, 0)
     (path / "temperature" / "c" / "0" / "x.partial").write_bytes(b"half")
@@ -120,18 +122,18 @@ def test_a_run_goes_on_where_it_was_ended(plan, whole, tmp_path):
         assert store.attrs["tunax_lite_complete"] is False
         assert int(store.sea_surface_temperature.notnull().sum()) > 0
     with error_naming(OverwriteError, "map.zarr --resume --overwrite"):
-        stores.prepare(path, RUN, resume=False, overwrite=False)
+        stores.existing_store(path, RUN, resume=False, overwrite=False)
     other = dataclasses.replace(RUN, dt=900.0)
     with error_naming(OverwriteError, "map.zarr --overwrite"):
-        stores.prepare(path, other, resume=True, overwrite=False)
+        stores.existing_store(path, other, resume=True, overwrite=False)
     with error_naming(FileFormatError, "map.zarr --resume"):
         open_source(str(path), Path)  # as the input of another map
-    store = stores.prepare(path, RUN, resume=True, overwrite=False)
-    run_map(RUN, path, SMALL, plan.variables, ThisProcess(), store=store)
+    store: Any = stores.existing_store(path, RUN, resume=True, overwrite=False)
+    run_map(RUN, store, ThisProcess())
     assert_identical(path, whole)
-    assert stores.prepare(path, RUN, resume=True, overwrite=False).is_complete  # type: ignore
-    assert stores.prepare(path, RUN, resume=False, overwrite=True) is None
-    stores.create(path, RUN, plan.variables, SMALL)
+    assert stores.existing_store(path, RUN, resume=True, overwrite=False).is_complete  # type: ignore
+    assert stores.existing_store(path, RUN, resume=False, overwrite=True) is None
+    stores.create_store(path, RUN, small)
     assert not stores.MapStore(path).is_complete and not list(path.rglob("temperature/c/*"))
 
 
@@ -147,7 +149,8 @@ def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, w
 
         thread = threading.Thread(target=kill_one)
         thread.start()
-        report = run_map(SLOW, path, SMALL, plan.variables, engine)
+        store = stores.create_store(path, SLOW, plan._replace(layout=SMALL))
+        report = run_map(SLOW, store, engine)
         thread.join()
         assert one not in engine._client.run(os.getpid).values()  # type: ignore
     assert not report.broken and report.peak_memory > 0
@@ -156,13 +159,13 @@ def test_two_workers_of_which_one_is_killed_give_the_bits_of_one_process(plan, w
 
 def test_a_damaged_state_is_named_and_damaged_chunks_fail_to_load(plan, whole, tmp_path):
     path = tmp_path / "map.zarr"
-    store = stores.create(path, RUN, plan.variables, SMALL)
+    store = stores.create_store(path, RUN, plan._replace(layout=SMALL))
     interrupt(RUN, path, 0)
     store.state_path(0).write_bytes(b"")
     with error_naming(FileFormatError, "00000.npz remove"):
-        run_map(RUN, path, SMALL, (), ThisProcess(), store=store)
+        run_map(RUN, store, ThisProcess())
     store.state_path(0).unlink()
-    run_map(RUN, path, SMALL, (), ThisProcess(), store=store)
+    run_map(RUN, store, ThisProcess())
     assert_identical(path, whole)
     chunk = path / "temperature/c/2/0/1/0"
     data = bytearray(chunk.read_bytes())
@@ -173,13 +176,7 @@ def test_a_damaged_state_is_named_and_damaged_chunks_fail_to_load(plan, whole, t
 
 
 LEVELS, LAYOUT = Grid.stretched(1.0, 8, surface_zoom=1.0), Layout(1, 2, 9, 9)
-FLOAT, SST = np.dtype(float), "sea_surface_temperature"
-ONE_VARIABLE = (
-    MapVariable("height_center", "height_center", (8,), ("z_center",), FLOAT),
-    MapVariable("height_face", "height_face", (9,), ("z_face",), FLOAT),
-    MapVariable(SST, SST, (), (), FLOAT),
-    MapVariable(f"initial_{SST}", SST, (), (), FLOAT, is_initial=True),
-)
+SST = "sea_surface_temperature"
 
 
 def run_on(path: Path) -> MapRun:
@@ -195,11 +192,11 @@ def test_a_map_does_not_continue_with_another_input(tmp_path, kind):
     values.to_netcdf(source) if kind == "nc" else values.to_zarr(source, zarr_format=3, consolidated=False)
     run = run_on(source)
     changed = max(source.rglob("*") if source.is_dir() else [source])
-    stores.create(path, run, ONE_VARIABLE, LAYOUT)
+    store = stores.create_store(path, run, planned(run)._replace(layout=LAYOUT))
     os.utime(changed, (0, time.time() + 10.0))
     with error_naming(FileFormatError, f"map.zarr {source.name} --overwrite"):
-        stores.prepare(path, run_on(source), resume=True, overwrite=False)
+        stores.existing_store(path, run_on(source), resume=True, overwrite=False)
     change = lambda done, where: os.utime(changed, (0, time.time() + 20.0))  # noqa: E731
     with error_naming(FileFormatError, f"map.zarr {source.name} --overwrite"):  # while it runs
-        run_map(run, path, LAYOUT, ONE_VARIABLE, ThisProcess(), report=change)
+        run_map(run, store, ThisProcess(), report=change)
     assert not stores.MapStore(path).is_complete

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .gridded import columns_from_dataset
     from .plan import planned
     from .run import run_map
+    from .store import create_store
 
 _NAMES = {
     "build": "build_map build_map_fit load_map",
@@ -17,5 +18,6 @@ _NAMES = {
     "gridded": "columns_from_dataset",
     "plan": "planned",
     "run": "run_map",
+    "store": "create_store",
 }
 __all__, __getattr__, __dir__ = lazily(__name__, _NAMES)

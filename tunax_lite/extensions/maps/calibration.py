@@ -78,7 +78,7 @@ class MapFit:
 
     run: MapRun
     free: ParameterTable
-    penalty: float = setting(0.002, at_least=0.0)
+    penalty: float = setting(at_least=0.0)
     misfit_scale: float | None = setting(None, above=0.0)
     start: float = setting(0.0, at_least=0.0)
 

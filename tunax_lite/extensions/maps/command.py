@@ -23,14 +23,13 @@ from ...io.writing import check_outputs
 from ...runtime.engine import AbstractEngine, open_engine
 from ...runtime.machine import needed
 from ...runtime.memory import check_disk
-from . import store as stores
 from .build import build_map, build_map_fit, load_map
 from .calibration import FILES, ITERATIONS_NAME, MapFit, Progress, fit_map, write_fit
 from .plan import planned
 from .run import Broken, MapReport, run_map
 from .sections import MapConfig
 from .setup import MapRun
-from .store import MapStore
+from .store import MapStore, create_store, existing_store
 
 _NAMED = 10  # columns that failed
 _COLUMNS_SHOWN, _TIME_SHOWN = 64, 31 * 86400.0
@@ -61,7 +60,7 @@ def map_columns(
         run = dataclasses.replace(run, about=about)
         inputs = session.inputs_of(loaded, parameters, *run.columns.inputs)
         check_outputs([output], overwrite=True, inputs=inputs, folders=True)
-        store = stores.prepare(output, run, resume=resume, overwrite=overwrite)
+        store = existing_store(output, run, resume=resume, overwrite=overwrite)
         if store is not None and store.is_complete:
             echo(f"{output}: complete; nothing to do")
             return
@@ -93,24 +92,24 @@ def _run(
         f"{columns.n_columns} columns of {shape} points, {run.duration / run.dt:.0f} steps of {run.dt:g} s, "
         f"{run.length.n_all} frames, {type(run.model.closure).__name__}"
     )
-    variables = ()
     if store is None:
-        session.say_how_long(run.duration / run.dt, run.first_grid.n_cells, columns.n_columns, n_processes)
-        ((layout, variables, memory, results),) = engine.map(
-            functools.partial(planned, n_columns=n_columns), [run]
+        n_cells = run.first_column.grid.n_cells
+        session.say_how_long(run.duration / run.dt, n_cells, columns.n_columns, n_processes)
+        (plan,) = engine.map(functools.partial(planned, n_columns=n_columns), [run])
+        check_disk(output.absolute().parent, plan.results, "the results of the map")
+        echo(
+            f"about {plan.memory / 1e9:.2g} GB of memory per process, {plan.results / 1e9:.2g} GB of results"
         )
-        check_disk(output.absolute().parent, results, "the results of the map")
-        echo(f"about {memory / 1e9:.2g} GB of memory per process, {results / 1e9:.2g} GB of results")
-    else:
-        layout = store.layout
-        if n_columns is not None:
-            session.say_notes(
-                [f"--columns is not used: the map continues with tiles of {layout.width} columns"]
-            )
+        store = create_store(output, run, plan)
+    elif n_columns is not None:
+        session.say_notes(
+            [f"--columns is not used: the map continues with tiles of {store.layout.width} columns"]
+        )
+    layout = store.layout
     n_tiles = len(run.tiles(layout.n_rows))
     echo(f"{n_tiles} tiles of at most {layout.width} columns, pieces of {layout.n_frames} frames")
     with fraction_of("map") as show:
-        report = run_map(run, output, layout, variables, engine, store=store, report=show)
+        report = run_map(run, store, engine, report=show)
     echo(
         f"computed in {time.perf_counter() - clock:.1f} s, compilation included; at most "
         f"{report.peak_memory / 1e9:.2g} GB of memory per process"
@@ -134,7 +133,9 @@ def calibrate_map(config: Path, options: Calibrating) -> None:
         names = ", ".join(fit.free.paths)
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
         n_steps = 3.5 * section.n_iterations * fit.run.duration / fit.run.dt
-        session.say_how_long(n_steps, fit.run.first_grid.n_cells, columns.n_columns, options.engine.workers)
+        session.say_how_long(
+            n_steps, fit.run.first_column.grid.n_cells, columns.n_columns, options.engine.workers
+        )
         if overwrite:
             path.unlink(missing_ok=True)
         with open_engine(*options.engine) as opened:
@@ -193,7 +194,7 @@ def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, pag
     run, name = build_map(loaded, parameters), loaded.name
     columns = run.columns
     model = describe_model(columns.model(run.model, slice(0, 1)))
-    n_cells = run.first_grid.n_cells
+    n_cells = run.first_column.grid.n_cells
     echo(
         f"map: {' x '.join(map(str, columns.shape))} points, {n_cells} cells in a column, from "
         f"{columns.epoch:%Y-%m-%d %H:%M} on"
@@ -221,7 +222,7 @@ def recommended_constants(run: MapRun) -> list[str]:
     if valid is None:
         return []
     return [
-        *session.on_resolution(closure, valid, run.first_grid, run.dt),
+        *session.on_resolution(closure, valid, run.first_column.grid, run.dt),
         f"recommended constants of {name_of(type(closure))}: judged under wind stress up to "
         f"{valid.stress[1]:.3g} N m-2 and heat fluxes into the water from {valid.heat_flux[0]:.4g} to "
         f"{valid.heat_flux[1]:.4g} W m-2, without the sun; errors may be larger beyond them",

@@ -42,7 +42,6 @@ from .fields import finest
 from .located import Located
 from .remapping import Points
 from .sections import MapInput
-from .setup import ColumnMap
 from .sources import Sources, kind_of
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
@@ -56,8 +55,8 @@ _HORIZONTAL = {
 }
 
 
-class GriddedColumns(ColumnMap):
-    """Water points of gridded files.
+class GriddedColumns:
+    """Water points of gridded files. Can be pickled: files are opened where they are read.
 
     Args:
         given: files, points, and settings of the columns.
@@ -70,6 +69,18 @@ class GriddedColumns(ColumnMap):
             run [s].
         find: returns the path for a name.
         name: of the map.
+
+    Attributes:
+        n_columns: number of water points.
+        latitude, longitude, depth: of the columns [degrees north, degrees east, m], shape `(n_columns,)`.
+        shape: of the target grid, `(n_lat, n_lon)`, or `(n_points,)` of a list of points.
+        index: flat index into `shape` of each column, increasing.
+        coordinates: of a dataset on `shape`: dims, values and attributes by name, as in xarray.
+        epoch: time 0 of all cases.
+        duration: of the map [s].
+        notes: for the user.
+        fingerprint: changes with the settings and the points.
+        inputs: files and folders that are read, but for datasets in memory.
 
     Raises:
         FileFormatError, FileNotFoundError: a file that cannot be used, with the reason.
@@ -114,7 +125,7 @@ class GriddedColumns(ColumnMap):
             for name, one in self._profiles.items()
             if name not in given.tracers
         }
-        self.notes = (", ".join(f"{n} {what}" for what, n in found.counts.items() if n),)
+        self.notes: tuple[str, ...] = (", ".join(f"{n} {what}" for what, n in found.counts.items() if n),)
         sun, self._between_suns = self._groups.get("weather", {}).get("shortwave"), None
         if sun is not None and self._bulk.get("shortwave") is None:
             self._between_suns = np.inf if sun.times is None else sun.times.step  # [s]
@@ -137,6 +148,15 @@ class GriddedColumns(ColumnMap):
         return max((one.times.step for one in fields if one.times is not None), default=0.0)
 
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
+        """A batch of these columns, with forcing from `start` to `stop` [s] since the epoch.
+
+        Cases of equally many columns and equal length `stop - start` have the same structure and shapes, so
+        that one compiled program serves all. Only the data of the batch are read.
+
+        Raises:
+            ValueError: times not covered by the input.
+            FileFormatError: a missing or impossible value, with file, variable, point and time.
+        """
         chosen = np.arange(self.n_columns)[columns]
         grid, state = self._start(chosen)
         latitude = jnp.asarray(self.latitude[chosen], dtype=float)
@@ -178,6 +198,7 @@ class GriddedColumns(ColumnMap):
         return self._with_fields(case, chosen, of_case=True)
 
     def model(self, model: Model, columns: slice | np.ndarray) -> Model:
+        """The model with column-dependent parameters; unchanged if there are none."""
         chosen = np.arange(self.n_columns)[columns]
         closure = self._with_fields(model.closure, chosen, of_case=False)
         return model if closure is model.closure else dataclasses.replace(model, closure=closure)
@@ -228,6 +249,12 @@ class GriddedColumns(ColumnMap):
         return time, {name: each for name, each in named if name in values}
 
     def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Observed temperature of the uppermost cell [degC], `(n_times, n_columns)`, NaN where missing.
+
+        Raises:
+            ValueError: a map without observations, or without any at these times.
+            FileFormatError: as in `case`.
+        """
         if self.given.observed is None:
             raise ValueError("observed: expected a field to compare columns with, got none; give it.")
         chosen, records = np.arange(self.n_columns)[columns], self._groups["observed"]["temperature"].times

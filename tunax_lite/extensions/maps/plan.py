@@ -4,10 +4,8 @@ Diagnostics are computed with the columns, for every frame. Profiles are stored 
 they make up nearly all of the output; scalars in the precision of the run.
 """
 
-import dataclasses
 import functools
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -25,7 +23,7 @@ from ...runtime import compile_program
 from ...runtime.compilation import Program, Shared
 from ...runtime.devices import Split, block_size, map_blocks
 from ...runtime.memory import TooLargeError, check_memory, expected_seconds
-from .setup import INITIAL, Layout, MapRun, MapVariable, Piece
+from .setup import INITIAL, Layout, MapRun, Piece
 
 PROCESS = 700 * 2**20
 """Bytes of a process with its libraries and compiled programs, without any column."""
@@ -45,29 +43,24 @@ class Results(NamedTuple):
     end: Restart
 
 
-def _of_frame(restart: Restart, case: Case, dt: Array, names: Sequence[str]) -> dict[str, Array]:
-    """Stored variables of a frame by name, prognostic or diagnosed, with the columns along the last axis."""
-    held = carried(restart.state, restart.clo_state)
-    now = Snapshot(restart.state, restart.clo_state, restart.step.astype(dt.dtype) * dt, case.grid, case)
-    return {name: held[name] if name in held else diagnostic(name)(now) for name in names}
-
-
 def _finite(restart: Restart) -> Bool[Array, " column"]:
     leaves = jax.tree.leaves((restart.state, restart.clo_state))
     real = [leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)]
-    found = [jnp.isfinite(leaf).all(axis=tuple(range(leaf.ndim - 1))) for leaf in real]
-    return functools.reduce(jnp.logical_and, found)
-
-
-def _kept(values: Array) -> Array:
-    """In single precision if they are profiles."""
-    return values.astype(jnp.float32) if values.ndim > 2 else values
+    finite = [jnp.isfinite(leaf).all(axis=tuple(range(leaf.ndim - 1))) for leaf in real]
+    return functools.reduce(jnp.logical_and, finite)
 
 
 def _frames(run: MapRun, n_frames: int, steps_per_frame: int, part: tuple) -> Results:
     """One piece of one block of columns."""
     model, case, start, dt = part
-    whole = model.with_von_karman(case)
+    prepared = model.with_von_karman(case)
+
+    def variables(now: Restart) -> dict[str, Array]:
+        """Stored variables of a frame, prognostic or diagnosed, with the columns along the last axis."""
+        held = carried(now.state, now.clo_state)
+        frame = Snapshot(now.state, now.clo_state, now.step.astype(dt.dtype) * dt, prepared.grid, prepared)
+        return {name: held[name] if name in held else diagnostic(name)(frame) for name in run.variables}
+
     end, (values, finite, means) = integrate(
         model,
         case,
@@ -76,19 +69,16 @@ def _frames(run: MapRun, n_frames: int, steps_per_frame: int, part: tuple) -> Re
         n_frames=n_frames,
         steps_per_frame=steps_per_frame,
         checkpointing=AutoCheckpointing(),
-        save=lambda carry, _: (
-            _of_frame(carry.now, whole, dt, run.variables),
-            _finite(carry.now),
-            carry.means,
-        ),
+        save=lambda carry, _: (variables(carry.now), _finite(carry.now), carry.means),
         means=bool(run.means),
     )
     if means is not None:
         averages = carried(*means)
         values |= {f"{name}_mean": averages[name] for name in run.means}
-    first = _of_frame(start, whole, dt, run.variables)
-    kept = {name: _kept(found) for name, found in values.items()}
-    return Results(kept, {name: _kept(found[None])[0] for name, found in first.items()}, finite, end)
+    in_single = lambda found, n: found.astype(jnp.float32) if found.ndim > n else found  # noqa: E731
+    kept = {name: in_single(found, 2) for name, found in values.items()}
+    first = {name: in_single(found, 1) for name, found in variables(start).items()}
+    return Results(kept, first, finite, end)
 
 
 _programs: Shared[Program] = Shared(most=2)
@@ -126,13 +116,16 @@ class Plan(NamedTuple):
     """Division of a map, and its stored variables.
 
     Args:
-        layout, variables: for `run_map`.
+        layout: of tiles and pieces.
+        over_time: shape in a column, and type, of the variables of every frame, by name.
+        at_start: the same of those of the start.
         memory: estimate of the bytes that a process holds.
         results: bytes of all values in the store before compression.
     """
 
     layout: Layout
-    variables: tuple[MapVariable, ...]
+    over_time: dict[str, tuple[tuple[int, ...], np.dtype]]
+    at_start: dict[str, tuple[tuple[int, ...], np.dtype]]
     memory: int
     results: int
 
@@ -159,16 +152,15 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
     block = block_size("auto", widest, int(widest * restart))
     width = -(-widest // block) * block
 
-    variables = _variables(run, batch[0], batched_case(*batch), start)
-    stored = [one for one in variables if not one.is_height]
+    over_time, at_start = _variables(run, batch, start)
     first, frame = (
-        sum(math.prod(one.shape) * one.dtype.itemsize for one in stored if one.is_initial == is_initial)
-        for is_initial in (True, False)
+        sum(math.prod(shape) * dtype.itemsize for shape, dtype in variables.values())
+        for variables in (at_start, over_time)
     )
     forcing = sum(leaf.nbytes for leaf in jax.tree.leaves(batch)) / _SAMPLE
     # The next forcing is read and the previous results are written while a piece is computed.
     of_frame = width * (5.0 * forcing + 3.0 * frame)
-    seconds = expected_seconds(run.output_interval / run.dt, run.first_grid.n_cells, width)
+    seconds = expected_seconds(run.output_interval / run.dt, run.first_column.grid.n_cells, width)
     most = max(1, int(min(run.length.n_frames, LONGEST_PIECE / seconds, PIECE / of_frame)))
     n_frames = frames_per_piece(run.length, most)
     memory = int(PROCESS + n_frames * of_frame + width * (4.0 * restart + 3.0 * first))
@@ -177,7 +169,7 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
     except TooLargeError as error:
         raise MemoryError(f"map: {error}; use fewer --columns, or store more often.") from error
     results = n_all * (first + frame * run.length.n_all)
-    return Plan(Layout(rows, n_frames, block, width), variables, memory, results)
+    return Plan(Layout(rows, n_frames, block, width), over_time, at_start, memory, results)
 
 
 def frames_per_piece(length: Length, most: int) -> int:
@@ -191,34 +183,20 @@ def frames_per_piece(length: Length, most: int) -> int:
     return math.ceil(length.n_frames / pieces)
 
 
-def _variables(run: MapRun, model: Model, case: Case, start: Restart) -> tuple[MapVariable, ...]:
-    """The variables of the store, with names, shapes and types."""
+def _variables(run: MapRun, batch: tuple[Model, Case], start: Restart) -> list[dict]:
+    """Shapes in a column, and types, of the variables of every frame and of the start, by name."""
     held = carried(start.state, start.clo_state)
-    n_cells = case.grid.n_cells
-    dims = {n_cells: ("z_center",), n_cells + 1: ("z_face",)}
-    unknown = sorted({*run.means} - {*held})
-    if unknown:
+    if unknown := sorted({*run.means} - {*held}):
         raise ValueError(f"map: expected means of {', '.join(sorted(held))}, got {unknown[0]}; leave it out.")
     dt = jnp.asarray(run.dt, start.state.temperature.dtype)
-    whole = model.with_von_karman(case)
-    found = dict(jax.eval_shape(lambda now: _of_frame(now, whole, dt, run.variables), start))
-    found |= {f"{name}_mean": held[name] for name in run.means}
-    heights = (("height_center", n_cells), ("height_face", n_cells + 1))
-    variables = [MapVariable(name, name, (n,), dims[n], np.dtype("float64")) for name, n in heights]
-    told = case.tracer_units
-    for name, values in found.items():
-        own = values.shape[:-1]
-        frames = jax.eval_shape(lambda one: _kept(one[None]), values)
-        if len(own) > 1 or (own and own[0] not in dims):
-            raise ValueError(
-                f"map: expected {name} on cells, on faces or one per column, got the shape {own}."
-            )
-        is_mean = name not in run.variables
-        quantity = name.removesuffix("_mean") if is_mean else name
-        along, about = dims[own[0]] if own else (), told.get(quantity)
-        variable = MapVariable(name, quantity, own, along, frames.dtype, is_mean, told=about)
-        variables.append(variable)
-        if not is_mean:
-            initial = {"name": f"{INITIAL}{name}", "is_initial": True}
-            variables.append(dataclasses.replace(variable, **initial))
-    return tuple(variables)
+    part = batch[0], batched_case(*batch), start, dt
+    results = jax.eval_shape(functools.partial(_frames, run, 1, 1), part)
+    n_cells = start.state.temperature.shape[0]
+    for name, values in results.start.items():
+        shape = values.shape[:-1]
+        if shape not in ((), (n_cells,), (n_cells + 1,)):
+            expected = f"{name} on cells, on faces or one per column"
+            raise ValueError(f"map: expected {expected}, got the shape {shape}.")
+    over_time = {name: (values.shape[1:-1], values.dtype) for name, values in results.values.items()}
+    start_of = {f"{INITIAL}{name}": (one.shape[:-1], one.dtype) for name, one in results.start.items()}
+    return [over_time, start_of]

@@ -29,7 +29,6 @@ from ...config.series import ConversionSection, Paths
 from ...declarations import meanings
 from ...ice import AbstractIce
 from ...runtime.memory import check_steps
-from .calibration import MapFit
 from .remapping import Points
 
 
@@ -320,7 +319,7 @@ class MapOutputSection(Section):
 class MapCalibrationSection(Section):
     """What `calibrate` estimates on a map: a correction of the heat flux for each column, and parameters."""
 
-    penalty: float = key("misfit that a correction counts as [K m2 W-1]", MapFit.penalty, ge=0.0)
+    penalty: float = key("misfit that a correction counts as [K m2 W-1]", 0.002, ge=0.0)
     misfit_scale: float | None = key(
         "root mean square misfit of a column above which it counts less [K]; null where all count in full",
         None,

@@ -1,80 +1,25 @@
-"""Columns of a map, and the definition of a computation on them: its division into tiles and pieces."""
+"""A computation on the columns of a map, and its division into tiles of columns and pieces of time."""
 
-import abc
 import dataclasses
-import datetime
 import functools
 import math
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..._types import iterate_options, precision_of, without_weak_types
 from ...column.arguments import case_over_steps
 from ...column.case import Case
-from ...column.grid import Grid
 from ...column.integrate import Length, length_of_run
 from ...column.model import Model
 from ...io.checksums import digest_of_tree, stamp_of
 from ...io.provenance import Provenance
 
+if TYPE_CHECKING:
+    from .gridded import GriddedColumns
+
 INITIAL = "initial_"
 """Before the names of variables at the start, which have no time."""
-
-
-class ColumnMap(abc.ABC):
-    """Water points of a map. Can be pickled: files are opened where they are read.
-
-    Args:
-        n_columns: number of water points.
-        latitude, longitude: of the columns [degrees north, degrees east], shape `(n_columns,)`.
-        shape: of the target grid, `(n_lat, n_lon)`, or `(n_points,)` of a list of points.
-        index: flat index into `shape` of each column, increasing.
-        coordinates: of a dataset on `shape`: dims, values and attributes by name, as in xarray.
-        epoch: time 0 of all cases.
-        duration: of the map [s].
-        notes: for the user.
-        fingerprint: changes with the settings and the points.
-        inputs: files and folders that are read, but for datasets in memory.
-    """
-
-    n_columns: int
-    latitude: np.ndarray
-    longitude: np.ndarray
-    shape: tuple[int, ...]
-    index: np.ndarray
-    coordinates: dict[str, tuple]
-    epoch: datetime.datetime
-    duration: float
-    notes: tuple[str, ...]
-    fingerprint: str
-    inputs: tuple[Path, ...]
-
-    @abc.abstractmethod
-    def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
-        """A batch of these columns, with forcing from `start` to `stop` [s] since the epoch.
-
-        Cases of equally many columns and equal length `stop - start` have the same structure and shapes, so
-        that one compiled program serves all. Only the data of the batch are read.
-
-        Raises:
-            ValueError: times not covered by the input.
-            FileFormatError: a missing or impossible value, with file, variable, point and time.
-        """
-
-    @abc.abstractmethod
-    def model(self, model: Model, columns: slice | np.ndarray) -> Model:
-        """The model with column-dependent parameters; unchanged if there are none."""
-
-    @abc.abstractmethod
-    def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Observed temperature of the uppermost cell [degC], `(n_times, n_columns)`, NaN where missing.
-
-        Raises:
-            ValueError: a map without observations, or without any at these times.
-            FileFormatError: as in `case`.
-        """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,10 +27,10 @@ class Layout:
     """Division of a map into parts that are computed at once.
 
     Args:
-        n_rows: of the first axis of the map per tile.
-        n_frames: per piece (in time), all of `output_interval`; a shorter last frame is a piece of its own.
+        n_rows: rows of the map (values of its first axis) per tile.
+        n_frames: frames per piece of time; a shorter last frame is a piece of its own.
         block: columns that a device steps together.
-        width: of the largest tile, in whole blocks.
+        width: columns of the largest tile, in whole blocks.
     """
 
     n_rows: int
@@ -108,30 +53,6 @@ class Piece(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class MapVariable:
-    """A variable of the store: name, name of the quantity, axes before those of the map, type."""
-
-    name: str
-    quantity: str
-    shape: tuple[int, ...]  # without time and the axes of the map
-    dims: tuple[str, ...]
-    dtype: np.dtype
-    is_mean: bool = False
-    is_initial: bool = False  # before the first step
-    told: tuple[str, str] | None = None  # unit and meaning, of a tracer
-
-    @property
-    def is_height(self) -> bool:
-        """Whether it is a coordinate."""
-        return self.quantity.startswith("height_")
-
-    @property
-    def is_static(self) -> bool:
-        """Whether it has no time."""
-        return self.is_height or self.is_initial
-
-
-@dataclasses.dataclass(frozen=True)
 class MapRun:
     """A computation on a map, as one picklable object.
 
@@ -147,7 +68,7 @@ class MapRun:
     """
 
     model: Model
-    columns: ColumnMap
+    columns: "GriddedColumns"
     dt: float
     output_interval: float
     duration: float
@@ -184,9 +105,9 @@ class MapRun:
         return [[path.name, stamp_of(path)] for path in self.columns.inputs]
 
     @functools.cached_property
-    def first_grid(self) -> Grid:
-        """The grid of the first column, to estimate times and judge resolutions; read once."""
-        return self.columns.case(slice(0, 1), 0.0, self.output_interval).grid
+    def first_column(self) -> Case:
+        """The first column, to estimate times and judge resolutions; read once."""
+        return self.columns.case(slice(0, 1), 0.0, self.output_interval)
 
     @property
     def n_in_row(self) -> int:

@@ -24,10 +24,13 @@ from ...io.checksums import sealing, unsealed
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
 from ...io.writing import OverwriteError, replacing_folder
-from .setup import ColumnMap, Layout, MapRun, MapVariable
+from .plan import Plan
+from .setup import INITIAL, Layout, MapRun
 
 if TYPE_CHECKING:
     import zarr
+
+    from .gridded import GriddedColumns
 
 _ROOT, _STATES = "zarr.json", "restart"
 _INNER_BYTES = 2**20
@@ -37,17 +40,9 @@ _FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, _INPUTS, _DIMS = (
 )
 
 
-def map_dims(columns: ColumnMap) -> tuple[str, ...]:
+def map_dims(columns: "GriddedColumns") -> tuple[str, ...]:
     """Names of the axes of a map, in the order of its shape."""
-    dims = tuple(dict.fromkeys(dim for along, *_ in columns.coordinates.values() for dim in _axes(along)))
-    if len(dims) != len(columns.shape):
-        expected = f"coordinates along the {len(columns.shape)} axes of the map"
-        raise ValueError(f"map: expected {expected}, got some along {dims}.")
-    return dims
-
-
-def _axes(along: str | Sequence[str]) -> tuple[str, ...]:
-    return (along,) if isinstance(along, str) else tuple(along)
+    return ("lat", "lon") if len(columns.shape) == 2 else ("point",)
 
 
 class TileState(NamedTuple):
@@ -82,16 +77,16 @@ class MapStore:
             known = json.loads((self.path / _ROOT).read_text(encoding="utf-8"))["attributes"]
             self.fingerprint, self.layout = str(known[_FINGERPRINT]), Layout(**known[_LAYOUT])
             self.is_complete, self._inputs = bool(known[_COMPLETE]), known[_INPUTS]
-            self._rank = len(known[_DIMS])
+            self._n_axes = len(known[_DIMS])
             self._group = zarr.open_group(self.path, mode="r+", zarr_format=3)
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise OverwriteError(f"{path} is not the store of a map; choose another output.") from error
 
     def write(self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None) -> None:
-        """Write rows of the map of a variable, and of its frames those of a piece."""
+        """Write rows of the map of a variable `(n_frames, ..., n_rows, ...)`, and those frames of a piece."""
         array: Any = self._group[name]  # or a group, of other stores
-        levels = array.ndim - self._rank - (frames is not None)
-        array[(*(() if frames is None else (frames,)), *[slice(None)] * levels, rows)] = values
+        of_frames = () if frames is None else (frames,)
+        array[(*of_frames, *[slice(None)] * (array.ndim - self._n_axes - len(of_frames)), rows)] = values
 
     def write_state(self, tile: int, state: TileState) -> None:
         """Replace the state of a tile."""
@@ -132,8 +127,8 @@ class MapStore:
         shutil.rmtree(self.path / _STATES, ignore_errors=True)
 
 
-def prepare(path: Path, run: MapRun, *, resume: bool, overwrite: bool) -> MapStore | None:
-    """Check whether a map can be written there: returns its store to continue, or `None` to begin.
+def existing_store(path: Path, run: MapRun, *, resume: bool, overwrite: bool) -> MapStore | None:
+    """Open the store to continue, or return `None` where a new one can be created.
 
     Raises:
         OverwriteError: an existing store that must not be overwritten, or another map.
@@ -156,7 +151,7 @@ def prepare(path: Path, run: MapRun, *, resume: bool, overwrite: bool) -> MapSto
     return store
 
 
-def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: Layout) -> MapStore:
+def create_store(path: Path, run: MapRun, plan: Plan) -> MapStore:
     """Create a store with all axes and empty variables, atomically, replacing that of another map."""
     import xarray as xr  # takes long
     import zarr
@@ -172,17 +167,23 @@ def create(path: Path, run: MapRun, variables: Sequence[MapVariable], layout: La
         **{f"tunax_lite_{name}": text for name, text in dataclasses.asdict(run.about).items()},
         _DIMS: list(map_dims(columns)),
         _FINGERPRINT: run.fingerprint,
-        _LAYOUT: dataclasses.asdict(layout),
+        _LAYOUT: dataclasses.asdict(plan.layout),
         _COMPLETE: False,
         _BROKEN: [],
         _INPUTS: run.stamps(),
+    }
+    n_cells = run.first_column.grid.n_cells
+    heights = {
+        "height_center": ((n_cells,), np.dtype(float)),
+        "height_face": ((n_cells + 1,), np.dtype(float)),
     }
     with replacing_folder(path) as temporary:
         axes = xr.Dataset(coords=columns.coordinates | _times(run), attrs=attributes)
         axes.to_zarr(temporary, zarr_format=3, consolidated=False)
         group = zarr.open_group(temporary, mode="r+")
-        for variable in variables:
-            _add_variable(group, variable, run, layout)
+        for has_time, variables in ((False, heights | plan.at_start), (True, plan.over_time)):
+            for name, (shape, dtype) in variables.items():
+                _add_variable(group, name, shape, dtype, run, plan.layout, has_time=has_time)
         with warnings.catch_warnings():  # xarray expects it, and zarr warns of it
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             zarr.consolidate_metadata(temporary)
@@ -203,37 +204,46 @@ def _times(run: MapRun) -> dict[str, tuple]:
     }
 
 
-def _add_variable(group: "zarr.Group", variable: MapVariable, run: MapRun, layout: Layout) -> None:
+def _add_variable(
+    group: "zarr.Group",
+    name: str,
+    of_column: tuple[int, ...],
+    dtype: np.dtype,
+    run: MapRun,
+    layout: Layout,
+    *,
+    has_time: bool,
+) -> None:
+    """Add an empty variable, with or without time, to a store."""
     from zarr.codecs import BloscCodec, Crc32cCodec
 
-    tracers = {} if variable.told is None else {variable.quantity: variable.told}
-    shape, attributes = run.columns.shape, dict[str, Any](attributes_of(variable.quantity, tracers))
-    own = (*variable.shape, min(layout.n_rows, shape[0]), *shape[1:])
-    n_inner = max(1, _INNER_BYTES // (int(np.prod(own)) * variable.dtype.itemsize))
-    while layout.n_frames % n_inner:  # whole chunks per shard
-        n_inner -= 1
-    time, chunks, shards = (len(run.times),), (n_inner, *own), (layout.n_frames, *own)
-    if variable.is_static:
-        time, chunks, shards = (), own, own
-    if variable.is_height:
+    columns, case = run.columns, run.first_column
+    quantity = name.removeprefix(INITIAL) if name in run.variables else name.removesuffix("_mean")
+    vertical = {(): (), (case.grid.n_cells,): ("z_center",), (case.grid.n_cells + 1,): ("z_face",)}[of_column]
+    attributes: dict[str, Any] = attributes_of(quantity, case.tracer_units)
+    if name.startswith("height_"):
         attributes |= {"units": "m", "positive": "up", "standard_name": "height_above_mean_sea_level"}
     else:
-        places = [name for name, (along, *_) in run.columns.coordinates.items() if _axes(along) != (name,)]
-        others = [*(f"height_{dim[2:]}" for dim in variable.dims), *places]
-        attributes |= {"coordinates": " ".join(others)} if others else {}
-    if variable.is_mean:
-        attributes |= {"cell_methods": "time: mean"}
-    if variable.is_initial:
-        attributes["long_name"] += f" at the start, {run.columns.epoch:%Y-%m-%d %H:%M}"
+        places = [key for key, (dims, *_) in columns.coordinates.items() if dims != (key,)]
+        if others := [*(f"height_{dim[2:]}" for dim in vertical), *places]:
+            attributes["coordinates"] = " ".join(others)
+    if has_time and name not in run.variables:
+        attributes["cell_methods"] = "time: mean"
+    if name.startswith(INITIAL):
+        attributes["long_name"] += f" at the start, {columns.epoch:%Y-%m-%d %H:%M}"
+    tile = (*of_column, min(layout.n_rows, columns.shape[0]), *columns.shape[1:])
+    n_inner = max(1, _INNER_BYTES // (int(np.prod(tile)) * dtype.itemsize))
+    while layout.n_frames % n_inner:  # whole chunks per shard
+        n_inner -= 1
     group.create_array(
-        variable.name,
-        shape=(*time, *variable.shape, *shape),
-        chunks=chunks,
-        shards=shards,
-        dtype=variable.dtype,
+        name,
+        shape=(*([len(run.times)] if has_time else []), *of_column, *columns.shape),
+        chunks=(n_inner, *tile) if has_time else tile,
+        shards=(layout.n_frames, *tile) if has_time else tile,
+        dtype=dtype,
         fill_value=np.nan,
         # Readers of Zarr verify the checksum of every chunk.
         compressors=(BloscCodec(cname="zstd", clevel=1, shuffle="shuffle"), Crc32cCodec()),
-        dimension_names=(*(["time"] if time else []), *variable.dims, *map_dims(run.columns)),
+        dimension_names=(*(["time"] if has_time else []), *vertical, *map_dims(columns)),
         attributes=attributes,
     )
