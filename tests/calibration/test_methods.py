@@ -1,4 +1,4 @@
-"""Methods on functions that cost nothing and on a cheap twin, several starts, and a few cases at a time."""
+"""Methods on functions that cost nothing and on a cheap twin."""
 
 import dataclasses
 import math
@@ -14,7 +14,7 @@ import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, assert_same_history, cheap_targets
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
-from tunax_lite.calibration import LBFGS, Adam, CosineDecay, EnsembleKalman, LevenbergMarquardt, MultiStart
+from tunax_lite.calibration import LBFGS, Adam, CosineDecay, EnsembleKalman, LevenbergMarquardt
 from tunax_lite.calibration import problem as problems
 from tunax_lite.calibration.problem import EnsembleEvaluator, Evaluation, Fit, GradientEvaluator, Problem
 from tunax_lite.plotting import history_figures
@@ -95,7 +95,6 @@ def test_bad_settings_are_refused():
         (lambda: Adam(math.inf), "learning_rate 0"),
         (lambda: CosineDecay(10, 10), "n_warmup n_steps 10"),
         (lambda: EnsembleKalman(noise=1.0, n_members=4).init(jnp.zeros(4)), "EnsembleKalman 4"),
-        (lambda: MultiStart(EnsembleKalman(noise=1.0), 2, 5), "MultiStart EnsembleKalman"),
     ):
         with error_naming(ValueError, message):
             make()
@@ -105,49 +104,23 @@ ADAM = Adam(0.1)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("method", [ADAM, MultiStart(ADAM, 3, 5, 0.5)], ids=["one start", "three"])
-def test_a_calibration_goes_on_bit_by_bit(tmp_path, method):
+def test_a_calibration_goes_on_bit_by_bit(tmp_path):
     def stop(iteration):
         if iteration.number == 6:
             raise KeyboardInterrupt
 
     def calibrated(folder, **options):
-        return cal.calibrate(MODEL, CHEAP_FREE, cheap_targets(), method, 13, folder=folder, **options)
+        return cal.calibrate(MODEL, CHEAP_FREE, cheap_targets(), ADAM, 13, folder=folder, **options)
 
     plain = calibrated(None)
-    wide = ThisProcess(4)  # with which later starts run ahead
     with pytest.raises(KeyboardInterrupt):
-        calibrated(tmp_path, report=stop, engine=wide)
-    assert_same_history(calibrated(tmp_path, resume=True, engine=wide), plain)
-    history = plain.history
-    several = isinstance(method, MultiStart)
-    np.testing.assert_array_equal(history.start, np.arange(13) // 5 if several else 0)
-    assert plain.best_loss == history.loss.min()
-    assert len(plain.lowest_by_start) == (3 if several else 1)
-    lowest = [loss for loss in plain.lowest_by_start if loss is not None]
-    assert plain.best_loss == min(lowest) < history.loss[0]
+        calibrated(tmp_path, report=stop)
+    assert_same_history(calibrated(tmp_path, resume=True), plain)
+    assert plain.best_loss == plain.history.loss.min() < plain.history.loss[0]
     cal.write_history(tmp_path / "history.nc", plain)
     with xr.open_dataset(tmp_path / "history.nc") as dataset:
-        np.testing.assert_array_equal(dataset["start"], history.start)
-        assert len(history_figures(dataset)["loss"].axes[0].lines) == 4 + 2 * several
-
-
-def test_starts_are_those_of_the_seed_and_one_that_breaks_down_is_given_up():
-    first = {}
-    for seed in (0, 0, 1):
-        method = MultiStart(LBFGS(), n_starts=3, iterations_each=1, seed=seed)
-        state, trials = method.init(jnp.zeros(2)), []
-        for _ in range(3):
-            trials.append(np.asarray(state.trial))
-            state = told(method, state, 1.0, np.ones(2))
-        assert bool(state.finished)
-        np.testing.assert_array_equal(trials[0], 0.0)
-        assert np.abs(trials[1:]).min() > 0.0
-        np.testing.assert_array_equal(first.setdefault(seed, trials), trials)
-    assert np.abs(np.array(first[0][1:]) - np.array(first[1][1:])).min() > 0.0
-    method = MultiStart(LevenbergMarquardt(), n_starts=3, iterations_each=20)
-    after = told(method, method.init(jnp.zeros(2)), np.nan, np.full(2, np.nan))
-    assert after.start_number == 1 and not bool(after.accepted) and not bool(after.finished)
+        np.testing.assert_array_equal(dataset["loss"], plain.history.loss)
+        assert len(history_figures(dataset)["loss"].axes[0].lines) == 4
 
 
 @jax.jit

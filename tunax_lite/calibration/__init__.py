@@ -8,7 +8,6 @@ from .methods import (
     CosineDecay,
     EnsembleKalman,
     LevenbergMarquardt,
-    MultiStart,
 )
 from .parameters import (
     FreeParameter,
@@ -67,7 +66,6 @@ __all__ = [
     "LogNormal",
     "LogUniform",
     "MeanSquare",
-    "MultiStart",
     "Normal",
     "Physical",
     "Target",

@@ -11,7 +11,7 @@ from ..column.model import Model
 from ..runtime.engine import AbstractEngine, ThisProcess
 from ..runtime.jax_setup import failures_as_values
 from . import results as files
-from .methods import AbstractMethod, Ahead, MethodState
+from .methods import AbstractMethod, MethodState
 from .parameters import FreeParameters, ParameterTable, UnconstrainedVector
 from .problem import AbstractEvaluator, Evaluation, Problem
 from .results import CalibrationResult, History
@@ -28,12 +28,10 @@ class Iteration:
     scores: dict[str, float]  # by case
     values: dict[str, float]  # physical values by path
     start_values: dict[str, float]  # at the start, before any interruption
-    start: int  # index of the first guess
 
 
 Report = Callable[[Iteration], None]
 """Called on the host after each iteration."""
-_FORMAT = 5
 
 
 @failures_as_values()
@@ -129,23 +127,24 @@ def solve(
         fresh = state
         like = lambda header: (fresh, History.empty(header["n_iterations"], *shape))  # noqa: E731
         _, (state, history) = files.read_tree(path, parts, like, "checkpoint of a calibration")
-    with Ahead(method, state, make_evaluator) as evaluate:
-        while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
-            evaluation = evaluate(state.start_number, method.ask(state))
-            if history.n_iterations == 0 and not evaluation.is_finite:
-                raise _cannot_start(problem, evaluation)
-            following = method.tell(state, evaluation)
-            values, rejected = np.asarray(free.to_physical(state.trial)), not bool(following.accepted)
-            history = history.append(state.trial, values, evaluation, rejected, state.start_number)
-            state = following
-            if path is not None:
-                header = {"format": _FORMAT, "n_iterations": history.n_iterations, "fingerprint": parts}
-                files.write_tree(path, header, (state, history))
-                # Results of a calibration that is being overwritten do not match the new checkpoint.
-                if history.n_iterations == 1:
-                    files.remove_results(path.parent, derived=overwrite)
-            if report is not None:
-                report(_last_iteration(problem, history))
+    evaluate: AbstractEvaluator | None = None
+    while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
+        evaluate = make_evaluator() if evaluate is None else evaluate
+        evaluation = evaluate(*method.ask(state))
+        if history.n_iterations == 0 and not evaluation.is_finite:
+            raise _cannot_start(problem, evaluation)
+        following = method.tell(state, evaluation)
+        values, rejected = np.asarray(free.to_physical(state.trial)), not bool(following.accepted)
+        history = history.append(state.trial, values, evaluation, rejected)
+        state = following
+        if path is not None:
+            header = {"n_iterations": history.n_iterations, "fingerprint": parts}
+            files.write_tree(path, header, (state, history))
+            # Results of a calibration that is being overwritten do not match the new checkpoint.
+            if history.n_iterations == 1:
+                files.remove_results(path.parent, derived=overwrite)
+        if report is not None:
+            report(_last_iteration(problem, history))
     return CalibrationResult.from_history(
         problem.model.closure, problem.cases, free, history, problem.variables, reason, problem.prior_weight
     )
@@ -165,7 +164,7 @@ def _last_iteration(problem: Problem, history: History) -> Iteration:
     values, start_values = (problem.free_parameters.by_path(history.values[row]) for row in (-1, 0))
     scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))
     last = history.n_iterations - 1, float(history.loss[-1]), history.best_loss
-    return Iteration(*last, scores, values, start_values, int(history.start[-1]))
+    return Iteration(*last, scores, values, start_values)
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:

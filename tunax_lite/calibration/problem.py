@@ -288,11 +288,6 @@ class AbstractEvaluator(abc.ABC):
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: evaluators differ
         """Evaluate the request of a method's `ask`."""
 
-    @property
-    def n_at_once(self) -> int:
-        """Number of vectors that keep the engine busy."""
-        return self._engine.n_drivers // len(self._problem.weights)
-
     def of(self, problem: Problem) -> "AbstractEvaluator":
         """The same for a problem that differs only in its weights, with the same programs."""
         other = copy.copy(self)

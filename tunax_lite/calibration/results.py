@@ -50,7 +50,6 @@ class History(eqx.Module):
     gradient_norm: np.ndarray  # of the gradient with respect to the unconstrained vector; NaN without one
     is_finite: np.ndarray  # whether the evaluation, including any gradient, was finite
     rejected: np.ndarray  # whether the method rejected the step
-    start: np.ndarray  # index of the first guess
     n_failed: np.ndarray  # number of failed ensemble members
     x: np.ndarray  # unconstrained vector, or ensemble mean, (n_iterations, n_parameters)
     values: np.ndarray  # physical values, (n_iterations, n_parameters)
@@ -60,8 +59,8 @@ class History(eqx.Module):
     @classmethod
     def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
         """Rows of zeros, to read into or, with no rows, to append to."""
-        kinds = [float, float, bool, bool, int, int, float, float, float, float]
-        shapes = [()] * 6 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
+        kinds = [float, float, bool, bool, int, float, float, float, float]
+        shapes = [()] * 5 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
         pairs = zip(shapes, kinds, strict=True)
         return cls(*(np.zeros((n_iterations, *shape), kind) for shape, kind in pairs))
 
@@ -82,24 +81,16 @@ class History(eqx.Module):
         return float(np.min(self.loss, where=self.is_finite, initial=np.inf))
 
     @property
-    def best_by_start(self) -> tuple[int | None, ...]:
-        """The best iteration of each start; `None` if no loss was finite."""
-        starts = range(int(self.start.max(initial=-1)) + 1)
-        own = [np.where(self.is_finite & (self.start == i), self.loss, np.inf) for i in starts]
-        return tuple(int(np.argmin(loss)) if np.isfinite(loss).any() else None for loss in own)
-
-    @property
     def n_non_finite_at_end(self) -> int:
         """Number of successive evaluations at the end that were not finite."""
         return int(np.argmax(np.append(self.is_finite[::-1], True)))
 
-    def append(self, x, values, evaluation: Evaluation, rejected: bool, start: int = 0) -> "History":
+    def append(self, x, values, evaluation: Evaluation, rejected: bool) -> "History":
         row = (
             evaluation.fit.loss,
             evaluation.gradient_norm,
             evaluation.is_finite,
             rejected,
-            start,
             int(evaluation.failed.sum()),
             np.asarray(x),
             np.asarray(values),
@@ -164,12 +155,6 @@ class CalibrationResult:
     @property
     def best_loss(self) -> float:
         return self.history.best_loss
-
-    @property
-    def lowest_by_start(self) -> tuple[float | None, ...]:
-        """The lowest loss from each start; `None` if no evaluation was finite."""
-        best = self.history.best_by_start
-        return tuple(None if iteration is None else float(self.history.loss[iteration]) for iteration in best)
 
     @property
     def n_rejected(self) -> int:
@@ -304,7 +289,6 @@ def write_parameters(
         "loss_at_start": float(result.history.loss[0]),
         "best_iteration": result.history.best_iteration + 1,
         "n_iterations": result.history.n_iterations,
-        "lowest_loss_by_start": list(result.lowest_by_start),
         "n_rejected": result.n_rejected,
         "n_non_finite": result.n_non_finite,
         "n_failed_members": result.n_failed,
@@ -348,7 +332,6 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         "loss": (history.loss, what),
         "gradient_norm": (history.gradient_norm, "norm of the gradient to the unconstrained parameters"),
         "rejected": (history.rejected.astype(np.int8), "whether the method took the step back"),
-        "start": (history.start, "number of the start that the iteration follows"),
         "n_failed": (history.n_failed, "members of the ensemble that broke down"),
     }
     data = {name: described("iteration", *both) for name, both in columns.items()}

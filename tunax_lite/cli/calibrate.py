@@ -170,8 +170,6 @@ def _summarise(result: CalibrationResult) -> None:
     for path, value in best.items():
         remark, unit = f"  {said[path]}" if path in said else "", units.get(path, "1")
         echo(f"  {path:{width}}  {start[path]:>{before}} -> {value:>{after}}  [{unit}]{remark}")
-    if len(least := result.lowest_by_start) > 1:
-        echo("lowest loss by start: " + ", ".join("none" if x is None else f"{x:.5g}" for x in least))
     if result.n_non_finite:
         echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
     if result.n_failed:

@@ -12,7 +12,6 @@ import numpy as np
 from .._types import JSON
 from ..calibration import (
     LogNormal,
-    MultiStart,
     Normal,
     Target,
     with_case_parameters,
@@ -427,13 +426,8 @@ def evaluation_target(target: Target, variables: Collection[str], place: Place) 
 
 
 def _method(config: CalibrationConfig) -> AbstractMethod:
-    starts, section, each = config.starts, config.optimiser, config.n_iterations
-    if starts.number > 1:
-        each = starts.iterations_each or max(1, each // starts.number)
-    method = section.of_length(each) if isinstance(section, AdamSection) else section.build()
-    if starts.number == 1:
-        return method
-    return MultiStart(method, starts.number, each, starts.spread, starts.seed)
+    section = config.optimiser
+    return section.of_length(config.n_iterations) if isinstance(section, AdamSection) else section.build()
 
 
 def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[AbstractCheck], list[str]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from .._types import JSON
-from ..calibration import Adam, ConstantRate, MultiStart
+from ..calibration import Adam, ConstantRate
 from ..calibration.methods import AbstractMethod, AbstractSchedule
 from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..calibration.posterior import NUTS, Laplace, Likelihood
@@ -194,17 +194,6 @@ class AdamSection(section_of(Adam, "adam")):
         return Adam(**self.given() | {"schedule": schedule(*of_schedule)})
 
 
-class StartsSection(Section):
-    """Several first guesses for the optimiser, one after the other; the best result is taken."""
-
-    spread: float = key(
-        "standard deviation of the unconstrained numbers around the first guess", MultiStart.spread, gt=0.0
-    )
-    seed: int = key("for the random numbers", 0, ge=0)
-    number: int = key("of starts, the given one included", 1, ge=1, le=10_000)
-    iterations_each: int | None = key("evaluations of a start; null for an equal fraction of all", None, ge=1)
-
-
 BY_HAND[Adam] = AdamSection
 OptimiserSection: Annotation = one_of(AbstractMethod)
 
@@ -350,7 +339,6 @@ class CalibrationConfig(Section):
     )
     misfit: MisfitSection = key("how cases are compared", MisfitSection())
     optimiser: OptimiserSection = key("how the loss is lowered", "adam", validate_default=True)  # pyright: ignore[reportInvalidTypeForm]
-    starts: StartsSection = key("where the optimiser starts from", StartsSection())
     n_iterations: int = key("evaluations of the loss", 100, ge=1, le=1_000_000)
     n_threads: int = key("cases computed at the same time", 2, ge=1, le=1024)
     max_non_finite: int = key("evaluations in a row that may break down before the end", 10, ge=1)
@@ -368,17 +356,10 @@ class CalibrationConfig(Section):
                 f"time.step: expected {n_grids} steps with one_for_each_grid, one for each grid, got "
                 f"{n_steps}; give each grid its step."
             )
-        if self.optimiser.name != "ensemble_kalman":
-            return
-        if self.misfit.prior_weight > 0.0:
+        if self.optimiser.name == "ensemble_kalman" and self.misfit.prior_weight > 0.0:
             raise ValueError(
                 "misfit.prior_weight: expected 0 for ensemble_kalman, which starts from its prior, got "
                 f"{self.misfit.prior_weight:g}; leave it out."
-            )
-        if self.starts.number > 1:
-            raise ValueError(
-                "starts.number: expected 1 for ensemble_kalman, whose members are many starts, got "
-                f"{self.starts.number}; leave it out, or ask for more members."
             )
 
     @property

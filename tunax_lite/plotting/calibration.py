@@ -7,7 +7,6 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from ..calibration.posterior import spectrum_of
 from ..calibration.validation import CrossValidationRow
@@ -34,18 +33,17 @@ def history_figures(dataset: xr.Dataset) -> dict[str, Figure]:
             bounds[path] = float(each.attrs["valid_min"]), float(each.attrs["valid_max"])
     names = map(str, dataset["case"].values)
     scores = dict(zip(names, dataset["score"].values.T, strict=True))
-    loss, *others = (dataset[name].values for name in ("loss", "rejected", "start"))
-    return {"loss": plot_loss(loss, scores, *others), "parameters": plot_parameters(values, units, bounds)}
+    loss, rejected = dataset["loss"].values, dataset["rejected"].values
+    return {"loss": plot_loss(loss, scores, rejected), "parameters": plot_parameters(values, units, bounds)}
 
 
-def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected, start: ArrayLike = 0) -> Figure:
+def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected) -> Figure:
     """Loss and misfit of each case over the iterations of a calibration, all `(n_iterations,)`.
 
     Args:
         loss: values that are not finite leave a gap.
         scores: by case.
         rejected: whether the step was rejected.
-        start: index of the first guess; a vertical line separates them.
     """
     figure, ((panel,),) = style.panels(1, 1, (8.4, 4.2), (0.0, 0.0))
     loss, rejected = np.asarray(loss, dtype=float), np.asarray(rejected, dtype=bool)
@@ -59,8 +57,6 @@ def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected, start: ArrayLike
         for (name, values), shade in zip(scores.items(), shades, strict=True):
             draw(~np.isnan(values), values, color=shade, linewidth=1.0, label=in_words(name))
     panel.plot(iteration, loss, color="black", linewidth=1.8, label="loss")
-    for beginning in np.flatnonzero(np.diff(np.broadcast_to(start, loss.shape))) + 0.5:
-        panel.axvline(beginning + 1.0, color="0.6", linewidth=0.8)
     least = np.minimum.accumulate(np.where(np.isfinite(loss), loss, np.inf))
     panel.plot(iteration, least, color="black", linewidth=0.8, linestyle=":", label="lowest so far")
     if rejected[1:].any():
