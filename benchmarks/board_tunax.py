@@ -1,4 +1,4 @@
-"""A row of the board by Tunax: `python -m benchmarks.board_tunax FOLDER`; needs `pip install tunax==0.2.12`.
+"""Errors of Tunax on the board: `python -m benchmarks.board_tunax`; needs `pip install tunax==0.2.12`.
 
 k-epsilon with Tunax's own constants, on the simulations of `configs/boards/les.yaml` that its forcing can
 describe: constant stress and heat flux. It has no waves: simulations with waves are run without. Where a
@@ -6,19 +6,24 @@ simulation has a background viscosity and diffusivity, these are Tunax's floors;
 such a simulation through the bottom is prescribed.
 """
 
-import argparse
 import importlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from tunax_lite.calibration.comparison import Reference
+from tunax_lite import Grid, KEpsilon, Model
+from tunax_lite.calibration.comparison import (
+    VARIABLES,
+    Candidate,
+    Judging,
+    Reference,
+    StoredResult,
+    compare_closures,
+)
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.extensions.board.command import present
 from tunax_lite.extensions.board.sections import ProtocolSection, load_board
-from tunax_lite.io.yaml_file import yaml_text
 from tunax_lite.physics import LinearEquationOfState
 
 
@@ -44,7 +49,7 @@ def background(reference: Reference) -> dict[str, float]:
 
 def run(
     tunax: Any, protocol: ProtocolSection, reference: Reference, fluxes: tuple[float, float, float]
-) -> xr.Dataset:
+) -> StoredResult:
     """The simulation with Tunax."""
     case, eos, step = reference.case, reference.case.equation_of_state, protocol.time_step
     assert isinstance(eos, LinearEquationOfState)
@@ -74,39 +79,33 @@ def run(
     n_steps = round(float(reference.observations.time[-1]) / step)
     model = tunax.SingleColumnModel(n_steps, step, round(every / step), state, physics, "k-epsilon")
     found = model.jit_run(tunax.CLOSURES_REGISTRY["k-epsilon"].parameters_class(**background(reference)))
-    axes = {
-        "time": ("time", np.asarray(found.time), {"units": "s", "axis": "T", "standard_name": "time"}),
-        "z": ("z", np.asarray(grid.zr), {"units": "m", "axis": "Z", "positive": "up"}),
+    profiles = {
+        name: np.asarray(values).T
+        for name, values in zip(VARIABLES, (found.t, found.u, found.v), strict=True)
     }
-    given = {"temperature": (found.t, "degC"), "u": (found.u, "m s-1"), "v": (found.v, "m s-1")}
-    variables = {
-        name: (("time", "z"), np.asarray(values), {"units": unit}) for name, (values, unit) in given.items()
-    }
-    return xr.Dataset(variables, axes, {"Conventions": "CF-1.11", "source": "Tunax 0.2.12"})
+    own = Grid.uniform(depth, round(depth / protocol.cell_thickness))
+    return StoredResult("tunax", case.name, np.asarray(found.time), own, profiles, step)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    folder: Path = parser.parse_args().folder
     tunax = importlib.import_module("tunax")
-    folder.mkdir(parents=True, exist_ok=True)
     board = load_board(Path("configs/boards/les.yaml"))
-    references, *_ = present(board)
-    for name, reference in references.items():
-        fluxes = fluxes_of(reference)
-        print(name, "left out: its forcing varies" if fluxes is None else fluxes)
-        if fluxes is not None:
-            run(tunax, board.config.protocol, reference, fluxes).to_netcdf(folder / f"{name}.nc")
-    about = {
-        "label": "tunax",
-        "model": "Tunax 0.2.12, k-epsilon",
-        "constants_from": "Tunax's defaults",
-        "saw": [],
-        "command": "python -m benchmarks.board_tunax FOLDER",
-        "time_step": board.config.protocol.time_step,
-    }
-    (folder / "submission.yaml").write_text(yaml_text(about), encoding="utf-8")
+    protocol, references = board.config.protocol, present(board)[0]
+    given = {name: fluxes_of(reference) for name, reference in references.items()}
+    print("left out, because their forcing varies:", *(name for name in given if given[name] is None))
+    constant = {name: fluxes for name, fluxes in given.items() if fluxes is not None}
+    compared = compare_closures(
+        [Candidate("k_epsilon", Model(KEpsilon()))],
+        [references[name] for name in constant],
+        n_cells=[protocol.cell_thickness],
+        time_steps=[protocol.time_step],
+        how=Judging(protocol.start, protocol.temperature_difference, protocol.averaging),
+        n_timings=0,
+        stored=[run(tunax, protocol, references[name], fluxes) for name, fluxes in constant.items()],
+    )
+    for label in ("k_epsilon", "tunax"):
+        errors = [1e3 * row.temperature_rms for row in compared.rows if row.closure == label]
+        print(f"{label}: mean {np.mean(errors):.1f} mK, worst {np.max(errors):.1f} mK")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ def board(
         list[str],
         Option(
             metavar="WHAT",
-            help="A further row: a folder with results of another model, the name of a closure, or "
-            "package.module:Class. May be repeated.",
+            help="A further row: the name of a closure, or package.module:Class. May be repeated.",
         ),
     ] = options.NONE,
     cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these simulations.")] = "",
@@ -26,9 +25,9 @@ def board(
     overwrite: options.Overwrite = False,
     engine: options.Engine = options.HERE,
 ) -> Answer:
-    """Judge closures, and results of other models, on all simulations that are here, by one protocol.
+    """Judge closures on all available simulations by one protocol.
 
     Writes board.json, board.md and board.html: errors with intervals over the simulations, with and without
-    those that the constants of a row saw, costs, and the command that reproduces each row.
+    those that the constants of a row saw, and costs.
     """
     ...

@@ -24,18 +24,18 @@ FILES = "board.json", "board.md", "board.html"
 
 @dataclasses.dataclass(frozen=True)
 class Board:
-    """All that is judged, and what is missing.
+    """Judged closures, and what is missing.
 
     Args:
         config: of the board.
-        simulations: by name of those that are judged, SHA-256 of the file and start of the case.
-        missing: names of simulations and checks that are not here, and why.
+        simulations: SHA-256 of the file of each judged simulation.
+        missing: names of missing simulations and checks, and why.
         rows: from best to worst.
         origin: attributes of a file, with version, date and command line.
     """
 
     config: BoardConfig
-    simulations: Mapping[str, Mapping[str, str]]
+    simulations: Mapping[str, str]
     missing: Mapping[str, str]
     rows: Sequence[Row]
     origin: Mapping[str, str]
@@ -49,11 +49,6 @@ class Board:
         """The time per step of a row relative to that of another one."""
         label = self.config.protocol.cost_reference
         return row.cost(next(other for other in self.rows if other.label == label))
-
-    def label(self, row: Row) -> str:
-        """The label of a row, with the number of its simulations if it does not have all."""
-        of, n = len(row.of), len(self.simulations)
-        return row.label if of == n else f"{row.label} ({of} of {n})"
 
     def unseen(self, row: Row) -> Score | None:
         """The score on simulations that a row never saw; `None` if there are none, or it is unknown."""
@@ -110,7 +105,7 @@ def _without_nan(value: Any) -> Any:  # of JSON
 
 
 def tables(board: Board) -> list[Summary]:
-    """Rows, errors by simulation, how to repeat rows, simulations, and what is missing or failed."""
+    """Rows, errors by simulation, their constants, simulations, and what is missing or failed."""
     names, config, p = list(board.simulations), board.config, board.config.protocol
     checks = list(dict.fromkeys(name for row in board.rows for name in row.checks))
     ranked = Summary(
@@ -125,29 +120,29 @@ def tables(board: Board) -> list[Summary]:
         f"{p.cost_reference}.",
         ("row", "mean [mK]", "worst", "ratio", "unseen [mK]", "number", "ratio")
         + ("velocity [mm/s]", "mixed layer [m]", *checks, "cost"),
-        tuple(_ranked(board, row, checks) for row in board.rows if row.of),
+        tuple(_ranked(board, row, checks) for row in board.rows),
     )
     errors = Summary(
         "Errors by simulation",
         "Root mean square errors of temperature [mK]; in brackets where the constants saw the simulation.",
         ("row", *(name.replace("_", " ") for name in names)),
-        tuple((row.label, *(_single(row, name) for name in names)) for row in board.rows if row.of),
+        tuple((row.label, *(_single(row, name) for name in names)) for row in board.rows),
     )
     origins = Summary(
-        "How to repeat a row",
-        "Where constants come from, what they saw, and the command; of results of other models also theirs.",
-        ("row", "constants", "saw", "command", "notes"),
-        tuple(map(_origin, board.rows)),
+        "Constants",
+        "Where they come from, and what they saw. The option `--rows ROW` computes one row again.",
+        ("row", "constants", "saw"),
+        tuple((row.label, row.constants_from, _saw(row)) for row in board.rows),
     )
     known = [one for one in config.simulations if one.name in board.simulations]
-    shown = [(one.name, *_had(board, one.source, board.simulations[one.name]["sha256"])) for one in known]
+    shown = [(one.name, *_source(board, one.source, board.simulations[one.name])) for one in known]
     simulations = Summary(
         "Simulations",
         "Where they may be had.",
         ("simulation", "source", "from", "licence", "SHA-256"),
         tuple(shown),
     )
-    failed = [(row.label, of.case, of.note) for row in board.rows for of in row.of if of.note]
+    failed = [(row.label, of.case, of.note) for row in board.rows for of in row.results if of.note]
     lacking = (
         Summary("Missing", "Left out of all scores.", ("what", "why"), tuple(board.missing.items())),
         Summary("Failures and unlikely water", "By run.", ("row", "simulation", "why"), tuple(failed)),
@@ -163,7 +158,7 @@ def _ranked(board: Board, row: Row, checks: Sequence[str]) -> tuple[str, ...]:
     if unseen is not None:
         without = _interval(unseen), str(unseen.n), _number(unseen.ratio, 2)
     return (
-        board.label(row),
+        row.label,
         _interval(whole),
         _number(1e3 * whole.worst, 1),
         f"{whole.ratio:.2f} ({whole.ratio_lower:.2f} to {whole.ratio_upper:.2f})"
@@ -183,14 +178,11 @@ def _single(row: Row, name: str) -> str:
     return text if row.saw is None or name in row.unseen or not text else f"({text})"
 
 
-def _origin(row: Row) -> tuple[str, ...]:
-    saw = "unknown" if row.saw is None else ", ".join(row.saw) or "none"
-    notes = [f"made by {row.made_by}"] * bool(row.made_by) + list(row.notes)
-    command = row.command.replace("|", "\\|")
-    return row.label, row.constants_from, saw, command and f"`{command}`", "; ".join(notes)
+def _saw(row: Row) -> str:
+    return "unknown" if row.saw is None else ", ".join(row.saw) or "none"
 
 
-def _had(board: Board, source: str, digest: str) -> tuple[str, str, str, str]:
+def _source(board: Board, source: str, digest: str) -> tuple[str, str, str, str]:
     of = board.config.sources[source]
     return source, of.url or of.title, of.licence, digest and f"`{digest}`"
 
@@ -222,7 +214,7 @@ def draw(board: Board) -> Figure:
     for colour, label in seen:
         ax.plot([], [], "o-", color=colour, markersize=5, label=label)
     ax.set(xscale="log", xlabel="rms error of temperature [mK]", ylim=(len(rows) - 0.5, -0.5))
-    ax.set_yticks(range(len(rows)), [board.label(row).replace("_", " ") for row in rows])
+    ax.set_yticks(range(len(rows)), [row.label.replace("_", " ") for row in rows])
     ax.grid(axis="x", color="0.9")
     figure.legend(loc="outside upper right", ncols=2, fontsize=8)
     return figure

@@ -44,23 +44,19 @@ class Row:
     """A row of the board; numbers are NaN where a run failed."""
 
     label: str
-    kind: str  # closure, results or persistence
     constants_from: str
     saw: tuple[str, ...] | None  # names of sources and simulations; `None` if unknown
-    command: str  # repeats the row
-    of: tuple[ComparisonRow, ...]  # one for each simulation
+    results: tuple[ComparisonRow, ...]  # one for each simulation
     unseen: frozenset[str] = frozenset()  # simulations that its constants did not see
     checks: Mapping[str, float] = dataclasses.field(default_factory=dict)  # by name with unit
-    made_by: str = ""  # program and command that made the results of another model
-    notes: tuple[str, ...] = ()
 
     def numbers(self, name: str) -> dict[str, float]:
         """A column of the comparison by simulation."""
-        return {row.case: getattr(row, name) for row in self.of}
+        return {row.case: getattr(row, name) for row in self.results}
 
     def mean(self, name: str) -> float:
         """The mean of a column of the comparison over the simulations."""
-        return float(np.mean(list(self.numbers(name).values()))) if self.of else math.nan
+        return float(np.mean(list(self.numbers(name).values()))) if self.results else math.nan
 
     def cost(self, reference: "Row") -> float:
         """Median over the simulations of the time per step relative to the reference."""
@@ -86,11 +82,6 @@ class Row:
 
 
 def ordered(rows: Sequence[Row]) -> list[Row]:
-    """Rows with results on all simulations by their mean error, then the others by theirs, failures last."""
-    most = max(len(row.of) for row in rows)
-
-    def place(row: Row) -> tuple[bool, bool, float]:
-        mean = row.mean("temperature_rms")
-        return not math.isfinite(mean), len(row.of) < most, mean
-
-    return sorted(rows, key=place)
+    """Rows by their mean error, failures last."""
+    means = {row.label: row.mean("temperature_rms") for row in rows}
+    return sorted(rows, key=lambda row: (not math.isfinite(means[row.label]), means[row.label]))

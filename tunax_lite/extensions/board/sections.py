@@ -1,4 +1,4 @@
-"""The configuration of a board, its protocol, and the file that comes with results of another model."""
+"""The configuration of a board and its protocol."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -9,13 +9,11 @@ from ...config.comparison import ComparedClosureSection, ComparisonConfig
 from ...config.load import Loaded, load
 from ...config.schema import Averaging, ModelSection
 from ...config.section import Accepted, Section, closest, invalid, key
-from ...config.site import CaseSection, MappingSection
-
-Saw = list[str] | None
+from ...config.site import CaseSection
 
 
 class ProtocolSection(Section):
-    """How rows are run and judged; results of other models have grids and steps of their own."""
+    """How closures are run and judged."""
 
     version: str = key("of the protocol: scores of different versions are not compared", min_length=1)
     cell_thickness: Thickness = key("of all columns [m]", 2.0)
@@ -42,7 +40,7 @@ class SourceSection(Section):
 class SimulationSection(Section):
     """A simulation with its source."""
 
-    name: str = key("of the simulation, and of the file with results on it", min_length=1)
+    name: str = key("of the simulation", min_length=1)
     source: str = key("one of `sources`", min_length=1)
     case: CaseSection = key("where the case and its profiles come from")
     sha256: str | None = key("of its file; null for one of your own making", None, pattern="^[0-9a-f]{64}$")
@@ -52,18 +50,19 @@ class RowSection(ComparedClosureSection):
     """A closure with what its constants saw."""
 
     constants_from: str = key("where its constants come from", "")
-    saw: Saw = key("sources and simulations that its constants were chosen on; null if unknown", None)
+    saw: list[str] | None = key(
+        "sources and simulations on which its constants were chosen; null if unknown", None
+    )
 
 
 class BoardConfig(Section):
-    """Closures and results of other models, judged on the same simulations."""
+    """Closures judged on the same simulations."""
 
     protocol: ProtocolSection = key("how all are judged")
     sources: dict[str, SourceSection] = key("by name", min_length=1)
     simulations: list[SimulationSection] = key("what is simulated", min_length=1)
     checks: list[CheckSection] = key("laws and moorings, on which closures have an error of their own", [])
     rows: list[RowSection] = key("closures", min_length=1)
-    submissions: list[str] = key("folders with results of other models", [])
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
 
     def _check(self) -> None:
@@ -75,20 +74,15 @@ class BoardConfig(Section):
             if one.source not in self.sources:
                 hint = closest(one.source, list(self.sources))
                 raise invalid(f"a source of {one.name} that `sources` has", f"'{one.source}'", hint)
+        known = [*self.sources, *names]
         for row in self.rows:
-            self.check_seen(row.title, row.saw)
+            if unknown := [name for name in row.saw or () if name not in known]:
+                what = f"`saw` of {row.title} to name sources or simulations"
+                raise invalid(what, f"'{unknown[0]}'", closest(unknown[0], known))
         for key_ in ("reference", "cost_reference"):
             if (label := getattr(self.protocol, key_)) not in labels:
                 hint = closest(label, labels)
                 raise invalid(f"protocol.{key_} to be the label of a row", f"'{label}'", hint)
-
-    def check_seen(self, label: str, saw: Saw) -> None:
-        """Raise an error for names that are neither sources nor simulations."""
-        known = [*self.sources, *(one.name for one in self.simulations)]
-        for name in saw or ():
-            if name not in known:
-                todo = closest(name, known)
-                raise invalid(f"`saw` of {label} to name sources or simulations", f"'{name}'", todo)
 
     def seen(self, saw: Collection[str]) -> set[str]:
         """Names of the simulations that belong to these names of sources and simulations."""
@@ -119,18 +113,6 @@ class BoardConfig(Section):
                 "accept": self.accept,
             }
         )
-
-
-class SubmissionConfig(Section):
-    """The file `submission.yaml` beside results of another model."""
-
-    label: str = key("of its row", min_length=1)
-    model: str = key("program and version", min_length=1)
-    constants_from: str = key("where its constants come from", min_length=1)
-    saw: Saw = key("sources and simulations of the board that its constants were chosen on; null if unknown")
-    command: str = key("what made the files", min_length=1)
-    time_step: float = key("time step of the runs [s]", gt=0.0)
-    mapping: MappingSection = key("names and units that the files lack", MappingSection())
 
 
 def load_board(path: Path, overrides: Sequence[str] = ()) -> Loaded[BoardConfig]:
