@@ -26,7 +26,7 @@ import numpy as np
 jax.config.update("jax_enable_x64", True)
 import tunax_lite as tl
 from tunax_lite.column.diagnostics import diagnose
-from tunax_lite.plausibility.fluxes import budgets_of
+from tunax_lite.plausibility.budgets import budgets_of
 from tunax_lite.plausibility.inputs import inputs_of
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.config.json_schema import json_schema

@@ -15,7 +15,6 @@ import tunax_lite
 from tests.helpers import CASES
 from tunax_lite import KEpsilon, Model
 from tunax_lite._docstrings import _docstrings
-from tunax_lite._types import LikelyMistake
 from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.cli.terminal import prepare_terminal
 from tunax_lite.declarations import all_names
@@ -104,6 +103,6 @@ def test_model_that_loses_its_precision_in_another_process_says_so():
     given = pickle.dumps((Model(KEpsilon()), CASES["wind"]))
     model, case = pickle.loads(given)
     assert (model.molecular_viscosity.dtype, case.grid.z_face.dtype) == ("float64", "float64")
-    with jax.enable_x64(False), pytest.warns(LikelyMistake, match="float64, got float32.*configure"):
+    with jax.enable_x64(False), pytest.warns(UserWarning, match="float64, got float32.*configure"):
         model, _ = pickle.loads(given)
     assert model.molecular_viscosity.dtype == "float32"

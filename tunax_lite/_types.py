@@ -193,8 +193,23 @@ def without_index(tree: PyTree) -> PyTree:
     return jax.tree.map(plain, tree)
 
 
-class LikelyMistake(UserWarning):
-    """Values that run, but are hardly meant; `tunax_lite.plausibility` looks for many more."""
+class InputWarning(Warning):
+    """Input that runs, but is unlikely or was read with an assumption.
+
+    Args:
+        message: for the user.
+        rule: name of the rule of `tunax_lite.plausibility` that found it, with which `accept` silences it.
+    """
+
+    def __init__(self, message: str, rule: str = ""):
+        super().__init__(message)
+        self.rule = rule
+
+
+def warn_of_input(notes: Iterable[str | InputWarning]) -> None:
+    """Warn of each of several notes on input."""
+    for note in notes:
+        warnings.warn(InputWarning(note) if isinstance(note, str) else note, stacklevel=2)
 
 
 def warn_of_kilograms(where: str, salinity: object, *, is_lake: bool) -> None:
@@ -206,7 +221,7 @@ def warn_of_kilograms(where: str, salinity: object, *, is_lake: bool) -> None:
         warnings.warn(
             f"{where}: initial salinity: expected g kg-1, got {low:.3g} to {high:.3g}, which is fresh water; "
             "if it is in kg kg-1, multiply it by 1000.",
-            LikelyMistake,
+            InputWarning,
             stacklevel=6,
         )
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ._types import Fixed, LikelyMistake
+from ._types import Fixed
 from .declarations import name_of
 from .quantities import QUANTITIES
 
@@ -34,7 +34,7 @@ class AbstractShown(eqx.Module):
             warnings.warn(
                 "model or case: expected to unpickle float64, got float32, because JAX computes in float32 "
                 "in this process; call tunax_lite.configure() before unpickling.",
-                LikelyMistake,
+                UserWarning,
                 stacklevel=2,
             )
 

@@ -13,7 +13,7 @@ import tunax_lite as tl
 from tunax_lite import io
 from tunax_lite.air_sea import BulkForcing, ClearSky, DownwardLongwave, SolarPosition
 from tunax_lite.physics import Teos10, coriolis_parameter
-from tunax_lite.plausibility import collecting, remarks
+from tunax_lite.plausibility import recorded, remarks
 
 DAY = 86400.0
 DENSITY, HEAT_CAPACITY = 1025.0, 3991.86795711963
@@ -46,9 +46,9 @@ Notes = tuple[str, ...]
 def noted(make: Callable[[], tuple[Any, Any]]) -> Notes:
     """Notes on a case and its observations, or the error on the way."""
     try:
-        with collecting() as left:
+        with recorded() as notes:
             case, observations = make()
-        return tuple(map(str, remarks(case, observations, left=left)))
+        return tuple(map(str, [*notes, *remarks(case, observations)]))
     except ValueError as error:
         return (f"error: {error}",)
 

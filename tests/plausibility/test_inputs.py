@@ -10,7 +10,7 @@ import tunax_lite as tl
 from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from tunax_lite.column.observations import Observations
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
-from tunax_lite.plausibility.fluxes import budgets_of
+from tunax_lite.plausibility.budgets import budgets_of
 from tunax_lite.plausibility.inputs import Samples, inputs_of
 
 HOUR = 3600.0

@@ -11,8 +11,9 @@ from tests.errors import error_naming
 from tunax_lite.column.forcing import ConstantForcing, SurfaceFluxes
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.io.errors import FileFormatError, check_possible
-from tunax_lite.plausibility import Evidence, Samples, findings_of, remarks, sun
-from tunax_lite.plausibility.records import codes_in
+from tunax_lite.plausibility import findings_of, remarks
+from tunax_lite.plausibility.inputs import Evidence, Samples
+from tunax_lite.plausibility.rules import codes_in, top_of_atmosphere
 
 
 def case_of(temperature: float = 12.0, **changes) -> tl.Case:
@@ -40,8 +41,7 @@ def test_python_rejects_what_cannot_be():
 def test_sun_above_the_atmosphere_has_the_mean_of_the_sphere():
     start = datetime.datetime(2015, 7, 3)
     latitudes, days = np.linspace(-89.0, 89.0, 90), np.arange(0.0, 365.0, 5.0) * 86400.0
-    places = [Evidence(latitude=float(at), longitude=0.0, start=start) for at in latitudes]
-    means = [sun.top_of_atmosphere(days, place, daily=True).mean() for place in places]
+    means = [top_of_atmosphere(days, start, float(at), 0.0, daily=True).mean() for at in latitudes]
     mean = np.average(means, weights=np.cos(np.deg2rad(latitudes)))
     assert mean == pytest.approx(1361.0 / 4.0, rel=0.01)
 

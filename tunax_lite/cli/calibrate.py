@@ -91,7 +91,7 @@ def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> 
 
 
 def _calibrate(setup: Calibration, folder: Path, given: Calibrating) -> CalibrationResult:
-    session.say_notes([*setup.notes, *session.on_late_convection_in(setup)])
+    session.say_notes(setup.notes)
     session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")

@@ -35,9 +35,8 @@ from ..config.json_schema import json_schema
 from ..io.series import start_of_case
 from ..io.writing import check_outputs, file_name, write_text
 from ..io.yaml_file import naming
-from ..plausibility import Gap, Remark, Samples, collecting
-from ..plausibility.fluxes import Budget, budgets_of
-from ..plausibility.inputs import inputs_of
+from ..plausibility.budgets import Budget, budgets_of
+from ..plausibility.inputs import Samples, inputs_of
 from ..runtime.machine import MissingPackageError, needed
 from . import session
 from .application import Answer
@@ -67,17 +66,14 @@ def check(
     loaded = load_any(config, settings)
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
-            with collecting() as left:
-                run = session.build_source(loaded, parameters)
-            answer = _describe_run(run, page.with_gaps(left), run.notes)
+            run = session.build_source(loaded, parameters)
+            answer = _describe_run(run, page, run.notes)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             if (kind := kind_of(loaded.config)) is not None:
                 answer = kind.check(loaded, values, page)
             else:
-                with collecting() as left:
-                    setup = build_calibration(loaded, values)
-                answer = _describe_calibration(setup, page.with_gaps(left))
+                answer = _describe_calibration(build_calibration(loaded, values), page)
                 _say_what_the_posterior_lacks(loaded)
     echo(f"{config}: fine")
     return answer
@@ -96,14 +92,12 @@ def _check_set_up(set_up: AbstractSetUp, output: Path | None, page: "Page") -> A
     if output is not None:
         check_outputs([output], overwrite=page.overwrite, inputs=session.inputs_of(set_up))
     with session.precision(set_up):
-        with collecting() as left:
-            run, report = set_up.build()
-        page = page.with_gaps(left)
+        run, report = set_up.build()
         for line in report.lines():
             echo(line)
         answer = {"kind": "run"}
         if run is not None:
-            answer = _describe_run(run, page, session.on_late_convection(run))
+            answer = _describe_run(run, page, [])
         report.check(strict=set_up.config.strict)
         if output is not None:
             write_text(output, set_up.as_configuration())
@@ -118,15 +112,10 @@ class Page:
     figures: Path | None
     overwrite: bool
     title: str = ""  # instead of the name of the case
-    gaps: tuple[Gap, ...] = ()
-
-    def with_gaps(self, left: Iterable[Remark]) -> "Page":
-        """The page with the gaps that readers left."""
-        return dataclasses.replace(self, gaps=tuple(one for one in left if isinstance(one, Gap)))
 
     def of(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
         """Print inputs and budgets of a case, and draw them; of several cases in figures of their own."""
-        inputs, start = inputs_of(case, observations, self.gaps), case.start_time
+        inputs, start = inputs_of(case, observations), case.start_time
         answer = {"inputs": say_inputs(inputs, start)}
         answer["budgets"] = say_budgets(budgets_of(case, observations))
         if self.figures is not None:
@@ -189,7 +178,7 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
     echo(f"{method}, {setup.n_iterations} iterations")
     for one in setup.checks:
         echo(f"check: {one.name} against {one.kind}")
-    notes = [*setup.notes, *session.on_late_convection_in(setup)]
+    notes = list(setup.notes)
     session.say_notes(notes)
     found = {"kind": "calibration", "cases": cases, "model": model, "free": free, "method": method}
     return found | {"n_iterations": setup.n_iterations, "notes": notes}

@@ -5,7 +5,6 @@ import dataclasses
 import datetime
 import errno
 import json
-import math
 import os
 import platform
 import shlex
@@ -30,10 +29,8 @@ from ..closures import AbstractClosure, ValidRange, recommended_sets
 from ..column.case import Case
 from ..column.forcing import WaterSurface
 from ..column.grid import Grid
-from ..column.model import Model
 from ..column.terms import AbstractTerm
 from ..config import (
-    Calibration,
     CalibrationConfig,
     ComparisonSetup,
     ConfigError,
@@ -43,14 +40,12 @@ from ..config import (
     build_run,
     data_files,
 )
-from ..config.closures import constants_of
 from ..config.formats import AbstractSetUp, SetUpFormat, notes_on_lowest
 from ..declarations import name_of
 from ..io.checksums import stamp_of
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.provenance import Provenance
 from ..io.yaml_file import naming, parse_yaml
-from ..plausibility.onset import delay_of_convection
 from ..plausibility.water_limits import Extreme, Lowest
 from ..registry import additions
 from ..runtime import configure
@@ -59,8 +54,6 @@ from ..runtime.jax_setup import failures_as_values, is_own_flag, seconds_are_tol
 from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor, versions
 from ..runtime.memory import expected_seconds, lift_limits
 from .terminal import echo
-
-LATE = 3 * 3600.0  # [s], delay of convection to report: a layer otherwise mixes within an hour or two
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
 _CODES = (
@@ -271,40 +264,8 @@ def build_source(source: RunSource, parameters: Path | None) -> Run:
         if ignored := paths_of_other_cases(values, case.name):
             others = [f"{parameters}: {len(ignored)} numbers of other cases are ignored"]
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    notes = *run.notes, *others, *on_late_convection(run), *on_recommended(run), *on_grid(run)
+    notes = *run.notes, *others, *on_recommended(run), *on_grid(run)
     return dataclasses.replace(run, notes=tuple(dict.fromkeys(notes)))
-
-
-def on_late_convection(run: Run) -> list[str]:
-    """A note if turbulence would take long to grow from the floors of the closure in unstable water."""
-    return [] if run.start is not None else _on_late({"": (run.model, run.case, run.duration_from(0.0))})
-
-
-def on_late_convection_in(setup: Calibration) -> list[str]:
-    """The same for the cases of a calibration, with the initial parameters."""
-    return _on_late({one.case.name: (setup.model, one.case, one.case.duration) for one in setup.targets})
-
-
-def _on_late(runs: Mapping[str, tuple[Model, Case, float]]) -> list[str]:
-    """One note for all runs whose convection begins equally late."""
-    late: dict[str, list[str]] = {}
-    for name, (model, case, duration) in runs.items():
-        delay = delay_of_convection(model, case, duration)
-        if delay is not None and delay >= LATE:
-            when = f"begins {delay / 3600.0:.2g} h after the water became unstable"
-            when = "does not begin in this run" if math.isinf(delay) else when
-            closure = name_of(type(model.closure))
-            known = closure is not None and "recommended" in constants_of(closure)
-            remedy = (
-                "constants: recommended" if known else "parameters: {turbulent_kinetic_energy_floor: 1.0e-8}"
-            )
-            told = (
-                f"cooled as at the start of the case, convection {when}: turbulence of "
-                f"{type(model.closure).__name__} has to grow from its floors; `{remedy}` of the closure "
-                "starts it at once"
-            )
-            late.setdefault(told, []).append(name)
-    return [f"{', '.join(names)}: {told}" if any(names) else told for told, names in late.items()]
 
 
 _LONG = 3600.0  # [s] that a command takes at least where it says beforehand how long

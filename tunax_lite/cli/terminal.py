@@ -56,7 +56,7 @@ def prepare_terminal() -> None:
                 setattr(sys, name, text)
 
     def show(message, category, filename, lineno, file=None, line=None) -> None:
-        if category.__name__ != "LikelyMistake":  # of `_types`, slow to import: plausibility notes it
+        if category.__name__ != "InputWarning":  # of `_types`, slow to import: notes of a case have it
             echo(f"tunax-lite: warning: {message}", err=True)
 
     warnings.showwarning = show

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from .. import air_sea, io
-from .._types import JSON
+from .._types import JSON, warn_of_input
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER, Weather
 from ..air_sea.daylight import AlbedoOf, MeanSun, days_of, diurnal_cycle, time_between_records
@@ -20,7 +20,6 @@ from ..column.time_series import TimeSeries
 from ..declarations import names_of
 from ..io.series import Series, on_common_times
 from ..io.yaml_file import ConfigError
-from ..plausibility import leave
 from .builder import choice, one_of, section_of
 from .section import Annotation, Section, SomeCase, in_short, invalid, key
 from .series import (
@@ -180,7 +179,7 @@ class TableWeather(Section):
             notes=notes,
             **self.model_dump(exclude={"format", "paths", "units"}),
         )
-        leave(notes)
+        warn_of_input(notes)
         return found
 
 

@@ -34,7 +34,7 @@ from ..io.errors import FileFormatError
 from ..io.named_files import resolve
 from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
-from ..plausibility import Gap, collecting, leave, remarks
+from ..plausibility import recorded, remarks
 from ..runtime.memory import check_steps
 from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
 from .case import AbstractFileCase, BuiltCase, NativeGrid, Run, on_grid
@@ -142,12 +142,10 @@ def build_model(section: ModelSection, place: Place, parameters: Mapping[str, fl
 
 def with_remarks(make: Callable[[], BuiltCase], accept: Collection[str]) -> BuiltCase:
     """Make a case, with notes of its readers and of the rules of plausibility, except the accepted ones."""
-    with collecting() as left:
+    with recorded() as notes:
         made = make()
-    found = remarks(made.case, made.observations, accept=accept, left=left)
-    leave(dataclasses.replace(one, case=made.case.name) for one in left if isinstance(one, Gap))
-    told = dict.fromkeys(one for one in left if isinstance(one, str))
-    return made._replace(notes=(*told, *map(str, found)))
+    notes += remarks(made.case, made.observations)
+    return made._replace(notes=tuple(dict.fromkeys(str(note) for note in notes if note.rule not in accept)))
 
 
 def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case, Observations]:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from .._types import warn_of_input
 from ..closures import AbstractCloState
 from ..column.case import Case
 from ..column.grid import Grid
@@ -18,7 +19,6 @@ from ..column.model import Model
 from ..column.observations import Observations
 from ..column.trajectory import Restart
 from ..io.yaml_file import ConfigError, naming
-from ..plausibility import leave
 from ..runtime.memory import MOST_CELLS, check_disk, check_steps
 from .section import Section, invalid, key
 from .series import DataPath, Place
@@ -213,7 +213,7 @@ class AbstractFileCase(AbstractCase):
         path = where.file(self.path, "path")
         with where.naming():
             case, observations = self.read_file(path)
-        leave(observations.notes)
+        warn_of_input(observations.notes)
         return BuiltCase(case, observations)
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:

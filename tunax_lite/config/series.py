@@ -13,19 +13,18 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, create_model, model_validator
 
 from .. import io
-from .._types import JSON
+from .._types import JSON, warn_of_input
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..declarations import meanings
 from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
 from ..io.errors import FileFormatError, check_possible
-from ..io.gaps import fill_sunlight, is_sunlight, leave_gaps
+from ..io.gaps import fill_sunlight, is_sunlight
 from ..io.named_files import ENVIRONMENT_VARIABLE, resolve
 from ..io.series import Series, as_series, start_of_case
 from ..io.tracers import Tracer
 from ..io.units import Conversion
 from ..io.yaml_file import ConfigError
-from ..plausibility import leave
 from .builder import DerivedSection, section_of
 from .section import Annotation, Section, closest, in_short, invalid, key
 
@@ -305,13 +304,13 @@ class Setting(Place):
 
     def note(self, text: str, *keys: str) -> None:
         """Leave a note on a part of the case."""
-        leave([f"{self.at(*keys)}: {text}."])
+        warn_of_input([f"{self.at(*keys)}: {text}."])
 
     def leave_warnings(self) -> None:
         """Leave the warnings of the readers of GOTM's formats."""
         for name in ("series", "profiles"):
             if name in self.__dict__:  # where it was used
-                leave(self.__dict__[name].warnings)
+                warn_of_input(self.__dict__[name].warnings)
 
     @functools.cached_property
     def profiles(self) -> ProfileReader:
@@ -383,7 +382,6 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
     if section.column is not None:
         column = setting.column(section, quantity, *keys)
         series = setting.series.read(dataclasses.replace(column, longest_gap=section.longest_gap))
-        leave_gaps(quantity, series.time)
         is_filled = is_sunlight(quantity) and not setting.linear_sunlight
         return _sunlit(series, column, setting) if is_filled else series
     if section.path is not None and section.variable is not None:
@@ -398,7 +396,7 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
             position=setting.position,
             notes=notes,
         )
-        leave(notes)
+        warn_of_input(notes)
         return series
     with setting.naming(*keys):
         found = _numbers(section, quantity, setting)
@@ -411,7 +409,7 @@ def _sunlit(series: Series, column: Column, setting: Setting) -> Series:
     refuse = functools.partial(FileFormatError, column.file, f"column {column.number}")
     place = {"start_time": setting.start_time, "position": setting.position}
     filled = fill_sunlight(series.time, series.values, refuse=refuse, **place)
-    leave(f"{column.file}: column {column.number}: {note}" for note in filled.notes)
+    warn_of_input(f"{column.file}: column {column.number}: {note}" for note in filled.notes)
     return Series(filled.time, filled.values)
 
 

@@ -17,6 +17,7 @@ from jaxtyping import ArrayLike
 from pydantic import Field, field_validator
 
 from .. import io
+from .._types import warn_of_input
 from ..column.case import Case
 from ..column.forcing import AbstractForcing
 from ..column.observations import Observations
@@ -33,7 +34,6 @@ from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, s
 from ..io.yaml_file import ConfigError
 from ..physics import AbstractEquationOfState, coriolis_parameter
 from ..physics.equation_of_state import carries_conservative_temperature
-from ..plausibility import leave
 from ..registry import additions
 from .air_sea import AirSeaSection, FluxesSection, WeatherSection, bulk_forcing, prescribed_forcing, wind_of
 from .builder import one_of, section_of
@@ -211,7 +211,7 @@ class NumbersSection(ConversionSection):
                 good_flags=self.good_flags,
                 notes=notes,
             )
-            leave(f"{setting.at('series', name)}: {note}" for note in notes)
+            warn_of_input(f"{setting.at('series', name)}: {note}" for note in notes)
             values = found.values
             if name == "sea_surface_temperature":
                 values = site.surface_temperature(values, salinity, self.kind)
@@ -734,7 +734,7 @@ def _observations(site: AnyDescribed, key: str, setting: Setting, own: Profiles)
         return None
     with setting.naming(key):
         read = section.read(site, key, setting, own)
-    leave(f"{setting.at(key)}: {note}" for note in read.notes)
+    warn_of_input(f"{setting.at(key)}: {note}" for note in read.notes)
     return read
 
 

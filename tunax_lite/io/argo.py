@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 import numpy as np
 
+from .._types import warn_of_input
 from ..column.observations import Observations
-from ..plausibility import Position, Samples, in_file, leave
+from ..plausibility.rules import codes_among
 from ..quantities import quantity_of
 from .axes import as_sources, check_measured, has_flag, stem_of
+from .case import positions_in
 from .errors import check_names, name_of, names_its_file
 from .netcdf import read_netcdf
 from .sea_water import (
@@ -167,6 +169,7 @@ def read_argo(
         name=name or stem_of(sources[0]),
         rejected=rejected,
         notes=(*profiles.attrs["notes"], *notes),
+        positions=positions_in(profiles),
     )
 
 
@@ -213,7 +216,7 @@ def _read_file(
     order, disorder = order_in_time(file["JULD"])
     file = file.isel(N_PROF=order)
     times, pressure = read_time(file["JULD"]), _pressure_of(file, good_flags, units.get("pressure"))
-    seconds, misplaced = seconds_since(times, "1970-01-01"), _out_of_order(pressure)
+    misplaced = _out_of_order(pressure)
     pressure = np.where(misplaced, np.nan, pressure)
     placed = np.isfinite(pressure)
     values = {quantity: np.full(pressure.shape, np.nan) for quantity in _QUANTITIES.values()}
@@ -225,11 +228,10 @@ def _read_file(
         of_file = like(file[key], good)
         values[quantity] = np.where(placed, in_unit(of_file, quantity, units.get(quantity)), np.nan)
         check_measured(of_file, quantity, values[quantity], times)
-        leave(in_file(Samples(quantity, f"{path}: {key}", seconds, values[quantity], -pressure)))
+        warn_of_input(codes_among(quantity, f"{path}: {key}", map(_known, values[quantity])))
     longitude, latitude = (
         _within(numbers_in(file[key]), file[key], limits, "degrees") for key, limits in _POSITIONS.items()
     )
-    leave([Position(f"{path}: LATITUDE, LONGITUDE", latitude, longitude)])
     # Dropping levels without a good pressure leaves heights that decrease without gaps.
     order = np.argsort(~placed, axis=1, kind="stable")
     z, temperature, absolute = (
@@ -251,7 +253,7 @@ def _read_file(
         found[key] = (("time", "level"), one, {"units": quantity_of(key).unit, "rejected": rejected})
     density = potential_density(temperature, absolute)
     for key, tracer in tracers.items():
-        found[key] = _tracer(file, key, tracer, seconds, pressure, order, density, good_flags)
+        found[key] = _tracer(file, key, tracer, pressure, order, density, good_flags)
     notes = (*disorder, *notes_of_salinity(path, temperature, absolute, salinity))
     if n := int(misplaced.sum()):
         n_levels = present["temperature"].sum()
@@ -262,6 +264,10 @@ def _read_file(
     found.attrs["notes"] = [*notes]
     found.encoding["source"] = path
     return found
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    return values[np.isfinite(values)]
 
 
 def _pressure_of(file: "xr.Dataset", good_flags: Sequence[int], given: str | Conversion | None) -> np.ndarray:
@@ -285,7 +291,6 @@ def _tracer(
     file: "xr.Dataset",
     key: str,
     tracer: Tracer,
-    seconds: np.ndarray,
     pressure: np.ndarray,
     order: np.ndarray,
     density: np.ndarray,
@@ -301,7 +306,7 @@ def _tracer(
         raise error_in(file, tracer.variable, f"a parameter for {key}", got, advice)
     good, there = _good_values(file, tracer.variable, good_flags)
     good = np.where(np.isfinite(pressure), good, np.nan)
-    leave(in_file(Samples(key, f"{name_of(file)}: {tracer.variable}", seconds, good, -pressure)))
+    warn_of_input(codes_among(key, f"{name_of(file)}: {tracer.variable}", map(_known, good)))
     in_order = like(file[tracer.variable], np.take_along_axis(good, order, axis=1))
     rejected = int(there.sum() - np.isfinite(good).sum())
     return ("time", "level"), tracer.converted(in_order, key, density), {"rejected": rejected}

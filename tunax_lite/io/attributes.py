@@ -1,13 +1,14 @@
 """What names and attributes of a variable say against its use: sign, unit, another quantity.
 
-Findings are left for whoever builds a case (`plausibility.collecting`).
+Readers warn of it (`InputWarning`).
 """
 
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..plausibility import Finding, leave
+from .._types import warn_of_input
+from ..plausibility.rules import unlikely
 from ..quantities import QUANTITIES, quantity_of
 from .errors import name_of
 from .units import AbstractConversion, Conversion, conversion
@@ -61,8 +62,9 @@ def examine(
     given: str | AbstractConversion | None = None,
     turned: bool = False,
     kind: str | None = None,
+    has_sun: bool = False,
 ) -> None:
-    """Leave findings on a variable that serves as a quantity.
+    """Warn of what a variable says against its use as a quantity.
 
     Args:
         variable: with its name and attributes.
@@ -70,6 +72,7 @@ def examine(
         given: conversion, or unit alone, by the user.
         turned: whether its sign is changed by the reader.
         kind: `downward` or `net`, of radiation.
+        has_sun: whether shortwave radiation is given, too.
     """
     try:
         known = quantity_of(quantity).name
@@ -83,11 +86,12 @@ def examine(
     where = f"{name_of(variable)}: {name_in_file(variable)}"
     how = given if isinstance(given, AbstractConversion) else Conversion(unit=given)
     claims = [] if turned or how.sign * how.factor < 0.0 else [*_sign_claims(said, known, variable)]
-    claims += _kind_claims(said, known, where, kind)
+    claims += _kind_claims(said, known, where, kind, has_sun=has_sun)
     if (how.factor, how.offset) == (1.0, 0.0):  # otherwise the unit is not that of the name
         claims += _unit_claims(variable, known, how.unit)
     claims += _quantity_claims(said, known, variable)
-    leave(Finding(rule, known, where, *texts) for rule, *texts in claims)
+    first = {claim[0]: claim for claim in reversed(claims)}  # of each rule
+    warn_of_input(unlikely(rule, where, *texts) for rule, *texts in first.values())
 
 
 def leaves_water(variable: "xr.DataArray") -> bool:
@@ -112,8 +116,8 @@ def _sign_claims(said: str, quantity: str, variable: "xr.DataArray") -> _Claims:
         yield "sign_of_name", text, "it counts upward", "`sign: -1`"
 
 
-def _kind_claims(said: str, quantity: str, where: str, kind: str | None) -> _Claims:
-    whole = _WHOLE.search(said) if quantity == "surface_heat_flux" else None
+def _kind_claims(said: str, quantity: str, where: str, kind: str | None, *, has_sun: bool) -> _Claims:
+    whole = _WHOLE.search(said) if has_sun and quantity == "surface_heat_flux" else None
     if whole and not _PART_OF_HEAT.search(f"{said} {where}"):
         text = f"expected heat without shortwave radiation, got a name that says '{whole[0]}'"
         remedy = "subtract the sun, or leave shortwave_flux out"

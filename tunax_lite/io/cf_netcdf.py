@@ -306,7 +306,8 @@ def _fluxes(
                 advice = "choose one place and level"
                 raise error_of(variable, "time as its only dimension", variable.dims, advice)
             turned = turned or leaves_water(variable)
-            examine(variable, flux, given=how, turned=turned)
+            has_sun = mapping.fluxes.get("shortwave_flux", _own_name(file, "shortwave_flux")) is not None
+            examine(variable, flux, given=how, turned=turned, has_sun=has_sun)
             values = in_unit(variable, flux, how, **of_water)
             check_possible(name_of(file), name, flux, values)
             times = _times_of(file, variable, mapping) if variable.dims else None

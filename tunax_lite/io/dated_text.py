@@ -11,7 +11,8 @@ from typing import NamedTuple, SupportsInt
 
 import numpy as np
 
-from ..plausibility import in_profiles, leave
+from .._types import warn_of_input
+from ..plausibility.rules import codes_among
 from ..quantities import quantity_of
 from .errors import (
     FileFormatError,
@@ -424,7 +425,8 @@ class ProfileReader:
         needed, knots = knots.cut(part)
         z, values = self._levels(found, needed, column)
         profiles = np.split(values, np.cumsum(found.counts[needed])[:-1])
-        leave(in_profiles(column.quantity, str(column.file), profiles))
+        if column.quantity in ("temperature", "salinity", "u", "v"):
+            warn_of_input(codes_among(column.quantity, str(column.file), profiles))
         on_cells = self._interpolated(found, needed, z, values)
         if needed.size == 1:
             return Series(np.array([0.0, self.period.length]), np.repeat(on_cells, 2, axis=0))

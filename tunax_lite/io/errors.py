@@ -119,7 +119,8 @@ def reading(path, kind: str) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             # Where libraries warn about a damaged file, values are NaN or out of range and rejected as such.
-            warnings.simplefilter("ignore")
+            for category in (UserWarning, RuntimeWarning, DeprecationWarning, FutureWarning):
+                warnings.simplefilter("ignore", category)
             yield
     except (FileFormatError, ConfigError, FileNotFoundError):
         raise

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..air_sea import ClearSky, SolarPosition
 from ..air_sea.daylight import DAY, LONGEST_INSTANT, is_mean
-from ..plausibility import Gap, late_records, leave
+from ..plausibility.inputs import late_records
 from .series import start_of_case
 
 _AROUND = 3.0 * DAY
@@ -100,11 +100,6 @@ def fill_sunlight(
     order = np.argsort(joined, kind="stable")
     both = None if bounds is None else np.concatenate(ends)[order]
     return Filled(joined[order], np.concatenate(light)[order], both, tuple(notes))
-
-
-def leave_gaps(name: str, time: np.ndarray) -> None:
-    """Leave the gaps between the values [s] of an input for whoever lists them."""
-    leave(Gap(name, float(time[at]), float(time[at + 1] - time[at])) for at in late_records(time))
 
 
 def note_of_gaps(quantity: str, time: np.ndarray, start_time: str | None) -> str | None:

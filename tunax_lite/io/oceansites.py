@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._types import warn_of_input
 from ..column.observations import Observations
-from ..plausibility import Position, Samples, in_file, leave
+from ..plausibility.inputs import Samples
+from ..plausibility.rules import codes_among
 from ..quantities import QUANTITIES
 from .attributes import examine
 from .axes import (
@@ -218,7 +220,6 @@ def _read(
     """The variables of one file, and the errors of those without any good value."""
     file = read_profile_text(source) if is_text(source) else read_netcdf(source)
     place = position_of(file) or position
-    leave([] if place is None else [Position(str(name_of(file)), *place)])
 
     def good(key: str, times: "xr.DataArray", variable: "xr.DataArray") -> _Samples | _NothingGoodError:
         try:
@@ -355,7 +356,8 @@ def _samples(
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
     time = seconds_since(axis, "1970-01-01")
-    leave(in_file(Samples(key, name_of(variable), time, values, None if is_fixed else z)))
+    columns = Samples(key, name_of(variable), time, values, None if is_fixed else z).columns()
+    warn_of_input(codes_among(key, name_of(variable), columns))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}

@@ -39,7 +39,7 @@ from .errors import (
     names_its_file,
     read_text,
 )
-from .gaps import Position, fill_sunlight, is_sunlight, leave_gaps, note_of_gaps
+from .gaps import Position, fill_sunlight, is_sunlight, note_of_gaps
 from .local_tables import (
     decoded,
     is_other_zone,
@@ -286,7 +286,6 @@ def _whole(
 ) -> Series:
     """One series from the parts in several files, with its gaps filled or noted."""
     series = joined(parts, "give each time once", longest_gap)
-    leave_gaps(quantity, series["time"].values)
     if is_sunlight(quantity):
         series = _sunlit(series, start_time, position, notes, stamp)
     return as_series(series, stamp)

@@ -1,23 +1,21 @@
-"""Plausibility: one table of rules for the input of a column, whatever its format.
+"""Plausibility: rules for the input of a column, whatever its format.
 
 Impossible values are errors of whoever reads or sets them (`tunax_lite.quantities`); rules note what is
-possible but unlikely, with its number, the likely cause and the key that sets it right. A rule is a function
-of `Evidence`; limits of single quantities are rows of `plausible.csv`.
+possible but unlikely, with its number, the likely cause and the key that sets it right. Limits of single
+quantities are rows of `plausible.csv`. Readers warn of names, attributes and missing codes of a file.
 """
 
+import contextlib
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from .._types import InputWarning
 from ..column.case import Case
 from ..column.observations import Observations
-from . import air, fluxes, limits, place, records, sun, water
-from .finding import RULES, Finding, Gap, Position, Remark, collecting, late_records, leave
-from .inputs import Evidence, Samples, evidence_of
-from .limits import LIMITS
-from .place import far_from
-from .records import in_file, in_profiles
+from . import budgets, rules
+from .inputs import Evidence, evidence_of
 
 __all__ = [
     "remarks",
@@ -28,33 +26,32 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_MODULES = air, fluxes, limits, place, records, sun, water  # register their rules
+_OF_NAMES = ("sign_of_name", "net_of_the_sun", "unit_of_name", "another_quantity")
+"""Rules of readers: built objects have no names and attributes."""
+_OF_INPUTS = (
+    rules.sun_amount, rules.sun_by_night, rules.sun_counted_twice,
+    rules.dew_point_above_air, rules.humidity, rules.air_and_water, rules.longwave,
+    rules.heat_sign, budgets.heat_budget, budgets.salt_budget, budgets.momentum_budget,
+    rules.coriolis_parameter, rules.position,
+    rules.missing_code, rules.unstable_profile, rules.water_swapped, rules.currents_swapped,
+)  # fmt: skip
+RULES = (
+    *_OF_NAMES,
+    *(rule.__name__ for rule in _OF_INPUTS),
+    *dict.fromkeys(row.rule for row in rules.LIMITS),
+)
+"""Names of all rules."""
 
 
-def findings_of(
-    evidence: Evidence, left: Iterable[Remark] = (), accept: Collection[str] = ()
-) -> tuple[Finding, ...]:
-    """Return what the rules and readers note, one finding for each rule and input, without accepted rules."""
+def findings_of(evidence: Evidence, accept: Collection[str] = ()) -> tuple[InputWarning, ...]:
+    """Return warnings of the rules, without those of accepted rules."""
     for name in accept:
         if name not in RULES:
             raise ValueError(f"accept: expected names of rules among {', '.join(RULES)}, got '{name}'.")
-    has_sun = "shortwave_flux" in evidence.fluxes
-    found: list[Finding] = []
-    for one in left:
-        if isinstance(one, Position):
-            found.extend(far_from(one, evidence))
-        elif isinstance(one, Finding):
-            of_heat = one.rule == "net_of_the_sun" and one.quantity == "surface_heat_flux"
-            found.extend([one] if has_sun or not of_heat else [])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of means over nothing: comparisons with NaN note nothing
-        for name, look in RULES.items():
-            found.extend(() if name in accept else look(evidence))
-    kept: dict[tuple[str, str], Finding] = {}
-    for one in found:
-        if one.rule not in accept:
-            kept.setdefault((one.rule, one.where), one)
-    return tuple(kept.values())
+        noted = [warning for rule in (*_OF_INPUTS, rules.limits) for warning in rule(evidence)]
+    return tuple(warning for warning in noted if warning.rule not in accept)
 
 
 def remarks(
@@ -62,19 +59,35 @@ def remarks(
     observations: Observations | None = None,
     *,
     accept: Collection[str] = (),
-    left: Iterable[Remark] = (),
     column: int | None = None,
-) -> tuple[Finding, ...]:
-    """What is unlikely about a case and its observations.
+) -> tuple[InputWarning, ...]:
+    """Return warnings of what is unlikely about a case and its observations.
 
     Args:
         case: one column, or a batch of which one is looked at.
         observations: to compare with; also for budgets between profiles and fluxes.
         accept: names of rules to leave out.
-        left: what readers remarked (`collecting`).
         column: number of the column in a batch.
 
     Raises:
         ValueError: an unknown rule in `accept`.
     """
-    return findings_of(evidence_of(case, observations, column), left, accept)
+    return findings_of(evidence_of(case, observations, column), accept)
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[list[InputWarning]]:
+    """Collect the input warnings of a block, each once, instead of showing them."""
+    notes: list[InputWarning] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", InputWarning)
+        show = warnings.showwarning
+
+        def keep(message, category, filename, lineno, file=None, line=None) -> None:
+            if not isinstance(message, InputWarning):
+                show(message, category, filename, lineno, file, line)
+            elif str(message) not in map(str, notes):
+                notes.append(message)
+
+        warnings.showwarning = keep
+        yield notes

@@ -2,7 +2,7 @@
 
 import datetime
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,13 +20,20 @@ from ..column.forcing import AbstractForcing, ConstantForcing, TimeSeriesForcing
 from ..column.observations import Observations
 from ..column.time_series import TimeSeries, named_leaves
 from ..quantities import QUANTITIES, quantity_of
-from .finding import Finding, Gap, Remark, late_records
 
 DAY = 86400.0
 _ALWAYS = 1e11
 """Beyond which times [s] stand for a number that holds always."""
 _FEW = 6
 """Profiles below which values are compared along profiles rather than over time."""
+_LATE = 2.5
+"""Multiple of the usual interval above which a time without values is a gap."""
+
+
+def late_records(time: np.ndarray) -> np.ndarray:
+    """Indices of the times [s] after which the next one comes unusually late."""
+    apart = np.diff(time)
+    return np.flatnonzero(apart > _LATE * np.median(apart)) if apart.size else np.zeros(0, dtype=int)
 
 
 @dataclass(frozen=True)
@@ -40,7 +47,6 @@ class Samples:
         values: `(n_times,)`, or `(n_times, n_levels)`, NaN where missing; columns of a batch are last.
         z: heights [m] of a profile, like `values` or `(n_levels,)`, bottom first.
         unit: of the values; empty if unknown.
-        filled: gaps that its reader bridged or filled.
     """
 
     quantity: str
@@ -49,7 +55,6 @@ class Samples:
     values: np.ndarray
     z: np.ndarray | None = None
     unit: str = ""
-    filled: tuple[Gap, ...] = ()
 
     @property
     def name(self) -> str:
@@ -91,10 +96,10 @@ class Samples:
         return float(np.median(np.diff(time))) if time.size > 1 else np.inf
 
     def gaps(self) -> tuple[int, float]:
-        """Number of gaps in time, filled by the reader or without values, and the longest [s]."""
+        """Number of gaps in time, and the longest [s]."""
         time = self._known_times()
-        found = [one.length for one in self.filled] or np.diff(time)[late_records(time)].tolist()
-        return len(found), max(found, default=0.0)
+        lengths = np.diff(time)[late_records(time)]
+        return lengths.size, float(lengths.max(initial=0.0))
 
     def _known_times(self) -> np.ndarray:
         return self.time[np.isfinite(self.values.reshape(self.time.size, -1)).any(axis=1)]
@@ -113,10 +118,6 @@ class Samples:
         for one in self.values if is_profile else self.values.reshape(len(self.values), -1).T:
             yield one[np.isfinite(one)]
 
-    def finding(self, rule: str, said: str, cause: str, key: str) -> Finding:
-        """What a rule found unlikely about them; arguments as in `Finding`."""
-        return Finding(rule, self.quantity, self.where, said, cause, key)
-
 
 @dataclass(frozen=True)
 class Evidence:
@@ -132,12 +133,11 @@ class Evidence:
         coriolis_parameter: [s-1].
         z_face: of the grid [m].
         area: of the faces of a lake [m2]; `None` for a sea.
-        heat_capacity, reference_density: of the water.
         net_longwave: whether the longwave radiation of the weather is net.
         source: of the observations, `LES` if they are a simulation.
         bottom_heat: through the bottom [W m-2].
-        drift: transport of the Stokes drift, u + iv times depth [m2 s-1], at times [s]; `None` without waves.
-        has_drift_in_velocity: whether observed velocities include it.
+        has_waves: whether the waves of the case have a Stokes drift.
+        positions: latitude and longitude of the instruments [degrees].
     """
 
     weather: dict[str, Samples] = field(default_factory=dict)
@@ -150,13 +150,11 @@ class Evidence:
     coriolis_parameter: float = 0.0
     z_face: np.ndarray = field(default_factory=lambda: np.zeros(2))
     area: np.ndarray | None = None
-    heat_capacity: float = 3991.0
-    reference_density: float = 1025.0
     net_longwave: bool = False
     source: str = "observations"
     bottom_heat: float = 0.0
-    drift: Callable[[np.ndarray], np.ndarray] | None = None
-    has_drift_in_velocity: bool = False
+    has_waves: bool = False
+    positions: tuple[tuple[float, float], ...] = ()
 
     @functools.cached_property
     def is_simulation(self) -> bool:
@@ -191,25 +189,17 @@ class Evidence:
         return None
 
 
-def inputs_of(
-    case: Case, observations: Observations | None = None, gaps: Iterable[Remark] = ()
-) -> list[Samples]:
-    """Forcing, terms below the surface, first profile and observations of a case, during the case.
-
-    Gaps are those that readers left of it.
-    """
-    filled = [one for one in gaps if isinstance(one, Gap) and one.case == case.name.partition("@")[0]]
-    filled = [one for one in filled if -one.length < one.start < case.duration]
-    found = [_during(one, case.duration) for one in (*_forcing(case.forcing), *_terms(case))]
-    found = [replace(one, filled=tuple(gap for gap in filled if gap.name == one.name)) for one in found]
-    return [*found, *_first(case), *_observed(observations, case)]
+def inputs_of(case: Case, observations: Observations | None = None) -> list[Samples]:
+    """Forcing, terms below the surface, first profile and observations of a case, during the case."""
+    series = [_during(one, case.duration) for one in (*_forcing(case.forcing), *_terms(case))]
+    return [*series, *_first(case), *_observed(observations, case)]
 
 
 def evidence_of(case: Case, observations: Observations | None = None, column: int | None = None) -> Evidence:
     """The evidence of a case; of a batch that of one column, the first by default."""
     while case.batch_shape:
         case = _column_of(case, column or 0)
-    bottom, drift = case.interior.bottom_heat, case.interior.stokes_drift
+    bottom = case.interior.bottom_heat
     groups: dict[str, dict[str, Samples]] = {"weather": {}, "fluxes": {}}
     for one in _forcing(case.forcing):
         if one.name not in ("surface_drag", "rain") and _unit(one.quantity):
@@ -223,11 +213,6 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
             speed = np.hypot(both[0].values, both[-1].values * (len(both) > 1))
             groups[kind][size] = Samples(size, f"{kind}.{given}", both[0].time, speed)
 
-    def transport(time: np.ndarray) -> np.ndarray:
-        assert drift is not None
-        u, v = jax.vmap(functools.partial(drift.at, case.grid))(jnp.asarray(time))
-        return (np.asarray(u) + 1j * np.asarray(v)) @ np.diff(np.asarray(case.grid.z_face))
-
     return Evidence(
         weather=groups["weather"],
         fluxes=groups["fluxes"],
@@ -237,13 +222,11 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         coriolis_parameter=float(case.coriolis_parameter),
         z_face=_array(case.grid.z_face),
         area=None if case.grid.area is None else _array(case.grid.area),
-        heat_capacity=float(case.equation_of_state.heat_capacity),
-        reference_density=float(case.equation_of_state.reference_density),
         net_longwave=getattr(_uncorrected(case.forcing), "longwave", "") is None,
         source="" if observations is None else observations.source,
         bottom_heat=0.0 if bottom is None else float(bottom.heat_flux),
-        drift=None if drift is None else transport,
-        has_drift_in_velocity=case.interior.velocities == "lagrangian",
+        has_waves=case.interior.stokes_drift is not None,
+        positions=() if observations is None else observations.positions,
     )
 
 

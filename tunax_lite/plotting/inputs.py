@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..plausibility import Samples
+from ..plausibility.inputs import Samples
 from . import style
 
 _MOST_PANELS, _MOST_POINTS = 8, 4000

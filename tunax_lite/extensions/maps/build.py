@@ -15,7 +15,7 @@ from ...config.load import Loaded, load
 from ...config.series import notes_on_conversions
 from ...io.axes import place_in_words
 from ...io.yaml_file import ConfigError
-from ...plausibility import Finding, Remark, collecting, remarks
+from ...plausibility import recorded, remarks
 from .calibration import MapFit
 from .sections import MapConfig
 from .setup import MapRun
@@ -45,7 +45,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
 
     implicit, levels = bool(section.air_sea.implicit_stress), config.grid.of(1.0)
     assert levels is not None  # checked by the section
-    with collecting() as left, where.naming():
+    with recorded() as of_files, where.naming():
         terms = {name: term_of(said) for name, said in section.terms.items()}
         columns = GriddedColumns(
             section.input(),
@@ -76,7 +76,8 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     model = build_model(config.model, loaded.place, parameters)
     columns.model(model, slice(0, 1))  # rejects unknown parameters
     with where.naming():
-        columns.notes = (*columns.notes, *_remarks_of(columns, left, config.accept))
+        notes = [str(note) for note in of_files if note.rule not in config.accept]
+        columns.notes = (*columns.notes, *notes, *_remarks_of(columns, config.accept))
     output = config.output
     run = MapRun(
         model=model,
@@ -97,25 +98,18 @@ _MOST_TRIED = 9
 _RECORDS = 13
 
 
-def _remarks_of(columns: "GriddedColumns", left: Sequence[Remark], accept: Sequence[str]) -> list[str]:
-    """What the rules note about some columns of a map: in any of a list of places, in a third of a grid."""
+def _remarks_of(columns: "GriddedColumns", accept: Sequence[str]) -> list[str]:
+    """Return notes on some columns of a map: in any of a list of places, in a third of a grid."""
     tried = np.unique(np.linspace(0, columns.n_columns - 1, _MOST_TRIED).astype(int))
     length = min(columns.duration, max(10.0 * 86400.0, _RECORDS * columns.longest_interval))
-    found: dict[str, list[Finding]] = {}
+    notes: dict[str, list[str]] = {}
     case = columns.case(tried, 0.0, length)  # at once: a compressed file is unpacked once
     for number, column in enumerate(tried):
-        for one in remarks(case, accept=accept, left=left if number == 0 else (), column=number):
-            place = place_in_words(float(columns.latitude[column]), float(columns.longitude[column]))
-            own = one if one in left else dataclasses.replace(one, where=f"{place}, {one.where}")
-            found.setdefault(one.rule, []).append(own)
+        place = place_in_words(float(columns.latitude[column]), float(columns.longitude[column]))
+        for warning in remarks(case, accept=accept, column=number):
+            notes.setdefault(warning.rule, []).append(f"{place}, {warning}")
     least = 1 if len(columns.shape) == 1 else len(tried) / 3.0
-    told = []
-    for several in found.values():
-        of_files = [one for one in several if one in left]
-        told += of_files
-        rest = [one for one in several if one not in of_files]
-        told += rest[:1] if rest and len(rest) >= least else []
-    return [str(one) for one in told]
+    return [several[0] for several in notes.values() if len(several) >= least]
 
 
 def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:

@@ -1,0 +1,482 @@
+"""Rules for input: the table of limits of single quantities, and rules that compare two quantities.
+
+A rule is a function of `Evidence` that yields an `InputWarning` for each unlikely input.
+"""
+
+import csv
+import datetime
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gsw
+import jax.numpy as jnp
+import numpy as np
+
+from .._types import InputWarning
+from ..air_sea import SolarPosition
+from ..air_sea.air import saturation_vapour_pressure
+from ..quantities import QUANTITIES
+from .inputs import DAY, Evidence, Samples
+
+STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
+    "lowest": np.min,
+    "highest": np.max,
+    "largest": np.max,
+    "mean": np.mean,
+    "mean magnitude": lambda values: np.mean(np.abs(values)),
+    "largest magnitude": lambda values: np.max(np.abs(values)),
+}
+"""Functions of all known values of an input."""
+_SIZES = ("largest", "mean magnitude", "largest magnitude")
+"""Statistics whose lower limits do not hold where all values are zero."""
+
+
+def unlikely(rule: str, where: str, problem: str, cause: str, remedy: str) -> InputWarning:
+    """Return the warning of a rule on an input, with the likely cause and the key that sets it right."""
+    return InputWarning(f"{where}: {problem}: {cause}? {remedy}, or `accept: [{rule}]`", rule)
+
+
+class Limit(NamedTuple):
+    """A row of the table."""
+
+    rule: str
+    quantity: str
+    group: str
+    context: str
+    statistic: str
+    lowest: float
+    highest: float
+    least_days: float
+    cause: str
+    key: str
+
+    def exceeded_by(self, samples: Samples) -> InputWarning | None:
+        """Return a warning if the samples exceed the limit."""
+        if samples.known.size == 0 or samples.days < self.least_days:
+            return None
+        value = float(STATISTICS[self.statistic](samples.known))
+        if self.statistic in _SIZES and value <= 0.0 or self.lowest <= value <= self.highest:
+            return None
+        known = QUANTITIES.get(self.quantity) or QUANTITIES.get(f"surface_{self.quantity}")
+        unit = known.unit if known else {"wind_speed": "m s-1", "stress": "N m-2"}[self.quantity]
+        bound = f"at most {self.highest:g}" if value > self.highest else f"at least {self.lowest:g}"
+        problem = f"expected a {self.statistic} value of {bound} {unit}, got {value:.4g}"
+        return unlikely(self.rule, samples.where, problem, self.cause, self.key)
+
+
+def _read_limits() -> Iterator[Limit]:
+    table = (Path(__file__).parents[1] / "plausible.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(table.splitlines()):
+        lowest, highest = float(row.pop("lowest") or "-inf"), float(row.pop("highest") or "inf")
+        yield Limit(lowest=lowest, highest=highest, least_days=float(row.pop("least_days")), **row)
+
+
+LIMITS = tuple(_read_limits())
+"""The table of limits, from `plausible.csv` beside that of quantities."""
+
+
+def limits(evidence: Evidence) -> Iterator[InputWarning]:
+    """Compare each quantity with its limits; the first limit of a rule that an input exceeds is noted."""
+    water = "fresh" if evidence.is_fresh else "sea"
+    groups = {"weather": [evidence.weather], "fluxes": [evidence.fluxes]}
+    profiles, noted = [evidence.initial, evidence.observed], set[tuple[str, str]]()
+    for limit in LIMITS:
+        for group in groups.get(limit.group, profiles) if limit.context in ("any", water) else ():
+            samples = group.get(limit.quantity)
+            warning = None if samples is None else limit.exceeded_by(samples)
+            if samples is not None and warning is not None and (limit.rule, samples.where) not in noted:
+                noted.add((limit.rule, samples.where))
+                yield warning
+
+
+# Air, and air and water.
+
+_STEFAN_BOLTZMANN = 5.67e-8
+
+
+def _with_air(evidence: Evidence, name: str) -> tuple[Samples, np.ndarray] | None:
+    """Return a series of the weather and the air temperature at its times."""
+    series, air = evidence.weather.get(name), evidence.weather.get("air_temperature")
+    if series is None or air is None or series.values.shape != air.values.shape:
+        return None
+    return series, air.values
+
+
+def dew_point_above_air(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note a dew point or wet bulb warmer than the air."""
+    for pair in filter(None, (_with_air(evidence, name) for name in ("dew_point", "wet_bulb"))):
+        excess = pair[0].values - pair[1]
+        share = float(np.mean(excess > 1.0))
+        if share > 0.1 or np.max(excess) > 8.0:
+            problem = (
+                f"expected at most the air temperature, got up to {np.max(excess):.3g} K more in {share:.0%}"
+            )
+            cause = "the columns of the two are swapped, or one of them in another unit or at another time"
+            yield unlikely("dew_point_above_air", pair[0].where, problem, cause, "the variable")
+
+
+def humidity(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note specific humidity above saturation, or hardly any."""
+    pair, pressure = _with_air(evidence, "specific_humidity"), evidence.weather.get("air_pressure")
+    if pair is None:
+        return
+    specific, air = pair[0].values, pair[1]
+    vapour = specific * (101325.0 if pressure is None else pressure.values) / (0.622 + 0.378 * specific)
+    relative = 100.0 * vapour / np.asarray(saturation_vapour_pressure(jnp.asarray(air)))
+    middle, share = float(np.median(relative)), float(np.mean(relative > 115.0))
+    if share > 0.2 or middle < 5.0 and relative.size > 1 or middle < 0.5:
+        problem = f"expected 20 to 100 % relative humidity, got {middle:.2g} %, above 115 % in {share:.0%}"
+        cause = "kg kg-1 given as g kg-1, or another quantity"
+        yield unlikely("humidity", pair[0].where, problem, cause, "`unit`")
+
+
+def air_and_water(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note air much warmer or colder than the water."""
+    air, water = evidence.weather.get("air_temperature"), evidence.surface_temperature()
+    if air is None or water is None:
+        return
+    start = max(float(air.time[0]), 0.0)
+    early = air.values[(air.time >= start) & (air.time <= start + 20.0 * DAY)]
+    difference = float(np.mean(early)) - water
+    if difference > 15.0 or difference < -15.0 and water > 8.0:
+        problem = (
+            f"expected air within 15 K of the water, {water:.3g} degC at the surface, got {difference:+.3g} K"
+        )
+        cause = "a unit, or water or air of another place or season"
+        yield unlikely("air_and_water", air.where, problem, cause, "`unit` or `start_time`")
+
+
+def longwave(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note longwave radiation that no sky emits at this air temperature."""
+    pair = _with_air(evidence, "longwave")
+    if pair is None:
+        return
+    series, air = pair
+    mean = series.mean
+    if evidence.net_longwave:
+        if mean > 25.0 or mean < -250.0:
+            problem = f"expected net radiation of some -150 to 0 W m-2, got a mean of {mean:.4g}"
+            cause, key = "downward radiation, or another unit", "`air_sea.longwave: downward`"
+            if 0.0 < mean < 170.0:
+                cause, key = "an upward flux", "`sign: -1`"
+            yield unlikely("longwave", series.where, problem, cause, key)
+        return
+    ratio = float(np.mean(series.values) / np.mean(_STEFAN_BOLTZMANN * (air + 273.15) ** 4))
+    if not 0.5 <= ratio <= 1.08:
+        problem = f"expected downward radiation of 0.55 to 1 times sigma T^4 of the air, got {ratio:.2f}"
+        cause = "an upward or net flux" if mean < 130.0 else "another unit"
+        yield unlikely("longwave", series.where, problem, cause, "`air_sea.longwave`, `sign: -1` or `unit`")
+
+
+# The sun: shortwave radiation against its position, and against the heat flux.
+
+_SOLAR_CONSTANT = 1361.0
+_LEAST = 20.0
+"""Daily mean above the atmosphere [W m-2] below which there is no sun to speak of."""
+
+
+def top_of_atmosphere(
+    time: np.ndarray, start: datetime.datetime, latitude: float, longitude: float, *, daily: bool = False
+) -> np.ndarray:
+    """Return shortwave radiation above the atmosphere [W m-2] at times [s], or its mean over their days."""
+    sun = SolarPosition(start.isoformat(), latitude, longitude)
+    hours = np.arange(-12.0, 12.0) * 3600.0 if daily else np.zeros(1)
+    cosine = sun.cosine_of_zenith(sun.at(jnp.asarray(time[:, None] + hours)))
+    return _SOLAR_CONSTANT * np.asarray(cosine).mean(axis=1)
+
+
+def _light(evidence: Evidence) -> Iterator[tuple[Samples, tuple[datetime.datetime, float, float]]]:
+    """Yield shortwave radiation with its date and place; idealised series have neither."""
+    if evidence.start is None or evidence.latitude is None:
+        return
+    for group, name in ((evidence.weather, "shortwave"), (evidence.fluxes, "shortwave_flux")):
+        light = group.get(name)
+        if light is not None and light.time.size > 2 and light.days > 0.9 and light.varies:
+            yield light, (evidence.start, evidence.latitude, evidence.longitude or 0.0)
+
+
+def _daily(light: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middle of whole days and means over them; the records themselves if they are longer."""
+    if light.interval > 0.6 * DAY:
+        return light.time, light.values
+    step = max(light.interval, 600.0)
+    fine, per_day = np.arange(light.time[0], light.time[-1], step), round(DAY / step)
+    days = np.s_[: fine.size // per_day * per_day]
+    values = np.interp(fine, light.time, light.values)[days].reshape(-1, per_day)
+    return fine[days].reshape(-1, per_day).mean(axis=1), values.mean(axis=1)
+
+
+def sun_amount(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note more sun than reaches the top of the atmosphere, or hardly any."""
+    for light, place in _light(evidence):
+        time, received = _daily(light)
+        if not time.size:
+            continue
+        above = top_of_atmosphere(time, *place, daily=True)
+        bright, dark = above > 3.0 * _LEAST, above < 0.2
+        if dark.any() and np.mean(received[dark]) > 8.0:
+            problem = f"expected no sun in the polar night, got {np.mean(received[dark]):.3g} W m-2"
+            cause = "a latitude of the other hemisphere, or times half a year off"
+            yield unlikely("sun_amount", light.where, problem, cause, "`latitude` or `start_time`")
+            continue
+        if not bright.any():
+            continue
+        ratio = float(np.sum(received[bright]) / np.sum(above[bright]))
+        best = float(np.quantile(received[bright] / above[bright], 0.95))
+        problem = f"expected 0.2 to 0.75 of the sun above the air, got {ratio:.3g} over {time.size} days"
+        if ratio > 0.8 or best > 1.05 and bright.sum() > 3:
+            cause = "kJ m-2 per hour, cal cm-2 per day, or a latitude of the other hemisphere"
+            problem = f"{problem}, up to {best:.2f}"
+            yield unlikely("sun_amount", light.where, problem, cause, "`unit` or `latitude`")
+        elif ratio < 0.06 and (light.days > 5.0 or ratio < 0.01):
+            yield unlikely("sun_amount", light.where, problem, "kW m-2, or MJ m-2 per day", "`unit`")
+
+
+def sun_by_night(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note shortwave radiation at night, or at its best at another hour than noon."""
+    for light, place in _light(evidence):
+        if light.interval > 10800.0 or light.days < 1.5 or evidence.longitude is None:
+            continue
+        time, values = light.time[:40_000], np.maximum(light.values[:40_000], 0.0)
+        above = top_of_atmosphere(time, *place)
+        if np.sum(values) <= 0.0 or np.mean(above) < _LEAST or np.min(above) > 0.3 * np.max(above):
+            continue
+        lags = np.arange(-11.5, 12.5, 0.5)
+        correlations = [_correlation(values, top_of_atmosphere(time + 3600.0 * lag, *place)) for lag in lags]
+        best = int(np.argmax(correlations))
+        lag, without_lag = float(lags[best]), _correlation(values, above)
+        if abs(lag) < 2.0 or correlations[best] < 0.6 or correlations[best] - without_lag < 0.12:
+            continue
+        hours = "after" if lag < 0.0 else "before"
+        problem = f"expected the best sun at noon, got it {abs(lag):g} h {hours} (at {place[2]:g} E)"
+        cause = "local instead of universal time, a longitude of the other sign, or means of daily intervals"
+        yield unlikely("sun_by_night", light.where, problem, cause, "`start_time` or `longitude`")
+
+
+def _correlation(values: np.ndarray, others: np.ndarray) -> float:
+    return float(np.corrcoef(values, others)[0, 1]) if np.ptp(others) > 0.0 else 0.0
+
+
+def sun_counted_twice(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note a heat flux that follows the shortwave radiation beside it."""
+    heat, light = evidence.fluxes.get("heat_flux"), evidence.fluxes.get("shortwave_flux")
+    if heat is None or light is None or heat.values.size != light.values.size or heat.values.size < 12:
+        return
+    if not (heat.varies and light.varies):
+        return
+    correlation = _correlation(heat.values, light.values)
+    slope = correlation * float(np.std(heat.values) / np.std(light.values))
+    if correlation > 0.8 and slope > 0.55:
+        problem = f"expected heat without the sun, got {slope:.2f} of its radiation (r = {correlation:.2f})"
+        cause = "the net heat flux, in which the sun is already counted"
+        remedy = "subtract shortwave_flux, or leave it out"
+        yield unlikely("sun_counted_twice", heat.where, problem, cause, remedy)
+
+
+def heat_sign(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note heat without the sun that warms the water for weeks of sunshine."""
+    heat, light = evidence.fluxes.get("heat_flux"), evidence.fluxes.get("shortwave_flux")
+    if heat is None or light is None or light.mean < 60.0:
+        return
+    is_long = heat.days > 20.0 or heat.time.size == 1
+    if heat.mean > (35.0 if is_long else 90.0):
+        problem = f"expected a loss of heat beside {light.mean:.3g} W m-2 of sun, got {heat.mean:+.3g} W m-2"
+        cause = "a flux that counts upward, or the net flux with the sun"
+        yield unlikely("heat_sign", heat.where, problem, cause, "`sign: -1`")
+
+
+# The place: rotation against latitude, and instruments against the site.
+
+TWICE_ROTATION = 1.4584e-4
+"""Twice the rotation of the Earth [s-1]."""
+_FARTHEST = 300.0
+"""Distance of an instrument from the place of a case [km] that is noted; floats drift."""
+
+
+def coriolis_parameter(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note rotation that is not that of the latitude."""
+    f, latitude, problem, cause = evidence.coriolis_parameter, evidence.latitude, "", ""
+    if f == 0.0:
+        return
+    if latitude is not None:
+        expected = TWICE_ROTATION * float(np.sin(np.deg2rad(latitude)))
+        problem = f"expected {expected:.4g} s-1 at {latitude:g} N"
+        causes = {
+            "the other hemisphere": -1.0,
+            "half of it": 0.5,
+            "per hour": 3600.0,
+            "per day": DAY,
+        }
+        near = [name for name, factor in causes.items() if abs(f / factor - expected) < 0.06 * abs(expected)]
+        if abs(f - expected) > 0.06 * abs(expected) + 2e-6:
+            cause = near[0] if near else "a latitude of another place or unit"
+    elif abs(f) > 1.02 * TWICE_ROTATION:
+        problem, cause = f"expected at most {TWICE_ROTATION:.4g} s-1 on Earth", "per hour or per day"
+    elif abs(f) < 3e-7:
+        problem, cause = "expected 0, or at least 3e-7 s-1", "another unit"
+    if cause:
+        name = "coriolis_parameter"
+        yield unlikely(name, name, f"{problem}, got {f:.4g} s-1", cause, "`latitude`")
+
+
+def _distance(latitude: float, longitude: float, other: tuple[float, float]) -> float:
+    """Return the distance of two positions [km], on a sphere."""
+    a, b, c = np.deg2rad([latitude, other[0], other[1] - longitude])
+    h = np.sin((b - a) / 2.0) ** 2 + np.cos(a) * np.cos(b) * np.sin(c / 2.0) ** 2
+    return float(2.0 * 6371.0 * np.arcsin(np.sqrt(min(1.0, h))))
+
+
+def position(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note instruments that never were near the site of a case."""
+    if evidence.latitude is None or evidence.longitude is None or not evidence.positions:
+        return
+    site = evidence.latitude, evidence.longitude
+    latitude, longitude = min(evidence.positions, key=lambda place: _distance(*place, site))
+    distance = _distance(latitude, longitude, site)
+    if distance < _FARTHEST:
+        return
+    cause = "a file of another place, or a wrong position in the configuration"
+    if abs(longitude) <= 90.0 and _distance(longitude, latitude, site) < 100.0:
+        cause = "latitude and longitude are swapped"
+    elif min(_distance(latitude, -longitude, site), _distance(-latitude, longitude, site)) < 100.0:
+        cause = "a latitude or longitude of the wrong sign"
+    problem = (
+        f"expected an instrument at the site, {site[0]:g} N {site[1]:g} E, got {latitude:.4g} N "
+        f"{longitude:.4g} E, {distance:.0f} km from it"
+    )
+    yield unlikely("position", "observations", problem, cause, "`latitude` and `longitude`")
+
+
+# The water: upside down, swapped, or one variable for two.
+
+
+def _profiles(evidence: Evidence) -> Iterator[tuple[Samples, Samples | None]]:
+    """Yield profiles of temperature with their salinity."""
+    for group in (evidence.initial, evidence.observed):
+        if "temperature" in group and group["temperature"].z is not None:
+            yield group["temperature"], group.get("salinity")
+
+
+def unstable_profile(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note water that is lighter below throughout."""
+    least = 0.008 if evidence.source == "LES" else 0.05
+    start = evidence.initial.get("salinity")
+    for warmth, salt in _profiles(evidence):
+        constant = np.full_like(warmth.values, 35.0 if start is None else start.mean)
+        salinity = constant if salt is None else salt.values
+        if salinity.shape != warmth.values.shape:
+            continue
+        excess = []  # of density at the surface [kg m-3], 0 where a profile is not upside down
+        for temperature, s in zip(warmth.values[:400], salinity[:400], strict=True):
+            known = np.isfinite(temperature) & np.isfinite(s)
+            if known.sum() >= 3:
+                rho = gsw.rho(s[known], temperature[known], 0.0)
+                steps = np.diff(rho)
+                is_reversed = np.maximum(steps, 0.0).sum() > -4.0 * np.minimum(steps, 0.0).sum()
+                excess.append((rho[-1] - rho[0]) * (is_reversed and rho[-1] - rho[0] > least))
+        if np.count_nonzero(excess) > 0.6 * len(excess):
+            problem = (
+                f"expected denser water below, got {max(excess):.2g} kg m-3 less at the bottom than at the "
+                "surface"
+            )
+            cause = "profiles upside down, heights of the wrong sign, or salinity and temperature swapped"
+            yield unlikely("unstable_profile", warmth.where, problem, cause, "`positive`, or the columns")
+
+
+def water_swapped(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note temperature and salinity with each other's values."""
+    for warmth, salt in _profiles(evidence):
+        if salt is None or not salt.known.size or not warmth.known.size:
+            continue
+        t, s = warmth.known, salt.known
+        like_salinity = np.median(t) > 30.5 and np.ptp(np.quantile(t, (0.05, 0.95))) < 4.0
+        if like_salinity and np.quantile(t, 0.95) < 42.0 and np.median(s) < 30.5:
+            problem = f"expected sea water, got {np.median(t):.3g} degC with {np.median(s):.3g} g kg-1"
+            yield unlikely("water_swapped", warmth.where, problem, "the two are swapped", "the variables")
+
+
+def currents_swapped(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note the same values for both components."""
+    for group, name, other in (
+        (evidence.observed, "u", "v"),
+        (evidence.weather, "wind_u", "wind_v"),
+        (evidence.fluxes, "stress_u", "stress_v"),
+    ):
+        u, v = group.get(name), group.get(other)
+        if u is not None and v is not None and u.varies and u.known.size > 5:
+            if np.array_equal(u.values, v.values, equal_nan=True):
+                problem = f"expected another component than {name}, got the same values"
+                yield unlikely("currents_swapped", v.where, problem, "one variable for both", "its name")
+
+
+# Numbers that stand for a missing value, whatever the quantity.
+
+_CODES = np.array(
+    [sign * base for base in (9.0, 9.9, 9.99, 9.999, 99.0, 99.9, 99.99, 99.999, 999.0, 999.9, 999.99, 9999.0)
+     for sign in (-1.0, 1.0)]
+    + [-1.0, -8.0, -88.0, -888.0, 8888.0, -8888.0, 9999.9, -9999.9, 99999.0, -99999.0, 32767.0, -32768.0]
+)  # fmt: skip
+"""Numbers that files put where there is no value; zero is another."""
+_BACKGROUND = {
+    "air_temperature": 3.0, "dew_point": 3.0, "wet_bulb": 3.0, "relative_humidity": 12.0,
+    "specific_humidity": 1.5e-3, "air_pressure": 500.0, "wind_speed": 6.0, "wind_u": 8.0, "wind_v": 8.0,
+    "cloud_cover": 2.0, "longwave": 60.0, "shortwave": 700.0, "precipitation": 3e-5,
+    "temperature": 1.5, "sea_surface_temperature": 1.5, "salinity": 1.0, "u": 0.6, "v": 0.6,
+    "surface_heat_flux": 500.0, "surface_stress_u": 1.5, "surface_stress_v": 1.5,
+    "surface_shortwave_flux": 700.0, "surface_freshwater_flux": 0.01,
+}  # fmt: skip
+"""Difference from both neighbours that happens in good records of any quantity [its unit]."""
+_THROUGH_ZERO = ("wind_u", "wind_v", "u", "v", "precipitation", "shortwave", "cloud_cover", "wind_speed")
+"""Quantities of which an exact zero is common."""
+_NEVER_NEGATIVE = (
+    "shortwave", "surface_shortwave_flux", "precipitation", "relative_humidity", "specific_humidity",
+    "cloud_cover", "wind_speed", "salinity",
+)  # fmt: skip
+
+
+def codes_in(values: np.ndarray, quantity: str) -> tuple[float, int] | None:
+    """Return a missing code that stands among values far from it, and how often."""
+    if values.size < 4:
+        return None
+    unique, counts = np.unique(values, return_counts=True)
+    zeros = () if quantity in _THROUGH_ZERO or quantity.startswith("surface_") else (0.0,)
+    for code in (*_CODES, *zeros):
+        near = 1e-6 * max(abs(code), 1e-3)
+        n = int(counts[np.abs(unique - code) <= near].sum())
+        if not n or n > 0.5 * values.size:
+            continue
+        others = values[(np.abs(values - code) > near) & ~np.isin(values, _CODES[np.abs(_CODES) > 90.0])]
+        if others.size < 3:
+            continue
+        usual = np.max(counts[(np.abs(unique - code) > near) & (unique != 0.0)], initial=1)
+        # Values of many digits do not meet a round number again and again.
+        is_fine = unique.size > 0.8 * np.count_nonzero(values)
+        is_popular = (abs(code) > 900.0 or is_fine and code) and n >= 3 and n > 4 * usual and values.size > 50
+        gap = max(np.min(others) - code, code - np.max(others))
+        spread = np.quantile(others, 0.99) - np.quantile(others, 0.01)
+        is_apart = gap > max(0.6 * spread, 0.25 * _BACKGROUND.get(quantity, 0.0), 1e-9)
+        if quantity in _NEVER_NEGATIVE and code <= -5.0 or is_popular or is_apart:
+            return code, n
+    return None
+
+
+def missing_code(evidence: Evidence) -> Iterator[InputWarning]:
+    """Note a number such as -9.99, 0, 99 or 9999 among values far from it."""
+    for samples in evidence.everything():
+        if samples.quantity != "stress":
+            yield from codes_among(samples.quantity, samples.where, samples.columns())
+
+
+def codes_among(quantity: str, where: str, columns: Iterable[np.ndarray]) -> Iterator[InputWarning]:
+    """Note the first missing code in columns of known values, such as profiles or records of a level.
+
+    Readers look at values as a file has them: a code is no code after a conversion.
+    """
+    for values in itertools.islice(columns, 400):
+        if (code := codes_in(values, quantity)) is not None:
+            problem = f"expected measured values, got {code[0]:g} in {code[1]} of {values.size} records"
+            remedy = "mark it as missing in the file (`_FillValue`, an empty cell)"
+            yield unlikely("missing_code", where, problem, "a code for missing values", remedy)
+            return
