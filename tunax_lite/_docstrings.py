@@ -22,22 +22,23 @@ def docstring_of(documented: type | ModuleType | Callable[..., object]) -> str:
 @functools.cache
 def _docstrings(module: str) -> Mapping[str, str]:
     """Docstrings in the source of a module, by qualified name; that of the module has none."""
-    found: dict[str, str] = {}
+    text_by_name: dict[str, str] = {}
 
     def visit(node: ast.AST, name: str) -> None:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (
             text := ast.get_docstring(node)
         ):
-            found[name] = text
+            text_by_name[name] = text
         for child in ast.iter_child_nodes(node):
             inner = "<locals>." if isinstance(node, ast.FunctionDef) else ""
-            own = getattr(child, "name", "") if isinstance(child, ast.ClassDef | ast.FunctionDef) else ""
-            visit(child, f"{name}.{inner}{own}".lstrip(".") if own else name)
+            is_named = isinstance(child, ast.ClassDef | ast.FunctionDef)
+            inner_name = child.name if is_named else ""
+            visit(child, f"{name}.{inner}{inner_name}".lstrip(".") if inner_name else name)
 
     try:
         source = inspect.getsource(sys.modules[module])
     except (OSError, TypeError, KeyError):
-        return found
+        return text_by_name
     tree = ast.parse(source)
     visit(tree, "")
-    return found
+    return text_by_name

@@ -118,13 +118,13 @@ def check_range(name: str, value: object, valid_range: tuple[float, float]) -> N
     ):
         return
     if isinstance(value, jax.Array) and not value.is_fully_addressable:
-        return  # a part of it is with another process
-    given = np.asarray(value)
+        return  # another process holds a part of it
+    numbers = np.asarray(value)
     # Bounds in the precision of the value: 0.1 in float32 exceeds 0.1.
-    lower, upper = np.asarray(valid_range).astype(given.dtype if given.dtype.kind == "f" else float)
-    outside = given[~((lower <= given) & (given <= upper))]
+    lower, upper = np.asarray(valid_range).astype(numbers.dtype if numbers.dtype.kind == "f" else float)
+    outside = numbers[~((lower <= numbers) & (numbers <= upper))]
     if outside.size:
-        many = f" and {outside.size - 1} more of {given.size}" if outside.size > 1 else ""
+        many = f" and {outside.size - 1} more of {numbers.size}" if outside.size > 1 else ""
         raise ValueError(
             f"{name}: expected a value between {valid_range[0]:g} and {valid_range[1]:g}, got "
             f"{float(outside.flat[0]):g}{many}."
@@ -198,7 +198,7 @@ class InputWarning(Warning):
 
     Args:
         message: for the user.
-        rule: name of the rule of `tunax_lite.plausibility` that found it, with which `accept` silences it.
+        rule: name of the rule of `tunax_lite.plausibility` that raised it; `accept` silences it by this name.
     """
 
     def __init__(self, message: str, rule: str = ""):
@@ -213,7 +213,7 @@ def warn_of_input(notes: Iterable[str | InputWarning]) -> None:
 
 
 def warn_of_kilograms(where: str, salinity: object, *, is_lake: bool) -> None:
-    """Warn of salinity that is that of the ocean in kg kg-1, and would run as fresh water."""
+    """Warn of ocean salinity in kg kg-1, which would run as fresh water."""
     if is_lake or not isinstance(salinity, jax.Array | np.ndarray) or is_traced(salinity):
         return
     low, high = np.asarray(salinity).min(), np.asarray(salinity).max()
@@ -228,8 +228,8 @@ def warn_of_kilograms(where: str, salinity: object, *, is_lake: bool) -> None:
 
 def valid_range_of(kind: type, name: str) -> tuple[float, float]:
     """Range of a field that a class declares with `parameter`."""
-    (found,) = (field for field in dataclasses.fields(kind) if field.name == name)
-    return found.metadata["valid_range"]
+    (declared_field,) = (field for field in dataclasses.fields(kind) if field.name == name)
+    return declared_field.metadata["valid_range"]
 
 
 def parameter(
@@ -245,13 +245,13 @@ def parameter(
     Equinox module gets no gradient; an array of the batch shape gives one value per column.
 
     Args:
-        default: value if none is given; `None` if it is derived from other parameters.
+        default: default value; `None` if it is derived from other parameters.
         unit: unit of the number.
         valid_range: closed interval outside which the number has no meaning, and the default bounds in a
             calibration. A constructor raises `ValueError` for a number outside it and `TypeError` for what
             is no number; what JAX builds from leaves, such as a gradient, may hold any.
-        only_if: values of other fields with which this number has an effect, `(None,)` for one that takes its
-            place once it is given. A calibration refuses it with others.
+        only_if: values of other fields with which this number has an effect, `(None,)` for one that replaces
+            it once it is set. A calibration refuses it with others.
     """
 
     def checked(value: PyTree) -> PyTree:
@@ -363,9 +363,9 @@ def dotted(path: tuple) -> str:
     return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
-def is_below(path: str, given: str) -> bool:
-    """Whether a dotted path is the given one, or lies below one that ends in `.*`."""
-    return path.startswith(given[:-1]) if given.endswith(".*") else path == given
+def is_below(path: str, pattern: str) -> bool:
+    """Whether a dotted path matches a pattern: it is the same, or lies below one that ends in `.*`."""
+    return path.startswith(pattern[:-1]) if pattern.endswith(".*") else path == pattern
 
 
 def _declared(
@@ -380,23 +380,23 @@ def _declared(
             parts = (
                 {f"{path}.{name}": part for name, part in value.items()} if isinstance(value, dict) else {}
             )
-            for own, part in (parts or {path: value}).items():
+            for part_path, part in (parts or {path: value}).items():
                 if isinstance(part, eqx.Module):
-                    yield from _declared(part, key, f"{own}.")
+                    yield from _declared(part, key, f"{part_path}.")
 
 
 def iterate_parameters(module: eqx.Module) -> Iterator[ParameterInfo]:
     """Yield all fields declared with `parameter`, including nested modules, with dotted paths."""
     for path, value, declared, owner in _declared(module, "valid_range"):
-        prefix, own = path.rpartition(".")[0], {field.name for field in dataclasses.fields(owner)}
+        prefix, siblings = path.rpartition(".")[0], {field.name for field in dataclasses.fields(owner)}
         idle, others = "", []
         for name, allowed in (declared["only_if"] or {}).items():
-            other, at = getattr(owner, name) if name in own else None, f"{prefix}.{name}".lstrip(".")
+            other, at = getattr(owner, name) if name in siblings else None, f"{prefix}.{name}".lstrip(".")
             if not allowed:
                 idle = "nothing depends on it"
             elif allowed == (None,):
                 others.append(at)
-                idle = idle if other is None else f"{at} is given and takes its place"
+                idle = idle if other is None else f"{at} is set and replaces it"
             elif other not in allowed:
                 idle = f"{at} is {other!r}"
         about = declared["unit"], declared["valid_range"]
@@ -434,13 +434,13 @@ def free_leaves(module: eqx.Module) -> dict[str, ParameterInfo]:
     return {i.path: i for i in infos if i.value is not None and not isinstance(i.value, Fixed)}
 
 
-def chosen_paths(known: Iterable[str], given: str | Iterable[str], where: str, owner: str) -> set[str]:
-    """Known paths that are among the given ones or lie below them, as in `net.*`.
+def chosen_paths(known: Iterable[str], patterns: str | Iterable[str], where: str, owner: str) -> set[str]:
+    """Known paths that match a pattern or one of several, such as `net.*`.
 
     Raises `ValueError` for a path without a number; `where` begins the message and `owner` has the numbers.
     """
-    found: set[str] = set()
-    for path in [given] if isinstance(given, str) else given:
+    chosen: set[str] = set()
+    for path in [patterns] if isinstance(patterns, str) else patterns:
         below = {name for name in known if is_below(name, path)}
         if not below:
             parts = {f"{name[: at.start()]}.*" for name in known for at in re.finditer(r"\.", name)}
@@ -448,10 +448,10 @@ def chosen_paths(known: Iterable[str], given: str | Iterable[str], where: str, o
             hint = f"did you mean {' or '.join(close)}? " if close else ""
             raise ValueError(
                 f"{where}: expected paths of numbers that {owner} has, got '{path}'; {hint}It has: "
-                f"{', '.join(known)}. A number that follows from others is known once it is given."
+                f"{', '.join(known)}. A number that follows from others can be named once it is set."
             )
-        found |= below
-    return found
+        chosen |= below
+    return chosen
 
 
 def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, str]]:
@@ -461,11 +461,11 @@ def iterate_options(module: eqx.Module, path: str = "") -> Iterator[tuple[str, s
     """
     yield path, type(module).__name__
     for field in dataclasses.fields(module):
-        value, own = getattr(module, field.name), f"{path}.{field.name}".lstrip(".")
+        value, field_path = getattr(module, field.name), f"{path}.{field.name}".lstrip(".")
         if isinstance(value, eqx.Module):
-            yield from iterate_options(value, own)
+            yield from iterate_options(value, field_path)
         elif not eqx.is_array(value):
-            yield own, _text(value)
+            yield field_path, _text(value)
 
 
 def _text(value: FieldValue) -> str:
@@ -505,16 +505,16 @@ def precision_of(**trees: PyTree) -> np.dtype:
     """
     arrays = [both for both in jax.tree_util.tree_leaves_with_path(trees) if _is_floating(both[1])]
     firm = [(path, leaf) for path, leaf in arrays if not _is_weak(leaf)]
-    found: dict[np.dtype, str] = {}
+    path_by_dtype: dict[np.dtype, str] = {}
     for path, leaf in firm or arrays:
-        found.setdefault(leaf.dtype, jax.tree_util.keystr(path, simple=True, separator="."))
-    if len(found) != 1:
-        listed = " and ".join(f"{dtype} ({path})" for dtype, path in found.items()) or "no such array"
+        path_by_dtype.setdefault(leaf.dtype, jax.tree_util.keystr(path, simple=True, separator="."))
+    if len(path_by_dtype) != 1:
+        listed = " and ".join(f"{dtype} ({path})" for dtype, path in path_by_dtype.items()) or "no such array"
         raise ValueError(
             f"{' and '.join(trees)}: expected floating-point arrays of one precision, got {listed}; cast all "
             'of them with tunax_lite.in_precision(..., "float32") or "float64".'
         )
-    return next(iter(found))
+    return next(iter(path_by_dtype))
 
 
 def without_weak_types(tree: PyTree, dtype: DTypeLike) -> PyTree:

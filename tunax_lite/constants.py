@@ -16,7 +16,7 @@ MOLECULAR_DIFFUSIVITY = 1.4e-7
 """Molecular diffusivity of heat in sea water [m2 s-1], the value of GOTM."""
 
 VON_KARMAN = 0.4
-"""Slope of the mixing length next to a wall [1], for closures without one of their own."""
+"""Slope of the mixing length next to a wall [1], for closures that declare none."""
 
 ROTATION_PERIOD = 86164.0
 """Sidereal day [s]; the Coriolis parameter is 4 pi / period * sin(latitude)."""

@@ -45,7 +45,7 @@ def setting(
     what is no number; that of another dataclass has to call `check_settings`.
 
     Args:
-        default: value if none is given.
+        default: default value.
         choices: allowed texts.
         at_least, above, at_most, below: bounds of a number, closed and open ones.
         finite: whether the number must be finite; otherwise infinity has a meaning.
@@ -111,8 +111,8 @@ def named(*names: str, **variants: str | Mapping[str, object]) -> Callable[[K], 
 
 def names_of(family: type) -> dict[str, Named]:
     """Names of a class and its subclasses, in order, with variants last."""
-    found = (each for each in _NAMED if issubclass(each.kind, family))
-    return {each.name: each for each in sorted(found, key=lambda each: (each.is_variant, each.name))}
+    matching = (each for each in _NAMED if issubclass(each.kind, family))
+    return {each.name: each for each in sorted(matching, key=lambda each: (each.is_variant, each.name))}
 
 
 def name_of(kind: type) -> str | None:
@@ -134,27 +134,27 @@ def words_of(family: type) -> str:
 @functools.cache
 def meanings(kind: type) -> Mapping[str, str]:
     """Meanings of the fields of a class, from `Args:` in its docstring and those of its bases."""
-    found: dict[str, str] = {}
+    meaning_by_name: dict[str, str] = {}
     for each in reversed(kind.__mro__):
-        found |= _arguments(docstring_of(each))
+        meaning_by_name |= _arguments(docstring_of(each))
     names = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
-    for several, meaning in list(found.items()):
+    for several, meaning in list(meaning_by_name.items()):
         first, _, last = several.partition(" ... ")
         if first in names and last in names:
-            found |= dict.fromkeys(names[names.index(first) : names.index(last) + 1], meaning)
-    return found
+            meaning_by_name |= dict.fromkeys(names[names.index(first) : names.index(last) + 1], meaning)
+    return meaning_by_name
 
 
 def _arguments(text: str) -> dict[str, str]:
     """Meanings by name; `a, b: meaning` applies to both, `a ... d: meaning` to all fields between them."""
     section = re.search(r"^Args:\n((?:[ ]+.*\n|\n)*)", text + "\n", flags=re.MULTILINE)
-    found: dict[str, str] = {}
+    meaning_by_name: dict[str, str] = {}
     if section is None:
-        return found
+        return meaning_by_name
     for entry in re.split(r"\n(?=    \S)", section[1].rstrip()):
         names, _, meaning = " ".join(entry.split()).partition(": ")
-        found |= dict.fromkeys((name.strip() for name in names.split(",")), meaning)
-    return found
+        meaning_by_name |= dict.fromkeys((name.strip() for name in names.split(",")), meaning)
+    return meaning_by_name
 
 
 def module_of(fields: Mapping[str, tuple[Any, Any]], about: Mapping[str, str]) -> Any:  # to derive from
@@ -177,7 +177,7 @@ def _documented(about: Mapping[str, str]) -> str:
 
 
 def summary_and_source(kind: type) -> tuple[str, str]:
-    """The first paragraph of the docstring of a class, and the source given in it or in its module."""
+    """The first paragraph of the docstring of a class, and the source named there or in its module."""
     text, home = docstring_of(kind), sys.modules.get(kind.__module__)
     module = "" if home is None else docstring_of(home)
     pattern = re.compile(r"^Sources?[^:\n]*: ((?:.+\n?)+)", flags=re.MULTILINE)
@@ -192,54 +192,56 @@ class Declaring(Protocol):
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field]]
 
 
-_SAID = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
+_BOUND_IN_WORDS = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
 
 
-def check_settings(made: Declaring) -> None:
+def check_settings(instance: Declaring) -> None:
     """Reject settings that violate their declarations; modules of Equinox do so themselves.
 
     Args:
-        made: with fields declared with `setting`.
+        instance: has fields declared with `setting`.
 
     Raises:
         ValueError: a text that is not among the choices, or a number out of bounds.
     """
-    for field in dataclasses.fields(type(made)):
+    for field in dataclasses.fields(type(instance)):
         if (declared := field.metadata.get("setting")) is not None:
-            _check_setting(field.name, getattr(made, field.name), declared, f"{type(made).__name__}: ")
+            _check_setting(
+                field.name, getattr(instance, field.name), declared, f"{type(instance).__name__}: "
+            )
 
 
-def check_kinds(made: Declaring) -> None:
+def check_kinds(module: Declaring) -> None:
     """Reject parts of a module that are of other classes than it declares; modules do not convert names.
 
     Raises:
-        TypeError: expected and given class, and what to give.
+        TypeError: expected and actual class, and what to pass.
     """
-    for name, kinds, is_optional, by_name in _kinds_of_parts(type(made)):
-        value = getattr(made, name)
+    for name, kinds, is_optional, by_name in _kinds_of_parts(type(module)):
+        value = getattr(module, name)
         if by_name and not isinstance(value, dict):
             first = value[0] if isinstance(value, list | tuple) and value else value
             kind = first if isinstance(first, type) else type(first)
             expected = f"{name} by names of your choice, such as {{'mine': {kind.__name__}()}}"
-            raise TypeError(f"{type(made).__name__}: expected {expected}, got a {type(value).__name__}.")
+            raise TypeError(f"{type(module).__name__}: expected {expected}, got a {type(value).__name__}.")
         for part in value.values() if by_name else (value,):
             if not (isinstance(part, kinds) or (is_optional and part is None)):
-                raise TypeError(f"{type(made).__name__}: {_instead(part, kinds, name)}")
+                raise TypeError(f"{type(module).__name__}: {_instead(part, kinds, name)}")
 
 
-def check_mixing(closure: object, made: object, n_faces: int) -> None:
+def check_mixing(closure: object, mixing: object, n_faces: int) -> None:
     """Reject what the code of a closure returned, unless it has eddy coefficients on all faces.
 
     Raises:
         TypeError: what was expected, what was returned, and what to return.
     """
     names = "eddy_viscosity", "eddy_diffusivity"
-    shapes = {name: getattr(getattr(made, name, None), "shape", None) for name in names}
+    shapes = {name: getattr(getattr(mixing, name, None), "shape", None) for name in names}
     wrong = [name for name, shape in shapes.items() if shape is None or shape[:1] != (n_faces,)]
     if wrong:
         got = f"{wrong[0]} of shape {shapes[wrong[0]]}"
         if shapes[wrong[0]] is None:
-            got = "an array" if hasattr(made, "shape") else type(made).__name__
+            got = "an array" if hasattr(mixing, "shape") else type(mixing).__name__
         raise TypeError(
             f"{type(closure).__name__}: expected {' and '.join(names)} on the {n_faces} faces of the grid, "
             f"got {got}; return EddyCoefficients.within(viscosity, diffusivity), each shaped as "
@@ -250,19 +252,19 @@ def check_mixing(closure: object, made: object, n_faces: int) -> None:
 @functools.cache
 def _kinds_of_parts(kind: type) -> tuple[tuple[str, tuple[type, ...], bool, bool], ...]:
     """Fields that hold modules: their classes, and whether they can be absent and are by name."""
-    found = []
+    parts = []
     for field in dataclasses.fields(kind):
         by_name = get_origin(field.type) is dict
         hint = get_args(field.type)[1] if by_name else field.type
         hints = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
         kinds = tuple(get_origin(each) or each for each in hints if each is not types.NoneType)
         if all(isinstance(each, type) and issubclass(each, eqx.Module) for each in kinds):
-            found.append((field.name, kinds, types.NoneType in hints, by_name))
-    return tuple(found)
+            parts.append((field.name, kinds, types.NoneType in hints, by_name))
+    return tuple(parts)
 
 
 def _instead(part: object, kinds: tuple[type, ...], name: str) -> str:
-    """What was expected under a name, what was given, and what to give."""
+    """Describe the expected class of a part, the actual one, and what to pass."""
     wanted = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
     got, named = repr(part), names_of(kinds[0])
     finals = [kind for kind in _finals(kinds) if not kind.__name__.startswith(("Abstract", "_"))]
@@ -272,9 +274,9 @@ def _instead(part: object, kinds: tuple[type, ...], name: str) -> str:
     elif isinstance(part, str) and part in named:
         kind, make, preset = named[part].kind.__name__, named[part].make, named[part].preset
         how = f".{make.__name__}()" if named[part].is_variant and not preset else "()"
-        if preset:  # many numbers have a constructor of their own
-            given = ", ".join(f"{key}={value!r}" for key, value in preset.items())
-            how = f"({given})" if len(preset) < 4 else f".of({part!r})"
+        if preset:  # a preset of many numbers has a constructor
+            arguments = ", ".join(f"{key}={value!r}" for key, value in preset.items())
+            how = f"({arguments})" if len(preset) < 4 else f".of({part!r})"
         remedy = f"make an instance: {kind}{how}"
     elif not isinstance(part, str | int | float | None):
         got = type(part).__name__
@@ -286,10 +288,10 @@ def _instead(part: object, kinds: tuple[type, ...], name: str) -> str:
 
 def _finals(kinds: Iterable[type]) -> list[type]:
     """The classes and all that derive from them, without abstract ones."""
-    found = []
+    finals = []
     for kind in kinds:
-        found += ([] if inspect.isabstract(kind) else [kind]) + _finals(kind.__subclasses__())
-    return found
+        finals += ([] if inspect.isabstract(kind) else [kind]) + _finals(kind.__subclasses__())
+    return finals
 
 
 def _of_kind(kind: Any, name: str, value: Any) -> Any:  # as the class annotates the field
@@ -332,7 +334,7 @@ def _check_setting(
         raise TypeError(f"{owner}{name}: expected a number, got {value!r}.")
     holds = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
     if bounds and not all(holds[each](value, bound) for each, bound in bounds.items()):
-        wanted = " and ".join(f"{_SAID[each]} {bound:g}" for each, bound in bounds.items())
+        wanted = " and ".join(f"{_BOUND_IN_WORDS[each]} {bound:g}" for each, bound in bounds.items())
         raise ValueError(f"{owner}expected {name} {wanted}, got {value!r}.")
     if declared["finite"] and isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{owner}expected a finite {name}, got {value!r}.")

@@ -32,8 +32,8 @@ def packages() -> tuple[str, ...]:
     from importlib.metadata import entry_points
 
     folder = Path(__file__).parent / "extensions"
-    own = sorted(f"{GROUP}.{each.name}" for each in pkgutil.iter_modules([str(folder)]))
-    return (*own, *sorted(entry.value for entry in entry_points(group=GROUP)))
+    package_modules = sorted(f"{GROUP}.{each.name}" for each in pkgutil.iter_modules([str(folder)]))
+    return (*package_modules, *sorted(entry.value for entry in entry_points(group=GROUP)))
 
 
 @functools.cache
@@ -44,14 +44,14 @@ def modules(role: Role) -> tuple[ModuleType, ...]:
         ImportError: one that is being imported itself, so that its additions would be missed.
     """
     specs = [importlib.util.find_spec(f"{package}.{role}") for package in packages()]
-    found = tuple(importlib.import_module(spec.name) for spec in specs if spec is not None)
-    for module in found:
+    extension_modules = tuple(importlib.import_module(spec.name) for spec in specs if spec is not None)
+    for module in extension_modules:
         if getattr(module.__spec__, "_initializing", False):
             raise ImportError(
                 f"{module.__name__}: expected tunax_lite.config to be imported before it, got it first; "
                 "import tunax_lite.config, which imports it."
             )
-    return found
+    return extension_modules
 
 
 def additions(role: Role, name: str) -> tuple[Any, ...]:  # Any: of the type that the role requires
