@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 import yaml
 
 from tests.errors import error_naming, missing_from
@@ -179,24 +178,3 @@ def test_the_basin_of_a_lake(tmp_path):
         given = {"z": [-40.0, 0.0], "area": [1.0, 4.0], "units": {name: unit}}
         with error_naming(ConfigError, f"hypsography {unit}"):
             run_of(tmp_path, **LAKE, hypsography=given)
-
-
-def test_numbers_beside_a_file_of_legay(tmp_path):
-    z, t = np.arange(-11.5, 0.0, 1.0), np.arange(5.0) * 3600.0
-    values = {name: (("t", "z"), np.zeros((5, 12))) for name in ("b", "u", "v")}
-    xr.Dataset(values, {"t": t, "z": z}).to_netcdf(tmp_path / "legay.nc")
-    numbers = {"stress_u": 4.0, "stress_v": 3e-4, "surface_buoyancy_flux": 5e-9}
-    units: dict[str, Any] = {"stress_u": {"unit": "dyn cm-2", "sign": -1}, "stress_v": "m2 s-2"}
-
-    def run(**case) -> Any:
-        case = {"format": "legay", "path": "legay.nc", "units": units} | case
-        (tmp_path / "run.yaml").write_text(yaml.safe_dump({"case": case, "grid": {"kind": "native"}}))
-        return build_run(load_run(tmp_path / "run.yaml"))
-
-    made = run(**numbers)
-    found = fluxes_at(made.case)
-    # 1 dyn cm-2 is 0.1 N m-2; a stress over the density of sea water, 1027 kg m-3.
-    np.testing.assert_allclose([found.stress_u, found.stress_v], [-0.4, 0.3081])
-    assert any(note.startswith("case.units.stress_u: ") for note in made.notes)
-    with error_naming(ConfigError, "stress_u units.stress_u none"):
-        run()

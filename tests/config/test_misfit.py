@@ -33,27 +33,22 @@ def loaded(tmp_path, text: str):
     return load_calibration(path)
 
 
-def test_every_case_on_every_grid_with_every_step_or_one_for_each(tmp_path):
-    misfit = "misfit: {reduction: sum}\n"
-    text = SYNTHETIC.replace("600.0]", "600.0], one_for_each_grid: true")
-    all_of_both = [(16, 300.0), (16, 600.0), (32, 300.0), (32, 600.0)]
-    for given, expected in ((SYNTHETIC, all_of_both), (text, [(16, 300.0), (32, 600.0)])):
-        targets = build_calibration(loaded(tmp_path, given + misfit)).targets
-        assert [(t.case.grid.n_cells, t.dt) for t in targets] == expected
-        assert {target.reduction for target in targets} == {"sum"}
-    for steps in ("[300.0, 600.0, 900.0]", "600.0"):
-        with error_naming(ConfigError, "time.step one_for_each_grid 2"):
-            loaded(tmp_path, text.replace("[300.0, 600.0]", steps))
+def test_every_case_on_every_grid_with_every_step(tmp_path):
+    targets = build_calibration(loaded(tmp_path, SYNTHETIC + "misfit: {reduction: sum}\n")).targets
+    expected = [(16, 300.0), (16, 600.0), (32, 300.0), (32, 600.0)]
+    assert [(t.case.grid.n_cells, t.dt) for t in targets] == expected
+    assert {target.reduction for target in targets} == {"sum"}
 
 
-def test_the_preset_of_wagner_and_what_goes_before_it(tmp_path):
-    misfit = "misfit: {preset: wagner, initial_time: 0.0, weights: {buoyancy: 2.0, v: 1.0}}\n"
+def test_the_misfit_of_wagner(tmp_path):
+    given = "scale: z_score, averaging: cell_means, times: last, bottom_fraction: 0.5, highest: -4.0"
+    misfit = f"misfit: {{{given}, weights: {{buoyancy: 2.0, v: 1.0}}}}\n"
     config = loaded(tmp_path, ONE_STEP + misfit)
     fine = build_calibration(config).targets[1]
     assert fine.case.name.endswith("@32") and isinstance(fine.scale, ZScore)
     assert dict(fine.weights) == {"buoyancy": 2.0, "v": 1.0}
     depth, last = float(fine.case.grid.depth), float(np.asarray(fine.observations.time)[-1])
-    assert fine.depth_window == (pytest.approx(-2.0 / 3.0 * depth), -4.0)
+    assert fine.depth_window == (pytest.approx(-0.5 * depth), -4.0)
     assert fine.time_window[0] == last
     _, compared = evaluation_of(config)
     assert list(compared[0].weights)[-1] == "buoyancy" and compared[0].averaging == "cell_means"
@@ -117,7 +112,6 @@ MISTAKES = [
     ("        sea_surface_temperature", "        skin", "cases.0.case.series.skin"),
     ("2015-01-01T00:00:00", "2019-01-01T00:00:00", "cases.0.case.observations float start_time"),
     ("depth: {path: sst.csv", "depth: {path: mld.csv", "series.mixed_layer_depth.path"),
-    ("start: 0.0", "preset: wagener", "misfit wagener wagner"),
     ("n_cells: 20}", "n_cells: [20, 20]}", "cases.0.case float@20 n_cells"),
     ("step: 3600.0", "step: []", "time.step"),
     ("start: 0.0", "initial_time: 600.0", "cases.0 initial_time 600"),

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -206,7 +207,7 @@ def build_calibration(
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:
-            at = index // len(config.resolutions)
+            at = index // (len(config.grid) * len(config.time.step))
             raise ConfigError(
                 f"{place.at('cases', str(at), 'case')}: expected a case of another name, got '{name}' again; "
                 "remove one of the two, or choose grids of different n_cells."
@@ -282,7 +283,7 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
     here = where.below("case")
     given, accept = section.case, config.accept
     read = with_remarks(lambda: given.read(here), accept) if isinstance(given, AbstractFileCase) else None
-    for grid, step in config.resolutions:
+    for grid, step in itertools.product(config.grid, config.time.step):
         if read is None:
             made = with_remarks(functools.partial(given.build, grid, here, step), accept)
         else:

@@ -1,11 +1,10 @@
 """The configuration of a calibration: free parameters, misfit, method, posterior."""
 
 import dataclasses
-import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from .._types import JSON
 from ..calibration import Adam, ConstantRate
@@ -18,7 +17,7 @@ from ..declarations import names_of
 from .builder import BY_HAND, one_of, section_of
 from .case import GridSection, NCells, StretchedGrid, Thickness, UniformGrid
 from .schema import Averaging, CorrectionsSection, ModelSection, ObservedVariable, Precision
-from .section import Accepted, Annotation, Section, closest, invalid, key
+from .section import Accepted, Annotation, Section, invalid, key
 from .site import CaseSection
 
 _PRIORS = {
@@ -107,30 +106,11 @@ Weights = Annotated[
     dict[ObservedVariable, Annotated[float, Field(ge=0.0)]],
     key("weight of each variable [1]", min_length=1),
 ]
-PRESETS: dict[str, dict[str, JSON]] = {
-    "wagner": {
-        "weights": {"buoyancy": 1.0, "u": 1.0, "v": 1.0},
-        "driven_velocities_only": True,
-        "scale": "z_score",
-        "score": "mean_square",
-        "averaging": "cell_means",
-        "initial_time": 600.0,
-        "start": 0.0,
-        "times": "last",
-        "bottom_fraction": 1.0 / 3.0,
-        "highest": -4.0,
-    }
-}
-"""What a preset sets, where the section does not say otherwise.
-
-Source of `wagner`: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522, and their code.
-"""
 
 
 class MisfitSection(Section):
     """How model and observations are compared."""
 
-    preset: Literal["wagner"] | None = key("protocol of a paper; other keys override it", None)
     weights: Weights = {"temperature": 1.0}
     driven_velocities_only: bool = key(
         "whether u and v do not count without wind, and v not without rotation", False
@@ -167,16 +147,6 @@ class MisfitSection(Section):
     )
     highest: float = key("highest height that counts [m]", 0.0, le=0.0)
     prior_weight: float = key("of the priors of the parameters in the loss [1]", 0.0, ge=0.0)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_in(cls, data: JSON) -> JSON:
-        if not isinstance(data, dict) or data.get("preset") is None:
-            return data
-        if data["preset"] not in PRESETS:
-            name = str(data["preset"])
-            raise invalid("the name of a preset", f"'{name}'", closest(name, list(PRESETS)))
-        return {**PRESETS[data["preset"]], **data}
 
 
 class AdamSection(section_of(Adam, "adam")):
@@ -317,9 +287,6 @@ class CalibrationTimeSection(Section):
     """Time step of the runs of a calibration."""
 
     step: _Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
-    one_for_each_grid: bool = key(
-        "whether a step belongs to the grid at its place in the list, not to every grid", False
-    )
 
 
 class CalibrationConfig(Section):
@@ -350,20 +317,8 @@ class CalibrationConfig(Section):
     )
 
     def _check(self) -> None:
-        n_grids, n_steps = len(self.grid), len(self.time.step)
-        if self.time.one_for_each_grid and n_grids != n_steps:
-            raise ValueError(
-                f"time.step: expected {n_grids} steps with one_for_each_grid, one for each grid, got "
-                f"{n_steps}; give each grid its step."
-            )
         if self.optimiser.name == "ensemble_kalman" and self.misfit.prior_weight > 0.0:
             raise ValueError(
                 "misfit.prior_weight: expected 0 for ensemble_kalman, which starts from its prior, got "
                 f"{self.misfit.prior_weight:g}; leave it out."
             )
-
-    @property
-    def resolutions(self) -> list[tuple[GridSection, float]]:
-        """Grids and time steps that every case is run with."""
-        pairs = zip if self.time.one_for_each_grid else itertools.product
-        return list(pairs(self.grid, self.time.step))

@@ -140,23 +140,23 @@ def with_set_up(document: Document) -> Document:
     """
     data, place = document.data, Place(Path(document.source), document.origins)
     times = data.get("time", {})
-    given = {key: key in data for key in ("grid", "model")}
-    given["time"] = not isinstance(times, dict) or "step" in times
-    if all(given.values()) or "closures" in data or not isinstance(data.get("cases"), list):
-        return document
+    wanted = [name for name in ("grid", "model") if name not in data]
+    wanted += ["time"] * (isinstance(times, dict) and "step" not in times)
     added: dict[str, JSON] = {}
+    if not wanted or "closures" in data or not isinstance(data.get("cases"), list):
+        return document
     for index, target in enumerate(data["cases"]):
         with contextlib.suppress(pydantic.ValidationError):  # reported with all others
             case = TargetSection.model_validate(target).case
             if not isinstance(case, AbstractTranslatedCase):
                 continue
             where = place.below("cases", str(index), "case")
-            own = case.translated(where, NativeGrid(kind="native"), None)[0].config
-            step = {**times, "step": own.time.step}
-            found = {"grid": {"kind": "native"}, "model": own.model.model_dump(), "time": step}
-            for key, value in found.items():
-                if not given[key] and added.setdefault(key, value) != value:
-                    which = "time.step" if key == "time" else key
+            config = case.translated(where, NativeGrid(kind="native"), None)[0].config
+            step = {**times, "step": config.time.step}
+            of_case = {"grid": {"kind": "native"}, "model": config.model.model_dump(), "time": step}
+            for name in wanted:
+                if added.setdefault(name, of_case[name]) != of_case[name]:
+                    which = "time.step" if name == "time" else name
                     raise ConfigError(
                         f"{where.at()}: expected cases with one {which}, got another than in a case before; "
                         f"give {which}."

@@ -818,28 +818,11 @@ class LegayCase(AbstractFileCase):
     coriolis_parameter: float | None = key("Coriolis parameter [s-1]", None, ge=-1e-2, le=1e-2)
     thermal_expansion: float | None = key("thermal expansion [K-1]", None, gt=0.0, le=1e-3)
     reference_temperature: float | None = key("temperature of zero buoyancy [degC]", None, ge=-5.0, le=60.0)
-    units: dict[
-        Literal["temperature", "u", "v", "stress_u", "stress_v", "surface_buoyancy_flux"], UnitGiven
-    ] = key(UNITS, default_factory=dict)
-
-    def _check(self) -> None:
-        for name in self._converted:
-            if getattr(self, name) is None:
-                raise invalid(f"`{name}` with `units.{name}`", "none", "add it")
-        self._numbers()  # raises for a unit of another quantity
-
-    @property
-    def _converted(self) -> dict[str, ConversionSection]:
-        """Conversions of numbers of the section; the others are those of variables of the file."""
-        return {name: each for name, each in self.units.items() if name in type(self).model_fields}
-
-    def _numbers(self) -> dict[str, float]:
-        given = self.model_dump(exclude={"format", "path", "units"}, exclude_none=True)
-        return given | {name: each.converted(name, given[name]) for name, each in self._converted.items()}
+    units: dict[Literal["temperature", "u", "v"], UnitGiven] = key(UNITS, default_factory=dict)
 
     def read_file(self, path: Path) -> tuple[Case, Observations]:
-        units = {name: each for name, each in self.units.items() if name not in self._converted}
-        return io.read_legay(path, **self._numbers(), units=conversions_of(units))
+        numbers = self.model_dump(exclude={"format", "path", "units"}, exclude_none=True)
+        return io.read_legay(path, **numbers, units=conversions_of(self.units))
 
     def name_in(self, path: Path) -> str:
         return name_of_legay(path)
