@@ -214,8 +214,10 @@ class Bmi:
             if name in self._fluxes:
                 return np.asarray(self._fluxes[name])
             if name in FLUXES:
-                own = component.case.forcing.at(component.time(self._now), WaterSurface.of(self._now.state))
-                flux = getattr(own, name.removeprefix("surface_"))
+                fluxes = component.case.forcing.at(
+                    component.time(self._now), WaterSurface.of(self._now.state)
+                )
+                flux = getattr(fluxes, name.removeprefix("surface_"))
                 return np.asarray(0.0 if flux is None else flux)
             return np.asarray(component.get_value(self._now, name))
 

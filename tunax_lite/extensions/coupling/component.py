@@ -27,32 +27,32 @@ class CoupledForcing(AbstractForcing):
     """Fluxes from another model, which override those of a case.
 
     Args:
-        own: forcing of the case, which provides the fluxes that are `None` in `given`. A given stress
+        of_case: forcing of the case, for the fluxes that are `None` in `prescribed`. A prescribed stress
             replaces both components and the drag of the case.
-        given: fluxes from the other model.
+        prescribed: fluxes from the other model.
     """
 
-    own: AbstractForcing
-    given: SurfaceFluxes
+    of_case: AbstractForcing
+    prescribed: SurfaceFluxes
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
-        given = {name: flux for name, flux in vars(self.given).items() if flux is not None}
-        fluxes = self.own.at(time, water)
-        if "freshwater_flux" in given:
-            given = {"rain": None} | given
-        if {"stress_u", "stress_v"} & set(given):
-            given = {"stress_u": None, "stress_v": None, "surface_drag": None} | given
-        given["tracer_fluxes"] = fluxes.tracer_fluxes | self.given.tracer_fluxes
-        return dataclasses.replace(fluxes, **given)
+        overrides = {name: flux for name, flux in vars(self.prescribed).items() if flux is not None}
+        fluxes = self.of_case.at(time, water)
+        if "freshwater_flux" in overrides:
+            overrides = {"rain": None} | overrides
+        if {"stress_u", "stress_v"} & set(overrides):
+            overrides = {"stress_u": None, "stress_v": None, "surface_drag": None} | overrides
+        overrides["tracer_fluxes"] = fluxes.tracer_fluxes | self.prescribed.tracer_fluxes
+        return dataclasses.replace(fluxes, **overrides)
 
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
-        return self.own.air_temperature(time)
+        return self.of_case.air_temperature(time)
 
     def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
-        return self.own.wind_speed(time, water)
+        return self.of_case.wind_speed(time, water)
 
     def check_covers(self, start: float, end: float) -> None:
-        self.own.check_covers(start, end)
+        self.of_case.check_covers(start, end)
 
 
 class Component(eqx.Module):
@@ -60,7 +60,7 @@ class Component(eqx.Module):
 
     Args:
         model: closure and time scheme.
-        case: provides the grid, the initial state, and all forcing and terms other than the given fluxes.
+        case: provides the grid, the initial state, and all forcing and terms except the prescribed fluxes.
         dt: time step [s].
 
     Raises:

@@ -89,8 +89,8 @@ def site(
     name = name or output.absolute().name or "site"
     place = Site(name, latitude, longitude, first, last, output, column, radius)
     asked = {"depth": depth, "weather": weather, "water": water, "waves": waves, "tides": tides}
-    given = {kind: text or _by_default(kind, data) for kind, text in asked.items()}
-    sources = {kind: _source(kind, text) for kind, text in given.items() if text}
+    specified = {kind: text or _by_default(kind, data) for kind, text in asked.items()}
+    sources = {kind: _source(kind, text) for kind, text in specified.items() if text}
     if "depth" not in sources:
         raise ConfigError("site: expected --depth, got none; give metres, or a grid: gebco:FILE.")
     config = output / "site.yaml"
@@ -101,9 +101,11 @@ def site(
     echo(f"{name}: {place_in_words(latitude, longitude)}, {first} to {last}")
     case: Section = {}
     for kind, (source, where) in sources.items():
-        echo(f"{kind}: {given[kind]}, {source.reference}")
+        echo(f"{kind}: {specified[kind]}, {source.reference}")
         case = _merged(case, source.ask(place, where))
-    references = [f"# {kind}: {given[kind]}, {source.reference}\n" for kind, (source, _) in sources.items()]
+    references = [
+        f"# {kind}: {specified[kind]}, {source.reference}\n" for kind, (source, _) in sources.items()
+    ]
     head = f"# {session.command_line()}\n{''.join(references)}"
     output.mkdir(parents=True, exist_ok=True)
     write_text(config, head + yaml_text(_configuration(place, case)))

@@ -46,8 +46,8 @@ def around(place: Site, stored: "xr.Dataset", name: str) -> tuple["xr.Dataset", 
     file = values_in(stored, only={*dims, *(each for names in _COORDINATES.values() for each in names)})
     points: dict[str, list[tuple[int, float]]] = {}
     for axis, target in place.position.items():
-        found = axis_at(_needed(file, axis, dims), axis, target)
-        points[found.name] = sorted(found.weights)
+        point_axis = axis_at(_needed(file, axis, dims), axis, target)
+        points[point_axis.name] = sorted(point_axis.weights)
     at = {dim: [index for index, _ in pairs] for dim, pairs in points.items()}
     variable = values_in(stored, only=(name,), at=at)[name]
     others = [dim for dim in variable.dims if dim not in points]

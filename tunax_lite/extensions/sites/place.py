@@ -83,17 +83,17 @@ def netcdf_files(where: str, option: str) -> list[Path]:
     """Absolute paths of the NetCDF files of a folder, in order of their names, or of one file.
 
     Raises:
-        ConfigError: no file or folder is given.
+        ConfigError: no file and no folder.
         FileNotFoundError: no such file or folder, or a folder without NetCDF files.
     """
     if not where:
         raise ConfigError(f"{option}: expected a folder or file after the colon, got none; add it.")
     path = Path(where).expanduser().absolute()
-    found = sorted(p for p in path.rglob("*.nc") if p.is_file()) if path.is_dir() else [path]
-    if not found or not found[0].is_file():
+    paths = sorted(p for p in path.rglob("*.nc") if p.is_file()) if path.is_dir() else [path]
+    if not paths or not paths[0].is_file():
         got = "a folder without any" if path.is_dir() else "no file or folder"
         raise FileNotFoundError(f"{option} {where}: expected NetCDF files, got {got}; check the path.")
-    return found
+    return paths
 
 
 def names_of(paths: Iterable[Path]) -> list[str]:

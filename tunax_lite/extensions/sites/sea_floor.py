@@ -18,7 +18,7 @@ _NAMES = ("elevation", "z", "Band1", "altitude", "topo", "bathymetry")
 
 
 def metres(place: Site, where: str) -> Section:
-    """Return the column above a sea floor at a given depth [m]."""
+    """Return the column above a sea floor at a known depth [m]."""
     try:
         depth = float(where)
     except ValueError:

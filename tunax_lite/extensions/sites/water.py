@@ -73,16 +73,16 @@ def _floats(place: Site, sources: Sequence[Source]) -> Section:
     """
     profiles, names, nearest = {}, [], np.inf
     for source in sources:
-        found = io.read_argo_profiles(source)
-        read = io.read_argo(source, z=_LEVELS, start_time=place.start_time)
-        if not {"temperature", "salinity"} <= read.profiles.keys():
+        argo = io.read_argo_profiles(source)
+        observed = io.read_argo(source, z=_LEVELS, start_time=place.start_time)
+        if not {"temperature", "salinity"} <= observed.profiles.keys():
             continue
-        time = np.asarray(read.time)
-        distance = _distance(place, found["latitude"].values, found["longitude"].values)
+        time = np.asarray(observed.time)
+        distance = _distance(place, argo["latitude"].values, argo["longitude"].values)
         is_during = (time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)
         nearest = min(nearest, *distance[is_during], np.inf)
         for at in np.flatnonzero(is_during & (distance <= place.radius)):
-            both = [np.asarray(read.profiles[name])[at] for name in ("temperature", "salinity")]
+            both = [np.asarray(observed.profiles[name])[at] for name in ("temperature", "salinity")]
             if all(np.isfinite(values).any() for values in both):
                 profiles[time[at]] = both
                 names.append(stem_of(source))
@@ -174,19 +174,19 @@ def _columns(place: Site, where: str, paths: Sequence[Path]) -> dict[str, list[_
     Raises:
         FileFormatError: one of them is missing.
     """
-    found: dict[str, list[_Column]] = {"temperature": [], "salinity": []}
+    columns_by_quantity: dict[str, list[_Column]] = {"temperature": [], "salinity": []}
     for path in paths:
         with opened(path) as stored:
             for name in [name for name in (*_TEMPERATURES, *_SALINITIES) if name in stored.variables]:
                 depth, values, time = columns_at(place, stored, name)
                 profiles = np.stack([_on_levels(depth, row) for row in values])
                 column = _Column(path, _TEMPERATURES.get(name, "practical"), time, profiles)
-                found["temperature" if name in _TEMPERATURES else "salinity"].append(column)
-    for quantity, columns in found.items():
+                columns_by_quantity["temperature" if name in _TEMPERATURES else "salinity"].append(column)
+    for quantity, columns in columns_by_quantity.items():
         if not any(np.isfinite(one.values).any() for one in columns):
             expected = f"values of {quantity} ({', '.join((*_TEMPERATURES, *_SALINITIES))}) at the position"
             raise FileFormatError(where, quantity, expected, "none", "give both, and a place in the sea")
-    return found
+    return columns_by_quantity
 
 
 def _on_levels(depth: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -198,8 +198,8 @@ def _on_levels(depth: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _reanalysis(place: Site, paths: Sequence[Path]) -> Section:
-    found, joined = _columns(place, str(paths[0]), paths), []
-    for columns in found.values():
+    columns_by_quantity, joined = _columns(place, str(paths[0]), paths), []
+    for columns in columns_by_quantity.values():
         time, first = np.unique(np.concatenate([one.time for one in columns]), return_index=True)
         joined.append((time, np.concatenate([one.values for one in columns])[first]))
     (time, temperature), (other, salinity) = joined
@@ -210,7 +210,7 @@ def _reanalysis(place: Site, paths: Sequence[Path]) -> Section:
     if not near.any() or time[near][0] > _LONGEST_GAP:
         expected, advice = f"a profile within 30 days of {place.start}", "add files, or choose other dates"
         raise FileFormatError(paths[0], "time", expected, f"{time.size} at other times", advice)
-    kind = found["temperature"][0].kind
+    kind = columns_by_quantity["temperature"][0].kind
     return _converted(place, time[near], temperature[near], salinity[near], kind)
 
 
@@ -222,11 +222,11 @@ def _month_of(path: Path) -> int:
 
 def _middles_of_months(place: Site) -> list[datetime.datetime]:
     """Middles of the months from the one before the start to the first after the stop."""
-    year, month, found = place.start.year, place.start.month - 1, list[datetime.datetime]()
-    while not found or found[-1] < place.stop:
-        found.append(datetime.datetime(year + (month - 1) // 12, (month - 1) % 12 + 1, 16))
+    year, month, middles = place.start.year, place.start.month - 1, list[datetime.datetime]()
+    while not middles or middles[-1] < place.stop:
+        middles.append(datetime.datetime(year + (month - 1) // 12, (month - 1) % 12 + 1, 16))
         month += 1
-    return found
+    return middles
 
 
 def _mean_of_month(means: Mapping[int, np.ndarray], month: int) -> np.ndarray:
