@@ -3,14 +3,14 @@
 import dataclasses
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jax
 import numpy as np
 
 from .. import io
-from .._types import JSON, iterate_options
+from .._types import iterate_options
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
 from ..column.trajectory import Restart, carried
@@ -19,7 +19,6 @@ from ..config.section import closest
 from ..io.errors import FileFormatError, check_possible, within_a_screen
 from ..io.provenance import Provenance, read_provenance
 from ..io.writing import check_outputs
-from ..io.yaml_file import parse_yaml
 from ..plausibility.water_limits import Extreme, Lowest, extremes_of, lower, lowest_of, merged
 from ..registry import additions
 from . import session
@@ -202,19 +201,6 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
     return dataclasses.replace(setup, diagnostics=computed), ours
 
 
-_MAY_DIFFER = (
-    "time",
-    "output",
-    "evaluation",
-    "accept",
-    "precision",
-    "grid",
-    "model.closure.parameters",
-    "model.theta",
-)
-"""Keys whose differences are errors, or change nothing."""
-
-
 def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Provenance]:
     """The frame to restart from, its description, and the origin recorded in its file.
 
@@ -273,36 +259,12 @@ def _set(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
-    """Report parameters and settings that differ from those of the earlier run.
-
-    Raises:
-        ConfigError: another option of the closure, such as other stability functions.
-    """
-    if not before.closure:
-        echo(f"note: --restart {path}: the file does not name its closure")
-    earlier, later = (
-        {name: json.dumps(value) for name, value in json.loads(one.parameters or "{}").items()}
-        | _settings(one.config)
-        for one in (before, now)
-    )
-    names = [name for name in earlier | later if earlier.get(name) != later.get(name)]
-    of_closure = [name for name in names if name.startswith("model.closure.options")]
-    said = "; ".join(f"{name} was {earlier.get(name)}, now {later.get(name)}" for name in of_closure or names)
-    if of_closure:
-        raise ConfigError(f"--restart {path}: expected the closure of the earlier run, got another: {said}.")
-    if names:
-        echo(f"note: --restart {path}: the earlier run was another one: {within_a_screen(said)}")
-
-
-def _settings(text: str) -> dict[str, str]:
-    def flat(section: JSON, path: str) -> Iterator[tuple[str, str]]:
-        if isinstance(section, Mapping) and section:
-            for key, value in section.items():
-                yield from flat(value, f"{path}.{key}".lstrip("."))
-        elif not any(f"{path}.".startswith(f"{known}.") for known in _MAY_DIFFER):
-            yield path, json.dumps(section, default=str)
-
-    try:
-        return dict(flat(parse_yaml(text), ""))
-    except ConfigError:
-        return {}
+    """Note parameters of the closure that differ from those of the earlier run."""
+    earlier, later = (json.loads(one.parameters or "{}") for one in (before, now))
+    differing = [
+        f"{name} was {earlier[name]}, now {value}"
+        for name, value in later.items()
+        if earlier.get(name, value) != value
+    ]
+    if differing:
+        session.say_notes([f"--restart {path}: {within_a_screen('; '.join(differing))}"])
