@@ -72,7 +72,7 @@ def test_wheel_runs_in_an_empty_environment(wheel, tmp_path):
     assert (tmp_path / "environment") in Path(where.strip()).parents
     config = tmp_path / "synthetic.yaml"
     config.write_text((ROOT / "configs" / "runs" / "synthetic.yaml").read_text())
-    ran(scripts / "tunax-lite", "--no-cache", "run", config, "--output", "run.nc", cwd=tmp_path)
+    ran(scripts / "tunax-lite", "run", config, "--output", "run.nc", cwd=tmp_path)
     state = read_trajectory(tmp_path / "run.nc").state
     surface = np.asarray(state.temperature)[:, -1]
     assert np.isfinite(surface).all() and surface[-1] < surface[0]  # two days of wind and cooling

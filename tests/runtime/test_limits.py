@@ -1,22 +1,18 @@
-"""A full disk, a quota, limits of files, memory and threads: one message, and nothing half-written."""
+"""A full disk, a quota, limits of memory: one message, and nothing half-written."""
 
 import errno
 import os
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import typer
 import xarray as xr
 
-from tests.errors import error_naming, missing_from
+from tests.errors import error_naming
 from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.io import replacing, write_dataset
 from tunax_lite.runtime.memory import free_memory
-
-ROOT = Path(__file__).parents[2]
 
 
 def noise() -> xr.Dataset:
@@ -82,37 +78,3 @@ def test_free_memory_of_a_process_with_a_limit(tmp_path):
         text = f"Limit  Soft Limit  Hard Limit  Units\nMax {limit}           unlimited            bytes     "
         (tmp_path / "proc/self/limits").write_text(f"{text}\n")
         assert free_memory(root=tmp_path) == free
-
-
-def start(prelude: str, *arguments: str) -> subprocess.CompletedProcess:
-    # What reads the command line before the limits: another user may not read where it is imported from.
-    program = "import os, resource, typer.testing\nfrom tunax_lite.cli import commands, main\n"
-    program += f"typer.testing.CliRunner().invoke(commands.app, ['doctor', '--help'])\n{prelude}\nmain()"
-    # Not measured by coverage, which could not write what it found.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    environment["PYTHONPATH"] = str(ROOT)
-    command = [sys.executable, "-c", program, *(arguments or ("doctor",))]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60.0)
-
-
-LIMIT = "resource.setrlimit(resource.{}, (800_000_000, 800_000_000))"
-# Root has no limit of threads.
-NO_THREADS = "os.getuid() or os.setuid(65534)\nresource.setrlimit(resource.RLIMIT_NPROC, (1, 1))"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("prelude", "parts"),
-    [(LIMIT.format(name), "limit 800 MB") for name in ("RLIMIT_AS", "RLIMIT_DATA")]
-    + [(NO_THREADS, "threads 0 raise")],
-)
-def test_too_little_memory_or_threads_to_start_are_one_message(prelude, parts):
-    done = start(prelude)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-    assert not missing_from(done.stderr, parts)
-
-
-@pytest.mark.long
-def test_help_needs_no_more_memory_than_python():
-    done = start("resource.setrlimit(resource.RLIMIT_AS, (400_000_000, 400_000_000))", "--help")
-    assert (done.returncode, done.stderr) == (0, "") and "calibrate" in done.stdout

@@ -1,4 +1,4 @@
-"""The application: options before a command, the wrapper around every command, and limits of the process.
+"""The application: options before a command, and the wrapper around every command.
 
 Neither this module nor `commands` imports JAX: help, completion and version do not need it.
 """
@@ -12,17 +12,15 @@ import json
 import math
 import os
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from typer import Exit, Option
 from typer.core import TyperCommand, TyperGroup
 
 from .._docstrings import docstring_of
-from ..runtime.machine import n_processors
 from .options import Engine
 from .terminal import echo
 
@@ -54,16 +52,7 @@ app = typer.Typer(
 )
 
 
-class Before(NamedTuple):
-    """The options before a command."""
-
-    cache_folder: Path | None = None
-    cache_seconds: float | None = None
-    no_cache: bool = False
-    no_limits: bool = False
-
-
-_before = Before()
+_no_limits = False
 
 
 def _print_version(wanted: bool) -> bool:
@@ -80,25 +69,6 @@ def _options(
     version: Annotated[
         bool, Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
-    cache_folder: Annotated[
-        Path | None,
-        Option(
-            metavar="DIR",
-            help="Folder for compiled programs; by default $JAX_COMPILATION_CACHE_DIR, or the user's cache.",
-        ),
-    ] = None,
-    cache_seconds: Annotated[
-        float | None,
-        Option(
-            metavar="S",
-            min=0.0,
-            help="Do not cache programs that compile in less; by default "
-            "$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS, or 0.",
-        ),
-    ] = None,
-    no_cache: Annotated[
-        bool, Option("--no-cache", help="Neither write nor read the cache of compiled programs.")
-    ] = False,
     no_limits: Annotated[
         bool,
         Option(
@@ -107,8 +77,8 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    global _before
-    _before = Before(cache_folder, cache_seconds, no_cache, no_limits)
+    global _no_limits
+    _no_limits = no_limits
 
 
 _Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
@@ -147,7 +117,7 @@ def command(
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
                 _ignore_settings_here()
-                session.set_up_jax(*_before)
+                session.set_up_jax(no_limits=_no_limits)
                 with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
                     answer = _work_of(function, module)(**options) or {}
                 if as_json:
@@ -195,8 +165,7 @@ def _ignore_settings_here() -> None:
 
 
 def _import_session():
-    """Import what commands share, including JAX, if the limits of the process allow JAX to start."""
-    check_limits()
+    """Import what commands share, including JAX."""
     try:
         import jax  # noqa: F401
     except ValueError as error:  # JAX reads its environment variables when it is imported, we do not
@@ -208,53 +177,3 @@ def _import_session():
         gc.freeze()
         gc.enable()
     return session
-
-
-_ADDRESS_SPACE = 1_900_000_000  # bytes; `run` and `calibrate` reach 1.8e9 with two processors
-_THREADS = 16, 4  # in total, and per processor; 21 were observed with two processors
-
-
-def check_limits() -> None:
-    """End the process with a message if JAX could not start, which would otherwise abort."""
-    processors = n_processors()
-    problem = _address_space(processors) or _threads(_THREADS[0] + _THREADS[1] * processors)
-    if problem:
-        sys.exit(f"tunax-lite: error: {problem}")
-
-
-def _address_space(processors: int) -> str:
-    try:
-        import resource
-    except ImportError:  # not on Windows, which has no such limit
-        return ""
-    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
-    needed = _ADDRESS_SPACE + (0 if stack == resource.RLIM_INFINITY else 2 * processors * stack)
-    for name, option in (("RLIMIT_AS", "-v"), ("RLIMIT_DATA", "-d")):
-        allowed = resource.getrlimit(getattr(resource, name))[0]
-        fraction = 1.0 if option == "-v" else 0.5  # programs and libraries do not count as data
-        if allowed != resource.RLIM_INFINITY and allowed < fraction * needed:
-            return (
-                f"expected {fraction * needed / 1e6:.0f} MB of memory at least, got a limit of "
-                f"{allowed / 1e6:.0f} MB (ulimit {option}); raise it, or that of the job."
-            )
-    return ""
-
-
-def _threads(needed: int) -> str:
-    """A problem if so many threads cannot run at the same time, found by starting them."""
-    end, started = threading.Event(), []
-    try:
-        for _ in range(needed):
-            thread = threading.Thread(target=end.wait, daemon=True)
-            thread.start()
-            started.append(thread)
-    except RuntimeError:
-        return (
-            f"expected {needed} threads that can be started, got {len(started)}; raise the limit of "
-            "processes (ulimit -u, or that of the job or container), or end others of yours."
-        )
-    finally:
-        end.set()
-        for thread in started:
-            thread.join()
-    return ""

@@ -9,7 +9,6 @@ import os
 import platform
 import shlex
 import signal
-import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +49,7 @@ from ..plausibility.water_limits import Extreme, Lowest
 from ..registry import additions
 from ..runtime import configure
 from ..runtime.interrupts import signal_of
-from ..runtime.jax_setup import failures_as_values, is_own_flag, seconds_are_told
+from ..runtime.jax_setup import failures_as_values
 from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor, versions
 from ..runtime.memory import expected_seconds, lift_limits
 from .terminal import echo
@@ -287,55 +286,15 @@ def say_how_long(n_steps: float, n_cells: int, n_columns: int = 1, n_processes: 
         )
 
 
-def set_up_jax(
-    cache_folder: Path | None, cache_seconds: float | None, no_cache: bool, no_limits: bool
-) -> None:
-    """Configure JAX by the options before a command."""
+def set_up_jax(*, no_limits: bool) -> None:
+    """Configure JAX by the options before a command; precision comes later, see `precision`."""
     lift_limits(no_limits)
-    if no_cache and cache_folder is not None:
-        raise ConfigError("expected either --cache-folder or --no-cache, got both; choose one.")
-    folder = None if no_cache else "auto" if cache_folder is None else cache_folder
-    if cache_seconds is None and not seconds_are_told():
-        cache_seconds = 0.0  # thirty small programs compile in half a second before a run, and load at once
-    # The precision comes from the configuration; see `precision`.
-    _check_flags()
-    configure(precision=None, cache_folder=folder, cache_minimum_seconds=cache_seconds)
-    _check_devices()
-
-
-def _check_flags() -> None:
-    """Raise an error if XLA would abort because of $XLA_FLAGS; checks only the user's flags."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    if all(is_own_flag(flag) for flag in flags.split()):
-        return
-    # XLA aborts on an unknown flag: test it in a separate process.
-    start = [sys.executable, "-c", "from jaxlib import xla_client; xla_client.make_cpu_client()"]
-    try:
-        done = subprocess.run(start, capture_output=True, encoding="utf-8", errors="replace", timeout=60.0)
-    except (OSError, subprocess.SubprocessError):  # the error will show up later
-        return
-    said = [line for line in done.stderr.splitlines() if "parse_flags_from_env" in line]
-    if done.returncode and said:
-        raise ConfigError(
-            f"XLA_FLAGS={flags}: expected flags that XLA knows, or a file of them, got: "
-            f"{said[-1].partition('] ')[2] or said[-1]}; correct the variable or unset it."
-        )
-
-
-def _check_devices() -> None:
-    """Start JAX on the device that the environment selects, so that a missing device is one message."""
-    variables = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "CUDA_VISIBLE_DEVICES")
-    given = [f"{name}={os.environ[name]}" for name in variables if os.environ.get(name)]
-    if not given:
-        return
-    try:
-        jax.devices()
-    except Exception as error:  # device plugins may raise anything
-        reason = str(error).splitlines()[0] if str(error) else "none of this kind that can be used"
-        raise ConfigError(
-            f"{', '.join(given)}: expected a device of this machine, got: {reason}; correct the variable or "
-            "unset it."
-        ) from error
+    configure(precision=None)
+    if platforms := os.environ.get("JAX_PLATFORMS"):
+        try:
+            jax.devices()
+        except RuntimeError as error:
+            raise ConfigError(f"JAX_PLATFORMS={platforms}: {error}") from error
 
 
 @runtime_checkable
