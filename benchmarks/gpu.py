@@ -119,7 +119,7 @@ def _measure_one(job: Job, bytes_limit: int | None, references: dict[tuple, Any]
     if bytes_limit is not None and program.memory.total > bytes_limit:
         return row | {"failed": "needs more memory than there is"}
     result = jax.block_until_ready(program(*arguments))
-    per_step = program.timing(*arguments, repetitions=3).minimum / job.n_steps
+    per_step = program.fastest_call(*arguments, repetitions=3) / job.n_steps
     result = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(result)]
     if not all(np.isfinite(leaf).all() for leaf in result):
         return row | {"failed": "values that are not finite"}

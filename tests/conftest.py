@@ -116,10 +116,10 @@ def bare(monkeypatch):
 @pytest.fixture(autouse=True, scope="module")
 def _forget_programs() -> Iterator[None]:
     """The compiled programs of a file: of all together they are gigabytes. Small ones serve several files."""
-    from tunax_lite.runtime.memory import used_memory
+    import psutil
 
     yield
-    if used_memory() > MOST_MEMORY:
+    if psutil.Process().memory_info().rss > MOST_MEMORY:
         jax.clear_caches()
 
 

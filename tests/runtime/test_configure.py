@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,7 @@ def test_defaults(tmp_path):
     assert found == {
         "precision": "float64",
         "cache_folder": str(tmp_path / "tunax_lite" / "compiled"),
-        "cache_minimum_seconds": 0.5,
+        "cache_minimum_seconds": 0.0,
         "fuse_time_loop": True,
         "xla_flags": f"{FUSION_FLAG} {vector_flag(512)}",
         "dtype": "float64",
@@ -64,7 +65,7 @@ def test_arguments_win_over_variables_and_the_second_call_keeps_them(tmp_path):
     arguments = f"precision='float32', cache_folder={str(mine)!r}, cache_minimum_seconds=0.1, vector_bits=256"
     found = configured(f"{arguments})\nconfigure(precision=None, vector_bits=256", tmp_path, **variables)
     assert (found["precision"], found["dtype"]) == ("float32", "float32")
-    assert (found["cache_folder"], mine.is_dir()) == (str(mine), True)
+    assert (found["cache_folder"], stat.S_IMODE(mine.stat().st_mode)) == (str(mine), 0o700)
     assert found["xla_flags"] == f"--xla_cpu_enable_fast_math=false {FUSION_FLAG} {vector_flag(256)}"
 
 
@@ -112,8 +113,10 @@ def test_unusable_arguments(tmp_path):
     (tmp_path / "file").write_text("")
     with error_naming(ValueError, "0 -1"):
         configure(cache_minimum_seconds=-1.0)
-    with error_naming(PermissionError, "cache_folder=None"):
-        configure(cache_folder=tmp_path / "file")
+    (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    for folder in (tmp_path / "file", "gs://bucket/cache", tmp_path / "ring"):
+        with error_naming(PermissionError, "cache_folder=None"):
+            configure(cache_folder=folder)
 
 
 def test_the_solver_knows_whether_the_time_loop_is_fused(monkeypatch):

@@ -1,9 +1,7 @@
-"""Free and used memory, from files as Linux writes them and from a device that tells."""
-
-import os
+"""Free memory, from files as Linux writes them and from a device that tells."""
 
 from tests.errors import error_naming
-from tunax_lite.runtime.memory import free_memory, used_memory
+from tunax_lite.runtime.memory import free_memory
 
 GIB = 2**30
 OF_PROCESS = {2: "0::/batch/job_7\n", 1: "9:name=systemd:/\n4:cpu,memory:/batch/job_7\n0::/\n"}
@@ -40,7 +38,7 @@ for _version in (1, 2):
     }
 
 
-def test_free_and_used_memory_of_a_cpu(tmp_path, monkeypatch):
+def test_free_memory_of_a_cpu(tmp_path, monkeypatch):
     for name, (files, free) in FREE.items():
         root = tmp_path / name
         available = {"proc/meminfo": f"MemTotal: {2**25} kB\nMemAvailable:   {2**24} kB\n"}
@@ -48,7 +46,6 @@ def test_free_and_used_memory_of_a_cpu(tmp_path, monkeypatch):
             (root / file).parent.mkdir(parents=True, exist_ok=True)
             (root / file).write_text(str(content))
         assert free_memory(root=root) == free, name
-        assert used_memory(root=root) == 300 * os.sysconf("SC_PAGE_SIZE")
     monkeypatch.setattr("os.sysconf", lambda name: (_ for _ in ()).throw(ValueError(name)))
     with error_naming(RuntimeError, "/proc/meminfo"):
         free_memory(root=tmp_path)
@@ -66,8 +63,7 @@ class Device:
 
 def test_memory_of_a_gpu_is_what_it_says():
     device = Device({"bytes_limit": 60 * GIB, "bytes_in_use": 20 * GIB, "peak_bytes_in_use": 50 * GIB})
-    assert (free_memory(device), used_memory(device)) == (40 * GIB, 20 * GIB)
+    assert free_memory(device) == 40 * GIB
     for stats in (None, {}, {"bytes_in_use": 3}):
-        for ask in (free_memory, used_memory):
-            with error_naming(RuntimeError, "cuda:0 XLA_PYTHON_CLIENT_ALLOCATOR=platform"):
-                ask(Device(stats))
+        with error_naming(RuntimeError, "cuda:0 XLA_PYTHON_CLIENT_ALLOCATOR=platform"):
+            free_memory(Device(stats))

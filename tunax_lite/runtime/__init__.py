@@ -8,14 +8,12 @@ from .._lazy import lazily
 TYPE_CHECKING = False  # true for type checkers; the module `typing` takes milliseconds to import
 
 if TYPE_CHECKING:
-    from .cache import cache_statistics
-    from .compilation import compile_program, program_table
+    from .compilation import compile_program
     from .devices import shard_columns
     from .jax_setup import configure
 
 _NAMES = {
-    "cache": "cache_statistics",
-    "compilation": "compile_program program_table",
+    "compilation": "compile_program",
     "devices": "shard_columns",
     "jax_setup": "configure",
 }

@@ -3,13 +3,11 @@
 import dataclasses
 import functools
 import gc
-import statistics
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 import jax
-import jax.numpy as jnp
 from jax.stages import Compiled
 from jaxtyping import PyTree
 
@@ -18,17 +16,10 @@ from .._types import released, without_functions
 T = TypeVar("T")
 
 
-class Timing(NamedTuple):
-    """Seconds per call: the minimum is that of an undisturbed machine, the median a typical one."""
-
-    minimum: float
-    median: float
-
-
 class ProgramMemory(NamedTuple):
     """Memory of a program in bytes, as reported by the compiler.
 
-    Counts arguments (also donated ones), results, temporaries, machine code, and the total while it runs.
+    Counts arguments, results, temporaries, machine code, and the total while it runs.
     """
 
     arguments: int
@@ -46,14 +37,12 @@ class Program:
         executable: compiled by JAX.
         trace_seconds: from Python to the compiler's input language.
         compile_seconds: to machine code, or to find that in the cache of compiled programs.
-        donated: positions of the arguments whose memory a call reuses.
         has_functions: whether arguments hold functions, which are part of the program.
     """
 
     executable: Compiled
     trace_seconds: float
     compile_seconds: float
-    donated: tuple[int, ...] = ()
     has_functions: bool = False
 
     def __call__(self, *args: PyTree) -> PyTree:
@@ -73,27 +62,21 @@ class Program:
         parts = found.argument_size_in_bytes, outputs, *others
         return ProgramMemory(*parts, total=sum(parts))
 
-    def timing(self, *args: PyTree, repetitions: int = 5) -> Timing:
-        """Time a number of calls with these arguments, after a first one that is not counted."""
+    def fastest_call(self, *args: PyTree, repetitions: int = 5) -> float:
+        """Shortest time of a number of calls [s], after a first one that is not counted."""
         seconds = []
         for _ in range(repetitions + 1):
-            # A call reuses the memory of donated arguments: copy them before the clock starts.
-            given = [jax.tree.map(jnp.copy, arg) if i in self.donated else arg for i, arg in enumerate(args)]
-            jax.block_until_ready(given)
             start = time.perf_counter()
-            jax.block_until_ready(self(*given))
+            jax.block_until_ready(self(*args))
             seconds.append(time.perf_counter() - start)
-        return Timing(min(seconds[1:]), statistics.median(seconds[1:]))
+        return min(seconds[1:])
 
 
-def compile_program(
-    function: Callable[..., PyTree], *args: PyTree, donate: tuple[int, ...] = (), **static: object
-) -> Program:
+def compile_program(function: Callable[..., PyTree], *args: PyTree, **static: object) -> Program:
     """Trace and compile a function for arguments of these shapes, without running it.
 
-    Arguments are arrays, pytrees of them, or `jax.ShapeDtypeStruct`; the results may reuse the memory of
-    those at the positions `donate`, and `static` keyword arguments become part of the program, as do
-    functions in the arguments, such as those of a network.
+    Arguments are arrays, pytrees of them, or `jax.ShapeDtypeStruct`. `static` keyword arguments become part
+    of the program, as do functions in the arguments, such as those of a network.
     """
     if static:
         function = functools.wraps(function)(functools.partial(function, **static))
@@ -106,14 +89,14 @@ def compile_program(
     gc.disable()
     start = time.perf_counter()
     try:
-        lowered = jax.jit(function, donate_argnums=donate).lower(*given)
+        lowered = jax.jit(function).lower(*given)
     finally:
         if was_collecting:
             gc.enable()
     traced = time.perf_counter()
     executable = lowered.compile()
     compiled = time.perf_counter()
-    return Program(executable, traced - start, compiled - traced, donate, has_functions)
+    return Program(executable, traced - start, compiled - traced, has_functions)
 
 
 def _released(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
@@ -146,17 +129,3 @@ class Shared(Generic[T]):
     def all(self) -> list[T]:
         """All objects in order of creation."""
         return list(self._made.values())
-
-
-def program_table(programs: Mapping[str, Program], timings: Mapping[str, Timing] | None = None) -> str:
-    """Table of the time to trace and compile programs, their memory, and their run time if known."""
-    rows: list[tuple[str, ...]]
-    rows = [("program", "trace [s]", "compile [s]", "temporary [MB]", "total [MB]", "run [ms]")]
-    for name, program in programs.items():
-        seconds, memory = (program.trace_seconds, program.compile_seconds), program.memory
-        run = f"{1e3 * timings[name].minimum:.3f}" if timings and name in timings else ""
-        sizes = memory.temporary / 1e6, memory.total / 1e6
-        rows.append((name, *(f"{x:.2f}" for x in seconds), *(f"{x:.3f}" for x in sizes), run))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ([name.ljust(widths[0]), *map(str.rjust, numbers, widths[1:])] for name, *numbers in rows)
-    return "\n".join("  ".join(line).rstrip() for line in lines)

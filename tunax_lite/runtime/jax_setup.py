@@ -7,7 +7,6 @@ width of 512-bit registers, because early processors slowed down with the full w
 """
 
 import contextlib
-import importlib.util
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -16,8 +15,6 @@ from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 import jax
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
-
-from .cache import cache_folder_for, count_cache_events
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,11 +30,6 @@ def vector_flag(bits: int) -> str:
     return f"{VECTOR_OPTION}={bits}"
 
 
-def is_own_flag(flag: str) -> bool:
-    """Whether a flag is one that `configure` sets."""
-    return flag in (FUSION_FLAG, *map(vector_flag, _VECTOR_BITS))
-
-
 def time_loop_is_fused() -> bool:
     """Whether the environment tells XLA to fuse loops of any size into one kernel."""
     flags = os.environ.get("XLA_FLAGS", "").split()
@@ -45,16 +37,6 @@ def time_loop_is_fused() -> bool:
     options = (option.partition("=") for some in given for option in some.split(","))
     limits = (int(value) for key, _, value in options if key == _LOOP_LIMIT and value.isdecimal())
     return next(limits, 0) >= 10**8
-
-
-_SECONDS_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
-_SECONDS_OF_JAX = 1.0  # JAX's default
-
-
-def seconds_are_told() -> bool:
-    """Whether the compile time below which programs are not stored was set explicitly."""
-    chosen = _setting("persistent_cache_min_compile_time_secs") != _SECONDS_OF_JAX
-    return chosen or _SECONDS_VARIABLE in os.environ
 
 
 class Configuration(NamedTuple):
@@ -65,13 +47,6 @@ class Configuration(NamedTuple):
     cache_minimum_seconds: float
     fuse_time_loop: bool
     xla_flags: str
-
-
-def default_cache_folder() -> Path:
-    """Default folder of compiled programs: the user's cache, beside downloaded files."""
-    import platformdirs  # only here: the core runs without it
-
-    return Path(platformdirs.user_cache_dir("tunax_lite")) / "compiled"
 
 
 def configure(
@@ -87,11 +62,11 @@ def configure(
     Args:
         precision: of new arrays; `None` leaves it unchanged.
         cache_folder: keeps compiled programs between processes; "auto" takes the existing setting of JAX
-            (`$JAX_COMPILATION_CACHE_DIR`, `$JAX_ENABLE_COMPILATION_CACHE`), otherwise
-            `default_cache_folder()`; `None` stores none. Use a folder that others cannot write to: JAX
+            (`$JAX_COMPILATION_CACHE_DIR`, `$JAX_ENABLE_COMPILATION_CACHE`), otherwise `compiled` in the
+            user's cache of this package; `None` stores none. Use a folder that others cannot write to: JAX
             executes what it finds there.
         cache_minimum_seconds: compile time below which programs are not stored [s]; by default the existing
-            setting of JAX (`$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS`), otherwise 0.5.
+            setting of JAX (`$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS`), otherwise 0.
         fuse_time_loop: let XLA compile the time loop to one kernel, which is faster on a CPU. It applies to
             the whole process and its child processes, including all other small loops. `False` leaves the
             environment variable XLA_FLAGS unchanged, as does an XLA_FLAGS that contains
@@ -119,7 +94,6 @@ def configure(
     if precision is not None:
         jax.config.update("jax_enable_x64", precision == "float64")
     _set_cache(cache_folder, least)
-    count_cache_events()
     return configuration()
 
 
@@ -183,42 +157,52 @@ def _add_flags(wanted: Mapping[str, str | None]) -> None:
     os.environ["XLA_FLAGS"] = " ".join([flags, *missing]).strip()
 
 
+_SECONDS_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
+_SECONDS_OF_JAX = 1.0  # JAX's default
+
+
 def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None:
     before = _setting("enable_compilation_cache"), _setting("compilation_cache_dir")
     if folder is None:
         wanted = False, before[1]
     elif folder != "auto":
-        wanted = True, str(cache_folder_for(folder))
+        wanted = True, _private_folder(folder)
     elif before[0]:
-        found = _usable(before[1] or default_cache_folder())
-        wanted = (True, found) if found else (False, before[1])
+        wanted = _default_folder(before[1])
     else:
         wanted = before
     if wanted != before:
         jax.config.update("jax_enable_compilation_cache", wanted[0])
         jax.config.update("jax_compilation_cache_dir", wanted[1])
         reset_cache()  # JAX asks for the folder once, at its first program
-    told = _setting("persistent_cache_min_compile_time_secs")
-    if minimum_seconds is None and _SECONDS_VARIABLE in os.environ and not told >= 0.0:
-        raise ValueError(
-            f"{_SECONDS_VARIABLE}: expected at least 0 s, got {os.environ[_SECONDS_VARIABLE]}; correct the "
-            "variable or unset it."
-        )
-    if minimum_seconds is None and not seconds_are_told():
-        minimum_seconds = 0.5
+    seconds = _setting("persistent_cache_min_compile_time_secs")
+    if minimum_seconds is None and seconds == _SECONDS_OF_JAX and _SECONDS_VARIABLE not in os.environ:
+        minimum_seconds = 0.0  # thirty small programs compile in half a second before a run, and load at once
     if minimum_seconds is not None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", float(minimum_seconds))
 
 
-def _usable(folder: Path | str) -> str | None:
-    """A folder that was not given as an argument: if it is unusable, programs are compiled each time."""
+def _default_folder(chosen: str | None) -> tuple[bool, str | None]:
+    """Whether the cache is enabled, and its folder; without a usable one, programs are compiled each time."""
+    import platformdirs  # only here: the core runs without it
+
     try:
-        if _setting("compilation_cache_max_size") != -1 and importlib.util.find_spec("filelock") is None:
-            raise OSError(
-                "expected the package filelock, which JAX needs for JAX_COMPILATION_CACHE_MAX_SIZE, got "
-                "none; install it or unset the variable."
-            )
-        return str(cache_folder_for(folder))
+        return True, _private_folder(chosen or Path(platformdirs.user_cache_dir("tunax_lite")) / "compiled")
     except OSError as error:
         warnings.warn(f"compiled programs are not kept: {error}", RuntimeWarning, stacklevel=4)
-        return None
+        return False, chosen
+
+
+def _private_folder(folder: Path | str) -> str:
+    """The absolute path of a folder, created for this user alone: JAX executes what it finds there."""
+    path = Path(folder).expanduser().absolute()
+    is_local = "://" not in str(folder)
+    if is_local:
+        with contextlib.suppress(OSError):  # a file, or a loop of links
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not (is_local and path.is_dir() and os.access(path, os.W_OK | os.X_OK)):
+        raise PermissionError(
+            f"{folder}: expected a folder for compiled programs that can be written; choose a folder of your "
+            "own, or switch the cache off with cache_folder=None."
+        )
+    return str(path)

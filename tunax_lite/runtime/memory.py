@@ -1,4 +1,4 @@
-"""Free and used memory of a device, and rejection of computations that are too large.
+"""Free memory of a device, and rejection of computations that are too large.
 
 For a GPU the device is queried; for a CPU the system's files are read. These include the control group: a
 container or batch job may use only part of the machine, and is killed beyond that. The limits of the process,
@@ -8,7 +8,6 @@ container or batch job may use only part of the machine, and is killed beyond th
 import math
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,12 +26,17 @@ def free_memory(device: Device = None, *, root: Path = _ROOT) -> int:
     device = jax.devices()[0] if device is None else device
     if device.platform == "cpu":
         return free_on_host(root=root)
-    stats = _stats(device)
+    stats = device.memory_stats()
+    if not stats or "bytes_limit" not in stats or "bytes_in_use" not in stats:
+        raise RuntimeError(
+            f"memory: expected {device} to say how much it has, got nothing; "
+            "XLA_PYTHON_CLIENT_ALLOCATOR=platform does not count: unset it, or give a memory budget."
+        )
     return max(0, stats["bytes_limit"] - stats["bytes_in_use"])
 
 
 def free_on_host(*, root: Path = _ROOT) -> int:
-    """The same for the host, whatever its devices."""
+    """Bytes that this process may still allocate on the host, whatever its devices; see `free_memory`."""
     free = min([_free_in_machine(root), *_free_in_control_groups(root), *_free_in_limits(root)])
     if math.isinf(free):
         raise RuntimeError(
@@ -42,36 +46,17 @@ def free_on_host(*, root: Path = _ROOT) -> int:
     return max(0, int(free))
 
 
-def used_memory(device: Device = None, *, root: Path = _ROOT) -> int:
-    """Bytes that this process uses: resident memory on a CPU, its arrays on a GPU.
-
-    Arguments and errors are those of `free_memory`.
-    """
-    device = jax.devices()[0] if device is None else device
-    return _resident(root) if device.platform == "cpu" else _stats(device)["bytes_in_use"]
-
-
 def peak_memory(*, root: Path = _ROOT) -> int:
     """Peak memory of this process on the host in bytes; 0 if the system does not report it."""
     return 1024 * _numbers(root / "proc/self/status").get("VmHWM:", 0)
-
-
-def _stats(device: Device) -> dict[str, int]:
-    stats = device.memory_stats()
-    if not stats or "bytes_limit" not in stats or "bytes_in_use" not in stats:
-        raise RuntimeError(
-            f"memory: expected {device} to say how much it has, got nothing; "
-            "XLA_PYTHON_CLIENT_ALLOCATOR=platform does not count: unset it, or give a memory budget."
-        )
-    return stats
 
 
 def _free_in_machine(root: Path) -> int | float:
     available = _numbers(root / "proc/meminfo").get("MemAvailable:")
     if available is not None:
         return 1024 * available
-    try:  # without /proc, estimate: all memory except that of this process
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") - _resident(root)
+    try:  # without /proc: all memory of the machine
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return math.inf
 
@@ -107,16 +92,6 @@ def _free_in_limits(root: Path) -> Iterator[int | float]:
         soft = line[26:].split()[:1]
         if name in columns and len(used) > 5 and soft and soft[0].isdigit():
             yield int(soft[0]) - int(used[columns[name]]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _resident(root: Path) -> int:
-    statm = _text(root / "proc/self/statm").split()
-    if len(statm) > 1:
-        return int(statm[1]) * os.sysconf("SC_PAGE_SIZE")
-    import resource  # not on Windows
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1 if sys.platform == "darwin" else 1024)
 
 
 def _numbers(path: Path) -> dict[str, int]:
