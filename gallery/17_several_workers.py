@@ -5,7 +5,7 @@ Several workers
 **How do I spread independent runs over processes or a cluster?**
 
 An engine maps a function over items. Here two worker processes of Dask do it; with
-``scheduler_file=`` the same lines use the workers of a cluster, and with `ThisProcess` none.
+``scheduler=`` the same lines use the workers of a cluster, and with `ThisProcess` none.
 Results come in the order of the items and are bit-identical.
 """
 

@@ -45,6 +45,6 @@ def test_any_other_import_of_an_optional_package_names_its_extra(bare, capsys):
 
 def test_workers_without_dask_and_sampling_without_blackjax(bare):
     with error_naming(machine.MissingPackageError, "--workers 2 distributed tunax_lite[cluster]"):
-        open_engine(2, None, None).__enter__()
+        open_engine(2).__enter__()
     with error_naming(ImportError, "NUTS blackjax tunax_lite[posterior]"):
         optional_module("blackjax")

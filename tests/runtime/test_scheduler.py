@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.errors import error_naming
-from tunax_lite.runtime.engine import open_engine
-from tunax_lite.runtime.engine import scheduler as schedulers
+from tunax_lite.runtime.engine import cluster, open_engine
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(schedulers, "SECONDS", 1.0)
+    monkeypatch.setattr(cluster, "SECONDS", 1.0)
 
 
 @contextlib.contextmanager
@@ -61,9 +60,9 @@ def test_a_damaged_file_of_a_scheduler_is_one_message(tmp_path):
     path = tmp_path / "scheduler.json"
     for text in ("", "[]", "[" * 100000, '{"address": 3}', '{"address": "http"}'):
         path.write_text(text)
-        refused(OSError, f"{path} damaged", scheduler_file=path)
+        refused(OSError, f"{path} address", scheduler=str(path))
     path.unlink()
-    refused(FileNotFoundError, str(path), scheduler_file=path)
+    refused(OSError, str(path), scheduler=str(path))
 
 
 @contextlib.contextmanager
@@ -99,12 +98,12 @@ def test_a_scheduler_with_certificates_is_reached_with_them_only(tmp_path):
     with _certificate(tmp_path) as certificate, _scheduler("tls://") as address:
         path = tmp_path / "scheduler.json"
         path.write_text(json.dumps({"address": address}))
-        with open_engine(scheduler_file=path) as engine:
+        with open_engine(scheduler=str(path)) as engine:
             assert engine.map(abs, [-1, 2]) == [1, 2]
         plain = address.replace("tls://", "tcp://")
         refused(OSError, plain, scheduler=plain)
         certificate.unlink()
-        refused(FileNotFoundError, "ca_file certificate.pem", scheduler=address)
+        refused(OSError, f"{address} certificates", scheduler=address)
 
 
 def test_a_scheduler_without_certificates_is_a_warning():

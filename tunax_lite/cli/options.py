@@ -47,10 +47,10 @@ class Engine(NamedTuple):
     ] = None
     scheduler: Annotated[
         str | None,
-        Option(metavar="ADDRESS", help="Run on the workers of a Dask scheduler, such as tcp://node1:8786."),
-    ] = None
-    scheduler_file: Annotated[
-        Path | None, Option(metavar="FILE", help="The same, through the file that the scheduler wrote.")
+        Option(
+            metavar="ADDRESS|FILE",
+            help="Run on the workers of a Dask scheduler: its address, as tls://node1:8786, or its file.",
+        ),
     ] = None
 
 

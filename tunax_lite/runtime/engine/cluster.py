@@ -5,6 +5,7 @@ import contextlib
 import functools
 import hashlib
 import itertools
+import json
 import logging
 import os
 import pickle
@@ -12,6 +13,7 @@ import queue
 import re
 import tempfile
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +32,8 @@ RETRIES = 3
 """Of an item that met an error of the system: a disk, a connection, memory."""
 DEATHS = 50
 """Of local workers at one item, before it is taken for the cause."""
+SECONDS = 4.0
+"""In which a scheduler answers: it only says what it is."""
 SILENCE = 60.0
 """After which a local worker that is not heard of any more counts as dead [s]."""
 
@@ -105,7 +109,6 @@ class DaskEngine(AbstractEngine):
 def open_engine(
     workers: int | None = None,
     scheduler: str | None = None,
-    scheduler_file: Path | None = None,
     *,
     n_threads: int = 1,
 ) -> Iterator[AbstractEngine]:
@@ -113,24 +116,23 @@ def open_engine(
 
     Args:
         workers: number of processes on this machine, each with part of the cores, or one of the GPUs.
-        scheduler: address of a Dask scheduler with workers, such as `tls://node1:8786`.
-        scheduler_file: its file, from `dask scheduler --scheduler-file`.
+        scheduler: address of a Dask scheduler with workers, such as `tls://node1:8786`, or the file of `dask
+            scheduler --scheduler-file`.
         n_threads: number of concurrent items in this process.
 
     Raises:
-        ValueError: more than one of the first three, zero workers, or Dask is not installed.
+        ValueError: both workers and a scheduler, zero workers, or Dask is not installed.
         OSError: a scheduler that does not answer, a missing file, or workers that do not start.
     """
-    given = {"--workers": workers, "--scheduler": scheduler, "--scheduler-file": scheduler_file}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) > 1:
-        raise ValueError(f"expected one of {', '.join(given)}, got {' and '.join(named)}; choose one.")
+    if workers is not None and scheduler is not None:
+        raise ValueError("expected either --workers or --scheduler, got both; choose one.")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers {workers}: expected at least 1.")
-    if not named or workers == 1:
+    if scheduler is None and workers in (None, 1):
         yield ThisProcess(n_threads)
         return
-    needed("distributed", f"{named[0]} {given[named[0]]}", "or leave the option out")
+    option = f"--workers {workers}" if scheduler is None else f"--scheduler {scheduler}"
+    needed("distributed", option, "or leave the option out")
     import dask.config
     import distributed
 
@@ -152,23 +154,43 @@ def open_engine(
     }
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are raised here anyway
     with dask.config.set(quiet), contextlib.ExitStack() as stack:
-        if workers is not None:
-            places = _places(workers)
-            cluster = stack.enter_context(_local_cluster(workers, stack.enter_context(_private_folder())))
-            client = stack.enter_context(distributed.Client(cluster))
+        if scheduler is None:
+            assert workers is not None
+            # Dask's own folder is shared by all users of the machine.
+            private = tempfile.TemporaryDirectory(prefix="tunax-lite-", ignore_cleanup_errors=True)
+            cluster = stack.enter_context(_local_cluster(workers, stack.enter_context(private)))
+            client, places = distributed.Client(cluster), _places(workers)
         else:
-            from .scheduler import client_of  # imports Dask
-
-            places = {}
-            client = stack.enter_context(client_of(scheduler, scheduler_file))
-        yield DaskEngine(client, places)
+            client, places = _client_of(scheduler), {}
+        yield DaskEngine(stack.enter_context(client), places)
 
 
-@contextlib.contextmanager
-def _private_folder() -> Iterator[str]:
-    """A folder for the files of workers: Dask's own is shared by all users of the machine."""
-    with tempfile.TemporaryDirectory(prefix="tunax-lite-", ignore_cleanup_errors=True) as folder:
-        yield folder
+def _client_of(scheduler: str) -> Client:
+    """The client of a scheduler that the user started, by its address or file.
+
+    Whoever controls a scheduler runs code in this process, and so does whoever reaches its port, unless it
+    asks for certificates.
+    """
+    import distributed
+
+    address = scheduler
+    try:
+        if "://" not in scheduler:
+            address = str(json.loads(Path(scheduler).read_text(encoding="utf-8"))["address"])
+        client = distributed.Client(address, timeout=f"{SECONDS} s")
+    except Exception as error:  # of a damaged file, or of whatever answers at this address
+        raise OSError(
+            f"--scheduler {scheduler}: expected the address of a Dask scheduler that answers, or its file, "
+            f"got: {type(error).__name__}: {str(error).rstrip('.')}; start it, or correct the address or its "
+            "certificates (distributed.comm.tls)."
+        ) from error
+    if address.startswith("tcp://"):
+        warnings.warn(
+            f"--scheduler {scheduler}: its connections are not encrypted, and everybody who reaches its port "
+            "can run code as you; where others can, start it with certificates, and name tls://.",
+            stacklevel=2,
+        )
+    return client
 
 
 def _local_cluster(workers: int, folder: str) -> contextlib.AbstractContextManager:
