@@ -4,12 +4,9 @@ import dataclasses
 import re
 
 import numpy as np
-import pytest
-import yaml
 
 import tunax_lite as tl
 from tests.calibration.twins import make_case
-from tests.cli.running import invoked
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, Normal, write_results
 from tunax_lite.calibration.parameters import in_short, units_in_short
@@ -122,18 +119,3 @@ def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
     run = read_run_folder(tmp_path)
     remarked = [run.parameters["parameters"][name]["remark"] for name in ("c_eps_1", BIAS)]
     assert remarked == ["on its lower bound, 1.2", "did not move"]
-
-
-@pytest.mark.parametrize("place", ["closure", "option"])
-def test_a_report_does_not_import_what_results_name(tmp_path, monkeypatch, place):
-    monkeypatch.syspath_prepend(tmp_path)
-    name = f"planted_in_{place}"
-    touched = f"import pathlib\npathlib.Path({str(tmp_path / 'ran')!r}).touch()\n"
-    (tmp_path / f"{name}.py").write_text(touched + "from tunax_lite.closures import KEpsilon as Mine\n")
-    closure = {"name": f"{name}:Mine"}
-    if place == "option":
-        closure = {"name": "mass_flux", "options": {"local": closure}}
-    config = yaml.safe_dump({"model": {"closure": closure}})
-    write_results(result_of(GIVEN), tmp_path / "out", {"tunax_lite_config": config})
-    invoked("report", tmp_path / "out")
-    assert not (tmp_path / "ran").exists()

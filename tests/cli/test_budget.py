@@ -31,7 +31,7 @@ def budgets(path) -> list[dict]:
 
 
 def test_a_configuration_is_no_file_of_a_run(out):
-    for command in ("budget", "plot", "report"):
+    for command in ("budget", "plot"):
         said = invoked(command, out.with_name("run.yaml"), code=3).output
         assert not missing_from(said, "run.yaml YAML run output budgets true"), said
 

@@ -1,6 +1,5 @@
 """The command line from end to end: files that are complete, numbers that agree, exit codes."""
 
-import base64
 import importlib
 import json
 import math
@@ -218,25 +217,6 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
     assert text.count("data:image/png;base64,") == 2  # losses, parameters
     assert not re.search(r"(?:src|href)=.(?!data:)", text)  # nothing to be loaded
     assert not missing_from(invoke("report", tmp_path, code=3).output, "parameters.yaml history.nc")
-    (tmp_path / "parameters.yaml").write_text("a: [")
-    (tmp_path / "history.nc").touch()
-    assert not missing_from(invoke("report", tmp_path, code=2).output, "parameters.yaml closure parameters")
-
-
-@pytest.mark.filterwarnings("default")
-def test_report_of_a_run_holds_its_numbers(invoke, tmp_path):
-    invoke("run", SYNTHETIC, *SHORT, "--output", "out.nc")
-    assert "wrote out.html" in invoke("report", "out.nc").output
-    text = (tmp_path / "out.html").read_text()
-    assert not re.search(r"(?:src|href)=", text) and DATA in text  # nothing to be loaded
-    shown = json.loads(re.findall(r'id="shown">(.*?)</script>', text)[0])
-    temperature = read_netcdf(tmp_path / "out.nc")["temperature"].values
-    (field,) = [each for each in shown["fields"] if each["label"] == "temperature"]
-    counts = np.frombuffer(base64.b64decode(field["values"]), "<u2").reshape(temperature.shape)
-    stored = field["low"] + (field["high"] - field["low"]) * counts / 65534.0
-    # Sixteen bits, rounded to nearest.
-    np.testing.assert_allclose(stored, temperature, rtol=0.0, atol=np.ptp(temperature) / 65534.0)
-    assert shown["times"] == ["0 h", "0.1667 h", "0.3333 h"] and field["unit"] == "°C"
 
 
 def test_late_convection_is_told_by_the_check(invoke):

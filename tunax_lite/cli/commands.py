@@ -116,15 +116,15 @@ def plot(
 def report(
     results: Annotated[
         Path,
-        Argument(metavar="DIR|FILE.nc", help="Folder of a calibration, or file of a run."),
+        Argument(metavar="DIR", help="Folder of a calibration."),
     ],
     output: Annotated[
         Path | None,
-        options.output("FILE.html", "The page; by default report.html in the folder, or beside the file."),
+        options.output("FILE.html", "The page; by default report.html in the folder."),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write one self-contained HTML page about a calibration or a run over time."""
+    """Write one self-contained HTML page about a calibration."""
 
 
 @command("Core", module="budget")

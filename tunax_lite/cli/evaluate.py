@@ -228,16 +228,12 @@ def _point(text: str) -> tuple[float, float]:
 
 def report(results: Path, output: Path | None, *, overwrite: bool) -> None:
     """See `commands.report`."""
-    # Slow imports, only where needed.
-    from ..report import read_run_folder, write_report, write_run_report
+    from ..report import read_run_folder, write_report  # slow import
 
-    is_run = results.is_file()
-    path = output or (results.with_suffix(".html") if is_run else results / "report.html")
-    folder = None if is_run else read_run_folder(results)
-    inputs = [results] if is_run else [each for each in results.iterdir() if each.suffix != ".html"]
+    path, folder = output or results / "report.html", read_run_folder(results)
+    inputs = [each for each in results.iterdir() if each.suffix != ".html"]
     check_outputs([path], overwrite=overwrite, inputs=inputs)
-    written = write_run_report(results, path) if folder is None else write_report(folder, path)
-    session.report_written([written])
+    session.report_written([write_report(folder, path)])
 
 
 def compare(

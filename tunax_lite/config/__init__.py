@@ -4,7 +4,7 @@ from ..io.yaml_file import ConfigError
 from .build import Calibration, build_calibration, build_checks, build_run, data_files, evaluation_of
 from .calibration import CalibrationConfig
 from .case import Run
-from .closures import closure_names, closure_of
+from .closures import closure_names
 from .comparison import ComparisonSetup, load_comparison
 from .load import Loaded, load_any, load_calibration, load_run
 from .schema import RunConfig

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from pydantic import BeforeValidator, Field, TypeAdapter, create_model, field_validator
+from pydantic import BeforeValidator, Field, create_model, field_validator
 from pydantic_core import PydanticUndefined
 
 from .._types import JSON, in_precision
@@ -15,7 +15,7 @@ from ..calibration.parameters import with_parameters
 from ..closures import AbstractClosure
 from ..column.terms import AbstractTerm
 from ..declarations import names_of
-from .builder import BY_HAND, DerivedSection, class_of, importing, keys_of, numbers_of, own_section
+from .builder import BY_HAND, DerivedSection, class_of, keys_of, numbers_of, own_section
 from .section import Section, closest, in_short, invalid, key, reject
 
 
@@ -207,13 +207,3 @@ _by_name = in_short("name", ClosureSection)
 BY_HAND[AbstractClosure] = Annotated[ClosureSection, _by_name]
 NamedClosure = Annotated[ClosureSection, BeforeValidator(_by_name.func)]
 """The section of a closure, or its name alone, which the schema leaves out to point at wrong keys."""
-
-
-def closure_of(document: dict[str, JSON], *, trusted: bool = False) -> AbstractClosure:
-    """The closure in the content of a configuration file, with its initial constants.
-
-    A class of another package is imported only if the file is `trusted`.
-    """
-    with importing(trusted):
-        given = document.get("model", {}).get("closure", {})
-        return TypeAdapter(NamedClosure).validate_python(given).build()

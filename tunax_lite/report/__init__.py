@@ -1,4 +1,4 @@
-"""Self-contained pages about results: one HTML file each, which needs no network."""
+"""Self-contained page about a calibration: one HTML file, which needs no network."""
 
 from .pages import (
     FIGURES,
@@ -9,15 +9,10 @@ from .pages import (
     parameter_rows,
     read_run_folder,
     render,
-    render_run,
     write_report,
-    write_run_report,
 )
 
-__all__ = [
-    "write_report",
-    "write_run_report",
-]
+__all__ = ["write_report"]
 
 
 def __dir__() -> list[str]:

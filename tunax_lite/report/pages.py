@@ -1,8 +1,4 @@
-"""Pages about results: a calibration, with configuration, results and size and time of the data, and a run.
-
-Each is one HTML file, complete or not at all. The page of a run has profiles and sections of all variables,
-with a slider of time.
-"""
+"""Page about a calibration: configuration, results, and size and time of the data, in one HTML file."""
 
 import base64
 import dataclasses
@@ -11,16 +7,14 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
 import numpy as np
 import xarray as xr
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from .._types import JSON, at_path, iterate_parameters, iterate_vectors
+from .._types import JSON
 from ..calibration.posterior.infer import POSTERIOR_NAME
 from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
 from ..calibration.validation import (
@@ -30,20 +24,12 @@ from ..calibration.validation import (
     cross_validation_in_words,
     read_table,
 )
-from ..column.corrections import VARIABLES as INITIAL_VARIABLES
-from ..column.corrections import CorrectedForcing
-from ..column.trajectory import Trajectory
-from ..config import closure_of
-from ..declarations import meanings, summary_and_source
-from ..io.dataset import TracerUnits
-from ..io.errors import FileFormatError, names_its_file, read_text, reading, what_is_at
+from ..io.errors import names_its_file, read_text, reading
 from ..io.netcdf import read_netcdf
-from ..io.runs import read_tracer_units, read_trajectory
 from ..io.writing import write_text
-from ..io.yaml_file import ConfigError, parse_yaml
+from ..io.yaml_file import parse_yaml
 from ..plotting import history_figures, in_words, posterior_figures, style
 from ..plotting.calibration import parameters_of
-from ..plotting.runs import MixedLayer
 
 FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",
@@ -57,36 +43,10 @@ POSTERIOR_FIGURES = {
     "posterior_correlations": "Correlations of the unconstrained numbers",
     "posterior_bands": "Runs with parameters drawn from the posterior: profile at the end, series in time",
 }
+_ORIGIN = ("date", "version", "commit", "machine", "command", "config", "packages", "data")
 _ERROR = "_error"
 _TOO_FEW, _TOO_LARGE = 100.0, 1.05  # warn below this effective sample size, and above this R-hat
-_MOST_VALUES, _MOST_FRAMES, _FEWEST_FRAMES = 1_500_000, 600, 50  # shown of a long run, evenly spaced
-_MISSING = 65535  # of values in sixteen bits
-_COLOURS = 64
 _HERE = Path(__file__).parent
-
-
-class _Origin(NamedTuple):
-    """When, with what, by which command, on which machine and from which data results were computed."""
-
-    verb: str
-    date: str
-    version: str
-    commit: str
-    machine: str
-    command: str
-    config: str
-    packages: dict[str, str]  # versions by package
-    data: dict[str, str]  # size and time of change, or SHA-256, of files by path
-
-    @classmethod
-    def of(cls, verb: str, attributes: Mapping[str, str]) -> "_Origin":
-        """That which the attributes of a file record."""
-        kept = {name: attributes.get(f"tunax_lite_{name}", "") for name in cls._fields}
-        known = {
-            name: kept[name] or "not known" for name in ("date", "version", "commit", "machine", "command")
-        }
-        parsed = {name: json.loads(kept[name] or "{}") for name in ("packages", "data")}
-        return cls(verb, **known, config=kept["config"], **parsed)
 
 
 def page(
@@ -110,8 +70,9 @@ def page(
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
-    origin = _Origin.of(verb, attributes)
-    return environment.get_template(template.name).render(origin=origin, **content)
+    origin = {name: attributes.get(f"tunax_lite_{name}") for name in _ORIGIN}
+    parsed = {name: json.loads(origin[name] or "{}") for name in ("packages", "data")}
+    return environment.get_template(template.name).render(verb=verb, origin=origin | parsed, **content)
 
 
 def number(value: float | list[float] | None, digits: int = 4) -> str:
@@ -164,50 +125,26 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"{', '.join(missing)}; name the folder that `tunax-lite calibrate` wrote, or let it go on "
             "with --resume."
         )
-    parameters: JSON = None
-    try:
-        parameters = parse_yaml(read_text(paths[0], "the parameters of a calibration"))
-        complete = isinstance(parameters["parameters"], dict) and isinstance(parameters["calibration"], dict)
-    except (ConfigError, FileFormatError, TypeError, KeyError):
-        complete = False
-    if not complete:
+    parameters = parse_yaml(read_text(paths[0], "the parameters of a calibration"))
+    history = read_netcdf(paths[1])
+    expected = parameters["calibration"]["n_iterations"]
+    if (got := history.sizes.get("iteration", 0)) != expected:
         raise ValueError(
-            f"{paths[0]}: expected closure, parameters and calibration, as `tunax-lite calibrate` writes "
-            "them, got a file without; calibrate again."
-        )
-    history, lacking = _read(paths[1], "loss", "rejected", "score")
-    expected, got = parameters["calibration"].get("n_iterations"), history.sizes.get("iteration", 0)
-    if lacking or got != expected:
-        raise ValueError(
-            f"{paths[1]}: expected loss, rejected and score of the {expected} iterations of {paths[0].name}, "
-            f"got {got}{', without ' + lacking if lacking else ''}; calibrate again."
+            f"{paths[1]}: expected the {expected} iterations of {paths[0].name}, got {got}; calibrate again."
         )
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
     drawn |= {path.stem: path for path in sorted(folder.glob("series*.png"))}
     of_cases, of_checks = folder / CROSS_VALIDATION_NAME, folder / CHECKS_NAME
-    path, posterior = folder / POSTERIOR_NAME, None
-    if what_is_at(path) != "none":
-        posterior, lacking = _read(path, "mean", "covariance", "information")
-        if lacking:
-            raise ValueError(
-                f"{path}: expected what `tunax-lite posterior` writes, got a file without {lacking}; "
-                "compute it again."
-            )
+    posterior = folder / POSTERIOR_NAME
     return RunFolder(
         folder,
         parameters,
         history,
         {name: path for name, path in drawn.items() if path.is_file()},
-        read_table(of_cases, CrossValidationRow) if what_is_at(of_cases) != "none" else (),
-        read_table(of_checks, CheckRow) if what_is_at(of_checks) != "none" else (),
-        posterior,
+        read_table(of_cases, CrossValidationRow) if of_cases.is_file() else (),
+        read_table(of_checks, CheckRow) if of_checks.is_file() else (),
+        read_netcdf(posterior) if posterior.is_file() else None,
     )
-
-
-def _read(path: Path, *names: str) -> tuple[xr.Dataset, str]:
-    """A file, and the variables that it lacks."""
-    dataset = read_netcdf(path)
-    return dataset, ", ".join(name for name in names if name not in dataset)
 
 
 def write_report(run: RunFolder, path: str | Path) -> Path:
@@ -264,42 +201,18 @@ def _png(figure: Figure) -> bytes:
 
 
 def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
-    """One row per parameter: values, position between the bounds, meaning."""
-    entries = run.parameters["parameters"]
-    corrected: type = CorrectedForcing
-    known = {**meanings(corrected), **{n: f"increment of the initial {n}" for n in INITIAL_VARIABLES}}
-    names = {path: path.rpartition(".")[2] for path in entries if path.startswith("case")}
-    said = _said_of_closure(run) | {path: (known[n], "") for path, n in names.items() if n in known}
-    for path, entry in entries.items():
+    """One row per parameter: values, change, position between the bounds."""
+    for path, entry in run.parameters["parameters"].items():
         label = path
         if isinstance(entry["value"], list) and len(entry["value"]) == 1:
             entry = entry | {name: entry[name][0] for name in ("value", "start")}
         elif isinstance(entry["value"], list):
             label = f"{path} ({len(entry['value'])} numbers, lowest to highest)"
-        meaning, source = said.get(path, ("", ""))
         yield {"label": label, "remark": "", **entry} | {
             "change": _change(entry),
             "place": _place(entry),
             "note": f"= {entry['tied_to']}" if "tied_to" in entry else entry.get("prior", ""),
-            "meaning": meaning,
-            "source": source,
         }
-
-
-def _said_of_closure(run: RunFolder) -> dict[str, tuple[str, str]]:
-    """Meaning and source of the parameters of the closure, if it is in an imported module."""
-    try:
-        closure = closure_of(parse_yaml(run.provenance.get("tunax_lite_config", "")))
-    except Exception:  # a closure of another package is not imported: results are not trusted
-        return {}
-    found = {}
-    for path in (info.path for of in (iterate_parameters, iterate_vectors) for info in of(closure)):
-        part, _, name = path.rpartition(".")
-        owner = type(at_path(closure, part) if part else closure)
-        # The source of a class, or else of its base.
-        sources = (summary_and_source(kind)[1] for kind in owner.__mro__)
-        found[path] = meanings(owner).get(name, ""), next(filter(None, sources), "")
-    return found
 
 
 def _change(entry: dict[str, JSON]) -> str:
@@ -385,98 +298,3 @@ def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, object]]:
                 or (r_hat is not None and r_hat > _TOO_LARGE),
             }
         )
-
-
-@names_its_file("the results of `tunax-lite run`")
-def write_run_report(file: str | Path, path: str | Path) -> Path:
-    """Write the page about the NetCDF file of a run of one column, complete or not at all.
-
-    Raises `FileNotFoundError`, or `FileFormatError` for a file of another kind.
-    """
-    found = read_netcdf(file, only=()).attrs
-    if "closure_state" not in found:
-        raise FileFormatError(
-            file, "file", "the results of `tunax-lite run`", "one of another kind", "name such a file"
-        )
-    with jax.enable_x64(True):  # otherwise double precision would be cut on reading
-        trajectory = read_trajectory(file)
-    attributes = {name: str(value) for name, value in found.items()}
-    text = render_run(trajectory, attributes, read_tracer_units(file))
-    write_text(path, text)
-    return Path(path)
-
-
-def render_run(
-    trajectory: Trajectory,
-    attributes: dict[str, str],
-    tracers: TracerUnits = style.NO_TRACERS,
-) -> str:
-    """The page as text; `attributes` are those of the file.
-
-    `tracers` are their units and long names, as in `Case.tracer_units`.
-
-    A run of more than 600 frames, or 1.5 million values, is shown at fewer times. A batch of columns is a
-    `ValueError`.
-    """
-    fields = style.fields_of(trajectory)
-    n_values = sum(values.shape[1] for _, values in fields.values())
-    n_frames = min(trajectory.n_frames, _MOST_FRAMES, max(_FEWEST_FRAMES, _MOST_VALUES // n_values))
-    frames = np.unique(np.linspace(0, trajectory.n_frames - 1, n_frames).round().astype(int))
-    seconds = np.asarray(trajectory.time, dtype=float)[frames]
-    axis = style.FigureTime(float(seconds[-1]), attributes.get("start_time") or None)
-    layer = MixedLayer(trajectory)
-    shown = {
-        "times": [axis.moment(float(second)) for second in seconds],
-        "seconds": seconds.tolist(),
-        "depth": float(-np.min(trajectory.grid.z_face)),
-        "layer": {
-            "label": layer.label,
-            "depths": [
-                float(f"{depth:.5g}") if np.isfinite(depth) else None
-                for depth in layer.of_run(trajectory)[frames]
-            ],
-        },
-        "fields": list(_fields(fields, frames, tracers)),
-    }
-    case = in_words(attributes.get("tunax_lite_case") or "a run")
-    closure = json.loads(attributes.get("tunax_lite_closure") or "{}").get("", "")
-    return page(
-        _HERE / "run.html",
-        "Computed",
-        attributes,
-        title=f"Run of {case}",
-        name=closure,
-        parameters=json.loads(attributes.get("tunax_lite_parameters") or "{}"),
-        n_frames=(len(frames), trajectory.n_frames),
-        layer=layer.label,
-        shown=json.dumps(shown).replace("<", "\\u003c"),
-    )
-
-
-def _fields(
-    fields: dict[str, tuple[np.ndarray, np.ndarray]], frames: np.ndarray, tracers: TracerUnits
-) -> Iterator[JSON]:
-    """Of each variable that varies its name, unit, heights, colours, and values in sixteen bits."""
-    for name, (height, values) in fields.items():
-        if np.ptp(values) <= 1e-12 * np.abs(values).max():
-            continue
-        colours, values = style.colours_of(name, values), values[frames]
-        norm, is_logarithmic = colours["norm"], isinstance(colours["norm"], LogNorm)
-        if is_logarithmic:
-            values = np.log10(np.where(values > 0.0, np.maximum(values, norm.vmin), np.nan))
-        known = values[np.isfinite(values)]
-        ends = (norm.vmin, norm.vmax) if norm.vmin is not None and not is_logarithmic else ()
-        low, high = map(float, ends or (known.min(), known.max()))
-        scaled = np.nan_to_num((values - low) / ((high - low) or 1.0) * (_MISSING - 1), nan=_MISSING)
-        rgb = style.colour_map(colours["cmap"].name)(np.linspace(0.0, 1.0, _COLOURS))[:, :3]
-        yield {
-            "label": style.long_name(name, tracers=tracers),
-            "unit": style.in_math(style.unit_of(name, tracers)),
-            "is_state": name in style.STATE,
-            "is_logarithmic": is_logarithmic,
-            "low": low,
-            "high": high,
-            "z": [float(f"{z:.6g}") for z in height],
-            "colours": (255.0 * rgb).round().astype(int).tolist(),
-            "values": base64.b64encode(scaled.round().astype("<u2").tobytes()).decode(),
-        }
