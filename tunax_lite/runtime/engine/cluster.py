@@ -1,5 +1,6 @@
 """The workers of a Dask cluster."""
 
+import asyncio
 import concurrent.futures
 import contextlib
 import functools
@@ -16,6 +17,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +107,17 @@ class DaskEngine(AbstractEngine):
             return name, shared
 
 
+async def _kind_of_server(address: str, security: Any) -> str:  # of `distributed`
+    from distributed.comm.core import connect
+
+    comm = await connect(address, timeout=SECONDS, **security.get_connection_args("client"))
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        return str((await comm.read())["type"])
+    finally:
+        comm.abort()
+
+
 @contextlib.contextmanager
 def open_engine(
     workers: int | None = None,
@@ -173,11 +186,16 @@ def _client_of(scheduler: str) -> Client:
     """
     import distributed
 
-    address = scheduler
+    address, security = scheduler, distributed.Security()
     try:
         if "://" not in scheduler:
             address = str(json.loads(Path(scheduler).read_text(encoding="utf-8"))["address"])
-        client = distributed.Client(address, timeout=f"{SECONDS} s")
+        # A client would wait for ever for a peer that is silent. A notebook has a loop of its own: a thread.
+        question = asyncio.wait_for(_kind_of_server(address, security), SECONDS)
+        kind = ThreadPoolExecutor(1).submit(asyncio.run, question).result(SECONDS + 1.0)
+        if kind != "Scheduler":
+            raise TypeError(f"a {kind} of Dask")
+        client = distributed.Client(address, security=security)
     except Exception as error:  # of a damaged file, or of whatever answers at this address
         raise OSError(
             f"--scheduler {scheduler}: expected the address of a Dask scheduler that answers, or its file, "
