@@ -22,7 +22,7 @@ from tunax_lite.calibration.validation import run_to_the_end
 from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.config import build_calibration, load_calibration, load_comparison
-from tunax_lite.plotting import CaseRuns, plot_closure_profiles, plot_fits, style
+from tunax_lite.plotting import case_runs, plot_closure_profiles, plot_fits, style
 
 FOLDER = Path(__file__).parent
 CONFIGS = FOLDER.parents[1] / "configs"
@@ -76,7 +76,7 @@ def lesbrary_two_day() -> Figure:
     fits = []
     for target in setup.targets:
         runs = {"before": run_to_the_end(setup.model, target), "after": run_to_the_end(calibrated, target)}
-        fits.append(CaseRuns(target.case.name, runs, target.observations, target.case, ("temperature",)))
+        fits.append(case_runs(target.case.name, runs, target.observations, target.case, ("temperature",)))
     return plot_fits(fits)
 
 

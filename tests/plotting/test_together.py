@@ -1,6 +1,5 @@
 """Several runs and observations in one figure: on one axis of dates, with the numbers of the files."""
 
-import dataclasses
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -20,8 +19,8 @@ from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
 from tunax_lite.plotting import files_figures
-from tunax_lite.plotting.style import reference_depth
-from tunax_lite.plotting.together import Line, together_figures
+from tunax_lite.plotting.fits import CaseRuns, RunProfiles, plot_series_together
+from tunax_lite.plotting.style import FigureTime, reference_depth
 
 MOORING = Path(__file__).parents[2] / "data/synthetic_station_profiles.nc"
 CONFIGS = Path(__file__).parents[2] / "configs/runs"
@@ -108,13 +107,14 @@ def test_the_depth_of_a_moving_instrument_stands_in_the_label():
     fixed, moving = np.full(5, -4.0), np.array([-4.0, -4.5, -9.0, -6.0, -5.0])
     assert reference_depth(fixed) == (-4.0, "4 m")
     assert reference_depth(moving) == (-5.0, "5 m\n(measured at 4 to 9 m)")
-    times, z = 3600.0 * np.arange(5.0), np.array([-10.0, -5.0, 0.0])
+    times, faces = 3600.0 * np.arange(5.0), np.array([-12.5, -7.5, -2.5, 2.5])
     profiles = {"temperature": jnp.full((5, 1), 9.0)}
     seen = tl.Observations(jnp.asarray(times), jnp.asarray(moving)[:, None], profiles)
-    run = Line(times, z, {"temperature": 8.0 + np.linspace(0.0, 1.0, 15).reshape(5, 3)}, None)
-    panel = together_figures({"run": run}, seen)["series"].axes[0]
-    mixed = dataclasses.replace(run, layer=("mixed layer", np.full(5, np.nan)))  # to the bottom: not drawn
-    assert len(together_figures({"run": mixed, "again": mixed})["series"].axes) == 1
+    run = RunProfiles(times, faces, {"temperature": 8.0 + np.linspace(0.0, 1.0, 15).reshape(5, 3)})
+    panel = plot_series_together(CaseRuns("", {"run": run}, seen, FigureTime(times[-1]))).axes[0]
+    mixed = run._replace(layer=("mixed layer", np.full(5, np.nan)))  # to the bottom: not drawn
+    both = CaseRuns("", {"run": mixed, "again": mixed}, seen, FigureTime(times[-1]))
+    assert len(plot_series_together(both).axes) == 1
     assert "at 5 m\n(measured at 4 to 9 m) [" in panel.get_ylabel()
     drawn = np.asarray(panel.get_lines()[1].get_ydata())
     np.testing.assert_allclose(drawn, run.profiles["temperature"][:, 1])  # at 5 m

@@ -93,7 +93,6 @@ def _simulate(
         f"{duration / setup.dt:.0f} steps of {setup.dt:g} s, {type(setup.model.closure).__name__}, "
         f"{loaded.config.precision}"
     )
-    session.say_how_long(duration / setup.dt, setup.case.grid.n_cells)
     clock = time.perf_counter()
     # Slow import.
     from .streaming import Progress, run_to_file
@@ -167,14 +166,14 @@ def _write_bands(path: Path, members: tuple[Model, float], n: int, setup: Run, a
 def _draw(path: Path, setup: Run) -> list[Path]:
     echo("drawing figures ...")
     # Slow imports, only where needed.
-    from ..plotting import CaseRuns, fit_figures, in_words, run_figures, save_figures
+    from ..plotting import case_runs, fit_figures, in_words, run_figures, save_figures
 
     trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
     case = setup.case
     about = case.start_time, case.equation_of_state, case.tracer_units
     figures = run_figures(trajectory, in_words(case.name), *about)
     if setup.observations is not None:
-        figures |= fit_figures(CaseRuns(case.name, {"model": trajectory}, setup.observations, case))
+        figures |= fit_figures(case_runs(case.name, {"model": trajectory}, setup.observations, case))
     return save_figures(figures, path.parent, f"{path.stem}_")
 
 

@@ -34,22 +34,23 @@ from .calibration import (
 from .fits import (
     CaseRuns,
     calibration_figures,
+    case_runs,
     fit_figures,
+    plot_closure_profiles,
+    plot_closure_sections,
     plot_closures_and_cases,
     plot_differences,
     plot_fits,
     plot_series,
 )
 from .runs import (
-    plot_closure_profiles,
-    plot_closure_sections,
     plot_cost,
     plot_profiles,
     plot_sections,
     plot_surface,
 )
 from .style import NO_TRACERS, in_words, save_figure, save_figures
-from .together import files_figures, together_figures
+from .together import files_figures
 
 __all__ = [
     "file_figures",

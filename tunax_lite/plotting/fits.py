@@ -1,9 +1,10 @@
-"""Figures of runs and observations: final profiles, sections of the differences, time series."""
+"""Figures of runs and observations: profiles and their errors, sections of the differences, time series."""
 
 import dataclasses
-import functools
+import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..calibration import Target
-from ..calibration.comparison import ObservedComparison
+from ..calibration.comparison import ObservedComparison, ShownCase
 from ..calibration.observed import faces_from_centers
 from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_series, run_to_the_end
 from ..column.case import Case
@@ -28,92 +29,199 @@ from ..io.series import Series
 from ..numerics.regridding import regrid
 from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from . import style
-from .runs import MixedLayer
-from .style import BLUE, RED, STATE, FigureTime, Option, fields_of
+from .runs import COLOURS, DASHES, MixedLayer
+from .style import RED, STATE, FigureTime, Option
 
-LINES = ((BLUE, "--"), (RED, "-"), ("#5a9e48", "-."))  # colour and dashes of runs
 _MOST_TIMES = 1500  # of observations in such a figure
 _FEW_VALUES = 60  # each has a marker up to this number
+_FEW_RUNS = 3  # up to this number their legend has room in a panel
+_MOST_COLUMNS = 6
+_LEAST = 1e-9  # a profile that varies by less is uniform but for rounding
 _ERROR_QUANTILE = 0.99
 # Shown where they are observed, besides what was fitted and tracers.
 _OF_FITS, _OF_DIFFERENCES = ("temperature", "u", "v"), ("temperature", "salinity")
-_OF_SERIES = ("temperature",)
+_OF_SERIES = ("temperature", "salinity")
+_OBSERVED: dict[str, Option] = {"color": "0.15", "linewidth": 3.0, "alpha": 0.45}
 
 _Series = tuple[np.ndarray, np.ndarray]  # times, or heights, and values
-_NOTHING: _Series = np.zeros(0), np.zeros(0)
 _Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
 """By label of the axis: what was observed, and the runs."""
 
 
+class RunProfiles(NamedTuple):
+    """One run as instruments would see it.
+
+    Times [s], heights of the faces of the cells [m], profiles `(n_times, n_cells)` with potential
+    temperature, label and depth of the mixed layer [m], and scalars by name.
+    """
+
+    time: np.ndarray
+    z_face: np.ndarray
+    profiles: Mapping[str, np.ndarray]
+    layer: tuple[str, np.ndarray] | None = None
+    series: Mapping[str, np.ndarray] = MappingProxyType({})
+
+    @property
+    def z(self) -> np.ndarray:
+        """Heights of the centers of the cells [m]."""
+        return 0.5 * (self.z_face[1:] + self.z_face[:-1])
+
+    def varies(self, name: str) -> bool:
+        """Whether a profile is there and not uniform."""
+        return name in self.profiles and float(np.ptp(self.profiles[name])) > _LEAST
+
+    def at(self, name: str, seconds: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Values at given times and heights `(n_times, n_levels)`, bilinear."""
+        rows = Series(self.time, self.profiles[name]).on(seconds)
+        return np.stack([np.interp(row_z, self.z, row) for row_z, row in zip(z, rows, strict=True)])
+
+
+def profiles_of(
+    trajectory: Trajectory,
+    equation_of_state: AbstractEquationOfState | None = None,
+    layer: MixedLayer | None = None,
+    series: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> RunProfiles:
+    """A run of one column, in potential temperature if it carries the conservative one."""
+    fields = style.fields_of(style.in_potential_temperature(trajectory, equation_of_state))
+    profiles = {name: fields[name][1] for name in (*STATE, *trajectory.state.tracers)}
+    time, z_face = np.asarray(trajectory.time, float), np.asarray(trajectory.grid.z_face, float).reshape(-1)
+    layer = layer or MixedLayer(trajectory)
+    return RunProfiles(time, z_face, profiles, (layer.label, layer.of_run(trajectory)), series)
+
+
+def as_instruments(
+    observations: Observations, z: np.ndarray | float = 0.0, salinity: np.ndarray | float = 35.0
+) -> Observations:
+    """Observations with potential instead of conservative temperature.
+
+    The given salinity [g kg-1] at heights [m] is used where none was observed.
+    """
+    if "temperature" not in observations.profiles:
+        return observations
+    values = np.asarray(observations.profiles["temperature"], float)
+    usual = np.interp(np.asarray(observations.z), np.atleast_1d(z), np.atleast_1d(salinity))
+    usual = np.broadcast_to(usual, values.shape)
+    measured = np.asarray(observations.profiles.get("salinity", usual), float)
+    seen = style.potential(values, np.where(np.isfinite(measured), measured, usual))
+    return dataclasses.replace(
+        observations, profiles={**observations.profiles, "temperature": jnp.asarray(seen)}
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class CaseRuns:
-    """Runs of one case, a single column each, by label, and the observations.
+    """Runs of one case by label, and observations, both as instruments see them: see `case_runs`.
 
-    The case provides the start date, the equation of state for derived quantities, and the units of tracers.
-    What was `fitted` comes first in figures.
+    `observed_layer` holds times [s] and depths [m] of the mixed layer, `tracers` their units and long names,
+    as in `Case.tracer_units`.
     """
 
     name: str
-    runs: Mapping[str, Trajectory]
-    observations: Observations
-    case: Case | None = None
+    runs: Mapping[str, RunProfiles]
+    observations: Observations | None
+    times: FigureTime
+    observed_layer: _Series | None = None
     fitted: tuple[str, ...] = ()
+    tracers: TracerUnits = style.NO_TRACERS
+    equation_of_state: AbstractEquationOfState | None = None
 
-    def shown(self, usual: Sequence[str], fewest: int = 1) -> list[str]:
+    @property
+    def end(self) -> float:
+        """End of the shortest run [s]."""
+        return min(float(run.time[-1]) for run in self.runs.values())
+
+    @property
+    def observed(self) -> Mapping[str, np.ndarray]:
+        """Observed profiles by name."""
+        profiles = {} if self.observations is None else self.observations.profiles
+        return {name: np.asarray(values, float) for name, values in profiles.items()}
+
+    @property
+    def observed_series(self) -> Mapping[str, np.ndarray]:
+        """Observed scalars by name."""
+        series = {} if self.observations is None else self.observations.series
+        return {name: np.asarray(values, float) for name, values in series.items()}
+
+    def compared(self, usual: Sequence[str], fewest: int = 1) -> list[str]:
         """Profiles observed at a few times at least that the runs carry: fitted, usual ones, and tracers."""
-        run, observed = next(iter(self.runs.values())), self.observations
-        during = np.asarray(observed.time) <= float(run.time[-1]) * (1.0 + 1e-9)
+        if self.observations is None:
+            return []
+        during = np.asarray(self.observations.time) <= self.end * (1.0 + 1e-9)
+        carried = next(iter(self.runs.values())).profiles
+        tracers = [name for name in carried if name not in STATE]
         return [
             name
-            for name in dict.fromkeys((*self.fitted, *usual, *run.state.tracers))
-            if name in observed.profiles
-            and (name in STATE or name in run.state.tracers)
-            and np.isfinite(np.asarray(observed.profiles[name])[during]).any(axis=1).sum() >= fewest
+            for name in dict.fromkeys((*self.fitted, *usual, *tracers))
+            if name in self.observed
+            and name in carried
+            and np.isfinite(self.observed[name][during]).any(axis=1).sum() >= fewest
         ]
 
-    @property
-    def tracers(self) -> TracerUnits:
-        """Units and long names of tracers, if the case is known."""
-        return style.NO_TRACERS if self.case is None else self.case.tracer_units
+    def varying(self, usual: Sequence[str]) -> list[str]:
+        """Profiles that are observed or vary: usual ones, and tracers, of which observed ones go first."""
+        carried = dict.fromkeys(name for run in self.runs.values() for name in run.profiles)
+        vary = [name for name in carried if any(run.varies(name) for run in self.runs.values())]
+        tracers = [name for name in carried if name not in STATE and name in self.observed]
+        tracers = tracers or [name for name in vary if name not in STATE]
+        return [*(name for name in usual if name in vary or name in self.observed), *tracers]
 
-    @property
-    def times(self) -> FigureTime:
-        """The time axis of all runs."""
-        latest = max(float(run.time[-1]) for run in self.runs.values())
-        return FigureTime(latest, None if self.case is None else self.case.start_time)
+    def moves(self, name: str) -> bool:
+        """Whether a profile is not a velocity at rest in every run: that of an LES is then noise."""
+        return name not in ("u", "v") or any(
+            np.any(run.profiles.get(name, 0.0)) for run in self.runs.values()
+        )
 
-    @property
-    def equation_of_state(self) -> AbstractEquationOfState | None:
-        """That of the case, if it is known."""
-        return None if self.case is None else self.case.equation_of_state
+    def last_profile(self, name: str) -> tuple[float, np.ndarray, np.ndarray] | None:
+        """Time [s], heights [m] and values of the last observed profile before a run ends, or the first."""
+        if self.observations is None or name not in self.observed:
+            return None
+        z, times = (np.asarray(x, float) for x in (self.observations.z, self.observations.time))
+        values = self.observed[name]
+        known = np.flatnonzero(np.isfinite(values).any(axis=1))  # other times are of other variables
+        inside = known[times[known] <= self.end * (1.0 + 1e-9)]
+        row = int(next(iter((*inside[-1:], *known[:1])), 0))
+        z, values = z[row] if self.observations.moves else z, values[row]
+        there = np.isfinite(z) & np.isfinite(values)
+        return float(times[row]), z[there], values[there]
 
-    @property
-    def seen(self) -> "CaseRuns":
-        """Runs and observations in potential temperature, if the column carries the conservative one."""
-        if self.case is None or not carries_conservative_temperature(self.equation_of_state):
-            return self
-        convert = functools.partial(style.in_potential_temperature, equation_of_state=self.equation_of_state)
-        observed, profiles = self.observations, dict(self.observations.profiles)
-        if "temperature" in profiles:
-            values = np.asarray(profiles["temperature"], dtype=float)
-            # The initial salinity where none was observed.
-            start = np.asarray(self.case.grid.z_center, float), np.asarray(self.case.initial_state.salinity)
-            initial = np.broadcast_to(np.interp(np.asarray(observed.z), *start), values.shape)
-            salinity = np.asarray(profiles.get("salinity", initial), dtype=float)
-            salinity = np.where(np.isfinite(salinity), salinity, initial)
-            profiles["temperature"] = jnp.asarray(style.potential(values, salinity))
-        observed = dataclasses.replace(observed, profiles=profiles)
-        runs = {name: convert(run) for name, run in self.runs.items()}
-        return dataclasses.replace(self, runs=runs, observations=observed)
+
+def case_runs(
+    name: str,
+    runs: Mapping[str, Trajectory],
+    observations: Observations,
+    case: Case | None = None,
+    fitted: tuple[str, ...] = (),
+) -> CaseRuns:
+    """Runs of one case, a single column each, by label, and the observations.
+
+    The case provides the start date, the equation of state, the units of tracers, and the runs' values of
+    observed scalars. What was `fitted` comes first in figures. The mixed layer is that of one criterion in
+    all runs.
+    """
+    layer = MixedLayer(next(iter(runs.values())))
+    times = max(float(run.time[-1]) for run in runs.values())
+    if case is None:
+        shown = {label: profiles_of(run, None, layer) for label, run in runs.items()}
+        return CaseRuns(name, shown, observations, FigureTime(times), layer.observed(observations), fitted)
+    water, seen, shown = case.equation_of_state, observations, {}
+    for label, run in runs.items():
+        series = {each: np.asarray(diagnose(run, case, [each])[each]) for each in observations.series}
+        shown[label] = profiles_of(run, water, layer, series)
+    if carries_conservative_temperature(water):
+        z, salinity = np.asarray(case.grid.z_center), np.asarray(case.initial_state.salinity)
+        seen = as_instruments(observations, z, salinity)
+    about = layer.observed(observations), fitted, case.tracer_units, water
+    return CaseRuns(name, shown, seen, FigureTime(times, case.start_time), *about)
 
 
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
     """Figures of a run and its observations: profiles, sections of differences, series."""
-    observed = fit.observations
-    figures = {"fit": plot_fits([fit])} if fit.shown(_OF_FITS) else {}
-    if observed.time.size >= FEWEST_TIMES and fit.shown(_OF_DIFFERENCES, 2):
+    figures = {"fit": plot_fits([fit])} if fit.compared(_OF_FITS) else {}
+    assert fit.observations is not None
+    if fit.observations.time.size >= FEWEST_TIMES and fit.compared(_OF_DIFFERENCES, 2):
         figures["differences"] = plot_differences(fit)
-    return figures | ({"series": plot_series(fit)} if has_series(observed) else {})
+    return figures | ({"series": plot_series(fit)} if has_series(fit.observations) else {})
 
 
 def calibration_figures(
@@ -129,8 +237,10 @@ def calibration_figures(
     fits = []
     for target, after in zip(targets, calibrated, strict=True):
         runs = {"before": run_to_the_end(model, target), "after": after}
-        fits.append(CaseRuns(target.case.name, runs, target.observations, target.case, tuple(target.weights)))
-    figures = {"profiles": plot_fits(fits)} if any(fit.shown(_OF_FITS) for fit in fits) else {}
+        fits.append(
+            case_runs(target.case.name, runs, target.observations, target.case, tuple(target.weights))
+        )
+    figures = {"profiles": plot_fits(fits)} if any(fit.compared(_OF_FITS) for fit in fits) else {}
     for fit, target in zip(fits, targets, strict=True):
         if is_measured_series(target.observations):
             figures[f"series_{fit.name}" if len(fits) > 1 else "series"] = plot_series(fit)
@@ -147,119 +257,176 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
     penalised for its resolution.
     Raises `ValueError` if there is nothing to show, or for a batch of columns.
     """
-    if variables is None:
-        variables = list(dict.fromkeys(name for fit in fits for name in fit.shown(_OF_FITS)))
-    has_moving = any(_is_seen(fit, name) for fit in fits for name in variables)
-    is_shown = _is_seen if has_moving else _is_observed
-    shown = [name for name in variables if any(is_shown(fit, name) for fit in fits)]
-    if not shown:
+    names = variables or list(dict.fromkeys(name for fit in fits for name in fit.compared(_OF_FITS)))
+    found = {name: [fit for fit in fits if name in fit.observed] for name in names}
+    moving = [name for name in names if any(fit.moves(name) for fit in found[name])]
+    names = moving or [name for name in names if found[name]]
+    if not names:
         expected = ", ".join(variables or _OF_FITS)
         raise ValueError(f"plot_fits: expected at least one fit with profiles of {expected}, got none.")
-    of_errors = [name for name in shown if any(name in fit.fitted for fit in fits)] or shown[:1]
-    columns = [(name, is_error) for name in shown for is_error in (False, True)[: 1 + (name in of_errors)]]
-    n_columns = len(columns)
-    figure, axes = style.panels(len(fits) * n_columns, n_columns, (3.0, 3.2), (0.4, 0.7), sharey="row")
-    for row, fit in zip(axes, [each.seen for each in fits], strict=True):
-        about = fit.equation_of_state, fit.tracers
-        last = {name: _last_profile(fit, name) for name in shown if is_shown(fit, name)}
-        common = next(iter(last.values())).time if last else 0.0
-        for panel, (name, is_error) in zip(row, columns, strict=True):
-            panel.set_visible(name in last)
-            if name not in last:
-                continue
-            if is_error:
-                unit = _draw_errors(panel, fit, name, last[name])
-                style.label(panel, f"error of {style.long_name(name, *about)} [{style.in_math(unit)}]")
-            else:
-                _draw_fit(panel, fit, name, last[name])
-                style.label(panel, style.name_and_unit(name, *about))
-                if last[name].time != common:
-                    panel.set_title(fit.times.moment(last[name].time), fontsize="small")
-            panel.xaxis.set_major_locator(MaxNLocator(4))
-        first = next((panel for panel in row if panel.get_visible()), row[0])
-        first.set_ylabel("z [m]")
-        first.tick_params(labelleft=True)  # shared axes hide those of all but the first column
-        style.height_axis(first, min(float(np.min(run.grid.z_face)) for run in fit.runs.values()))
-        first.set_title(
-            f"{style.in_words(fit.name)}, {fit.times.moment(common)}", loc="left", fontsize="medium"
-        )
-    next((panel for panel in axes.flat if panel.get_visible()), axes[0, 0]).legend(fontsize="small")
+    of_errors = [name for name in names if any(name in fit.fitted for fit in fits)] or names[:1]
+    return _plot_profiles(fits, names, of_errors)
+
+
+def plot_closure_profiles(shown: ShownCase) -> Figure:
+    """Final profiles of all closures and of the reference, and the temperature errors.
+
+    A row of panels has at most eight closures.
+    """
+    n_rows = max(1, math.ceil(len(shown.runs) / len(COLOURS)))
+    in_row, labels = max(1, math.ceil(len(shown.runs) / n_rows)), list(shown.runs)
+    rows = [_closures(shown, labels[i : i + in_row]) for i in range(0, len(labels), in_row)]
+    names = [name for name in _OF_FITS if any(row.moves(name) for row in rows)]
+    return _plot_profiles(rows, names, ["temperature"])
+
+
+def _closures(shown: ShownCase, labels: Sequence[str]) -> CaseRuns:
+    """Closures by label, and the reference in place of observations."""
+    z_face, time = np.asarray(shown.grid.z_face, float).reshape(-1), np.asarray(shown.time, float)
+    profiles = {name: jnp.asarray(values.T) for name, values in shown.reference.items()}
+    reference = Observations(time, shown.grid.z_center, profiles, name=shown.name, source="LES")
+    runs = {
+        label: RunProfiles(time, z_face, {name: values.T for name, values in shown.runs[label].items()})
+        for label in labels
+    }
+    return CaseRuns(shown.name, runs, reference, FigureTime(time[-1]))
+
+
+def plot_closure_sections(shown: ShownCase) -> Figure:
+    """Hovmöller diagrams: temperature of the reference, and differences of every closure from it.
+
+    All differences share one colour range, which covers 99 % of them.
+    """
+    case = _closures(shown, list(shown.runs))
+    seconds, z, seen = _thinned(case, "temperature", np.inf)
+    errors = {label: run.at("temperature", seconds, z) - seen for label, run in case.runs.items()}
+    largest = np.quantile(np.abs(list(errors.values())), _ERROR_QUANTILE)
+    factor, unit = style.scaled([np.asarray(largest)], "K")
+    colours = [{"cmap": style.colour_map("thermal")}, style.around_zero(float(factor * largest))]
+    n_panels = 1 + len(errors)
+    figure, axes = style.panels(n_panels, 4, (3.2, 1.8), (0.0, 1.2), sharex=True, sharey=True)
+    drawn = {"LES": seen} | {label: factor * error for label, error in errors.items()}
+    for number, (panel, (label, values)) in enumerate(zip(axes.flat, drawn.items(), strict=False)):
+        mesh = _draw_section(panel, case, seconds, z, values, **colours[number > 0])
+        panel.set_title(label, fontsize="small")
+        if number in (0, len(errors)):
+            words = f"error of temperature [{unit}]" if number else "temperature of the LES [°C]"
+            extend = "both" if number else "neither"
+            bar = figure.colorbar(mesh, ax=axes, location="bottom", shrink=0.5, extend=extend, aspect=50)
+            bar.set_label(words, fontsize="small")
+            bar.ax.tick_params(labelsize="small")
+    for panel in style.lowest(axes, n_panels):
+        case.times.finish(panel, "small")
+    figure.supylabel("z [m]", fontsize="small")
+    figure.suptitle(style.in_words(shown.name), fontsize="medium")
     return figure
 
 
-def _is_seen(fit: CaseRuns, name: str) -> bool:
-    """Whether a profile is observed and not at rest in every run: velocities of an LES are then noise."""
-    is_at_rest = name in ("u", "v") and not any(np.any(getattr(run.state, name)) for run in fit.runs.values())
-    return _is_observed(fit, name) and not is_at_rest
+def plot_profiles_together(shown: CaseRuns) -> Figure:
+    """Profiles of several runs at the last common time, or at that of the last observed profile."""
+    names = shown.varying(STATE) or ["temperature"]
+    return _plot_profiles([shown], names, [], math.ceil(len(names) / math.ceil(len(names) / _MOST_COLUMNS)))
 
 
-def _is_observed(fit: CaseRuns, name: str) -> bool:
-    return name in fit.observations.profiles
+_Cell = tuple[CaseRuns, str, bool]  # case, variable, and whether its errors are shown
 
 
-class _Profile(NamedTuple):
-    time: float
-    z: np.ndarray
-    values: np.ndarray
+def _plot_profiles(
+    rows: Sequence[CaseRuns], names: Sequence[str], of_errors: Sequence[str], n_columns: int | None = None
+) -> Figure:
+    columns = [(name, is_error) for name in names for is_error in (False, True)[: 1 + (name in of_errors)]]
+    cells: list[_Cell] = [(row, *column) for row in rows for column in columns]
+    n_columns = n_columns or len(columns)
+    figure, axes = style.panels(len(cells), n_columns, (3.2, 3.4), (0.4, 0.7), sharey="row")
+    for panel, (shown, name, is_error) in zip(axes.flat, cells, strict=False):
+        is_seen = shown.moves(name) or not any(map(shown.moves, names))
+        panel.set_visible(not of_errors or (is_seen and name in shown.observed))
+        if panel.get_visible():
+            (_draw_errors if is_error else _draw_fit)(panel, shown, name)
+            panel.xaxis.set_major_locator(MaxNLocator(4))
+    for start in range(0, len(cells), n_columns):
+        row = zip(axes.flat[start : start + n_columns], cells[start : start + n_columns], strict=False)
+        _finish_row([(panel, cell) for panel, cell in row if panel.get_visible()])
+    first, most = next(panel for panel in axes.flat if panel.get_visible()), max(len(r.runs) for r in rows)
+    if most <= _FEW_RUNS:
+        first.legend(fontsize="small")
+    return figure
 
 
-def _last_profile(fit: CaseRuns, name: str) -> _Profile:
-    """The last observed profile of a variable before a run ends, or else the first."""
-    observed, end = fit.observations, min(float(run.time[-1]) for run in fit.runs.values())
-    z, values, times = (np.asarray(x, float) for x in (observed.z, observed.profiles[name], observed.time))
-    known = np.flatnonzero(np.isfinite(values).any(axis=1))  # other times and heights are of other variables
-    inside = known[times[known] <= end * (1.0 + 1e-9)]
-    row = int(next(iter((*inside[-1:], *known[:1])), 0))
-    z, values = z[row] if observed.moves else z, values[row]
-    there = np.isfinite(z) & np.isfinite(values)
-    return _Profile(float(times[row]), z[there], values[there])
+def _finish_row(row: Sequence[tuple[Axes, _Cell]]) -> None:
+    """Name the case and the time of a row of panels, and the times of panels that show others."""
+    if not row:
+        return
+    first, (shown, name, _) = row[0]
+    common = _time_of(shown, name)
+    first.set_ylabel("z [m]")
+    first.tick_params(labelleft=True)  # shared axes hide those of all but the first column
+    style.height_axis(first, min(float(run.z_face[0]) for run in shown.runs.values()))
+    heading = f"{style.in_words(shown.name)}, " if shown.name else ""
+    first.set_title(f"{heading}{shown.times.moment(common)}", loc="left", fontsize="medium")
+    for panel, (_, other, _) in row[1:]:
+        if _time_of(shown, other) != common:
+            panel.set_title(shown.times.moment(_time_of(shown, other)), fontsize="small")
+    if len(shown.runs) > _FEW_RUNS:
+        place: dict[str, Option] = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5), "frameon": False}
+        row[-1][0].legend(*first.get_legend_handles_labels(), **place, fontsize="small")
 
 
-def _run_profile(run: Trajectory, name: str, time: float) -> _Series:
-    height, values = fields_of(run)[name]
-    return height, Series(np.asarray(run.time, dtype=float), values).on(np.array([time]))[0]
+def _time_of(shown: CaseRuns, name: str) -> float:
+    """Time of the profiles that are shown [s]."""
+    return shown.end if (last := shown.last_profile(name)) is None else last[0]
 
 
-def _draw_fit(panel: Axes, fit: CaseRuns, name: str, observed: _Profile) -> None:
-    source = fit.observations.source
-    marker = "o" if source != "LES" and observed.z.size < _FEW_VALUES else None
-    panel.plot(
-        observed.values, observed.z, color="0.15", linewidth=3.0, alpha=0.45, marker=marker, label=source
-    )
-    for (label, run), (colour, dashes) in zip(fit.runs.items(), LINES, strict=False):
-        height, values = _run_profile(run, name, observed.time)
-        panel.plot(values, height, label=label, color=colour, linestyle=dashes)
+def _lines(shown: CaseRuns) -> Iterator[tuple[str, RunProfiles, dict[str, Option]]]:
+    for number, (label, run) in enumerate(shown.runs.items()):
+        dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+        width = max(1.1, 2.2 - 0.6 * number)  # a line on another one does not hide it
+        yield label, run, {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "linewidth": width}
 
 
-def _draw_errors(panel: Axes, fit: CaseRuns, name: str, observed: _Profile) -> str:
-    """Draw errors of cell means, if the levels are the cell centers of an LES; otherwise at observed heights.
+def _draw_fit(panel: Axes, shown: CaseRuns, name: str) -> None:
+    if (last := shown.last_profile(name)) is not None and shown.observations is not None:
+        _, z, seen = last
+        source = shown.observations.source
+        marker = "o" if source != "LES" and z.size < _FEW_VALUES else None
+        panel.plot(seen, z, marker=marker, label=source, **_OBSERVED)
+        if len(shown.runs) > _FEW_RUNS and np.ptp(seen) > 0.0:
+            # A closure that traps momentum at the surface must not set the scale for the others.
+            room = 0.8 * np.ptp(seen)
+            panel.set_xlim(seen.min() - room, seen.max() + room)
+    for label, run, line in _lines(shown):
+        if name in run.profiles:
+            values = Series(run.time, run.profiles[name]).on(np.array([_time_of(shown, name)]))[0]
+            panel.plot(values, run.z, label=label, **line)
+    style.label(panel, style.name_and_unit(name, shown.equation_of_state, shown.tracers))
 
-    Returns their unit.
-    """
-    panel.axvline(0.0, color="0.15", linewidth=3.0, alpha=0.45)
-    time, z, seen = observed
-    lines: list[_Series] = []
-    theirs = _faces_of(fit.observations, z)
-    for run in fit.runs.values():
-        height, values = _run_profile(run, name, time)
+
+def _draw_errors(panel: Axes, shown: CaseRuns, name: str) -> None:
+    """Draw errors: of cell means for the cell centers of an LES, otherwise at the observed heights."""
+    panel.axvline(0.0, **_OBSERVED)
+    last = shown.last_profile(name)
+    assert last is not None
+    time, z, seen = last
+    theirs, errors = _faces_of(shown.observations, z), []
+    for _, run, line in _lines(shown):
+        values, own = Series(run.time, run.profiles[name]).on(np.array([time]))[0], run.z_face
         if theirs is None:
-            at, error = z, np.interp(z, height, values) - seen
+            at, error = z, np.interp(z, run.z, values) - seen
+        elif theirs.size >= own.size:
+            at, error = run.z, values - regrid(seen, theirs, own)
         else:
-            own = np.asarray(run.grid.z_face, dtype=float).reshape(-1)
-            if theirs.size >= own.size:
-                at, error = height, values - regrid(seen, theirs, own)
-            else:
-                at, error = z, regrid(values, own, theirs) - seen
-        lines.append((error, at))
-    factor, unit = style.scaled([error for error, _ in lines], unit_of_difference(name, fit.tracers))
-    for (error, at), (colour, dashes) in zip(lines, LINES, strict=False):
-        panel.plot(factor * error, at, color=colour, linestyle=dashes)
-    return unit
+            at, error = z, regrid(values, own, theirs) - seen
+        errors.append((error, at, line))
+    factor, unit = style.scaled([error for error, _, _ in errors], unit_of_difference(name, shown.tracers))
+    for error, at, line in errors:
+        panel.plot(factor * error, at, **line)
+    words = style.long_name(name, shown.equation_of_state, shown.tracers)
+    style.label(panel, f"error of {words} [{style.in_math(unit)}]")
 
 
-def _faces_of(observations: Observations, z: np.ndarray) -> np.ndarray | None:
+def _faces_of(observations: Observations | None, z: np.ndarray) -> np.ndarray | None:
     """Faces of the cells of an LES; `None` for observations, and for levels that are not cell centers."""
-    if observations.source != "LES":
+    if observations is None or observations.source != "LES":
         return None
     try:
         return faces_from_centers(np.asarray(z, dtype=float), observations.name)
@@ -274,21 +441,20 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] | None = None) -> F
     interpolated linearly to the observed times and heights; the colour range covers 99 % of the differences.
     Raises `ValueError` if no variable was observed at two times or more, or for a batch of columns.
     """
-    given = fit.shown(_OF_DIFFERENCES, 2) if variables is None else variables
-    shown = [name for name in given if name in fit.observations.profiles]
-    if not shown or fit.observations.time.size < 2:
+    shown = fit.compared(_OF_DIFFERENCES, 2) if variables is None else variables
+    shown = [name for name in shown if name in fit.observed]
+    if not shown or fit.observations is None or fit.observations.time.size < 2:
         expected = " or ".join(variables or _OF_DIFFERENCES)
         raise ValueError(
             f"plot_differences: expected profiles of {expected} at two times or more, got "
-            f"{', '.join(fit.observations.profiles) or 'none'} at {fit.observations.time.size}."
+            f"{', '.join(fit.observed) or 'none'}."
         )
-    fit = fit.seen
     label, run = list(fit.runs.items())[-1]
-    figure, axes = style.panels(3 * len(shown), 3, (4.5, 2.6), (0.0, 0.9), sharex=True, sharey="row")
     source = fit.observations.source
+    figure, axes = style.panels(3 * len(shown), 3, (4.5, 2.6), (0.0, 0.9), sharex=True, sharey="row")
     for row, name in zip(axes, shown, strict=True):
         seconds, z, seen = _thinned(fit, name, float(run.time[-1]))
-        modelled = np.where(np.isfinite(seen), _at_observations(run, name, seconds, z), np.nan)
+        modelled = np.where(np.isfinite(seen), run.at(name, seconds, z), np.nan)
         both = np.concatenate([seen[np.isfinite(seen)], modelled[np.isfinite(modelled)]])
         shared = style.colours_of(name, both) | {"norm": Normalize(float(both.min()), float(both.max()))}
         difference = modelled - seen
@@ -310,9 +476,10 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] | None = None) -> F
     return figure
 
 
-def _thinned(fit: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _thinned(shown: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times [s], heights [m] and values of a variable, thinned to what a figure can show."""
-    observations = fit.observations
+    observations = shown.observations
+    assert observations is not None
     values, seconds = np.asarray(observations.profiles[name], float), np.asarray(observations.time, float)
     known = np.flatnonzero(np.isfinite(values).any(axis=1) & (seconds <= end * (1.0 + 1e-9)))
     chosen = known[:: 1 + known.size // _MOST_TIMES]
@@ -324,47 +491,19 @@ def _thinned(fit: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarr
     return seconds[chosen], np.broadcast_to(z[own], values[:, own].shape), values[:, own]
 
 
-def _at_observations(run: Trajectory, name: str, seconds: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Values of a run at given times and heights, bilinear."""
-    height, values = fields_of(run)[name]
-    rows = Series(np.asarray(run.time, dtype=float), values).on(seconds)
-    return np.stack([np.interp(row_z, height, row) for row_z, row in zip(z, rows, strict=True)])
-
-
 def _draw_section(
-    panel: Axes, fit: CaseRuns, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours
+    panel: Axes, shown: CaseRuns, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours: Option
 ):
-    places = fit.times.places(seconds)
-    lowest = float(np.nanmin(z)) * 1.03
-    if not fit.observations.moves and z.shape[1] > 1:
-        lowest = 1.5 * float(z[0, 0]) - 0.5 * float(z[0, 1])
-    style.height_axis(panel, lowest)
+    """Values as cells between fixed heights, with empty time in gaps of the records, or else as marks."""
+    style.height_axis(panel, float(np.nanmin(z)) * 1.03)
     panel.tick_params(labelsize="small")
-    if not fit.observations.moves:
-        return _draw_strips(panel, fit, seconds, z[0], values, **colours)
+    if shown.observations is not None and not shown.observations.moves and len(z) > 1 and z.shape[1] > 1:
+        seconds, values = style.with_gaps(seconds, values)
+        time = shown.times.places(seconds)
+        return panel.pcolormesh(time, z[0], values.T, shading="nearest", rasterized=True, **colours)
     known = np.isfinite(values)
-    where = np.broadcast_to(places[:, None], values.shape)[known], z[known]
-    return panel.scatter(*where, c=values[known], s=6.0, marker="s", linewidths=0.0, **colours)
-
-
-def _draw_strips(
-    panel: Axes, fit: CaseRuns, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours
-):
-    """Each profile at its time, with empty columns where records are further apart than they represent."""
-    intervals = style.intervals_of_records(seconds)
-    edges, at = [intervals[0, 0]], []
-    for row, (start, end) in enumerate(intervals):
-        if start > edges[-1]:
-            edges.append(start)
-            at.append(-1)
-        edges.append(end)
-        at.append(row)
-    padded = np.concatenate([values, np.full((1, values.shape[1]), np.nan)])[at]
-    faces = z[0] + np.array([-0.5, 0.5])
-    if z.size > 1:
-        middle = 0.5 * (z[1:] + z[:-1])
-        faces = np.concatenate([[2.0 * z[0] - middle[0]], middle, [2.0 * z[-1] - middle[-1]]])
-    return panel.pcolormesh(fit.times.places(np.asarray(edges)), faces, padded.T, rasterized=True, **colours)
+    time = np.broadcast_to(shown.times.places(seconds)[:, None], values.shape)
+    return panel.scatter(time[known], z[known], c=values[known], s=6.0, marker="s", linewidths=0.0, **colours)
 
 
 def plot_series(fit: CaseRuns) -> Figure:
@@ -375,16 +514,22 @@ def plot_series(fit: CaseRuns) -> Figure:
     temperature for both. Observed scalars require the case. Raises `ValueError` if there is nothing to show,
     or for a batch of columns.
     """
-    panels = _near_surface(fit.seen)
-    if "mixed_layer_depth" not in fit.observations.series:
-        layer = MixedLayer(next(iter(fit.runs.values())))
-        runs = {name: (np.asarray(run.time, float), layer.of_run(run)) for name, run in fit.runs.items()}
-        panels[f"{layer.label} [m]"] = layer.observed(fit.observations), runs
-    panels |= _numbers(fit)
+    panels = _near_surface(fit, fit.compared(("temperature",)))
+    panels |= _layers(fit) | _numbers(fit)
     if not panels:
         raise ValueError("plot_series: expected profiles of temperature or observed numbers, got neither.")
+    return _plot_series(fit, panels)
+
+
+def plot_series_together(shown: CaseRuns) -> Figure:
+    """Temperature, salinity and tracers near the surface, and the mixed layer depth, of several runs."""
+    panels = _near_surface(shown, shown.varying(("temperature", "salinity"))) | _layers(shown)
+    return _plot_series(shown, panels or _near_surface(shown, ["temperature"]))
+
+
+def _plot_series(shown: CaseRuns, panels: _Panels) -> Figure:
     figure, axes = style.panels(len(panels), 1, (9.0, 2.2), (0.0, 0.8), sharex=True)
-    times = fit.times
+    times = shown.times
 
     def draw(panel: Axes, series: _Series, label: str, **line: Option) -> None:
         seconds, values = style.with_gaps(*series)
@@ -393,48 +538,65 @@ def plot_series(fit: CaseRuns) -> Figure:
         panel.plot(times.places(seconds), values, label=label, **marked, **line)
 
     for panel, (label, (observed, runs)) in zip(axes[:, 0], panels.items(), strict=True):
-        if observed is not None:
-            draw(panel, observed, fit.observations.source, color="0.15", alpha=0.5, linewidth=2.4)
-        for (name, series), (colour, dashes) in zip(runs.items(), LINES, strict=False):
-            draw(panel, series, name, color=colour, linestyle=dashes, linewidth=1.1)
+        if observed is not None and shown.observations is not None:
+            draw(panel, observed, shown.observations.source, **_OBSERVED)
+        for name, _, line in _lines(shown):
+            if name in runs:
+                draw(panel, runs[name], name, **line)
         style.label(panel, y=label)
-        if "layer" in label:
-            both = [values[np.isfinite(values)] for _, values in (*runs.values(), observed or _NOTHING)]
-            depths = np.concatenate(both)
-            style.depth_axis(panel, 1.05 * float(depths.max()) if depths.size else 1.0)
+        if label.startswith("mixed layer"):
+            drawn = [np.asarray(line.get_ydata(), dtype=float) for line in panel.lines]
+            style.depth_axis(
+                panel, 1.05 * max(float(np.nanmax(depths, initial=0.0)) for depths in drawn) or 1.0
+            )
     axes[0, 0].legend(fontsize="small")
+    ends = (pick(float(run.time[at]) for run in shown.runs.values()) for pick, at in ((min, 0), (max, -1)))
+    axes[0, 0].set_xlim(*times.places(np.array(list(ends))))
     times.finish(axes[-1, 0])
-    figure.suptitle(style.in_words(fit.name), fontsize="medium")
+    figure.suptitle(style.in_words(shown.name), fontsize="medium")
     return figure
 
 
-def _near_surface(fit: CaseRuns) -> _Panels:
+def _near_surface(shown: CaseRuns, names: Sequence[str]) -> _Panels:
     found: _Panels = {}
-    for name in fit.shown(_OF_SERIES):
-        if name == "temperature" and "sea_surface_temperature" in fit.observations.series:
+    for name in names:
+        if name == "temperature" and "sea_surface_temperature" in shown.observed_series:
             continue
-        seconds, z, values = _thinned(fit, name, np.inf)
-        heights, seen = style.uppermost(z, values)
-        height, depth = style.reference_depth(heights)
+        observed, height, place = None, 0.0, "of the uppermost cell"
+        if name in shown.observed and np.isfinite(shown.observed[name]).any():
+            seconds, z, values = _thinned(shown, name, np.inf)
+            heights, seen = style.uppermost(z, values)
+            height, depth = style.reference_depth(heights)
+            observed, place = (seconds, seen), f"at {depth}"
         runs: dict[str, _Series] = {}
-        for label, run in fit.runs.items():
-            times = np.asarray(run.time, dtype=float)
-            there = np.full((times.size, 1), height)
-            runs[label] = times, _at_observations(run, name, times, there)[:, 0]
-        words = textwrap.fill(style.long_name(name, fit.equation_of_state, fit.tracers), 24)
-        found[f"{words} at {depth} {style.unit_label(name, fit.tracers)}".strip()] = (seconds, seen), runs
+        for label, run in shown.runs.items():
+            if name in run.profiles:
+                runs[label] = run.time, run.at(name, run.time, np.full((run.time.size, 1), height))[:, 0]
+        words = textwrap.fill(style.long_name(name, shown.equation_of_state, shown.tracers), 24)
+        found[f"{words}\n{place} {style.unit_label(name, shown.tracers)}".strip()] = observed, runs
     return found
 
 
-def _numbers(fit: CaseRuns) -> _Panels:
+def _layers(shown: CaseRuns) -> _Panels:
+    """Mixed layer depths of runs and profiles, unless others were observed."""
+    known = {label: run.layer for label, run in shown.runs.items() if run.layer is not None}
+    runs = {label: (shown.runs[label].time, each[1]) for label, each in known.items()}
+    has_depths = any(np.isfinite(depths).any() for _, depths in runs.values())
+    if "mixed_layer_depth" in shown.observed_series or not (has_depths or shown.observed_layer):
+        return {}
+    label = next(iter(known.values()))[0].replace(" (", "\n(")
+    return {f"{label} [m]": (shown.observed_layer, runs)}
+
+
+def _numbers(shown: CaseRuns) -> _Panels:
+    """Observed scalars, and those of the runs."""
     found: _Panels = {}
-    for name, values in fit.observations.series.items():
-        values = np.asarray(values, dtype=float)
-        known, runs = np.isfinite(values), {}
-        seen = np.asarray(fit.observations.time, dtype=float)[known], values[known]
-        if fit.case is not None:
-            for label, run in fit.runs.items():
-                runs[label] = np.asarray(run.time, float), np.asarray(diagnose(run, fit.case, [name])[name])
+    for name, values in shown.observed_series.items():
+        known, seconds = np.isfinite(values), np.asarray(shown.observations.time, float)
+        runs = {
+            label: (run.time, run.series[name]) for label, run in shown.runs.items() if name in run.series
+        }
+        seen = seconds[known], values[known]
         found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return found
 
@@ -481,16 +643,16 @@ def _fit_of(target: Target, runs: Mapping[str, Trajectory]) -> CaseRuns:
     series = {name: values[kept] for name, values in observed.series.items()}
     z = observed.z[kept] if observed.moves else observed.z
     part = dataclasses.replace(observed, time=observed.time[kept], z=z, profiles=profiles, series=series)
-    return CaseRuns(target.case.name, runs, part, target.case)
+    return case_runs(target.case.name, runs, part, target.case)
 
 
 def _differences_of(
     column: np.ndarray, target: Target, labels: Sequence[str], runs: Mapping[str, Trajectory], name: str
 ) -> list:
     """Sections of model minus observations, below each other."""
-    fit = _fit_of(target, runs).seen
+    fit = _fit_of(target, runs)
     seconds, z, seen = _thinned(fit, name, max(float(run.time[-1]) for run in fit.runs.values()))
-    found = {label: _at_observations(run, name, seconds, z) - seen for label, run in fit.runs.items()}
+    found = {label: run.at(name, seconds, z) - seen for label, run in fit.runs.items()}
     apart = np.abs(np.concatenate([of.ravel() for of in found.values()]))
     colours = style.around_zero(float(np.nanquantile(apart, _ERROR_QUANTILE)))
     meshes = []
@@ -507,11 +669,12 @@ def _series_of(
 ) -> list:
     """Observed and modelled series, below each other."""
     fit = _fit_of(target, runs)
+    times = fit.times
     seen, modelled = _numbers(fit)[f"{style.in_words(name)} {style.unit_label(name)}"]
     for panel, label in zip(column, labels, strict=True):
         if label in modelled and seen is not None:
-            panel.plot(fit.times.places(seen[0]), seen[1], color="0.15", alpha=0.5, linewidth=2.4)
-            panel.plot(fit.times.places(modelled[label][0]), modelled[label][1], color=RED, linewidth=1.1)
+            panel.plot(times.places(seen[0]), seen[1], color="0.15", alpha=0.5, linewidth=2.4)
+            panel.plot(times.places(modelled[label][0]), modelled[label][1], color=RED, linewidth=1.1)
             style.label(panel, y=style.unit_label(name))
-    fit.times.finish(column[-1], fontsize="small")
+    times.finish(column[-1], fontsize="small")
     return []

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..calibration.comparison import ComparisonRow, ShownCase
+from ..calibration.comparison import ComparisonRow
 from ..calibration.observed import is_determined, on_centers
 from ..column.grid import Grid
 from ..column.observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
@@ -22,7 +20,7 @@ from ..io.dataset import TracerUnits
 from ..physics.equation_of_state import AbstractEquationOfState
 from ..physics.stratification import mixed_layer_depth
 from . import style
-from .style import LOGARITHMIC_DECADES, NO_TRACERS, STATE, FigureTime, Option
+from .style import LOGARITHMIC_DECADES, NO_TRACERS, STATE, FigureTime
 
 
 def plot_sections(
@@ -183,103 +181,6 @@ class MixedLayer:
 # Safe for colour-blind readers: Okabe and Ito (2008), with black and brown instead of yellow and grey.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
 DASHES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v")
-_OTHERS: dict[str, Option] = {"color": "0.85", "linewidth": 0.8, "zorder": 1}
-_REFERENCE: dict[str, Option] = {"color": "0.15", "linewidth": 4.0, "alpha": 0.4, "zorder": 2}
-_ERROR_QUANTILE = 0.995
-_N_COLUMNS = 4
-
-
-def plot_closure_profiles(shown: ShownCase) -> Figure:
-    """Final profiles of all closures and of the reference, and the temperature errors.
-
-    A row of panels has at most eight closures in colour; the others are in light grey.
-    """
-    labels = list(shown.runs)
-    n_rows = max(1, math.ceil(len(labels) / len(COLOURS)))
-    in_row = math.ceil(len(labels) / n_rows) if labels else 0
-    # Velocities of the reference are noise where every closure is at rest.
-    names = ["temperature", *(n for n in ("u", "v") if any(np.any(run[n]) for run in shown.runs.values()))]
-    n_columns = len(names) + 1
-    size = (3.25 if n_columns == _N_COLUMNS else 4.5), 4.4
-    figure, axes = style.panels(n_columns * n_rows, n_columns, size, (0.0, 0.6), sharey=True, sharex="col")
-    for number, row in enumerate(axes):
-        own = labels[number * in_row : (number + 1) * in_row]
-        _draw_closures(row, shown, names, own, [label for label in labels if label not in own])
-        place: dict[str, Option] = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
-        row[-1].legend(*row[0].get_legend_handles_labels(), **place, fontsize="small", frameon=False)
-    title = f"{style.in_words(shown.name)}, {shown.time[-1] / 3600.0:.4g} h"
-    figure.suptitle(title, fontsize="medium")
-    return figure
-
-
-def _draw_closures(
-    row: np.ndarray, shown: ShownCase, names: Sequence[str], own: Sequence[str], others: Sequence[str]
-) -> None:
-    z = np.asarray(shown.grid.z_center)
-    profiles = [(label, _OTHERS) for label in others]
-    for index, label in enumerate(own):
-        line = {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index % len(DASHES)]}
-        profiles.append((label, line | {"label": label, "zorder": 3, "linewidth": 1.4}))
-    for panel, name in zip(row, names, strict=False):
-        reference = shown.reference[name][:, -1]
-        panel.plot(reference, z, label="LES", **_REFERENCE)
-        for label, line in profiles:
-            panel.plot(shown.runs[label][name][:, -1], z, **line)
-        style.label(panel, style.name_and_unit(name))
-        if np.ptp(reference) > 0.0:
-            # A closure that traps momentum at the surface must not set the scale for the others.
-            room = 0.8 * np.ptp(reference)
-            panel.set_xlim(reference.min() - room, reference.max() + room)
-    row[-1].axvline(0.0, **_REFERENCE)
-    last = {
-        label: run["temperature"][:, -1] - shown.reference["temperature"][:, -1]
-        for label, run in shown.runs.items()
-    }
-    factor, unit = style.scaled(list(last.values()), "K")
-    for label, line in profiles:
-        row[-1].plot(factor * last[label], z, **line)
-    style.label(row[-1], f"error of temperature [{unit}]")
-    row[0].set_ylabel("z [m]")
-    row[0].set_ylim(z[0], 0.0)
-    for panel in row:
-        panel.xaxis.set_major_locator(MaxNLocator(4))
-
-
-def plot_closure_sections(shown: ShownCase) -> Figure:
-    """Hovmöller diagrams: temperature of the reference, and differences of every closure from it.
-
-    All differences share one colour range, which covers 99.5 % of them.
-    """
-    temperature = shown.reference["temperature"]
-    errors = {label: run["temperature"] - temperature for label, run in shown.runs.items()}
-    n = 1 + len(errors)
-    figure, axes = style.panels(n, _N_COLUMNS, (3.2, 1.8), (0.0, 1.2), sharex=True, sharey=True)
-    mesh = _section(axes.flat[0], shown, temperature, "LES", cmap=style.colour_map("thermal"))
-    bars = [(mesh, "temperature of the LES [°C]", "neither")]
-    if errors:
-        largest = np.quantile(np.abs(list(errors.values())), _ERROR_QUANTILE)
-        factor, unit = style.scaled([np.asarray(largest)], "K")
-        colours = style.around_zero(float(factor * largest))
-        for panel, (label, error) in zip(axes.flat[1:], errors.items(), strict=False):
-            mesh = _section(panel, shown, factor * error, label, **colours)
-        bars.append((mesh, f"error of temperature [{unit}]", "both"))
-    for mesh, label, extend in bars:
-        bar = figure.colorbar(mesh, ax=axes, location="bottom", shrink=0.5, extend=extend, aspect=50)
-        bar.set_label(label, fontsize="small")
-        bar.ax.tick_params(labelsize="small")
-    for panel in style.lowest(axes, n):
-        panel.set_xlabel("time [h]", fontsize="small")
-    figure.supylabel("z [m]", fontsize="small")
-    figure.suptitle(style.in_words(shown.name), fontsize="medium")
-    return figure
-
-
-def _section(panel: Axes, shown: ShownCase, values: np.ndarray, title: str, **colours: Option) -> QuadMesh:
-    z = np.asarray(shown.grid.z_center)
-    panel.set_title(title, fontsize="small")
-    panel.set_ylim(z[0], 0.0)
-    panel.tick_params(labelsize="small")
-    return panel.pcolormesh(shown.time / 3600.0, z, values, shading="nearest", rasterized=True, **colours)
 
 
 def plot_cost(rows: Sequence[ComparisonRow]) -> Figure:

@@ -164,8 +164,6 @@ def colours_of(name: str, values: np.ndarray) -> dict[str, Option]:
 
 
 _UPPER = 100.0  # m, of which a deep column shows at least half
-_NARROWEST = 0.006
-"""Width of a record in a section, as a share of its length, that can still be seen."""
 _MARKS = (0, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
@@ -199,28 +197,16 @@ def _stretch(panel: Axes, deepest: float, sign: int) -> None:
     )  # fmt: skip
 
 
-def intervals_of_records(seconds: np.ndarray) -> np.ndarray:
-    """Start and end [s] of what each record of a section represents, `(n_times, 2)`.
-
-    Each reaches half way to its neighbours, but no further than half the usual interval, or half a day if
-    that is shorter: sparse casts are strips with empty time between them.
-    """
-    if seconds.size < 2:
-        return seconds[:, None] + np.array([-1800.0, 1800.0])
-    apart = np.diff(seconds)
-    width = max(min(float(np.median(apart)), 86400.0), _NARROWEST * float(np.ptp(seconds)))
-    half = 0.5 * np.minimum(apart, width)
-    return np.stack([seconds - np.append(half[0], half), seconds + np.append(half, half[-1])], axis=1)
-
-
 def with_gaps(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A series [s] with NaN between values that are further apart than 2.5 usual intervals.
+    """Records [s], with NaN around times without any for more than 2.5 usual intervals.
 
-    A line then ends where months are missing.
+    A line then ends where months are missing, and a section is empty.
     """
     apart = np.diff(time)
-    wide = np.flatnonzero(apart > 2.5 * np.median(apart)) + 1 if apart.size else np.zeros(0, dtype=int)
-    return np.insert(time, wide, time[wide - 1]), np.insert(values, wide, np.nan)
+    usual = float(np.median(apart)) if apart.size else 0.0
+    wide = np.flatnonzero(apart > 2.5 * usual) + 1
+    ends = np.concatenate([time[wide - 1] + usual, time[wide] - usual])
+    return np.insert(time, np.tile(wide, 2), ends), np.insert(values, np.tile(wide, 2), np.nan, axis=0)
 
 
 def alone(values: np.ndarray) -> list[int]:
