@@ -49,7 +49,7 @@ from ..runtime.interrupts import Interrupted, finishing
 from . import session
 from .options import Calibrating, Engine
 from .progress import fraction_of, progress_of
-from .terminal import echo
+from .terminal import echo, print_table
 
 _ADVICE = "use --resume to continue, --overwrite to start anew, or choose another output"
 
@@ -95,8 +95,6 @@ def _calibrate(setup: Calibration, folder: Path, given: Calibrating) -> Calibrat
     session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
-    cells = [target.case.duration / target.dt * target.case.grid.n_cells for target in setup.targets]
-    session.say_how_long(setup.n_iterations * sum(cells), 1)  # derivatives, or members, are more
     options = {"folder": folder, "resume": given.resume, "overwrite": given.overwrite}
     with (
         open_engine(*given.engine, n_threads=setup.n_threads) as opened,
@@ -164,12 +162,12 @@ def _write(
 def _summarise(result: CalibrationResult) -> None:
     units, start, best = units_in_short(result.units), in_short(result.start), in_short(result.best)
     said = remarks_in_short(remarks(result), result.best)
-    width, before, after = (max(map(len, each)) for each in (best, start.values(), best.values()))
     echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
     echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
-    for path, value in best.items():
-        remark, unit = f"  {said[path]}" if path in said else "", units.get(path, "1")
-        echo(f"  {path:{width}}  {start[path]:>{before}} -> {value:>{after}}  [{unit}]{remark}")
+    rows = [
+        (path, start[path], value, units.get(path, "1"), said.get(path, "")) for path, value in best.items()
+    ]
+    print_table(("parameter", "start", "best", "unit", "remark"), rows)
     if result.n_non_finite:
         echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
     if result.n_failed:
@@ -180,15 +178,15 @@ def _say_errors(result: CalibrationResult, setup: Calibration) -> None:
     """Print errors at the start and at the best, and what water that stays as it was would have."""
     first, best = result.history.errors[[0, result.history.best_iteration]]
     kept = [validation.persistence_errors(target.comparison) for target in setup.targets]
-    echo("root mean square errors, mean over the cases: start -> best, and of persistence")
+    rows = []
     for place, name in enumerate(result.variables):
         of_cases = first[:, place], best[:, place], [errors[name] for errors in kept if name in errors]
         known = [np.asarray(errors)[np.isfinite(errors)] for errors in of_cases]
         means = [float(errors.mean()) if errors.size else math.nan for errors in known]
-        numbers = [f"{mean:.4g}" for mean in means]
-        worse = "  worse than persistence" if means[1] > means[2] else ""
-        unit = result.units_of_errors[name]
-        echo(f"  {name}  {numbers[0]} -> {numbers[1]}, persistence {numbers[2]}  [{unit}]{worse}")
+        worse = "worse than persistence" if means[1] > means[2] else ""
+        rows.append((name, *(f"{mean:.4g}" for mean in means), result.units_of_errors[name], worse))
+    columns = ("variable", "start", "best", "persistence", "unit", "remark")
+    print_table(columns, rows, "root mean square errors, mean over the cases")
 
 
 def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[Path]:
@@ -206,12 +204,13 @@ def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[
 
 def say_checks(rows: Sequence[CheckRow]) -> None:
     """Print errors before and after, with a warning where they grow too much."""
-    echo("checks: root mean square errors without and with the calibrated parameters")
-    width = max(len(row.check) for row in rows)
-    for row in rows:
-        growth = f"{100.0 * row.growth:+.0f} %" if math.isfinite(row.growth) else "no number"
-        errors = f"{row.uncalibrated:.5g} -> {row.calibrated:.5g} {row.unit}"
-        echo(f"  {row.check:{width}}  {row.variable}  {errors}  {growth}")
+    cells = [
+        (row.check, row.variable, f"{row.uncalibrated:.5g}", f"{row.calibrated:.5g}", row.unit)
+        + (f"{100.0 * row.growth:+.0f} %" if math.isfinite(row.growth) else "no number",)
+        for row in rows
+    ]
+    columns = ("check", "variable", "without", "with", "unit", "growth")
+    print_table(columns, cells, "root mean square errors without and with the calibrated parameters")
     for sentence in validation.checks_in_words(rows):
         echo(sentence, err=any(row.too_large for row in rows))
 
@@ -275,15 +274,14 @@ def _cross_validate(
 
 
 def _say_what_is_left_out(rows: Sequence[validation.CrossValidationRow]) -> None:
-    width = max(len("left out"), *(len(row.case) for row in rows))
     columns = ("persistence", "uncalibrated", "calibrated", "left_out")
-    headings = "  ".join(f"{name.replace('_', ' '):>12}" for name in columns)
-    echo("root mean square errors on the case left out of the calibration")
-    echo(f"{'left out':{width}}  {'variable':12}  {headings}  unit   better")
-    for row in rows:
-        numbers = "  ".join(f"{getattr(row, name):12.5f}" for name in columns)
-        better = "yes" if row.better else "no"
-        echo(f"{row.case:{width}}  {row.variable:12}  {numbers}  {row.unit:5}  {better}")
+    cells = [
+        (row.case, row.variable, *(f"{getattr(row, name):.5f}" for name in columns), row.unit)
+        + ("yes" if row.better else "no",)
+        for row in rows
+    ]
+    names = ("left out", "variable", "persistence", "uncalibrated", "on all", "without", "unit", "better")
+    print_table(names, cells, "root mean square errors on the case left out of the calibration")
     for sentence in validation.cross_validation_in_words(rows):
         echo(sentence)
 
@@ -365,12 +363,14 @@ def _infer(
 
 
 def _summarise_posterior(found: Posterior) -> None:
-    width = max(len(path) for path in found.free_parameters.changed_paths)
     best, unconstrained = found.best, found.unconstrained
-    echo(f"{'':{width}}  most probable   {100 * _LEVEL:.0f} % interval")
-    for path, (low, high) in found.intervals(_LEVEL).items():
-        said = "  as in its prior: the observations do not constrain it" if path in unconstrained else ""
-        echo(f"{path:{width}}  {best[path]:13.6g}   {low:.6g} to {high:.6g}  [{found.units[path]}]{said}")
+    rows = [
+        (path, f"{best[path]:.6g}", f"{low:.6g}", f"{high:.6g}", found.units[path])
+        + ("as in its prior: the observations do not constrain it" if path in unconstrained else "",)
+        for path, (low, high) in found.intervals(_LEVEL).items()
+    ]
+    columns = ("parameter", "most probable", "from", "to", "unit", "remark")
+    print_table(columns, rows, f"most probable values and {100 * _LEVEL:.0f} % intervals")
     constrained = f"{found.spectrum.n_constrained} of {len(found.spectrum.information)} combinations"
     echo(f"{constrained} are constrained more by the observations than by the priors")
     sampling = found.sampling

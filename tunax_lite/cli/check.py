@@ -3,14 +3,11 @@
 import dataclasses
 import datetime
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
 import numpy as np
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from .._types import iterate_parameters, iterate_vectors
 from ..calibration.posterior import NUTS
@@ -40,7 +37,7 @@ from ..plausibility.inputs import Samples, inputs_of
 from ..runtime.machine import MissingPackageError, needed
 from . import session
 from .application import Answer
-from .terminal import echo, printable
+from .terminal import echo, print_table
 
 
 def check(
@@ -140,7 +137,6 @@ def _describe_run(run: Run, page: Page, notes: Sequence[str] = ()) -> Answer:
     with naming(run.source, "time"):
         _check_step(run.model, run.case, run.dt)
     times = describe_times(length, run.dt, run.output_interval)
-    session.say_how_long(length / run.dt, run.case.grid.n_cells)
     session.say_notes(notes)
     return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": list(run.notes)}
 
@@ -252,69 +248,36 @@ def describe(name: str) -> None:
             if not rows:
                 continue
             columns = ("name", "default", "unit", "range", "meaning")
-            _say_table(title, columns, [row[:-1] for row in rows])
+            print_table(columns, [row[:-1] for row in rows], title)
         if each.pools:
             title = "pools with these settings; tracers MODEL_POOL, by the name of the model in `models`"
-            _say_table(title, ("pool", "unit", "start", "meaning"), each.pools)
+            print_table(("pool", "unit", "start", "meaning"), each.pools, title)
         if each.kept:
-            _say_table("profiles for `kept`, as MODEL_PROFILE", ("profile", "unit", "meaning"), each.kept)
+            print_table(("profile", "unit", "meaning"), each.kept, "profiles for `kept`, as MODEL_PROFILE")
         if each.links:
             echo(f"links for `couplings`, as MODEL_LINK: {', '.join(each.links)}")
 
 
-_LONGEST_WORD = 20  # characters, that a narrow terminal leaves whole
-
-
-def _say_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table of texts without its empty columns, whose last column gives way in a narrow terminal."""
-    echo(title)
-    table = Table(box=None, pad_edge=False)
-    kept = [(name, cells) for name, cells in zip(columns, zip(*rows, strict=True), strict=True) if any(cells)]
-    for name, cells in kept:
-        longest = max(len(word) for cell in (name, *cells) for word in cell.split() or [""])
-        least = None if name == columns[-1] else min(longest, _LONGEST_WORD)
-        table.add_column(name, overflow="fold", no_wrap=name == columns[0], min_width=least)
-    for row in zip(*(cells for _, cells in kept), strict=True):
-        table.add_row(*row)
-    Console().print(table, markup=False)
-
-
 _COLUMNS = ("input", "unit", "lowest", "mean", "highest", "every", "gaps")
-_NARROW_GAPS, _WIDE = 9, 100  # characters, of the column of gaps and of the terminal that needs it
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def say_inputs(inputs: Sequence[Samples], start_time: str | None) -> list[Answer]:
     """Print the table of inputs, and return its rows for JSON."""
-    console = Console(highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for name in _COLUMNS:
-        is_text = name in ("input", "unit", "gaps")
-        # Numbers never wrap: names give way in a narrow terminal.
-        side = "left" if is_text else "right"
-        most = _NARROW_GAPS if name == "gaps" and console.width < _WIDE else None
-        table.add_column(name, justify=side, no_wrap=not is_text, overflow="fold", max_width=most)
-    rows = []
+    rows, cells = [], []
     for one in inputs:
-        known, (n_gaps, longest), every = one.known, one.gaps(), one.interval
-        every = every if np.isfinite(every) else None
+        known, (n_gaps, longest) = one.known, one.gaps()
+        every = one.interval if np.isfinite(one.interval) else None
         row: Answer = {"name": one.name, "unit": one.unit, "n_values": one.n_values}
-        row |= {"lowest": None, "mean": None, "highest": None}
-        if known.size:
-            row |= {"lowest": float(known.min()), "mean": float(known.mean()), "highest": float(known.max())}
-        row |= {
-            "interval": every,
-            "n_gaps": n_gaps,
-            "longest_gap": longest,
-            "n_missing": one.n_values - known.size,
-        }
-        row |= _period(one, start_time)
+        for name, of in (("lowest", np.min), ("mean", np.mean), ("highest", np.max)):
+            row[name] = float(of(known)) if known.size else None
+        row |= {"interval": every, "n_gaps": n_gaps, "longest_gap": longest}
+        row |= {"n_missing": one.n_values - known.size} | _period(one, start_time)
         rows.append(row)
         numbers = ["-" if row[key] is None else _short(row[key]) for key in ("lowest", "mean", "highest")]
         when = "first" if one.is_first else "constant" if one.is_constant else "-"
-        when = when if every is None else duration(every)
-        table.add_row(printable(one.name), one.unit, *numbers, when, _gaps(row))
-    console.print(table, markup=False)
+        cells.append([one.name, one.unit, *numbers, when if every is None else duration(every), _gaps(row)])
+    print_table(_COLUMNS, cells)
     return rows
 
 

@@ -3,14 +3,12 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import numpy as np
 
 from ..calibration import Target, comparison
 from ..calibration.results import PARAMETERS_NAME
@@ -47,7 +45,7 @@ from .application import Answer
 from .calibrate import say_checks
 from .options import Engine
 from .progress import fraction_of
-from .terminal import echo
+from .terminal import echo, print_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +82,7 @@ def evaluate(
         beyond: list[Extreme] = []
         with fraction_of("evaluation") as show:
             rows, checked = errors_by_label(candidates, show, beyond.extend), []
-        echo(_table(rows, list(candidates)))
+        _print_errors(rows, list(candidates))
         if values is not None and isinstance(loaded.config, CalibrationConfig):
             checks, notes = build_checks(loaded.config.checks, loaded.place)
             session.say_notes(notes)
@@ -127,28 +125,21 @@ def _number(error: float, sign: str = "") -> str:
     return f"{error:{sign}.5f}" if error == 0.0 or 1e-4 <= abs(error) < 1e7 else f"{error:{sign}.4e}"
 
 
-def _table(rows: Sequence[ErrorRow], labels: Sequence[str]) -> str:
-    widths = max(len("case"), *(len(row.case) for row in rows)), max(12, *(len(row.variable) for row in rows))
-
-    def line(case: str, variable: str, numbers: Iterable[str], unit: str) -> str:
-        together = "".join(f"{number:>15}" for number in numbers)
-        return f"{case:{widths[0]}}  {variable:{widths[1]}}{together}  {unit}"
-
-    lines = ["root mean square errors", line("case", "variable", labels, "unit")]
+def _print_errors(rows: Sequence[ErrorRow], labels: Sequence[str]) -> None:
+    columns, lines = ["case", "variable", *labels, "unit"], []
     for row in rows:
-        numbers = (_number(row.errors[label]) for label in labels)
-        lines.append(line(row.case, row.variable, numbers, row.unit))
+        lines.append([row.case, row.variable, *(_number(row.errors[name]) for name in labels), row.unit])
     temperature = [row for row in rows if row.variable == "temperature"]
     if len(temperature) > 1:
-        means = (sum(row.errors[label] for row in temperature) / len(temperature) for label in labels)
-        lines.append(line("mean", "temperature", map(_number, means), "K"))
-        worst = (max(row.errors[label] for row in temperature) for label in labels)
-        lines.append(line("worst", "temperature", map(_number, worst), "K"))
-    lines.append("mean errors, model minus observed")
-    for row in rows:
-        numbers = (_number(row.means[label], "+") for label in labels)
-        lines.append(line(row.case, row.variable, numbers, row.unit))
-    return "\n".join(lines)
+        for name, of in (("mean", np.mean), ("worst", np.max)):
+            numbers = (float(of([row.errors[label] for row in temperature])) for label in labels)
+            lines.append([name, "temperature", *map(_number, numbers), "K"])
+    print_table(columns, lines, "root mean square errors")
+    lines = [
+        [row.case, row.variable, *(_number(row.means[name], "+") for name in labels), row.unit]
+        for row in rows
+    ]
+    print_table(columns, lines, "mean errors, model minus observed")
 
 
 def plot(
@@ -249,57 +240,84 @@ def compare(
     """See `commands.compare`."""
     setup = load_comparison(config, settings)
     folder = output or Path("results") / setup.path.stem
-    if setup.config.observed is not None:
-        return _compare_observed(setup, folder, names_in(closures), names_in(cases), overwrite)
+    is_observed = setup.config.observed is not None
     with jax.enable_x64(setup.config.precision == "float64"):
-        candidates, references = setup.candidates(names_in(closures)), setup.references(names_in(cases))
-        stored = setup.stored(references)
-        session.say_notes(setup.notes(references))
-        cases_here = [file_name(one.case.name) for one in references]
-        names = ["comparison.csv", "comparison.md", "cost.png"]
-        names += [f"{kind}_{case}.png" for case in cases_here for kind in ("profiles", "sections")]
-        inputs = session.inputs_of(setup)
-        check_outputs([folder / name for name in names], overwrite=overwrite, inputs=inputs)
-        compared = computed(setup, candidates, references, stored, engine)
-        written = _write_comparison(compared, setup, folder)
+        candidates, names = setup.candidates(names_in(closures)), names_in(cases)
+        compared = (setup.targets if is_observed else setup.references)(names)
+        stored = setup.stored(compared)
+        session.say_notes(setup.notes(compared))
+        names = [file_name(one.case.name) for one in compared]
+        drawn = ["cost", *(f"{kind}_{name}" for name in names for kind in ("profiles", "sections"))]
+        outputs = [folder / f"{name}.png" for name in (["comparison"] if is_observed else drawn)]
+        outputs += [folder / f"comparison.{suffix}" for suffix in ("csv", "md")]
+        check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(setup))
+        compute = _compare_observed if is_observed else _compare_closures
+        rows, parts, figures = compute(setup, candidates, compared, stored, engine)
+        # Slow imports, only where needed.
+        from ..plotting import in_words, save_figures
+
+        figures = {file_name(name): figure for name, figure in figures.items()}
+        links = {in_words(name): f"{name}.png" for name in figures}
+        written = save_figures(figures, folder)
+        write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")
+        title = f"Comparison {setup.path.stem}"
+        comparison.write_markdown(folder / "comparison.md", title, parts, links, session.command_line())
+    for part in parts:
+        print_table(part.header, part.rows, part.title, part.explanation)
+    written += outputs[-2:]
     session.report_written(written)
-    rows = [dataclasses.asdict(row) for row in compared.rows]
-    return {"rows": rows, "written": [str(path) for path in written]}
+    answer = [dataclasses.asdict(row) for row in rows]
+    return {"rows": answer, "written": [str(path) for path in written]}
+
+
+_Compared = tuple[
+    Sequence[comparison.ComparisonRow | comparison.ObservedRow],
+    Sequence[comparison.Summary],
+    dict[str, Any],  # of `Figure`, slow to import
+]
+"""Rows, their summaries, and figures by name."""
 
 
 def _compare_observed(
-    setup: ComparisonSetup, folder: Path, closures: list[str], cases: list[str], overwrite: bool
-) -> Answer:
-    """Closures on any observations."""
-    with jax.enable_x64(setup.config.precision == "float64"):
-        candidates, targets = setup.candidates(closures), setup.targets(cases)
-        stored = setup.stored(targets)
-        session.say_notes(setup.notes(targets))
-        session.say_accounts(targets)
-        names = ["comparison.csv", "comparison.md", "comparison.png"]
-        inputs = session.inputs_of(setup)
-        check_outputs([folder / name for name in names], overwrite=overwrite, inputs=inputs)
-        with fraction_of("comparison") as show, setup.place.naming("stored"):
-            found = comparison.compare_observed(candidates, targets, show, stored)
-        written = _write_observed(found, setup, folder)
-    session.report_written(written)
-    rows = [dataclasses.asdict(row) for row in found.rows]
-    return {"rows": rows, "written": [str(path) for path in written]}
+    setup: ComparisonSetup,
+    candidates: list[comparison.Candidate],
+    targets: list[Target],
+    stored: list[comparison.StoredResult],
+    engine: Engine,
+) -> _Compared:
+    """Compare closures on any observations, in this process."""
+    from ..plotting import plot_closures_and_cases  # slow import
+
+    session.say_accounts(targets)
+    with fraction_of("comparison") as show, setup.place.naming("stored"):
+        found = comparison.compare_observed(candidates, targets, show, stored)
+    return found.rows, comparison.tables(found.rows), {"comparison": plot_closures_and_cases(found)}
 
 
-def _write_observed(found: comparison.ObservedComparison, setup: ComparisonSetup, folder: Path) -> list[Path]:
+def _compare_closures(
+    setup: ComparisonSetup,
+    candidates: list[comparison.Candidate],
+    references: list[comparison.Reference],
+    stored: list[comparison.StoredResult],
+    engine: Engine,
+) -> _Compared:
+    """Compare closures on large-eddy simulations."""
     # Slow imports, only where needed.
-    from ..plotting import plot_closures_and_cases, save_figures
+    from ..plotting import plot_closure_profiles, plot_closure_sections, plot_cost
 
-    table, text = folder / "comparison.csv", folder / "comparison.md"
-    write_rows(table, comparison.ObservedRow, found.rows, ".6g")
-    drawn = save_figures({"comparison": plot_closures_and_cases(found)}, folder)
-    parts = comparison.tables(found.rows)
-    for part in parts:
-        print_summary(part)
-    title, links = f"Comparison {setup.path.stem}", {"closures and cases": "comparison.png"}
-    comparison.write_markdown(text, title, parts, links, session.command_line())
-    return [table, *drawn, text]
+    compared = computed(setup, candidates, references, stored, engine)
+    echo("drawing figures ...")
+    figures = {}
+    for shown in compared.shown:
+        figures[f"profiles_{shown.name}"] = plot_closure_profiles(shown)
+        figures[f"sections_{shown.name}"] = plot_closure_sections(shown)
+    chosen, step = setup.config.shown
+    resolution = comparison.resolution_in_words(chosen)
+    if setup.config.n_timings:
+        shown = [row for row in compared.rows if (row.resolution, row.time_step) == (resolution, step)]
+        figures["cost"] = plot_cost(shown)
+    parts = comparison.summaries(compared.rows, resolution=resolution, time_step=step)
+    return compared.rows, parts, figures
 
 
 def names_in(text: str) -> list[str]:
@@ -344,43 +362,3 @@ def computed(
         )
     echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")
     return compared
-
-
-def _write_comparison(compared: comparison.Compared, setup: ComparisonSetup, folder: Path) -> list[Path]:
-    # Slow imports, only where needed.
-    from ..plotting import in_words, plot_closure_profiles, plot_closure_sections, plot_cost, save_figures
-
-    chosen, step = setup.config.shown
-    resolution = comparison.resolution_in_words(chosen)
-    table, text = folder / "comparison.csv", folder / "comparison.md"
-    write_rows(table, comparison.ComparisonRow, compared.rows, ".6g")
-    echo("drawing figures ...")
-    figures = {}
-    for shown in compared.shown:
-        figures[f"profiles_{shown.name}"] = plot_closure_profiles(shown)
-        figures[f"sections_{shown.name}"] = plot_closure_sections(shown)
-    if setup.config.n_timings:
-        shown = [row for row in compared.rows if (row.resolution, row.time_step) == (resolution, step)]
-        figures["cost"] = plot_cost(shown)
-    drawn = save_figures({file_name(name): figure for name, figure in figures.items()}, folder)
-    parts = comparison.summaries(compared.rows, resolution=resolution, time_step=step)
-    for part in parts:
-        print_summary(part)
-    links = {in_words(name): f"{file_name(name)}.png" for name in figures}
-    comparison.write_markdown(text, f"Comparison {setup.path.stem}", parts, links, session.command_line())
-    return [table, *drawn, text]
-
-
-def print_summary(part: comparison.Summary) -> None:
-    """Print a table."""
-    # As plain text: square brackets are units here, not markup.
-    title, caption = Text(part.title), Text(part.explanation)
-    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
-    for number, name in enumerate(part.header):
-        table.add_column(Text(name), justify="right" if number else "left", no_wrap=number == 0, min_width=6)
-    for row in part.rows:
-        table.add_row(*map(Text, row))
-    console.print(table)

@@ -13,10 +13,10 @@ from ...calibration.validation import AbstractCheck
 from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page
-from ...cli.evaluate import computed, names_in, print_summary
+from ...cli.evaluate import computed, names_in
 from ...cli.options import Engine
 from ...cli.progress import fraction_of
-from ...cli.terminal import echo
+from ...cli.terminal import echo, print_table
 from ...config import ComparisonSetup, ConfigError, build_checks
 from ...config.load import Loaded, validated
 from ...config.section import Section, closest, key
@@ -76,7 +76,8 @@ def board(
             origin={f"tunax_lite_{name}": text for name, text in vars(origin).items() if text},
         )
         written = write(made, folder)
-    print_summary(tables(made)[0])
+    table = tables(made)[0]
+    print_table(table.header, table.rows, table.title, table.explanation)
     session.report_written(written)
     return as_json(made) | {"written": [str(path) for path in written]}
 
