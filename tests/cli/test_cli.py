@@ -219,13 +219,6 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
     assert not missing_from(invoke("report", tmp_path, code=3).output, "parameters.yaml history.nc")
 
 
-def test_late_convection_is_told_by_the_check(invoke):
-    cooled = settings(model__closure__name="k_epsilon", grid__n_cells=25)
-    assert "convection does not begin" in invoke("check", FREE_CONVECTION, *cooled).output
-    cooled += settings(model__closure__constants="recommended")
-    assert "note" not in invoke("check", FREE_CONVECTION, *cooled).output
-
-
 def test_errors_and_interrupts_have_their_codes(invoke, monkeypatch, tmp_path):
     assert "Traceback" in invoke("run", "nowhere.yaml", "--debug", code=2).stderr
     assert "No such option" in invoke("run", KATO, "--outptu", "x.nc", code=2).stderr

@@ -29,5 +29,5 @@ def test_report_names_versions_extras_and_problems(quick, monkeypatch):
     named = "jaxlib cpu float64 5.50 dask 2025.1 zarr " + configuration().xla_flags
     assert not missing_from(invoked("doctor").output, named)
     monkeypatch.setattr(MODULE, "DRIVER", Path(__file__))
-    monkeypatch.setattr(MODULE.jax.config, "jax_platforms", None)
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     assert "problem: devices" in invoked("doctor", code=1).stdout

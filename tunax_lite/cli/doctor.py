@@ -1,5 +1,6 @@
 """`tunax-lite doctor`: versions, devices, precision, cache, and the time of one step."""
 
+import os
 import platform
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def doctor() -> Report:
         "step": step,
         "problems": [],
     }
-    wants_cpu = getattr(jax.config, "jax_platforms") == "cpu"  # noqa: B009 (made at import)
+    wants_cpu = os.environ.get("JAX_PLATFORMS") == "cpu"
     if DRIVER.exists() and not wants_cpu and {device.platform for device in devices} == {"cpu"}:
         report["problems"].append(
             "devices: this machine has an NVIDIA driver, but JAX found no GPU; "

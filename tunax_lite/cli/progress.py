@@ -4,19 +4,19 @@ On a terminal one line moves; elsewhere, as in the log of a job, a line follows 
 """
 
 import contextlib
+import math
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
 from ..calibration import Iteration, in_short
 from ..calibration.calibrate import Report
-from .terminal import echo
+from .terminal import echo, printable
 
 SECONDS = 5.0
 """Between two lines of a job."""
-
-_WIDTH = 12  # of the bar, in characters
 
 
 class ProgressReport(Protocol):
@@ -25,72 +25,45 @@ class ProgressReport(Protocol):
     def __call__(self, fraction: float, where: str, details: str = "", /) -> None: ...
 
 
-def _clock() -> Callable[[float], str]:
-    """Elapsed time [s], and the time left, extrapolated from the work since the first report.
+class _Lines:
+    """Reports as lines, with the elapsed time [s] and the time left, extrapolated since the first report.
 
     The time before the first report includes compilation and is not used for extrapolation.
     """
-    start, before, then = time.perf_counter(), 0.0, 0.0
 
-    def times(fraction: float) -> str:
-        nonlocal before, then
-        now = time.perf_counter()
+    def __init__(self, what: str):
+        self._what, self._moves = what, sys.stdout.isatty()
+        self._start = time.perf_counter()
+        self._first, self._shown = (0.0, 0.0), -math.inf  # first report: its fraction and its time
+
+    def __call__(self, fraction: float, where: str, details: str = "", /) -> None:
+        now, (before, then) = time.perf_counter(), self._first
+        times = f"{now - self._start:.0f} s"
         if not then:
-            before, then = fraction, now
-        if not before < fraction < 1.0:
-            return f"{now - start:.0f} s"
-        left = (now - then) * (1.0 - fraction) / (fraction - before)
-        return f"{now - start:.0f} s, about {left:.0f} s left"
-
-    return times
-
-
-def _every(seconds: float) -> Callable[[float], bool]:
-    """Whether a fraction is due for a line: the first, the last, and one after so many seconds."""
-    last = float("-inf")
-
-    def due(fraction: float) -> bool:
-        nonlocal last
-        now = time.perf_counter()
-        if fraction < 1.0 and now - last < seconds:
-            return False
-        last = now
-        return True
-
-    return due
+            self._first = fraction, now
+        elif before < fraction < 1.0:
+            times += f", about {(now - then) * (1.0 - fraction) / (fraction - before):.0f} s left"
+        is_due = fraction >= 1.0 or now - self._shown >= SECONDS
+        line = f"{self._what}: {fraction:.0%}, {where}, {times}"
+        if is_due:
+            self._shown = now
+        if self._moves:
+            width = shutil.get_terminal_size().columns - 1
+            details = f"{details}\n" if details and is_due else ""
+            sys.stdout.write(f"\r\x1b[K{printable(details)}{printable(line)[:width]}")
+            sys.stdout.write("\n" if fraction >= 1.0 else "")
+            sys.stdout.flush()
+        elif is_due:
+            echo(line)
+            if details:
+                echo(f"  {details}")
 
 
 @contextlib.contextmanager
 def fraction_of(what: str, first: str = "compiling, then computing") -> Iterator[ProgressReport]:
     """Function to call with the fraction of work done; `first` is shown before the first call."""
-    clock, due = _clock(), _every(SECONDS)
-    if not sys.stdout.isatty():
-        echo(f"{what}: {first} ...")
-
-        def line(fraction: float, where: str, details: str = "", /) -> None:
-            times = clock(fraction)
-            if due(fraction):
-                echo(f"{what}: {fraction:.0%}, {where}, {times}")
-                if details:
-                    echo(f"  {details}")
-
-        yield line
-        return
-    # Slow import.
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-    text = TextColumn("{task.description}", markup=False)
-    with Progress(BarColumn(bar_width=_WIDTH), TaskProgressColumn(), text) as progress:
-        task = progress.add_task(f"{what}: {first}", total=1.0)
-
-        def bar(fraction: float, where: str, details: str = "", /) -> None:
-            if details and due(fraction):
-                echo(details)  # above the line that moves
-            text = f"{clock(fraction)}  {what}: {where}"
-            space = progress.console.width - _WIDTH - len(" 100% ") - 1  # a longer text would take two lines
-            progress.update(task, completed=fraction, description=text[:space], refresh=True)
-
-        yield bar
+    echo(f"{what}: {first} ...")
+    yield _Lines(what)
 
 
 @contextlib.contextmanager

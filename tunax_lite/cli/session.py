@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import datetime
-import errno
 import json
 import os
 import platform
@@ -51,7 +50,7 @@ from ..runtime import configure
 from ..runtime.interrupts import signal_of
 from ..runtime.jax_setup import failures_as_values
 from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor, versions
-from ..runtime.memory import expected_seconds, lift_limits
+from ..runtime.memory import lift_limits
 from .terminal import echo
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
@@ -70,7 +69,7 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
     try:
         with failures_as_values():
             yield
-    except (Exit, typer.Abort, typer.BadParameter):
+    except (Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise
     except KeyboardInterrupt as error:
         number = signal_of(error)
@@ -83,9 +82,7 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
         code = next((code for kind, code in _CODES if isinstance(error, kind)), None)
         said = str(error)
         message = said or type(error).__name__
-        # Whoever reports it: XLA at run time, or the system when it loads a library.
-        unloaded = isinstance(error, ImportError) and ("failed to map" in said or "cannot allocate" in said)
-        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in said or unloaded:
+        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in said:
             code = FAILED
             if "expected" not in message:
                 message = (
@@ -93,8 +90,6 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
                     f"{message.splitlines()[0]}; take fewer columns, levels or frames, or raise the limit "
                     "(ulimit -v, that of the job)."
                 )
-        elif isinstance(error, OSError) and not error.filename and error.errno in (errno.EPIPE, errno.ENOSPC):
-            message = f"standard output: expected to write messages, got: {error.strerror}."
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if code is None and (todo := command_for(package)) is not None:
             code, message = BAD_INPUT, f"expected the package {package}, got none; {todo}."
@@ -265,25 +260,6 @@ def build_source(source: RunSource, parameters: Path | None) -> Run:
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
     notes = *run.notes, *others, *on_recommended(run), *on_grid(run)
     return dataclasses.replace(run, notes=tuple(dict.fromkeys(notes)))
-
-
-_LONG = 3600.0  # [s] that a command takes at least where it says beforehand how long
-
-
-def say_how_long(n_steps: float, n_cells: int, n_columns: int = 1, n_processes: int | None = 1) -> None:
-    """A note before a computation of more than an hour."""
-    seconds = expected_seconds(n_steps, n_cells, n_columns) / (n_processes or 1)
-    if seconds > _LONG and jax.default_backend() == "cpu":  # a GPU has other numbers
-        hours = seconds / 3600.0
-        length = f"{hours:.2g} hours" if hours < 48.0 else f"{hours / 24.0:.3g} days"
-        columns = f", {n_columns} columns" if n_columns > 1 else ""
-        say_notes(
-            [
-                f"about {length} of computing ({n_steps:.3g} steps, {n_cells} cells{columns}, "
-                f"{n_processes or 1} processes) with k-epsilon on a processor of 2024, a third to five times "
-                "that with other closures; longer steps, or a shorter run, take less"
-            ]
-        )
 
 
 def set_up_jax(*, no_limits: bool) -> None:

@@ -66,7 +66,7 @@ def map_columns(
             return
         session.say_notes(recommended_constants(run))
         with open_engine(*engine) as opened:
-            report = _run(run, output, store, opened, n_columns, engine.workers)
+            report = _run(run, output, store, opened, n_columns)
     _say_broken(report.broken, run)
     session.report_written([output])
 
@@ -84,7 +84,6 @@ def _run(
     store: MapStore | None,
     engine: AbstractEngine,
     n_columns: int | None,
-    n_processes: int | None,
 ) -> MapReport:
     columns, clock = run.columns, time.perf_counter()
     shape = " x ".join(str(n) for n in columns.shape)
@@ -93,8 +92,6 @@ def _run(
         f"{run.length.n_all} frames, {type(run.model.closure).__name__}"
     )
     if store is None:
-        n_cells = run.first_column.grid.n_cells
-        session.say_how_long(run.duration / run.dt, n_cells, columns.n_columns, n_processes)
         (plan,) = engine.map(functools.partial(planned, n_columns=n_columns), [run])
         check_disk(output.absolute().parent, plan.results, "the results of the map")
         echo(
@@ -132,10 +129,6 @@ def calibrate_map(config: Path, options: Calibrating) -> None:
         session.say_notes(columns.notes)
         names = ", ".join(fit.free.paths)
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
-        n_steps = 3.5 * section.n_iterations * fit.run.duration / fit.run.dt
-        session.say_how_long(
-            n_steps, fit.run.first_column.grid.n_cells, columns.n_columns, options.engine.workers
-        )
         if overwrite:
             path.unlink(missing_ok=True)
         with open_engine(*options.engine) as opened:
@@ -206,7 +199,6 @@ def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, pag
     echo(f"inputs of {shown.size} of {columns.n_columns} columns, over {duration(length)}:")
     answer = page.of(sample, None)
     times = describe_times(run.duration, run.dt, run.output_interval)
-    session.say_how_long(run.duration / run.dt, n_cells, columns.n_columns)
     notes = [*columns.notes, *recommended_constants(run)]
     session.say_notes(notes)
     points = {"shape": list(columns.shape), "n_cells": n_cells, "start": columns.epoch.isoformat()}
