@@ -380,7 +380,8 @@ def _time_of(shown: CaseRuns, name: str) -> float:
 def _lines(shown: CaseRuns) -> Iterator[tuple[str, RunProfiles, dict[str, Option]]]:
     for number, (label, run) in enumerate(shown.runs.items()):
         dashes = DASHES[number // len(COLOURS) % len(DASHES)]
-        width = max(1.1, 2.2 - 0.6 * number)  # a line on another one does not hide it
+        # A line on another one does not hide it.
+        width = 1.4 if len(shown.runs) > _FEW_RUNS else 2.2 - 0.6 * number
         yield label, run, {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes, "linewidth": width}
 
 
@@ -529,10 +530,12 @@ def plot_series_together(shown: CaseRuns) -> Figure:
 
 def _plot_series(shown: CaseRuns, panels: _Panels) -> Figure:
     figure, axes = style.panels(len(panels), 1, (9.0, 2.2), (0.0, 0.8), sharex=True)
-    times = shown.times
+    times, first = shown.times, min(float(run.time[0]) for run in shown.runs.values())
+    last = max(float(run.time[-1]) for run in shown.runs.values())
 
     def draw(panel: Axes, series: _Series, label: str, **line: Option) -> None:
-        seconds, values = style.with_gaps(*series)
+        during = (series[0] >= first) & (series[0] <= last * (1.0 + 1e-9))
+        seconds, values = style.with_gaps(*(each[during] for each in series))
         every = None if np.isfinite(values).sum() < _FEW_VALUES else style.alone(values)
         marked: dict[str, Option] = {"marker": ".", "markevery": every}
         panel.plot(times.places(seconds), values, label=label, **marked, **line)
@@ -550,8 +553,7 @@ def _plot_series(shown: CaseRuns, panels: _Panels) -> Figure:
                 panel, 1.05 * max(float(np.nanmax(depths, initial=0.0)) for depths in drawn) or 1.0
             )
     axes[0, 0].legend(fontsize="small")
-    ends = (pick(float(run.time[at]) for run in shown.runs.values()) for pick, at in ((min, 0), (max, -1)))
-    axes[0, 0].set_xlim(*times.places(np.array(list(ends))))
+    axes[0, 0].set_xlim(*times.places(np.array([first, last])))
     times.finish(axes[-1, 0])
     figure.suptitle(style.in_words(shown.name), fontsize="medium")
     return figure
