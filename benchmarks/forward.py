@@ -157,7 +157,7 @@ def measure_blocks(setting: Setting) -> list[Row]:
 
 
 def measure_vectors(setting: Setting) -> list[Row]:
-    """Time of a column-step, us, by the longest vectors: what `configure(vector_bits=...)` is chosen by."""
+    """Time of a column-step, us, by the longest vectors: by which `configure` chooses 512 bits."""
     shapes = (Shape(), Shape(1, 256), Shape(32), Shape(64, 64, "float32"))
     wanted = [("forward", shape) for shape in shapes] + [("gradient", shape) for shape in shapes[::2]]
     calls: dict[tuple[str, Shape, int], Callable] = {}

@@ -11,7 +11,9 @@ import pytest
 
 from tests.errors import error_naming, missing_from
 from tunax_lite.runtime import configure
-from tunax_lite.runtime.jax_setup import FUSION_FLAG, time_loop_is_fused, vector_flag
+from tunax_lite.runtime.jax_setup import FLAGS, time_loop_is_fused
+
+FUSION_FLAG, VECTOR_FLAG = (f"{option}={value}" for option, value in FLAGS.items())
 
 REPORT = """
 import json, jax, jax.numpy as jnp
@@ -49,7 +51,7 @@ def test_defaults(tmp_path):
         "cache_folder": str(tmp_path / "tunax_lite" / "compiled"),
         "cache_minimum_seconds": 0.0,
         "fuse_time_loop": True,
-        "xla_flags": f"{FUSION_FLAG} {vector_flag(512)}",
+        "xla_flags": f"{FUSION_FLAG} {VECTOR_FLAG}",
         "dtype": "float64",
     }
 
@@ -62,11 +64,11 @@ def test_arguments_win_over_variables_and_the_second_call_keeps_them(tmp_path):
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "7",
         "XLA_FLAGS": "--xla_cpu_enable_fast_math=false",
     }
-    arguments = f"precision='float32', cache_folder={str(mine)!r}, cache_minimum_seconds=0.1, vector_bits=256"
-    found = configured(f"{arguments})\nconfigure(precision=None, vector_bits=256", tmp_path, **variables)
+    arguments = f"precision='float32', cache_folder={str(mine)!r}, cache_minimum_seconds=0.1"
+    found = configured(f"{arguments})\nconfigure(precision=None", tmp_path, **variables)
     assert (found["precision"], found["dtype"]) == ("float32", "float32")
     assert (found["cache_folder"], stat.S_IMODE(mine.stat().st_mode)) == (str(mine), 0o700)
-    assert found["xla_flags"] == f"--xla_cpu_enable_fast_math=false {FUSION_FLAG} {vector_flag(256)}"
+    assert found["xla_flags"] == f"--xla_cpu_enable_fast_math=false {FUSION_FLAG} {VECTOR_FLAG}"
 
 
 @pytest.mark.long
@@ -76,17 +78,17 @@ def test_variables_of_jax_win_over_defaults(tmp_path):
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "1.0",  # what JAX would take anyway
         "JAX_ENABLE_X64": "true",
     }
-    found = configured("precision=None, vector_bits=None", tmp_path, **variables)
+    found = configured("precision=None", tmp_path, XLA_FLAGS=VECTOR_FLAG, **variables)
     assert found["cache_folder"] == str(tmp_path / "other")
     assert found["cache_minimum_seconds"] == 1.0
-    assert (found["precision"], found["xla_flags"]) == ("float64", FUSION_FLAG)
+    assert (found["precision"], found["xla_flags"]) == ("float64", f"{VECTOR_FLAG} {FUSION_FLAG}")
     assert configured("", tmp_path, JAX_ENABLE_COMPILATION_CACHE="false")["cache_folder"] is None
 
 
 @pytest.mark.long
 def test_flags_of_the_user_are_left_alone(tmp_path):
     (tmp_path / "flags.txt").write_text("--xla_cpu_enable_fast_math=false")
-    own = f"--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=false {vector_flag(256)}"
+    own = f"--xla_backend_extra_options=xla_cpu_disable_loop_unrolling=false {VECTOR_FLAG}"
     for flags in (own, str(tmp_path / "flags.txt")):  # XLA_FLAGS may name a file that holds them
         found = configured("cache_folder=None", tmp_path, XLA_FLAGS=flags)
         assert (found["xla_flags"], found["fuse_time_loop"], found["cache_folder"]) == (flags, False, None)
@@ -102,10 +104,10 @@ try:
     configure()
 except RuntimeError as error:
     print(error, file=sys.stderr)
-configure(fuse_time_loop=False, vector_bits=None)
+configure(fuse_time_loop=False)
 {REPORT}"""
     done = run_python(code, tmp_path)
-    assert not missing_from(done.stderr, "fuse_time_loop=False vector_bits=None")
+    assert not missing_from(done.stderr, "fuse_time_loop=False")
     assert json.loads(done.stdout)["fuse_time_loop"] is False
 
 

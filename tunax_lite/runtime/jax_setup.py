@@ -9,7 +9,7 @@ width of 512-bit registers, because early processors slowed down with the full w
 import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
@@ -18,22 +18,20 @@ from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 P = ParamSpec("P")
 R = TypeVar("R")
-EXTRA_OPTIONS, VECTOR_OPTION = "--xla_backend_extra_options", "--xla_cpu_prefer_vector_width"
-_LOOP_LIMIT = "xla_cpu_small_while_loop_byte_threshold"
-# Loops over the levels stay loops: unrolled, they compile longer and run slower. XLA ignores unknown keys.
-FUSION_FLAG = f"{EXTRA_OPTIONS}={_LOOP_LIMIT}=1000000000,xla_cpu_disable_loop_unrolling=true"
-_VECTOR_BITS = 128, 256, 512
-
-
-def vector_flag(bits: int) -> str:
-    """The flag for vectors of at most this many bits; processors without them use shorter vectors."""
-    return f"{VECTOR_OPTION}={bits}"
+_EXTRA_OPTIONS, _LOOP_LIMIT = "--xla_backend_extra_options", "xla_cpu_small_while_loop_byte_threshold"
+FLAGS = {
+    # Loops over levels stay loops: unrolled, they compile longer and run slower. XLA ignores unknown keys.
+    _EXTRA_OPTIONS: f"{_LOOP_LIMIT}=1000000000,xla_cpu_disable_loop_unrolling=true",
+    # Processors without vectors of this length use shorter ones.
+    "--xla_cpu_prefer_vector_width": "512",
+}
+"""Options of XLA with their values."""
 
 
 def time_loop_is_fused() -> bool:
     """Whether the environment tells XLA to fuse loops of any size into one kernel."""
     flags = os.environ.get("XLA_FLAGS", "").split()
-    given = [flag.removeprefix(f"{EXTRA_OPTIONS}=") for flag in flags if flag.startswith(f"{EXTRA_OPTIONS}=")]
+    given = [flag.removeprefix(f"{_EXTRA_OPTIONS}=") for flag in flags if flag.startswith(_EXTRA_OPTIONS)]
     options = (option.partition("=") for some in given for option in some.split(","))
     limits = (int(value) for key, _, value in options if key == _LOOP_LIMIT and value.isdecimal())
     return next(limits, 0) >= 10**8
@@ -55,7 +53,6 @@ def configure(
     cache_folder: Path | str | None = "auto",
     cache_minimum_seconds: float | None = None,
     fuse_time_loop: bool = True,
-    vector_bits: Literal[128, 256, 512] | None = 512,
 ) -> Configuration:
     """Configure JAX before it starts: call this first in a program or notebook; repeated calls are harmless.
 
@@ -67,17 +64,14 @@ def configure(
             executes what it finds there.
         cache_minimum_seconds: compile time below which programs are not stored [s]; by default the existing
             setting of JAX (`$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS`), otherwise 0.
-        fuse_time_loop: let XLA compile the time loop to one kernel, which is faster on a CPU. It applies to
-            the whole process and its child processes, including all other small loops. `False` leaves the
-            environment variable XLA_FLAGS unchanged, as does an XLA_FLAGS that contains
-            xla_backend_extra_options already, or names a file.
-        vector_bits: largest vector width that XLA uses on a CPU that supports it; its own default is 256.
-            `None` leaves it unchanged, as does an XLA_FLAGS that contains xla_cpu_prefer_vector_width
-            already, or names a file. It applies to the whole process, too.
+        fuse_time_loop: let XLA compile the time loop to one kernel, and use vectors of up to 512 bits, which
+            is faster on a CPU. It applies to the whole process and its child processes, including all other
+            small loops. `False` leaves the environment variable XLA_FLAGS unchanged; options in it and a file
+            that it names are kept in any case.
 
     Raises:
-        RuntimeError: JAX has started already, without the flags for `fuse_time_loop` and `vector_bits`.
-        ValueError: an unknown precision or vector width, or a negative number of seconds.
+        RuntimeError: JAX has started already, without the flags for `fuse_time_loop`.
+        ValueError: an unknown precision, or a negative number of seconds.
         OSError: a given `cache_folder` that is not writable.
     """
     if precision not in ("float64", "float32", None):
@@ -85,12 +79,8 @@ def configure(
     least = cache_minimum_seconds
     if least is not None and not least >= 0.0:
         raise ValueError(f"configure: expected cache_minimum_seconds of at least 0 s, got {least}.")
-    if vector_bits not in (*_VECTOR_BITS, None):
-        raise ValueError(f"configure: expected vector_bits 128, 256, 512 or None, got {vector_bits!r}.")
-    _add_flags(
-        {EXTRA_OPTIONS: FUSION_FLAG if fuse_time_loop else None}
-        | {VECTOR_OPTION: vector_flag(vector_bits) if vector_bits else None}
-    )
+    if fuse_time_loop:
+        _add_flags()
     if precision is not None:
         jax.config.update("jax_enable_x64", precision == "float64")
     _set_cache(cache_folder, least)
@@ -139,10 +129,10 @@ def _setting(name: str) -> Any:  # types differ between settings
     return getattr(jax.config, f"jax_{name}")
 
 
-def _add_flags(wanted: Mapping[str, str | None]) -> None:
-    """Append flags, by option name, to those in the environment."""
+def _add_flags() -> None:
+    """Append `FLAGS` to those in the environment."""
     flags = os.environ.get("XLA_FLAGS", "").strip()
-    missing = [flag for option, flag in wanted.items() if flag is not None and option not in flags]
+    missing = [f"{option}={value}" for option, value in FLAGS.items() if option not in flags]
     if not missing or (flags and not flags.startswith("-")):  # the name of a file
         return
     # JAX has no public name for this; its own messages about late settings use it.
@@ -152,7 +142,7 @@ def _add_flags(wanted: Mapping[str, str | None]) -> None:
         raise RuntimeError(
             "configure: expected to be called before JAX starts, got a process in which JAX has made its "
             "first array (or listed its devices) already, so that XLA_FLAGS is read no more; call it first, "
-            "after restarting the kernel in a notebook, or pass fuse_time_loop=False and vector_bits=None."
+            "after restarting the kernel in a notebook, or pass fuse_time_loop=False."
         )
     os.environ["XLA_FLAGS"] = " ".join([flags, *missing]).strip()
 
