@@ -1,18 +1,13 @@
 """Every command and interface that takes input notes the same about it, in the same words."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import matplotlib.image
 import pytest
 
 from tests.cli.running import configuration, invoked
 from tests.errors import missing_from
 from tests.plausibility.inputs import cf_simulation, simulated
 
-HERE = {"PYTHONPATH": str(Path(__file__).parents[2])}
 CASE = {"format": "cf_netcdf", "path": "les.nc"}
 RUN = {
     "case": CASE,
@@ -76,14 +71,3 @@ def test_commands_note_the_same(upward, command):
     assert not missing_from(said, "fluxes.heat_flux -2.59e+07 2.59e+07 sign -1 heat_budget"), said
     name = COMMANDS[command][1]
     assert notes_of(*(f"accepting_{name}" if one == name else one for one in COMMANDS[command])) == []
-
-
-@pytest.mark.long
-def test_settings_of_figures_in_the_current_folder_are_ignored(upward):
-    (upward / "matplotlibrc").write_bytes(b"savefig.facecolor: red\nfigure.facecolor: red\n\xff\xfe broken")
-    program = "from tunax_lite.cli.application import app; import tunax_lite.cli.commands; app()"
-    command = [sys.executable, "-c", program, "check", "run.yaml", "--figures", "drawn"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=upward, env={**os.environ, **HERE})
-    assert done.returncode == 0 and "matplotlib" not in done.stderr, done.stderr
-    corner = matplotlib.image.imread(upward / "drawn" / "inputs.png")[0, 0, :3]
-    assert corner.tolist() == [1.0, 1.0, 1.0]

@@ -46,7 +46,9 @@ def test_pieces_are_the_whole_run(tmp_path, whole, interval):
     times: dict[str, Any] = {**TIMES, "output_interval": interval, "memory_budget": 9000}  # ten frames
     expected = tl.simulate(tl.Model(tl.KEpsilon()), case_of(), **TIMES | {"output_interval": interval})
     model = tl.Model(tl.KEpsilon())
-    streaming.run_to_file(model, case_of(), path, **times, report=lambda done: ends.append(done.time))
+    streaming.run_to_file(
+        model, case_of(), path, **times, report=lambda piece: ends.append(float(piece.time[-1]))
+    )
     assert len(ends) > 2 and ends[-1] == 36000.0
     assert_equal(io.read_trajectory(path), expected)
     assert [found.name for found in tmp_path.iterdir()] == ["out.nc"]
@@ -85,7 +87,7 @@ def test_pieces_of_equal_length_and_their_means_are_the_run(tmp_path, monkeypatc
     # Four pieces of 8 frames for 30: the last overlaps.
     monkeypatch.setattr(streaming, "_WORK_OF_A_PIECE", 200 * 8)
     programs = []
-    to_file(path, case_of(), report=lambda it: programs.append(it.trajectory.n_frames), **diagnostics)
+    to_file(path, case_of(), report=lambda it: programs.append(it.n_frames), **diagnostics)
     assert programs == [9, 9, 9, 9]  # no separate program for the last
     one, other = (xr.load_dataset(each, decode_times=False) for each in (path, whole))
     xr.testing.assert_equal(one, other)

@@ -10,10 +10,8 @@ import importlib
 import inspect
 import json
 import math
-import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import typer
@@ -116,7 +114,6 @@ def command(
                 options["engine"] = Engine(*(options.pop(name) for name in Engine._fields))
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
-                _ignore_settings_here()
                 session.set_up_jax(no_limits=_no_limits)
                 with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
                     answer = _work_of(function, module)(**options) or {}
@@ -155,13 +152,6 @@ def of_json(value: Any) -> Any:  # JSON
     if isinstance(value, list):
         return [of_json(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _ignore_settings_here() -> None:
-    """Import matplotlib from another folder if this one has a `matplotlibrc`, which anyone may have left."""
-    if os.path.lexists("matplotlibrc"):
-        with contextlib.chdir(Path(__file__).parent):
-            import matplotlib  # noqa: F401
 
 
 def _import_session():

@@ -2,9 +2,9 @@
 
 import dataclasses
 import json
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 
 import jax
 import numpy as np
@@ -13,7 +13,7 @@ from .. import io
 from .._types import iterate_options
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
-from ..column.trajectory import Restart, carried
+from ..column.trajectory import Restart, Trajectory, carried
 from ..config import ConfigError, Run, load_run
 from ..config.section import closest
 from ..io.errors import FileFormatError, check_possible, within_a_screen
@@ -93,21 +93,18 @@ def _simulate(
         f"{duration / setup.dt:.0f} steps of {setup.dt:g} s, {type(setup.model.closure).__name__}, "
         f"{loaded.config.precision}"
     )
-    clock = time.perf_counter()
-    # Slow import.
-    from .streaming import Progress, run_to_file
+    clock = perf_counter()
+    from .streaming import run_to_file  # slow import
 
     beyond, lowest = list[Extreme](), dict[str, Lowest]()
     try:
         with fraction_of("run") as show:
 
-            def report(progress: Progress) -> None:
-                show((progress.time - begin) / (progress.end - begin), f"day {progress.time / 86400.0:.1f}")
-                beyond[:] = merged(
-                    beyond, extremes_of(progress.trajectory, has_ice=setup.case.ice is not None)
-                )
-                part = lowest_of(progress.trajectory.state.tracers, progress.trajectory.time)
-                lowest.update(lower(lowest, part))
+            def report(piece: Trajectory) -> None:
+                time = float(piece.time[-1])
+                show((time - begin) / duration, f"day {time / 86400.0:.1f}")
+                beyond[:] = merged(beyond, extremes_of(piece, has_ice=setup.case.ice is not None))
+                lowest.update(lower(lowest, lowest_of(piece.state.tracers, piece.time)))
 
             run_to_file(
                 setup.model,
@@ -126,7 +123,7 @@ def _simulate(
             )
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
-    echo(f"computed in {time.perf_counter() - clock:.1f} s, compilation included")
+    echo(f"computed in {perf_counter() - clock:.1f} s, compilation included")
     session.say_lowest("", setup.case.terms, lowest)
     return beyond
 
@@ -211,8 +208,6 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Prov
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         trajectory = io.read_trajectory(path)
     about = read_provenance(path)
-    for name in ("temperature", "salinity", "u", "v"):
-        check_possible(path, name, name, np.asarray(getattr(trajectory.state, name)))
     faces, before = np.asarray(case.grid.z_face), np.asarray(trajectory.grid.z_face)
     try:
         start = trajectory.restart(frame)
@@ -226,8 +221,8 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Prov
         quantity = jax.tree_util.keystr(place[-1:]).lstrip(".")
         check_possible(path, quantity, quantity, np.asarray(leaf))
     seconds, clo_state = float(trajectory.time[frame]), jax.eval_shape(model.init, case)
-    options = _set(dict(iterate_options(model.closure)))
-    options_before = _set(json.loads(about.closure)) if about.closure else options
+    options = dict(iterate_options(model.closure))
+    options_before = json.loads(about.closure) if about.closure else options
     apart = [path for path in options | options_before if options.get(path) != options_before.get(path)]
     same_step = abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt)
     same_grid = faces.shape == before.shape and np.allclose(faces, before, rtol=0.0, atol=1e-6)
@@ -250,11 +245,6 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Prov
 
 def _of_grid(z_face: np.ndarray) -> str:
     return f"{len(z_face) - 1} cells over {-float(z_face.flat[0]):g} m"
-
-
-def _set(options: Mapping[str, str]) -> dict[str, str]:
-    """Options without those that are not set, which may be missing in a file of another version."""
-    return {path: text for path, text in options.items() if text != "None"}
 
 
 def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:

@@ -5,7 +5,6 @@ file, which is renamed at the end.
 """
 
 import contextlib
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -31,15 +30,6 @@ _COPIES = 3
 """Of the frames of a piece: as computed, with the start in front, as written."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Progress:
-    """Progress of a run: simulated time [s], its end [s], and the newest results."""
-
-    time: float
-    end: float
-    trajectory: Trajectory
-
-
 def run_to_file(
     model: Model,
     case: Case,
@@ -55,7 +45,7 @@ def run_to_file(
     provenance: Provenance | None = None,
     start_time: str | None = None,
     memory_budget: int = 2**26,
-    report: Callable[[Progress], None] = lambda progress: None,
+    report: Callable[[Trajectory], None] = lambda piece: None,
 ) -> None:
     """Run a model on a case and write the trajectory piece by piece.
 
@@ -65,14 +55,13 @@ def run_to_file(
         means, averages: what to average between frames, as in `simulate`.
         provenance, start_time: as in `to_dataset`.
         memory_budget: bytes of frames held at once.
-        report: called after each piece; an exception ends the run.
+        report: called with each piece; an exception ends the run.
 
     Raises:
         FloatingPointError: a value that is not finite.
         MemoryError: a frame that does not fit into free memory.
         ValueError: errors of `simulate`.
     """
-    begin = 0.0 if start is None else float(start.step) * dt
     n_frames, steps_per_frame, rest = length = length_of_run(duration, output_interval, dt)
     step_starts = bool(OF_THE_STEP.intersection(diagnostics))
     means = means or bool(averages)
@@ -127,7 +116,7 @@ def run_to_file(
             # The first frame of a piece is the last of the previous one.
             append(found if done == 0 else found.after(1 + again))
             done += frames - again
-            report(Progress(min(begin + done * output_interval, begin + duration), begin + duration, last))
+            report(last)
 
 
 def _frames_at_once(
