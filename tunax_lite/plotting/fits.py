@@ -534,8 +534,9 @@ def _plot_series(shown: CaseRuns, panels: _Panels) -> Figure:
     last = max(float(run.time[-1]) for run in shown.runs.values())
 
     def draw(panel: Axes, series: _Series, label: str, **line: Option) -> None:
-        during = (series[0] >= first) & (series[0] <= last * (1.0 + 1e-9))
-        seconds, values = style.with_gaps(*(each[during] for each in series))
+        # Records during the runs, and those next to them.
+        start, stop = np.searchsorted(series[0], (first, last)) + (-1, 1)
+        seconds, values = style.with_gaps(*(each[max(start, 0) : stop] for each in series))
         every = None if np.isfinite(values).sum() < _FEW_VALUES else style.alone(values)
         marked: dict[str, Option] = {"marker": ".", "markevery": every}
         panel.plot(times.places(seconds), values, label=label, **marked, **line)
