@@ -19,9 +19,10 @@ import numpy as np
 
 import tunax_lite as tl
 from tunax_lite import io
+from tunax_lite.extensions.maps.fields import FileField
 from tunax_lite.extensions.maps.remapping import Points
 from tunax_lite.extensions.maps.sections import Gridded
-from tunax_lite.extensions.maps.sources import FieldReader, joined_sites, open_source
+from tunax_lite.extensions.maps.sources import joined_sites, open_source
 
 START = "2010-01-01"
 _NEMO: dict[str, Any] = dict(
@@ -67,7 +68,7 @@ def _fields(path: Path) -> str:
     if "mom6_columns" in path.parts:
         dataset = joined_sites([dataset], name, Points(np.zeros(1), np.zeros(1), False))
     start, how = datetime.datetime.fromisoformat(START), Gridded(variable=name)
-    reader = FieldReader("", how, [dataset], start, 86400.0)
+    reader = FileField("", how, [dataset], start, 86400.0)
     found = f"{' x '.join(map(str, reader.points.shape))} points of {name}"
     if (times := reader.times) is not None:
         n = np.unique(times.records).size

@@ -10,9 +10,10 @@ import numpy as np
 
 from benchmarks.observation_files import READERS, START
 from tests.golden.statistics import Entry, Item, outcome
+from tunax_lite.extensions.maps.fields import FileField
 from tunax_lite.extensions.maps.remapping import Points
 from tunax_lite.extensions.maps.sections import Gridded
-from tunax_lite.extensions.maps.sources import FieldReader, joined_sites, open_source
+from tunax_lite.extensions.maps.sources import joined_sites, open_source
 
 STORED = Path(__file__).with_name("files.json")
 
@@ -72,7 +73,7 @@ def _map_field(path: Path) -> dict[str, object]:
     if "mom6_columns" in path.parts:
         dataset = joined_sites([dataset], name, Points(np.zeros(1), np.zeros(1), False))
     start = datetime.datetime.fromisoformat(START)
-    reader = FieldReader("", Gridded(variable=name), [dataset], start, 86400.0)
+    reader = FileField("", Gridded(variable=name), [dataset], start, 86400.0)
     found = {"variable": name, "points": reader.points.all(), "first": reader.block(np.zeros(1, int))}
     if reader.times is not None:
         found |= {"seconds": reader.times.seconds, "records": reader.times.records}

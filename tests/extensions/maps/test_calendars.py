@@ -8,8 +8,8 @@ import xarray as xr
 
 from tests.errors import error_naming
 from tunax_lite.extensions.maps.calendars import RecordTimes, read_times
+from tunax_lite.extensions.maps.fields import FileField
 from tunax_lite.extensions.maps.sections import Gridded
-from tunax_lite.extensions.maps.sources import FieldReader
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.variables import array
 
@@ -100,5 +100,5 @@ def test_means_are_placed_at_the_middle_of_their_bounds(method, hour):
             "lon": ("lon", [-145.0], {"units": "degrees_east"}),
         },
     )
-    found = FieldReader("stress_u", Gridded(variable="taux", unit="N m-2"), [dataset], EPOCH, DAY).times
+    found = FileField("stress_u", Gridded(variable="taux", unit="N m-2"), [dataset], EPOCH, DAY).times
     assert found is not None and dates(found, [0, 4]) == [f"2003-03-0{n}T{hour:02}" for n in (1, 5)]

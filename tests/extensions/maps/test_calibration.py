@@ -20,7 +20,6 @@ from tunax_lite.extensions.maps.calibration import (
     Progress,
     equations_of,
     fit_map,
-    step,
     write_fit,
 )
 from tunax_lite.extensions.maps.setup import MapRun
@@ -83,8 +82,7 @@ def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
         assert progress.losses[-1] < 0.3 * progress.losses[0]
         u = np.linspace(0.0, 4.0, 9) * (scale or 1.0) ** 2
         slope = (other.counts(u + 1e-9) - other.counts(u)) / 1e-9
-        flat = Equations(u, np.zeros((2, u.size)), np.zeros((2, 2, u.size)))
-        np.testing.assert_allclose(other.weight(flat), slope, rtol=1e-5)
+        np.testing.assert_allclose(other.steepness(u), slope, rtol=1e-5)
     assert found[None] > 1.5 * TRUTH
     assert found[0.01] == pytest.approx(TRUTH, rel=0.01)
 
@@ -109,7 +107,7 @@ def test_equations_are_those_of_differences(fit):
     np.testing.assert_allclose(found.matrix, matrix, rtol=1e-4, atol=1e-9)
 
 
-def test_a_step_is_that_of_all_equations_together():
+def test_a_step_is_that_of_all_equations_together(fit):
     random, n, m, damping = np.random.default_rng(0), 7, 3, 0.3
     jacobian = 0.2 * random.standard_normal((m + 1, 20, n))
     residuals = 0.1 * random.standard_normal((20, n))
@@ -126,8 +124,8 @@ def test_a_step_is_that_of_all_equations_together():
     whole[range(m), range(m)] *= 1.0 + damping
     expected = np.linalg.solve(whole, -right)
     zero, equations = np.zeros(n), Equations(np.zeros(n), gradient, matrix)
-    trial = np.zeros(m), zero
-    shared, own = step(Progress(*trial, equations, dampings, zero, area, trial, [1.0], damping), area)
+    progress = Progress(np.zeros(m), zero, equations, zero, area, [1.0], damping, dampings)
+    shared, own = progress.step(fit)
     assert np.abs(expected[:m]).max() < 0.5  # or the step is shortened
     np.testing.assert_allclose(shared, expected[:m], rtol=1e-9)
     np.testing.assert_allclose(own, expected[m:], rtol=1e-9)

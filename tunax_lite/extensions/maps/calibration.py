@@ -7,15 +7,11 @@ its correction, which is constant in time. rho(u) = u, or c^2 log(1 + u / c^2) w
 the model cannot follow then has little effect on the shared parameters. Columns are independent: m + 1
 tangents, each for all columns at once, give the Jacobian by the n corrections and the m shared parameters.
 Corrections are eliminated column by column, which leaves m equations (Gauss-Newton with Levenberg-Marquardt
-damping). In these, columns have the weight rho'(u_i) / (1 + h_i / H) besides their area, where h_i is the
-mean square change of the surface temperature with all shared parameters, and H its median over all columns,
-times `STEEP`. Without the second factor, few columns that change abruptly, with derivatives up to a million
-times those of the others, dominate the step. Sums over columns are in order: iterates do not depend on the
-number of workers.
+damping), in which columns have the weight a_i rho'(u_i). Sums over columns are in order: iterates do not
+depend on the number of workers.
 
 Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection; Holland and Welsch
-(1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares; Hampel et al.
-(1986), Robust statistics, ch. 6, on leverage.
+(1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares.
 """
 
 import dataclasses
@@ -51,14 +47,10 @@ BLOCK = 64
 """Columns that are evaluated together."""
 LARGEST_CHANGE = 0.5
 """Largest change of an unconstrained shared parameter in one step."""
-STEEP = 10.0
-"""Mean square derivative of a column over the median, above which it counts less for shared parameters."""
 LARGEST_CORRECTION = 150.0
 """Largest change of a correction in one step [W m-2]."""
 _LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-4, 1e-2, 1e8
 _GROWTH, _SHRINKAGE = 8.0, 0.25
-_LITTLE = 0.1
-"""Part of the loss; where a step of the corrections alone gains less, the next one is joint."""
 CORRECTIONS_NAME, ITERATIONS_NAME = "corrections.nc", "iterations.eqx"
 FILES = ITERATIONS_NAME, CORRECTIONS_NAME, PARAMETERS_NAME
 
@@ -96,25 +88,15 @@ class MapFit:
         """Ends of the frames to use [s]."""
         return self.run.times[self.run.times > self.start]
 
-    @property
-    def area(self) -> np.ndarray:
-        """Fraction of the total area in each column."""
-        area = np.cos(np.deg2rad(self.run.columns.latitude))
-        return area / area.sum()
-
     def counts(self, mean_square: np.ndarray) -> np.ndarray:
         """Contribution of columns to the loss [K2], from their mean squares with the penalty [K2]."""
         square = None if self.misfit_scale is None else self.misfit_scale**2
         return mean_square if square is None else square * np.log1p(mean_square / square)
 
-    def weight(self, equations: "Equations") -> np.ndarray:
-        """Weight of each column in the equations of the shared parameters, besides its area [1]."""
-        if self.misfit_scale is None:
-            return np.ones_like(equations.mean_square)
-        steepness = np.trace(equations.matrix[:-1, :-1])
-        some = steepness[steepness > 0.0]
-        steep = STEEP * np.median(some) if some.size else 1.0
-        return 1.0 / (1.0 + equations.mean_square / self.misfit_scale**2) / (1.0 + steepness / steep)
+    def steepness(self, mean_square: np.ndarray) -> np.ndarray:
+        """Derivative of `counts` [1]."""
+        square = np.inf if self.misfit_scale is None else self.misfit_scale**2
+        return 1.0 / (1.0 + mean_square / square)
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """The shared parameters, each in its own unit."""
@@ -140,9 +122,8 @@ class Equations(NamedTuple):
         return np.isfinite(self.mean_square) & derivatives
 
     def penalised(self, correction: np.ndarray, penalty: float) -> "Equations":
-        """Add the penalty of the corrections; derivatives are zero where they are not finite."""
-        known = self.is_finite
-        gradient, matrix = np.where(known, self.gradient, 0.0), np.where(known, self.matrix, 0.0)
+        """Add the penalty of the corrections."""
+        gradient, matrix = self.gradient.copy(), self.matrix.copy()
         gradient[-1] += penalty**2 * correction
         matrix[-1, -1] += penalty**2
         return Equations(self.mean_square + (penalty * correction) ** 2, gradient, matrix)
@@ -200,52 +181,66 @@ def _equations(
     return Equations(jnp.sum(found**2, axis=0), gradient, matrix)  # pyright: ignore[reportArgumentType]
 
 
-def step(progress: "Progress", weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Step of the shared parameters and corrections to the minimum of the damped quadratic model."""
-    gradient, matrix = progress.equations.gradient, progress.equations.matrix
-    own = matrix[-1, -1] * (1.0 + progress.dampings)
-    inverse = np.where(own > 0.0, 1.0 / np.where(own > 0.0, own, 1.0), 0.0)
-    border = matrix[:-1, -1]  # (m, n)
-    reduced = np.sum(weight * (matrix[:-1, :-1] - border[:, None] * border[None] * inverse), axis=-1)
-    reduced += progress.damping * np.diag(np.sum(weight * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
-    right = np.sum(weight * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
-    shared = -np.linalg.lstsq(reduced, right, rcond=1e-12)[0]
-    shared *= float(progress.is_joint) * min(
-        1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300)
-    )
-    change = -(gradient[-1] + shared @ border) * inverse
-    return shared, np.clip(change, -LARGEST_CORRECTION, LARGEST_CORRECTION)
-
-
 @dataclasses.dataclass
 class Progress:
-    """An unfinished fit: the best parameters so far, their equations, and the dampings.
+    """An unfinished fit.
 
     Args:
-        x: unconstrained shared parameters; correction: of each column [W m-2].
+        x: unconstrained shared parameters with the lowest loss.
+        correction: of each column with the lowest loss [W m-2].
+        equations: at these.
         first: initial misfit of each column [K2].
         weight: fraction of the area in each column; 0 for columns that failed initially.
-        trial: shared parameters and corrections to evaluate next.
-        losses: of all evaluations, in order; the lowest so far is the loss.
-        damping: relative increase of the diagonal of the shared parameters [1]; dampings: of each correction.
-        is_joint: whether the trial changes the shared parameters, too.
+        losses: of all evaluations, in order.
+        damping: relative increase of the diagonal of the shared parameters [1].
+        dampings: relative increase of the diagonal of each correction [1].
     """
 
     x: np.ndarray
     correction: np.ndarray
     equations: Equations
-    dampings: np.ndarray
     first: np.ndarray
     weight: np.ndarray
-    trial: tuple[np.ndarray, np.ndarray]
     losses: list[float]
-    damping: float = _FIRST_DAMPING
-    is_joint: bool = True
+    damping: float
+    dampings: np.ndarray
 
     @property
     def loss(self) -> float:
         """The lowest loss so far [K2]."""
         return min(self.losses)
+
+    def step(self, fit: MapFit) -> tuple[np.ndarray, np.ndarray]:
+        """Steps of the shared parameters and corrections to the minimum of the damped quadratic model."""
+        gradient, matrix = self.equations.gradient, self.equations.matrix
+        weight = self.weight * fit.steepness(self.equations.mean_square)
+        diagonal = matrix[-1, -1] * (1.0 + self.dampings)
+        inverse = np.where(diagonal > 0.0, 1.0 / np.where(diagonal > 0.0, diagonal, 1.0), 0.0)
+        border = matrix[:-1, -1]  # (m, n)
+        reduced = np.sum(weight * (matrix[:-1, :-1] - border[:, None] * border[None] * inverse), axis=-1)
+        reduced += self.damping * np.diag(np.sum(weight * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
+        right = np.sum(weight * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
+        shared = -np.linalg.lstsq(reduced, right, rcond=1e-12)[0]
+        shared *= min(1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300))
+        change = -(gradient[-1] + shared @ border) * inverse
+        return shared, np.clip(change, -LARGEST_CORRECTION, LARGEST_CORRECTION)
+
+    def learn(self, fit: MapFit, x: np.ndarray, correction: np.ndarray, equations: Equations) -> None:
+        """Accept an evaluation with a lower loss; adapt the dampings."""
+        used = self.weight > 0.0
+        misfit = np.where(used & equations.is_finite, equations.mean_square, np.inf)
+        loss = float(np.sum(self.weight[used] * fit.counts(misfit[used])))
+        self.dampings = _adapted(self.dampings, misfit < self.equations.mean_square)
+        self.damping = float(_adapted(self.damping, loss < self.loss))
+        if loss < self.loss:
+            self.x, self.correction = x, np.where(used, correction, 0.0)
+            self.equations = Equations(*(np.where(used, part, 0.0) for part in equations))
+        self.losses.append(loss)
+
+
+def _adapted(damping: np.ndarray | float, is_better: np.ndarray | bool) -> np.ndarray:
+    factor = np.where(is_better, _SHRINKAGE, _GROWTH)
+    return np.asarray(np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING))
 
 
 @failures_as_values()
@@ -271,83 +266,56 @@ def fit_map(
     """
     n = fit.run.columns.n_columns
     blocks = [np.arange(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
-    progress, trial = None, (np.asarray(fit.free.start(), float), np.zeros(n))
+    work = functools.partial(equations_of, fit)  # a single object: an engine sends it to its workers once
+
+    def evaluated(x: np.ndarray, correction: np.ndarray) -> Equations:
+        parts = engine.map(work, [(each, x, correction[each]) for each in blocks])
+        equations = Equations(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+        return equations.penalised(correction, fit.penalty)
+
+    progress = None
     if path is not None and path.exists():
         progress = _read(path, fit)
-        trial = progress.trial
         report(progress)
-    work = functools.partial(equations_of, fit)  # a single object: an engine sends it to its workers once
     while progress is None or len(progress.losses) < n_iterations:
-        parts = engine.map(work, [(each, trial[0], trial[1][each]) for each in blocks])
-        found = Equations(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
         if progress is None:
-            progress = _begun(fit, trial, found)
+            x, correction = np.asarray(fit.free.start(), float), np.zeros(n)
+            progress = _start(fit, x, correction, evaluated(x, correction))
         else:
-            _learn(fit, progress, found)
-        change = step(progress, progress.weight * fit.weight(progress.equations))
-        trial = progress.trial = (progress.x + change[0], progress.correction + change[1])
+            change = progress.step(fit)
+            x, correction = progress.x + change[0], progress.correction + change[1]
+            progress.learn(fit, x, correction, evaluated(x, correction))
         if path is not None:
-            held = dataclasses.asdict(progress)
-            header = {name: held.pop(name) for name in ("losses", "damping", "is_joint")}
-            write_tree(path, {"fingerprint": fit.identity()} | header, held)
+            arrays = dataclasses.asdict(progress)
+            header = {name: arrays.pop(name) for name in ("losses", "damping")}
+            write_tree(path, {"fingerprint": fit.identity()} | header, arrays)
         report(progress)
     return progress
 
 
-def _begun(fit: MapFit, trial: tuple[np.ndarray, np.ndarray], found: Equations) -> Progress:
-    there = found.is_finite
-    if not there.any():
+def _start(fit: MapFit, x: np.ndarray, correction: np.ndarray, equations: Equations) -> Progress:
+    used = equations.is_finite
+    if not used.any():
         raise FloatingPointError(
             "calibrate: expected a finite misfit with derivatives at the start, got none in all "
-            f"{there.size} columns; try a shorter time step, or other start values."
+            f"{used.size} columns; try a shorter time step, or other start values."
         )
-    weight = np.where(there, fit.area, 0.0)
+    weight = np.where(used, np.cos(np.deg2rad(fit.run.columns.latitude)), 0.0)
     weight = weight / weight.sum()
-    equations = Equations(*(np.where(there, part, 0.0) for part in found.penalised(trial[1], fit.penalty)))
+    first = np.where(used, equations.mean_square, np.nan)
+    equations = Equations(*(np.where(used, part, 0.0) for part in equations))
     loss = float(np.sum(weight * fit.counts(equations.mean_square)))
-    first, dampings = np.where(there, equations.mean_square, np.nan), np.full(there.size, _FIRST_DAMPING)
-    return Progress(*trial, equations, dampings, first, weight, trial, [loss])
-
-
-def _learn(fit: MapFit, progress: Progress, found: Equations) -> None:
-    """Accept what lowers the loss: a joint step as a whole, corrections alone column by column.
-
-    After a rejected joint step, only corrections change, until that gains little.
-    """
-    used, before, was_joint = progress.weight > 0.0, progress.loss, progress.is_joint
-    x, correction = progress.trial
-    found = found.penalised(correction, fit.penalty)
-    misfit = np.where(used & np.isfinite(found.mean_square), found.mean_square, np.inf)
-    loss = float(np.sum(progress.weight[used] * fit.counts(misfit[used])))
-    taken = better = misfit < progress.equations.mean_square
-    if was_joint:
-        taken = used & (loss < before)
-        progress.damping = float(_damped(progress.damping, loss < before))
-    if taken.any() or not was_joint:
-        progress.dampings = _damped(progress.dampings, better)
-    if taken.any():
-        progress.x, progress.correction = x, np.where(taken, correction, progress.correction)
-        both = zip(found, progress.equations, strict=True)
-        progress.equations = Equations(*(np.where(taken, new, old) for new, old in both))
-    if not was_joint:
-        loss = float(np.sum(progress.weight * fit.counts(progress.equations.mean_square)))
-    progress.losses.append(loss)
-    progress.is_joint = bool(taken.any()) if was_joint else before - loss < _LITTLE * before
-
-
-def _damped(damping: np.ndarray | float, is_better: np.ndarray | bool) -> np.ndarray:
-    factor = np.where(is_better, _SHRINKAGE, _GROWTH)
-    return np.asarray(np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING))
+    dampings = np.full(used.size, _FIRST_DAMPING)
+    return Progress(x, correction, equations, first, weight, [loss], _FIRST_DAMPING, dampings)
 
 
 def _read(path: Path, fit: MapFit) -> Progress:
     x, column = np.zeros(len(fit.free.paths)), np.zeros(fit.run.columns.n_columns)
     square = np.zeros((x.size + 1, x.size + 1, column.size))
     like = {name: column for name in ("correction", "dampings", "first", "weight")}
-    like |= {"x": x, "trial": (x, column), "equations": Equations(column, square[0], square)}
-    header, held = read_tree(path, fit.identity(), lambda header: like, "calibration on a map")
-    del header["fingerprint"]
-    return Progress(**header | held)
+    like |= {"x": x, "equations": Equations(column, square[0], square)}
+    header, arrays = read_tree(path, fit.identity(), lambda header: like, "calibration on a map")
+    return Progress(**arrays, losses=header["losses"], damping=header["damping"])
 
 
 def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) -> list[Path]:
@@ -370,13 +338,8 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
     attributes = titled("Calibration on a map", type(closure).__name__) | origin
     write_dataset(xr.Dataset(variables, columns.coordinates, attributes), paths[0])
     numbers = {
-        one.path: {
-            "value": value,
-            "unit": one.unit,
-            "start": float(one.start),
-            "lower": one.lower,
-            "upper": one.upper,
-        }
+        one.path: {"value": value, "unit": one.unit, "start": float(one.start)}
+        | {"lower": one.lower, "upper": one.upper}
         for one, value in zip(fit.free.numbers, fit.values(progress.x).tolist(), strict=True)
     }
     calibration = {"loss": progress.loss, "loss_at_start": progress.losses[0], "n_columns": int(used.sum())}

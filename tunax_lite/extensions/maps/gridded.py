@@ -38,9 +38,8 @@ from ...physics import (
     TwoBandAbsorption,
     coriolis_parameter,
 )
-from .fields import finest
-from .located import Located
-from .remapping import Points
+from .fields import HALF, FieldBuilder, finest
+from .remapping import TINY, Points, Remapping
 from .sections import MapInput
 from .sources import Sources, kind_of
 
@@ -49,10 +48,6 @@ ModuleT = TypeVar("ModuleT", bound=eqx.Module)
 _FOREVER = 1e12
 _MOST_VARIABLE = 10.0
 """The wind is lengthened by no more than this factor to its mean speed [1]."""
-_HORIZONTAL = {
-    "lat": {"standard_name": "latitude", "units": "degrees_north"},
-    "lon": {"standard_name": "longitude", "units": "degrees_east"},
-}
 
 
 class GriddedColumns:
@@ -109,23 +104,31 @@ class GriddedColumns:
         self._light, self._ice, self._bulk = absorption or TwoBandAbsorption(), ice, dict(bulk or {})
         self._mean_sun, self._step, self._terms = mean_sun or MeanSun(), step, dict(terms or {})
         self.epoch = start_of_case(given.start_time)
+        weather = given.weather
+        self._humidity: HumidityMeasure = "relative" if weather is None else weather.humidity_measure
         opened = Sources(sources or given.paths, find)
-        self._humidity: HumidityMeasure = (
-            "relative" if given.weather is None else given.weather.humidity_measure
-        )
-        found = Located(given, opened, self.epoch, HUMIDITY_QUANTITIES[self._humidity])
-        self._groups, self._profiles = found.groups, found.profiles
-        latitude, longitude = found.points.all()
-        self.latitude, self.longitude = latitude[found.index], longitude[found.index]
-        self.index, self.depth, self.shape = found.index, found.depth, found.points.shape
-        self.n_columns, self.counts = found.index.size, found.counts
+        build = FieldBuilder(given, opened, self.epoch, HUMIDITY_QUANTITIES[self._humidity])
+        self._profiles = {
+            name: build.profile(name, each)
+            for name, each in {"temperature": given.temperature, "salinity": given.salinity}.items()
+        }
+        self._profiles |= {name: build.profile("", each) for name, each in given.tracers.items()}
+        self._groups = {
+            name: {key: build.field("" if name == "parameters" else key, each) for key, each in group.items()}
+            for name, group in given.groups().items()
+        }
+        forcing = [
+            field for name, group in self._groups.items() if name != "observed" for field in group.values()
+        ]
+        for times in [part.times for field in forcing for part in field.parts if part.times is not None]:
+            times.window(0.0, given.duration)  # raises errors early
+        points = self._locate(build)
         self._last_start: tuple[bytes, tuple[Grid, State]] | None = None  # for all pieces of a tile
         self._kinds: dict[str, Any] = {
-            f"{name}_kind": kind_of(one.parts[0].reader.header, name, getattr(given, f"{name}_kind"))
-            for name, one in self._profiles.items()
-            if name not in given.tracers
+            f"{name}_kind": kind_of(self._profiles[name].header, name, getattr(given, f"{name}_kind"))
+            for name in ("temperature", "salinity")
         }
-        self.notes: tuple[str, ...] = (", ".join(f"{n} {what}" for what, n in found.counts.items() if n),)
+        self.notes: tuple[str, ...] = (", ".join(f"{n} {what}" for what, n in self.counts.items() if n),)
         sun, self._between_suns = self._groups.get("weather", {}).get("shortwave"), None
         if sun is not None and self._bulk.get("shortwave") is None:
             self._between_suns = np.inf if sun.times is None else sun.times.step  # [s]
@@ -135,11 +138,61 @@ class GriddedColumns:
         parts = self._water, self._light, self._ice, self._bulk, self._terms
         arrays = self._fractions, self.index, self.depth
         self.fingerprint = digest_of_tree((parts, arrays), given, self._mean_sun, parts)
-        self.coordinates = _coordinates(found.points)
+        self.coordinates = points.coordinates
         if self._terms:  # all columns share their settings: those of the thinnest cells
             grid, state = self._start(np.argmin(self.depth, keepdims=True))
             state = with_memory(state, Interior(), self._terms)
             self._terms = {name: term.suited(state, grid, step) for name, term in self._terms.items()}
+
+    def _locate(self, build: FieldBuilder) -> Points:
+        """Find the points with water and values of all fields, which are the columns; return all points."""
+        given, temperature = self.given, self._profiles["temperature"]
+        source = temperature.points
+        points = given.points.of(source)
+        remapping, n = Remapping(points, given.reach), int(np.prod(points.shape))
+        matrix = remapping.weights(source)
+        share, depth = temperature.depth(matrix)
+        if given.depth is not None:
+            share, depth = build.bathymetry(given.depth, remapping)
+        chosen, n_outside = np.flatnonzero(share >= HALF), int(np.sum(matrix.sum(axis=1) < TINY))
+        if not chosen.size:
+            expected = "a point with water, where the temperature has values"
+            if n_outside == n:
+                ends = [f"{axis.min():g} to {axis.max():g}" for axis in (source.latitude, source.longitude)]
+                expected = f"points within those of the file, latitudes {ends[0]} and longitudes {ends[1]}"
+            got = f"none of {n}: {n - n_outside} on land, {n_outside} outside of the files"
+            raise ValueError(f"points: expected {expected}, got {got}; change the points.")
+        fields = [(name, field) for group in self._groups.values() for name, field in group.items()]
+        parts = [*self._profiles.items(), *((name, part) for name, field in fields for part in field.parts)]
+        filled, empty = np.zeros((2, chosen.size), dtype=bool)
+        lacking = dict[str, int]()
+        for name, part in parts:
+            of_part = part.locate(remapping, chosen)
+            filled, empty = filled | of_part[0], empty | of_part[1]
+            lacking[name] = lacking.get(name, 0) + int(np.sum(of_part[1]))
+        kept = np.flatnonzero(~empty)
+        if not kept.size:
+            expected = f"values of all fields within {given.reach / 1e3:g} km of a point with water"
+            counts = ", ".join(f"{number} without {name}" for name, number in lacking.items() if number)
+            got = f"got none of {chosen.size}: {counts}; extend it, or check that the files overlap."
+            raise ValueError(f"reach: expected {expected}, {got}")
+        for _, part in parts:
+            part.keep(kept)
+        self.index, self.shape, self.n_columns = chosen[kept], points.shape, kept.size
+        self.latitude, self.longitude = (each[self.index] for each in points.all())
+        depth = depth[self.index]
+        self.depth = np.clip(depth, given.least_depth, given.largest_depth)
+        self.counts = {
+            "points": n,
+            "columns": kept.size,
+            "filled from a neighbour": int(np.sum(filled & ~empty)),
+            "land": n - chosen.size - n_outside,
+            "outside of the files": n_outside,
+            "without values in reach": int(np.sum(empty)),
+            "deepened": int(np.sum(depth < given.least_depth)),
+            "cut at largest_depth": int(np.sum(depth > given.largest_depth)),
+        }
+        return points
 
     @property
     def longest_interval(self) -> float:
@@ -221,7 +274,9 @@ class GriddedColumns:
         if self._last_start is None or self._last_start[0] != key:
             z_face = self._fractions[:, None] * self.depth[chosen]
             z = 0.5 * (z_face[1:] + z_face[:-1])
-            profiles: dict[str, Any] = {name: one.at_start(chosen, z) for name, one in self._profiles.items()}
+            profiles: dict[str, Any] = {
+                name: one.over_depth(chosen, z) for name, one in self._profiles.items()
+            }
             tracers = {name: jnp.asarray(profiles.pop(name), dtype=float) for name in self.given.tracers}
             water = modelled_water(z=z, **profiles, **self._kinds, **self._place(chosen))
             temperature, salinity = (jnp.asarray(each, dtype=float) for each in water)
@@ -340,16 +395,6 @@ class GriddedColumns:
             values.append(jnp.asarray(own, dtype=float))
         at_paths = lambda tree: [at_path(tree, path) for path in fields]  # noqa: E731
         return eqx.tree_at(at_paths, module, values, is_leaf=lambda leaf: leaf is None)
-
-
-def _coordinates(points: Points) -> dict[str, tuple]:
-    """Coordinates of a dataset on the points."""
-    axes = {"lat": points.latitude, "lon": points.longitude}
-    dims = {name: (name,) if points.is_grid else ("point",) for name in axes}
-    own = {name: (dims[name], values, _HORIZONTAL[name]) for name, values in axes.items()}
-    if points.names:
-        own["site"] = ("point",), np.array(points.names, dtype=object), {"long_name": "name of the site"}
-    return own
 
 
 def columns_from_dataset(

@@ -56,16 +56,88 @@ class Points:
         east = (self.longitude - other.longitude + 180.0) % 360.0 - 180.0
         return bool(np.all(np.abs(self.latitude - other.latitude) < TINY) and np.all(np.abs(east) < TINY))
 
+    @property
+    def coordinates(self) -> dict[str, tuple]:
+        """Coordinates of a dataset on the points: dims, values and attributes by name, as in xarray."""
+        about = {"lat": ("latitude", "degrees_north"), "lon": ("longitude", "degrees_east")}
+        coordinates: dict[str, tuple] = {
+            short: (
+                (short if self.is_grid else "point",),
+                getattr(self, name),
+                {"standard_name": name, "units": unit},
+            )
+            for short, (name, unit) in about.items()
+        }
+        if self.names:
+            names = np.array(self.names, dtype=object)
+            coordinates["site"] = ("point",), names, {"long_name": "name of the site"}
+        return coordinates
 
-def weights(source: Points, target: Points) -> Matrix:
-    """The bilinear matrix from the values of a file to those of the target.
 
-    Returns:
-        One row per target point, with sum 1; empty if the file has no neighbouring points.
+@dataclass(frozen=True)
+class Remapping:
+    """Matrices from the points of files to those of the columns.
 
-    Raises:
-        ValueError: remapping from a curvilinear grid.
+    Variables on the same points with the same coasts share a matrix.
+
+    Args:
+        target: points of the columns, including those without water.
+        reach: largest distance of a water point used for a point without values [m].
     """
+
+    target: Points
+    reach: float
+    _known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def weights(self, source: Points) -> Matrix:
+        """The bilinear matrix from the points of a file to all points.
+
+        Returns:
+            One row per target point, with sum 1; empty if the file has no neighbouring points.
+
+        Raises:
+            ValueError: remapping from a curvilinear grid.
+        """
+        key = source.latitude.tobytes(), source.longitude.tobytes(), source.is_grid
+        if key not in self._known:
+            self._known[key] = _bilinear(source, self.target)
+        return self._known[key]
+
+    def around_coasts(
+        self, source: Points, wet: np.ndarray, chosen: np.ndarray
+    ) -> tuple[Matrix, np.ndarray, np.ndarray]:
+        """The matrix from the wet points of a file to the chosen points.
+
+        Returns:
+            The matrix, whose rows sum to 1; which rows use a point within reach; and which remain empty.
+        """
+        key = source.latitude.tobytes(), source.longitude.tobytes(), wet.tobytes(), chosen.tobytes()
+        if key not in self._known:
+            self._known[key] = self._around_coasts(source, wet.ravel(), chosen)
+        return self._known[key]
+
+    def _around_coasts(
+        self, source: Points, wet: np.ndarray, chosen: np.ndarray
+    ) -> tuple[Matrix, np.ndarray, np.ndarray]:
+        matrix = self.weights(source)[chosen]
+        share = matrix @ wet.astype(float)
+        empty = share < TINY
+        scale = sparse.diags_array(np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, share)))
+        matrix = _sorted(scale @ (matrix @ sparse.diags_array(wet.astype(float))))
+        rows, points, filled = np.flatnonzero(empty), np.flatnonzero(wet), np.zeros_like(empty)
+        if rows.size and points.size:
+            latitude, longitude = (each[chosen][rows] for each in self.target.all())
+            tree = KDTree(_on_sphere(*(each[points] for each in source.all())))
+            limit = 2.0 * np.sin(min(self.reach / EARTH_RADIUS, np.pi) / 2.0) * (1.0 + 1e-12)
+            distance, nearest = tree.query(_on_sphere(latitude, longitude), distance_upper_bound=limit)
+            near = np.isfinite(distance)
+            at = rows[near], points[np.asarray(nearest)[near]]
+            matrix = _sorted(matrix + sparse.csr_array((np.ones(at[0].size), at), matrix.shape))
+            filled[at[0]], empty[at[0]] = True, False
+        return matrix, filled, empty
+
+
+def _bilinear(source: Points, target: Points) -> Matrix:
     if source.is_same(target):
         return sparse.csr_array(sparse.eye_array(int(np.prod(source.shape))))
     if not source.is_grid:
@@ -74,11 +146,11 @@ def weights(source: Points, target: Points) -> Matrix:
             "the points of the file (points: input), or remap it first."
         )
     latitude, longitude = target.all()
-    n_longitude, found = source.longitude.size, []
+    n_longitude, parts = source.longitude.size, []
     for i, of_latitude in _linear(source.latitude, latitude, None):
         for j, of_longitude in _linear(source.longitude, longitude, 360.0):
-            found.append((of_latitude * of_longitude, np.arange(latitude.size), i * n_longitude + j))
-    values, rows, columns = (np.concatenate(part) for part in zip(*found, strict=True))
+            parts.append((of_latitude * of_longitude, np.arange(latitude.size), i * n_longitude + j))
+    values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
     shape = latitude.size, source.latitude.size * n_longitude
     return _sorted(sparse.coo_array((values, (rows, columns)), shape))
 
@@ -124,80 +196,6 @@ def _sorted(matrix) -> Matrix:
     return found
 
 
-def around_coasts(
-    matrix: Matrix,
-    wet: np.ndarray,
-    source: Points,
-    target: tuple[np.ndarray, ...],
-    reach: float,
-) -> tuple[Matrix, np.ndarray, np.ndarray]:
-    """The matrix restricted to wet points.
-
-    Args:
-        matrix: of `weights`.
-        wet: which points of the file have values.
-        source: points of the file.
-        target: latitude and longitude of the rows [degrees].
-        reach: largest distance of a wet point used for a row without any [m].
-
-    Returns:
-        The matrix, whose rows sum to 1; which rows use such a distant point; and which remain empty.
-    """
-    share = matrix @ wet.ravel().astype(float)
-    bare = share < TINY
-    kept = matrix @ sparse.diags_array(wet.ravel().astype(float))
-    found = _sorted(sparse.diags_array(np.where(bare, 0.0, 1.0 / np.where(bare, 1.0, share))) @ kept)
-    filled, empty = np.zeros(bare.size, dtype=bool), bare.copy()
-    rows, points = np.flatnonzero(bare), np.flatnonzero(wet.ravel())
-    if rows.size and points.size:
-        latitude, longitude = source.all()
-        tree = KDTree(_on_sphere(latitude[points], longitude[points]))
-        limit = 2.0 * np.sin(min(reach / EARTH_RADIUS, np.pi) / 2.0) * (1.0 + 1e-12)
-        distance, nearest = tree.query(
-            _on_sphere(target[0][rows], target[1][rows]), distance_upper_bound=limit
-        )
-        near = np.isfinite(distance)
-        at = rows[near], points[np.asarray(nearest)[near]]
-        found = _sorted(found + sparse.csr_array((np.ones(at[0].size), at), found.shape))
-        filled[at[0]], empty[at[0]] = True, False
-    return found, filled, empty
-
-
 def _on_sphere(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
     phi, theta = np.deg2rad(latitude), np.deg2rad(longitude)
     return np.stack([np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)], axis=-1)
-
-
-@dataclass(frozen=True)
-class Remapping:
-    """Matrices to the points of the columns, shared by variables on the same points with the same coasts.
-
-    Args:
-        target: points of the columns, including those without water.
-        reach: as in `around_coasts`.
-    """
-
-    target: Points
-    reach: float
-    _known: dict[Hashable, Any] = field(default_factory=dict)
-
-    def weights(self, source: Points) -> Matrix:
-        """The bilinear matrix from the points of a file to all points."""
-        key = _key(source)
-        if key not in self._known:
-            self._known[key] = weights(source, self.target)
-        return self._known[key]
-
-    def around_coasts(
-        self, source: Points, wet: np.ndarray, chosen: np.ndarray
-    ) -> tuple[Matrix, np.ndarray, np.ndarray]:
-        """The matrix from wet points of a file to the chosen points; see `around_coasts`."""
-        key = *_key(source), wet.tobytes(), chosen.tobytes()
-        if key not in self._known:
-            places = tuple(each[chosen] for each in self.target.all())
-            self._known[key] = around_coasts(self.weights(source)[chosen], wet, source, places, self.reach)
-        return self._known[key]
-
-
-def _key(points: Points) -> tuple[Hashable, ...]:
-    return points.latitude.tobytes(), points.longitude.tobytes(), points.is_grid

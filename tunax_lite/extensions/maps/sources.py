@@ -1,19 +1,15 @@
-"""Gridded files of a map: opening them, finding variables and axes, and reading records."""
+"""Gridded files of a map: open them, and find their variables and axes."""
 
-import datetime
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
-from ...io.attributes import examine, leaves_water
-from ...io.axes import is_axis, is_position, place_in_words, read_vertical
+from ...io.axes import is_axis, is_position, read_vertical
 from ...io.errors import (
     FileFormatError,
     Source,
-    check_possible,
     check_size,
     is_path,
     is_store,
@@ -23,12 +19,10 @@ from ...io.errors import (
 from ...io.named_files import resolve
 from ...io.netcdf import open_file, open_store, read_netcdf
 from ...io.times import bounds_of_means
-from ...io.units import is_known, unit_of
-from ...io.variables import array, error_of, like, numbers_in, on_axes
+from ...io.variables import array, error_of, like, numbers_in
 from ...io.yaml_file import NAMES
 from ...quantities import quantity_of
-from .calendars import read_times
-from .remapping import TINY, Matrix, Points
+from .remapping import TINY, Points
 from .sections import Gridded
 
 if TYPE_CHECKING:
@@ -194,133 +188,7 @@ def joined_sites(files: Sequence["xr.Dataset"], name: str, places: Points) -> "x
     )
 
 
-class FieldReader:
-    """Records of a variable in the package's unit.
-
-    Args:
-        quantity: name in the table of quantities; empty for a parameter.
-        given: settings by the user.
-        files: of the field, one after the other in time.
-        epoch, duration: of the run.
-
-    Attributes:
-        points: of the files; `time`, `vertical` and `horizontal`: dimensions, the outer one first.
-        times: of the records; `None` if there is only one.
-
-    Raises:
-        FileFormatError: no such variable, no latitude and longitude, an additional dimension, or bad times.
-    """
-
-    def __init__(
-        self,
-        quantity: str,
-        given: Gridded,
-        files: Sequence["xr.Dataset"],
-        epoch: datetime.datetime,
-        duration: float,
-    ):
-        self.quantity, self.given = quantity, given
-        self.name = name = variable_of(quantity, given, files)
-        files = [file for file in files if name in file.variables]
-        first, self.header = files[0], header_of(files[0], name)
-        axes = _horizontal_axes(first, name)
-        flat = {str(one.dims[0]) for each in axes.values() for one in each if one.ndim == 1}
-        self.time, _ = axis_of(first, name, "time", flat)
-        self.vertical, self.levels = axis_of(first, name, "vertical", flat)
-        self.files = files if self.time is not None else files[:1]
-        rest = tuple(dim for dim in map(str, self.header.dims) if dim not in (self.time, self.vertical))
-        self.points, self.horizontal = _points(self.header, axes, rest)
-        others = [dim for dim in rest if dim not in self.horizontal and first.sizes[dim] > 1]
-        if others:
-            got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
-            raise error_of(self.header, "latitude, longitude, time and depth alone", got, advice)
-        self.lengths = [1 if self.time is None else int(file.sizes[self.time]) for file in self.files]
-        self.times = None
-        if sum(self.lengths) > 1:
-            keys = [axis_of(file, name, "time", flat)[1] or "" for file in self.files]
-            named = zip(self.files, keys, strict=True)
-            coordinates = [_middles(file, key, self.header) for file, key in named]
-            self.times = read_times(coordinates, epoch, duration, given.repeats)
-        turned = given.upward or leaves_water(self.header)
-        examine(self.header, quantity, given=given.conversion, turned=turned)
-
-    @property
-    def row(self) -> int:
-        """Number of points per value of the outer horizontal dimension."""
-        return int(np.prod(self.points.shape)) // int(self.files[0].sizes[self.horizontal[0]])
-
-    def block(self, records: np.ndarray, rows: slice = slice(None), level: int = 0) -> np.ndarray:
-        """Records in increasing order, `(n_records, n_points)`, NaN where missing.
-
-        `rows` selects part of the outer horizontal dimension.
-        """
-        parts, before = [], 0
-        for file, length in zip(self.files, self.lengths, strict=True):
-            own = records[(records >= before) & (records < before + length)] - before
-            before += length
-            if not own.size:
-                continue
-            at: dict[str, Sequence[int] | slice] = {self.horizontal[0]: rows}
-            if self.time is not None:
-                in_order = own[-1] - own[0] + 1 == own.size
-                at[self.time] = slice(int(own[0]), int(own[-1]) + 1) if in_order else own.tolist()
-            if self.vertical is not None:
-                at[self.vertical] = slice(level, level + 1)
-            variable = read_netcdf(file, only=(self.name,), at=at)[self.name]
-            parts.append(self._in_unit(variable, own.size))
-        return np.concatenate(parts)
-
-    def _in_unit(self, variable: "xr.DataArray", n_records: int) -> np.ndarray:
-        given, unit = self.given, variable.attrs.get("units")
-        kept = [dim for dim in (self.time, *self.horizontal) if dim is not None]
-        values = numbers_in(on_axes(variable, kept, "select one")).reshape(n_records, -1)
-        if given.missing is not None:
-            values = np.where(np.abs(values - given.missing) <= 1e-6 * abs(given.missing), np.nan, values)
-        if unit is None and given.unit is None and is_known(self.quantity):
-            raise error_of(variable, "an attribute 'units'", "none", "say it in the map (unit)")
-        try:
-            # A parameter is in its declared unit.
-            unit = str(unit) if is_known(self.quantity) else None
-            scale, offset = given.conversion.linear(self.quantity, unit)
-        except ValueError:
-            expected, got = f"a unit that converts to {unit_of(self.quantity)}", f"'{given.unit or unit}'"
-            raise error_of(variable, expected, got, "correct it in the map (unit)") from None
-        if given.upward or leaves_water(variable):
-            scale, offset = -scale, -offset
-        return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
-
-    def rows_of(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice]:
-        """The matrix restricted to the rows of the files that it needs, the points used, and the rows."""
-        used, n = np.unique(matrix.indices), self.row
-        if not used.size:
-            return matrix, used, slice(0, None)
-        rows = slice(int(used[0]) // n, int(used[-1]) // n + 1)
-        start, shape = rows.start * n, (matrix.shape[0], (rows.stop - rows.start) * n)
-        own = sparse.csr_array((matrix.data, matrix.indices - start, matrix.indptr), shape)
-        return own, used - start, rows
-
-    def check(self, block: np.ndarray, used: np.ndarray, records: np.ndarray, rows: slice) -> None:
-        """Raise `FileFormatError`, with point and time, for a used value that is missing or impossible."""
-        values = block[:, used]
-
-        def describe(at: int) -> str:
-            record, point = divmod(at, used.size)
-            number = used[point] + rows.start * self.row
-            where = place_in_words(*(float(each[number]) for each in self.points.all()))
-            if self.times is None:
-                return where
-            first = int(np.flatnonzero(self.times.records == records[record])[0])
-            return f"{where}, {self.times.describe(first)}"
-
-        missing = np.flatnonzero(~np.isfinite(values))
-        if missing.size:
-            got = f"a missing one at {describe(int(missing[0]))}"
-            advice = f"fill the {missing.size} missing values in time"
-            raise error_of(self.header, "values at the same points at all times", got, advice)
-        check_possible(name_of(self.header), self.name, self.quantity, values.ravel(), describe)
-
-
-def _middles(file: "xr.Dataset", name: str, header: "xr.DataArray") -> "xr.DataArray":
+def middles_of(file: "xr.Dataset", name: str, header: "xr.DataArray") -> "xr.DataArray":
     """Read the times of records; a mean is placed at the middle of its bounds."""
     contents = read_netcdf(file, only=(name, str(file.variables[name].attrs.get("bounds"))))
     times = contents[name]
@@ -330,7 +198,7 @@ def _middles(file: "xr.Dataset", name: str, header: "xr.DataArray") -> "xr.DataA
     return like(times, numbers_in(bounds).mean(axis=1))
 
 
-def _horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataArray"]]:
+def horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataArray"]]:
     """Coordinates of latitude and longitude on the dimensions of a variable."""
     dims = set(file.variables[name].dims)
     near = [str(key) for key, one in file.variables.items() if key != name and {*one.dims} <= dims]
@@ -341,7 +209,7 @@ def _horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataAr
     }
 
 
-def _points(
+def points_of(
     header: "xr.DataArray", axes: Mapping[str, list["xr.DataArray"]], rest: tuple[str, ...]
 ) -> tuple[Points, tuple[str, ...]]:
     """Horizontal points of a variable: axes of a grid, or coordinates of each point."""
