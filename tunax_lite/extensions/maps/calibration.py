@@ -7,11 +7,14 @@ its correction, which is constant in time. rho(u) = u, or c^2 log(1 + u / c^2) w
 the model cannot follow then has little effect on the shared parameters. Columns are independent: m + 1
 tangents, each for all columns at once, give the Jacobian by the n corrections and the m shared parameters.
 Corrections are eliminated column by column, which leaves m equations (Gauss-Newton with Levenberg-Marquardt
-damping), in which columns have the weight a_i rho'(u_i). Sums over columns are in order: iterates do not
-depend on the number of workers.
+damping). In these, columns have the weight rho'(u_i) / (1 + h_i / H) besides their area, where h_i is the
+mean square change of the surface temperature with all shared parameters, and H its median over all columns,
+times `STEEP`: few columns that change abruptly, with derivatives up to a million times those of the others,
+would dominate the step. Sums over columns are in order: iterates do not depend on the number of workers.
 
 Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection; Holland and Welsch
-(1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares.
+(1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares; Hampel et al.
+(1986), Robust statistics, ch. 6, on leverage.
 """
 
 import dataclasses
@@ -47,6 +50,8 @@ BLOCK = 64
 """Columns that are evaluated together."""
 LARGEST_CHANGE = 0.5
 """Largest change of an unconstrained shared parameter in one step."""
+STEEP = 10.0
+"""Mean square derivative of a column over the median, above which it counts less for shared parameters."""
 LARGEST_CORRECTION = 150.0
 """Largest change of a correction in one step [W m-2]."""
 _LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-4, 1e-2, 1e8
@@ -93,10 +98,13 @@ class MapFit:
         square = None if self.misfit_scale is None else self.misfit_scale**2
         return mean_square if square is None else square * np.log1p(mean_square / square)
 
-    def steepness(self, mean_square: np.ndarray) -> np.ndarray:
-        """Derivative of `counts` [1]."""
-        square = np.inf if self.misfit_scale is None else self.misfit_scale**2
-        return 1.0 / (1.0 + mean_square / square)
+    def weight(self, equations: "Equations") -> np.ndarray:
+        """Weight of each column in the equations of the shared parameters, besides its area [1]."""
+        if self.misfit_scale is None:
+            return np.ones_like(equations.mean_square)
+        slope = np.trace(equations.matrix[:-1, :-1])
+        steep = STEEP * np.median(slope[slope > 0.0]) if np.any(slope > 0.0) else 1.0
+        return 1.0 / (1.0 + equations.mean_square / self.misfit_scale**2) / (1.0 + slope / steep)
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """The shared parameters, each in its own unit."""
@@ -213,7 +221,7 @@ class Progress:
     def step(self, fit: MapFit) -> tuple[np.ndarray, np.ndarray]:
         """Steps of the shared parameters and corrections to the minimum of the damped quadratic model."""
         gradient, matrix = self.equations.gradient, self.equations.matrix
-        weight = self.weight * fit.steepness(self.equations.mean_square)
+        weight = self.weight * fit.weight(self.equations)
         diagonal = matrix[-1, -1] * (1.0 + self.dampings)
         inverse = np.where(diagonal > 0.0, 1.0 / np.where(diagonal > 0.0, diagonal, 1.0), 0.0)
         border = matrix[:-1, -1]  # (m, n)

@@ -61,6 +61,7 @@ class FileField:
         header: the variable without its values.
         points: of the files.
         times: of the records; `None` if there is only one.
+        vertical: name of the dimension of depth; `None` without one.
 
     Raises:
         FileFormatError: no such variable, no latitude and longitude, an additional dimension, bad times, or
@@ -84,9 +85,9 @@ class FileField:
         axes = horizontal_axes(first, name)
         flat = {str(one.dims[0]) for each in axes.values() for one in each if one.ndim == 1}
         self._time, _ = axis_of(first, name, "time", flat)
-        self._vertical, levels = axis_of(first, name, "vertical", flat)
+        self.vertical, levels = axis_of(first, name, "vertical", flat)
         self._files = files if self._time is not None else files[:1]
-        rest = tuple(dim for dim in map(str, self.header.dims) if dim not in (self._time, self._vertical))
+        rest = tuple(dim for dim in map(str, self.header.dims) if dim not in (self._time, self.vertical))
         self.points, self._horizontal = points_of(self.header, axes, rest)
         others = [dim for dim in rest if dim not in self._horizontal and first.sizes[dim] > 1]
         if others:
@@ -133,8 +134,8 @@ class FileField:
             if self._time is not None:
                 in_order = in_file[-1] - in_file[0] + 1 == in_file.size
                 at[self._time] = slice(in_file[0], in_file[-1] + 1) if in_order else in_file.tolist()
-            if self._vertical is not None:
-                at[self._vertical] = slice(level, level + 1)
+            if self.vertical is not None:
+                at[self.vertical] = slice(level, level + 1)
             variable = read_netcdf(file, only=(self._name,), at=at)[self._name]
             parts.append(self._in_unit(variable, in_file.size))
         return np.concatenate(parts)
