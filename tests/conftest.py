@@ -45,9 +45,11 @@ MOST_MEMORY = 1.5e9  # [bytes] that a process may hold from one file to the next
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     from tunax_lite.runtime import configure
 
+    # Notes on files that are there to be read: a test of one records it.
+    config.addinivalue_line("filterwarnings", "ignore::tunax_lite._types.InputWarning")
     # Smaller programs, too: both processes need the same ones, and each again after its caches are cleared.
     configure(precision="float64", cache_folder=CACHE, cache_minimum_seconds=0.1)
     # Batch axes broadcast, but no two types ever mix by accident.

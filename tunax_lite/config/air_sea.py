@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from .. import air_sea, io
-from .._types import JSON, warn_of_input
+from .._types import JSON
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER, Weather
 from ..air_sea.daylight import AlbedoOf, MeanSun, days_of, diurnal_cycle, time_between_records
@@ -167,20 +167,15 @@ class TableWeather(Section):
 
     def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
         """Read the weather at a position, and the kind of its humidity."""
-        notes: list[str] = []
-        found = io.read_weather(
+        return io.read_weather(
             [setting.file(path, "weather", "paths") for path in self.paths],
             shortwave=None if formulae.sky is not None else formulae.shortwave.name,
             longwave=formulae.longwave if formulae.formula is None else None,
             start_time=setting.required_start(),
-            length=setting.duration,
             position=position,
             units=conversions_of(self.units),
-            notes=notes,
             **self.model_dump(exclude={"format", "paths", "units"}),
         )
-        warn_of_input(notes)
-        return found
 
 
 _WEATHER = [field.name for field in WEATHER]

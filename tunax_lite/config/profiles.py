@@ -122,7 +122,9 @@ def profile_series(
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
     if profile.column is not None:
-        return setting.profiles.read(setting.column(profile, quantity, *keys), whole_period=whole)
+        column = setting.column(profile, quantity, *keys)
+        with setting.naming(*keys, "path"):
+            return setting.read_profiles(column, whole_period=whole)
     check_numbers(profile, quantity, setting, *keys)
     with setting.naming(*keys):
         values = values_of(profile, quantity)(setting.z_center)

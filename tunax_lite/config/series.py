@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import datetime
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,11 +16,12 @@ from .._types import JSON, warn_of_input
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..declarations import meanings
-from ..io.dated_text import Column, Period, ProfileReader, SeriesReader
+from ..io.dated_text import Column, DatedFiles
 from ..io.errors import FileFormatError, check_possible
-from ..io.gaps import fill_sunlight, is_sunlight
+from ..io.gaps import bridged
 from ..io.named_files import ENVIRONMENT_VARIABLE, resolve
-from ..io.series import Series, as_series, start_of_case
+from ..io.series import Series, as_series_together
+from ..io.times import as_series
 from ..io.tracers import Tracer
 from ..io.units import Conversion
 from ..io.yaml_file import ConfigError
@@ -297,42 +297,33 @@ class Setting(Place):
         faces = np.asarray(self.grid.z_face)
         return 0.5 * (faces[1:] + faces[:-1])
 
-    @functools.cached_property
-    def series(self) -> SeriesReader:
-        """Reader for series in GOTM's format."""
-        return SeriesReader(self._period(), linear_sunlight=self.linear_sunlight)
-
     def note(self, text: str, *keys: str) -> None:
         """Leave a note on a part of the case."""
         warn_of_input([f"{self.at(*keys)}: {text}."])
 
-    def leave_warnings(self) -> None:
-        """Leave the warnings of the readers of GOTM's formats."""
-        for name in ("series", "profiles"):
-            if name in self.__dict__:  # where it was used
-                warn_of_input(self.__dict__[name].warnings)
+    @functools.cached_property
+    def dated(self) -> DatedFiles:
+        """Reader for files in GOTM's format."""
+        return DatedFiles(self.required_start(), self.duration)
+
+    def read_profiles(self, column: Column, *, whole_period: bool = True) -> Series:
+        """Profiles on the cells from a file in GOTM's format."""
+        z, moved = self.z_center - self.draft, None if self.elevation is None else self._moved
+        return self.dated.profiles(column, z, moved, whole_period=whole_period)
 
     @functools.cached_property
-    def profiles(self) -> ProfileReader:
-        """Reader for profiles in GOTM's format."""
-        z_center, depth = self.z_center, -float(np.asarray(self.grid.z_face)[0])
-        if self.elevation is None:
-            return ProfileReader(self._period(), z_center - self.draft)
-        given = read_timed(self.elevation, "height", self, "interior", "surface_elevation")
-        step = self.step or 1.0
+    def _height(self) -> Series | float:
+        assert self.elevation is not None
+        return read_timed(self.elevation, "height", self, "interior", "surface_elevation")
 
-        def moved(time: np.ndarray) -> np.ndarray:
-            # Cells of the previous step; the first profiles are read before the surface has moved.
-            at = step * np.floor(np.maximum(time, 0.0) / step)
-            height = given.on(at) if isinstance(given, Series) else np.full_like(at, given)
-            thicker = 1.0 + np.where(time > 0.0, height, 0.0) / depth
-            return (z_center + depth) * thicker[:, None] - depth - self.draft
-
-        return ProfileReader(self._period(), z_center - self.draft, moved)
-
-    def _period(self) -> Period:
-        start = start_of_case(self.required_start()) - datetime.datetime(1970, 1, 1)
-        return Period(int(start.total_seconds()), self.duration)
+    def _moved(self, time: np.ndarray) -> np.ndarray:
+        """Heights of the cells [m] in the step before a time [s], `(n_times, n_cells)`."""
+        # The first profiles are read before the surface has moved.
+        given, step, depth = self._height, self.step or 1.0, -float(np.asarray(self.grid.z_face)[0])
+        at = step * np.floor(np.maximum(time, 0.0) / step)
+        height = given.on(at) if isinstance(given, Series) else np.full_like(at, given)
+        thicker = 1.0 + np.where(time > 0.0, height, 0.0) / depth
+        return (self.z_center + depth) * thicker[:, None] - depth - self.draft
 
     def required_start(self, *keys: str) -> str:
         """The start of the case, to which the times in the file of a part refer."""
@@ -343,16 +334,13 @@ class Setting(Place):
             )
         return self.start_time
 
-    def column(  # several sections have the keys of a column
-        self, section: Any, quantity: str, *keys: str
-    ) -> Column:
+    def column(self, section: Any, quantity: str, *keys: str) -> Column:  # sections with the keys of a column
         """The column of a file that a section names."""
         path = self.file(section.path, *keys, "path")
-        where = self.at(*keys, "path")
         with self.naming(*keys):
             how, unit = section.conversion, self.tracer_units.get(quantity)
             linear = how.linear(quantity, None) if unit is None else how.linear_of_tracer(unit)
-            return Column(path, section.column, quantity, where, *linear)
+            return Column(path, section.column, quantity, *linear)
 
     def check(self, quantity: str, values: np.ndarray, *keys: str) -> None:
         """Raise `ConfigError` for numbers of the configuration that a quantity cannot be."""
@@ -379,38 +367,21 @@ class Setting(Place):
 
 def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str) -> Series | float:
     """Read a quantity of a section; `keys` is its place in the case."""
+    gaps = {"longest_gap": section.longest_gap, "position": setting.position}
     if section.column is not None:
         column = setting.column(section, quantity, *keys)
-        series = setting.series.read(dataclasses.replace(column, longest_gap=section.longest_gap))
-        is_filled = is_sunlight(quantity) and not setting.linear_sunlight
-        return _sunlit(series, column, setting) if is_filled else series
+        with setting.naming(*keys, "path"):
+            series, linear = setting.dated.series(column), setting.linear_sunlight
+            start = setting.start_time
+            return as_series(bridged(series, quantity, start_time=start, linear_sunlight=linear, **gaps))
     if section.path is not None and section.variable is not None:
-        notes: list[str] = []
-        series = io.read_series(
-            setting.file(section.path, *keys, "path"),
-            section.variable,
-            quantity,
-            start_time=setting.start_time,
-            unit=section.conversion,
-            longest_gap=section.longest_gap,
-            position=setting.position,
-            notes=notes,
-        )
-        warn_of_input(notes)
-        return series
+        path, how = setting.file(section.path, *keys, "path"), section.conversion
+        start = setting.start_time
+        return io.read_series(path, section.variable, quantity, start_time=start, unit=how, **gaps)
     with setting.naming(*keys):
         found = _numbers(section, quantity, setting)
     setting.check(quantity, np.asarray(found.values if isinstance(found, Series) else found), *keys)
     return found
-
-
-def _sunlit(series: Series, column: Column, setting: Setting) -> Series:
-    """A series of shortwave radiation in GOTM's format, with gaps filled along the clear sun."""
-    refuse = functools.partial(FileFormatError, column.file, f"column {column.number}")
-    place = {"start_time": setting.start_time, "position": setting.position}
-    filled = fill_sunlight(series.time, series.values, refuse=refuse, **place)
-    warn_of_input(f"{column.file}: column {column.number}: {note}" for note in filled.notes)
-    return Series(filled.time, filled.values)
 
 
 Part = tuple[TimedValue, str, tuple[str, ...]]
@@ -450,7 +421,7 @@ def series_of(
     """The same of parts of several places; `keys` is that of all."""
     given = read_all_timed(parts, setting)
     with setting.naming(*keys):
-        time, values = as_series(given, setting.duration)
+        time, values = as_series_together(given, setting.duration)
     return TimeSeries(time, kind(**values), title)
 
 

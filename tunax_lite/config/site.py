@@ -198,7 +198,7 @@ class NumbersSection(ConversionSection):
         self, name: str, site: "SiteCase", salinity: float, setting: Setting
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """Times within the case [s], values, and the number of rejected values; at a surface salinity."""
-        path, notes = setting.file(self.path, "series", name, "path"), list[str]()
+        path = setting.file(self.path, "series", name, "path")
         with setting.naming("series", name):
             found, n_rejected = io.read_numbers(
                 path,
@@ -209,9 +209,7 @@ class NumbersSection(ConversionSection):
                 unit=self.conversion,
                 flags=self.flags,
                 good_flags=self.good_flags,
-                notes=notes,
             )
-            warn_of_input(f"{setting.at('series', name)}: {note}" for note in notes)
             values = found.values
             if name == "sea_surface_temperature":
                 values = site.surface_temperature(values, salinity, self.kind)
@@ -509,7 +507,6 @@ def build_case(site: AnyDescribed, grid: GridSection, where: Place, step: float 
         from_restart = functools.partial(restarted, path, allow_missing=site.restart.allow_missing)
     with where.naming():
         case, observations = _build(site, setting, terms, from_restart)
-    setting.leave_warnings()
     return BuiltCase(case, observations, turbulence=from_restart)
 
 

@@ -268,7 +268,7 @@ def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: 
         sign = "" if known.positive is None else f" (positive is {known.positive})"
         advice = f"check the unit, the sign{sign} and the fill value"
         if (unit := known.unit_meant(value)) is not None:
-            advice = "give the unit K" if unit == "K" else f"it looks like {unit}: give that unit"
+            advice = f"it looks like {unit}: give that unit, or scale the values"
         got = f"{value:g}" + ("" if describe is None else f" at {describe(wrong[0])}")
         raise FileFormatError(path, key, f"{quantity} between {low:g} and {high:g}", got, advice)
     if quantity == "relative_humidity" and values.size > 1 and 0.0 < np.max(values) <= 1.5:

@@ -9,17 +9,22 @@ with the radiation I under a clear sky. Gaps of at most three hours, and those o
 linearly like those of any other quantity.
 """
 
-import datetime
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
 
+from .._types import warn_of_input
 from ..air_sea import ClearSky, SolarPosition
 from ..air_sea.daylight import DAY, LONGEST_INSTANT, is_mean
 from ..plausibility.inputs import late_records
-from .series import start_of_case
+from .errors import name_of
+from .series import intervals_between
+from .times import bounds_in, describe, error_at, with_bounds
+from .variables import error_of, like
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _AROUND = 3.0 * DAY
 """Time on either side of a gap whose records determine how clear the sky is [s]."""
@@ -35,16 +40,7 @@ def is_sunlight(quantity: str) -> bool:
     return quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux")
 
 
-class Filled(NamedTuple):
-    """A series of shortwave radiation with values in its gaps."""
-
-    time: np.ndarray  # [s]
-    values: np.ndarray  # [W m-2]
-    bounds: np.ndarray | None  # start and end of means [s], `(n_times, 2)`; `None` for values at instants
-    notes: tuple[str, ...]  # one on each gap
-
-
-def long_gaps(time: np.ndarray) -> np.ndarray:
+def _long_gaps(time: np.ndarray) -> np.ndarray:
     """Records of the sun before gaps so long that a straight line misses its daily course."""
     apart = np.diff(time)
     if apart.size < 2 or is_mean(usual := float(np.median(apart))):
@@ -52,34 +48,80 @@ def long_gaps(time: np.ndarray) -> np.ndarray:
     return np.flatnonzero(apart > (1.0 + 1e-6) * max(LONGEST_INSTANT, 1.5 * usual))
 
 
-def fill_sunlight(
-    time: np.ndarray,
-    values: np.ndarray,
+def bridged(
+    series: "xr.DataArray",
+    quantity: str,
     *,
     start_time: str | None,
-    position: Position | None,
-    refuse: Callable[[str, str, str], Exception],
-    bounds: np.ndarray | None = None,
-) -> Filled:
-    """Fill the gaps of shortwave radiation along the clear sun of a position.
+    longest_gap: float | None = None,
+    position: Position | None = None,
+    linear_sunlight: bool = False,
+    stamp: str | None = None,
+) -> "xr.DataArray":
+    """Fill the gaps of a series, and warn of them.
 
     Args:
-        time: of the known values [s] since `start_time`.
-        values: [W m-2], without missing ones.
+        series: of one quantity, as `times.timed` has it.
+        quantity: its name in the table of quantities.
         start_time: ISO 8601 time; `None` for a case without a date.
-        position: `None` if it is unknown.
-        refuse: makes the error for a gap without a date or a position, or between dark days, from what was
-            expected, what was there, and what to do.
-        bounds: as in `Filled`.
+        longest_gap: longest time without a value that is bridged [s]; `None` for any time between records,
+            and no missing value.
+        position: along whose clear sun gaps in shortwave radiation are filled; `None` if it is unknown.
+        linear_sunlight: whether these are bridged linearly, too.
+        stamp: where times of means stand in their interval; `None` for what the files say.
+
+    Raises:
+        FileFormatError: a missing value, a longer gap, or one in shortwave radiation without a position.
     """
-    notes, usual = [], float(np.median(np.diff(time))) if time.size > 1 else 0.0
+    along_sun = is_sunlight(quantity) and not linear_sunlight
+    time, known = series["time"].values, np.isfinite(series.values)
+    late, apart = late_records(time), np.diff(time)
+    if late.size and not (along_sun and _long_gaps(time).size):
+        longest = int(np.argmax(apart))
+        gaps = "a gap without records is" if late.size == 1 else f"{late.size} gaps without records are"
+        hours = f"{apart[longest] / 3600.0:g} h after {describe(series['moment'], longest)}"
+        warn_of_input([f"{series['source'].values[longest]}: {gaps} bridged linearly, at most {hours}"])
+    if longest_gap is None and not known.all():
+        at = int(np.argmin(known))
+        advice = f"fill the {np.sum(~known)} missing values before the run, or let longest_gap bridge them"
+        raise error_at(series, at, "a series of finite values", f"{series.values[at]} at {{}}", advice)
+    if known.sum() < 2:
+        got = f"{known.sum()} of {known.size}"
+        raise error_of(series, "at least two values", got, "choose another variable, or complete it")
+    if longest_gap is not None:
+        kept = np.flatnonzero(known)
+        apart = np.diff(time[kept])
+        at = int(kept[np.argmax(apart)])
+        if apart.max() > longest_gap * (1.0 + 1e-6):
+            expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
+            got = f"{apart.max() / 3600.0:g} h without a value after {{}}"
+            raise error_at(series, at, expected, got, "fill the gap, or set a longer longest_gap")
+        if not known.all():
+            said = f"{np.sum(~known)} missing values of {quantity} are bridged, at most "
+            said += f"{apart.max() / 3600.0:g} h without a value after {describe(series['moment'], at)}"
+            warn_of_input([f"{name_of(series)}: {said}"])
+            series = series.isel(time=known)
+    time = series["time"].values
+    if stamp is not None:
+        series = with_bounds(series, intervals_between(time, stamp))
+    return _along_the_sun(series, start_time, position) if along_sun else series
+
+
+def _along_the_sun(
+    series: "xr.DataArray", start_time: str | None, position: Position | None
+) -> "xr.DataArray":
+    """Shortwave radiation with its gaps filled along the clear sun."""
+    time, values, bounds = series["time"].values, series.values, bounds_in(series)
+    gaps, usual = _long_gaps(time), float(np.median(np.diff(time)))
+    if not gaps.size:
+        return series
     more, light, ends = [time], [values], [] if bounds is None else [bounds]
-    for at in long_gaps(time):
-        hours, since = (time[at + 1] - time[at]) / 3600.0, _moment(float(time[at]), start_time)
-        length = f"{hours:g} h without a value after {since}"
+    for at in gaps:
+        hours = f"{(time[at + 1] - time[at]) / 3600.0:g} h without a value after"
         if start_time is None or position is None:
             expected = "a date and a position, along whose clear sun a gap in shortwave radiation is filled"
-            raise refuse(expected, f"{length}, and none", "choose a case of the format site, or fill the gap")
+            advice = "choose a case of the format site, or fill the gap"
+            raise error_at(series, int(at), expected, f"{hours} {{}}, and none", advice)
         added = np.arange(float(time[at]) + usual, float(time[at + 1]) - 0.5 * usual, usual)
         sun = SolarPosition(start_time, *position)
         near = (time >= time[at] - _AROUND) & (time <= time[at + 1] + _AROUND)
@@ -89,36 +131,17 @@ def fill_sunlight(
         lit = around > 0.0
         if around.mean() < _FAINT and inside.mean() >= _FAINT:
             expected = f"light within {_AROUND / DAY:g} days of a gap in shortwave radiation"
-            raise refuse(expected, f"{length} between dark days", "fill the gap")
+            raise error_at(series, int(at), expected, f"{hours} {{}} between dark days", "fill the gap")
         share = max(0.0, float(values[near][lit].sum() / around[lit].sum())) if lit.any() else 0.0
-        notes.append(f"{length}: filled with {share:.3g} times the radiation under a clear sky")
+        said = f"{hours} {describe(series['moment'], int(at))}: filled with {share:.3g} times the radiation"
+        warn_of_input([f"{name_of(series)}: {series.name}: {said} under a clear sky"])
         more.append(added)
         light.append(share * inside)
         if bounds is not None:
             ends.append(bounds[at] + (added - time[at])[:, None])
-    joined = np.concatenate(more)
-    order = np.argsort(joined, kind="stable")
-    both = None if bounds is None else np.concatenate(ends)[order]
-    return Filled(joined[order], np.concatenate(light)[order], both, tuple(notes))
-
-
-def note_of_gaps(quantity: str, time: np.ndarray, start_time: str | None) -> str | None:
-    """A note on missing records [s] that are bridged linearly, if some are."""
-    late = late_records(time)
-    if not late.size or is_sunlight(quantity) and long_gaps(time).size:
-        return None
-    apart = np.diff(time)
-    longest = int(np.argmax(apart))
-    gaps = "a gap without records is" if late.size == 1 else f"{late.size} gaps without records are"
-    hours = f"{apart[longest] / 3600.0:g} h after {_moment(float(time[longest]), start_time)}"
-    return f"{gaps} bridged linearly, at most {hours}"
-
-
-def _moment(seconds: float, start_time: str | None) -> str:
-    if start_time is None:
-        return f"{seconds:g} s"
-    moment = start_of_case(start_time) + datetime.timedelta(seconds=seconds)
-    return moment.isoformat(timespec="seconds")
+    order = np.argsort(np.concatenate(more), kind="stable")
+    filled = like(series, np.concatenate(light)[order]).assign_coords(time=np.concatenate(more)[order])
+    return filled if bounds is None else with_bounds(filled, np.concatenate(ends)[order])
 
 
 def _clear(sun: SolarPosition, time: np.ndarray) -> np.ndarray:

@@ -6,14 +6,23 @@ they are, for the errors of `table`.
 
 import re
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from .units import BRACKETS
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+TIMES = ("time", "datetime", "date", "timestamp", "date_time")
+"""Names of the column of the times."""
 Rows = list[tuple[int, list[str]]]
 """Numbers of lines with their cells, names first."""
 _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ]+(.*))?")
 _YEAR_LAST = re.compile(r"(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(?:[T ]+(.*))?")
+_COMPACT = re.compile(r"\d{8}(T\d.*)?")
 _COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 _POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 _CODE = re.compile(r"-(9{3,5})(\.(0+|9+))?")
@@ -44,54 +53,48 @@ def decoded(data: bytes) -> str:
         return data.decode("cp1252")
 
 
-def with_one_time(rows: Rows) -> Rows:
-    """Date and clock of two columns, `Date` and `Time (UTC)`, as one column `time`."""
-    names = [BRACKETS.sub(r"\1", name).strip().lower() for name in rows[0][1]]
-    if names.count("date") != 1 or names.count("time") != 1 or len(rows) < 2:
-        return rows
-    date, clock = names.index("date"), names.index("time")
-    if len(rows[1][1]) <= clock or not _CLOCK.fullmatch(rows[1][1][clock].strip()):
-        return rows
-
-    def merged(cells: list[str], time: str) -> list[str]:
-        kept = [time if i == date else cell for i, cell in enumerate(cells)]
-        return kept[:clock] + kept[clock + 1 :]
-
-    joined = [(rows[0][0], merged(rows[0][1], "time"))]
-    for number, cells in rows[1:]:
-        time = " ".join(cells[i].strip() for i in (date, clock) if i < len(cells))
-        joined.append((number, merged(cells, time)))
-    return joined
-
-
 def _is_date(text: str) -> bool:
     return _YEAR_FIRST.fullmatch(text) is not None or _YEAR_LAST.fullmatch(text) is not None
 
 
-def with_named_time(rows: Rows, known: Collection[str]) -> Rows:
-    """The first column as `time`, if none has a known name and all of it are dates, as under `Datum`."""
-    names = [BRACKETS.sub(r"\1", name).partition("[")[0].strip().lower() for name in rows[0][1]]
-    first, *dates = (cells[0].strip() if cells else "" for _, cells in rows)
-    if any(name in known for name in names) or _is_date(first) or not all(map(_is_date, dates)):
-        return rows
-    return [(rows[0][0], ["time", *rows[0][1][1:]]), *rows[1:]]
+def with_time(frame: "pd.DataFrame") -> tuple["pd.DataFrame", str]:
+    """Name the column of the times `time`, and return its name in the file.
+
+    Its name is one of `TIMES`; or a column `date` stands beside the clock in `time`; or all of the first
+    column, as `Datum`, are dates.
+    """
+    plain = {BRACKETS.sub(r"\1", name).strip().lower(): name for name in frame}
+    known = {name: plain[name] for name in plain if name in TIMES}
+    if {"date", "time"} <= known.keys() and _CLOCK.fullmatch(frame[known["time"]].iloc[0]):
+        joined = frame[known["date"]] + " " + frame[known["time"]]
+        others = frame.drop(columns=[known["date"], known["time"]])
+        return others.assign(time=joined), known["date"]
+    first = str(frame.columns[0])
+    if not known and not _is_date(first) and frame[first].map(_is_date).all():
+        known["time"] = first
+    if "time" in frame or len(known) != 1:
+        return frame, "time"
+    (name,) = known.values()
+    return frame.rename(columns={name: "time"}), name
 
 
 def with_points(rows: Rows) -> Rows:
     """Decimal commas as points, in rows that commas do not separate and that have no decimal points."""
-    cells = [cell.strip() for _, row in rows[1:] for cell in row]
+    cells = [cell for _, row in rows[1:] for cell in row]
     if not any(map(_COMMA.fullmatch, cells)) or any(map(_POINT.fullmatch, cells)):
         return rows
 
     def pointed(cell: str) -> str:
-        return cell.replace(",", ".") if _COMMA.fullmatch(cell.strip()) else cell
+        return cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell
 
     return [rows[0], *((number, [pointed(cell) for cell in row]) for number, row in rows[1:])]
 
 
-def iso_times(texts: Iterable[str]) -> list[str]:
-    """Dates in ISO 8601: `1.5.2019 7:30` and `5/13/2019`, if the dates of the column say which is the day."""
-    texts = list(texts)
+def iso_times(texts: Collection[str]) -> list[str]:
+    """Dates in ISO 8601: `1.5.2019 7:30` and `5/13/2019`, if the dates of the column say which is the day.
+
+    Texts that are no dates become empty.
+    """
     last = [match for text in texts if (match := _YEAR_LAST.fullmatch(text)) is not None]
     slashed = [match for match in last if match[2] == "/"]
     is_day_first = any(int(match[1]) > 12 for match in slashed)
@@ -103,21 +106,21 @@ def iso_times(texts: Iterable[str]) -> list[str]:
         elif match := _YEAR_LAST.fullmatch(text):
             day, mark, month, year, clock = match.groups()
             if mark == "/" and is_day_first == is_month_first:
-                return text
+                return ""
             if mark == "/" and is_month_first:
                 day, month = month, day
         else:
-            return text
+            return text if _COMPACT.fullmatch(text) else ""
         clock = "" if not clock else f"T{clock.strip().zfill(5) if clock[1:2] == ':' else clock.strip()}"
         return f"{year}-{month.zfill(2)}-{day.zfill(2)}{clock}"
 
     return [iso(text) for text in texts]
 
 
-def missing_code(texts: Iterable[str], values: Iterable[float]) -> float | None:
+def missing_code(texts: Iterable[str], values: np.ndarray) -> float | None:
     """The code for missing values of a column of numbers, such as -999, if all others are far from it."""
     codes = {float(text) for text in texts if _CODE.fullmatch(text)}
     if len(codes) != 1:
         return None
     (code,) = codes
-    return code if all(value == code or not value < 0.5 * code for value in values) else None
+    return None if np.any((values < 0.5 * code) & (values != code)) else code

@@ -27,14 +27,6 @@ def start_of_case(start_time: str) -> datetime.datetime:
     return start if start.tzinfo is None else start.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
-def longest_missing(time: np.ndarray, known: np.ndarray) -> tuple[float, int]:
-    """Longest time [s] between two known records, and the record before it."""
-    kept = np.flatnonzero(known)
-    apart = np.diff(time[kept])
-    longest = int(np.argmax(apart))
-    return float(apart[longest]), int(kept[longest])
-
-
 @dataclasses.dataclass(frozen=True)
 class Series:
     """Values at increasing times [s] since the start of the run; `values` has time as its first axis."""
@@ -119,7 +111,9 @@ def on_common_times(
     }
 
 
-def as_series(values: Mapping[str, Series | float], length: float) -> tuple[jax.Array, dict[str, jax.Array]]:
+def as_series_together(
+    values: Mapping[str, Series | float], length: float
+) -> tuple[jax.Array, dict[str, jax.Array]]:
     """Common times, and every quantity as a series on them; see `on_common_times`."""
     time, given = on_common_times(values, length)
     return jnp.asarray(time), {key: jnp.asarray(value + 0.0 * time) for key, value in given.items()}

@@ -7,18 +7,16 @@ their order; and PMEL blocks with one column per depth followed by quality codes
 ASCII delivery of NOAA/PMEL, Global Tropical Moored Buoy Array.
 """
 
-import contextlib
 import csv
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jax.numpy as jnp
 import numpy as np
 
+from .._types import warn_of_input
 from ..air_sea import Weather
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
@@ -39,29 +37,11 @@ from .errors import (
     names_its_file,
     read_text,
 )
-from .gaps import Position, fill_sunlight, is_sunlight, note_of_gaps
-from .local_tables import (
-    decoded,
-    is_other_zone,
-    iso_times,
-    missing_code,
-    with_named_time,
-    with_one_time,
-    with_points,
-)
+from .gaps import Position, bridged
+from .local_tables import TIMES, decoded, is_other_zone, iso_times, missing_code, with_points, with_time
 from .netcdf import read_netcdf
-from .series import GOOD_FLAGS, Series, intervals_between, longest_missing, on_common_times, start_of_case
-from .times import (
-    as_series,
-    bounds_in,
-    check_complete,
-    check_gaps,
-    describe,
-    intervals_of,
-    joined,
-    read_time,
-    timed,
-)
+from .series import GOOD_FLAGS, Series, as_series_together, start_of_case
+from .times import as_series, intervals_of, joined, read_time, timed
 from .units import (
     BRACKETS,
     DEGREES,
@@ -79,7 +59,6 @@ from .variables import (
     find_variable,
     get_variable,
     in_unit,
-    like,
     listing,
     note_of_unused,
     numbers_in,
@@ -94,14 +73,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
-_TIMES = ("time", "datetime", "date", "timestamp", "date_time")
-_STAMP = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _PLAIN = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)\s+(\d\d:\d\d:\d\d)\s")
 """Of a line in the format of GOTM."""
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*$")
 _MISSING = ("", "nan", "na", "null", "none")
-_Cells = list[tuple[int, str]]
-"""Texts of a column, each with the number of its line."""
 _HEAD = re.compile(r"(\d{4}[-/]\d\d[-/]\d\d)\s+(\d\d:\d\d:\d\d)\s+(\d+)\s+([12])\s*$")
 _PLACE = re.compile(r"([\d.]+)\s*([NS])[,\s]+([\d.]+)\s*([EW])")
 _PMEL = {
@@ -133,61 +108,94 @@ def read_table(path) -> "xr.Dataset":
     """
     if not is_text(path):
         return read_netcdf(path)
+    import pandas as pd  # takes long
+
     path = Path(path)
-    text = read_text(path, "text in UTF-8", decoded)
-    lines = [(i, t) for i, t in enumerate(text.splitlines(), 1) if t.strip() and not t.startswith("#")]
-    data = [(number, line) for number, line in lines if not line.startswith("!")]
-    if data and _PLAIN.match(data[0][1]):
-        rows = _plain_rows(lines, data)
-    else:
-        delimiter = max(",;\t", key=lines[0][1].count) if lines else ","
-        rows = [(number, next(csv.reader([line], delimiter=delimiter))) for number, line in lines]
-        _check_zone(path, rows)
-        if len(rows) > 1:
-            rows = with_named_time(with_one_time(rows if delimiter == "," else with_points(rows)), _TIMES)
+    rows = _rows(path)
     if len(rows) < 2:
         expected = "a line of names and lines of values"
         raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
-    names, units = _header(path, *rows.pop(0))
-    short = [(number, f"{len(cells)}") for number, cells in rows if len(cells) != len(names)]
-    expected = f"{len(names)} values, as in the line of names"
-    check_lines(path, short, "", expected, "complete the line")
-    return _columns(path, names, units, rows)
-
-
-def _check_zone(path: Path, rows: list[tuple[int, list[str]]]) -> None:
-    """Raise `FileFormatError` for times that their name says to be local."""
-    for number, names in rows[:1]:
-        plain = {name: unit_in_brackets(name)[0].partition("[")[0].strip().lower() for name in names}
-        said = [name for name in names if re.search("time|date|stamp|zeit|datum|heure|hora", name.lower())]
-        local = [name for name in said if is_other_zone(name)]
-        of_day = any(BRACKETS.sub(r"\1", name) == "date" for name in plain.values())
-        if local and (of_day or not {plain[name] for name in said if name not in local} & {*_TIMES}):
-            advice = "convert them, or write 2012-06-10T00:00:00+02:00 with the zone of each, and rename it"
-            raise FileFormatError(path, f"line {number}", "times in Universal Time", f"'{local[0]}'", advice)
-
-
-def _columns(
-    path: Path, names: list[str], units: list[str | None], rows: list[tuple[int, list[str]]]
-) -> "xr.Dataset":
+    (number, head), *rows = rows
+    short = [(each, f"{len(cells)}") for each, cells in rows if len(cells) != len(head)]
+    check_lines(path, short, "", f"{len(head)} values, as in the line of names", "complete the line")
+    units = _header(path, f"line {number}", head)
+    lines, cells = zip(*rows, strict=True)
+    frame, renamed = with_time(pd.DataFrame(cells, index=lines, columns=list(units), dtype=object))
+    if "time" not in frame:
+        expected = f"names of columns, one of them time (or {', '.join(TIMES[1:])})"
+        advice = "add a line of names, and # before lines above it"
+        raise FileFormatError(path, f"line {number}", expected, ", ".join(units), advice)
+    units["time"] = units.get(renamed)
     variables, notes = {}, []
-    for i, (name, unit) in enumerate(zip(names, units, strict=True)):
-        column = [(number, cells[i].strip()) for number, cells in rows]
+    for name in [*frame.columns.drop("time"), "time"]:  # messages list the measured variables first
+        column, unit = frame[name], units[name]
         if name == "time" and unit is None:
-            values, unit, wrong = _moments(column)
-            expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
+            dates = pd.to_datetime(iso_times(column), format="ISO8601", utc=True, errors="coerce")
+            wrong, expected = column[dates.isna()], "an ISO 8601 time such as 2012-06-10T00:00:00"
             advice = "write it so, or name a unit, time [days since 2012-01-01]"
+            check_lines(path, map(_quoted, wrong.items()), name, expected, advice)
+            values, unit = _since_the_first(dates.tz_localize(None).to_numpy().astype("M8[us]"))
         else:
-            values, wrong = _numbers_or_texts(column)
-            expected, advice = "a number", "correct it, or leave it empty"
-            if values.dtype.kind == "f" and (code := missing_code([text for _, text in column], values)):
-                share = f"{np.sum(values == code)} of {values.size} values"
-                notes.append(f"{path}: {name}: {code:g} stands for a missing value, in {share}")
-                values = np.where(values == code, np.nan, values)
-        check_lines(path, wrong, name, expected, advice)
+            values = pd.to_numeric(column, errors="coerce").to_numpy(float)
+            unread = column[np.isnan(values)]
+            if len(unread) == len(column) and unread.any():
+                values = column.to_numpy(str)
+            else:
+                wrong = unread[~unread.str.lower().isin(_MISSING)]
+                check_lines(
+                    path, map(_quoted, wrong.items()), name, "a number", "correct it, or leave it empty"
+                )
+                if code := missing_code(column, values):
+                    share = f"{np.sum(values == code)} of {values.size} values"
+                    notes.append(f"{path}: {name}: {code:g} stands for a missing value, in {share}")
+                    values = np.where(values == code, np.nan, values)
         variables[name] = (("time",), values, {} if unit is None else {"units": unit})
-    variables["time"] = variables.pop("time")  # so that messages list the measured variables first
     return _as_file(path, variables, notes)
+
+
+def _quoted(line: tuple[object, str]) -> tuple[object, str]:
+    number, text = line
+    return number, f"'{text}'"
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Numbers of the lines of a table and their cells, names first; in GOTM's format, times in ISO 8601."""
+    text = read_text(path, "text in UTF-8", decoded)
+    lines = [(i, t) for i, t in enumerate(text.splitlines(), 1) if t.strip() and not t.startswith("#")]
+    data = [(number, line) for number, line in lines if not line.startswith("!")]
+    if not (data and _PLAIN.match(data[0][1])):
+        delimiter = max(",;\t", key=lines[0][1].count) if lines else ","
+        rows = [(n, [cell.strip() for cell in next(csv.reader([t], delimiter=delimiter))]) for n, t in lines]
+        return rows if delimiter == "," else with_points(rows)
+    rows = []
+    for number, line in data:
+        rest = (line[match.end() :] if (match := _PLAIN.match(line)) else line).replace(",", " ").split()
+        rows.append((number, ["{}-{}-{}T{}".format(*match.groups()), *rest] if match else rest))
+    n_cells = len(rows[0][1])
+    named = [line.lstrip("! ").split() for _, line in lines if line.startswith("!")]
+    names = next((cells for cells in named if len(cells) == n_cells), [*map(str, range(n_cells))])
+    return [(0, ["time", *names[1:]]), *rows]
+
+
+def _header(path: Path, where: str, cells: list[str]) -> dict[str, str | None]:
+    """Names of the columns, each with its unit, if it has one; refuses times that are local."""
+    units: dict[str, str | None] = {}
+    for cell in cells:
+        match = _HEADER.match(cell)
+        text, unit = match.groups() if match else (cell, None)
+        name, in_brackets = unit_in_brackets(text)
+        stated = (unit, in_brackets, unit_at_end(name)[1])
+        if name in units:
+            raise FileFormatError(path, where, "every name once", f"'{name}' twice", "rename a column")
+        units[name] = next((one for one in stated if one is not None), None)
+    plain = {name: unit_in_brackets(name)[0].partition("[")[0].strip().lower() for name in cells}
+    of_time = [name for name in cells if re.search("time|date|stamp|zeit|datum|heure|hora", name.lower())]
+    local = [name for name in of_time if is_other_zone(name)]
+    of_day = any(BRACKETS.sub(r"\1", name) == "date" for name in plain.values())
+    if local and (of_day or not {plain[name] for name in of_time if name not in local} & {*TIMES}):
+        advice = "convert them, or write 2012-06-10T00:00:00+02:00 with the zone of each, and rename it"
+        raise FileFormatError(path, where, "times in Universal Time", f"'{local[0]}'", advice)
+    return units
 
 
 def _as_file(
@@ -216,9 +224,8 @@ def read_series(
     unit: str | Conversion | None = None,
     longest_gap: float | None = None,
     position: Position | None = None,
-    notes: list[str] | None = None,
 ) -> Series:
-    """Read one column of a table in the package's unit, checked.
+    """Read one column of a table in the package's unit, checked; warns of what was bridged.
 
     Args:
         path: CSV or NetCDF file.
@@ -230,86 +237,16 @@ def read_series(
             missing value is an error, and times between two records are not limited.
         position: latitude and longitude [degrees], along whose clear sun gaps in shortwave radiation are
             filled; others are bridged linearly.
-        notes: gets a note on what was bridged.
 
     Raises:
         FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, one
             in shortwave radiation without a position, or an impossible value, with its time.
     """
-    table, missing = read_table(path), longest_gap is not None
-    series = series_of(table, name, quantity, start_time=start_time, unit=unit, missing=missing)
-    notes = [] if notes is None else notes
-    notes += _notes_of(table, series)
-    part = _known_part(series, quantity, start_time, longest_gap, notes)
-    return _whole([part], quantity, start_time, longest_gap, position, notes)
-
-
-def _notes_of(table: "xr.Dataset", variable: "xr.DataArray") -> list[str]:
-    start = f"{name_of(table)}: {variable.name}: "
-    return [note for note in table.encoding.get("notes", ()) if note.startswith(start)]
-
-
-def _known_part(
-    series: "xr.DataArray", quantity: str, start_time: str | None, longest_gap: float | None, notes: list[str]
-) -> "xr.DataArray":
-    """The known values of a series from one file, of which no two are more than `longest_gap` [s] apart."""
-    found = note_of_gaps(quantity, series["time"].values, start_time)
-    if found is not None and (note := f"{name_of(series)}: {found}") not in notes:
-        notes.append(note)
-    if longest_gap is None:
-        return series
-    known = np.isfinite(series.values)
-    if known.size == 1 and known.all():
-        return series
-    if known.sum() < 2:
-        got = f"{known.sum()} of {known.size}"
-        raise error_of(series, "at least two values", got, "choose another variable, or complete it")
-    longest, at = longest_missing(series["time"].values, known)
-    said = f"{longest / 3600.0:g} h without a value after {describe(series['moment'], at)}"
-    if longest > longest_gap * (1.0 + 1e-6):
-        expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
-        raise error_of(series, expected, said, "fill the gap, or set a longer longest_gap")
-    if not known.all():
-        text = f"{np.sum(~known)} missing values of {series.name} are bridged, at most {said}"
-        notes.append(f"{name_of(series)}: {text}")
-    return series.isel(time=known)
-
-
-def _whole(
-    parts: Sequence["xr.DataArray"],
-    quantity: str,
-    start_time: str | None,
-    longest_gap: float | None,
-    position: Position | None,
-    notes: list[str],
-    stamp: str | None = None,
-) -> Series:
-    """One series from the parts in several files, with its gaps filled or noted."""
-    series = joined(parts, "give each time once", longest_gap)
-    if is_sunlight(quantity):
-        series = _sunlit(series, start_time, position, notes, stamp)
-    return as_series(series, stamp)
-
-
-def _sunlit(
-    series: "xr.DataArray", start_time: str | None, position: Position | None, notes: list[str], stamp=None
-) -> "xr.DataArray":
-    """Shortwave radiation with gaps filled along the clear sun; see `as_series`."""
-    time = series["time"].values
-    bounds = bounds_in(series) if stamp is None else intervals_between(time, stamp)
-    filled = fill_sunlight(
-        time,
-        series.values,
-        bounds=bounds,
-        start_time=start_time,
-        position=position,
-        refuse=lambda *texts: error_of(series, *texts),
-    )
-    notes += [f"{name_of(series)}: {series.name}: {note}" for note in filled.notes]
-    found = like(series, filled.values).assign_coords(time=filled.time)
-    if filled.bounds is None:
-        return found
-    return found.assign_coords(begin=("time", filled.bounds[:, 0]), end=("time", filled.bounds[:, 1]))
+    table = read_table(path)
+    warn_of_input(table.encoding.get("notes", ()))
+    series = series_of(table, name, quantity, start_time=start_time, unit=unit)
+    gaps = {"start_time": start_time, "longest_gap": longest_gap, "position": position}
+    return as_series(bridged(series, quantity, **gaps))
 
 
 def series_of(
@@ -321,11 +258,9 @@ def series_of(
     unit: str | Conversion | None = None,
     time: str | None = None,
     time_unit: str | None = None,
-    longest_gap: float | None = None,
-    missing: bool = False,
     kind: str | None = None,
 ) -> "xr.DataArray":
-    """One column of a table in the package's unit, checked; see `times.timed`."""
+    """One column of a table in the package's unit, with its missing values; see `times.timed`."""
     variable = variable_named(table, name, quantity, "correct its name, which is a column of this file")
     coordinate = _time_of(table, variable, time)
     examine(variable, quantity, given=unit, kind=kind)
@@ -333,12 +268,7 @@ def series_of(
     variable = on_axes(variable, coordinate.dims, advice, expected)
     times = read_time(coordinate, time_unit)
     values = in_unit(variable, quantity, unit)
-    if not missing:
-        check_complete(times, variable, values, "a series without gaps")
-    if values.size < 2 - missing:
-        raise error_of(coordinate, "at least two records", values.size, "add more")
     check_measured(variable, quantity, values, times)
-    check_gaps(times, longest_gap)
     return timed(variable, times, values, start_time, intervals_of(table, times, variable, time_unit))
 
 
@@ -353,7 +283,6 @@ def read_numbers(
     flags: str | None = None,
     good_flags: Sequence[int] = GOOD_FLAGS,
     position: tuple[float, float] | None = None,
-    notes: list[str] | None = None,
 ) -> tuple[Series, int]:
     """Series of an observable that is one number per column, NaN where missing or without a good flag.
 
@@ -363,7 +292,6 @@ def read_numbers(
         flags: name in the file of the numeric quality flags.
         good_flags: flags to accept.
         position: latitude and longitude [degrees], for a file with a grid of several points.
-        notes: gets a note on a number that stands for missing values.
 
     Returns:
         The series, and the number of values rejected because of their flags.
@@ -379,11 +307,10 @@ def read_numbers(
             f"'{observable}'; profiles come from files of moorings or floats."
         )
     table = read_table(path)
-    if notes is not None:
-        notes += _notes_of(table, variable_named(table, variable, quantity, "correct its name"))
+    warn_of_input(table.encoding.get("notes", ()))
     if position is not None:
         table = at_position(path, table, variable, position)
-    series = series_of(table, variable, quantity, start_time=start_time, unit=unit, missing=True)
+    series = series_of(table, variable, quantity, start_time=start_time, unit=unit)
     good, advice = np.ones(series.shape, dtype=bool), "correct its name (flags)"
     if flags is not None:
         dims = variable_named(table, variable, quantity, advice).squeeze().dims
@@ -395,72 +322,9 @@ def read_numbers(
     return Series(series["time"].values, kept), int((np.isfinite(series.values) & ~good).sum())
 
 
-def _plain_rows(lines: list, data: list) -> list[tuple[int, list[str]]]:
-    """Cells of lines in GOTM's format, with times in ISO 8601, under their names."""
-    rows = []
-    for number, line in data:
-        rest = (line[match.end() :] if (match := _PLAIN.match(line)) else line).replace(",", " ").split()
-        rows.append((number, ["{}-{}-{}T{}".format(*match.groups()), *rest] if match else rest))
-    named = [line.lstrip("! ").split() for number, line in lines if line.startswith("!")]
-    said = next((cells for cells in named if len(cells) == len(rows[0][1])), None)
-    return [(0, ["time", *(said[1:] if said else map(str, range(1, len(rows[0][1]))))]), *rows]
-
-
-def _header(path: Path, number: int, cells: list[str]) -> tuple[list[str], list[str | None]]:
-    names, units = [], []
-    for cell in cells:
-        match = _HEADER.match(cell)
-        text, unit = match.groups() if match else (cell.strip(), None)
-        name, in_brackets = unit_in_brackets(text)
-        names.append(name)
-        stated = (unit, in_brackets, unit_at_end(name)[1])
-        units.append(next((one for one in stated if one is not None), None))
-    where = f"line {number}"
-    stamps = [i for i, name in enumerate(names) if name.lower() in _TIMES]
-    if "time" not in names and len(stamps) == 1:
-        names[stamps[0]] = "time"
-    if "time" not in names:
-        expected = f"names of columns, one of them time (or {', '.join(_TIMES[1:])})"
-        advice = "add a line of names, and # before lines above it"
-        raise FileFormatError(path, where, expected, ", ".join(names), advice)
-    for name in (name for i, name in enumerate(names) if name in names[:i]):
-        raise FileFormatError(path, where, "every name once", f"'{name}' twice", "rename a column")
-    return names, units
-
-
-def _moments(column: _Cells) -> tuple[np.ndarray, str, _Cells]:
-    """Dates as numbers, their unit, and what stands in the lines without one."""
-    texts = [text for _, text in column]
-    if texts and all(_STAMP.fullmatch(text) for text in texts):  # a hundred times faster
-        with contextlib.suppress(ValueError):
-            return *_since_the_first(np.array(texts, dtype="M8[ms]")), []
-    moments, wrong = [], []
-    for (number, text), iso in zip(column, iso_times(texts), strict=True):
-        try:
-            moments.append(start_of_case(iso))
-        except ValueError:
-            wrong.append((number, f"'{text}'"))
-    if wrong or not moments:
-        return np.zeros(0), "s", wrong
-    return *_since_the_first(np.array(moments, dtype="M8[us]")), wrong
-
-
 def _since_the_first(moments: np.ndarray) -> tuple[np.ndarray, str]:
     since = str(moments[0]).replace("T", " ")
     return (moments - moments[0]) / np.timedelta64(1, "s"), f"seconds since {since}"
-
-
-def _numbers_or_texts(column: _Cells) -> tuple[np.ndarray, _Cells]:
-    """Numbers of a column, or its texts if none is a number; what stands in lines with something else."""
-    values, wrong = np.full(len(column), np.nan), []
-    for i, (number, text) in enumerate(column):
-        try:
-            values[i] = decimal(text)
-        except ValueError:
-            wrong.append((number, text))
-    if len(wrong) == len(column) and any(text for _, text in column):
-        return np.array([text for _, text in column]), []
-    return values, [(number, f"'{text}'") for number, text in wrong if text.lower() not in _MISSING]
 
 
 @names_its_file("profiles in text")
@@ -603,16 +467,14 @@ def _time_of(table: "xr.Dataset", variable: "xr.DataArray", time: str | None) ->
     return find_axis(table, variable, given, "time")
 
 
-def _note_means(series: "xr.DataArray", time: str, notes: list[str]) -> None:
-    is_mean = re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", "")))
+def _note_means(series: "xr.DataArray", time: str) -> None:
     if "end" in series.coords:
         said = f"bounds of {time}: means hold from the start to the end of their interval"
-    elif is_mean:
+    elif re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", ""))):
         said = f"{time} without bounds: means count as values at instants; give stamp"
     else:
         return
-    if (note := f"{name_of(series)}: {said}") not in notes:
-        notes.append(note)
+    warn_of_input([f"{name_of(series)}: {said}"])
 
 
 def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
@@ -637,15 +499,12 @@ def read_weather(
     time: str | None = None,
     longest_gap: float | None = None,
     stamp: str | None = None,
-    length: float = 1e12,
     position: Position | None = None,
-    name: str | None = None,
-    notes: list[str] | None = None,
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
     """Read the weather, and the kind of its humidity.
 
     A wind speed with a direction becomes components, without one an eastward wind. Missing values are bridged
-    like missing records.
+    like missing records. Warns of what was assumed, bridged or counted as missing.
 
     Args:
         paths: one table, or several, such as one per quantity or year.
@@ -662,11 +521,8 @@ def read_weather(
             time between records, and no missing value.
         stamp: of means over the time between records: whether it is the "start", the "middle" or the "end";
             `None` for the bounds of the time in the file, and without them for values at instants.
-        length: of the run [s], for weather consisting of numbers only.
         position: latitude and longitude [degrees], along whose clear sun gaps of more than three hours in
             shortwave radiation are filled; others are bridged linearly.
-        name: for messages; by default the name of the first file.
-        notes: gets what was assumed about the wind, bridged or counted as missing.
 
     Raises:
         FileFormatError: a quantity that is missing or ambiguous, an unexpected unit, a gap, unsorted times,
@@ -679,19 +535,12 @@ def read_weather(
     check_names("units", units, (*fields, *WIND, "time"))
     paths = as_sources(paths)
     tables = [read_table(path) for path in paths]
-    told: list[str] = [] if notes is None else notes
-    told += [note for table in tables for note in table.encoding.get("notes", ())]
+    for table in tables:
+        warn_of_input(table.encoding.get("notes", ()))
     measure: HumidityMeasure = humidity_measure or "relative"
     kinds = {"shortwave": shortwave, "longwave": longwave}
-    read_series_of = partial(
-        series_of,
-        start_time=start_time,
-        time=time,
-        time_unit=unit_alone(units, "time"),
-        longest_gap=longest_gap,
-        missing=longest_gap is not None,
-    )
-    used = set[str]()
+    time_unit, used = unit_alone(units, "time"), set[str]()
+    gaps = {"start_time": start_time, "longest_gap": longest_gap, "position": position, "stamp": stamp}
     wanted = (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None))
 
     def read(field: str) -> tuple[str, Series | float] | None:
@@ -707,13 +556,13 @@ def read_weather(
             variable = get_variable(table, value) if value else _find(table, quantity, kind)
             if variable is not None:
                 used.add(str(variable.name))
-                series = read_series_of(table, str(variable.name), quantity, unit=units.get(field), kind=kind)
-                _check_radiation(series, field, kind)
-                if stamp is None and not parts:
-                    _note_means(series, str(_time_of(table, variable, time).name), told)
-                parts.append(_known_part(series, quantity, start_time, longest_gap, told))
+                how = {"unit": units.get(field), "time": time, "time_unit": time_unit, "kind": kind}
+                parts.append(series_of(table, str(variable.name), quantity, start_time=start_time, **how))
+                _check_radiation(parts[-1], field, kind)
+                if stamp is None and len(parts) == 1:
+                    _note_means(parts[0], str(_time_of(table, variable, time).name))
         if parts:
-            return field, _whole(parts, quantity, start_time, longest_gap, position, told, stamp)
+            return field, as_series(bridged(joined(parts, "give each time once"), quantity, **gaps))
         if field in _OPTIONAL and value is None:
             return None
         names, standard_names = _known(quantity, kind)
@@ -723,15 +572,13 @@ def read_weather(
         advice = f"name it, or give a number (variables.{field}){formula}"
         raise error_in(tables[0], field, expected, f"only {there}", advice)
 
-    given |= _components(tables, given, units, told, used)
+    given |= _components(tables, given, units, used)
     measure = _measure(tables, given, humidity_measure)
     found = dict(each for each in map(read, wanted) if each is not None)
-    told += [note for table in tables for note in note_of_unused(table, used)]
-    instants, values = on_common_times(found, length)
-    arrays = {field: np.asarray(value + 0.0 * instants) for field, value in values.items()}
-    return TimeSeries(
-        jnp.asarray(instants, dtype=float), Weather(**arrays), name or stem_of(paths[0])
-    ), measure
+    for table in tables:
+        warn_of_input(note_of_unused(table, used))
+    instants, values = as_series_together(found, 1e12)
+    return TimeSeries(instants, Weather(**values), stem_of(paths[0])), measure
 
 
 def radiation_of_table(table: "xr.Dataset") -> dict[str, str]:
@@ -762,7 +609,6 @@ def _components(
     tables: list["xr.Dataset"],
     given: dict[str, str | float],
     units: Mapping,
-    notes: list[str],
     used: set[str],
 ) -> dict[str, str | float]:
     """Where the components of the wind are, if files have its speed, with its direction or alone."""
@@ -785,10 +631,10 @@ def _components(
             continue
         used |= {str(one.name) for one in (speed, direction) if one is not None}
         if direction is not None:
-            components = _turned(table, speed, direction, units, notes)
+            components = _turned(table, speed, direction, units)
         elif not components:
-            said = f"{speed.name} has no direction and becomes an eastward wind"
-            notes.append(f"{name_of(table)}: {said}: turning winds would drive other inertial oscillations")
+            said = f"{name_of(table)}: {speed.name} has no direction and becomes an eastward wind"
+            warn_of_input([f"{said}: turning winds would drive other inertial oscillations"])
             components = {"wind_u": str(speed.name), "wind_v": 0.0}
     return components
 
@@ -798,7 +644,7 @@ WIND = ("wind_speed", "wind_direction")
 
 
 def _turned(
-    table: "xr.Dataset", speed: "xr.DataArray", direction: "xr.DataArray", units: Mapping, notes: list[str]
+    table: "xr.Dataset", speed: "xr.DataArray", direction: "xr.DataArray", units: Mapping
 ) -> dict[str, str | float]:
     """Put the components of a wind into its table; its direction is clockwise from north, in degrees."""
     of_speed, turn = (as_conversion(units.get(key)) for key in WIND)
@@ -819,10 +665,9 @@ def _turned(
     for name, of in (("wind_u", np.sin), ("wind_v", np.cos)):
         component = values * of(angle)
         table[name] = array(name_of(table), name, speed.dims, component, attrs)
-    notes.append(
-        f"{name_of(table)}: {direction.name} is where the wind blows {'to' if towards else 'from'}; if it is "
-        "the opposite: units: {wind_direction: {offset: 180}}"
-    )
+    where = "to" if towards else "from"
+    said = f"{name_of(table)}: {direction.name} is where the wind blows {where}; if it is the opposite: "
+    warn_of_input([said + "units: {wind_direction: {offset: 180}}"])
     return {"wind_u": "wind_u", "wind_v": "wind_v"}
 
 

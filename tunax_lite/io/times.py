@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import check_increasing, name_of
 from .local_tables import is_other_zone
-from .series import Series, intervals_between, start_of_case
+from .series import Series, start_of_case
 from .units import conversion
 from .variables import error_of, like, note_on, numbers_in, unit_in_file
 
@@ -134,9 +134,11 @@ def is_dated(times: "xr.DataArray") -> bool:
 
 
 def describe(times: "xr.DataArray", record: int) -> str:
-    """Time of a record, for messages."""
-    at = times.values[record]
-    return f"{at.astype('M8[s]')} (record {record})" if is_dated(times) else f"{at:g} s (record {record})"
+    """Time of a record and its number, or its line in a text file, for messages."""
+    at, number = times.values[record], f"record {record}"
+    if "line" in times.coords:
+        number = f"line {times['line'].values[record]}"
+    return f"{at.astype('M8[s]')} ({number})" if is_dated(times) else f"{at:g} s ({number})"
 
 
 def seconds_since(times: "xr.DataArray", start_time: str | None) -> np.ndarray:
@@ -247,8 +249,13 @@ def timed(
     found = found.assign_coords(time=seconds, moment=("time", times.values), source=("time", source))
     if intervals is None:
         return found
-    begin, end = (seconds_since(like(times, part), start_time) for part in intervals.T)
-    return found.assign_coords(begin=("time", begin), end=("time", end))
+    ends = [seconds_since(like(times, part), start_time) for part in intervals.T]
+    return with_bounds(found, np.stack(ends, axis=1))
+
+
+def with_bounds(series: "xr.DataArray", intervals: np.ndarray) -> "xr.DataArray":
+    """The series as means over intervals [s], `(n_records, 2)`."""
+    return series.assign_coords(begin=("time", intervals[:, 0]), end=("time", intervals[:, 1]))
 
 
 def error_at(series: "xr.DataArray", at: int, expected: str, got: str, advice: str) -> Exception:
@@ -259,24 +266,20 @@ def error_at(series: "xr.DataArray", at: int, expected: str, got: str, advice: s
     return error_of(one, expected, got.format(describe(series["moment"][first:], at - first)), advice)
 
 
-def joined(parts: Sequence["xr.DataArray"], advice: str, longest_gap: float | None = None) -> "xr.DataArray":
+def joined(parts: Sequence["xr.DataArray"], advice: str) -> "xr.DataArray":
     """Join the series of one quantity from several files in the order of time.
 
     Raises:
-        FileFormatError: files that overlap, or that are more than `longest_gap` [s] apart.
+        FileFormatError: files that overlap.
     """
     import xarray as xr  # takes long
 
     parts = sorted(parts, key=lambda one: float(one["time"][0]))
     for before, after in zip(parts[:-1], parts[1:], strict=True):
-        gap = float(after["time"][0] - before["time"][-1])
-        first, last = describe(after["moment"], 0), f"{describe(before['moment'], -1)} of {name_of(before)}"
-        if gap <= 0.0:
-            raise error_of(after, f"records after {last}, the last one", first, advice)
-        if longest_gap is not None and gap > longest_gap * (1.0 + 1e-6):
-            advice = "add the file between them, or set a longer longest_gap"
-            got = f"a gap of {gap:g} s before {first}"
-            raise error_of(after, f"records within {longest_gap:g} s of {last}", got, advice)
+        if after["time"][0] <= before["time"][-1]:
+            last = f"{describe(before['moment'], -1)} of {name_of(before)}"
+            expected = f"records after {last}, the last one"
+            raise error_of(after, expected, describe(after["moment"], 0), advice)
     if len(parts) == 1:
         return parts[0]
     if not all("end" in one.coords for one in parts):
@@ -286,16 +289,9 @@ def joined(parts: Sequence["xr.DataArray"], advice: str, longest_gap: float | No
     return whole
 
 
-def as_series(values: "xr.DataArray", stamp: str | None = None) -> Series:
-    """A series as arrays; means over intervals hold from their start to their end.
-
-    Args:
-        stamp: where times of means stand in their interval; `None` for what the files say.
-    """
-    series = Series(values["time"].values, values.values)
-    if stamp is not None:
-        return series.of_means(intervals_between(series.time, stamp))
-    intervals = bounds_in(values)
+def as_series(values: "xr.DataArray") -> Series:
+    """A series as arrays; means over intervals hold from their start to their end."""
+    series, intervals = Series(values["time"].values, values.values), bounds_in(values)
     return series if intervals is None else series.of_means(intervals)
 
 

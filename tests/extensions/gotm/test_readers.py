@@ -6,22 +6,25 @@ import pytest
 from tests.errors import error_naming, missing_from
 from tests.extensions.gotm.folders import START, build, write_series
 from tunax_lite.config import ConfigError
-from tunax_lite.io.dated_text import Column, Period, ProfileReader, SeriesReader
+from tunax_lite.io.dated_text import Column, DatedFiles
 from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.gaps import bridged
+from tunax_lite.io.times import as_series
+from tunax_lite.plausibility import recorded
 
-MIDNIGHT = int(np.datetime64(START.replace(" ", "T"), "s").astype(np.int64))
-DAY = Period(MIDNIGHT, 86400.0)
+DAY = (START, 86400.0)
 Z = np.array([-7.5, -5.0, -2.5, -1.0])
 
 
 def column_of(folder, quantity="wind_u", column=1, **scaling):
-    return Column(folder / "f.dat", column, quantity, "c.yaml: line 4: surface.u10.file", **scaling)
+    return Column(folder / "f.dat", column, quantity, **scaling)
 
 
 def read(folder, text=None, quantity="wind_u", period=DAY, **keys):
     if text is not None:
         (folder / "f.dat").write_text(text)
-    return SeriesReader(period).read(column_of(folder, quantity, **keys))
+    found = DatedFiles(*period).series(column_of(folder, quantity, **keys))
+    return as_series(bridged(found, quantity, start_time=START))
 
 
 def day(*values: str, hours=(0, 12, 24)) -> str:
@@ -36,7 +39,7 @@ def test_series_are_scaled_columns_over_the_run(tmp_path):
     # One record on each side at most: both ends are records themselves.
     np.testing.assert_array_equal(series.time, 3600.0 * np.arange(0, 25))
     np.testing.assert_allclose(series.values, 3.0 * np.arange(25) + 1.0, rtol=1e-15)
-    part = read(tmp_path, column=1, period=Period(MIDNIGHT + 1800, 3600.0))
+    part = read(tmp_path, column=1, period=("2011-03-01 00:30:00", 3600.0))
     np.testing.assert_array_equal(part.time, [-1800.0, 1800.0, 5400.0])
 
 
@@ -74,13 +77,14 @@ def test_records_out_of_order_are_read_as_by_gotm(tmp_path, hours, n_back):
     start = np.datetime64("2011-03-01", "s")
     times = [str(start + np.timedelta64(3600 * hour, "s")).replace("T", " ") for hour in hours]
     (tmp_path / "f.dat").write_text("".join(f"{t} {v}\n" for t, v in zip(times, values, strict=True)))
-    reader = SeriesReader(DAY)
-    series, _ = (reader.read(column_of(tmp_path)) for _ in range(2))
+    files = DatedFiles(*DAY)
+    with recorded() as left:
+        series, _ = (as_series(files.series(column_of(tmp_path))) for _ in range(2))
     assert np.all(np.diff(series.time) > 0.0)
     at = np.arange(1, 24 * 12) / 12.0 - 1 / 24  # no record is on the dot
     expected = as_a_forward_reader(hours, values, at)
     np.testing.assert_allclose(series.on(3600.0 * at), expected, atol=1e-13)
-    (warning,) = reader.warnings
+    (warning,) = (str(one) for one in left)
     assert f"{n_back} of {len(hours)} records are out of order" in warning
     first = next(i for i in range(1, len(hours)) if hours[i] <= max(hours[:i]))
     assert f"line {first + 1}: {times[first]} is not after {times[first - 1]}" in warning
@@ -113,10 +117,10 @@ def test_bad_series_name_line_time_and_value(tmp_path):
     for text, parts in (
         (day("1", "x", "3"), "line 2 column 1 x"),
         (day("1", "", "3"), "line 2 columns 1 0"),
-        (day("1", "nan", "3"), "line 2 finite nan 2011-03-01 12:00:00"),
+        (day("1", "nan", "3"), "line 2 nan 2011-03-01T12:00:00"),
         (day("1", "2", "3", hours=(1, 12, 24)), "2011-03-01 00:00:00 01:00:00"),
         (day("1", "2", "3", hours=(0, 12, 23)), "2011-03-02 00:00:00 23:00:00"),
-        (day("1", "120", "3"), "line 2 -100 100 120 12:00:00"),
+        (day("1", "120", "3"), "line 2 -100 100 120 2011-03-01T12:00:00"),
         ("2011-02-29 00:00:00 1\n", "line 1 YYYY-MM-DD"),
         ("# one\n\n" + day("1", "2", "3").replace("2011-03-02", "# three\n2011-03-00"), "line 6"),
         ("# nothing\n", "dates none"),
@@ -124,7 +128,7 @@ def test_bad_series_name_line_time_and_value(tmp_path):
         with error_naming(FileFormatError, f"f.dat {parts}"):
             read(tmp_path, text)
     (tmp_path / "f.dat").unlink()
-    with error_naming(FileNotFoundError, "c.yaml 4 surface.u10.file f.dat"):
+    with error_naming(FileNotFoundError, "f.dat"):
         read(tmp_path)
 
 
@@ -132,28 +136,16 @@ def test_units_that_cannot_be_right_are_caught(tmp_path):
     series = read(tmp_path, day("285.15", "12", "274.15"), "air_temperature")  # above 100 they are Kelvin
     np.testing.assert_allclose(series.values, [12.0, 12.0, 1.0], atol=1e-12)
     for quantity, value, advice in (
-        ("air_pressure", "1013", "hPa scale_factor 100"),
-        ("specific_humidity", "8.1", "g/kg scale_factor 0.001"),
-        ("relative_humidity", "0.8", "%"),
+        ("air_pressure", "1013", "hPa scale"),
+        ("specific_humidity", "8.1", "g kg-1 scale"),
         ("shortwave_flux", "-5", "-1 1800"),
         ("air_temperature", "90", "-90 60"),
     ):
         with pytest.raises(FileFormatError) as error:
             read(tmp_path, day(value, value, value), quantity)
         message = str(error.value)
-        assert not missing_from(message, f"line 1 {value} 00:00:00"), message
+        assert not missing_from(message, f"line 1 {value} 2011-03-01T00:00:00"), message
         assert all(part in message for part in advice.split()), message
-
-
-def test_long_gaps_are_warned_of(tmp_path):
-    hours = [0, *range(48, 72)]
-    times = (np.datetime64("2011-03-01", "s") + 3600 * np.array(hours)).astype(str)
-    (tmp_path / "f.dat").write_text("".join(f"{time.replace('T', ' ')} 1\n" for time in times))
-    reader = SeriesReader(Period(MIDNIGHT, 70 * 3600.0))
-    for _ in range(2):
-        reader.read(column_of(tmp_path))
-    assert len(reader.warnings) == 1
-    assert "line 2: 48 h without a record after 2011-03-01 00:00:00" in reader.warnings[0]
 
 
 def profile(time: str, count: int, direction: int, *levels: str) -> str:
@@ -165,7 +157,8 @@ DOWN = ("0 20", "-2 18", "-6 10")
 
 def read_profiles(folder, text, *, whole_period=True, **keys):
     (folder / "f.dat").write_text(text)
-    return ProfileReader(DAY, Z).read(column_of(folder, "temperature", **keys), whole_period=whole_period)
+    column = column_of(folder, "temperature", **keys)
+    return DatedFiles(*DAY).profiles(column, Z, whole_period=whole_period)
 
 
 def test_profiles_of_any_levels_follow_each_other(tmp_path):
@@ -193,7 +186,7 @@ def test_bad_profiles_name_line_time_and_value(tmp_path):
         (profile(first, 3, 1, *DOWN), "line 3 1 2 00:00:00"),
         (profile(first, 3, 2, "0 20", "-2", "-6 10"), "line 3 2 columns"),
         (profile(first, 3, 2, "0 20", "-2 nan", "-6 1"), "line 3 finite"),
-        (profile(first, 3, 2, "0 290", "-2 289", "-6 285"), "line 4 Kelvin 285"),
+        (profile(first, 3, 2, "0 290", "-2 289", "-6 285"), "line 4 285 K"),
         (profile(first, 2, 2, "50 20", "20 18"), "line 3 negative 20"),
         (profile(noon, 3, 2, *DOWN) + profile(third, 3, 2, *DOWN), f"{first} {noon}"),
         (profile(first, 3, 2, *DOWN) + profile(month_before, 3, 2, *DOWN), second),
