@@ -36,3 +36,10 @@ def error_naming(
         yield caught
     missing = missing_from(str(caught.value), parts)
     assert not missing, f"{missing} not in: {caught.value}"
+
+
+def notes_in(recwarn) -> list[str]:
+    """Texts of the warnings since the last call, each once."""
+    texts = dict.fromkeys(str(warning.message) for warning in recwarn)
+    recwarn.clear()
+    return list(texts)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.config.test_conversions import flux_of, run_of
-from tests.errors import error_naming
+from tests.errors import error_naming, notes_in
 from tests.helpers import some_long
 from tunax_lite.io import read_weather
 from tunax_lite.io.errors import FileFormatError
@@ -16,7 +16,7 @@ VALUES = {hour: "nan" if hour in (5, 6) else f"{3.0 * hour}" for hour in range(-
 
 
 @pytest.mark.parametrize("keys", [{"path": "q.csv", "variable": "q"}, {"path": "q.dat", "column": 1}])
-def test_missing_values_are_bridged_with_a_note_up_to_a_length_and_inside(tmp_path, keys):
+def test_missing_values_are_bridged_with_a_note_up_to_a_length_and_inside(tmp_path, keys, recwarn):
     moments = [np.datetime64("2012-06-10T00:00:00") + np.timedelta64(hour, "h") for hour in VALUES]
     rows = list(zip(map(str, moments), VALUES.values(), strict=True))
     csv = "time,q [W m-2]\n" + "".join(f"{moment},{value}\n" for moment, value in rows)
@@ -27,7 +27,7 @@ def test_missing_values_are_bridged_with_a_note_up_to_a_length_and_inside(tmp_pa
     # The line through the gap is the one that the known values lie on: rounding only.
     found = [float(made.case.forcing.at(3600.0 * hour, None).heat_flux) for hour in hours]
     np.testing.assert_allclose(found, 3.0 * hours, rtol=0.0, atol=1e-9)
-    (note,) = [note for note in made.notes if "bridged" in note]
+    (note,) = [note for note in notes_in(recwarn) if "bridged" in note]
     assert "2 missing values" in note and "3 h" in note and "2012-06-10" in note
     for gap, parts in (({"longest_gap": 7200.0}, "longest_gap 3 2"), ({}, "longest_gap nan")):
         with error_naming(FileFormatError, f"{keys['path']} {parts}"):
@@ -47,7 +47,7 @@ OTHERS = {"wind_v": 0.0, "air_pressure": 1e5}
 
 
 @pytest.mark.parametrize("first", some_long([1, 13], lambda hour: hour == 1))
-def test_a_gap_in_the_sun_follows_the_clear_sun_of_the_place_and_is_listed(tmp_path, first):
+def test_a_gap_in_the_sun_follows_the_clear_sun_of_the_place_and_is_listed(tmp_path, first, recwarn):
     # On the equator at the equinox the sun is above the horizon for 12 of 24 h.
     hours = np.arange(-24.0, 15.0 * 24.0 + 1.0)
     light = 700.0 * np.maximum(0.0, -np.cos(2.0 * np.pi * hours / 24.0))
@@ -67,6 +67,6 @@ def test_a_gap_in_the_sun_follows_the_clear_sun_of_the_place_and_is_listed(tmp_p
     found = np.interp(3600.0 * hours, sun.time, sun.values.shortwave)
     np.testing.assert_allclose(found.mean(), light.mean(), rtol=0.02)
     assert np.corrcoef(found[~kept], light[~kept])[0, 1] > 0.98
-    assert any("shortwave" in note and "146 h" in note for note in made.notes)
+    assert any("shortwave" in note and "146 h" in note for note in notes_in(recwarn))
     with error_naming(FileFormatError, "w.csv shortwave position 146"):
         read_weather(tmp_path / "w.csv", start_time=str(start), variables=OTHERS, longwave=None)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.errors import error_naming
+from tests.errors import error_naming, notes_in
 from tests.io.observation_files import cf_dataset
 from tests.io.test_argo import write as write_argo
 from tunax_lite.calibration import ZScore, account
@@ -174,7 +174,7 @@ def test_the_scale_of_a_change(tmp_path):
         Change(mixed_layer_depth=0.0).of("mixed_layer_depth", np.ones(3), np.ones(3), target.observations)
 
 
-def test_a_case_that_ends_within_a_step_or_at_its_own_end_is_compared_until_then(tmp_path):
+def test_a_case_that_ends_within_a_step_or_at_its_own_end_is_compared_until_then(tmp_path, recwarn):
     early = cf_dataset()
     early["TIME"] = (
         early["TIME"] - np.array([0.0, 0.0, 0.0, 2.0]) / 86400.0
@@ -187,4 +187,4 @@ def test_a_case_that_ends_within_a_step_or_at_its_own_end_is_compared_until_then
     setup = build_calibration(config)
     for target in (*setup.targets, *evaluation_of(config)[1]):
         assert float(target.observations.time[target.times[-1]]) == 7200.0
-    assert any("298" in note for note in setup.notes)
+    assert any("298" in note for note in notes_in(recwarn))

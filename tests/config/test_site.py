@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 import yaml
 
-from tests.errors import error_naming, missing_from
+from tests.errors import error_naming, missing_from, notes_in
 from tests.helpers import water_surface
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
@@ -78,24 +78,25 @@ def test_weather_and_formulae_arrive(build):
 DAYS = {"time": [DAY * day for day in range(-1, 4)], "values": [100.0, 150.0, 250.0, 90.0, 200.0]}
 
 
-def test_daily_weather_takes_the_albedo_of_the_day(build):
+def test_daily_weather_takes_the_albedo_of_the_day(build, recwarn):
     weather = WEATHER | {"format": "series", "shortwave": DAYS, "longwave": -50.0}
     cycle, instant = {"diurnal_cycle": True}, {"albedo_of": "instant"}
     for how, kind in (({}, AlbedoOfTheDay), (instant, Payne), (cycle, Payne)):
         run = build(**WATER, weather=weather, air_sea={"longwave": "net", **how})
-        assert type(run.case.forcing.albedo) is kind and sum("24 h apart" in note for note in run.notes) == 1
+        assert type(run.case.forcing.albedo) is kind
+        assert sum("24 h apart" in note for note in notes_in(recwarn)) == 1
         assert (run.case.forcing.diurnal_cycle is None) == (how is not cycle)
 
 
 @pytest.mark.long
-def test_the_sun_of_prescribed_days_is_spread_over_the_day(build):
+def test_the_sun_of_prescribed_days_is_spread_over_the_day(build, recwarn):
     run = build(**WATER, fluxes={"shortwave_flux": DAYS, "diurnal_cycle": True, "albedo": 0.0})
     water = water_surface(0.0, 0.0, 10.0, 33.0)
     found = [float(run.case.forcing.at(3600.0 * hour, water).shortwave_flux) for hour in range(1, 25)]
     np.testing.assert_allclose(np.mean(found), 150.0, rtol=1e-9)
     # Local noon is at 21:40 universal time, midnight at 9:40.
     assert 380.0 < max(found) < 420.0 and found[9] < 1e-3 and np.argmax(found) + 1 in (21, 22)
-    assert any("spread over the day" in note for note in run.notes)
+    assert any("spread over the day" in note for note in notes_in(recwarn))
 
 
 RISING = {"time": [0.0, DAY], "values": [0.0, 0.1]}
@@ -308,10 +309,10 @@ def test_profiles_are_held_at_the_ends_of_a_case():
         profiles_on_grid(given, "temperature", np.array([-20.0]), longest_gap=20.0, duration=60.0)
 
 
-def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build):
+def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build, recwarn):
     def noted(**case):
-        made = build(**WATER | {"fluxes": {"stress_u": 0.1}} | case)
-        return [note for note in made.notes if "is used" in note]
+        build(**WATER | {"fluxes": {"stress_u": 0.1}} | case)
+        return [note for note in notes_in(recwarn) if "is used" in note]
 
     given = {"z": [-20.0, -8.0], "values": [8.0, 9.0]}
     bottom, _, dye = noted(temperature=given, tracers={"dye": {"z": [-20.0, 0.0], "values": [1.0, 2.0]}})

@@ -115,9 +115,13 @@ def command(
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
                 session.set_up_jax(no_limits=_no_limits)
-                with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+                with (
+                    contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext(),
+                    session.notes_shown() as notes,
+                ):
                     answer = _work_of(function, module)(**options) or {}
                 if as_json:
+                    answer |= {"notes": [*map(str, notes), *answer.get("notes", [])]}
                     echo(json.dumps(of_json(answer), indent=2))
                 if answer.get("problems"):
                     raise Exit(session.FAILED)

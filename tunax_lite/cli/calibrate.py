@@ -91,7 +91,6 @@ def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> 
 
 
 def _calibrate(setup: Calibration, folder: Path, given: Calibrating) -> CalibrationResult:
-    session.say_notes(setup.notes)
     session.say_accounts(setup.targets)
     names = ", ".join(target.case.name for target in setup.targets)
     echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
@@ -114,7 +113,7 @@ def _calibrate(setup: Calibration, folder: Path, given: Calibrating) -> Calibrat
 
 def _problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of `calibrate`
     """The calibration problem and its options as arguments."""
-    return {name: part for name, part in vars(setup).items() if name not in ("checks", "notes", "n_threads")}
+    return {name: part for name, part in vars(setup).items() if name not in ("checks", "n_threads")}
 
 
 def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
@@ -223,7 +222,6 @@ def cross_validate(
     folder, draws = session.results_folder(loaded, output), loaded.config.output.figures
     with session.precision(loaded):
         setup = build_calibration(loaded)
-        session.say_notes(setup.notes)
         names = [target.case.name for target in setup.targets]
         # Existing calibrations are continued, so that the table tells whether the command has ended.
         inputs = session.inputs_of(loaded)

@@ -63,8 +63,7 @@ def check(
     loaded = load_any(config, settings)
     with session.precision(loaded):
         if isinstance(loaded.config, RunConfig):
-            run = session.build_source(loaded, parameters)
-            answer = _describe_run(run, page, run.notes)
+            answer = _describe_run(session.build_source(loaded, parameters), page)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             if (kind := kind_of(loaded.config)) is not None:
@@ -94,7 +93,7 @@ def _check_set_up(set_up: AbstractSetUp, output: Path | None, page: "Page") -> A
             echo(line)
         answer = {"kind": "run"}
         if run is not None:
-            answer = _describe_run(run, page, [])
+            answer = _describe_run(run, page)
         report.check(strict=set_up.config.strict)
         if output is not None:
             write_text(output, set_up.as_configuration())
@@ -127,8 +126,8 @@ class Page:
         return answer
 
 
-def _describe_run(run: Run, page: Page, notes: Sequence[str] = ()) -> Answer:
-    """What runs, its inputs, and `notes` at the end; those of a set-up are in its report."""
+def _describe_run(run: Run, page: Page) -> Answer:
+    """Print what runs, and its inputs."""
     case, model = _describe_case(run.case, run.observations), describe_model(run.model)
     case |= page.of(run.case, run.observations)
     length = run.duration_from(0.0)
@@ -137,8 +136,7 @@ def _describe_run(run: Run, page: Page, notes: Sequence[str] = ()) -> Answer:
     with naming(run.source, "time"):
         _check_step(run.model, run.case, run.dt)
     times = describe_times(length, run.dt, run.output_interval)
-    session.say_notes(notes)
-    return {"kind": "run", "cases": [case], "model": model, "time": times, "notes": list(run.notes)}
+    return {"kind": "run", "cases": [case], "model": model, "time": times}
 
 
 def _check_step(model: Model, case: Case, dt: float) -> None:
@@ -174,10 +172,8 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
     echo(f"{method}, {setup.n_iterations} iterations")
     for one in setup.checks:
         echo(f"check: {one.name} against {one.kind}")
-    notes = list(setup.notes)
-    session.say_notes(notes)
     found = {"kind": "calibration", "cases": cases, "model": model, "free": free, "method": method}
-    return found | {"n_iterations": setup.n_iterations, "notes": notes}
+    return found | {"n_iterations": setup.n_iterations}
 
 
 def _describe_case(case: Case, observations: Observations | None) -> Answer:

@@ -78,15 +78,13 @@ def evaluate(
                 overwrite=overwrite,
                 inputs=session.inputs_of(loaded, parameters if folder is None else None),
             )
-        session.say_accounts(targets, notes=True)
+        session.say_accounts(targets)
         beyond: list[Extreme] = []
         with fraction_of("evaluation") as show:
             rows, checked = errors_by_label(candidates, show, beyond.extend), []
         _print_errors(rows, list(candidates))
         if values is not None and isinstance(loaded.config, CalibrationConfig):
-            checks, notes = build_checks(loaded.config.checks, loaded.place)
-            session.say_notes(notes)
-            if checks:
+            if checks := build_checks(loaded.config.checks, loaded.place):
                 after = candidates["parameters"][0][0].closure
                 with fraction_of("checks") as show:
                     checked = run_checks(checks, model.closure, after, values, show)
@@ -245,7 +243,6 @@ def compare(
         candidates, names = setup.candidates(names_in(closures)), names_in(cases)
         compared = (setup.targets if is_observed else setup.references)(names)
         stored = setup.stored(compared)
-        session.say_notes(setup.notes(compared))
         names = [file_name(one.case.name) for one in compared]
         drawn = ["cost", *(f"{kind}_{name}" for name in names for kind in ("profiles", "sections"))]
         outputs = [folder / f"{name}.png" for name in (["comparison"] if is_observed else drawn)]

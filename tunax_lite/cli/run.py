@@ -51,7 +51,6 @@ def run(
         raise ConfigError("--posterior: expected the number of draws to take, got none; add --draws N.")
     with session.precision(loaded):
         setup = session.build_source(loaded, parameters)
-        session.say_notes(setup.notes)
         names, kept = loaded.config.output.variables if variables is None else variables.split(","), ()
         if names is not None:
             where = f"{loaded.path}: output.variables" if variables is None else "--variables"

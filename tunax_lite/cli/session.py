@@ -19,7 +19,7 @@ import numpy as np
 import typer
 from typer import Exit
 
-from .._types import iterate_options, iterate_parameters, iterate_vectors
+from .._types import InputWarning, iterate_options, iterate_parameters, iterate_vectors, warn_of_input
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.base import Base, CalibratedValues
 from ..calibration.parameters import paths_of_other_cases
@@ -44,6 +44,7 @@ from ..io.checksums import stamp_of
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.provenance import Provenance
 from ..io.yaml_file import naming, parse_yaml
+from ..plausibility import recorded
 from ..plausibility.water_limits import Extreme, Lowest
 from ..registry import additions
 from ..runtime import configure
@@ -110,6 +111,11 @@ def say_notes(notes: Iterable[str]) -> None:
         echo(f"note: {note}")
 
 
+def notes_shown() -> contextlib.AbstractContextManager[list[InputWarning]]:
+    """Print each input warning of a block as a note, and collect them."""
+    return recorded(lambda note: say_notes([note]))
+
+
 def since_start(time: float) -> str:
     """A time [s] since the start in words."""
     return f"{time:g} s (day {time / 86400.0:.4g})"
@@ -134,10 +140,8 @@ def judge_water(beyond: Iterable[Extreme], moment: Callable[[float], str] = sinc
         raise Exit(FAILED)
 
 
-def say_accounts(targets: Sequence[Target], *, notes: bool = False) -> None:
-    """Print how many of the observations are used, if not all; before it, each of their notes once."""
-    if notes:
-        say_notes(dict.fromkeys(note for target in targets for note in target.observations.notes))
+def say_accounts(targets: Sequence[Target]) -> None:
+    """Print how many of the observations are used, if not all."""
     for target in targets:
         for line in account(target):
             if line.is_notable:
@@ -238,7 +242,7 @@ def set_up_format(config: Path) -> SetUpFormat | None:
 
 
 def build_source(source: RunSource, parameters: Path | None) -> Run:
-    """The objects of a run, with values of a parameter file, and with all notes on them."""
+    """The objects of a run, with values of a parameter file; warns of all notes on them."""
     if isinstance(source, Loaded):
         run = build_run(source)
     else:
@@ -250,16 +254,17 @@ def build_source(source: RunSource, parameters: Path | None) -> Run:
                 f"{source.path}: expected a set-up that runs, got a part of one, of {report.model}; run the "
                 "file that names it, or check it (`tunax-lite check`)."
             )
-    closure, case, others = run.model.closure, run.case, []
+        warn_of_input((*report.errors, *report.differences, *report.warnings))
+    closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
     if values is not None and parameters is not None:
         with naming(parameters, "parameters"):
             closure, case = with_parameters(closure, values), with_case_parameters(case, values)
         if ignored := paths_of_other_cases(values, case.name):
-            others = [f"{parameters}: {len(ignored)} numbers of other cases are ignored"]
+            warn_of_input([f"{parameters}: {len(ignored)} numbers of other cases are ignored"])
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    notes = *run.notes, *others, *on_recommended(run), *on_grid(run)
-    return dataclasses.replace(run, notes=tuple(dict.fromkeys(notes)))
+    warn_of_input((*on_recommended(run), *on_grid(run)))
+    return run
 
 
 def set_up_jax(*, no_limits: bool) -> None:

@@ -66,7 +66,6 @@ def prepare_terminal() -> None:
             stream.reconfigure(errors="backslashreplace")
 
     def show(message, category, filename, lineno, file=None, line=None) -> None:
-        if category.__name__ != "InputWarning":  # of `_types`, slow to import: notes of a case have it
-            echo(f"tunax-lite: warning: {message}", err=True)
+        echo(f"tunax-lite: warning: {message}", err=True)
 
     warnings.showwarning = show

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._types import JSON
+from .._types import JSON, warn_of_input
 from ..calibration import (
     LogNormal,
     Normal,
@@ -41,7 +41,7 @@ from .calibration import AdamSection, CalibrationConfig, CheckSection, free_para
 from .case import AbstractFileCase, BuiltCase, NativeGrid, Run, on_grid
 from .formats import AbstractTranslatedCase, kind_of
 from .load import Loaded, load_run
-from .schema import ModelSection, RunConfig, TimeSection
+from .schema import ModelSection, RunConfig
 from .series import Place, notes_on_conversions
 
 
@@ -56,14 +56,16 @@ def build_run(
         ConfigError: values that contradict each other.
         FileNotFoundError, FileFormatError: a file of the case that is missing, or cannot be used.
     """
-    config, own, told = loaded.config, loaded, ()
+    config, own = loaded.config, loaded
+    if not translated:
+        warn_of_input(notes_on_conversions(config.case, "case"))
     if isinstance(
         config.case, AbstractTranslatedCase
     ):  # which provides grid, model and times unless they are set
         grid = config.grid if "grid" in config.model_fields_set else NativeGrid(kind="native")
         step = config.time.step if "step" in config.time.model_fields_set else None
         own, report = config.case.translated(loaded.place.below("case"), grid, step)
-        told = report.errors + report.differences + report.warnings
+        warn_of_input(report.errors + report.differences + report.warnings)
     model = config.model if "model" in config.model_fields_set else own.config.model
     time, output = own.config.time, own.config.output
     section, where = own.config.case, own.place.below("case")
@@ -76,6 +78,8 @@ def build_run(
     built = build_model(model, loaded.place, parameters)
     is_conservative = carries_conservative_temperature(case.equation_of_state)
     measurable = ("potential_temperature",) if is_conservative else ()
+    if time.duration is None:
+        _warn_of_part_of_a_step(case, time.step)
     return Run(
         model=built,
         case=case,
@@ -88,30 +92,19 @@ def build_run(
         diagnostics=tuple(dict.fromkeys((*measurable, *output.diagnostics, *config.output.diagnostics))),
         means=output.means or config.output.means,
         terms=tuple(name for name in KINDS if getattr(config.output, name)),
-        notes=(
-            *told,
-            *(() if translated else notes_on_conversions(config.case, "case")),
-            *made.notes,
-            *_unreached(case, time),
-        ),
     )
 
 
-def _unreached(case: Case, time: TimeSection) -> list[str]:
-    """A note where the case does not end with a step."""
-    if time.duration is not None:
-        return []
-    return _on_part_of_a_step(case, time.step)
-
-
-def _on_part_of_a_step(case: Case, step: float) -> list[str]:
+def _warn_of_part_of_a_step(case: Case, step: float) -> None:
+    """Warn if a case does not end with a step."""
     left = case.duration - step * whole_steps(case.duration, step)
-    if left < 1e-6 * step:
-        return []
-    return [
-        f"the last {left:g} s of the case are left out: its {case.duration:g} s are no multiple of "
-        f"time.step, {step:g} s"
-    ]
+    if left >= 1e-6 * step:
+        warn_of_input(
+            [
+                f"{case.name}: the last {left:g} s of the case are left out: its {case.duration:g} s are no "
+                f"multiple of time.step, {step:g} s"
+            ]
+        )
 
 
 def _end_of(case: Case, step: float) -> float:
@@ -142,21 +135,22 @@ def build_model(section: ModelSection, place: Place, parameters: Mapping[str, fl
 
 
 def with_remarks(make: Callable[[], BuiltCase], accept: Collection[str]) -> BuiltCase:
-    """Make a case, with notes of its readers and of the rules of plausibility, except the accepted ones."""
+    """Make a case, and warn of what its readers and the rules of plausibility note, except accepted rules."""
     with recorded() as notes:
         made = make()
     notes += remarks(made.case, made.observations)
-    return made._replace(notes=tuple(dict.fromkeys(str(note) for note in notes if note.rule not in accept)))
+    warn_of_input(note for note in notes if note.rule not in accept)
+    return made
 
 
 def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case, Observations]:
-    """A case with observations, which it must have, and oddities of the files."""
+    """A case with observations, which it must have."""
     if made is None or made.observations is None:
         raise ConfigError(
             f"{where.at('format')}: expected a case with observations, got one without; choose "
             "another format."
         )
-    return made.case, dataclasses.replace(made.observations, notes=tuple(made.notes))
+    return made.case, made.observations
 
 
 def data_files(path: Path, document: JSON) -> dict[str, Path]:
@@ -176,7 +170,7 @@ def data_files(path: Path, document: JSON) -> dict[str, Path]:
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-    """Everything that `calibrate` needs, and notes on its checks."""
+    """Everything that `calibrate` needs, and checks."""
 
     model: Model
     free_parameters: ParameterTable
@@ -188,7 +182,6 @@ class Calibration:
     n_threads: int
     max_non_finite: int
     checks: tuple[AbstractCheck, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def build_calibration(
@@ -221,15 +214,11 @@ def build_calibration(
     with place.naming("optimiser"):
         method = _method(config)
         method.init(free.start())  # checks sizes
-    checks, notes = build_checks(config.checks, place)
-    told = [note for target in targets for note in target.observations.notes]
-    for case, step in ((target.case, target.dt) for target in targets):
-        if _end_of(case, step) < case.duration:
-            told += [f"{case.name}: {note}" for note in _on_part_of_a_step(case, step)]
-    notes = [*notes_on_conversions(config), *dict.fromkeys(told), *notes]
-    notes += _notes_on_steps(free, targets)
-    if said := _idle_priors(config, free):
-        notes = [*notes, said]
+    warn_of_input(notes_on_conversions(config))
+    for target in targets:
+        if _end_of(target.case, target.dt) < target.case.duration:
+            _warn_of_part_of_a_step(target.case, target.dt)
+    warn_of_input([*_notes_on_steps(free, targets), *_notes_on_priors(config, free)])
     return Calibration(
         model=model,
         free_parameters=free,
@@ -240,8 +229,7 @@ def build_calibration(
         prior_weight=config.misfit.prior_weight,
         n_threads=config.n_threads,
         max_non_finite=config.max_non_finite,
-        checks=tuple(checks),
-        notes=tuple(notes),
+        checks=tuple(build_checks(config.checks, place)),
     )
 
 
@@ -262,19 +250,18 @@ def _padded(targets: Sequence[Target], model: Model) -> Iterator[Target]:
         yield dataclasses.replace(target, case=case, padded=(n_frames, n_levels))
 
 
-def _idle_priors(config: CalibrationConfig, free: ParameterTable) -> str:
-    """Notes on priors with a most probable value that the method ignores."""
+def _notes_on_priors(config: CalibrationConfig, free: ParameterTable) -> Iterator[str]:
+    """Note priors with a most probable value that the method ignores."""
     if config.misfit.prior_weight > 0.0 or config.optimiser.name == "ensemble_kalman":
-        return ""
+        return
     known = [each.path for each in free.numbers if isinstance(each.prior, Normal | LogNormal)]
-    if not known:
-        return ""
-    names = ", ".join(paths_in_short(known))
-    return (
-        f"misfit.prior_weight is 0: the normal priors of {names} only set the scale of the steps of a "
-        "calibration, and do not pull towards their medians; give 2 noise^2 / n, with the noise of the "
-        "observations in units of the scale and the number n of independent ones, for them to count"
-    )
+    if known:
+        yield (
+            f"misfit.prior_weight is 0: the normal priors of {', '.join(paths_in_short(known))} only set the "
+            "scale of the steps of a calibration, and do not pull towards their medians; give 2 noise^2 / n, "
+            "with the noise of the observations in units of the scale and the number n of independent ones, "
+            "for them to count"
+        )
 
 
 def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
@@ -388,8 +375,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         case, observations = with_observations(run, loaded.place.below("case"))
         if left := [name for name in section.variables or () if not can_be_observed(observations, name)]:
             said = f"not observed, and left out: {', '.join(left)}; there are {', '.join(observations.names)}"
-            note = f"{loaded.place.at('evaluation', 'variables')}: {said}"
-            observations = dataclasses.replace(observations, notes=(*observations.notes, note))
+            warn_of_input([f"{loaded.place.at('evaluation', 'variables')}: {said}"])
         compared = [(case, observations, run.dt, start_and_end, None)]
         variables, model, averaging, weights = section.variables, run.model, section.averaging, ()
     return model, tuple(
@@ -429,10 +415,9 @@ def _method(config: CalibrationConfig) -> AbstractMethod:
     return section.of_length(config.n_iterations) if isinstance(section, AdamSection) else section.build()
 
 
-def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[AbstractCheck], list[str]]:
-    """The checks of a calibration, and a sentence for each check skipped because a file is missing."""
+def build_checks(sections: Sequence[CheckSection], place: Place) -> list[AbstractCheck]:
+    """The checks of a calibration; warns of each that is skipped because a file is missing."""
     checks: list[AbstractCheck] = []
-    notes: list[str] = []
     for index, section in enumerate(sections):
         where = place.below("checks", str(index))
         try:
@@ -440,7 +425,7 @@ def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[A
         except FileNotFoundError as error:
             if not section.skip_if_missing:
                 raise
-            notes.append(f"left out a check: {error}")
+            warn_of_input([f"left out a check: {error}"])
             continue
         if check.name in [other.name for other in checks]:
             raise ConfigError(
@@ -448,7 +433,7 @@ def build_checks(sections: Sequence[CheckSection], place: Place) -> tuple[list[A
                 "give it a `name`."
             )
         checks.append(check)
-    return checks, notes
+    return checks
 
 
 def _build(section: CheckSection, where: Place) -> AbstractCheck:

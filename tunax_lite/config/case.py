@@ -96,13 +96,11 @@ class BuiltCase(NamedTuple):
     """A case on its grid, and its observations, if any.
 
     Args:
-        notes: of readers and rules, which `build.with_remarks` collects.
         turbulence: of a restart, from that at rest; `None` where a run starts at rest.
     """
 
     case: Case
     observations: Observations | None
-    notes: tuple[str, ...] = ()
     turbulence: Callable[[AbstractCloState], AbstractCloState] | None = None
 
     def start(self, model: Model, case: Case) -> Restart | None:
@@ -126,7 +124,6 @@ class Run:
         output_interval: time between saved frames [s].
         duration: length of the run [s]; `None` for the rest of the case.
         source: the configuration file, for messages.
-        notes: on the case, for the user.
         diagnostics: further variables requested by the case.
         means: whether means between frames are requested, of the diagnostics as well.
         terms: which of `budgets` and `tendencies`, what terms do between frames, are requested.
@@ -139,7 +136,6 @@ class Run:
     output_interval: float
     duration: float | None
     source: Path
-    notes: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()
     means: bool = False
     terms: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from .._types import JSON
+from .._types import JSON, warn_of_input
 from ..calibration import Target, read_parameters, with_parameters
 from ..calibration.comparison import Candidate, Reference, StoredResult
 from ..column.grid import Grid
@@ -259,11 +259,6 @@ class ComparisonSetup:
         )
         return evaluation_target(target, settings.variables or observations.names, self.place)
 
-    def notes(self, compared: Sequence[Reference | Target]) -> list[str]:
-        """Notes on conversions, and on the observations and files of these references or targets."""
-        told = (note for one in compared for note in one.observations.notes)
-        return list(dict.fromkeys((*notes_on_conversions(self.config), *told)))
-
     def stored(self, compared: Sequence[Reference | Target]) -> list[StoredResult]:
         """Stored results on the cases of these references or targets."""
         return [
@@ -315,4 +310,6 @@ def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
 def load_comparison(path: Path, overrides: Sequence[str] = ()) -> ComparisonSetup:
     """Read the configuration of a comparison; arguments and errors as in `load_run`."""
     document = with_overrides(with_cases(read_document(Path(path))), overrides)
-    return ComparisonSetup(validated(document, ComparisonConfig), Path(path))
+    config = validated(document, ComparisonConfig)
+    warn_of_input(notes_on_conversions(config))
+    return ComparisonSetup(config, Path(path))

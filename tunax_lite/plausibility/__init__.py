@@ -7,7 +7,7 @@ quantities are rows of `plausible.csv`. Readers warn of names, attributes and mi
 
 import contextlib
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 
@@ -76,8 +76,8 @@ def remarks(
 
 
 @contextlib.contextmanager
-def recorded() -> Iterator[list[InputWarning]]:
-    """Collect the input warnings of a block, each once, instead of showing them."""
+def recorded(show_note: Callable[[str], object] | None = None) -> Iterator[list[InputWarning]]:
+    """Collect the input warnings of a block, each once; `show_note` gets them instead of Python's display."""
     notes: list[InputWarning] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", InputWarning)
@@ -88,6 +88,8 @@ def recorded() -> Iterator[list[InputWarning]]:
                 show(message, category, filename, lineno, file, line)
             elif str(message) not in map(str, notes):
                 notes.append(message)
+                if show_note is not None:
+                    show_note(str(message))
 
         warnings.showwarning = keep
         yield notes

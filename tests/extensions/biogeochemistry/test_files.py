@@ -11,7 +11,7 @@ import yaml
 import tunax_lite as tl
 from tests.cli.running import invoked
 from tests.conftest import _find
-from tests.errors import error_naming, missing_from
+from tests.errors import error_naming, missing_from, notes_in
 from tests.io import test_argo as argo
 from tunax_lite.config import (
     ConfigError,
@@ -122,11 +122,11 @@ def test_units_of_amounts_are_converted(build, tmp_path):
         np.testing.assert_allclose(started(run), factor * expected(run), rtol=1e-12)
 
 
-def test_text_without_a_unit_is_in_that_of_the_pool_with_a_note(build, tmp_path):
+def test_text_without_a_unit_is_in_that_of_the_pool_with_a_note(build, tmp_path, recwarn):
     def notes(column):
         run = build(observations=csv(tmp_path, "nitrate", name=column))
         np.testing.assert_allclose(started(run), expected(run), rtol=1e-12)
-        return [said for said in run.notes if "no unit" in said]
+        return [said for said in notes_in(recwarn) if "no unit" in said]
 
     (note,) = notes("nitrate")
     assert not missing_from(note, "case.observations bottle.csv nitrate npzd_nut mmol unit")
@@ -155,9 +155,11 @@ def test_a_mass_is_refused_unless_a_factor_makes_it_an_amount(build, tmp_path):
     np.testing.assert_allclose(started(run), expected(run) / 14.007, rtol=1e-12)
 
 
-def test_measured_values_below_zero_start_from_zero_with_a_note(build, tmp_path):
+def test_measured_values_below_zero_start_from_zero_with_a_note(build, tmp_path, recwarn):
     run = build(observations=csv(tmp_path, values=NITRATE - 3.0))
-    assert started(run).min() == 0.0 and any("npzd_nut" in note and "-1" in note for note in run.notes)
+    assert started(run).min() == 0.0 and any(
+        "npzd_nut" in note and "-1" in note for note in notes_in(recwarn)
+    )
     assert float(run.observations.profiles["npzd_nut"].min()) == -1.0
 
 
@@ -281,9 +283,10 @@ def profile(upper, lower):
     return {"z": [-50.0, 0.0], "values": [lower, upper]}
 
 
-def test_what_is_unlikely_is_one_note(tmp_path):
+def test_what_is_unlikely_is_one_note(tmp_path, recwarn):
     usual = {"fluxes": LIGHT, "terms": npzd()}
-    assert not any("terms" in note for note in build_run(loaded(tmp_path, **usual)).notes)
+    build_run(loaded(tmp_path, **usual))
+    assert not any("terms" in note for note in notes_in(recwarn))
     for changes, parts in (
         ({"terms": npzd(rmax=1e-5)}, "models.npzd.rmax d-1 1 1e-5 unit"),
         ({"terms": npzd(w_d=5.0)}, "models.npzd.w_d -5 5 sign"),
@@ -292,8 +295,8 @@ def test_what_is_unlikely_is_one_note(tmp_path):
         ({"tracers": {"npzd_zo": profile(1.0, 2.0)}}, "npzd_zo npzd_zoo"),
         ({"fluxes": {"stress_u": 0.05}}, "light npzd shortwave_flux"),
     ):
-        run = build_run(loaded(tmp_path, **usual | changes))  # pyright: ignore[reportArgumentType]
-        (note,) = [said for said in run.notes if "case.terms.life" in said]
+        build_run(loaded(tmp_path, **usual | changes))  # pyright: ignore[reportArgumentType]
+        (note,) = [said for said in notes_in(recwarn) if "case.terms.life" in said]
         assert not missing_from(note, parts), note
 
 
@@ -313,7 +316,7 @@ def test_what_cannot_be_is_an_error(tmp_path):
     build_run(loaded(tmp_path, terms={"life": ergom}, tracers={"m_oxy": profile(1.0, -20.0)}))
 
 
-def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_path):
+def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_path, recwarn):
     sinking = "case.terms.life.models.npzd.w_d"
 
     def build(**numbers):
@@ -328,7 +331,8 @@ def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_p
         (tmp_path / "calibration.yaml").write_text(yaml.safe_dump(config))
         return build_calibration(load_calibration(tmp_path / "calibration.yaml"))
 
-    (note,) = [said for said in build().notes if "step" in said]
+    build()
+    (note,) = [said for said in notes_in(recwarn) if "step" in said]
     assert not missing_from(note, f"parameters.{sinking} -264.4 d-1 npzd_det n_sinking_substeps 3")
     with error_naming(ConfigError, "calibration.yaml time.step npzd_det 1.67 cells n_sinking_substeps 2"):
         build(w_d=-200.0)
@@ -336,9 +340,9 @@ def test_a_calibration_is_told_of_pools_that_sink_too_far_before_it_begins(tmp_p
 
 
 @pytest.mark.long
-def test_a_variable_to_evaluate_that_was_not_observed_is_told(tmp_path):
+def test_a_variable_to_evaluate_that_was_not_observed_is_told(tmp_path, recwarn):
     path = loaded(tmp_path, observations=csv(tmp_path)).path
     _, (target,) = evaluation_of(load_run(path, ["evaluation.variables=[npzd_nut, npzd_chl]"]))
     assert set(target.weights) == {"npzd_nut"}
-    (note,) = [said for said in target.observations.notes if "npzd_chl" in said]
+    (note,) = [said for said in notes_in(recwarn) if "npzd_chl" in said]
     assert not missing_from(note, "run.yaml evaluation.variables left npzd_nut")

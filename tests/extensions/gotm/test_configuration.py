@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.errors import error_naming
+from tests.errors import error_naming, notes_in
 from tests.extensions.gotm.folders import assert_fields, write_case, write_series
 from tests.extensions.gotm.test_mapping import CLOSURES, INSIDE, SURFACE, kpp
 from tunax_lite.cli.check import check
@@ -67,14 +67,14 @@ def test_grid_times_and_closure_can_be_replaced(build):
     np.testing.assert_allclose(thickness.sum(), 16.0)
 
 
-def test_unsupported_settings_are_refused_unless_they_are_to_be_ignored(build):
+def test_unsupported_settings_are_refused_unless_they_are_to_be_ignored(build, recwarn):
     change = {"fabm": {"use": True, "feedbacks": {"shade": True}}}
     with error_naming(ConfigError, "fabm.use ignore_unsupported=true"):
         build(change=change)
     for settings in ({"location.latitude": 0.0}, {"location": {"latitude": 0.0}}):  # dotted and nested
         assert float(build({"settings": settings}).case.coriolis_parameter) == 0.0
-    run = build({"ignore_unsupported": True}, change)
-    assert any("fabm.use" in note for note in run.notes)
+    build({"ignore_unsupported": True}, change)
+    assert any("fabm.use" in note for note in notes_in(recwarn))
 
 
 def test_what_cannot_be_used_is_named(build):
@@ -252,13 +252,13 @@ def test_corrections_that_cannot_be_are_refused(write):
             build_calibration(load_calibration(path))
 
 
-def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path):
+def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path, recwarn):
     numbers, forcing = tmp_path / "parameters.yaml", "case.forcing.stress_scale"
     values = {"c_eps_1": 1.5, forcing: [1.0, 1.1, 1.2, 1.3], "cases.another.coriolis_parameter": 1e-4}
     values["cases.small.initial_correction.temperature"] = [0.1, -0.2]
     numbers.write_text(yaml.safe_dump({"closure": "KEpsilon", "parameters": values}))
     run = build_source(load_run(write(corrections=CORRECTIONS)), numbers)
-    assert "1 numbers of other cases are ignored" in "\n".join(run.notes)
+    assert "1 numbers of other cases are ignored" in "\n".join(notes_in(recwarn))
     increment = run.case.start_state.temperature - run.case.initial_state.temperature
     np.testing.assert_allclose(increment, np.interp(run.case.grid.z_center, [-12.0, -4.0], [0.1, -0.2]))
     np.testing.assert_allclose(run.case.forcing.at(54000.0).stress_u, 1.15 * 0.1)  # pyright: ignore

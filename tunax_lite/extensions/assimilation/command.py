@@ -39,7 +39,6 @@ def assimilate(
     with session.precision(loaded):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
         run = build_run_of(loaded, values)
-        session.say_notes(run.notes)
         made = assimilation_of(loaded, run)
         session.say_notes(made.notes())
         about = _provenance(loaded, run)
@@ -121,7 +120,7 @@ def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | 
         f"assimilation: {n_values} observations in {len(made.streams)} streams, {made.cycles.n_cycles} "
         f"cycles, {made.method.n_members} members, {type(made.method).__name__}"
     )
-    notes = [*run.notes, *made.notes()]
+    notes = made.notes()
     session.say_notes(notes)
     found = {"kind": "assimilation", "model": model, "time": times, "notes": notes}
     return found | {"cycles": made.cycles.n_cycles, "observations": n_values} | answer

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import equinox as eqx
 
+from ..._types import warn_of_input
 from ...calibration.comparison import PERSISTENCE, Candidate, ComparisonRow, Reference
 from ...calibration.validation import AbstractCheck
 from ...cli import session
@@ -24,6 +25,7 @@ from ...io.checksums import sha256_of
 from ...io.errors import FileFormatError
 from ...io.writing import check_outputs
 from ...io.yaml_file import Document
+from ...plausibility import recorded
 from .page import FILES, Board, as_json, tables, write
 from .scores import Row, ordered
 from .sections import BoardConfig, RowSection, load_board
@@ -58,8 +60,9 @@ def board(
         setup = ComparisonSetup(loaded.config.comparison(sections), loaded.path)
         candidates = setup.candidates()
         compared = computed(setup, candidates, list(references.values()), [], engine).rows
-        checks, notes = build_checks(loaded.config.checks, loaded.place)
-        session.say_notes(notes)
+        with recorded() as notes:
+            checks = build_checks(loaded.config.checks, loaded.place)
+        warn_of_input(notes)
         errors = _errors_on_checks(checks, candidates)
         configured, initial = loaded.config, "the initial profile kept"
         judged = [_row(configured, PERSISTENCE, initial, (), {}, compared)]
@@ -71,7 +74,7 @@ def board(
         made = Board(
             config=configured,
             simulations=digests,
-            missing=missing | {f"check {number}": note for number, note in enumerate(notes, 1)},
+            missing=missing | {f"check {number}": str(note) for number, note in enumerate(notes, 1)},
             rows=ordered(judged),
             origin={f"tunax_lite_{name}": text for name, text in vars(origin).items() if text},
         )

@@ -7,7 +7,6 @@ those of `tunax_lite.coupling` do.
 Source: Hutton, Piper and Tucker (2020), J. Open Source Softw. 5(51), 2317, version 2.0 of the interface.
 """
 
-import warnings
 from pathlib import Path
 
 import equinox as eqx
@@ -53,13 +52,11 @@ class Bmi:
         self._component: Component | None = None
 
     def initialize(self, config_file: str) -> None:
-        """Read a configuration; what is noted about its input is a `UserWarning` each."""
+        """Read a configuration; what is noted about its input is an `InputWarning` each."""
         loaded = load_run(Path(config_file))
         self._precision = loaded.config.precision == "float64"
         with jax.enable_x64(self._precision):
             run = build_run(loaded)
-            for note in run.notes:
-                warnings.warn(note, stacklevel=2)
             self._component = Component(run.model, run.case, run.dt)
             self._now = self._component.init() if run.start is None else run.start
         self._begin, self._end = 0.0, run.case.duration if run.duration is None else run.duration

@@ -9,6 +9,7 @@ from ..._types import JSON
 from ...config.formats import AbstractSetUp, Report, Translated
 from ...config.series import Place
 from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
+from ...plausibility import recorded
 from ...registry import additions
 from .closure import closure_section
 from .interior import interior_section
@@ -193,11 +194,10 @@ def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Tr
     # The sections of runs import the formats of cases, and with them this module.
     from ...config.build import build_run
 
-    run = build_run(_loaded(source, translation), translated=True)
+    with recorded() as notes:
+        run = build_run(_loaded(source, translation), translated=True)
     before = translation.report
-    report = dataclasses.replace(before, warnings=(*before.warnings, *run.notes))
-    notes = (*report.errors, *report.differences, *report.warnings)
-    return Translated(dataclasses.replace(run, notes=notes), report)
+    return Translated(run, dataclasses.replace(before, warnings=(*before.warnings, *map(str, notes))))
 
 
 def as_run(
