@@ -30,7 +30,7 @@ case:
   salinity: {z: [-40, -20, 0], values: [36.0, 35.0, 35.0]}
   tracers: {dye: 2}
   absorption: III
-  forcing: {time: [0, 5400], stress_u: [0.0, 0.1], heat_flux: -100, tracer_fluxes: {dye: 1e-6}}
+  forcing: {stress_u: {time: [0, 5400], values: [0.0, 0.1]}, heat_flux: -100, tracer_fluxes: {dye: 1e-6}}
 grid: {kind: stretched, n_cells: 20, surface_zoom: 1.0}
 model: {theta: 0.5, closure: {name: k_epsilon, parameters: {c_eps_1: 1.5, stability: {cc1: 4.5}}}}
 time: {step: 30, output_interval: 960}

@@ -19,7 +19,7 @@ from tunax_lite.io import FileFormatError, read_cf_netcdf, read_oceansites, read
 from tunax_lite.io.errors import reading
 
 RUN = yaml.safe_load(Path(KATO).read_text(encoding="utf-8"))
-RUN["case"]["forcing"] = {"time": [0.0, 108000.0], "stress_u": [0.1, 0.1], "heat_flux": -50.0}
+RUN["case"]["forcing"] = {"stress_u": {"time": [0.0, 108000.0], "values": [0.1, 0.1]}, "heat_flux": -50.0}
 RUN["model"] = {"closure": {"name": "constant", "parameters": {"viscosity": 1e-3}}}
 SERIES = "".join(f"2015-03-01 0{hour}:00:00 0.1 0.0\n" for hour in range(6))
 PROFILES = "".join(f"2015-03-0{day} 00:00:00 3 2\n-1 12\n-5 11\n-15 10\n" for day in (1, 2))

@@ -6,10 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field
 
 from .. import air_sea, io
-from .._types import JSON
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER, Weather
 from ..air_sea.daylight import AlbedoOf, MeanSun, days_of, diurnal_cycle, time_between_records
@@ -30,8 +29,7 @@ from .series import (
     TimedValue,
     UnitGiven,
     conversions_of,
-    parts_of_tracers,
-    read_all_timed,
+    read_timed,
     series_of,
     timed,
 )
@@ -200,18 +198,15 @@ class GivenWeather(timed(Weather, _WEATHER)):
 
     def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
         """Read the weather for the duration of the case, and the kind of its humidity."""
-        parts = {
-            name: (
-                each,
-                HUMIDITY_QUANTITIES[self.humidity_measure] if name == "humidity" else name,
-                ("weather", name),
-            )
+        quantities = {"humidity": HUMIDITY_QUANTITIES[self.humidity_measure]}
+        values = {
+            name: read_timed(each, quantities.get(name, name), setting, "weather", name)
             for name, each in self._given().items()
         }
         if self.format == "constant":
-            numbers = {name: jnp.asarray(each) for name, each in read_all_timed(parts, setting).items()}
+            numbers = {name: jnp.asarray(each) for name, each in values.items()}
             return TimeSeries.constant(Weather(**numbers), "weather"), self.humidity_measure
-        return series_of(parts, Weather, "weather", setting, "weather"), self.humidity_measure
+        return series_of(values, Weather, "weather", setting, "weather"), self.humidity_measure
 
 
 WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(discriminator="format")]
@@ -290,16 +285,9 @@ def wind_of(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:
     return TimeSeries(weather.time, WindVector(weather.values.wind_u, weather.values.wind_v), weather.name)
 
 
-_Flux = Annotated[
-    TimedSection,
-    BeforeValidator(lambda v: v, json_schema_input_type=TimedValue | float | list[float] | None),
-]
+class FluxesSection(timed(SurfaceFluxes, FLUXES)):
+    """Surface fluxes into the water, each a number or a series."""
 
-
-class FluxesSection(timed(SurfaceFluxes, FLUXES, _Flux)):
-    """Surface fluxes into the water, each a number, a series, or a list with one value per `time`."""
-
-    time: list[float] | None = key("times of the lists [s] since the start, increasing", None, min_length=2)
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
         "reflected fraction of shortwave_flux: a number, payne or cogley at the end of each step", None
     )
@@ -319,25 +307,6 @@ class FluxesSection(timed(SurfaceFluxes, FLUXES, _Flux)):
         if self.era5 is not None and others:
             raise invalid("`era5` alone", f"{others[0]} too", "remove one of the two")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _with_times(cls, data: JSON) -> JSON:
-        """Convert lists to series over `time`."""
-
-        def placed(name: str, value: JSON) -> JSON:
-            if not isinstance(value, list) or name == "time":
-                return value
-            if data.get("time") is None:
-                raise invalid(f"`time` with the list of {name}", "none", "add `time`, or give one number")
-            return {"time": data["time"], "values": value}
-
-        if not isinstance(data, dict):
-            return data
-        flat = {name: placed(name, value) for name, value in data.items()}
-        if isinstance(tracers := data.get("tracer_fluxes"), dict):
-            flat["tracer_fluxes"] = {name: placed(name, value) for name, value in tracers.items()}
-        return flat
-
 
 def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting, key: str) -> AbstractForcing:
     """The fluxes of a section: series, numbers or ERA5 files; `ConfigError` for missing variables."""
@@ -355,14 +324,15 @@ def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting,
             units=conversions_of(section.era5.units),
             **section.era5.model_dump(exclude={"paths", "units"}),
         )
-    parts = {
-        name: (getattr(section, name), name, (key, name))
+    given = {
+        name: read_timed(each, name, setting, key, name)
         for name in FLUXES
-        if getattr(section, name) is not None
+        if (each := getattr(section, name)) is not None
     }
-    of_tracers = parts_of_tracers(section.tracer_fluxes, key, "tracer_fluxes")
-    both = read_all_timed(parts | of_tracers, setting)
-    given, tracers = ({name: both[name] for name in some} for some in (parts, of_tracers))
+    tracers = {
+        f"tracer {name}": read_timed(each, name, setting, key, "tracer_fluxes", name)
+        for name, each in section.tracer_fluxes.items()
+    }
     if section.albedo is not None or section.diurnal_cycle:
         given["shortwave_flux"] = _net_shortwave(given["shortwave_flux"], section, case, setting, key)
     # A series of zeros is omitted and costs nothing.

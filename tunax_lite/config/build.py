@@ -143,14 +143,14 @@ def with_remarks(make: Callable[[], BuiltCase], accept: Collection[str]) -> Buil
     return made
 
 
-def with_observations(made: BuiltCase | Run | None, where: Place) -> tuple[Case, Observations]:
+def with_observations(built: BuiltCase | Run, where: Place) -> tuple[Case, Observations]:
     """A case with observations, which it must have."""
-    if made is None or made.observations is None:
+    if built.observations is None:
         raise ConfigError(
             f"{where.at('format')}: expected a case with observations, got one without; choose "
             "another format."
         )
-    return made.case, made.observations
+    return built.case, built.observations
 
 
 def data_files(path: Path, document: JSON) -> dict[str, Path]:

@@ -247,11 +247,8 @@ class ComparisonSetup:
         section, where = self.config.cases[index].case, self.place.below("cases", str(index))
         with where.naming("observed"):
             check_steps(settings.end or 0.0, settings.time_step)
-        made = None
-        if section.format != "idealised":
-            build = functools.partial(section.build, settings.grid, where, settings.time_step)
-            made = with_remarks(build, self.config.accept)
-        case, observations = with_observations(made, where)
+        build = functools.partial(section.build, settings.grid, where, settings.time_step)
+        case, observations = with_observations(with_remarks(build, self.config.accept), where)
         end = settings.end or case.duration
         options = {"dt": settings.time_step, "averaging": settings.averaging}
         target = Target(
@@ -285,12 +282,8 @@ class ComparisonSetup:
     def reference(self, index: int) -> Reference:
         """The case at this place in the list, on its own grid."""
         given, where = self.config.cases[index], self.place.below("cases", str(index))
-        section = given.case
-        native = NativeGrid(kind="native")
-        made = None
-        if section.format != "idealised":
-            made = with_remarks(lambda: section.build(native, where), self.config.accept)
-        case, observations = with_observations(made, where)
+        build = functools.partial(given.case.build, NativeGrid(kind="native"), where)
+        case, observations = with_observations(with_remarks(build, self.config.accept), where)
         with where.naming():
             reference = Reference(case, observations, given.group)
             for step in self.config.time_steps:

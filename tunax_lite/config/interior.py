@@ -17,7 +17,7 @@ from ..io.hypsography import in_metres
 from ..io.series import Series, profiles_on_grid
 from ..io.yaml_file import ConfigError
 from .builder import section_of
-from .profiles import Profile, ProfileSection, profile_series, read_profiles, together, values_of
+from .profiles import Profile, ProfileSection, profile_series, read_profiles, together
 from .section import Section, invalid, key, reject
 from .series import (
     UNITS,
@@ -31,7 +31,6 @@ from .series import (
     check_keys,
     check_table,
     conversions_of,
-    parts_of_tracers,
     read_timed,
     read_together,
     series_of,
@@ -133,8 +132,9 @@ class StreamSection(section_of(terms.Stream)):
         for tracer in self.tracers:
             setting.check_tracer(tracer, *at, "tracers", tracer)
         names = ("discharge", "salinity", "temperature")[: 3 if self.temperature is not None else 2]
-        parts = {each: (getattr(self, each), each, (*at, each)) for each in names}
-        parts |= parts_of_tracers(self.tracers, *at, "tracers")
+        read = {each: read_timed(getattr(self, each), each, setting, *at, each) for each in names}
+        for tracer, section in self.tracers.items():
+            read[f"tracer {tracer}"] = read_timed(section, tracer, setting, *at, "tracers", tracer)
 
         def water(**values: Array) -> terms.StreamWater:
             tracers = {tracer: values[f"tracer {tracer}"] for tracer in self.tracers}
@@ -144,7 +144,7 @@ class StreamSection(section_of(terms.Stream)):
                 given = {key: jnp.asarray(found[key][:, 0]) for key in given}
             return terms.StreamWater(values["discharge"], **given, tracers=tracers)
 
-        return terms.Stream(series_of(parts, water, f"stream {name}", setting, *at), **self.given())
+        return terms.Stream(series_of(read, water, f"stream {name}", setting, *at), **self.given())
 
 
 Wind = TimeSeries[terms.WindVector] | None
@@ -187,19 +187,15 @@ class RelaxationRates(Section):
                 f"{setting.at(*keys)}: expected a profile of {name}, or observations "
                 "in the case, got neither; add one of them."
             )
-        if isinstance(profile, Profile) and profile.column is None:
-            with setting.naming(*keys):
-                values = values_of(profile, name)(setting.z_center)
-            series = TimeSeries.constant(values, f"relaxation of {name}")
-        else:
-            with setting.naming(*keys):
-                if isinstance(profile, Profile):
-                    found = profile_series(profile, name, setting, *keys)
-                else:
-                    found = sources[profile or "observations"](name)
-            if isinstance(self, TracerRelaxation) and self.lag:
-                found = found.lagged(self.lag, from_zero=self.from_zero)
-            series = TimeSeries(jnp.asarray(found.time), jnp.asarray(found.values), f"observed {name}")
+        with setting.naming(*keys):
+            if isinstance(profile, Profile):
+                found = profile_series(profile, name, setting, *keys)
+            else:
+                found = sources[profile or "observations"](name)
+        is_constant = isinstance(profile, Profile) and profile.column is None
+        if isinstance(self, TracerRelaxation) and self.lag and not is_constant:
+            found = found.lagged(self.lag, from_zero=self.from_zero)
+        series = TimeSeries(jnp.asarray(found.time), jnp.asarray(found.values), f"observed {name}")
         layers = {key: getattr(self, key) for key in RelaxationRates.model_fields if key != "time_scale"}
         rate = terms.layered_rate(
             setting.grid, np.inf if self.time_scale is None else self.time_scale, **layers

@@ -201,7 +201,7 @@ TimedSection = Annotated[
 ]
 
 
-def timed(kind: type, names: Iterable[str], annotation: Annotation = TimedSection) -> Annotation:
+def timed(kind: type, names: Iterable[str]) -> Annotation:
     """A section with a time-dependent key for each of some fields of a class, to derive from.
 
     A field without default is a required key, unless it declares a usual value.
@@ -209,18 +209,17 @@ def timed(kind: type, names: Iterable[str], annotation: Annotation = TimedSectio
     Args:
         kind: class whose docstring tells what its fields mean.
         names: of the fields.
-        annotation: type of the keys.
     """
     keys: dict[str, Any] = {}  # what `Field` returns depends on the default
     for name in names:
         field, about = kind.__dataclass_fields__[name], meanings(kind).get(name, name).partition(";")[0]
         about, usual = about.removesuffix("."), field.metadata.get("usual")
         if field.default is not dataclasses.MISSING:
-            keys[name] = annotation | None, key(about, None)
+            keys[name] = TimedSection | None, key(about, None)
         elif usual is None:
-            keys[name] = annotation, key(about)
+            keys[name] = TimedSection, key(about)
         else:
-            keys[name] = annotation, key(about, TimedValue(constant=usual))
+            keys[name] = TimedSection, key(about, TimedValue(constant=usual))
     return create_model(f"Timed{kind.__name__}", __base__=Section, **keys)
 
 
@@ -384,18 +383,6 @@ def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str)
     return found
 
 
-Part = tuple[TimedValue, str, tuple[str, ...]]
-"""A section, its quantity, and its place in the case."""
-
-
-def read_all_timed(parts: Mapping[str, Part], setting: Setting) -> dict[str, Series | float]:
-    """Read several sections, each with quantity and place in the case."""
-    return {
-        name: read_timed(section, quantity, setting, *keys)
-        for name, (section, quantity, keys) in parts.items()
-    }
-
-
 def _numbers(section: TimedValue, quantity: str, setting: Setting) -> Series | float:
     """What a section gives in numbers."""
     if section.harmonics is not None:
@@ -411,23 +398,20 @@ def read_together(
     section: Section, kind: Callable[..., T], title: str, setting: Setting, *keys: str, **quantities: str
 ) -> TimeSeries[T]:
     """Read several keys of a section, each with its quantity, as one series of a class on common times."""
-    parts = {name: (getattr(section, name), quantity, (*keys, name)) for name, quantity in quantities.items()}
-    return series_of(parts, kind, title, setting, *keys)
+    values = {
+        name: read_timed(getattr(section, name), quantity, setting, *keys, name)
+        for name, quantity in quantities.items()
+    }
+    return series_of(values, kind, title, setting, *keys)
 
 
 def series_of(
-    parts: Mapping[str, Part], kind: Callable[..., T], title: str, setting: Setting, *keys: str
+    values: Mapping[str, Series | float], kind: Callable[..., T], title: str, setting: Setting, *keys: str
 ) -> TimeSeries[T]:
-    """The same of parts of several places; `keys` is that of all."""
-    given = read_all_timed(parts, setting)
+    """Combine values over time to one series of a class; `keys` is their place in the case."""
     with setting.naming(*keys):
-        time, values = as_series_together(given, setting.duration)
-    return TimeSeries(time, kind(**values), title)
-
-
-def parts_of_tracers(given: Mapping[str, "TimedSection"], *keys: str) -> dict[str, Part]:
-    """Sections of tracers by name as parts `tracer NAME`; `keys` is their place in the case."""
-    return {f"tracer {name}": (section, name, (*keys, name)) for name, section in given.items()}
+        time, on_times = as_series_together(values, setting.duration)
+    return TimeSeries(time, kind(**on_times), title)
 
 
 class SeriesPart(DerivedSection):
