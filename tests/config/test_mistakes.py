@@ -133,7 +133,7 @@ COMPARISONS = [
     ("closures.1.parameters=nowhere.yaml", "constant parameters nowhere.yaml"),
     ("closures.1.parameters=other.yaml", "closure ConstantDiffusivity KEpsilon"),
     ("figures.n_cells=16", "figures.n_cells 4 8 16"),
-    ("cases=[{format: idealised, depth: 9, duration: 60, temperature: 20}]", "cases.0.format"),
+    ("cases=[{format: idealised, depth: 9, duration: 60, temperature: 20}]", "grid idealised"),
 ]
 
 # Texts of a configuration.

@@ -245,13 +245,8 @@ def describe(name: str) -> None:
                 continue
             columns = ("name", "default", "unit", "range", "meaning")
             print_table(columns, [row[:-1] for row in rows], title)
-        if each.pools:
-            title = "pools with these settings; tracers MODEL_POOL, by the name of the model in `models`"
-            print_table(("pool", "unit", "start", "meaning"), each.pools, title)
-        if each.kept:
-            print_table(("profile", "unit", "meaning"), each.kept, "profiles for `kept`, as MODEL_PROFILE")
-        if each.links:
-            echo(f"links for `couplings`, as MODEL_LINK: {', '.join(each.links)}")
+        for title, columns, rows in each.tables:
+            print_table(columns, rows, title)
 
 
 _COLUMNS = ("input", "unit", "lowest", "mean", "highest", "every", "gaps")

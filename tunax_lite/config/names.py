@@ -1,8 +1,8 @@
 """Descriptions of the names used in configurations, from the declarations of their classes."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
@@ -14,6 +14,9 @@ from ..views import AbstractShown
 from .builder import is_number
 from .closures import imported_class
 from .section import closest
+
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
+"""Title, names of the columns, and rows of texts."""
 
 
 class Declared(NamedTuple):
@@ -27,46 +30,23 @@ class Declared(NamedTuple):
     is_number: bool
 
 
-class Pool(NamedTuple):
-    """A pool of a biogeochemical model, as text for display."""
-
-    name: str
-    unit: str
-    start: str
-    meaning: str
-
-
-class Description(NamedTuple):
-    """Description of a name used in configurations.
-
-    Args:
-        pools: of a biogeochemical model.
-        links: pools of other models to which it can be coupled.
-        kept: name, unit and meaning of profiles that a run can keep.
-    """
+class Described(NamedTuple):
+    """Description of a name used in configurations; `tables` are title, columns and rows of further texts."""
 
     name: str
     kind: type
     summary: str
     source: str
     declared: tuple[Declared, ...]
-    pools: tuple[Pool, ...] = ()
-    links: tuple[str, ...] = ()
-    kept: tuple[tuple[str, str, str], ...] = ()
+    tables: tuple[Table, ...]
 
 
 @runtime_checkable
-class _HasPools(Protocol):
-    """A biogeochemical model."""
-
-    def pools(self) -> Sequence[Any]: ...  # `Pool` of an extension
-
-    def links(self) -> Sequence[str]: ...
-
-    def measurable(self) -> Mapping[str, tuple[str, str]]: ...
+class _HasTables(Protocol):
+    def tables(self) -> Sequence[Table]: ...
 
 
-def describe(name: str) -> tuple[Description, ...]:
+def describe(name: str) -> tuple[Described, ...]:
     """Describe a name: a closure, a part of one, a bulk formula, a water type, a method and so on.
 
     Args:
@@ -85,19 +65,11 @@ def describe(name: str) -> tuple[Description, ...]:
     return tuple(_described(each) for each in found)
 
 
-def _described(each: Named) -> Description:
-    made = _made(each.make)
-    said = Description(
-        each.name, each.kind, *summary_and_source(each.kind), tuple(_of_kind(each.kind, made, ""))
-    )
-    if not isinstance(made, _HasPools):
-        return said
-    pools = tuple(
-        Pool(of.name, of.unit, f"{of.initial:g}", of.meaning + " (on the bottom)" * of.on_bottom)
-        for of in made.pools()
-    )
-    kept = tuple((name, *of) for name, of in made.measurable().items())
-    return said._replace(pools=pools, links=tuple(made.links()), kept=kept)
+def _described(each: Named) -> Described:
+    instance = _instance_of(each.make)
+    rows = tuple(_of_kind(each.kind, instance, ""))
+    tables = tuple(instance.tables()) if isinstance(instance, _HasTables) else ()
+    return Described(each.name, each.kind, *summary_and_source(each.kind), rows, tables)
 
 
 def families() -> dict[str, list[Named]]:
@@ -114,10 +86,10 @@ def families() -> dict[str, list[Named]]:
 
 def declared(kind: type, make: Callable[[], object] | None = None) -> tuple[Declared, ...]:
     """Declarations of a class and its parts, with the defaults of the object from `make`, or of the class."""
-    return tuple(_of_kind(kind, _made(make or kind), ""))
+    return tuple(_of_kind(kind, _instance_of(make or kind), ""))
 
 
-def _made(make: Callable[[], object]) -> object:
+def _instance_of(make: Callable[[], object]) -> object:
     """An instance, if everything has a default; otherwise `None`."""
     try:
         return make()
@@ -125,12 +97,12 @@ def _made(make: Callable[[], object]) -> object:
         return None
 
 
-def _of_kind(kind: type, made: object, prefix: str) -> Iterator[Declared]:
+def _of_kind(kind: type, instance: object, prefix: str) -> Iterator[Declared]:
     """Declarations of a class in the order of its fields, with those of its parts last."""
     parts = []
     for field in dataclasses.fields(kind):
         meaning = meanings(kind).get(field.name, "")
-        path, value = prefix + field.name, _value(field, made)
+        path, value = prefix + field.name, _value(field, instance)
         if is_number(field) or "vector" in field.metadata:
             declared = field.metadata if is_number(field) else field.metadata["vector"]
             low, high = declared.get("valid_range") or declared["range"]
@@ -150,13 +122,17 @@ def _of_kind(kind: type, made: object, prefix: str) -> Iterator[Declared]:
 def _nearest_name(part: eqx.Module) -> str:
     """The name of a part, or else of its class."""
     known = names_of(type(part)).values()
-    same = (each.name for each in known if each.kind is type(part) and eqx.tree_equal(_made(each.make), part))
+    same = (
+        each.name
+        for each in known
+        if each.kind is type(part) and eqx.tree_equal(_instance_of(each.make), part)
+    )
     return next(same, type(part).__name__)
 
 
-def _value(field: dataclasses.Field, made: object) -> object:
-    if made is not None:
-        return getattr(made, field.name)
+def _value(field: dataclasses.Field, instance: object) -> object:
+    if instance is not None:
+        return getattr(instance, field.name)
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 

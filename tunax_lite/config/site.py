@@ -8,7 +8,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Union
+from typing import Annotated, ClassVar, Literal, Union
 
 import jax
 import jax.numpy as jnp
@@ -185,6 +185,10 @@ def _practical(
     return z, values
 
 
+Numbers = tuple[np.ndarray, np.ndarray, int]
+"""Times [s], values, and the number of rejected values of a scalar observable."""
+
+
 class NumbersSection(ConversionSection):
     """A scalar observable over time, from a table."""
 
@@ -194,10 +198,8 @@ class NumbersSection(ConversionSection):
     good_flags: GoodFlags = list(GOOD_FLAGS)
     kind: Literal["in_situ", "potential", "conservative"] = key("of a temperature of the surface", "in_situ")
 
-    def read(
-        self, name: str, site: "SiteCase", salinity: float, setting: Setting
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        """Times within the case [s], values, and the number of rejected values; at a surface salinity."""
+    def read(self, name: str, site: "SiteCase", salinity: float, setting: Setting) -> Numbers:
+        """The observable within the case, at a salinity of the surface."""
         path = setting.file(self.path, "series", name, "path")
         with setting.naming("series", name):
             found, n_rejected = io.read_numbers(
@@ -239,12 +241,11 @@ class InputObservations(Section):
 
     def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
         """In-situ temperature of the surface and conservative one of profiles, with the case's salinity."""
-        parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        profiles, numbers = None, dict[str, Numbers]()
         if self.surface_temperature is not None:
-            parts["surface"] = self._surface(site, key, setting, own)
-        heights = setting.z_center
+            numbers["sea_surface_temperature"] = *self._surface(site, key, setting, own), 0
         if self.profiles:
-            series = own["temperature"]
+            series, heights = own["temperature"], setting.z_center
             chosen = _during(series.time, site.duration)
             time = series.time[chosen]
             values = {"temperature": series.values[chosen], "salinity": own["salinity"].on(time)}
@@ -253,15 +254,11 @@ class InputObservations(Section):
                 wanted = np.sort(np.asarray(self.z, dtype=float))
                 rows = np.stack([np.interp(wanted, heights, row) for row in rows])
                 heights = wanted
-            parts["profiles"] = time, rows
-        time = np.unique(np.concatenate([times for times, _ in parts.values()]))
-        placed = {name: _placed(time, *part) for name, part in parts.items()}
-        found: dict[str, Any] = {}  # further arguments of `Observations`
-        if "surface" in placed:
-            found["series"] = {"sea_surface_temperature": placed["surface"]}
-        if "profiles" in placed:
-            found |= {"z": jnp.asarray(heights), "profiles": {"temperature": placed["profiles"]}}
-        return Observations(jnp.asarray(time), name=site.name, **found)
+            observed = {"temperature": jnp.asarray(rows)}
+            profiles = Observations(jnp.asarray(time), jnp.asarray(heights), observed, name=site.name)
+        joined = _joined(profiles, numbers, site.name)
+        assert joined is not None  # checked by the section
+        return joined
 
     def _surface(
         self, site: "SiteCase", key: str, setting: Setting, own: Profiles
@@ -598,7 +595,11 @@ def _build(
         check_covers(case.interior, 0.0, site.duration)
     if isinstance(site.observations, MeasuredProfiles) and observations is not None:
         observations = _within(observations, site, setting)
-    return case, _with_numbers(observations, site, float(np.asarray(state.salinity)[-1]), setting)
+    numbers: dict[str, Numbers] = {}
+    for name, section in site.series.items():
+        assert isinstance(site, SiteCase)  # others have no series
+        numbers[name] = section.read(name, site, float(np.asarray(state.salinity)[-1]), setting)
+    return case, _joined(observations, numbers, site.name)
 
 
 def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> Profiles:
@@ -762,28 +763,26 @@ def _within(observations: Observations, site: AnyDescribed, setting: Setting) ->
     )
 
 
-def _with_numbers(
-    observations: Observations | None, site: AnyDescribed, salinity: float, setting: Setting
+def _joined(
+    observations: Observations | None, numbers: Mapping[str, Numbers], name: str
 ) -> Observations | None:
-    """Add the scalar series of the site to the observations, on the union of their times."""
-    if not site.series:
+    """Observations with further scalars, on the union of their times."""
+    if not numbers:
         return observations
-    assert isinstance(site, SiteCase)  # others have no series
-    read = {name: one.read(name, site, salinity, setting) for name, one in site.series.items()}
     times = [] if observations is None else [np.asarray(observations.time)]
-    time = np.unique(np.concatenate([*times, *(times for times, _, _ in read.values())]))
-    series = {name: _placed(time, at, values) for name, (at, values, _) in read.items()}
-    rejected = {name: n_rejected for name, (_, _, n_rejected) in read.items()}
+    time = np.unique(np.concatenate([*times, *(at for at, _, _ in numbers.values())]))
+    series = {key: _placed(time, at, values) for key, (at, values, _) in numbers.items()}
+    rejected = {key: n_rejected for key, (_, _, n_rejected) in numbers.items()}
     if observations is None:
-        return Observations(jnp.asarray(time), series=series, name=site.name, rejected=rejected)
-    old, placed = observations, functools.partial(_placed, time, np.asarray(observations.time))
+        return Observations(jnp.asarray(time), series=series, name=name, rejected=rejected)
+    placed = functools.partial(_placed, time, np.asarray(observations.time))
     return dataclasses.replace(
-        old,
+        observations,
         time=jnp.asarray(time),
-        z=placed(old.z) if old.moves else old.z,
-        profiles={name: placed(values) for name, values in old.profiles.items()},
-        series=series,
-        rejected={**old.rejected, **rejected},
+        z=placed(observations.z) if observations.moves else observations.z,
+        profiles={key: placed(values) for key, values in observations.profiles.items()},
+        series={key: placed(values) for key, values in observations.series.items()} | series,
+        rejected={**observations.rejected, **rejected},
     )
 
 

@@ -163,6 +163,20 @@ class AbstractBiogeochemicalModel(AbstractShown):
     def check(self, pools: Pools, environment: Environment) -> None:
         """Raise `ValueError` where the model does not hold at the start of a run; arrays may be traced."""
 
+    def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+        """Tables of what a file can name, for `describe`: title, columns and rows."""
+        pools = [
+            (each.name, each.unit, f"{each.initial:g}", each.meaning + " (on the bottom)" * each.on_bottom)
+            for each in self.pools()
+        ]
+        title = "pools with these settings; tracers MODEL_POOL, by the name of the model in `models`"
+        found = [(title, ("pool", "unit", "start", "meaning"), pools)]
+        if kept := [(name, *about) for name, about in self.measurable().items()]:
+            found.append(("profiles for `kept`, as MODEL_PROFILE", ("profile", "unit", "meaning"), kept))
+        if links := [(name,) for name in self.links()]:
+            found.append(("links for `couplings`, as MODEL_LINK", ("link",), links))
+        return found
+
     def links(self) -> tuple[str, ...]:
         """Pools of other models that it exchanges with if they are coupled, such as dissolved carbon."""
         return ()
