@@ -1,6 +1,7 @@
 """Good inputs of several kinds, small and synthetic, in which tests make everyday mistakes."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -250,4 +251,5 @@ def mooring(given: Given, folder: Path) -> Notes:
     data.to_netcdf(folder / "mooring.nc")
     steady = tl.ConstantForcing(tl.SurfaceFluxes(stress_u=0.1, heat_flux=-50.0))
     path = folder / "mooring.nc"
-    return noted(lambda: (_column(given, steady), io.read_oceansites(path, start_time=o["start"])))
+    read = functools.partial(io.read_oceansites, path, start_time=o["start"])
+    return noted(lambda: (_column(given, steady), read(position=(o["latitude"], o["longitude"]))))

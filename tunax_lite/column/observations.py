@@ -36,7 +36,6 @@ class Observations(AbstractShown):
         source: kind of data, for figures: `observations`, or `LES`.
         rejected: number of values per variable that the reader rejected because of quality flags.
         notes: sentences on how the files were read.
-        positions: latitude and longitude of the profiles or of the mooring [degrees], as far as known.
 
     Raises:
         TypeError: dates as times.
@@ -55,7 +54,6 @@ class Observations(AbstractShown):
     source: str = eqx.field(default="observations", static=True)
     rejected: Mapping[str, int] = eqx.field(default_factory=dict, static=True)
     notes: tuple[str, ...] = eqx.field(default=(), static=True)
-    positions: tuple[tuple[float, float], ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
         if is_traced((self.time, self.z, self.profiles)) or not hasattr(self.time, "shape"):

@@ -17,7 +17,6 @@ from ..column.observations import Observations
 from ..plausibility.rules import codes_among
 from ..quantities import quantity_of
 from .axes import as_sources, check_measured, has_flag, stem_of
-from .case import positions_in
 from .errors import check_names, name_of, names_its_file
 from .netcdf import read_netcdf
 from .sea_water import (
@@ -169,7 +168,6 @@ def read_argo(
         name=name or stem_of(sources[0]),
         rejected=rejected,
         notes=(*profiles.attrs["notes"], *notes),
-        positions=positions_in(profiles),
     )
 
 

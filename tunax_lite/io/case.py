@@ -197,16 +197,7 @@ def observations_from_dataset(
         name=name or str(dataset.attrs.get("case", "observations")),
         rejected={quantities.get(key, key): int(one.attrs.get("rejected", 0)) for key, one in over.items()},
         notes=notes,
-        positions=positions_in(dataset),
     )
-
-
-def positions_in(dataset: "xr.Dataset") -> tuple[tuple[float, float], ...]:
-    """Return latitude and longitude [degrees] of the profiles of a dataset, as far as known."""
-    if "latitude" not in dataset or "longitude" not in dataset:
-        return ()
-    places = np.stack([np.ravel(dataset[name].values) for name in ("latitude", "longitude")], axis=1)
-    return tuple((float(a), float(b)) for a, b in places[np.isfinite(places).all(axis=1)])
 
 
 def _modelled(

@@ -22,7 +22,7 @@ import numpy as np
 from .._types import warn_of_input
 from ..column.observations import Observations
 from ..plausibility.inputs import Samples
-from ..plausibility.rules import codes_among
+from ..plausibility.rules import codes_among, far_away
 from ..quantities import QUANTITIES
 from .attributes import examine
 from .axes import (
@@ -155,7 +155,8 @@ def open_oceansites(
             pressure of each value, where instruments without any are displaced like those above and below;
             or a depth [m] for files that give none.
         longest_gap: reject files with a longer time between two records [s].
-        position: latitude and longitude [degrees north, degrees east], for files that do not give it.
+        position: latitude and longitude of the site [degrees north, degrees east]; that of the instruments in
+            files that do not give it.
         tracers: variables of the files by the names of tracers, such as pools of biogeochemistry.
         exclude_depths: nominal depths [m] of instruments to leave out.
 
@@ -220,6 +221,8 @@ def _read(
     """The variables of one file, and the errors of those without any good value."""
     file = read_profile_text(source) if is_text(source) else read_netcdf(source)
     place = position_of(file) or position
+    if place is not None and position is not None:
+        warn_of_input(far_away(name_of(file), place, position))
 
     def good(key: str, times: "xr.DataArray", variable: "xr.DataArray") -> _Samples | _NothingGoodError:
         try:

@@ -26,17 +26,17 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_OF_NAMES = ("sign_of_name", "net_of_the_sun", "unit_of_name", "another_quantity")
-"""Rules of readers: built objects have no names and attributes."""
+_OF_FILES = ("position", "sign_of_name", "net_of_the_sun", "unit_of_name", "another_quantity")
+"""Rules of readers: built objects have no names, attributes and positions of instruments."""
 _OF_INPUTS = (
     rules.sun_amount, rules.sun_by_night, rules.sun_counted_twice,
     rules.dew_point_above_air, rules.humidity, rules.air_and_water, rules.longwave,
     rules.heat_sign, budgets.heat_budget, budgets.salt_budget, budgets.momentum_budget,
-    rules.coriolis_parameter, rules.position,
-    rules.missing_code, rules.unstable_profile, rules.water_swapped, rules.currents_swapped,
+    rules.coriolis_parameter, rules.missing_code,
+    rules.unstable_profile, rules.water_swapped, rules.currents_swapped,
 )  # fmt: skip
 RULES = (
-    *_OF_NAMES,
+    *_OF_FILES,
     *(rule.__name__ for rule in _OF_INPUTS),
     *dict.fromkeys(row.rule for row in rules.LIMITS),
 )

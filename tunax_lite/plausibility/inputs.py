@@ -137,7 +137,6 @@ class Evidence:
         source: of the observations, `LES` if they are a simulation.
         bottom_heat: through the bottom [W m-2].
         has_waves: whether the waves of the case have a Stokes drift.
-        positions: latitude and longitude of the instruments [degrees].
     """
 
     weather: dict[str, Samples] = field(default_factory=dict)
@@ -154,7 +153,6 @@ class Evidence:
     source: str = "observations"
     bottom_heat: float = 0.0
     has_waves: bool = False
-    positions: tuple[tuple[float, float], ...] = ()
 
     @functools.cached_property
     def is_simulation(self) -> bool:
@@ -226,7 +224,6 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         source="" if observations is None else observations.source,
         bottom_heat=0.0 if bottom is None else float(bottom.heat_flux),
         has_waves=case.interior.stokes_drift is not None,
-        positions=() if observations is None else observations.positions,
     )
 
 

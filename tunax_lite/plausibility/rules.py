@@ -328,14 +328,10 @@ def _distance(latitude: float, longitude: float, other: tuple[float, float]) -> 
     return float(2.0 * 6371.0 * np.arcsin(np.sqrt(min(1.0, h))))
 
 
-def position(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note instruments that never were near the site of a case."""
-    if evidence.latitude is None or evidence.longitude is None or not evidence.positions:
-        return
-    site = evidence.latitude, evidence.longitude
-    latitude, longitude = min(evidence.positions, key=lambda place: _distance(*place, site))
-    distance = _distance(latitude, longitude, site)
-    if distance < _FARTHEST:
+def far_away(where: str, place: tuple[float, float], site: tuple[float, float]) -> Iterator[InputWarning]:
+    """Note an instrument far from a site; both are latitude and longitude [degrees]."""
+    (latitude, longitude), distance = place, _distance(*place, site)
+    if not distance >= _FARTHEST:
         return
     cause = "a file of another place, or a wrong position in the configuration"
     if abs(longitude) <= 90.0 and _distance(longitude, latitude, site) < 100.0:
@@ -346,7 +342,7 @@ def position(evidence: Evidence) -> Iterator[InputWarning]:
         f"expected an instrument at the site, {site[0]:g} N {site[1]:g} E, got {latitude:.4g} N "
         f"{longitude:.4g} E, {distance:.0f} km from it"
     )
-    yield unlikely("position", "observations", problem, cause, "`latitude` and `longitude`")
+    yield unlikely("position", where, problem, cause, "`latitude` and `longitude`")
 
 
 # The water: upside down, swapped, or one variable for two.
