@@ -222,30 +222,23 @@ def test_columns_of_a_batch_say_what_they_are(tmp_path):
     case = tl.stack_cases([make_case(**PAPA), make_case(**STRATUS)])
     closure = tl.ConstantDiffusivity(viscosity=jnp.array([1e-3, 2e-3]))
     trajectory = tl.simulate(tl.Model(closure), case, dt=300.0, duration=900.0, output_interval=900.0)
-    options: dict[str, Any] = {"case": case, "closure": closure, "coordinates": {"depth": [4.2, 5.0]}}
-    write_trajectory(trajectory, tmp_path / "run.nc", **options)
+    write_trajectory(trajectory, tmp_path / "run.nc", case=case, closure=closure)
     assert_same(read_trajectory(tmp_path / "run.nc"), trajectory)
     with xr.open_dataset(tmp_path / "run.nc") as dataset:
         one = dataset.swap_dims(column="site").sel(site="stratus")
         np.testing.assert_array_equal(one["temperature"], trajectory.state.temperature[..., 1])
-        expected = {"latitude": -20.0, "longitude": -85.0, "viscosity": 2e-3, "depth": 5.0}
+        expected = {"latitude": -20.0, "longitude": -85.0, "viscosity": 2e-3}
         assert {name: one[name].item() for name in expected} == expected
         # What is the same in all columns is no coordinate.
         assert set(dataset.coords) - {"time", "z_center", "z_face"} == {"site", *expected}
-    options = {"dims": ("member",), "coordinates": {"member": [7, 9], "run": "control"}}
-    named = to_dataset(trajectory, case=case, **options)
+    named = to_dataset(trajectory, case=case, dims=("member",))
     assert named["temperature"].dims == ("time", "z_center", "member")
-    np.testing.assert_array_equal(named.sel(member=9)["u"], trajectory.state.u[..., 1])
-    assert named["run"].item() == "control"
 
 
-def test_coordinates_that_do_not_fit_are_refused():
+def test_names_of_axes_that_do_not_fit_are_refused():
     trajectory = run(tl.KEpsilon(), batch=(2,))
     options: Any
     for options, message in (
-        ({"coordinates": {"member": [1, 2, 3]}}, "member column 2 3"),
-        ({"coordinates": {"member": ("time", [1, 2])}}, "member column time 2"),
-        ({"coordinates": {"temperature": [1, 2]}}, "temperature"),
         ({"dims": ("member", "site")}, "dims member site 1 2"),
         ({"dims": ("time",)}, "dims time 1 2"),
     ):

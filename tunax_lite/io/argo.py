@@ -5,11 +5,11 @@ a float; adjusted values are used where the data mode is A or D; quality flags a
 """
 
 import bisect
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jax.numpy as jnp
 import numpy as np
 
 from .._types import warn_of_input
@@ -17,17 +17,12 @@ from ..column.observations import Observations
 from ..plausibility.rules import codes_among
 from ..quantities import quantity_of
 from .axes import as_sources, check_measured, has_flag, stem_of
+from .case import observations_from_dataset
 from .errors import check_names, name_of, names_its_file
 from .netcdf import read_netcdf
-from .sea_water import (
-    SalinityGiven,
-    absolute_salinity,
-    conservative_temperature,
-    notes_of_salinity,
-    salinity_at,
-)
+from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
 from .series import BAD_FLAGS, GOOD_FLAGS
-from .times import as_seconds, order_in_time, read_time, seconds_since
+from .times import order_in_time, read_time
 from .tracers import Tracer, Tracers, as_tracers, potential_density
 from .units import Conversion, Conversions, as_conversion
 from .variables import error_in, error_of, in_unit, like, numbers_in, texts_in, variables_of
@@ -136,43 +131,43 @@ def read_argo(
     profiles = read_argo_profiles(
         sources, good_flags=good_flags, salinity=salinity, units=units, tracers=tracers
     )
-    time = as_seconds(profiles["time"], seconds_since(profiles["time"], start_time), start_time)
     names = [str(name) for name, one in profiles.data_vars.items() if one.ndim == 2]
+    rejected = {key: int(profiles[key].attrs["rejected"]) for key in names}
+    empty = [key for key in names if not np.isfinite(profiles[key]).any()]
+    if len(empty) == len(names):
+        expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
+        got = " and ".join(f"none of {n} of {key}" for key, n in rejected.items())
+        raise error_in(profiles, "file", expected, got, "leave it out, or give other good_flags")
+    profiles.attrs["notes"] += [
+        f"{name_of(profiles)}: expected values of {key} with quality flags among {tuple(good_flags)}, got "
+        f"none of {rejected[key]}; it is not observed: leave it out, or give other good_flags."
+        for key in empty
+        if rejected[key]
+    ]
     if z is None:
-        heights, values = _upwards(profiles, names)
+        on_levels = _upwards(profiles[names])
     else:
         heights = np.asarray(z, dtype=float)
         increase = heights.ndim == 1 and heights.size > 0 and bool(np.all(np.diff(heights) > 0.0))
         if not (increase and heights[-1] <= 0.0):
             raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
-        values = {}
+        on_levels = profiles[names].drop_vars("z").assign_coords(z=heights)
         for key in names:
             columns = zip(profiles["z"].values, profiles[key].values, strict=True)
-            values[key] = np.stack([_interpolate(heights, *one, largest_spacing) for one in columns])
-    rejected = {key: int(profiles[key].attrs["rejected"]) for key in names}
-    empty = {key for key in names if not np.isfinite(profiles[key]).any()}
-    if len(empty) == len(names):
-        expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
-        got = " and ".join(f"none of {n} of {key}" for key, n in rejected.items())
-        raise error_in(profiles, "file", expected, got, "leave it out, or give other good_flags")
-    notes = [
-        f"{name_of(profiles)}: expected values of {key} with quality flags among {tuple(good_flags)}, got "
-        f"none of {n}; it is not observed: leave it out, or give other good_flags."
-        for key, n in rejected.items()
-        if n and key in empty
-    ]
-    return Observations(
-        time,
-        jnp.asarray(heights, dtype=float),
-        {key: jnp.asarray(one, dtype=float) for key, one in values.items() if key not in empty},
+            values = np.stack([_interpolate(heights, *one, largest_spacing) for one in columns])
+            on_levels[key] = (("time", "z"), values)
+    observed = observations_from_dataset(
+        on_levels.drop_vars(empty),
+        start_time=start_time,
+        conservative=False,
         name=name or stem_of(sources[0]),
-        rejected=rejected,
-        notes=(*profiles.attrs["notes"], *notes),
     )
+    return dataclasses.replace(observed, rejected=rejected)
 
 
-def _upwards(profiles: "xr.Dataset", names: Sequence[str]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Heights and values, deepest first; of several levels at the same height, only the uppermost is kept."""
+def _upwards(profiles: "xr.Dataset") -> "xr.Dataset":
+    """Sort levels deepest first; of several at the same height, only the uppermost is kept."""
+    names = [str(name) for name in profiles.data_vars]
     stacked = np.stack([profiles[name].values for name in ("z", *names)])[:, :, ::-1]
     rows = np.full(stacked.shape, np.nan)
     for profile in range(stacked.shape[1]):
@@ -180,8 +175,9 @@ def _upwards(profiles: "xr.Dataset", names: Sequence[str]) -> tuple[np.ndarray, 
         known = known[:, np.append(np.diff(known[0]) > 0.0, True)[: known.shape[1]]]
         rows[:, profile, : known.shape[1]] = known
     longest = max(1, int(np.isfinite(rows[0]).sum(axis=1).max()))
-    z, *values = rows[:, :, :longest]
-    return z, dict(zip(names, values, strict=True))
+    dims = ("time", "level")
+    on_levels = {name: (dims, row[:, :longest]) for name, row in zip(("z", *names), rows, strict=True)}
+    return profiles.drop_dims("level").assign(on_levels).set_coords("z")
 
 
 def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
@@ -202,6 +198,7 @@ def _read_file(
     units: Conversions,
     tracers: dict[str, Tracer],
 ) -> "xr.Dataset":
+    import gsw
     import xarray as xr
 
     file = _as_profiles(read_netcdf(source))
@@ -230,12 +227,23 @@ def _read_file(
     longitude, latitude = (
         _within(numbers_in(file[key]), file[key], limits, "degrees") for key, limits in _POSITIONS.items()
     )
+    heights = np.minimum(gsw.z_from_p(pressure, latitude[:, None]), 0.0)
+    both = modelled_water(
+        values["temperature"],
+        salinity_at(heights, values["salinity"], salinity),
+        heights,
+        temperature_kind="in_situ",
+        salinity_kind="practical",
+        longitude=longitude[:, None],
+        latitude=latitude[:, None],
+        pressure=pressure,
+    )
     # Dropping levels without a good pressure leaves heights that decrease without gaps.
     order = np.argsort(~placed, axis=1, kind="stable")
-    z, temperature, absolute = (
-        np.take_along_axis(one, order, axis=1)
-        for one in _modelled(pressure, values, longitude, latitude, salinity)
+    z, temperature, absolute, measured = (
+        np.take_along_axis(one, order, axis=1) for one in (heights, *both, values["salinity"])
     )
+    absolute = np.where(np.isnan(measured), np.nan, absolute)
     found = xr.Dataset(
         {"data_mode": ("time", _data_mode(file, "TEMP"))},
         coords={
@@ -438,23 +446,3 @@ def _longest_increase(values: np.ndarray) -> list[int]:
     while before[found[-1]] >= 0:
         found.append(before[found[-1]])
     return found[::-1]
-
-
-def _modelled(
-    pressure: np.ndarray,
-    values: dict[str, np.ndarray],
-    longitude: np.ndarray,
-    latitude: np.ndarray,
-    given: SalinityGiven | None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Heights, conservative temperature and absolute salinity."""
-    import gsw
-
-    z = np.minimum(gsw.z_from_p(pressure, latitude[:, None]), 0.0)
-    practical = values["salinity"]
-    complete = salinity_at(z, practical, given)
-    longitude, latitude = longitude[:, None], latitude[:, None]
-    absolute = absolute_salinity(complete, pressure, longitude=longitude, latitude=latitude)
-    temperature = conservative_temperature(values["temperature"], absolute, pressure, "in_situ")
-    salinity = np.where(np.isnan(practical), np.nan, absolute)
-    return z, temperature, salinity

@@ -4,7 +4,6 @@ Variables are found by the package's names, by CF standard names, or by a `Mappi
 order and direction; units are converted or rejected. Files of `write_observations` need no mapping.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -230,20 +229,9 @@ def _drift(file: "xr.Dataset", mapping: Mapping, profiles: "xr.Dataset") -> dict
     """Stokes drift on the levels of the profiles [m s-1], over time or constant."""
     found, level = {}, profiles.encoding["level"]
     for key in STOKES_DRIFT:
-        name = mapping.variables.get(key, _own_drift(file, key, level))
-        if name is None:
-            continue
-        variable = squeezed(variable_named(file, name, key, "correct the mapping"), (level,))
-        times = _times_of(file, variable, mapping) if len(variable.dims) == 2 else None
-        dims = (level,) if times is None else (*times.dims, level)
-        variable = on_axes(variable, dims, "give it on the levels of the profiles")
-        values = in_unit(variable, key, mapping.units.get(key))
-        check_possible(name_of(file), str(variable.name), key, values)
-        if times is not None:
-            check_complete(times, variable, values.sum(axis=1), "a Stokes drift without gaps")
-        elif not np.isfinite(values).all():
-            raise error_of(variable, "a Stokes drift without gaps", "missing values", "fill them")
-        found[key] = _over_time(variable, key, times, values, profiles, ("z",))
+        if (name := mapping.variables.get(key, _own_drift(file, key, level))) is not None:
+            variable = variable_named(file, name, key, "correct the mapping")
+            found[key] = _over_time(file, variable, key, mapping, profiles, (level,))
     return found
 
 
@@ -262,22 +250,39 @@ def _own_drift(file: "xr.Dataset", key: str, level: str) -> str | None:
 
 
 def _over_time(
+    file: "xr.Dataset",
     variable: "xr.DataArray",
     key: str,
-    times: "xr.DataArray | None",
-    values: np.ndarray,
+    mapping: Mapping,
     profiles: "xr.Dataset",
-    others: Sequence[str] = (),
+    level: tuple[str, ...] = (),
+    *,
+    upward: bool = False,
+    **of_water: float,
 ) -> "xr.DataArray":
-    """A variable on the times of the profiles, or on times of its own, `<key>_time`."""
+    """A flux, or a drift over a level, without gaps: over the times of the profiles or its own, or constant.
+
+    Times of its own are `<key>_time`. Fluxes that count `upward` change their sign.
+    """
+    variable = squeezed(variable, level)
+    times = _times_of(file, variable, mapping) if {*variable.dims} - {*level} else None
+    dims = level if times is None else (*times.dims, *level)
+    variable = on_axes(variable, dims, "choose one place and level, or the levels of the profiles")
+    values = in_unit(variable, key, mapping.units.get(key), **of_water)
+    check_possible(name_of(variable), name_in_file(variable), key, values)
+    values = np.asarray(0.0 - values) if upward else values  # without negative zero
+    name, axes = quantity_of(key).name, ("z",) * len(level)
     if times is None:
-        return _in_package_units(like(variable, values, others), key)
+        if not np.isfinite(values).all():
+            raise error_of(variable, "finite numbers", "missing values", "repair the file")
+        return _in_package_units(like(variable, values, axes), name)
+    check_complete(times, variable, values.reshape(len(values), -1).sum(axis=1), "values without gaps")
     if is_dated(times) is not is_dated(profiles["time"]):
-        expected = f"times with a reference date ('since') for both profiles and {key}, or for neither"
+        expected = f"times with a reference date ('since') for both profiles and {name}, or for neither"
         got = "a date for one of the two"
         raise error_of(times, expected, got, "give the unit of time in the mapping (units)")
-    own = "time" if np.array_equal(times.values, profiles["time"].values) else f"{key}_time"
-    found = _in_package_units(like(variable, values, (own, *others)), key)
+    own = "time" if np.array_equal(times.values, profiles["time"].values) else f"{name}_time"
+    found = _in_package_units(like(variable, values, (own, *axes)), name)
     return found if own == "time" else found.assign_coords({own: like(times, times.values, (own,))})
 
 
@@ -295,36 +300,20 @@ def _fluxes(
     """
     found = {}
     of_water = {"density": float(water.reference_density), "heat_capacity": float(water.heat_capacity)}
-    for flux in FLUXES:
-        key = quantity_of(flux).name
-        name = mapping.fluxes.get(flux, _own_name(file, flux))
-        how, turned = mapping.units.get(flux), flux in mapping.upward
+    names = {flux: mapping.fluxes.get(flux, _own_name(file, flux)) for flux in FLUXES}
+    has_sun = names["shortwave_flux"] is not None
+    for flux, name in names.items():
+        key, how, turned = quantity_of(flux).name, mapping.units.get(flux), flux in mapping.upward
         if isinstance(name, str):
             variable = variable_named(file, name, flux, "correct 'fluxes' in the mapping")
-            variable = variable if len(variable.dims) < 2 else squeezed(variable)
-            if len(variable.dims) > 1:
-                advice = "choose one place and level"
-                raise error_of(variable, "time as its only dimension", variable.dims, advice)
             turned = turned or leaves_water(variable)
-            has_sun = mapping.fluxes.get("shortwave_flux", _own_name(file, "shortwave_flux")) is not None
             examine(variable, flux, given=how, turned=turned, has_sun=has_sun)
-            values = in_unit(variable, flux, how, **of_water)
-            check_possible(name_of(file), name, flux, values)
-            times = _times_of(file, variable, mapping) if variable.dims else None
-            if times is not None:
-                check_complete(times, variable, values, "forcing without gaps")
-            elif not np.isfinite(values):
-                raise error_of(variable, "a finite number", values, "repair the file")
+            found[key] = _over_time(file, variable, flux, mapping, profiles, upward=turned, **of_water)
         elif name is not None:
             scale, offset = as_conversion(how).linear(flux, None, **of_water)
-            times, values = None, np.asarray(float(name) * scale + offset)
-            variable = array("mapping", f"fluxes.{flux}", (), values, {})
-            check_possible("mapping", f"fluxes.{flux}", flux, np.asarray(-values if turned else values))
-        else:
-            continue
-        # Zero minus the flux avoids negative zero.
-        values = np.asarray(0.0 - values) if turned else values
-        found[key] = _over_time(variable, key, times, values, profiles)
+            value = np.asarray((float(name) * scale + offset) * (-1.0 if turned else 1.0) + 0.0)
+            check_possible("mapping", f"fluxes.{flux}", flux, value)
+            found[key] = _in_package_units(array("mapping", f"fluxes.{flux}", (), value, {}), key)
     return found
 
 

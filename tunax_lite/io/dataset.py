@@ -46,7 +46,6 @@ STATE_NAMES = ("temperature", "salinity", "u", "v")
 _PLACES = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}
 TracerUnits = Mapping[str, tuple[str, str]]
 """Units and long names of tracers, as in `Case.tracer_units`."""
-Coordinate = Any  # values, or (axes, values) as xarray takes them
 _COORDINATES = ("time", "z_center", "z_face")
 
 
@@ -63,16 +62,13 @@ class Frames(NamedTuple):
 
     def after(self, n_frames: int) -> "Frames":
         """The frames without the first `n_frames`."""
-        variables, coordinates = (
-            {name: _from_frame(given, n_frames) for name, given in each.items()}
-            for each in (self.variables, self.coordinates)
-        )
+
+        def rest(variable: tuple) -> tuple:
+            dims, values, attributes = variable
+            return (dims, values[n_frames:], attributes) if "time" in _names(dims) else variable
+
+        variables, coordinates = ({name: rest(one) for name, one in each.items()} for each in self[:2])
         return Frames(variables, coordinates, self.attributes)
-
-
-def _from_frame(given: tuple, start: int) -> tuple:
-    dims, values, attributes = given
-    return (dims, values[start:], attributes) if "time" in _names(dims) else given
 
 
 def _names(dims: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -80,17 +76,17 @@ def _names(dims: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def write_frames(frames: Frames, path) -> None:
-    """Write to NetCDF atomically, as `replacing` does; the file equals that of `write_dataset`."""
-    import netCDF4  # takes long
-
-    with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as file:
-        _create_variables(file, frames)
-        _fill(file, frames)
+    """Write to NetCDF atomically, as `replacing` does."""
+    with appending_frames(path) as append:
+        append(frames)
 
 
 @contextlib.contextmanager
-def appending_frames(path, n_frames: int) -> Iterator[Callable[[Frames], None]]:
-    """Provide a function that appends frames to a NetCDF file of so many frames, written atomically."""
+def appending_frames(path, n_frames: int | None = None) -> Iterator[Callable[[Frames], None]]:
+    """Provide a function that appends frames to a NetCDF file, written atomically.
+
+    The file has so many frames, by default those of the first part, which also gives what has no time.
+    """
     import netCDF4  # takes long
 
     with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as file:
@@ -99,26 +95,21 @@ def appending_frames(path, n_frames: int) -> Iterator[Callable[[Frames], None]]:
         def append(frames: Frames) -> None:
             nonlocal start
             if start == 0:
-                _create_variables(file, frames, n_frames)
-            _fill(file, frames, start)
+                _create_variables(file, frames, frames.n_frames if n_frames is None else n_frames)
+            for name, (dims, values, _) in (frames.variables | frames.coordinates).items():
+                values = np.asarray(values)
+                values = values.astype(object) if values.dtype.kind in "OU" else values
+                if "time" in _names(dims):
+                    file[name][start : start + len(values)] = values
+                elif start == 0:
+                    file[name][...] = values
             start += frames.n_frames
 
         yield append
 
 
-def _fill(file: "netCDF4.Dataset", frames: Frames, start: int | None = None) -> None:
-    """Write values; with `start`, those along time from that frame on, the others with the first frame."""
-    for name, (dims, values, _) in (frames.variables | frames.coordinates).items():
-        values = np.asarray(values)
-        values = values.astype(object) if values.dtype.kind in "OU" else values
-        if start is not None and "time" in _names(dims):
-            file[name][start : start + len(values)] = values
-        elif not start:
-            file[name][...] = values
-
-
-def _create_variables(file: "netCDF4.Dataset", frames: Frames, n_frames: int | None = None) -> None:
-    """Attributes, dimensions and empty variables of a file with so many frames, by default those given."""
+def _create_variables(file: "netCDF4.Dataset", frames: Frames, n_frames: int) -> None:
+    """Create attributes, dimensions and empty variables of a file with so many frames."""
     given = frames.variables | frames.coordinates
     found = {
         name: (_names(dims), np.asarray(values), attributes)
@@ -129,7 +120,7 @@ def _create_variables(file: "netCDF4.Dataset", frames: Frames, n_frames: int | N
     for dims, values, _ in found.values():
         for dim, size in zip(dims, values.shape, strict=True):
             if dim not in file.dimensions:
-                file.createDimension(dim, n_frames if n_frames is not None and dim == "time" else size)
+                file.createDimension(dim, n_frames if dim == "time" else size)
     for name, (dims, values, attributes) in found.items():
         kind = str if values.dtype.kind in "OU" else values.dtype
         given = dict(attributes)
@@ -225,7 +216,6 @@ def to_dataset(
     provenance: Provenance | None = None,
     start_time: str | None = None,
     dims: Sequence[str] = (),
-    coordinates: Mapping[str, Coordinate] | None = None,
     dates: bool = True,
 ) -> "xr.Dataset":
     """A trajectory as a dataset with names, units, heights, dates and position, ready to plot or write.
@@ -240,13 +230,11 @@ def to_dataset(
         start_time: ISO 8601 start time; by default that of the case. Without a start time, time is in
             seconds.
         dims: names of the batch axes; by default `column`, `column_1`, ...
-        coordinates: further coordinates by name: values of the shape of the batch, or a pair of axes and
-            values as in xarray. One named like an axis becomes its index.
         dates: whether times are dates; otherwise they are seconds, as in a file.
 
     Raises:
-        ValueError: a tracer, closure variable or coordinate whose name is taken, a coordinate or `dims` that
-            do not fit the batch, or a closure state that contains anything but arrays.
+        ValueError: a tracer or closure variable whose name is taken, `dims` that do not fit the batch, or a
+            closure state that contains anything but arrays.
     """
     import xarray as xr  # takes long
 
@@ -258,7 +246,6 @@ def to_dataset(
         provenance=provenance,
         start_time=start_time,
         dims=dims,
-        coordinates=coordinates,
     )
     dataset = xr.Dataset(*frames)
     if not frames.attributes["start_time"] or not dates:
@@ -275,7 +262,6 @@ def frames_of(
     provenance: Provenance | None = None,
     start_time: str | None = None,
     dims: Sequence[str] = (),
-    coordinates: Mapping[str, Coordinate] | None = None,
 ) -> Frames:
     """The frames behind `to_dataset`, from the same arguments."""
     start_time = start_time or (None if case is None else case.start_time)
@@ -292,7 +278,6 @@ def frames_of(
     if draft is not None and np.ndim(draft) == 0 and not trajectory.grid.batch_shape:
         variables |= height_coordinates(trajectory.grid, names, float(draft))
     found = _places_of(case, names, shape) | _parameters(closure, case, names, shape)
-    found |= {name: _given(name, values, names, shape) for name, values in (coordinates or {}).items()}
     for name in found:
         if name in variables:
             raise _twice("coordinate", name, ", which is a variable; rename it")
@@ -470,21 +455,6 @@ def _parameters(
             attributes = {"long_name": f"parameter {info.path}", "units": info.unit}
             found[info.path.replace(".", "_")] = (dims, np.broadcast_to(values, shape), attributes)
     return found
-
-
-def _given(name: str, values: Coordinate, dims: tuple[str, ...], shape: tuple[int, ...]) -> tuple:
-    """A coordinate given by the caller, checked against the batch axes."""
-    sizes = dict(zip(dims, shape, strict=True))
-    is_pair = isinstance(values, tuple) and len(values) == 2 and isinstance(values[0], str | tuple | list)
-    along, numbers = values if is_pair else (dims if np.ndim(values) else (), values)
-    along = (along,) if isinstance(along, str) else tuple(along)
-    expected = tuple(sizes.get(dim) for dim in along)
-    if np.shape(numbers) != expected:
-        raise ValueError(
-            f"to_dataset: expected the coordinate '{name}' along the axes of the batch, {sizes}, got shape "
-            f"{np.shape(numbers)} along {along}; give values of the shape of the batch, or (axes, values)."
-        )
-    return (along, np.asarray(numbers), {"long_name": name.replace("_", " ")})
 
 
 def write_dataset(dataset: "xr.Dataset", path) -> None:

@@ -1,4 +1,4 @@
-"""What is extreme in a result: water too cold, hot, of negative or high salinity, and the least tracers.
+"""Limits of results: water too cold, hot, of negative or high salinity, and the lowest tracers.
 
 Source: McDougall and Barker (2011), Getting started with TEOS-10 (gsw), for the freezing point.
 """
@@ -22,7 +22,7 @@ _ROUND_OFF, _NEGATIVE = 1e-6, 1e-2
 
 
 class Extreme(NamedTuple):
-    """The most extreme value of a kind, where it was, and when the first of the kind was."""
+    """The most extreme value of a kind with its place, and the time of the first of the kind."""
 
     kind: str
     value: float
@@ -73,7 +73,7 @@ def extremes(
     *,
     has_ice: bool = False,
 ) -> list[Extreme]:
-    """The worst of each kind of water beyond its limits.
+    """Return the worst of each kind of water beyond its limits.
 
     Args:
         temperature, salinity: conservative [degC] and absolute [g kg-1], shape `(n_times, n_cells,
@@ -108,38 +108,34 @@ def extremes(
 
 
 def extremes_of(trajectory: Trajectory, *, has_ice: bool) -> list[Extreme]:
-    """The same in all frames of a run."""
+    """Return the worst water of each kind in all frames of a run."""
     state, z, time = trajectory.state, trajectory.grid.z_center, np.asarray(trajectory.time, dtype=float)
     return extremes(state.temperature, state.salinity, z, time, has_ice=has_ice)
 
 
 class Lowest(NamedTuple):
-    """The lowest value of a tracer, and where it was."""
+    """The lowest value of a tracer, and its time [s]."""
 
     value: float
     time: float
-    column: int
-    place: str = ""  # of the column, with a comma behind it
 
 
 def lowest_of(tracers: Mapping[str, ArrayLike], time: ArrayLike) -> dict[str, Lowest]:
-    """Of each tracer, of shape `(n_times, n_cells)` with or without columns behind, at times [s]."""
+    """Return the lowest value of each tracer, of shape `(n_times, n_cells, ...)`, at times [s]."""
     found = {}
     for name, values in tracers.items():
-        known = np.nan_to_num(np.asarray(values), nan=np.inf)
-        least = known.reshape(*known.shape[:2], -1).min(axis=1)
-        frame, column = np.unravel_index(int(np.argmin(least)), least.shape)
-        found[name] = Lowest(float(least[frame, column]), float(np.asarray(time)[frame]), int(column))
+        least = np.nan_to_num(np.asarray(values), nan=np.inf).reshape(len(np.asarray(time)), -1).min(axis=1)
+        found[name] = Lowest(float(least.min()), float(np.asarray(time)[least.argmin()]))
     return found
 
 
-def lower(found: Mapping[str, Lowest], more: Mapping[str, Lowest]) -> dict[str, Lowest]:
-    """The lowest values in two parts of a result."""
-    return {**found, **{name: min(one, found.get(name, one)) for name, one in more.items()}}
+def lower(lowest: Mapping[str, Lowest], more: Mapping[str, Lowest]) -> dict[str, Lowest]:
+    """Return the lowest values in two parts of a result."""
+    return {**lowest, **{name: min(one, lowest.get(name, one)) for name, one in more.items()}}
 
 
 def _below_freezing(temperature: np.ndarray, salinity: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """How far water is below its freezing point [K], 0 where it is not."""
+    """Return how far water is below its freezing point [K], 0 where it is not."""
     below = np.zeros(temperature.shape)
     cold = temperature < 0.05  # the freezing point of fresh water is 0.02 degC of conservative temperature
     if cold.any():
@@ -151,9 +147,9 @@ def _below_freezing(temperature: np.ndarray, salinity: np.ndarray, z: np.ndarray
     return below
 
 
-def merged(found: Sequence[Extreme], more: Sequence[Extreme], *, same_columns: bool = True) -> list[Extreme]:
-    """The worst of each kind in two parts of a result, of the same columns or of others."""
-    worst = {one.kind: one for one in found}
+def merged(before: Sequence[Extreme], more: Sequence[Extreme], *, same_columns: bool = True) -> list[Extreme]:
+    """Return the worst of each kind in two parts of a result, of the same columns or of others."""
+    worst = {one.kind: one for one in before}
     for one in more:
         other = worst.get(one.kind)
         if other is None:

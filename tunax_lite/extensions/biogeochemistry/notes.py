@@ -169,7 +169,7 @@ def notes_on_negative_pools(
         below = {name: pool for name, pool in pools.items() if lowest[name].value < -_ROUND_OFF}
         if below:
             minima = (
-                f"{k} {lowest[k].value:.3g} {of.unit} ({lowest[k].place}day {lowest[k].time / DAY:.4g})"
+                f"{k} {lowest[k].value:.3g} {of.unit} (day {lowest[k].time / DAY:.4g})"
                 for k, of in below.items()
             )
             yield (
