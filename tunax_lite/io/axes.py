@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -434,17 +434,13 @@ def _measured(
     return None
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """An axis of a grid: its dimension, its points [degrees], and the weights of those around a position."""
+class GridAxis(NamedTuple):
+    """An axis of a grid: its dimension, the points around a position, and their weights."""
 
-    name: str
-    points: np.ndarray
-    weights: list[tuple[int, float]]
-
-    @property
-    def at(self) -> list[int]:
-        return sorted(at for at, _ in self.weights)
+    dim: str
+    points: list[int]  # increasing
+    weights: list[float]
+    degrees: list[float]
 
 
 def read_at(
@@ -458,26 +454,26 @@ def read_at(
         if not set(wanted).intersection(stored.variables):
             return []
         file = values_in(stored, only=(*_TIMES, *_POSITIONS))
-        axes = [_axis_of(file, axis, place[axis], interpolation) for axis in ("latitude", "longitude")]
+        axes = []
+        for axis in ("latitude", "longitude"):
+            known = [one for one in variables_of(file) if is_position(one, axis) and len(one.dims) < 2]
+            if not known:
+                advice = "use the file as it was downloaded"
+                raise error_in(file, axis, f"a coordinate {axis}", "none", advice)
+            axes.append(axis_at(known[0], axis, place[axis], interpolation))
         time = next((file[n] for n in _TIMES if n in file and len(file[n].dims) == 1), None)
         if time is None:
             expected = "a variable valid_time or time over one dimension"
             raise error_in(file, "valid_time", expected, "none", "download NetCDF")
         times = read_time(time)
-        found = values_in(stored, only=wanted, at={axis.name: axis.at for axis in axes})
-        there = [name for name in found.variables if name in wanted]
-        return [(_at_place(stored, found[name], times, axes, place), times) for name in there]
+        found = values_in(stored, only=wanted, at={axis.dim: axis.points for axis in axes})
+    return [(_at_place(one, times, axes), times) for one in variables_of(found) if one.name in wanted]
 
 
-def _axis_of(file: "xr.Dataset", axis: str, target: float, interpolation: str) -> _Axis:
-    known = [one for one in variables_of(file) if is_position(one, axis) and len(one.dims) < 2]
-    if not known:
-        raise error_in(file, axis, f"a coordinate {axis}", "none", "use the file as it was downloaded")
-    return axis_at(known[0], axis, target, interpolation)
-
-
-def axis_at(coordinate: "xr.DataArray", axis: str, target: float, interpolation: str = "bilinear") -> _Axis:
-    """A coordinate of a grid along latitude or longitude, with the points on either side of a position.
+def axis_at(
+    coordinate: "xr.DataArray", axis: str, target: float, interpolation: str = "bilinear"
+) -> GridAxis:
+    """Find the points on either side of a position on a grid along `latitude` or `longitude`.
 
     Raises:
         FileFormatError: a position outside the grid.
@@ -499,57 +495,37 @@ def axis_at(coordinate: "xr.DataArray", axis: str, target: float, interpolation:
         got = f"{points.min():g} to {points.max():g}"
         raise error_of(coordinate, f"a grid around {target:g}", got, "download the area around the place")
     if not is_between or interpolation == "nearest":
-        return _Axis(name, points, [(nearest, 1.0)])
+        return GridAxis(name, [nearest], [1.0], points[[nearest]].tolist())
     weight = float(-offset[low] / (offset[high] - offset[low]))
-    return _Axis(name, points, [(low, 1.0 - weight), (high, weight)])
+    (first, of_first), (second, of_second) = sorted([(low, 1.0 - weight), (high, weight)])
+    return GridAxis(name, [first, second], [of_first, of_second], points[[first, second]].tolist())
 
 
-def _at_place(
-    stored: "xr.Dataset",
-    variable: "xr.DataArray",
-    times: "xr.DataArray",
-    axes: list[_Axis],
-    place: Mapping[str, float],
-) -> "xr.DataArray":
-    time = str(times.dims[0])
-    grid = _on_axes(variable, time, axes)
-    values = np.zeros(grid.shape[0])
-    for i, of_latitude in axes[0].weights:
-        for j, of_longitude in axes[1].weights:
-            values = values + of_latitude * of_longitude * grid[:, axes[0].at.index(i), axes[1].at.index(j)]
+def _at_place(variable: "xr.DataArray", times: "xr.DataArray", axes: Sequence[GridAxis]) -> "xr.DataArray":
+    """Interpolate a variable on the points around a place to a series.
+
+    Preliminary data (ERA5T) are taken where there are no final ones.
+    """
+    time, field = str(times.dims[0]), variable
+    if "expver" in field.dims:
+        for version in range(1, field.sizes["expver"]):
+            field = field.fillna(field.isel(expver=version, drop=True))
+        field = field.isel(expver=0, drop=True)
+    dims = tuple(axis.dim for axis in axes)
+    field = field.expand_dims([dim for dim in dims if dim not in field.dims])
+    grid = numbers_in(on_axes(field, (time, *dims), "choose one member"))
+    values = np.sum(grid * np.outer(axes[0].weights, axes[1].weights), axis=(1, 2))
     missing = np.flatnonzero(~np.isfinite(values))
-    if not missing.size:
-        return like(variable, values, (time,))
-    first, advice = int(missing[0]), "download it again"
-    got = f"{values[first]} at {describe(times, first)}"
-    i, j = np.argwhere(~np.isfinite(grid[first]))[0].tolist()
-    north, east = (axis.points for axis in axes)
-    land = place_in_words(float(north[axes[0].at[i]]), float(east[axes[1].at[j]]))
-    # The nearest points with values at that time.
-    name = str(variable.name)
-    field = _on_axes(values_in(stored, only=(name,), at={time: [first]})[name], time, axes)[0]
-    i, j = np.nonzero(np.isfinite(field))
-    north, east = north[i], east[j]
-    apart = (east - place["longitude"] + 180.0) % 360.0 - 180.0
-    apart = apart * np.cos(np.deg2rad(place["latitude"]))
-    distance = 111.2 * np.hypot(north - place["latitude"], apart)
-    closest = np.argsort(distance)[:3]
-    nearest = [f"{place_in_words(float(north[n]), float(east[n]))} ({distance[n]:.0f} km)" for n in closest]
-    if nearest:
-        got += f" at the point {land}"
-        advice = f"take one of the nearest points with values: {', '.join(nearest)}"
-    raise error_of(variable, "a value", got, advice)
-
-
-def _on_axes(variable: "xr.DataArray", time: str, axes: list[_Axis]) -> np.ndarray:
-    """Values over time, latitude and longitude; preliminary data (ERA5T) where there are no final ones."""
-    if "expver" in variable.dims:
-        for version in range(1, variable.sizes["expver"]):
-            variable = variable.fillna(variable.isel(expver=version, drop=True))
-        variable = variable.isel(expver=0, drop=True)
-    names = tuple(axis.name for axis in axes)
-    variable = variable.expand_dims([name for name in names if name not in variable.dims])
-    return numbers_in(on_axes(variable, (time, *names), "choose one member"))
+    if missing.size:
+        first, advice = int(missing[0]), "download it again, or take a point with values"
+        known = np.isfinite(grid[first])
+        absent, present = (
+            [place_in_words(axes[0].degrees[i], axes[1].degrees[j]) for i, j in np.argwhere(there)]
+            for there in (~known, known)
+        )
+        got = f"none at {describe(times, first)} at {', '.join(absent)}"
+        raise error_of(variable, "a value", got, f"{advice}: {', '.join(present) or 'none is around'}")
+    return like(variable, values, (time,))
 
 
 def place_in_words(latitude: float, longitude: float) -> str:

@@ -255,7 +255,7 @@ def _over_time(
     key: str,
     mapping: Mapping,
     profiles: "xr.Dataset",
-    level: tuple[str, ...] = (),
+    level: tuple[str, ...],
     *,
     upward: bool = False,
     **of_water: float,
@@ -265,7 +265,7 @@ def _over_time(
     Times of its own are `<key>_time`. Fluxes that count `upward` change their sign.
     """
     variable = squeezed(variable, level)
-    times = _times_of(file, variable, mapping) if {*variable.dims} - {*level} else None
+    times = _times_of(file, variable, mapping) if len(variable.dims) > len(level) else None
     dims = level if times is None else (*times.dims, *level)
     variable = on_axes(variable, dims, "choose one place and level, or the levels of the profiles")
     values = in_unit(variable, key, mapping.units.get(key), **of_water)
@@ -308,7 +308,7 @@ def _fluxes(
             variable = variable_named(file, name, flux, "correct 'fluxes' in the mapping")
             turned = turned or leaves_water(variable)
             examine(variable, flux, given=how, turned=turned, has_sun=has_sun)
-            found[key] = _over_time(file, variable, flux, mapping, profiles, upward=turned, **of_water)
+            found[key] = _over_time(file, variable, flux, mapping, profiles, (), upward=turned, **of_water)
         elif name is not None:
             scale, offset = as_conversion(how).linear(flux, None, **of_water)
             value = np.asarray((float(name) * scale + offset) * (-1.0 if turned else 1.0) + 0.0)

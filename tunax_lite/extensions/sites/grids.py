@@ -44,16 +44,12 @@ def around(place: Site, stored: "xr.Dataset", name: str) -> tuple["xr.Dataset", 
     """Coordinates, a variable at the points around the place (these dimensions last), and their weights."""
     dims = tuple(map(str, stored.variables[name].dims))
     file = values_in(stored, only={*dims, *(each for names in _COORDINATES.values() for each in names)})
-    points: dict[str, list[tuple[int, float]]] = {}
-    for axis, target in place.position.items():
-        point_axis = axis_at(_needed(file, axis, dims), axis, target)
-        points[point_axis.name] = sorted(point_axis.weights)
-    at = {dim: [index for index, _ in pairs] for dim, pairs in points.items()}
+    axes = [axis_at(_needed(file, axis, dims), axis, target) for axis, target in place.position.items()]
+    at = {axis.dim: axis.points for axis in axes}
     variable = values_in(stored, only=(name,), at=at)[name]
-    others = [dim for dim in variable.dims if dim not in points]
-    variable = on_axes(variable, [*others, *points], "choose one member")
-    rows, columns = ([weight for _, weight in pairs] for pairs in points.values())
-    return file, variable, np.outer(rows, columns)
+    others = [dim for dim in variable.dims if dim not in at]
+    variable = on_axes(variable, [*others, *at], "choose one member")
+    return file, variable, np.outer(axes[0].weights, axes[1].weights)
 
 
 def mean_of_known(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
