@@ -112,10 +112,10 @@ def _cell(text: str) -> str:
 
 
 def _first_clause(text: str, ends: re.Pattern[str] = EXPLANATION) -> str:
-    """Start of a summary, up to one of `ends`; formulae, sources and brackets stay complete."""
+    """Start of a summary, up to its formula or to one of `ends`; brackets stay complete."""
     cell = _cell(text.split("\n\n")[0]).partition(" Source:")[0].removesuffix(".")
-    if "=" in cell or cell.startswith("Source"):
-        return cell
+    if "=" in cell:
+        return cell.partition(": ")[0]
     heads = (cell[: match.start()] for match in ends.finditer(cell))
     return next((head for head in heads if head.count(" ") >= 3 and head.count("(") == head.count(")")), cell)
 

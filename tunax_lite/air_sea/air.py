@@ -18,7 +18,7 @@ from ..numerics.elementary import at_least, at_most, horner, reciprocal
 from ..numerics.fixed_point import Values, fixed_point
 
 HumidityMeasure = Literal["relative", "wet_bulb", "dew_point", "specific"]
-"""Relative humidity [%], temperature of the wet bulb or of the dew point [degC], or mass [kg kg-1]."""
+"""Relative humidity [%], wet-bulb or dew-point temperature [degC], or specific humidity [kg kg-1]."""
 KELVIN = 273.15  # 0 degC [K]
 SALT_FACTOR = 0.98  # vapour pressure over sea water relative to that over fresh water [1]
 VAPOUR_RATIO = 0.62198  # molar mass of water over that of dry air [1]
@@ -102,7 +102,7 @@ class AbstractBulkFormula(eqx.Module):
 
     @abc.abstractmethod
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
-        """Fluxes for one time, or for a batch of columns."""
+        """Fluxes at one time, for a column or a batch."""
 
 
 Scales = tuple[Scalar, Scalar, Scalar]
@@ -114,7 +114,7 @@ class AbstractSimilarity(AbstractBulkFormula):
     Args:
         wind_height: measurement height of the wind [m].
         air_height: measurement height of temperature and humidity [m].
-        iterations: largest number of iterations, which end as soon as nothing changes.
+        iterations: largest number of iterations; each column stops when it has converged.
     """
 
     wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
@@ -122,7 +122,7 @@ class AbstractSimilarity(AbstractBulkFormula):
     iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
 
     def _iterated(self, iterate, first: Values, air: MoistAir) -> Values:
-        """The last iterate, starting from a first guess, for every column on its own."""
+        """Iterate from a first guess until each column has converged."""
         shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in (*first, air.pressure)))
         return fixed_point(
             iterate, jax.tree.map(lambda x: jnp.broadcast_to(x, shape), first), self.iterations

@@ -71,8 +71,8 @@ def weather_variable(
         standard_name: in CF.
         positive: direction in which it counts positive.
         suspect: a unit that is easily confused, and the range of values that suggests it.
-        usual: value where configurations and maps give none.
-        optional: whether there may be none.
+        usual: default of configurations and maps.
+        optional: whether it may be `None`.
     """
     quantity = Quantity("", long_name, unit, "outside", standard_name, possible, positive, suspect)
     metadata = {"quantity": quantity, "usual": usual}
@@ -178,7 +178,7 @@ HUMIDITY_QUANTITIES: dict[HumidityMeasure, str] = {
     "dew_point": "dew_point",
     "specific": "specific_humidity",
 }
-"""What each measure of humidity is called in the table of quantities, and in files."""
+"""Name of each measure of humidity in the table of quantities, and in files."""
 
 
 def check_weather(weather: TimeSeries[Weather], humidity_measure: HumidityMeasure) -> None:
@@ -242,7 +242,7 @@ class BulkForcing(AbstractForcing):
         shortwave: clear-sky formula for the shortwave radiation; `None` if the series provides it.
         albedo: reflected fraction of the shortwave radiation; by default the series is net.
         sun: position and time, for formulae that need the solar elevation.
-        diurnal_cycle: of shortwave radiation that is known as means of days; see `with_mean_sun`.
+        diurnal_cycle: spreads daily means of shortwave radiation over the day; see `with_mean_sun`.
         wind_factor: factor of the wind [1]; below 1 in the shelter of a shore.
         heat_factor: factor of sensible, latent and longwave heat together [1].
         shortwave_factor: factor of the shortwave radiation [1].
@@ -253,8 +253,8 @@ class BulkForcing(AbstractForcing):
         implicit_stress: whether the relative wind uses the current at the end of a step, which keeps long
             steps stable, or at its start, as in GOTM.
         rain_heat, rain_stress: whether rain carries heat and momentum.
-        unresolved_wind: what the mean wind vector of a step lacks of the mean wind speed, in squares [m s-1];
-            a run adds it where the records are finer than its step.
+        unresolved_wind: root of the difference between the squares of mean wind speed and mean wind vector
+            [m s-1]; a run sets it where the records are finer than its step.
         evaporation: whether the latent heat flux removes water, from the salinity as from the level of a
             lake, with and without precipitation.
 
@@ -429,12 +429,12 @@ class BulkForcing(AbstractForcing):
 def with_mean_sun(
     forcing: BulkForcing, how: MeanSun, *, step: float, duration: float
 ) -> tuple[BulkForcing, list[str]]:
-    """The forcing with an albedo, and if wanted a diurnal cycle, that suit the records of its sun; and notes.
+    """Add the albedo and the diurnal cycle that suit the records of shortwave radiation; also return notes.
 
     Args:
         forcing: of one column; returned as it is where a formula gives the shortwave radiation.
-        how: what is wanted.
-        step: of the run [s], over whose ends a diurnal cycle has the mean of the records.
+        how: requested treatment.
+        step: time step of the run [s]; over the steps of a day, the cycle has the mean of the records.
         duration: of the run [s].
     """
     light, sun, albedo = forcing.weather.values.shortwave, forcing.sun, forcing.albedo

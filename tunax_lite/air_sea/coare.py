@@ -34,8 +34,8 @@ from .air import (
 
 _BOUNDARY_LAYER = 600.0  # height of the atmospheric boundary layer [m]
 _CALM, _SLOWEST = 0.1, 0.2
-"""Wind of Fairall below which the coefficients are those of this wind, as the first guess is of no use there;
-and least bulk wind of COARE 3, gusts included [m s-1]."""
+"""Lowest wind for the coefficients of `Fairall`, below which the first guess is useless, and lowest wind with
+gusts of COARE 3 [m s-1]."""
 _CRITICAL_RICHARDSON_NUMBER = 0.25  # between surface and instrument; above it fluxes vanish
 _LARGEST_ZETA = 50.0
 
@@ -71,7 +71,7 @@ def convective(argument: Scalar) -> Scalar:
 
 
 def blend(zeta: Scalar, near_neutral: Scalar, free: Scalar) -> Scalar:
-    """The two functions weighted by 1 / (1 + zeta²) and its complement."""
+    """Mean of two functions with the weights 1 / (1 + zeta²) and zeta² / (1 + zeta²)."""
     squared = zeta * zeta
     return (near_neutral + squared * free) / (1.0 + squared)
 
@@ -95,7 +95,7 @@ def _psi(zeta: Scalar, kansas) -> Scalar:
 
 @named("fairall")
 class Fairall(AbstractSimilarity):
-    """GOTM's form: no cool skin; the latent heat flux includes the Webb correction (mean vertical velocity).
+    """COARE 2 as in GOTM: no cool skin; latent heat includes the Webb correction (mean vertical velocity).
 
     Source: Fairall et al. (1996), J. Geophys. Res. 101, 3747-3764; GOTM.
     """
@@ -302,7 +302,7 @@ class Coare30(_Coare):
 
 @named("coare36")
 class Coare36(_Coare):
-    """COARE 3.6.
+    """COARE 3.6, the current version.
 
     Source: Edson et al. (2013), J. Phys. Oceanogr. 43, 1589-1610, in the form of AeroBulk.
     """

@@ -1,7 +1,7 @@
 """Shortwave radiation known as means over many hours: the albedo of the day, or the sun of each step.
 
-If the albedo of the solar elevation at each step applied to a daily mean, the water would reflect 0.72 of the
-half that the series shows at night.
+With the albedo of the solar elevation at each step, the water would reflect 72 % of the radiation that a
+series of daily means shows at night.
 """
 
 import dataclasses
@@ -19,23 +19,23 @@ from .radiation import AbstractAlbedo, ClearSky, SolarPosition, declination_of
 
 DAY = 86400.0
 LONGEST_INSTANT = 3.0 * 3600.0
-"""Between records [s] that still resolve the day."""
+"""Longest interval between records [s] that resolves the day."""
 _NODES, _WEIGHTS = (tuple(map(float, row)) for row in np.polynomial.legendre.leggauss(8))
 _FAINT = 1e-6
-"""Added to the sun [W m-2], so that a mean is spread evenly over a day without any."""
+"""Added to the clear-sky radiation [W m-2], so that a day without sun has a uniform mean."""
 
 
 def time_between_records(time: np.ndarray, values: np.ndarray) -> float:
-    """Time between records of shortwave radiation [s] while there is any; infinite for a constant.
+    """Time between records of shortwave radiation [s] in daylight; infinite for a constant.
 
-    Records are the times at which a series changes its slope: series that were put on common times keep
-    theirs, and a daily mean that was written at every hour is recognised.
+    Records are the times at which a series changes its slope. Interpolation to common times therefore does
+    not hide them, nor do daily means written at every hour.
     """
     return _time_between(*_records(np.asarray(time, dtype=float), np.asarray(values, dtype=float)))
 
 
 def _records(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times, values, and whether each of them is a record."""
+    """Times, values, and the mask of records."""
     largest, before, after = np.max(values, initial=0.0), np.diff(time)[:-1], np.diff(time)[1:]
     between = (values[:-2] * after + values[2:] * before) / (before + after)
     turns = np.abs(values[1:-1] - between) > 1e-6 * largest
@@ -52,7 +52,7 @@ def _time_between(time: np.ndarray, values: np.ndarray, is_record: np.ndarray) -
 
 
 def is_mean(interval: float) -> bool:
-    """Whether records that far apart [s] are means over a part of the day, not values of its sun."""
+    """Return whether records at this interval [s] are means over part of a day."""
     return interval > 1.2 * LONGEST_INSTANT
 
 
@@ -112,34 +112,34 @@ class DiurnalCycle(eqx.Module):
 
 
 AlbedoOf = Literal["instant", "day"]
-"""Solar elevation that an albedo follows: that of each step, or those of the day."""
+"""Solar elevation for the albedo: at each step, or averaged over the day."""
 
 
 @dataclasses.dataclass(frozen=True)
 class MeanSun:
-    """How records of shortwave radiation are used that are means over a part of the day.
+    """Treatment of shortwave radiation given as means over part of a day.
 
     Args:
-        albedo_of: `None` for that of the day where records are means.
-        diurnal_cycle: whether their means of days are spread over the day.
+        albedo_of: solar elevation for the albedo; `None` for the day where records are means.
+        diurnal_cycle: whether daily means are spread over the day.
     """
 
     albedo_of: AlbedoOf | None = None
     diurnal_cycle: bool = False
 
     def spreads(self, interval: float) -> bool:
-        """Whether records that far apart [s] are spread over the day."""
+        """Return whether records at this interval [s] are spread over the day."""
         return self.diurnal_cycle and is_mean(interval)
 
     def albedo(self, albedo: AbstractAlbedo, latitude: ScalarLike, interval: float) -> AbstractAlbedo:
-        """The albedo for records that far apart [s] at a latitude [degrees north]."""
+        """Albedo for records at this interval [s] at a latitude [degrees north]."""
         of_day = is_mean(interval) and not self.diurnal_cycle and self.albedo_of != "instant"
         if albedo.needs_sun and (of_day or self.albedo_of == "day"):
             return AlbedoOfTheDay(albedo, latitude)
         return albedo
 
     def notes(self, albedo: AbstractAlbedo, interval: float) -> list[str]:
-        """What was chosen for records that far apart [s], where it is not the usual."""
+        """Notes on unusual choices for records at this interval [s]."""
         apart = f"records of shortwave radiation are {interval / 3600.0:.3g} h apart"
         if np.isinf(interval):
             apart = "the shortwave radiation is constant"

@@ -148,7 +148,7 @@ class AbstractAlbedo(eqx.Module):
 
 @named("constant")
 class ConstantAlbedo(AbstractAlbedo):
-    """Constant in time.
+    """Albedo constant in time.
 
     Args:
         albedo: reflected fraction of shortwave radiation [1].
@@ -225,7 +225,7 @@ class Cogley(AbstractAlbedo):
 EMISSIVITY = 0.97  # of sea water [1]
 STEFAN_BOLTZMANN = 5.670374419e-8  # [W m-2 K-4]
 LEAST_VAPOUR_PRESSURE = 10.0
-"""Below which the dew point is that of this pressure [Pa], about 1 % relative humidity."""
+"""Lowest vapour pressure [Pa] for the dew point, about 1 % relative humidity."""
 
 
 def emitted(water_temperature: Scalar) -> Scalar:
@@ -234,7 +234,7 @@ def emitted(water_temperature: Scalar) -> Scalar:
 
 
 def cloud_coefficient(latitude: Scalar) -> Scalar:
-    """Weight of the squared cloud cover, tabulated for whole degrees of latitude [1].
+    """Weight of the squared cloud cover, tabulated by degrees of latitude [1].
 
     Source: Clark et al. (1974), as in GOTM: from 0.497 at the equator to 0.919 at the poles, in even steps.
     """
@@ -264,7 +264,7 @@ class AbstractLongwave(eqx.Module):
 
 @named("clark")
 class Clark(AbstractLongwave):
-    """Source: Clark et al. (1974), NOAA Technical Report NMFS SSRF-682."""
+    """Formula of Clark et al. (1974). Source: Clark et al. (1974), NOAA Technical Report NMFS SSRF-682."""
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
@@ -274,7 +274,7 @@ class Clark(AbstractLongwave):
 
 @named("hastenrath_lamb")
 class HastenrathLamb(AbstractLongwave):
-    """Source: Hastenrath and Lamb (1978), Heat Budget Atlas of the Tropical Oceans."""
+    """Formula of Hastenrath and Lamb (1978). Source: Heat Budget Atlas of the Tropical Oceans."""
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.056 * safe_sqrt(1000.0 * air.specific_humidity)
@@ -289,7 +289,7 @@ def _cloudy(kelvin, weight, cloud, vapour, warmer):
 
 @named("bignami")
 class Bignami(AbstractLongwave):
-    """For the Mediterranean. Source: Bignami et al. (1995), J. Geophys. Res. 100, 2501-2514."""
+    """Formula for the Mediterranean. Source: Bignami et al. (1995), J. Geophys. Res. 100, 2501-2514."""
 
     def net(self, water_temperature, air, cloud, latitude, series):
         received = (air.temperature + KELVIN) ** 4 * (0.653 + 0.00535 * 0.01 * air.vapour_pressure)
@@ -298,7 +298,7 @@ class Bignami(AbstractLongwave):
 
 @named("berliand_berliand")
 class BerliandBerliand(AbstractLongwave):
-    """Source: Berliand and Berliand (1952), Izv. Akad. Nauk SSSR, Ser. Geofiz. 1, as used by ROMS."""
+    """Formula of Berliand and Berliand (1952). Source: Izv. Akad. Nauk SSSR, Ser. Geofiz. 1; ROMS."""
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
@@ -307,7 +307,7 @@ class BerliandBerliand(AbstractLongwave):
 
 @named("josey1")
 class Josey1(AbstractLongwave):
-    """Without humidity. Source: Josey et al. (2003), J. Geophys. Res. 108, 3108, eq. 9."""
+    """Formula of Josey et al. without humidity. Source: J. Geophys. Res. 108, 3108 (2003), eq. 9."""
 
     def net(self, water_temperature, air, cloud, latitude, series):
         return _sky(air.temperature + KELVIN + _cloud_warming(cloud)) - emitted(water_temperature)
@@ -315,7 +315,7 @@ class Josey1(AbstractLongwave):
 
 @named("josey2")
 class Josey2(AbstractLongwave):
-    """With the dew point of the air. Source: Josey et al. (2003), J. Geophys. Res. 108, 3108, eq. 14."""
+    """Formula of Josey et al. with the dew point. Source: J. Geophys. Res. 108, 3108 (2003), eq. 14."""
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour_pressure = at_least(air.vapour_pressure, LEAST_VAPOUR_PRESSURE)

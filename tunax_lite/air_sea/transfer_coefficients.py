@@ -25,7 +25,7 @@ from .air import (
 )
 
 _CALM = 0.01
-"""Wind below which the coefficients of Kondo are those of this wind [m s-1]; they diverge as it goes to 0."""
+"""Lowest wind for the coefficients of `Kondo` [m s-1]; they diverge in calm weather."""
 _CLASSES = (2.2, 5.0, 8.0, 25.0)
 # 1000 C = a + b w^p + c (w - 8 m/s)², p = 1 except in the lowest class.
 _DRAG = ((0.0, 0.771, 0.867, 1.2, 0.0), (1.08, 0.0858, 0.0667, 0.025, 0.073), None, -0.15)

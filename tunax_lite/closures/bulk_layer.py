@@ -43,7 +43,7 @@ def buoyancy_after(inputs: ClosureInputs, dt: ScalarLike) -> CenterArray:
 
 
 def coefficient_within(depth: Scalar, dt: ScalarLike) -> Scalar:
-    """Coefficient that makes a layer of given depth [m] uniform within a step [m2 s-1]."""
+    """Coefficient that makes a layer of a depth [m] uniform within a step [m2 s-1]."""
     return MIXING_NUMBER * depth**2 / dt
 
 
@@ -147,7 +147,7 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
         return _uniform(jnp.where(uniform, coefficient_within(total, dt), exchange))
 
     def _within(self, column: Sequence[CenterArray], inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:
-        """Whether the layer extends below each inner face."""
+        """Mask of the inner faces within the layer."""
         grid, eos = inputs.grid, inputs.equation_of_state
         depth, thickness = face_depth(grid), grid.cell_thickness
         # Depth times (mean above minus value below).

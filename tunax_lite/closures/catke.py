@@ -22,7 +22,7 @@ e.
 
 Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522; constants and discretisation of
 Oceananigans.jl, with backward Euler instead of Adams-Bashforth steps, so that e stays positive. The factor of
-waves is our own.
+waves is not published.
 """
 
 from collections import namedtuple
@@ -258,11 +258,11 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         )
 
     def _mixes_drift(self, inputs: ClosureInputs) -> bool:
-        """Whether nu mixes a drift that velocities do not contain."""
+        """Return whether nu mixes a drift that velocities do not contain."""
         return self.lagrangian_stress and inputs.waves is not None and not inputs.waves.in_velocity
 
     def _wave_factor(self, inputs: ClosureInputs, drift: Scalar) -> Scalar:
-        """Of w / N, for a Stokes drift at the surface [m s-1]: C^La / La² in wind, and less in swell."""
+        """Factor of w / N for a Stokes drift at the surface [m s-1]: C^La / La² in wind, less in swell."""
         speed = inputs.surface_friction_velocity
         inverse = drift * speed * reciprocal(speed * speed + _WEAKEST_WIND**2)
         return at_most(1.0 + self.c_waves * inverse, _LARGEST_WAVE_FACTOR)

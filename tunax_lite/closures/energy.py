@@ -44,7 +44,7 @@ class AbstractInternalWaves(eqx.Module):
 
 @named("wave_shear")
 class WaveShear(AbstractInternalWaves):
-    """Internal waves add alpha N² to the S² that produces turbulence.
+    """Shear of internal waves: adds alpha N² to the S² that produces turbulence.
 
     Args:
         alpha: S² of the waves over N² [1].
@@ -63,7 +63,7 @@ class WaveShear(AbstractInternalWaves):
 
 @named("background_mixing")
 class BackgroundMixing(AbstractInternalWaves):
-    """Where k is at most `weakest_tke`, nu and kappa are set by breaking internal waves and their shear.
+    """Mixing by breaking internal waves and their shear where k is at most `weakest_tke`.
 
     The fraction of the shear mixing is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above. GOTM uses
     this with first-order stability functions only.
@@ -183,7 +183,7 @@ class EnergyStepper(AbstractEnergyStepper):
         return Production(by_shear, by_buoyancy, by_waves)
 
     def at_interface(self, inputs: ClosureInputs) -> ClosureInputs:
-        """The same with N² that gives the Richardson number of a jump thinner than the cells around it.
+        """Inputs with the N² whose Richardson number is that of a jump thinner than the cells around it.
 
         Over the thickness h of the jump both differences are larger than over the cells, dz: N² by dz / h, S²
         by its square.
@@ -212,7 +212,7 @@ class EnergyStepper(AbstractEnergyStepper):
         return EddyNumbers(*functions.in_waves(flow, production))
 
     def of_flow(self, c_mu: InnerFaceArray, c_mu_prime: InnerFaceArray, inputs: ClosureInputs) -> EddyNumbers:
-        """The same, with c_mu for the Stokes shear if waves drive momentum."""
+        """Stability functions of a flow, with c_mu for the Stokes shear if waves drive momentum."""
         both = self.settings.lagrangian_stress and inputs.waves is not None
         return EddyNumbers(c_mu, c_mu_prime, c_mu if both else None)
 

@@ -47,7 +47,7 @@ from .kpp import AbstractInteriorShear, gradient_richardson_number
 from .langmuir import LangmuirWork
 
 Depths = Float[Array, "depth *#batch"]
-"""One number for every depth of the layer that is tried."""
+"""One number per trial depth of the layer."""
 Faces = Float[Array, "inner depth *#batch"]
 
 Numbers = Float[Array, "..."]  # one number per column, per level, or per trial depth
@@ -65,7 +65,7 @@ def cube_root(cube: Numbers) -> Numbers:
 
 @named("om4")
 class EnergyVelocity(eqx.Module):
-    """w = (E + c R)^(1/3), from the remaining energy of wind (E) and convection (R).
+    """Velocity from the energy of wind (E) and convection (R) that remains: w = (E + c R)^(1/3).
 
     At a face whose mixing releases energy, all energy that it could release is included.
 
@@ -252,8 +252,8 @@ class _Bracket(NamedTuple):
         below = jnp.where(moved > 0.0, less, 1.0) * self.below
         lower = jnp.where(positive, depth, self.lower), jnp.where(positive, excess, above)
         upper = jnp.where(positive, self.upper, depth), jnp.where(positive, below, excess)
-        one = jnp.ones_like(depth)
-        return _Bracket(*lower, *upper), here, jnp.where(positive, one, -one)
+        towards_lower = jnp.ones_like(depth)
+        return _Bracket(*lower, *upper), here, jnp.where(positive, towards_lower, -towards_lower)
 
 
 _SMALLEST_VELOCITY = 1e-6
@@ -282,7 +282,7 @@ class AbstractWindEnergy(eqx.Module):
 
 @named("constant")
 class ConstantWindEnergy(AbstractWindEnergy):
-    """m* = m exp(-c |f| H / u*).
+    """Exponential decay with rotation: m* = m exp(-c |f| H / u*).
 
     Args:
         scale: m [1].
@@ -300,7 +300,7 @@ class ConstantWindEnergy(AbstractWindEnergy):
 
 @named("om4")
 class OM4WindEnergy(AbstractWindEnergy):
-    """m* = max(c_s sqrt(B / (u*² |f|)), min(m, c_e ln(u* / (|f| H)))), the first for stabilising B.
+    """OM4: m* = max(c_s sqrt(B / (u*² |f|)), min(m, c_e ln(u* / (|f| H)))), the first for stabilising B.
 
     Args:
         heating_scale: c_s [1].
@@ -334,7 +334,7 @@ class OM4WindEnergy(AbstractWindEnergy):
 
 @named("reichl_hallberg")
 class ReichlHallbergWindEnergy(AbstractWindEnergy):
-    """m* = c_1 X / (1 + X) + c_4 (B² H / (u*⁵ |f|))^c_5, X = c_2 exp(-c_3 |f| H / u*).
+    """Reichl and Hallberg: m* = c_1 X / (1 + X) + c_4 (B² H / (u*⁵ |f|))^c_5, X = c_2 exp(-c_3 |f| H / u*).
 
     The second term applies to stabilising B.
 

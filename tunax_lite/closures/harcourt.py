@@ -46,7 +46,7 @@ class _Forcing(NamedTuple):
 
 
 _Coefficients = namedtuple("_Coefficients", "m_0 m_h m_s h_0 h_s h_v s_0 s_v p_h p_v q_h r_0 r_h r_v")
-"""Those of the functions in the head of the module [1]."""
+"""Coefficients of the functions in the docstring of the module [1]."""
 
 
 class HarcourtFunctions(AbstractWaveFunctions):

@@ -135,7 +135,7 @@ class PacanowskiPhilanderShear(AbstractInteriorShear):
 
 @named("fingers_and_layers")
 class DoubleDiffusion(eqx.Module):
-    """Salt fingers and diffusive convection, by the density ratio R = alpha dT/dz / (beta dS/dz).
+    """Salt fingers and diffusive convection, by the density ratio R: alpha dT/dz / (beta dS/dz).
 
         fingers (R > 1):                kappa_S = kappa_f (1 - (R - 1) / (R_0 - 1))³, kappa_T = r kappa_S
         diffusive convection (R < 1):   kappa_T = nu c_1 exp(c_2 exp(-c_3 (1 / R - 1))), kappa_S by Ruddick

@@ -210,7 +210,7 @@ def _at_depth(values: CenterArray, depth: Scalar, grid: Grid) -> Scalar:
 
 @named("axell")
 class LangmuirCells(eqx.Module):
-    """Production of k by Langmuir cells, (u_s w³) / H with w = c u_s sin(pi d / H) at depth d above H.
+    """Production of k by Langmuir cells: u_s w³ / H with w = c u_s sin(pi d / H) at depth d above H.
 
     H is the depth at which stratification stops a parcel of kinetic energy u_s²/2: integral of max(N², 0) d
     over d = u_s²/2, linear between the faces.

@@ -74,7 +74,7 @@ class MassFluxState(AbstractCloState):
 _Cells = namedtuple(
     "_Cells", "temperature salinity u v thermal haline tke thickness faster slower dissipation"
 )
-"""What the march needs of a cell, with the energy of the face below it."""
+"""Input of the march: properties of a cell, and the energy of the face below it."""
 _Plumes = namedtuple(
     "_Plumes", "velocity_squared velocity area temperature salinity u v kinetic_energy depth drained"
 )
@@ -186,7 +186,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
     def _sink(
         self, drag: Scalar, detrainment: Scalar, above: _Plumes, cell: _Cells
     ) -> tuple[_Plumes, tuple[Scalar, ...]]:
-        """From the face above a cell to that below it: a w, entrained fraction, w and k_p."""
+        """March from the face above a cell to the face below: a w, entrained fraction, w and k_p."""
         gain = self._gain(drag, above, cell)
         squared = above.velocity_squared + gain
         velocity_squared = at_least(squared, self.least_velocity**2)

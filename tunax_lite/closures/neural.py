@@ -178,7 +178,7 @@ _EKMAN_FACTOR = 0.4  # of U / |f|: depth of a neutral layer under wind [1]
 
 
 def entrainment_weight(inputs: ClosureInputs) -> InnerFaceArray:
-    """Where wind, and cooling, entrain into stable water, at the inner faces [1].
+    """Weight of entrainment by wind and cooling into stable water, on inner faces [1].
 
         w = F² N⁴ / (N⁴ + (S² / 4)²) exp(-(d / h)⁸),   h = 0.4 U / |f|,   U³ = max(u*³ - B d, 0),
         F = U³ / (U³ + (1 mm s-1)³)

@@ -47,7 +47,7 @@ class AbstractLength(eqx.Module):
 
 @named("parabolic")
 class Parabolic(AbstractLength):
-    """l = kappa d_s d_b / (d_s + d_b)."""
+    """Parabolic length scale: l = kappa d_s d_b / (d_s + d_b)."""
 
     def __call__(self, around: Surroundings) -> InnerFaceArray:
         return around.von_karman * reciprocal(
@@ -57,7 +57,7 @@ class Parabolic(AbstractLength):
 
 @named("triangular")
 class Triangular(AbstractLength):
-    """l = kappa min(d_s, d_b)."""
+    """Triangular length scale: l = kappa min(d_s, d_b)."""
 
     def __call__(self, around: Surroundings) -> InnerFaceArray:
         return around.von_karman * at_most(around.from_surface, around.from_bottom)
@@ -65,7 +65,7 @@ class Triangular(AbstractLength):
 
 @named("xing_davies")
 class XingDavies(AbstractLength):
-    """The parabolic length scale with the distance d to the bottom reduced to d exp(-beta d / H).
+    """Xing and Davies (1995): parabolic, with the distance d to the bottom reduced to d exp(-beta d / H).
 
     Args:
         beta: rate at which the distance to the bottom is reduced [1].
@@ -84,7 +84,7 @@ class XingDavies(AbstractLength):
 
 @named("robert_ouellet")
 class RobertOuellet(AbstractLength):
-    """l = kappa d_b sqrt(d_s / H).
+    """Robert and Ouellet (1987): l = kappa d_b sqrt(d_s / H).
 
     Source: Robert and Ouellet (1987), in Three-Dimensional Models of Marine and Estuarine Dynamics.
     """
@@ -95,7 +95,9 @@ class RobertOuellet(AbstractLength):
 
 @named("blackadar")
 class Blackadar(AbstractLength):
-    """1 / l = 1 / (kappa d_s) + 1 / (kappa d_b) + 1 / l_a,  l_a = gamma mean(sqrt(k) d_b) / mean(sqrt(k)).
+    """Blackadar (1962): 1 / l = 1 / (kappa d_s) + 1 / (kappa d_b) + 1 / l_a, l_a from the profile of k.
+
+    l_a = gamma mean(sqrt(k) d_b) / mean(sqrt(k)).
 
     Args:
         gamma: l_a over the mean height of the turbulence [1].
@@ -114,7 +116,7 @@ class Blackadar(AbstractLength):
 
 @named("bougeault_andre")
 class BougeaultAndre(AbstractLength):
-    """l = sqrt(l_u l_d): distances over which turbulence lifts and lowers a parcel against buoyancy.
+    """Bougeault and Andre (1986): l = sqrt(l_u l_d), distances over which k lifts and lowers a parcel.
 
         integral of (b - b_0) dz upward over l_u = k,   integral of (b_0 - b) dz downward over l_d = k
 

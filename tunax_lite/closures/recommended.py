@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ConstantValue = float | list[float] | bool | str | None
-"""Of a number, a vector, a switch, a part or choice by its name in files, or no value."""
+"""Value of a field: a number, a vector, a switch, the name of a part or choice, or `None`."""
 
 
 class ValidRange(NamedTuple):
@@ -72,5 +72,5 @@ def recommended_sets() -> dict[str, RecommendedSet]:
 
 
 def _without_none(constants: Mapping[str, ConstantValue]) -> dict[str, ConstantValue]:
-    """With `None` for "none", as TOML has no such value."""
+    """Replace "none" by `None`, which TOML lacks."""
     return {path: None if value == "none" else value for path, value in constants.items()}

@@ -29,7 +29,7 @@ class ConstantDiffusivity(AbstractDiagnosticClosure[EddyCoefficients]):
 
 @named("convective_adjustment")
 class ConvectiveAdjustment(AbstractDiagnosticClosure[EddyCoefficients]):
-    """kappa = convective where N² < 0, background elsewhere; the same for nu.
+    """Large coefficients where N² < 0, background values elsewhere.
 
     The switch has no gradient with respect to N²; gradients with respect to the four coefficients are exact.
 
@@ -85,7 +85,7 @@ class AbstractRichardson(AbstractDiagnosticClosure[EddyCoefficients]):
 
 @named("pacanowski_philander")
 class PacanowskiPhilander(AbstractRichardson):
-    """nu = nu_0 / (1 + alpha Ri)^n + nu_b,  kappa = nu / (1 + alpha Ri) + kappa_b;  convective if N² < 0.
+    """Pacanowski and Philander: nu = nu_0 / (1 + alpha Ri)^n + nu_b, kappa = nu / (1 + alpha Ri) + kappa_b.
 
     Args:
         viscosity_scale: nu_0 [m2 s-1].
@@ -107,7 +107,7 @@ class PacanowskiPhilander(AbstractRichardson):
 
 @named("munk_anderson")
 class MunkAndersonMixing(AbstractRichardson):
-    """nu = nu_0 (1 + a Ri)^(-1/2) + nu_b,  kappa = kappa_0 (1 + b Ri)^(-3/2) + kappa_b where N² >= 0.
+    """Munk and Anderson: nu = nu_0 (1 + a Ri)^(-1/2) + nu_b, kappa = kappa_0 (1 + b Ri)^(-3/2) + kappa_b.
 
     Args:
         viscosity_scale, diffusivity_scale: nu_0 and kappa_0 of unstratified water [m2 s-1]; the source

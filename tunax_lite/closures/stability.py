@@ -126,7 +126,7 @@ class AbstractFirstOrder(AbstractStability, AbstractStabilityFunctions):
 
 @named("constant")
 class ConstantStability(AbstractFirstOrder):
-    """Pr = Pr_0.
+    """Constant Prandtl number: Pr = Pr_0.
 
     Args:
         neutral_prandtl_number: Pr_0 [1].
@@ -140,7 +140,7 @@ class ConstantStability(AbstractFirstOrder):
 
 @named("munk_anderson")
 class MunkAndersonStability(AbstractFirstOrder):
-    """Pr = Pr_0 (1 + 10/3 Ri)^(3/2) / (1 + 10 Ri)^(1/2) in stable stratification, Pr_0 elsewhere.
+    """Munk and Anderson (1948): Pr = Pr_0 (1 + 10/3 Ri)^(3/2) / (1 + 10 Ri)^(1/2) if stable, else Pr_0.
 
     Args:
         neutral_prandtl_number: Pr_0 [1].
@@ -158,7 +158,7 @@ class MunkAndersonStability(AbstractFirstOrder):
 
 @named("schumann_gerz")
 class SchumannGerz(AbstractFirstOrder):
-    """Pr = Pr_0 exp(-Ri / (Pr_0 Ri_inf)) + Ri / Ri_inf in stable stratification, at most 3; else Pr_0.
+    """Schumann and Gerz (1995): Pr = Pr_0 exp(-Ri / (Pr_0 Ri_inf)) + Ri / Ri_inf <= 3 if stable, else Pr_0.
 
     Args:
         neutral_prandtl_number: Pr_0 [1].
@@ -179,7 +179,7 @@ class SchumannGerz(AbstractFirstOrder):
 
 @named("eifler_schrimpf")
 class EiflerSchrimpf(AbstractFirstOrder):
-    """Pr = Pr_0 / (sqrt(r² + 1) - r) with r = Ri / (2 Pr_0), within bounds, as in ISPRAMIX.
+    """Prandtl number as in ISPRAMIX: Pr = Pr_0 / (sqrt(r² + 1) - r) with r = Ri / (2 Pr_0), within bounds.
 
     Args:
         neutral_prandtl_number: Pr_0 [1].
@@ -200,7 +200,7 @@ class EiflerSchrimpf(AbstractFirstOrder):
 
 @named("brueggemann")
 class Brueggemann(AbstractFirstOrder):
-    """Pr = 6.6 Ri, at least 1 and at most 10: the one-equation closure of ICON-O.
+    """Prandtl number as in ICON-O: Pr = 6.6 Ri, at least 1 and at most 10.
 
     Args:
         slope: Pr over Ri [1].

@@ -52,7 +52,7 @@ class AbstractLengthBounds(eqx.Module):
 
 @named("within_column")
 class WithinColumn(AbstractLengthBounds):
-    """Both limited by the distances to surface and bottom.
+    """Lengths limited by the distances to surface and bottom.
 
     Args:
         half_spacing: whether the distance to the surface counts from half a face spacing above it, as in
@@ -72,7 +72,7 @@ class WithinColumn(AbstractLengthBounds):
 
 @named("within_spacing")
 class WithinSpacing(AbstractLengthBounds):
-    """Both limited by the distance between neighbouring centers."""
+    """Lengths limited by the distance between neighbouring centers."""
 
     def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
         length = at_most(length, grid.center_spacing)
@@ -81,7 +81,7 @@ class WithinSpacing(AbstractLengthBounds):
 
 @named("bounded_slope")
 class BoundedSlope(AbstractLengthBounds):
-    """Both min(l_up, l_down)."""
+    """Lengths with a bounded slope: l_m = l_d = min(l_up, l_down)."""
 
     def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
         upward, downward = _reach(length, surface, bottom, grid)
@@ -91,7 +91,7 @@ class BoundedSlope(AbstractLengthBounds):
 
 @named("up_and_down")
 class UpAndDown(AbstractLengthBounds):
-    """l_m = min(l_up, l_down), l_d = sqrt(l_up l_down).
+    """Lengths of NEMO's default: l_m = min(l_up, l_down), l_d = sqrt(l_up l_down).
 
     Source: Bougeault and Lacarrere (1989), Mon. Wea. Rev. 117, 1872-1890, for the two lengths; Madec et al.
     (1998) for their limits.
@@ -120,7 +120,7 @@ class AbstractSurfaceEnergy(eqx.Module):
 
 @named("value")
 class SurfaceValue(AbstractSurfaceEnergy):
-    """k = max(factor u*², floor) at the surface.
+    """Value of k at the surface: max(factor u*², floor).
 
     The factor is 67.83 below breaking waves (3.75 without).
 
@@ -156,7 +156,7 @@ class SurfaceFlux(AbstractSurfaceEnergy):
 
 @named("exponential")
 class Penetration(eqx.Module):
-    """In every step k increases by a fraction of its surface value, which decays with depth.
+    """Penetration of k: every step adds a fraction of its surface value, which decays with depth.
 
     k <- k + fraction k_surface exp(z / depth), as in NEMO: steps of half the length add twice as much in
     total. With a `time_step`, the increment is proportional to the step.

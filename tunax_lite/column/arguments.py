@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Structure:
-    """A tree without its arrays. Equal ones are the same object, so that programs are told apart by identity.
+    """Structure of a tree without its arrays; equal structures are one object, so that programs compare fast.
 
     Args:
         treedef: of the tree.
@@ -45,7 +45,7 @@ class Structure:
 
 
 class Parts(NamedTuple):
-    """A tree in two: its arrays with its Python floats, and the rest.
+    """A tree split into its arrays and Python floats, and its structure.
 
     Args:
         arrays: in the order of the tree's leaves.
@@ -95,9 +95,9 @@ def _is_floating(dtype: np.dtype) -> bool:
 
 
 def common_precision(*parts: Parts) -> np.dtype | None:
-    """The precision that all have, if it is one."""
-    found = frozenset[np.dtype]().union(*(part.precisions for part in parts))
-    return next(iter(found)) if len(found) == 1 else None
+    """Common precision of all parts; `None` if they differ."""
+    precisions = frozenset[np.dtype]().union(*(part.precisions for part in parts))
+    return next(iter(precisions)) if len(precisions) == 1 else None
 
 
 class _Entry(NamedTuple, Generic[T]):

@@ -28,7 +28,7 @@ Values = dict[str, Float[Array, "..."]]
 
 
 class Averaged(NamedTuple):
-    """What is averaged over the steps between frames: names of diagnostics, or of `KINDS`."""
+    """Quantities to average over the steps between frames: names of diagnostics, or of `KINDS`."""
 
     names: tuple[str, ...]
 
@@ -52,7 +52,7 @@ class Averaged(NamedTuple):
         last = (
             LastStep.of(model, start, end.state, case, dt) if OF_THE_STEP.intersection(self.names) else None
         )
-        found = self._of_frame(case, end, dt, last)
+        values = self._of_frame(case, end, dt, last)
         if set(KINDS).intersection(self.names):
             budget, eos = StepBudget.of(stepped, start, case, dt), case.equation_of_state
             heat, density = eos.reference_density * eos.heat_capacity, eos.reference_density
@@ -61,17 +61,17 @@ class Averaged(NamedTuple):
                 for quantity in ("temperature", "salinity", *end.state.tracers):
                     name, scale = scales.get(quantity, (quantity, 1.0))
                     rates = budget.contents(quantity)
-                    found |= {f"{name}_budget_{term}": scale * of for term, of in rates.items()}
+                    values |= {f"{name}_budget_{term}": scale * of for term, of in rates.items()}
                 rates = budget.energy()
-                found |= {f"kinetic_energy_budget_{term}": density * of for term, of in rates.items()}
+                values |= {f"kinetic_energy_budget_{term}": density * of for term, of in rates.items()}
             if TENDENCIES in self.names:
                 for quantity in quantities(end.state):
                     rates = budget.tendencies(quantity)
-                    found |= {f"{quantity}_tendency_{term}": of for term, of in rates.items()}
-        return _of_columns(found, end)
+                    values |= {f"{quantity}_tendency_{term}": of for term, of in rates.items()}
+        return _of_columns(values, end)
 
     def at_start(self, model: Model, case: Case, start: Restart, dt: Scalar) -> Values:
-        """The values of a frame without steps before it: of terms, which have not acted, zero."""
+        """Values of the first frame of a run; zero for terms, which have not acted yet."""
         stepped = eqx.filter_eval_shape(
             lambda: self.of_step(
                 model, case, start, model.stepped(start.state, start.clo_state, case, 0.0 * dt, dt), dt
@@ -81,7 +81,7 @@ class Averaged(NamedTuple):
         return zeros | _of_columns(self._of_frame(case, start, dt, None), start)
 
     def _of_frame(self, case: Case, now: Restart, dt: Scalar, last: LastStep | None) -> Values:
-        """Diagnostics of a frame, some of the step before it, if that is known."""
+        """Diagnostics of a frame; those in `OF_THE_STEP` are of the step before, if it is known."""
         time = now.step.astype(dt.dtype) * dt
         snapshot = Snapshot(now.state, now.clo_state, time, case.placed(now.state).grid, case)
         of_step = dataclasses.replace(snapshot, last=last)
@@ -90,7 +90,7 @@ class Averaged(NamedTuple):
         }
 
 
-def _of_columns(found: Values, now: Restart) -> Values:
-    """The same with the columns of a batch in every value."""
+def _of_columns(values: Values, now: Restart) -> Values:
+    """Broadcast all values to the columns of a batch."""
     nothing = jnp.zeros_like(now.state.u[-1])
-    return {name: values + nothing for name, values in found.items()}
+    return {name: array + nothing for name, array in values.items()}

@@ -7,9 +7,8 @@ for cells of volume V per area of the surface. Rates are those of the solved equ
 a term is implicit, so that their sum is the change of content to round-off, whatever the time step. With U_m,
 the change of kinetic energy is exactly the sum of the work of the terms.
 
-What a term of transport only carries from cell to cell is no part of the budget of the column, because it
-sums to zero: mixing, non-local fluxes, plumes. Mixing of momentum is: it turns energy of the mean flow into
-turbulence.
+Mixing, non-local fluxes and plumes only redistribute, and sum to zero over the column: its budget omits them,
+except the mixing of momentum, which converts energy of the mean flow into turbulence.
 """
 
 import re
@@ -32,7 +31,7 @@ MIXING = "mixing"
 STORAGE = "storage"
 """Rate of change of a content: the sum of its terms."""
 MOVING_CELLS = "moving_cells"
-"""Content of the cells that they gain and lose where a level moves and their water does not."""
+"""Gain and loss of content of cells that move with a level while the water does not."""
 ICE = "ice"
 
 
@@ -40,12 +39,12 @@ class Rate(NamedTuple):
     """Effect of a term on one quantity in a step.
 
     Args:
-        term: its name.
+        term: name of the term.
         quantity: `u`, `v`, `temperature`, `salinity` or a tracer.
         cells: change of the content of the cells [unit m s-1].
         before, after: values of the quantity between which the term acts.
-        redistributes: whether it only carries the quantity from cell to cell.
-        volume: of the cells where the term acts, if it is not that at the end of the step [m].
+        redistributes: whether the term only moves the quantity from cell to cell.
+        volume: volume of the cells where the term acts [m]; `None` for the volume at the end of the step.
     """
 
     term: str
@@ -63,7 +62,7 @@ class StepBudget(NamedTuple):
     Args:
         rates: of all terms and quantities.
         volume: of the cells at the end of the step, per area of the surface [m].
-        area: of the surface over that at rest [1].
+        area: surface area relative to the area at rest [1].
         storage: change of the contents of the column [unit m s-1], and of the energy, under the empty name
             [m3 s-3].
         moving_energy: of cells that move [m3 s-3]; `None` if none do.
@@ -115,55 +114,55 @@ class StepBudget(NamedTuple):
 
     def contents(self, quantity: str) -> dict[str, Scalar]:
         """Change of the content of the column by term, and in all [unit m s-1]."""
-        found: dict[str, Scalar] = {}
+        sums: dict[str, Scalar] = {}
         for rate in self.rates:
             if rate.quantity == quantity and not rate.redistributes:
-                _add(found, rate.term, jnp.sum(rate.cells, axis=0))
-        return {name: self.area * of for name, of in (found | {STORAGE: self.storage[quantity]}).items()}
+                _add(sums, rate.term, jnp.sum(rate.cells, axis=0))
+        return {name: self.area * of for name, of in (sums | {STORAGE: self.storage[quantity]}).items()}
 
     def energy(self) -> dict[str, Scalar]:
         """Change of the kinetic energy of the column by term, and in all, over the density [m3 s-3]."""
-        found: dict[str, Scalar] = {}
+        sums: dict[str, Scalar] = {}
         for rate in self.rates:
             if rate.quantity in ("u", "v"):
-                _add(found, rate.term, jnp.sum(0.5 * (rate.before + rate.after) * rate.cells, axis=0))
+                _add(sums, rate.term, jnp.sum(0.5 * (rate.before + rate.after) * rate.cells, axis=0))
         if self.moving_energy is not None:
-            _add(found, MOVING_CELLS, self.moving_energy)
-        return {name: self.area * of for name, of in (found | {STORAGE: self.storage[""]}).items()}
+            _add(sums, MOVING_CELLS, self.moving_energy)
+        return {name: self.area * of for name, of in (sums | {STORAGE: self.storage[""]}).items()}
 
     def tendencies(self, quantity: str) -> dict[str, CenterArray]:
         """Change of a quantity by term [unit s-1], on cells."""
-        found: dict[str, CenterArray] = {}
+        sums: dict[str, CenterArray] = {}
         for rate in (*self.rates, *self.diluting):
             # Cells that move with a surface elevation keep their values.
             if rate.quantity == quantity and (rate.term != MOVING_CELLS or self.diluting):
-                _add(found, rate.term, rate.cells / (self.volume if rate.volume is None else rate.volume))
-        return found
+                _add(sums, rate.term, rate.cells / (self.volume if rate.volume is None else rate.volume))
+        return sums
 
 
 def quantities(state: State) -> dict[str, CenterArray]:
-    """What has a budget, by name."""
-    own = {"temperature": state.temperature, "salinity": state.salinity, "u": state.u, "v": state.v}
-    return own | state.tracers
+    """Quantities with a budget, by name."""
+    values = {"temperature": state.temperature, "salinity": state.salinity, "u": state.u, "v": state.v}
+    return values | state.tracers
 
 
 def name_of(term: AbstractTerm, case: Case) -> str:
     """Name of a term in budgets: as the case names it, or of its class, as in `bottom_friction`."""
-    given = next((name for name, own in case.terms.items() if own is term), type(term).__name__)
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", given).lower()
+    label = next((name for name, named_term in case.terms.items() if named_term is term), type(term).__name__)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", label).lower()
 
 
 def _squared(state: State) -> CenterArray:
     return state.u * state.u + state.v * state.v
 
 
-def _add(found: dict, name: str, values: CenterArray | Scalar) -> None:
-    found[name] = values if name not in found else found[name] + values
+def _add(sums: dict, name: str, values: CenterArray | Scalar) -> None:
+    sums[name] = values if name not in sums else sums[name] + values
 
 
 def _solved(stepped: Stepped, name: str) -> CenterArray:
-    """A quantity as the equations of transport give it."""
-    return next(one.new[name] for one in stepped.transported.solved if name in one.new)
+    """Solution of the equations of transport for a quantity."""
+    return next(solved.new[name] for solved in stepped.transported.solved if name in solved.new)
 
 
 def _changes(name: str, before: State, after: State, volume: CenterArray, dt: ScalarLike) -> Iterator[Rate]:
@@ -176,19 +175,19 @@ def _changes(name: str, before: State, after: State, volume: CenterArray, dt: Sc
 
 
 def _of_stages(stepped: Stepped, state: State, volume: CenterArray, dt: ScalarLike) -> Iterator[Rate]:
-    """What acts before the equations of transport are solved, from the state at the start."""
-    for term, after in (*stepped.begun, *stepped.carried):
+    """Effects before the equations of transport are solved, from the state at the start."""
+    for term, after in (*stepped.before_transport, *stepped.after_advection):
         name = ICE if term is None else name_of(term, stepped.case)
         yield from _changes(name, state, after, volume, dt)
         state = after
 
 
 def _of_driving(stepped: Stepped, dt: ScalarLike) -> Iterator[Rate]:
-    """What terms do to the velocity after the equations are solved."""
+    """Effects of terms on the velocity after the equations are solved."""
     transported = stepped.transported
     column = transported.solved[-1].column
     u, v = _solved(stepped, "u"), _solved(stepped, "v")
-    for term, _ in stepped.carried:
+    for term, _ in stepped.after_advection:
         driven = term.after_velocity(u, v, column)
         for name, old, new in (("u", u, driven[0]), ("v", v, driven[1])):
             if new is not old:
@@ -198,21 +197,21 @@ def _of_driving(stepped: Stepped, dt: ScalarLike) -> Iterator[Rate]:
 
 
 def _of_reactions(stepped: Stepped, volume: CenterArray, dt: ScalarLike) -> Iterator[Rate]:
-    """What terms do to tracers after the transport."""
+    """Effects of terms on tracers after the transport."""
     state = stepped.transported.state
-    for term, after in stepped.reacted:
+    for term, after in stepped.after_reactions:
         assert term is not None  # ice acts before
         yield from _changes(name_of(term, stepped.case), state, after, volume, dt)
         state = after
 
 
 def _of_solved(solved: Solved, case: Case) -> Iterator[Rate]:
-    """What the terms of the equations of transport do, and mixing."""
+    """Effects of mixing and of the terms in the equations of transport."""
     for group in solved.groups:
         for quantity in group.values:
-            old, new = group.values[quantity].whole, solved.new[quantity]
-            whole, down = solved.solutions[quantity]
-            limit = 1.0 if down is None else fraction_within_range(whole, down, old)
+            old, new = group.values[quantity].complete, solved.new[quantity]
+            complete, down = solved.solutions[quantity]
+            limit = 1.0 if down is None else fraction_within_range(complete, down, old)
             for term, part in group.parts[quantity]:
                 cells = _cells(part, solved.column, new, limit)
                 moves_only = all(of is None for of in (part.cells, part.surface, part.bottom, part.loss_rate))
@@ -235,12 +234,12 @@ def _converging(downward: InnerFaceArray) -> CenterArray:
 
 
 def _cells(part: Tendency, column: Column, new: CenterArray, limit: ScalarLike) -> CenterArray:
-    """What one tendency adds to the content of the cells [unit m s-1], with the new values."""
+    """Change of the content of the cells by a tendency [unit m s-1], with the new values."""
     grid, rate = column.grid, jnp.zeros_like(new)
-    areas, own = grid.relative_area, grid.cell_area
+    areas, cell_area = grid.relative_area, grid.cell_area
     at_bottom, within = (1.0, 1.0) if areas is None else (areas[0], areas[1:-1])
     if part.cells is not None:
-        rate = rate + (part.cells if own is None else own * part.cells)
+        rate = rate + (part.cells if cell_area is None else cell_area * part.cells)
     if part.bottom is not None:
         rate = rate.at[0].add(at_bottom * part.bottom)
     if part.surface is not None:

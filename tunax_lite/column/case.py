@@ -35,7 +35,7 @@ from .forcing import AbstractForcing, IceSurface, SurfaceFluxes, WaterSurface
 from .grid import Grid
 from .state import State
 from .terms import AbstractTerm, Interior
-from .terms.surface import friction_velocity, whole_stress
+from .terms.surface import friction_velocity, total_stress
 from .time_series import StepsOfRun, check_covers, over_steps
 
 
@@ -191,12 +191,12 @@ class Case(AbstractShown):
 
     @property
     def held(self) -> tuple[str, ...]:
-        """Variables that keep their initial values, whatever the fluxes."""
+        """Variables that keep their initial values."""
         return tuple(name for term in self.acting() for name in term.held())
 
     @property
     def start_state(self) -> State:
-        """Initial state of a run, with its correction, its ice and what its terms have at the surface."""
+        """Initial state of a run, with its correction, ice, and surface variables of terms."""
         state = self.initial_state
         if self.initial_correction is not None:
             state = self.initial_correction.add_to(state, self.grid)
@@ -214,13 +214,13 @@ class Case(AbstractShown):
     def over_steps(self, dt: float, first: int | Array = 0, number: int | None = None) -> "Case":
         """The case whose fluxes and weather are means over steps of `dt` [s], where records are finer.
 
-        Series that are as coarse as the step, and those of states at an instant, stay as they are. The same
-        object where nothing changes.
+        Coarser series and series of states at an instant are unchanged. Returns the same object if nothing
+        changes.
 
         Args:
             dt: length of the steps [s].
-            first, number: of the steps of a run, which a compiled function needs that has the times of the
-                series as an argument. It leaves series with fewer records than the run has steps as they are.
+            first, number: first step and number of steps of the run, required where the times of the series
+                are traced. Series with fewer records than the run has steps are then unchanged.
         """
         steps = StepsOfRun(dt, first, number)
         forcing, absorption = self.forcing.over_steps(steps), over_steps(self.absorption, steps)
@@ -228,7 +228,7 @@ class Case(AbstractShown):
         parts = lambda case: (case.forcing, case.absorption)  # noqa: E731
         changed = eqx.tree_at(parts, changed, (forcing, absorption))
         leaves = map(jax.tree.leaves, (self, changed))
-        return self if all(one is other for one, other in zip(*leaves, strict=False)) else changed
+        return self if all(old is new for old, new in zip(*leaves, strict=False)) else changed
 
     def placed(self, state: State, time: ScalarLike | None = None) -> "Case":
         """The case on the grid of a state with a varying level, or at the surface elevation of a time [s]."""
@@ -238,7 +238,7 @@ class Case(AbstractShown):
         return self if grid is self.grid else eqx.tree_at(lambda case: case.grid, self, grid)
 
     def with_von_karman(self, von_karman: Callable[[], Scalar]) -> "Case":
-        """The case with a constant for the terms that take that of the closure; called only by these."""
+        """Set the von Karman constant of terms that declare none; only these call `von_karman`."""
         return self._with_terms(lambda term: term.with_von_karman(von_karman))
 
     def _with_terms(self, change: Callable[[AbstractTerm], AbstractTerm]) -> "Case":
@@ -262,7 +262,7 @@ class Case(AbstractShown):
             return self.forcing.at(time, water._replace(ice=surface))
 
         at_rest, density = jnp.zeros_like(water.temperature), eos.reference_density
-        stress = whole_stress((at_rest, at_rest), state, self.grid, density, self.acting())
+        stress = total_stress((at_rest, at_rest), state, self.grid, density, self.acting())
         cell = UppermostCell(
             temperature=water.temperature,
             salinity=water.salinity,
@@ -275,7 +275,7 @@ class Case(AbstractShown):
         return self.ice.step(state.surface, cell, sky, self.forcing.air_temperature(time), dt)
 
     def left_by_ice(self, state: State, step: IceStep, dt: ScalarLike) -> tuple[Carried, dict[str, Scalar]]:
-        """What freezing left in the water after a step, and what melting corrects; see `ice.base`."""
+        """Salt and tracers left by freezing after a step, and the correction by melting; see `ice.base`."""
         assert self.ice is not None
         concentrations, mass = self.diluted(state), self.ice.mass(state.surface)
         if mass is None or step.taken is None or f"salinity{LEFT_BY_ICE}" not in state.surface:
@@ -284,7 +284,7 @@ class Case(AbstractShown):
         return left_by_ice(mass, step.taken, state.surface, concentrations, cell_mass, dt)
 
     def unlabelled(self) -> "Case":
-        """The same case without name, start time, position and duration.
+        """Remove name, start time, position and duration from the case.
 
         A program compiled for one unlabelled case serves all cases of the same shapes.
         """
@@ -292,7 +292,7 @@ class Case(AbstractShown):
         return dataclasses.replace(self, name="case", start_time=None, duration=1.0, **nowhere)
 
     def on(self, grid: Grid) -> "Case":
-        """The same case on another grid of the same depth; conserves contents, wave transport and precision.
+        """Move the case to another grid of the same depth; conserves contents, wave transport and precision.
 
         A grid without areas takes those of the case. With other faces the discrete volume of a lake changes:
         then means over the volume are conserved.

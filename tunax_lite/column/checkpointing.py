@@ -1,4 +1,4 @@
-"""What the time loop stores for reverse-mode differentiation, and what it recomputes.
+"""Checkpointing of the time loop: values stored for reverse mode, and values recomputed.
 
 For n steps, with C bytes of state carried between steps, q C bytes of state and solutions of the linear
 systems, and R bytes of intermediate results per step (q is 1.75 and R about 10 C for k-epsilon):
@@ -33,7 +33,7 @@ _STEP_OVER_STATE = 1.75
 
 
 class Layout(NamedTuple):
-    """What a loop stores: the state before every step or all intermediates, in nested segments or not.
+    """Values stored by a loop: states before every step or all intermediates, in nested segments or not.
 
     Args:
         checkpoint_steps: recompute the intermediates of a step.
@@ -53,7 +53,7 @@ class Layout(NamedTuple):
 
 
 class AbstractCheckpointing(eqx.Module):
-    """How a loop of steps is checkpointed."""
+    """Checkpointing of a loop of steps."""
 
     @abc.abstractmethod
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
@@ -154,7 +154,7 @@ class AutoCheckpointing(AbstractCheckpointing):
 
 
 def shared_among(n: int, checkpointing: AbstractCheckpointing) -> AbstractCheckpointing:
-    """For each of n loops whose intermediates are stored at the same time."""
+    """Checkpointing for each of n loops that store their intermediates at the same time."""
     if not isinstance(checkpointing, AutoCheckpointing):
         return checkpointing
     return AutoCheckpointing(memory_budget=max(1, checkpointing.memory_budget // n))
@@ -173,7 +173,7 @@ def _row(tree: PyTree, index) -> PyTree:
 @eqx.filter_custom_jvp
 def _two_turns(run, carry, inputs):
     """`lax.scan` over two turns of `run`; reverse mode stores `carry` and the needs of one turn."""
-    return lax.scan(lambda *given: run(*given), carry, inputs, 2)
+    return lax.scan(lambda *step_input: run(*step_input), carry, inputs, 2)
 
 
 @_two_turns.def_jvp
@@ -189,31 +189,31 @@ def _(primals, tangents):
     moves = run_change, change, _row(input_changes, 0)
     is_moved = jax.tree.map(lambda _, move: move is not None, primals, moves, is_leaf=is_none)
 
-    def linearised(here, given):
+    def linearised(here, step_input):
         """Result of a turn, and its derivative as a function that holds what it needs."""
-        moved, still = eqx.partition((run, here, given), is_moved)
+        moved, still = eqx.partition((run, here, step_input), is_moved)
 
         def ends(moved):
-            run, here, given = eqx.combine(moved, still)
-            return eqx.partition(run(here, given), eqx.is_inexact_array)
+            run, here, step_input = eqx.combine(moved, still)
+            return eqx.partition(run(here, step_input), eqx.is_inexact_array)
 
         end, derivative, constant = jax.linearize(ends, moved, has_aux=True)
         return eqx.combine(end, constant)[0], derivative
 
-    def turn(change, given):
+    def pull(change, step_input):
         # The second turn starts where the first ends. The first is recomputed by the code that linearises,
         # though its derivative is not needed: separate code would have to be compiled.
-        index, given_change = given
+        index, input_change = step_input
         # Any: out_struct is untyped
         advance: Any = eqx.filter_closure_convert(linearised, start, _row(inputs, 0))
         nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), advance.out_struct[1])
         _, derivative = lax.fori_loop(
             0, index + 1, lambda i, current: advance(current[0], _row(inputs, i)), (start, nothing)
         )
-        return derivative((run_change, change, given_change))
+        return derivative((run_change, change, input_change))
 
     turns = jnp.arange(2), input_changes
-    return _two_turns(run, start, inputs), lax.scan(jax.checkpoint(turn, prevent_cse=False), change, turns)
+    return _two_turns(run, start, inputs), lax.scan(jax.checkpoint(pull, prevent_cse=False), change, turns)
 
 
 def _split(tree: PyTree, n: int, size: int) -> PyTree:
@@ -242,9 +242,9 @@ def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], 
     def segment(carry, inputs):
         if n_parts == 2:  # reverse mode stores the start of the first only
             halves = _split(inputs, 2, part)
-            one = lambda carry, given: run(carry, given, part)  # noqa: E731
-            one = eqx.filter_closure_convert(one, carry, _row(halves, 0))
-            carry, outputs = _two_turns(one, carry, halves)
+            run_half = lambda carry, inputs: run(carry, inputs, part)  # noqa: E731
+            run_half = eqx.filter_closure_convert(run_half, carry, _row(halves, 0))
+            carry, outputs = _two_turns(run_half, carry, halves)
             return carry, _join(outputs)
         return _segmented_scan(run, carry, inputs, size, segments[1:], in_pairs)
 
@@ -275,7 +275,7 @@ def _run_frames(step, save, carry, inputs, n_frames: int, steps_per_frame: int):
 
     ends = jax.tree.map(lambda x: jnp.broadcast_to(lax.stop_gradient(x), (n_frames, *x.shape)), carry)
     (carry, ends), _ = lax.scan(advance, (carry, ends), jnp.arange(n_frames * steps_per_frame))
-    return carry, lax.map(lambda given: save(*given), (ends, inputs))
+    return carry, lax.map(lambda frame: save(*frame), (ends, inputs))
 
 
 def scan_frames(
@@ -309,8 +309,8 @@ def scan_frames(
     def run_steps(carry, _, length):
         return lax.scan(lambda c, _: (step(c), None), carry, None, length)
 
-    def frame(carry, given):
+    def frame(carry, frame_inputs):
         carry, _ = _segmented_scan(run_steps, carry, None, steps_per_frame, in_frame, layout.in_pairs)
-        return carry, save(carry, given)
+        return carry, save(carry, frame_inputs)
 
     return _segmented_scan(partial(lax.scan, frame), carry, inputs, n_frames, of_frames)

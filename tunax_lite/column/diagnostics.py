@@ -33,7 +33,7 @@ from .observables import OBSERVABLES, ColumnState, Observable, observable, parse
 from .state import State
 from .terms import ELEVATION
 from .terms.base import first_of
-from .terms.surface import friction_velocity, whole_stress
+from .terms.surface import friction_velocity, total_stress
 from .terms.turbulence import CounterGradientHeat
 from .trajectory import Restart, Trajectory
 
@@ -108,7 +108,7 @@ def _of_water(function: Observable) -> Diagnostic:
 DIAGNOSTICS: dict[str, Diagnostic] = {name: _of_water(function) for name, function in OBSERVABLES.items()}
 """Diagnostics by name; names, units and places are those of `QUANTITIES`."""
 OF_THE_STEP: set[str] = set()
-"""Diagnostics of what acts in a step: of the last one, where the trajectory holds its start."""
+"""Diagnostics of the last step before a frame, where the trajectory holds its start."""
 
 
 def _named(name: str, *, of_the_step: bool = False) -> Callable[[Diagnostic], Diagnostic]:
@@ -210,7 +210,7 @@ def _friction_velocity(now: Snapshot) -> Scalar:
     """sqrt(|stress| / rho_0) at the surface [m s-1], including the stress of a lid."""
     stress = DIAGNOSTICS["surface_stress_u"](now), DIAGNOSTICS["surface_stress_v"](now)
     density = now.case.equation_of_state.reference_density
-    return friction_velocity(whole_stress(stress, now.state, now.grid, density, now.case.acting()), density)
+    return friction_velocity(total_stress(stress, now.state, now.grid, density, now.case.acting()), density)
 
 
 @_named("bottom_friction_velocity", of_the_step=True)
@@ -297,16 +297,16 @@ def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Mod
         state, clo_state, time, start_of_step = frame
         placed = dataclasses.replace(case, grid=grid).placed(state)
         now = Snapshot(state, clo_state, time, placed.grid, case)
-        found = {name: diagnostic(name)(now) for name in names}
+        values = {name: diagnostic(name)(now) for name in names}
         if model is None or start_of_step is None or dt is None:
-            return found
+            return values
         start, step = start_of_step
         after = dataclasses.replace(now, last=LastStep.of(model, start, state, case, dt))
         # In fixed order, so that every process compiles the same program and finds it in the cache.
         for name in (name for name in names if name in OF_THE_STEP):
             # No step precedes the first frame of a run.
-            found[name] = jnp.where(start.step < step, DIAGNOSTICS[name](after), found[name])
-        return found
+            values[name] = jnp.where(start.step < step, DIAGNOSTICS[name](after), values[name])
+        return values
 
     return jax.lax.map(of_frame, frames)
 

@@ -1,4 +1,4 @@
-"""Time levels and stencils of a step, where there is a choice: our own, and those of GOTM."""
+"""Time levels and stencils of a step, where there is a choice: the standard scheme, and GOTM's."""
 
 import abc
 from collections.abc import Callable
@@ -24,12 +24,12 @@ BuoyancyFluxes = tuple[Scalar, FaceArray | None]
 
 
 class AbstractDiscretisation(eqx.Module):
-    """What a step takes from which time and place, and the order in which it solves."""
+    """Time levels and stencils of a step, and its order of solution."""
 
     explicit_waves: ClassVar[bool]
-    """Whether k loses energy to waves explicitly, even below zero."""
+    """Whether the loss of k to waves is explicit, even below zero."""
     samples_forcing: ClassVar[bool]
-    """Whether a step takes forcing finer than itself at its end, instead of its mean over the step."""
+    """Whether a step samples finer forcing at its end instead of averaging it."""
 
     @abc.abstractmethod
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
@@ -105,7 +105,7 @@ class StandardDiscretisation(AbstractDiscretisation):
 
 @named("gotm")
 class GotmDiscretisation(AbstractDiscretisation):
-    """As in GOTM: one after another, with some values of the previous step.
+    """GOTM's sequence: u, v, then scalars, with some values of the previous step.
 
     u, v and the scalars each have the new values of the preceding ones; S² uses the thickness of each cell;
     non-local fluxes and the roughness of surface and bottom are those of the previous step; the buoyancy of

@@ -30,7 +30,7 @@ def _root(area: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 class Hypsography(eqx.Module):
-    """The basin of a lake: areas at given heights, with linear interpolation of their square root r.
+    """The basin of a lake: areas at heights, with linear interpolation of their square root r.
 
         A = r²,    V = sum_k (r_k² + r_k r + r²) t / 3,    t = z - z_k in interval k of the table
 
@@ -47,7 +47,7 @@ class Hypsography(eqx.Module):
 
     def __init__(self, z, area):
         self.z, self.area = (
-            jnp.asarray(given, dtype=None if isinstance(given, jax.Array) else float) for given in (z, area)
+            jnp.asarray(x, dtype=None if isinstance(x, jax.Array) else float) for x in (z, area)
         )
 
     def __check_init__(self):
@@ -76,7 +76,7 @@ class Hypsography(eqx.Module):
         return (root[0] + jnp.sum(slope * within, axis=0)) ** 2
 
     def volume_below(self, z: FaceArray) -> FaceArray:
-        """Volume [m3] between the lowest height of the table and given heights [m] along axis 0."""
+        """Volume [m3] between the lowest height of the table and heights [m] along axis 0."""
         within, root, slope = self._parts(z)
         upper = root + slope * within
         return jnp.sum((root * root + root * upper + upper * upper) * within, axis=0) / 3.0
@@ -95,9 +95,9 @@ class Hypsography(eqx.Module):
 
     def _parts(self, z: FaceArray) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
         """Height within each interval of the table [m], root of the area at its lower end, and slope."""
-        own, root = self.z[:, None], _root(self.area)[:, None]
-        slope = (root[1:] - root[:-1]) / (own[1:] - own[:-1])
-        return jnp.clip(z[None] - own[:-1], 0.0, own[1:] - own[:-1]), root[:-1], slope
+        heights, root = self.z[:, None], _root(self.area)[:, None]
+        slope = (root[1:] - root[:-1]) / (heights[1:] - heights[:-1])
+        return jnp.clip(z[None] - heights[:-1], 0.0, heights[1:] - heights[:-1]), root[:-1], slope
 
 
 class Grid(AbstractShown):
@@ -205,7 +205,7 @@ class Grid(AbstractShown):
         return cls(z_face)
 
     def with_hypsography(self, z, area) -> "Grid":
-        """The same cells in a lake with given areas.
+        """Add the areas of a lake to the cells.
 
         Args:
             z: heights [m], increasing, from the depth of the grid or below up to 0 or above.
@@ -280,7 +280,7 @@ class Grid(AbstractShown):
         return 0.5 * (self.z_face[2:] - self.z_face[:-2])
 
     def with_batch_rank(self, rank: int) -> "Grid":
-        """The same grid with trailing axes of length one, so that it broadcasts to `rank` batch axes."""
+        """Add trailing axes of length 1, so that the grid broadcasts to `rank` batch axes."""
         missing = rank - len(self.batch_shape)
         if missing <= 0:
             return self

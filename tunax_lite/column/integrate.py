@@ -47,11 +47,11 @@ from .state import State
 from .trajectory import Means, Restart, Trajectory
 
 
-def _seconds(name: str, given: object) -> float:
-    """A time [s] of a run, which is known when it is compiled."""
-    if not is_traced(given) and np.ndim(given) == 0 and np.asarray(given).dtype.kind in "fiu":  # pyright: ignore
-        return float(given)  # pyright: ignore[reportArgumentType]
-    got = "a value that jax.jit or jax.grad has not computed yet" if is_traced(given) else f"{given!r:.60}"
+def _seconds(name: str, value: object) -> float:
+    """Convert a time [s] of a run, which the program must know."""
+    if not is_traced(value) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":  # pyright: ignore
+        return float(value)  # pyright: ignore[reportArgumentType]
+    got = "a value that jax.jit or jax.grad has not computed yet" if is_traced(value) else f"{value!r:.60}"
     raise TypeError(f"simulate: expected {name} as a number of seconds, such as {name}=600.0, got {got}.")
 
 
@@ -73,9 +73,9 @@ def whole_steps(duration: float, dt: float) -> int:
 
 
 class Length(NamedTuple):
-    """Steps of a run: whole frames, and those of a shorter last one, if any, which ends with the run."""
+    """Steps of a run: complete frames, and the steps of a shorter last frame, if any."""
 
-    n_frames: int  # whole ones
+    n_frames: int  # complete frames
     steps_per_frame: int
     rest: int
 
@@ -109,13 +109,13 @@ def restart_of(model: Model, case: Case) -> Restart:
 
 
 class Carry(NamedTuple):
-    """What the time loop carries from step to step.
+    """Values that the time loop carries from step to step.
 
     Args:
         now: the end of the last step.
         means: of state and closure state over the steps since the last frame; `None` if not averaged.
         step_start: start of the last step; `None` if not kept.
-        others: means of what else is averaged, by name.
+        others: means of other averaged quantities, by name.
     """
 
     now: Restart
@@ -151,7 +151,7 @@ def integrate(
     step_starts: bool = False,
     averages: tuple[str, ...] = (),
 ) -> tuple[Restart, PyTree]:
-    """The time loop, for callers that save something other than whole states.
+    """Run the time loop, for callers that do not save complete states.
 
     Args:
         model, case: with the case broadcast over its batch by `batched_case`.
@@ -169,7 +169,7 @@ def integrate(
     """
     model, case, start = varying_alike((model, case, start))
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
-    step, wanted = _stepping(model, case, dt), Averaged(averages)
+    step, requested = _stepping(model, case, dt), Averaged(averages)
     prepared = model.with_von_karman(case)
 
     def advanced(carry: Carry) -> Carry:
@@ -179,7 +179,7 @@ def integrate(
         if mean is not None:
             mean = _averaged(mean, (now.state, now.clo_state), n)
         if averages:
-            others = _averaged(others, wanted.of_step(model, prepared, carry.now, stepped, dt), n)
+            others = _averaged(others, requested.of_step(model, prepared, carry.now, stepped, dt), n)
         return Carry(now, mean, None if carry.step_start is None else carry.now, others)
 
     end, saved = scan_frames(
@@ -195,7 +195,7 @@ def integrate(
 
 
 class _Kept(NamedTuple):
-    """What the loop carries besides the state: see `integrate`."""
+    """Values that the loop carries in addition to the state: see `integrate`."""
 
     means: bool
     step_starts: bool
@@ -210,7 +210,7 @@ class _Kept(NamedTuple):
 
 
 def _averaged(mean: PyTree, now: PyTree, n: Int[Array, ""]) -> PyTree:
-    """The mean of n steps, from that of the steps before."""
+    """Update a mean with the n-th step."""
 
     def mix(before, now):
         if not jnp.issubdtype(now.dtype, jnp.inexact):
@@ -225,7 +225,7 @@ def _averaged(mean: PyTree, now: PyTree, n: Int[Array, ""]) -> PyTree:
 def advance(
     model: Model, case: Case, start: Restart, dt: ScalarLike, n_steps: int | Int[Array, ""]
 ) -> Restart:
-    """Make `n_steps` without saving; with 0, returns the start. Other arguments are those of `integrate`.
+    """Advance by `n_steps` without saving; 0 returns the start. Other arguments as in `integrate`.
 
     The number may be known only at run time, except in reverse mode.
     """
@@ -247,7 +247,7 @@ def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], tu
 
 
 def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree, PyTree, PyTree]:
-    """Which arrays carry the columns of a batch as their last axis, for each leaf of the three."""
+    """Masks of the leaves whose last axis is the columns of a batch, for the three trees."""
     batch_shape = shape_of_batch(model, case)
     if not batch_shape:
         raise ValueError(
@@ -269,7 +269,7 @@ _AUTO = AutoCheckpointing()  # the same object in every call, so that programs a
 
 
 class _Options(NamedTuple):
-    """What the program of a run is compiled for, besides shapes and the structure of model and case."""
+    """Static options of the program of a run, in addition to shapes and structure of model and case."""
 
     n_frames: int
     steps_per_frame: int
@@ -332,7 +332,7 @@ def _trajectory(options: _Options, model: Model, case: Case, start: Restart | No
     else:
         later = _run_columns(model, case, start, dt, options)
     first = options.kept.first(model, case, start, dt)
-    frames = jax.tree.map(lambda one, rest: jnp.concatenate([one[None], rest]), first, later)
+    frames = jax.tree.map(lambda initial, rest: jnp.concatenate([initial[None], rest]), first, later)
     now, time = frames.now, frames.now.step.astype(dt.dtype) * dt
     means = frames.means
     if means is not None:
@@ -342,7 +342,7 @@ def _trajectory(options: _Options, model: Model, case: Case, start: Restart | No
 
 
 class _Prepared(NamedTuple):
-    """What a call finds out about a model or a case before its first step."""
+    """Properties of a model or a case that a call determines before its first step."""
 
     parts: Parts
     covered: set[tuple[float, float, float]]  # start, end and step for which a case is known to be complete
@@ -379,20 +379,20 @@ def simulate(
         dt: time step [s].
         duration: length of the run [s], a multiple of `dt`; by default the rest of the case after `start`.
         output_interval: time between saved frames [s], a multiple of `dt`. The last frame is at the end of
-            the run, sooner after the one before if the interval does not divide the duration.
+            the run; the last interval is shorter if the interval does not divide the duration.
         checkpointing: what reverse mode stores; see `checkpointing`.
         start: frame of an earlier run to continue, `Trajectory.restart(frame)`; with the same `dt` the
             results are identical bit for bit. By default the initial state of the case.
-        devices: over which a batch is split evenly along its last axis: `"all"` of this process, or some. By
-            default the columns stay together where JAX places them.
+        devices: devices over which a batch is split evenly along its last axis: `"all"` of this process, or a
+            list. By default the columns stay together where JAX places them.
         column_block: number of columns run at once on a device, so that they fit into its cache: a number,
             `"auto"` for a size measured to be fast, or `None` for all. Results change only by rounding.
         means: whether to average state and closure state over all steps between frames, too.
         step_starts: whether to save the start of the last step before each frame, too, so that `diagnose` can
             evaluate that step.
-        averages: what else to average over the steps, with the state: names of `DIAGNOSTICS`; `budgets`, what
-            each term does to the heat, the salt, the tracers and the kinetic energy of the column;
-            `tendencies`, what it does to every quantity, on cells. They are in `Means.others`.
+        averages: other quantities to average over the steps, with the state: names of `DIAGNOSTICS`;
+            `budgets`, effects of each term on heat, salt, tracers and kinetic energy of the column;
+            `tendencies`, effects of each term on every quantity, on cells. They are in `Means.others`.
 
     Returns:
         The initial state and all frames. Values that are not finite are returned, not raised: see
@@ -400,7 +400,7 @@ def simulate(
 
     Raises:
         MemoryError: frames that do not fit into the memory of the device.
-        TypeError: something else than a model, a case and a restart, or times that are no numbers.
+        TypeError: arguments that are no model, case or restart, or times that are no numbers.
         ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
             and a case of different precision, a block of zero columns, or an unknown name in `averages`.
     """
@@ -417,9 +417,9 @@ def simulate(
     averages = Averaged(tuple(averages)).check().names
     means = means or bool(averages)
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
-    whole = case.duration - begin if duration is None else duration
-    length = length_of_run(whole, output_interval, dt, "the duration (or what is left of it)")
-    times = begin, begin + whole
+    remaining = case.duration - begin if duration is None else duration
+    length = length_of_run(remaining, output_interval, dt, "the remaining duration")
+    times = begin, begin + remaining
     of_model, (of_case, covered) = _prepared(model).parts, _prepared(case)
     precision = common_precision(of_model, of_case) or precision_of(model=model, case=case)
     if (*times, dt) not in covered and not is_traced(case.forcing):
@@ -427,7 +427,7 @@ def simulate(
         case.check_step(dt)
         covered.add((*times, dt))
     first = 0 if start is None else start.step
-    averaged = case_over_steps(model, case, dt, first, round(whole / dt))
+    averaged = case_over_steps(model, case, dt, first, round(remaining / dt))
     if averaged is not case:
         case = averaged
         of_case = _prepared(case).parts
@@ -471,7 +471,7 @@ def _axes_before_batch(parts: Parts) -> tuple[int, ...]:
 
 
 def _wrong_kinds(model: object, case: object, start: object) -> str:
-    """What to do with other arguments than a model, a case and a restart."""
+    """Message for arguments that are no model, case or restart."""
     if isinstance(model, Model) and isinstance(case, Case):
         return f"simulate: expected start=trajectory.restart(frame), got {type(start).__name__}."
     got = f"{type(model).__name__} and {type(case).__name__}"
@@ -484,7 +484,7 @@ def _wrong_kinds(model: object, case: object, start: object) -> str:
 
 
 _LARGE = 1e8
-"""Bytes from which on memory is looked at: that takes longer than a short run."""
+"""Bytes of frames from which on the free memory is checked: that takes longer than a short run."""
 
 
 def _least_bytes(n_frames: int, columns: int, case: Case) -> float:
@@ -525,7 +525,7 @@ def _enough_memory(
 def _with_shorter_end(
     run: Callable[..., Trajectory], length: Length, start: Restart | None, dt: float
 ) -> Trajectory:
-    """The whole frames, by the program that a run of these alone has, and the steps that are left as one."""
+    """Run the complete frames with their usual program, then the remaining steps as one frame."""
     last = {"duration": length.rest * dt, "output_interval": length.rest * dt}
     if not length.n_frames:
         return run(start=start, **last)

@@ -1,10 +1,10 @@
 """A run under `jax.vmap`: the mapped axis becomes the batch axis, which is the last.
 
 `jax.vmap` moves the mapped axis to the front, where loops over the levels of a column stride through memory:
-a run takes two to four times as long. Where nothing is differentiated inside of the map, a batching rule of
-our own makes the run with the mapped axis last. Reverse mode has no way through such a rule, so that a map
-of a gradient keeps the rule of JAX, and warns. So does a run with closures or terms from outside the package,
-without a warning: they need not accept batches.
+a run takes two to four times as long. Where nothing is differentiated inside of the map, a custom batching
+rule therefore runs with the mapped axis last. Reverse mode cannot pass such a rule, so a map of a gradient
+keeps the rule of JAX, with a warning. Runs with closures or terms from outside the package keep it, too: they
+need not accept batches.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ WITHOUT_MAP = (
 
 
 def is_mapped(arrays: PyTree) -> bool:
-    """Whether `vmap` traces some of the arrays, and nothing is differentiated within it: that warns."""
+    """Return whether `vmap` traces some arrays; warn and return false if a derivative is inside of it."""
     kinds = [_kinds(leaf) for leaf in jax.tree.leaves(arrays) if isinstance(leaf, jax.core.Tracer)]
     if any(_MAPPED in inner for _, *inner in kinds):
         warnings.warn(_WAY_OUT, UserWarning, stacklevel=4)
@@ -48,16 +48,16 @@ def check_not_mapped(arrays: PyTree) -> None:
 
 
 def _kinds(leaf: Any) -> list[str]:  # a tracer of any kind: JAX has no public names for them
-    """Names of the tracers around a value, from the outside in, as far as they are for derivatives."""
-    found = []
+    """Names of the tracers around a value from the outside in, through tracers of derivatives."""
+    names = []
     while isinstance(leaf, jax.core.Tracer):
-        found.append(type(leaf).__name__)
+        names.append(type(leaf).__name__)
         leaf = getattr(leaf, "primal", None)
-    return found
+    return names
 
 
 def accepts_batches(tree: PyTree) -> bool:
-    """Whether all modules in a tree are of this package or of Equinox: columns of a batch stay apart."""
+    """Return whether all modules in a tree are of this package or of Equinox, which accept batches."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -82,7 +82,7 @@ def run_last(run: Callable[[PyTree], PyTree], arrays: PyTree, axes: PyTree) -> P
             these is mapped, such as the weights of a network, the rule of JAX applies.
 
     Returns:
-        What `run` returns.
+        The result of `run`.
     """
     column = custom_vmap(run)
 
@@ -95,10 +95,10 @@ def run_last(run: Callable[[PyTree], PyTree], arrays: PyTree, axes: PyTree) -> P
             results = jax.vmap(run, in_axes=(in_axes,))(arrays)
             return results, jax.tree.map(lambda _: True, results)
         last = jax.tree.map(lambda flag, x: jnp.moveaxis(x, 0, -1) if flag else x, flags, arrays)
-        one = jax.tree.map(
+        columns = jax.tree.map(
             lambda flag, x: jax.ShapeDtypeStruct(jnp.shape(x)[int(flag) :], jnp.result_type(x)), flags, arrays
         )
-        results, like = run(last), jax.eval_shape(run, one)
+        results, like = run(last), jax.eval_shape(run, columns)
         grown = jax.tree.map(lambda x, single: jnp.ndim(x) > single.ndim, results, like)
         return jax.tree.map(lambda flag, x: jnp.moveaxis(x, -1, 0) if flag else x, grown, results), grown
 

@@ -38,7 +38,7 @@ from .terms.surface import (
     ShortwaveHeating,
     SurfaceExchange,
     friction_velocity,
-    whole_stress,
+    total_stress,
     wind_stress,
 )
 from .transport import Equations, Mixing, Transported, sum_of_all
@@ -48,24 +48,24 @@ Stages = list[tuple[AbstractTerm | None, State]]
 
 
 class Stepped(NamedTuple):
-    """One step, with all that budgets follow from.
+    """Result of a step, with everything that budgets need.
 
     Args:
-        state, clo_state: at its end.
+        state, clo_state: at the end of the step.
         case: with the grid and the terms of the step.
-        begun: states before the transport, after the effect of ice (`None`) and of each term in turn.
-        carried: states after the vertical advection by each term.
+        before_transport: states after the effect of ice (`None`) and of each term in turn.
+        after_advection: states after the vertical advection by each term.
         transported: the solved equations of transport.
-        reacted: states after the sources of each term.
+        after_reactions: states after the sources of each term.
     """
 
     state: State
     clo_state: AbstractCloState
     case: Case
-    begun: Stages
-    carried: Sequence[tuple[AbstractTerm, State]]
+    before_transport: Stages
+    after_advection: Sequence[tuple[AbstractTerm, State]]
     transported: Transported
-    reacted: Stages
+    after_reactions: Stages
 
 
 class Model(AbstractShown):
@@ -73,8 +73,8 @@ class Model(AbstractShown):
 
     Args:
         closure: turbulence closure.
-        molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1], unless the case
-            has its own.
+        molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1]; background
+            values of the case replace them.
         molecular_salt_diffusivity: for salinity [m2 s-1]; by default that of heat, so that both share one
             matrix, which makes a step about a tenth faster.
         molecular_tracer_diffusivity: for tracers [m2 s-1]; by default that of heat, likewise.
@@ -91,8 +91,7 @@ class Model(AbstractShown):
         tridiagonal_method: solver for linear systems; by default the fastest on the platform.
 
     Raises:
-        TypeError: something else than a closure, such as its name or its unconstrained numbers, or a text
-            for a number.
+        TypeError: the name or the unconstrained numbers of a closure in its place, or a text for a number.
         ValueError: theta outside [0, 1], or a number of sweeps that is not positive.
     """
 
@@ -115,7 +114,7 @@ class Model(AbstractShown):
         check_kinds(self)
 
     def with_von_karman(self, case: Case) -> Case:
-        """The case with the constant of the closure in logarithmic layers without one of their own."""
+        """Set the von Karman constant of the closure in logarithmic layers that declare none."""
         return case.with_von_karman(
             lambda: jnp.asarray(self.closure.von_karman, dtype=case.grid.z_face.dtype)
         )
@@ -133,9 +132,9 @@ class Model(AbstractShown):
         water = WaterSurface.of(state)
         fluxes = self.discretisation.at_ends(lambda time: case.forcing.at(time, water), start, start)
         column = _column(state.without_surface(), (at_rest, at_rest), case, start, 0.0, fluxes)
-        made = self.closure.prepare().init(self._closure_inputs(state, column, case))
-        check_mixing(self.closure, made, case.grid.n_cells + 1)
-        return made
+        clo_state = self.closure.prepare().init(self._closure_inputs(state, column, case))
+        check_mixing(self.closure, clo_state, case.grid.n_cells + 1)
+        return clo_state
 
     def step(
         self,
@@ -182,20 +181,22 @@ class Model(AbstractShown):
         dt: ScalarLike,
         stepper: AbstractStepper | None = None,
     ) -> Stepped:
-        """The same as `step`, with the equations that were solved, for budgets."""
+        """Advance by one step like `step`, and also return the solved equations, for budgets."""
         stepper = self.closure.prepare() if stepper is None else stepper
-        column, case, begun = self._begun(state, clo_state, case, time, dt)
-        used = clo_state
-        equations, transported, reacted, new_clo_state = self._sweep(stepper, column, used, case, dt)
+        column, case, before_transport = self._before_transport(state, clo_state, case, time, dt)
+        mixing = clo_state
+        equations, transported, reactions, new_clo_state = self._sweep(stepper, column, mixing, case, dt)
         for _ in range(self.n_sweeps - 1):
-            used = _with_coefficients(clo_state, used, new_clo_state, 0.5)
-            equations, transported, reacted, new_clo_state = self._sweep(stepper, column, used, case, dt)
+            mixing = _with_coefficients(clo_state, mixing, new_clo_state, 0.5)
+            equations, transported, reactions, new_clo_state = self._sweep(stepper, column, mixing, case, dt)
         if self.coefficient_memory is not None:
             new_clo_state = _with_coefficients(
                 new_clo_state, clo_state, new_clo_state, self.coefficient_memory
             )
-        end = reacted[-1][1]
-        return Stepped(end, new_clo_state, case, begun, equations.carried, transported, reacted[1:])
+        end = reactions[-1][1]
+        return Stepped(
+            end, new_clo_state, case, before_transport, equations.after_advection, transported, reactions[1:]
+        )
 
     def inputs_of_closure(
         self,
@@ -212,7 +213,7 @@ class Model(AbstractShown):
 
     @property
     def solver(self) -> AbstractTridiagonalMethod:
-        """Method for linear systems: as given, or the fastest on the platform and its configuration."""
+        """Solver of linear systems: `tridiagonal_method`, or the fastest on the platform."""
         if self.tridiagonal_method is not None:
             return self.tridiagonal_method
         return PlatformDefault(cpu=TwistedThomas() if time_loop_is_fused() else ThomasScan())
@@ -221,12 +222,12 @@ class Model(AbstractShown):
         self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[Column, Case]:
         """The column at the start of a step, and the case at its end."""
-        return self._begun(state, clo_state, case, time, dt)[:2]
+        return self._before_transport(state, clo_state, case, time, dt)[:2]
 
-    def _begun(
+    def _before_transport(
         self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[Column, Case, Stages]:
-        """The column of a step and its case, with the states after the effect of ice and of each term."""
+        """Column and case of a step, with the states after the effect of ice and of each term."""
         at_rest, end = case.grid, time + dt
         case = self.with_von_karman(case).placed(state, end)
         at_ends, water, ice, covered = self.discretisation.at_ends, WaterSurface.of(state), {}, None
@@ -281,11 +282,11 @@ class Model(AbstractShown):
         )
         equations = Equations.of(column, terms, mixing, self.theta, self.solver)
         transported = self.discretisation.solve(equations)
-        reacted = self._reacted(transported.state, column, case)
-        inputs = self._closure_inputs(reacted[-1][1], column, case, terms)
-        return equations, transported, reacted, stepper.step(clo_state, inputs, dt)
+        reactions = self._after_reactions(transported.state, column, case)
+        inputs = self._closure_inputs(reactions[-1][1], column, case, terms)
+        return equations, transported, reactions, stepper.step(clo_state, inputs, dt)
 
-    def _reacted(self, state: State, column: Column, case: Case) -> Stages:
+    def _after_reactions(self, state: State, column: Column, case: Case) -> Stages:
         """The state after the transport (`None`), and after the sources of each term in turn."""
         if column.surface:
             state = dataclasses.replace(state, surface=column.surface)
@@ -302,8 +303,8 @@ class Model(AbstractShown):
         """Input of the closure in the step to a state."""
         grid, eos, start, terms = column.grid, column.equation_of_state, column.state, case.acting()
         discretisation, density = self.discretisation, eos.reference_density
-        stress = whole_stress(wind_stress(column.fluxes, state), state, grid, density, terms)
-        before = whole_stress(wind_stress(column.fluxes_before, state), start, grid, density, terms)
+        stress = total_stress(wind_stress(column.fluxes, state), state, grid, density, terms)
+        before = total_stress(wind_stress(column.fluxes_before, state), start, grid, density, terms)
         over_sea = discretisation.speed_over_sea(friction_velocity(before, density), column)
         surface, radiative = discretisation.buoyancy_fluxes(state, column)
         return ClosureInputs(
@@ -336,7 +337,7 @@ def _column(
     dt: ScalarLike,
     fluxes: tuple[SurfaceFluxes, SurfaceFluxes],
 ) -> Column:
-    """Input of the terms in a step that ends at a time, with its fluxes and those before."""
+    """Input of the terms in a step that ends at `end` [s], with fluxes of this and the previous step."""
     return Column(
         state=state,
         carried=state,
@@ -360,7 +361,7 @@ def _column(
 def _with_coefficients(
     changed: AbstractCloState, old: AbstractCloState, new: AbstractCloState, kept: ScalarLike
 ) -> AbstractCloState:
-    """A closure state with averaged eddy coefficients of two others, with weight `kept` for the old ones."""
+    """Replace the eddy coefficients by a mean of old and new, with the weight `kept` for the old."""
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
     blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
     return eqx.tree_at(coefficients, changed, blend)

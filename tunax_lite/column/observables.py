@@ -67,14 +67,14 @@ class ColumnState(eqx.Module):
 def sea_surface_temperature(water: ColumnState) -> Scalar:
     """In-situ temperature of the uppermost cell [degC], at the pressure of the surface.
 
-    Of a column that carries the conservative temperature (TEOS-10), within the error of
-    `potential_temperature`; otherwise as carried.
+    As accurate as `potential_temperature` in columns with TEOS-10; with other equations of state it is the
+    temperature of the state.
     """
     return potential_temperature(water)[-1]
 
 
 def potential_temperature(water: ColumnState) -> CenterArray:
-    """Potential temperature [degC] of a column that carries the conservative one (TEOS-10); else as carried.
+    """Potential temperature [degC] of columns with TEOS-10; otherwise the temperature of the state.
 
     At the surface it is the in-situ temperature, which an instrument shows; 100 m deep 0.01 K below that. In
     fresh water the conservative temperature is up to 5 % higher. Within 5 mK of TEOS-10, 0.2 mK in the sea.
@@ -137,9 +137,9 @@ def kinetic_energy(water: ColumnState, depth: float | None = None) -> Scalar:
 def by_temperature(
     water: ColumnState, difference: float = 0.2, depth: float | None = None, *, bounded: bool = False
 ) -> Scalar:
-    """Depth where the temperature differs by `difference` [K] from that at a depth, by default the usual one.
+    """Depth [m] where the temperature differs by `difference` [K] from that at a reference depth.
 
-    In m, NaN where it nowhere does, or if `bounded` the depth of the lowest cell.
+    NaN, or if `bounded` the depth of the lowest cell, if it nowhere does.
     """
     options = {"difference": difference, "reference_depth": depth, "bounded": bounded}
     return mixed_layer_depth(water.state.temperature, water.grid, **options)
@@ -148,7 +148,7 @@ def by_temperature(
 def by_density(
     water: ColumnState, difference: float = 0.03, depth: float | None = None, *, bounded: bool = False
 ) -> Scalar:
-    """The same where the potential density differs by `difference` [kg m-3]."""
+    """Depth where the potential density differs by `difference` [kg m-3]; else as `by_temperature`."""
     options = {"difference": difference, "reference_depth": depth, "bounded": bounded}
     return mixed_layer_depth(potential_density(water), water.grid, **options)
 
@@ -170,12 +170,12 @@ def ice_thickness(water: ColumnState) -> Scalar:
 
 
 Observable = Callable[[ColumnState], Float[Array, "..."]]
-"""From the water to a profile on the centers, or to one number per column."""
+"""Function of the water: a profile on the centers, or a number per column."""
 INTEGRALS: dict[str, Callable[..., Float[Array, "..."]]] = {
     each.__name__: each
     for each in (heat_content, salt_content, potential_energy, potential_energy_anomaly, kinetic_energy)
 }
-"""What can be asked for above a depth."""
+"""Integrals, which names may restrict to the water above a depth."""
 _LAYERS: dict[str, Callable[..., Scalar]] = {
     "mixed_layer_depth": by_temperature,
     "mixed_layer_depth_density": by_density,
@@ -191,7 +191,7 @@ OBSERVABLES: dict[str, Observable] = {
     **_LAYERS,
     **INTEGRALS,
 }
-"""By name; those with numbers in their names, such as `heat_content_above_100m`, come from `observable`."""
+"""Observables by name; `observable` adds names with numbers, such as `heat_content_above_100m`."""
 
 _STATE = ("temperature", "salinity", "u", "v")
 MIXED_LAYER_DIFFERENCE = 0.2
@@ -219,22 +219,22 @@ def parse(name: str) -> Parsed:
 
     Raises `ValueError` for a layer of zero thickness, or a threshold of 0.
     """
-    found = _ABOVE.fullmatch(name)
-    if found is not None:
-        if not float(found["depth"]):
+    match = _ABOVE.fullmatch(name)
+    if match is not None:
+        if not float(match["depth"]):
             raise ValueError(f"expected a layer of some thickness, got {name}; give a depth [m] above 0.")
-        return Parsed(found["name"], float(found["depth"]))
-    found = _DEPTH.fullmatch(name)
-    if found is None:
+        return Parsed(match["name"], float(match["depth"]))
+    match = _DEPTH.fullmatch(name)
+    if match is None:
         return Parsed(name)
-    threshold, depth = (None if found[key] is None else float(found[key]) for key in ("threshold", "depth"))
-    unit, usual = _THRESHOLDS[found["name"]]
-    if threshold is not None and (found["unit"] != unit or threshold == 0.0):
+    threshold, depth = (None if match[key] is None else float(match[key]) for key in ("threshold", "depth"))
+    unit, usual = _THRESHOLDS[match["name"]]
+    if threshold is not None and (match["unit"] != unit or threshold == 0.0):
         raise ValueError(
-            f"expected a threshold of {found['name']} in {unit}, above 0, got {name}; write it like "
-            f"{found['name']}_{usual:g}{unit}."
+            f"expected a threshold of {match['name']} in {unit}, above 0, got {name}; write it like "
+            f"{match['name']}_{usual:g}{unit}."
         )
-    return Parsed(found["name"], depth, threshold)
+    return Parsed(match["name"], depth, threshold)
 
 
 def variable_of(name: str) -> Quantity | None:
@@ -274,14 +274,14 @@ def observable(name: str, tracers: Collection[str] = (), *, bounded: bool = Fals
             "reference: mixed_layer_depth_0.5K_from_10m, mixed_layer_depth_density_0.125kg_from_10m, got "
             f"the variable {name}."
         )
-    given: dict[str, float | bool] = {} if threshold is None else {"difference": threshold}
-    given |= {} if depth is None else {"depth": depth}
-    given |= {"bounded": True} if bounded and bare in _LAYERS else {}
-    return functools.partial(OBSERVABLES[bare], **given) if given else OBSERVABLES[bare]
+    options: dict[str, float | bool] = {} if threshold is None else {"difference": threshold}
+    options |= {} if depth is None else {"depth": depth}
+    options |= {"bounded": True} if bounded and bare in _LAYERS else {}
+    return functools.partial(OBSERVABLES[bare], **options) if options else OBSERVABLES[bare]
 
 
 def is_depth_of_a_criterion(name: str) -> bool:
-    """Whether an observable is a depth whose criterion may be met nowhere."""
+    """Return whether an observable is a depth whose criterion may be met nowhere."""
     return parse(name).name in _LAYERS
 
 
@@ -291,7 +291,7 @@ def usual_mixed_layer(grid: Grid) -> str:
 
 
 def is_number(name: str) -> bool:
-    """Whether an observable is a scalar per column rather than a profile."""
+    """Return whether an observable is a scalar per column rather than a profile."""
     variable = variable_of(name)
     return variable is not None and variable.location == "scalar"
 

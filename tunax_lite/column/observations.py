@@ -89,7 +89,7 @@ class Observations(AbstractShown):
 
     @property
     def moves(self) -> bool:
-        """Whether heights vary in time."""
+        """Return whether heights vary in time."""
         return self.z.ndim == 2
 
     def has_values(self, name: str) -> np.ndarray:

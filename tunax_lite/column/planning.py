@@ -107,11 +107,11 @@ def estimate_memory(
     if what == "forward":
         program = compile_program(run, model, case)
     else:
-        given = _free(model, parameters), model, case
+        arguments = _free(model, parameters), model, case
         if what == "gradient":
-            program = compile_program(jax.value_and_grad(mean_square), *given)
+            program = compile_program(jax.value_and_grad(mean_square), *arguments)
         else:
-            program = CompiledJacobian(of_parameters, *given, chunk_size=chunk_size).program
+            program = CompiledJacobian(of_parameters, *arguments, chunk_size=chunk_size).program
     batch = shape_of_batch(model, case)
     columns = f"{int(np.prod(batch))} columns" if batch else "one column"
     seconds = program.trace_seconds, program.compile_seconds

@@ -30,7 +30,7 @@ ChunkSize = int | Literal["auto"] | None
 
 @dataclasses.dataclass(frozen=True)
 class JacobianPlan:
-    """How a Jacobian is computed; prints as one line."""
+    """Plan of the computation of a Jacobian; prints as one line."""
 
     mode: Literal["forward", "reverse"]
     chunk_size: int  # parameters pushed forward, or residuals pulled back, at the same time
@@ -84,7 +84,7 @@ def _normal_equations(residuals, matrix, limit) -> NormalEquations:
 
 
 _ROWS = 128
-"""That are added up at a time."""
+"""Rows that are added up at a time."""
 
 
 def sums_of_products(matrix: Float[Array, "row column"]) -> Float[Array, "column column"]:
@@ -123,15 +123,15 @@ def _in_chunks(of_chunk: Callable, chunk: int, n: int, axis: int):
     if chunk == n:
         return of_chunk(0)
 
-    def turn(i, result):
+    def add_chunk(i, result):
         start = jnp.minimum(i * chunk, n - chunk)  # the last chunk overlaps the previous one
-        beside, part = of_chunk(start)
-        return beside, lax.dynamic_update_slice_in_dim(result[1], part, start, axis)
+        auxiliary, part = of_chunk(start)
+        return auxiliary, lax.dynamic_update_slice_in_dim(result[1], part, start, axis)
 
-    beside, part = jax.eval_shape(lambda: of_chunk(0))
-    whole = jax.ShapeDtypeStruct((*part.shape[:axis], n, *part.shape[axis + 1 :]), part.dtype)
-    empty = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), (beside, whole))
-    return lax.fori_loop(0, math.ceil(n / chunk), turn, empty)
+    auxiliary, part = jax.eval_shape(lambda: of_chunk(0))
+    matrix = jax.ShapeDtypeStruct((*part.shape[:axis], n, *part.shape[axis + 1 :]), part.dtype)
+    empty = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), (auxiliary, matrix))
+    return lax.fori_loop(0, math.ceil(n / chunk), add_chunk, empty)
 
 
 def _map_chunk(function: Callable[[PyTree], PyTree], start, chunk: int, like: Float[Array, " n"]) -> PyTree:
@@ -149,7 +149,7 @@ _LARGEST_CHUNK_ON_CPU = 32
 
 
 class CompiledJacobian:
-    """The Jacobian of one function, compiled for given shapes; call it with parameters and arguments.
+    """Jacobian of a function, compiled for fixed shapes; call it with parameters and arguments.
 
     Args:
         function: from parameters and arguments to residuals, a pytree of floating-point arrays.
@@ -178,10 +178,10 @@ class CompiledJacobian:
     ):
         if mode not in ("auto", "forward", "reverse"):
             raise ValueError(f"jacobian: expected the mode auto, forward or reverse, got {mode!r}.")
-        given = without_functions(args)
-        self._has_functions = jax.tree.structure(given) != jax.tree.structure(args)
+        arrays = without_functions(args)
+        self._has_functions = jax.tree.structure(arrays) != jax.tree.structure(args)
         self._function = (lambda x, *args: function(x, *released(args))) if self._has_functions else function
-        self._shapes = jax.eval_shape(lambda *given: given, x, *given)
+        self._shapes = jax.eval_shape(lambda *arrays: arrays, x, *arrays)
         n_parameters = _count("parameters", self._shapes[0])
         n_residuals = _count("residuals", jax.eval_shape(self._function, *self._shapes))
         if mode == "auto":

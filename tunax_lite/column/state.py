@@ -68,10 +68,10 @@ class State(AbstractShown):
         """State on `grid` from arrays at its centers, numbers, or functions of the height z [m]."""
 
         def on_grid(name: str, profile: Profile) -> CenterArray:
-            given = profile(grid.z_center) if callable(profile) else profile
-            if isinstance(given, str):  # which JAX would read as a number
-                raise TypeError(f"State: expected {name} as numbers or a function of z [m], got {given!r}.")
-            values = jnp.asarray(given, dtype=float)
+            initial = profile(grid.z_center) if callable(profile) else profile
+            if isinstance(initial, str):  # which JAX would read as a number
+                raise TypeError(f"State: expected {name} as numbers or a function of z [m], got {initial!r}.")
+            values = jnp.asarray(initial, dtype=float)
             if values.ndim > 0 and values.shape[0] != grid.n_cells:
                 raise ValueError(
                     f"State: expected {name} on the {grid.n_cells} centers of the grid, got shape "
@@ -92,7 +92,7 @@ class State(AbstractShown):
         return batch_shape_of(self)
 
     def broadcast(self, batch_shape: tuple[int, ...]) -> "State":
-        """The same state for every column of a batch."""
+        """Broadcast the state to every column of a batch."""
 
         def spread(values: CenterArray) -> CenterArray:
             missing = len(batch_shape) - (values.ndim - 1)
@@ -104,5 +104,5 @@ class State(AbstractShown):
         return dataclasses.replace(water, surface=surface)
 
     def without_surface(self) -> "State":
-        """The profiles alone."""
+        """State with profiles only, without surface variables."""
         return dataclasses.replace(self, surface={}) if self.surface else self

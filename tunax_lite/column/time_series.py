@@ -3,9 +3,9 @@
 Time-dependent input is arrays with a time axis, interpolated within the step, never a Python function, so
 that it can be batched, differentiated and read from files.
 
-A step takes a series at its end. Where records are closer together than the step, what lies within a step
-would have no effect: `over_steps` replaces the series by one that has, at the end of each such step, the mean
-over the step. It is done once, before the run.
+A step samples a series at its end. Records within a step would have no effect: `over_steps` therefore
+replaces a finer series by one that has, at the end of each such step, the mean over the step, once before the
+run.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ def _record_after_each(
 ) -> tuple[Array, bool]:
     # LLVM's vectoriser takes minutes over the unrolled search in a long record (jax 0.12).
     search = partial(jnp.searchsorted, side="right", method="scan")
-    return jax.vmap(search, in_axes=[0 if one else None for one in batched])(times, time), True
+    return jax.vmap(search, in_axes=[0 if is_batched else None for is_batched in batched])(times, time), True
 
 
 class StepMeans(NamedTuple):
@@ -50,7 +50,7 @@ class StepMeans(NamedTuple):
         is_mean: whether a new record is the mean over the step that ends there.
         kept: numbers of the records that stay.
         sampled: last record before, and weight of the next, where the series meets a step without mean.
-        points: the same for the ends of the pieces of the steps with means.
+        points: likewise for the ends of the pieces of steps with means.
         pieces: numbers of the pieces that lie within such steps.
         share: length of each of these pieces over that of its step [1].
         step: number of the step of each of these pieces.
@@ -87,7 +87,7 @@ class StepMeans(NamedTuple):
         steps = steps[inside]
         if not steps.size:
             return None
-        # Steps before and after those with means have the values that they had.
+        # Steps next to those with means keep their values.
         after = steps[~np.isin(steps + 1, steps)] + 2
         sampled = np.union1d(steps[~np.isin(steps - 1, steps)], after[after * dt <= t[-1] + slack])
         number = np.rint(t / dt)
@@ -147,7 +147,7 @@ class TracedStepMeans(NamedTuple):
 
     @classmethod
     def of(cls, time: Float[Array, " time"], steps: StepsOfRun) -> "TracedStepMeans | None":
-        """The operator; `None` for fewer records than steps, which are taken to be coarser than these."""
+        """The operator; `None` for fewer records than steps, which are assumed to be coarser."""
         if steps.number is None or time.shape[0] - 1 <= steps.number:
             return None
         dt = jnp.asarray(steps.dt, time.dtype)
@@ -206,21 +206,21 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
     """
     if isinstance(time, jax.Array) or not (hasattr(time, "__array__") or isinstance(time, list | tuple)):
         return time
-    given: Any = np.asarray(time)  # numbers, durations, dates or objects
-    if given.dtype.kind in "fiu":
-        return jnp.asarray(given, dtype=float)
-    if given.dtype.kind in "OU":
+    times: Any = np.asarray(time)  # numbers, durations, dates or objects
+    if times.dtype.kind in "fiu":
+        return jnp.asarray(times, dtype=float)
+    if times.dtype.kind in "OU":
         with contextlib.suppress(TypeError, ValueError):  # something else than dates
-            given = np.array([_universal(each) for each in given], dtype="datetime64[us]")
-    if given.dtype.kind == "M" and start_time is not None:
+            times = np.array([_universal(each) for each in times], dtype="datetime64[us]")
+    if times.dtype.kind == "M" and start_time is not None:
         start = _universal(start_time)
-        given = given.astype("datetime64[us]") - np.datetime64(start, "us")
-    if given.dtype.kind == "m":
-        return jnp.asarray(given / np.timedelta64(1, "s"), dtype=float)
-    if given.dtype.kind == "M":
+        times = times.astype("datetime64[us]") - np.datetime64(start, "us")
+    if times.dtype.kind == "m":
+        return jnp.asarray(times / np.timedelta64(1, "s"), dtype=float)
+    if times.dtype.kind == "M":
         remedy = "subtract it, or pass start_time to TimeSeries.from_dates or TimeSeriesForcing.from_values"
         raise TypeError(f"time: expected seconds since the start of the case, got dates; {remedy}.")
-    raise TypeError(f"time: expected numbers [s] or dates, got {given[:1]}; convert them.")
+    raise TypeError(f"time: expected numbers [s] or dates, got {times[:1]}; convert them.")
 
 
 def _universal(date: Any) -> Any:  # text, datetime or a date of pandas

@@ -15,7 +15,7 @@ from .state import State
 
 
 class Restart(eqx.Module):
-    """Where a run can continue: a state, a closure state and the number of steps made."""
+    """Start of a continued run: state, closure state and number of steps since the start of the case."""
 
     state: State
     clo_state: AbstractCloState
@@ -24,8 +24,8 @@ class Restart(eqx.Module):
 
 def carried(state: State, clo_state: AbstractCloState) -> dict[str, PyTree]:
     """Prognostic variables by name: water, tracers, ice, level, and those of the closure."""
-    found = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")}
-    found |= state.tracers | state.surface
+    variables = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")}
+    variables |= state.tracers | state.surface
     pending = [clo_state]
     while pending:
         part = pending.pop()
@@ -34,8 +34,8 @@ def carried(state: State, clo_state: AbstractCloState) -> dict[str, PyTree]:
             if isinstance(value, AbstractCloState):
                 pending.append(value)
             elif value is not None:
-                found[field.name] = value
-    return found
+                variables[field.name] = value
+    return variables
 
 
 class Means(eqx.Module):
@@ -45,8 +45,8 @@ class Means(eqx.Module):
         state, clo_state: leaves as in a trajectory; leaves that are not real numbers are those of the last
             step.
         since: start of the intervals [s], `(n_frames,)`; they end at the frames.
-        others: diagnostics and the effects of terms by name, as `simulate(averages=...)` requests them. No
-            term has acted before the first frame: its effects are zero there.
+        others: diagnostics and effects of terms by name, as requested by `simulate(averages=...)`; effects
+            of terms are zero in the first frame.
     """
 
     state: State
@@ -90,12 +90,12 @@ class Trajectory(AbstractShown):
 
 def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
     """Variable and time [s] of the first saved value that is not finite; `None` if all are."""
-    found = []
+    non_finite = []
     for path, leaf in jax.tree_util.tree_leaves_with_path((trajectory.state, trajectory.clo_state)):
         values = np.asarray(leaf)
         bad = ~np.isfinite(values.reshape(values.shape[0], -1)).all(axis=1)
         if bad.any():
             name = jax.tree_util.keystr(path[1:]).lstrip(".")
-            found.append((name, float(trajectory.time[int(np.argmax(bad))])))
+            non_finite.append((name, float(trajectory.time[int(np.argmax(bad))])))
     # If a level left its basin, everything else in that frame is not finite either.
-    return min(found, key=lambda one: (one[1], not one[0].startswith("surface")), default=None)
+    return min(non_finite, key=lambda entry: (entry[1], not entry[0].startswith("surface")), default=None)

@@ -40,8 +40,8 @@ class Mixing(NamedTuple):
     ) -> "dict[str, Mixing]":
         """Total coefficients by quantity; "" stands for all others. Equal objects share a matrix.
 
-        Molecular coefficients [m2 s-1] are added; salinity and tracers use that of heat, and its matrix,
-        unless they have their own.
+        Molecular coefficients [m2 s-1] are added. By default salinity and tracers share that of heat, and its
+        matrix.
         """
         velocity = cls(clo_state.eddy_viscosity, viscosity)
         heat = salt = tracers = cls(clo_state.eddy_diffusivity, diffusivity)
@@ -56,9 +56,9 @@ class Mixing(NamedTuple):
 
 
 class Solutions(NamedTuple):
-    """Values or sources of a quantity; with a flux against its gradient, also those without that flux."""
+    """Values or sources of a quantity; with a counter-gradient flux, also without that flux."""
 
-    whole: PyTree
+    complete: PyTree
     down_gradient: PyTree = None
 
 
@@ -75,16 +75,16 @@ class Group(NamedTuple):
     parts: dict[str, list[tuple[AbstractTerm, Tendency]]]
 
     def shares(self, mixing: Mixing, rates: Sequence[Tendency]) -> bool:
-        """Whether a quantity has the same matrix: the same objects enter it, whose values are traced."""
+        """Return whether the same objects enter the matrix of another quantity; their values are traced."""
         pairs = [(self.mixing.eddy, mixing.eddy), (self.mixing.molecular, mixing.molecular)]
-        for own, other in zip(self.rates, rates, strict=False):
-            pairs += [(own.loss_rate, other.loss_rate), (own.carrying, other.carrying)]
-        return len(self.rates) == len(rates) and all(one is other for one, other in pairs)
+        for rate, other in zip(self.rates, rates, strict=False):
+            pairs += [(rate.loss_rate, other.loss_rate), (rate.carrying, other.carrying)]
+        return len(self.rates) == len(rates) and all(first is second for first, second in pairs)
 
     def conductance(self, grid: Grid) -> InnerFaceArray:
-        """Of the inner faces, per surface area [m s-1]."""
-        own = (inner_faces(self.mixing.eddy) + self.mixing.molecular) * reciprocal(grid.center_spacing)
-        return own if grid.relative_area is None else grid.relative_area[1:-1] * own
+        """Conductance of the inner faces, per surface area [m s-1]."""
+        per_area = (inner_faces(self.mixing.eddy) + self.mixing.molecular) * reciprocal(grid.center_spacing)
+        return per_area if grid.relative_area is None else grid.relative_area[1:-1] * per_area
 
     def system(self, column: Column, theta: float) -> DiffusionSystem:
         grid, conductance = column.grid, self.conductance(column.grid)
@@ -112,9 +112,9 @@ class Solved(NamedTuple):
     """Solved equations, for budgets.
 
     Args:
-        column: that entered them.
-        groups: of quantities.
-        solutions: of the systems, by quantity.
+        column: input of the equations.
+        groups: groups of quantities.
+        solutions: solutions of the systems, by quantity.
         new: values at the end of the step, within the range of the old ones, by quantity.
         theta: weight of the new values in the diffusive fluxes [1].
     """
@@ -144,7 +144,7 @@ class Equations(NamedTuple):
         method: of the solution.
         held: quantities that keep their values.
         owners: terms by the names of the tracers that belong to them.
-        carried: states after the vertical advection by each term.
+        after_advection: states after the vertical advection by each term.
 
     Raises:
         ValueError: a term that acts on an unknown quantity, or two terms with `sinking`.
@@ -157,7 +157,7 @@ class Equations(NamedTuple):
     method: AbstractTridiagonalMethod
     held: tuple[str, ...]
     owners: dict[str, AbstractTerm]
-    carried: Sequence[tuple[AbstractTerm, State]]
+    after_advection: Sequence[tuple[AbstractTerm, State]]
 
     @classmethod
     def of(
@@ -247,11 +247,11 @@ class Equations(NamedTuple):
             residual=tuple(system.residual for system in systems),
             sinking=tuple(system.sinking for system in systems),
         )
-        old = {name: both.whole for group in groups for name, both in group.values.items()}
+        old = {name: both.complete for group in groups for name, both in group.values.items()}
         solutions = {name: both for group in solution for name, both in group.items()}
         new = {
-            name: whole if down is None else _within_range(whole, down, old[name])
-            for name, (whole, down) in solutions.items()
+            name: complete if down is None else _within_range(complete, down, old[name])
+            for name, (complete, down) in solutions.items()
         }
         return Solved(self.column, groups, solutions, new, self.theta)
 
@@ -282,7 +282,7 @@ def _added(parts: Sequence[Tendency]) -> Added:
     rising = [part for part in parts if part.carrying is not None and part.carrying.upward is not None]
     exchanged = None
     if plumes and plumes[0].carrying is not None and len(rising) > 1:
-        # What streams lift in a lake is no exchange with the water of plumes.
+        # Water that streams lift in a lake is not exchanged with plumes.
         exchanged = plumes[0].carrying.upward
     return Added(
         volumes=sum_of_all(part.cells for part in parts),

@@ -76,7 +76,7 @@ class BasalMelt(AbstractIce):
         return None if self.replenished else self.ice_density * ice["ice_thickness"]
 
     def melt(self, thickness: Scalar, cell: UppermostCell) -> MeltLayer:
-        """Melting below ice of given thickness; zero if the water is at rest."""
+        """Melt layer below ice of a thickness [m]; no melting if the water is at rest."""
         density, capacity = self._water(cell)
         over_heat, over_salt = (
             self._resistance(cell, molecular) for molecular in (self.prandtl_number, self.schmidt_number)

@@ -5,9 +5,9 @@ of quantities. If ice covers the water at the start of a step, the water receive
 the shortwave radiation that passes the ice, and the heat that keeps its uppermost cell at the freezing point.
 
 In a column of constant volume, freezing at the rate F of salt-free water leaves S F, with the salinity S of
-the moment. Part of it would stay if melting diluted with another salinity. The column therefore keeps account
-of what freezing left (`salinity_left_by_ice` [g m-2], and likewise for tracers), and melting takes it back in
-proportion to the ice that melts: a closed cycle leaves every content as it was.
+the moment. Part of it would stay if melting diluted with another salinity. The column therefore stores the
+salt that freezing left (`salinity_left_by_ice` [g m-2], and likewise for tracers), and melting takes it back
+in proportion to the ice that melts: a closed cycle leaves every content as it was.
 """
 
 import abc
@@ -25,10 +25,10 @@ from ..column.state import State
 from ..numerics.elementary import at_least, at_most, reciprocal
 
 Carried = dict[str, Float[Array, "..."]]
-"""What ice remembers, by name, one number per column."""
+"""Prognostic variables of the ice by name, one number per column."""
 
 Sky = Callable[[IceSurface | None], SurfaceFluxes]
-"""Fluxes of the air over ice where its surface covers, and over the water elsewhere."""
+"""Fluxes of the air: over the surface of the ice where it covers the water, over the water elsewhere."""
 
 
 class UppermostCell(NamedTuple):
@@ -44,7 +44,7 @@ class UppermostCell(NamedTuple):
 
     @property
     def heat_per_kelvin(self) -> Scalar:
-        """[J m-2 K-1]."""
+        """Heat capacity of the cell per area of the surface [J m-2 K-1]."""
         return self.density * self.heat_capacity * self.volume
 
 
@@ -79,7 +79,7 @@ class AbstractIce(eqx.Module):
 
     freezing_slope: Scalar = parameter(-0.0575, unit="K (g kg-1)-1", valid_range=(-0.1, 0.0))
     thicknesses: ClassVar[tuple[str, ...]]
-    """Prognostic variables whose volume stays where the area of the surface changes."""
+    """Thickness variables: their volume is conserved where the area of the surface changes."""
 
     @abc.abstractmethod
     def start(self, state: State) -> Carried:
@@ -89,7 +89,7 @@ class AbstractIce(eqx.Module):
     def step(
         self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
-        """Ice, uppermost cell and fluxes over `dt` [s]; the air temperature [degC] is that at its end."""
+        """Advance ice and uppermost cell by `dt` [s], with the air temperature [degC] at the end."""
 
     def check(self, state: State, knows_air: bool) -> None:
         """Raise `ValueError` for water outside the range of the formulae, or without weather."""
@@ -99,7 +99,7 @@ class AbstractIce(eqx.Module):
         return None
 
     def spread(self, ice: Carried, factor: Scalar) -> Carried:
-        """The same volume of ice on another area: the old area over the new one [1]."""
+        """Spread the volume of ice over another area; `factor` is the old over the new area [1]."""
         of_area = (*self.thicknesses, *(name for name in ice if name.endswith(LEFT_BY_ICE)))
         return ice | {name: ice[name] * factor for name in of_area}
 
@@ -109,11 +109,11 @@ class AbstractIce(eqx.Module):
 
 
 LEFT_BY_ICE = "_left_by_ice"
-"""End of the names of what freezing left in the water, after the name of the concentration."""
+"""Suffix of the variables that hold the salt or tracer that freezing left in the water."""
 
 
 def left_at_start(ice: AbstractIce, carried: Carried, concentrations: Mapping[str, Scalar]) -> Carried:
-    """What the ice at the start of a run left in water of the concentrations of the uppermost cell."""
+    """Salt and tracers that the initial ice left in water with the concentrations of the uppermost cell."""
     mass = ice.mass(carried)
     return {} if mass is None else {name + LEFT_BY_ICE: mass * of for name, of in concentrations.items()}
 
@@ -126,10 +126,10 @@ def left_by_ice(
     cell_mass: Scalar,
     dt: ScalarLike,
 ) -> tuple[Carried, dict[str, Scalar]]:
-    """What freezing left in the water at the end of a step, and the correction of the dilution by melting.
+    """Salt and tracers left by freezing after a step, and the correction of the dilution by melting.
 
-    Where more is due than half of the content of the uppermost cell, the rest waits until mixing has brought
-    it up, so that no concentration becomes negative.
+    Melting takes back at most half of the content of the uppermost cell in a step, so that no concentration
+    becomes negative; the rest follows in later steps.
 
     Args:
         mass: of ice and snow at the start of the step [kg m-2].
@@ -140,8 +140,8 @@ def left_by_ice(
         dt: length of the step [s].
 
     Returns:
-        The new values, and by name what enters the water besides the dilution with the concentration of the
-        uppermost cell [concentration kg m-2 s-1].
+        The new values, and by name the flux into the water in addition to the dilution of the uppermost cell
+        [concentration kg m-2 s-1].
     """
     frozen, melted = at_least(taken, 0.0), at_least(-taken, 0.0)
     there = mass > 0.0
@@ -159,13 +159,13 @@ def check_air(ice: AbstractIce, is_known: bool) -> None:
     """Raise `ValueError` for ice without an air temperature."""
     if not is_known:
         raise ValueError(
-            f"{type(ice).__name__}: expected weather, which has the temperature of the air, got fluxes "
-            "alone; give the weather, or another model of ice."
+            f"{type(ice).__name__}: no air temperature in prescribed fluxes; expected weather; give the "
+            "weather, or use another ice model."
         )
 
 
 def flux_like(flux: Scalar | None, like: Scalar) -> Scalar:
-    """A flux with the shape of a column; zero if there is none."""
+    """Broadcast a flux to the shape of the columns; `None` becomes zero."""
     return jnp.zeros_like(like) if flux is None else flux + 0.0 * like
 
 

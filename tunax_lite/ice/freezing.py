@@ -1,6 +1,6 @@
 """Ice models that reset water to its freezing point: as a bound only, or with freezing degree-days.
 
-Neither closes the heat budget of the water: the bound adds the heat that the air would remove further.
+Neither closes the heat budget: the bound adds the heat that the air removes below the freezing point.
 """
 
 from typing import ClassVar
@@ -56,7 +56,7 @@ class Lebedev(AbstractIce):
         albedo: of the ice [1].
         light_depth: e-folding depth of shortwave radiation in the ice [m].
         ice_density: density, for the heat content of the ice [kg m-3].
-        latent_heat: latent heat, for the same [J kg-1].
+        latent_heat: latent heat, for the heat content of the ice [J kg-1].
 
     Source: Lebedev (1938), Probl. Arktiki 5, 9-25; constants of STIM.
     """

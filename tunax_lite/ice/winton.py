@@ -110,9 +110,9 @@ class Winton(AbstractIce):
             return
         if np.any(self.freezing_point(salinity) >= self.melting_point):
             raise ValueError(
-                f"Winton: expected water that freezes below {float(np.max(self.melting_point)):g} degC, the "
-                f"melting point of salty ice, got a salinity of {float(np.min(salinity)):g} g kg-1 at the "
-                "surface; choose another model of ice, such as MyLake."
+                f"Winton: surface salinity of {float(np.min(salinity)):g} g kg-1 is too low; expected water "
+                f"that freezes below {float(np.max(self.melting_point)):g} degC, the melting point of ice; "
+                "use another ice model, such as MyLake."
             )
 
     def start(self, state: State) -> Carried:
@@ -138,12 +138,12 @@ class Winton(AbstractIce):
         return self.snow_density * self.latent_heat * layers.snow + upper + lower
 
     def _upper(self, temperature: Scalar) -> Scalar:
-        """The same for ice with brine [J m-3]; zero at T_m, where all is brine."""
+        """Heat needed to melt ice with brine [J m-3]; zero at T_m, where all is brine."""
         heat = self.ice_heat_capacity - self.latent_heat / temperature
         return self.ice_density * heat * (self.melting_point - temperature)
 
     def _lower(self, temperature: Scalar) -> Scalar:
-        """The same for ice without brine [J m-3]."""
+        """Heat needed to melt ice without brine [J m-3]."""
         heat = self.latent_heat + self.ice_heat_capacity * (self.melting_point - temperature)
         return self.ice_density * heat
 
@@ -217,7 +217,7 @@ class Winton(AbstractIce):
     def _conducted(
         self, layers: Layers, air: Warming, freezing: Scalar, dt: ScalarLike
     ) -> tuple[Layers, Scalar, Melting]:
-        """Layer temperatures at the end of a step, surface temperature, and excess heat; all times h."""
+        """Layer temperatures after a step, surface temperature, and heat for melting; equations times h."""
         h, melting_point = layers.upper + layers.lower, self.melting_point
         upper, lower = layers.upper_temperature, layers.lower_temperature
         stored, k = self.ice_density * h * h / (2.0 * dt), self.conductivity
@@ -288,13 +288,13 @@ class Winton(AbstractIce):
         return temperature + self.latent_heat * self.melting_point / (self.ice_heat_capacity * temperature)
 
     def _with_brine(self, temperature: Scalar) -> Scalar:
-        """The inverse."""
+        """Temperature of ice with brine with the heat content of ice without brine [degC]."""
         brine = 4.0 * self.melting_point * self.latent_heat / self.ice_heat_capacity
         return 0.5 * (temperature - safe_sqrt(temperature**2 - brine))
 
 
 def _melted(thickness: Scalar, heat_to_melt: Scalar, heat: Scalar) -> tuple[Scalar, Scalar]:
-    """Remaining layer [m], whose melting takes heat [J m-3], and remaining heat [J m-2]."""
+    """Melt a layer [m] that takes `heat_to_melt` [J m-3]; return what is left of layer and heat [J m-2]."""
     needed = thickness * heat_to_melt
     all_of_it = heat >= needed
     some = thickness - heat / jnp.where(all_of_it, 1.0, heat_to_melt)
@@ -304,7 +304,7 @@ def _melted(thickness: Scalar, heat_to_melt: Scalar, heat: Scalar) -> tuple[Scal
 
 
 def _mixed(thickness: Scalar, value: Scalar, added: Scalar, of_added: Scalar) -> Scalar:
-    """Average of two parts of a layer [m], weighted; the first value where neither exists."""
+    """Mean of two parts of a layer, weighted by thickness [m]; the first value if both are empty."""
     total = thickness + added
     there = total > 0.0
     fraction = jnp.where(there, added, 0.0) / jnp.where(there, total, 1.0)

@@ -4,7 +4,7 @@
 a column then stride through memory, and XLA does not vectorise the innermost loops. With the axis last, ten
 tangents of a column take half the time and a twentieth of the memory.
 
-First find which results of traced code depend on mapped inputs; then compute them.
+A first pass over the traced code marks the results that depend on mapped inputs; a second evaluates it.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,39 +65,39 @@ def solve_inputs(inputs: list, parameters: dict) -> list:
 
 
 def flags_of(closed: ClosedJaxpr, mapped: Sequence[bool]) -> list[bool]:
-    """Which results of traced code are mapped, given which inputs are."""
+    """Mask of the mapped results of traced code, from the mask of its mapped inputs."""
     known = dict(zip(closed.jaxpr.invars, mapped, strict=True))
 
     def read(atom: Atom) -> bool:
         return not isinstance(atom, Literal) and known.get(atom, False)
 
     for equation in closed.jaxpr.eqns:
-        given = [read(atom) for atom in equation.invars]
-        name, parameters, found = equation.primitive.name, equation.params, None
+        input_flags = [read(atom) for atom in equation.invars]
+        name, parameters, flags = equation.primitive.name, equation.params, None
         if name in CALLS:
-            found = flags_of(closed_jaxpr(parameters[CALLS[name]]), given)
-        elif name in _FLAGS and any(given):
-            found = _FLAGS[name](given, parameters)
-        if found is None:
-            found = [any(given)] * len(equation.outvars)
-        known.update(zip(equation.outvars, found, strict=True))
+            flags = flags_of(closed_jaxpr(parameters[CALLS[name]]), input_flags)
+        elif name in _FLAGS and any(input_flags):
+            flags = _FLAGS[name](input_flags, parameters)
+        if flags is None:
+            flags = [any(input_flags)] * len(equation.outvars)
+        known.update(zip(equation.outvars, flags, strict=True))
     return [read(atom) for atom in closed.jaxpr.outvars]
 
 
 def scan_flags(mapped: list[bool], parameters: dict) -> list[bool]:
-    """Which carried values, then outputs, of a `lax.scan` are mapped."""
+    """Mask of the mapped carried values, then outputs, of a `lax.scan`."""
     consts, carry, inputs = split(mapped, *scan_lengths(parameters))
     body = closed_jaxpr(parameters["jaxpr"])
 
-    def turn(carry):
+    def iterate(carry):
         return flags_of(body, [*consts, *carry, *inputs])
 
-    carry = _fixed_point(lambda carry: turn(carry)[: len(carry)], carry)
-    return [*carry, *turn(carry)[len(carry) :]]
+    carry = _fixed_point(lambda carry: iterate(carry)[: len(carry)], carry)
+    return [*carry, *iterate(carry)[len(carry) :]]
 
 
 def while_flags(mapped: list[bool], parameters: dict) -> list[bool] | None:
-    """Which carried values of a `lax.while_loop` are mapped; `None` if its condition is."""
+    """Mask of the mapped carried values of a `lax.while_loop`; `None` if its condition is mapped."""
     condition, body = closed_jaxpr(parameters["cond_jaxpr"]), closed_jaxpr(parameters["body_jaxpr"])
     counts = parameters["cond_nconsts"], parameters["body_nconsts"]
     condition_consts, body_consts, carry = split(mapped, *counts)
@@ -106,7 +106,7 @@ def while_flags(mapped: list[bool], parameters: dict) -> list[bool] | None:
 
 
 def cond_flags(mapped: list[bool], parameters: dict) -> list[bool] | None:
-    """Which results of a `lax.cond` or `lax.switch` are mapped; `None` if the predicate is."""
+    """Mask of the mapped results of a `lax.cond` or `lax.switch`; `None` if the predicate is mapped."""
     index, *operands = mapped
     if index:
         return None
@@ -124,10 +124,10 @@ _FLAGS: dict[str, Callable[[list[bool], dict], list[bool] | None]] = {
 }
 
 
-def _fixed_point(turn: Callable[[list[bool]], list[bool]], mapped: list[bool]) -> list[bool]:
-    """Which carried values are mapped after any number of iterations."""
+def _fixed_point(iterate: Callable[[list[bool]], list[bool]], mapped: list[bool]) -> list[bool]:
+    """Mask of the carried values that are mapped after any number of iterations."""
     while True:
-        after = [old or new for old, new in zip(mapped, turn(mapped), strict=True)]
+        after = [old or new for old, new in zip(mapped, iterate(mapped), strict=True)]
         if after == mapped:
             return mapped
         mapped = after
@@ -146,7 +146,7 @@ _SAME_PARAMETERS = frozenset(
 
 
 class _Value(NamedTuple):
-    """An array, and whether its last axis is mapped; otherwise it is the same for all."""
+    """An array, and whether its last axis is the mapped one; otherwise it has no mapped axis."""
 
     array: PyTree
     mapped: bool
@@ -161,8 +161,8 @@ def vmap_last(function: Callable[[PyTree], PyTree]) -> Callable[[PyTree], PyTree
 
     def mapped(tree: PyTree) -> PyTree:
         leaves, structure = jax.tree.flatten(tree)
-        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype), tree)
-        closed, shapes = jax.make_jaxpr(function, return_shape=True)(one)
+        columns = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype), tree)
+        closed, shapes = jax.make_jaxpr(function, return_shape=True)(columns)
         size = leaves[0].shape[-1]
         values = _run(closed, [_Value(leaf, True) for leaf in leaves], size)
         return jax.tree.unflatten(jax.tree.structure(shapes), [_spread(value, size) for value in values])
@@ -226,7 +226,7 @@ def _apply(equation: JaxprEqn, values: list[_Value], size: int) -> list[_Value]:
 
 
 def _by_vmap(primitive: Primitive, values: list[_Value], parameters: dict) -> list[_Value]:
-    """Any primitive, by JAX's own batching rule."""
+    """Evaluate any primitive by JAX's batching rule."""
     axes = [-1 if value.mapped else None for value in values]
     bind = jax.vmap(lambda *arrays: primitive.bind(*arrays, **parameters), in_axes=axes, out_axes=-1)
     results = bind(*(value.array for value in values))
@@ -305,13 +305,13 @@ def _scan(values, parameters, size):
     carry_mapped, output_mapped = flags[: len(carry)], flags[len(carry) :]
     input_mapped = [value.mapped for value in inputs]
 
-    def turn(arrays, slices):
-        given = [*consts, *_values(arrays, carry_mapped), *_values(slices, input_mapped)]
-        results = _spread_where(_run(body, given, size), flags, size)
+    def iterate(arrays, slices):
+        arguments = [*consts, *_values(arrays, carry_mapped), *_values(slices, input_mapped)]
+        results = _spread_where(_run(body, arguments, size), flags, size)
         return results[: len(carry)], results[len(carry) :]
 
     last, outputs = lax.scan(
-        turn,
+        iterate,
         _spread_where(carry, carry_mapped, size),
         [value.array for value in inputs],
         **{key: parameters[key] for key in ("length", "reverse", "unroll")},
@@ -327,13 +327,13 @@ def _while(values, parameters, size):
     if flags is None:
         return None
 
-    def go_on(arrays):
+    def continues(arrays):
         return _run(condition, [*condition_consts, *_values(arrays, flags)], size)[0].array
 
-    def turn(arrays):
+    def iterate(arrays):
         return _spread_where(_run(body, [*body_consts, *_values(arrays, flags)], size), flags, size)
 
-    return _values(lax.while_loop(go_on, turn, _spread_where(carry, flags, size)), flags)
+    return _values(lax.while_loop(continues, iterate, _spread_where(carry, flags, size)), flags)
 
 
 def _cond(values, parameters, size):
@@ -349,18 +349,18 @@ def _cond(values, parameters, size):
 
 
 def _optimization_barrier(values, parameters, size):
-    return values  # of `apart`, for one column only
+    return values  # only `apart` uses it, for single columns
 
 
 def _custom_linear_solve(values, parameters, size):
-    # The defining equation of the solution matters for derivatives; here it is only computed.
+    # Only derivatives need the matrix products; here the solution is only evaluated.
     return _run(closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(values, parameters), size)
 
 
-_WITH_OWN_AXES = (_slice, _concatenate, _broadcast_in_dim, _reshape, _transpose, _pad)
-_WITH_OWN_AXES += (_dynamic_slice, _dynamic_update_slice, _scan, _while, _cond, _custom_linear_solve)
-_WITH_OWN_AXES += (_optimization_barrier,)
+_RULES = (_slice, _concatenate, _broadcast_in_dim, _reshape, _transpose, _pad)
+_RULES += (_dynamic_slice, _dynamic_update_slice, _scan, _while, _cond, _custom_linear_solve)
+_RULES += (_optimization_barrier,)
 _STRUCTURED: dict[str, Callable[[list[_Value], dict, int], list[_Value] | None]] = {
-    function.__name__[1:]: function for function in _WITH_OWN_AXES
+    function.__name__[1:]: function for function in _RULES
 }
-"""By name of the primitive."""
+"""Rules by the name of the primitive; other primitives are elementwise or use JAX's rule."""

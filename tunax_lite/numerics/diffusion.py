@@ -41,7 +41,7 @@ class Added(NamedTuple):
     exchanged: InnerFaceArray | None = None  # rate of `sinking` [m s-1]; `None` for all that is carried up
 
     def through(self, areas: FaceArray, volumes: CenterArray) -> "Added":
-        """The same per unit area of the surface, given relative areas of faces and mean areas of volumes."""
+        """Sources per unit area of the surface, from relative areas of faces and mean areas of volumes."""
         return self._replace(
             volumes=None if self.volumes is None else volumes * self.volumes,
             bottom=None if self.bottom is None else areas[0] * self.bottom,
@@ -50,7 +50,7 @@ class Added(NamedTuple):
         )
 
     def add_to(self, content: ColumnArray, dt: ScalarLike) -> ColumnArray:
-        """Content per area [unit m] after `dt` of the source alone."""
+        """Content per area [unit m] after adding the sources over `dt`, without diffusion."""
         if self.volumes is not None:
             content = content + dt * self.volumes
         # In-place updates of one level; XLA would compute code after a concatenation level by level.
@@ -71,13 +71,13 @@ def _add_to_level(content: ColumnArray, level: int, amount: Scalar) -> ColumnArr
 def _(level, primals, tangents):
     (content, amount), (change, of_amount) = primals, tangents
     nothing = jnp.zeros_like(change)
-    # Its transpose is one value; that of a level taken out and put back would be a loop with a branch.
+    # The transpose of this is one value; the transpose of replacing a level would be a loop with a branch.
     alone = jax.lax.dynamic_update_slice_in_dim(nothing, nothing[:1] + of_amount, level, axis=0)
     return _add_to_level(content, level, amount), change + alone
 
 
 class CarryingRates(NamedTuple):
-    """Rates at which volumes carry their value to a neighbour [m s-1], at least zero, always implicit.
+    """Rates of transport from volumes to a neighbour [m s-1], at least zero, always implicit.
 
     The loss of one volume is the gain of its neighbour. Without sinks, new values stay positive for any rate.
     """
@@ -86,19 +86,19 @@ class CarryingRates(NamedTuple):
     downward: InnerFaceArray | None = None  # from the volume i + 1 to i; `None` for none
 
     def through(self, areas: FaceArray) -> "CarryingRates":
-        """The same per unit area of the surface, given relative areas of faces."""
+        """Rates per unit area of the surface, from relative areas of faces."""
         return jax.tree.map(lambda rate: areas[1:-1] * rate, self)
 
     def add_to(self, matrix: ExchangeMatrix, dt: ScalarLike) -> CarryingMatrix:
         """Add the exchange to the matrix of a step."""
         up = matrix.exchange if self.upward is None else matrix.exchange + dt * self.upward
         down = matrix.exchange if self.downward is None else matrix.exchange + dt * self.downward
-        return CarryingMatrix(matrix.own, up, down)
+        return CarryingMatrix(matrix.kept, up, down)
 
     def between(
         self, quantity: ColumnArray, sinking: InnerFaceArray | None, exchanged: InnerFaceArray | None = None
     ) -> InnerFaceArray:
-        """Gain of lower volumes from the upper ones [unit m s-1], including what sinks in exchange."""
+        """Net downward flux between volumes [unit m s-1], including water that sinks in exchange."""
         gained = jnp.zeros_like(quantity[1:])
         if self.upward is not None:
             below = quantity[:-1]
@@ -120,18 +120,18 @@ class EndValues(NamedTuple):
     def hold(self, system: "DiffusionSystem") -> "DiffusionSystem":
         """Replace the balance of a volume by the equation Y = value; `rhs` is an array."""
         rhs, matrix = system.rhs, system.matrix
-        own, *carried = jax.tree.map(
+        kept, *carried = jax.tree.map(
             lambda x: jnp.broadcast_to(x, (x.shape[0], *rhs.shape[1:])), tuple(matrix)
         )
-        # The neighbour's gain from a known value goes to its right-hand side; its loss stays in the matrix.
+        # The known value moves the neighbour's gain to the right-hand side; its loss stays in the matrix.
         for value, end, neighbour, face in ((self.bottom, 0, 1, 0), (self.surface, -1, -2, -1)):
             if value is not None:
                 gained, lost = (carried[0], carried[-1]) if end == 0 else (carried[-1], carried[0])
                 rhs = _set_level(rhs, neighbour, rhs[neighbour] + gained[face] * value)
-                own = _set_level(own, neighbour, own[neighbour] + lost[face])
-                rhs, own = _set_level(rhs, end, value), _set_level(own, end, 1.0)
+                kept = _set_level(kept, neighbour, kept[neighbour] + lost[face])
+                rhs, kept = _set_level(rhs, end, value), _set_level(kept, end, 1.0)
                 carried = [_set_level(each, face, 0.0) for each in carried]
-        return system._replace(matrix=type(matrix)(own, *carried), rhs=rhs)
+        return system._replace(matrix=type(matrix)(kept, *carried), rhs=rhs)
 
 
 def _set_level(values: ColumnArray, level: int, value: ScalarLike) -> ColumnArray:
@@ -142,8 +142,8 @@ def _set_level(values: ColumnArray, level: int, value: ScalarLike) -> ColumnArra
 class DiffusionSystem(NamedTuple):
     """One time step as linear systems: `matrix @ new = rhs`, or `matrix @ (new - old) = residual`.
 
-    The second form keeps rounding relative to the change instead of the value. The gain of volumes from those
-    above is separated from the residual, on faces: `sinking`.
+    The second form keeps rounding relative to the change instead of the value. `sinking` has the downward
+    fluxes between volumes, which are not part of the residual.
     """
 
     matrix: ExchangeMatrix | CarryingMatrix
@@ -166,10 +166,10 @@ def diffusion_system(
 ) -> DiffusionSystem:
     """Matrix and right-hand sides of one time step; arguments as in `diffuse`.
 
-    Volumes that vary have an initial thickness, too.
+    `thickness_before` is the thickness at the start of the step, where it varies.
     """
     exchange = dt * conductance
-    own = thickness if sink_rate is None else thickness + dt * sink_rate * thickness
+    kept = thickness if sink_rate is None else thickness + dt * sink_rate * thickness
 
     def right_hand_side(quantity: ColumnArray, added: Added) -> ColumnArray:
         content = (thickness if thickness_before is None else thickness_before) * quantity
@@ -198,7 +198,7 @@ def diffusion_system(
             between if flow is None else between + dt * flow.between(quantity, added.sinking, added.exchanged)
         )
 
-    matrix = ExchangeMatrix(own, theta * exchange)
+    matrix = ExchangeMatrix(kept, theta * exchange)
     return DiffusionSystem(
         matrix if flow is None else flow.add_to(matrix, dt),
         jax.tree.map(right_hand_side, quantities, source),
@@ -232,7 +232,7 @@ def diffuse(
         theta: weight of the new values in the diffusive fluxes: 1 backward Euler, 0.5 Crank-Nicolson.
         held: values prescribed at the ends instead of their balance; for a single quantity.
         flow: additional exchange between volumes; makes the matrix unsymmetric.
-        method: how the linear system is solved.
+        method: solver of the linear system; by default the fastest on the platform.
 
     Returns:
         The new values. With theta = 1 and non-negative sources they stay positive for any time step.

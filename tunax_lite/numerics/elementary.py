@@ -57,12 +57,12 @@ def vector_norm(x: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, 
 
 
 def at_least(x: Float[Array, "..."], lowest: ScalarLike) -> Float[Array, "..."]:
-    """The larger of the two; the gradient at a tie is that of `x`, and NaN in `x` stays NaN."""
+    """Larger of `x` and `lowest`; at a tie the gradient is that of `x`; NaN in `x` stays NaN."""
     return jnp.where(x < lowest, lowest, x)
 
 
 def at_most(x: Float[Array, "..."], highest: ScalarLike) -> Float[Array, "..."]:
-    """The smaller of the two; the gradient at a tie is that of `x`, and NaN in `x` stays NaN."""
+    """Smaller of `x` and `highest`; at a tie the gradient is that of `x`; NaN in `x` stays NaN."""
     return jnp.where(x > highest, highest, x)
 
 
@@ -76,11 +76,11 @@ def power(x: Float[Array, "..."], exponent: float) -> Float[Array, "..."]:
     if 2.0 * exponent != round(2.0 * exponent):
         return jnp.exp(exponent * jnp.log(x))
     base = x if exponent >= 0.0 else reciprocal(x)
-    whole, half = divmod(round(abs(2.0 * exponent)), 2)
-    if not half:
-        return base**whole
+    n_factors, has_root = divmod(round(abs(2.0 * exponent)), 2)
+    if not has_root:
+        return base**n_factors
     root = safe_sqrt(base)
-    return base**whole * root if whole else root
+    return base**n_factors * root if n_factors else root
 
 
 def product_of_powers(*factors: tuple[Float[Array, "..."], float]) -> Float[Array, "..."]:
@@ -126,9 +126,9 @@ def _(primals, tangents):
 def _transposed_apart(
     linear: Callable[[ColumnArray], InnerFaceArray],
 ) -> Callable[[ColumnArray], InnerFaceArray]:
-    """The linear function, whose transpose widens an array only after what it widens is known: see `apart`.
+    """Linear function whose transpose pads an array only after computing it: see `apart`.
 
-    Otherwise XLA computes all that leads to it in a loop over the wider array, with a branch at its ends.
+    Otherwise XLA computes the array in a loop over the padded length, with a branch at the ends.
     """
     function = jax.custom_jvp(linear)
 
@@ -168,7 +168,7 @@ def column_integral(values: CenterArray, grid: Grid) -> Scalar:
 
 
 def sum_above(half: CenterArray) -> CenterArray:
-    """Sum from each center to the surface of what half of each cell holds: by the trapezoidal rule."""
+    """Integrate from the surface to each center by the trapezoidal rule, from the content of half a cell."""
     if half.ndim == 1:  # a loop over the levels costs one column more than sums by shifts
         total, shift = 2.0 * half, 1
         while shift < len(half):
@@ -187,16 +187,16 @@ def sum_above(half: CenterArray) -> CenterArray:
 
 
 def apart(values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The same values, which XLA computes before what follows in one column, and not in the same loop.
+    """Keep XLA from fusing the values of a single column with the code that uses them.
 
-    A loop over levels that gives one end another value has a branch, and LLVM makes no vectors of it from
+    A loop over levels that sets another value at one end has a branch, and LLVM does not vectorise it from
     jax 0.12 on: a step took 1.15 times as long.
     """
     return jax.lax.optimization_barrier(values) if values.ndim == 1 else values
 
 
 def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: ScalarLike = 0.0) -> FaceArray:
-    """Values on all faces, from those on inner faces and the two ends."""
+    """Values on all faces, from inner faces and the two ends."""
     end = jnp.zeros_like(inner[:1])
     return jnp.concatenate([end + bottom, apart(inner), end + surface])
 
@@ -204,7 +204,7 @@ def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: Sca
 def interpolated(
     at: Float[Array, "..."], points: Float[Array, "..."], values: Float[Array, "..."]
 ) -> Float[Array, "..."]:
-    """Values at places, linear between points that increase along axis 0, and constant beyond both ends.
+    """Interpolate linearly between points that increase along axis 0; constant beyond both ends.
 
     A sum over all intervals instead of a search, because the transpose of a gather is slow.
     """
@@ -218,12 +218,12 @@ def smallest_upward(values: ColumnArray) -> ColumnArray:
 
 
 def smallest_downward(values: ColumnArray) -> ColumnArray:
-    """Smallest value at or below each level, likewise."""
+    """Smallest value at or below each level; gradient as in `smallest_upward`."""
     return _smallest(values, lambda shifted, nothing: [nothing, shifted[: -nothing.shape[0]]])
 
 
 def _smallest(values: ColumnArray, parts: Callable[..., list]) -> ColumnArray:
-    """By a few shifts of the whole column instead of a loop over levels."""
+    """Running minimum by a few shifts of the column instead of a loop over levels."""
     shift, n = 1, values.shape[0]
     while shift < n:
         further = jnp.concatenate(parts(values, jnp.full_like(values[:shift], jnp.inf)))

@@ -14,10 +14,10 @@ Values = TypeVar("Values", bound=tuple[Float[Array, "..."], ...])
 
 
 def fixed_point(function: Callable[[Values], Values], first: Values, largest_number: int) -> Values:
-    """x = f(x), found by iterations that each use two evaluations, the last and the one before.
+    """Solve x = f(x) by iterations that combine the last two evaluations.
 
-    Every column stops by itself, when an evaluation changes its values by less than round-off^(3/4) of the
-    first guess. Derivatives are those of the fixed point, (1 - df/dx)^-1 df, from one evaluation.
+    Each column stops when an evaluation changes its values by less than round-off^(3/4) of the first guess.
+    Derivatives are those of the fixed point, (1 - df/dx)^-1 df, from one evaluation.
 
     Args:
         function: returns values like its argument; it may use any arrays from outside.
@@ -38,18 +38,18 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
             return jnp.sum(weights * x * y, axis=0)
 
         def step(carry):
-            number, x, image, change, moving = carry
+            number, x, image, change, active = carry
             new_image = evaluate(x, *outside)
             new_change = new_image - x
-            turn = new_change - change
-            size = product(turn, turn)
-            share = product(new_change, turn) / jnp.where(size > 0.0, size, 1.0)
-            # Only where a change is at most half of the one before and not of the first: a plain iteration
-            # otherwise, which decides which of several fixed points is found.
-            share = jnp.where((number > 0) & (share >= -1.0) & (share <= 1.0 / 3.0), share, 0.0)
-            x = jnp.where(moving, _mixed(share, new_image, image), x)
-            moving = moving & (product(new_change, new_change) > least)
-            return number + 1, x, new_image, new_change, moving
+            second_difference = new_change - change
+            size = product(second_difference, second_difference)
+            weight = product(new_change, second_difference) / jnp.where(size > 0.0, size, 1.0)
+            # Extrapolate only from the second iteration on, and only moderately. Otherwise iterate plainly:
+            # the first iterations decide which of several fixed points is reached.
+            weight = jnp.where((number > 0) & (weight >= -1.0) & (weight <= 1.0 / 3.0), weight, 0.0)
+            x = jnp.where(active, _mixed(weight, new_image, image), x)
+            active = active & (product(new_change, new_change) > least)
+            return number + 1, x, new_image, new_change, active
 
         def unfinished(carry):
             return (carry[0] < largest_number) & jnp.any(carry[-1])
@@ -58,24 +58,24 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
 
     @solve.defjvp
     def _(primals, tangents):
-        found = solve(*primals)
-        _, change = jax.jvp(lambda *outside: evaluate(found, *outside), primals[1:], tangents[1:])
-        return found, jnp.sum(_inverse(lambda x: evaluate(x, *primals[1:]), found) * change, axis=1)
+        solution = solve(*primals)
+        _, change = jax.jvp(lambda *outside: evaluate(solution, *outside), primals[1:], tangents[1:])
+        return solution, jnp.sum(_inverse(lambda x: evaluate(x, *primals[1:]), solution) * change, axis=1)
 
     return like([*solve(jnp.stack(first), *outside)])
 
 
-def _mixed(share: Array, new: Array, old: Array) -> Array:
-    """The new value moved on, by at most half of it: logarithms are taken of velocities, and quotients."""
-    further = share * (new - old)
+def _mixed(weight: Array, new: Array, old: Array) -> Array:
+    """Extrapolate, by at most half of the new value: `function` takes logarithms and quotients of it."""
+    further = weight * (new - old)
     return jnp.where(jnp.abs(further) <= 0.5 * jnp.abs(new), new - further, new)
 
 
 def _inverse(function: Callable[[Array], Array], at: Float[Array, "value ..."]) -> Array:
     """Inverse of 1 - df/dx, `(value, value, *batch)`: Gaussian elimination without pivoting.
 
-    One derivative in all directions at once, and one loop: written out, they took half of the time to compile
-    a gradient with COARE.
+    All directions are differentiated at once, and the elimination is a loop: written out, both took half of
+    the compile time of a gradient with COARE.
     """
     count = len(at)
     unit = jnp.eye(count, dtype=at.dtype).reshape(count, count, *(1,) * (at.ndim - 1))

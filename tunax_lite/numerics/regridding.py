@@ -25,8 +25,8 @@ def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.nda
     cell = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
     above = (inside - source[cell])[:, None]
     # Integral of mean + slope (z - center) from the lower face of the cell.
-    bent = 0.5 * slope[cell] * above * (above - thickness[cell])
-    at_faces = content[cell] + mean[cell] * above + bent
+    from_slope = 0.5 * slope[cell] * above * (above - thickness[cell])
+    at_faces = content[cell] + mean[cell] * above + from_slope
     covered_at_faces = covered[cell] + known[cell] * above
     new = np.diff(target)[:, None]
     complete = np.diff(covered_at_faces, axis=0) >= new * (1.0 - 1e-9)
@@ -35,7 +35,7 @@ def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.nda
 
 
 def _slopes(mean: np.ndarray, known: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Difference between the neighbours of each cell, or to the only one with a value, over the distance."""
+    """Slope between the neighbours of each cell, or towards its only neighbour with a value."""
     below, above = (np.clip(np.arange(len(mean)) + shift, 0, len(mean) - 1) for shift in (-1, 1))
     rise, distance = (
         np.where(known[above], x[above], x) - np.where(known[below], x[below], x) for x in (mean, centers)

@@ -7,11 +7,11 @@ differentiating the sweeps. Several systems of the same size can be solved side 
 of dependent operations, and two chains in one loop take hardly longer than one.
 
 Elimination proceeds in one direction or from both ends, as loops over the levels. Instead of the diagonal, a
-row stores s, the part that its volume keeps: when volume i is eliminated, the one above keeps what both keep
-in series. With the pivot p_i = s_i + upward_i, the right-hand side r_i and the amount R_i that sinks into
+row stores the retained part s: when volume i is eliminated, the volume above retains what both retain in
+series. With the pivot p_i = s_i + upward_i, the right-hand side r_i and the amount R_i that sinks into
 volume i,
 
-    s_{i+1} = own_{i+1} + downward_i s_i / p_i,   r_{i+1} = rhs_{i+1} + (upward_i r_i - s_i R_i) / p_i
+    s_{i+1} = kept_{i+1} + downward_i s_i / p_i,   r_{i+1} = rhs_{i+1} + (upward_i r_i - s_i R_i) / p_i
     x_i = (r_i + R_i + downward_i x_{i+1}) / p_i
 
 There is no cancellation: the solution is exact to rounding in every volume, and of one sign if the right-hand
@@ -66,13 +66,13 @@ class TridiagonalMatrix(NamedTuple):
 class CarryingMatrix(NamedTuple):
     """The matrix of volumes that carry their content to neighbours.
 
-    (A x)_i = own_i x_i + net_i - net_{i-1},   net_i = upward_i x_i - downward_i x_{i+1}
+    (A x)_i = kept_i x_i + net_i - net_{i-1},   net_i = upward_i x_i - downward_i x_{i+1}
 
-    The exchange may exceed what a volume keeps by any factor: the diagonal would lose `own` to rounding, so
-    it is stored separately. Columns sum to it.
+    The exchange may exceed what a volume keeps by any factor: the diagonal would lose `kept` to rounding, so
+    it is stored separately. Each column of the matrix sums to it.
     """
 
-    own: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
+    kept: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
     upward: InnerFaceArray  # from the volume i to i + 1, `(n - 1, *batch)`
     downward: InnerFaceArray  # from the volume i + 1 to i, `(n - 1, *batch)`
 
@@ -81,11 +81,11 @@ class CarryingMatrix(NamedTuple):
 
     def diagonals(self) -> TridiagonalMatrix:
         (lost_up, gained_up), (gained_down, lost_down) = shifts(self.upward), shifts(self.downward)
-        return TridiagonalMatrix(-gained_up, self.own + lost_up + lost_down, -gained_down)
+        return TridiagonalMatrix(-gained_up, self.kept + lost_up + lost_down, -gained_down)
 
     def times(self, x: ColumnArray) -> ColumnArray:
         lost, gained = shifts(self.upward * x[:-1] - self.downward * x[1:])
-        return self.own * x + (lost - gained)
+        return self.kept * x + (lost - gained)
 
     def transposed(self) -> TridiagonalMatrix:
         return self.diagonals().transposed()
@@ -94,19 +94,19 @@ class CarryingMatrix(NamedTuple):
 class ExchangeMatrix(NamedTuple):
     """The symmetric matrix of volumes that exchange with neighbours.
 
-    (A x)_i = own_i x_i - exchange_i (x_{i+1} - x_i) + exchange_{i-1} (x_i - x_{i-1})
+    (A x)_i = kept_i x_i - exchange_i (x_{i+1} - x_i) + exchange_{i-1} (x_i - x_{i-1})
 
-    One product per face instead of four gives A x, and with it the derivatives of a solution.
+    A x, and so the derivatives of a solution, need one product per face instead of four.
     """
 
-    own: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
+    kept: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
     exchange: InnerFaceArray  # between the volumes i and i + 1, `(n - 1, *batch)`
 
     def carrying(self) -> CarryingMatrix:
-        return CarryingMatrix(self.own, self.exchange, self.exchange)
+        return CarryingMatrix(self.kept, self.exchange, self.exchange)
 
     def times(self, x: ColumnArray) -> ColumnArray:
-        return self.own * x - convergence(self.exchange, x)
+        return self.kept * x - convergence(self.exchange, x)
 
     def transposed(self) -> "ExchangeMatrix":
         return self
@@ -159,19 +159,19 @@ class ThomasScan(AbstractTridiagonalMethod):
         def from_below(faces: PyTree) -> PyTree:
             return shifts(faces)[0]
 
-        rows = [(m.own, from_below(m.upward), from_below(m.downward)) for m in matrices]
-        passing = [None] * len(rhs) if sinking is None else jax.tree.map(from_below, sinking)
-        nothing = [_nothing(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
+        rows = [(m.kept, from_below(m.upward), from_below(m.downward)) for m in matrices]
+        gains_of_rows = [None] * len(rhs) if sinking is None else jax.tree.map(from_below, sinking)
+        nothing = [_zero_row(m.kept, r) for m, r in zip(matrices, rhs, strict=True)]
 
-        def eliminate(handed: PyTree, row: PyTree):
-            found = [_eliminate(*each) for each in zip(*row, handed, strict=True)]
-            return [one[1] for one in found], [one[0] for one in found]
+        def eliminate(passed_on: PyTree, row: PyTree):
+            eliminated_rows = [_eliminate(*each) for each in zip(*row, passed_on, strict=True)]
+            return [onward for _, onward in eliminated_rows], [row for row, _ in eliminated_rows]
 
         def substitute(ahead: PyTree, row: PyTree):
             solution = [_substitute(*each) for each in zip(row, ahead, strict=True)]
             return solution, solution
 
-        _, eliminated = lax.scan(eliminate, nothing, (rows, list(rhs), passing))
+        _, eliminated = lax.scan(eliminate, nothing, (rows, list(rhs), gains_of_rows))
         _, solution = lax.scan(substitute, [none[1] for none in nothing], eliminated, reverse=True)
         return tuple(solution)
 
@@ -187,77 +187,81 @@ class TwistedThomas(AbstractTridiagonalMethod):
     """
 
     def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
-        passing = [None] * len(rhs) if sinking is None else sinking
+        gains_of_rows = [None] * len(rhs) if sinking is None else sinking
         sides = [_side_by_side(right) for right in rhs]
         systems = tuple(
-            (matrix if own is right else jax.tree.map(lambda x: x[:, None], matrix), _side_by_side(gains))
-            for matrix, gains, own, right in zip(matrices, passing, sides, rhs, strict=True)
+            (matrix if side is right else jax.tree.map(lambda x: x[:, None], matrix), _side_by_side(gains))
+            for matrix, gains, side, right in zip(matrices, gains_of_rows, sides, rhs, strict=True)
         )
-        found = zip(self._solve(systems, sides), sides, rhs, strict=True)
+        solutions = zip(self._solve(systems, sides), sides, rhs, strict=True)
         return tuple(
-            x if own is right else jax.tree.unflatten(jax.tree.structure(right), [*x.T])
-            for x, own, right in found
+            x if side is right else jax.tree.unflatten(jax.tree.structure(right), [*x.T])
+            for x, side, right in solutions
         )
 
     def _solve(self, systems: PyTree, rhs: list[PyTree]) -> list[PyTree]:
         matrices = [matrix for matrix, _ in systems]
-        n = matrices[0].own.shape[0]
+        n = matrices[0].kept.shape[0]
         middle, n_pairs = n // 2, (n - 1) // 2
-        # With an even number of rows the lower half has one row more; it goes first.
+        # With an even number of rows the lower half has an extra row, which is eliminated first.
         first = n - 1 - 2 * n_pairs
         # Rows are overwritten, and XLA first copies the values read from them. In a batch this is avoided by
         # reading each row after the previous one has been written. For one column, registers would not
         # suffice, and with a varying lake level the last bit would depend on the length of the run.
         in_batch = jax.tree.leaves(rhs)[0].ndim > 1
 
-        given = [(m.own, r) for m, r in zip(matrices, rhs, strict=True)]
+        unchanged = [(m.kept, r) for m, r in zip(matrices, rhs, strict=True)]
 
         def both(rows: PyTree, below: PyTree, above: PyTree) -> tuple[PyTree, PyTree]:
             return _row(rows, below), _row(rows, above)
 
         def eliminate(j: PyTree, carry: PyTree):
-            rows, here, handed = carry
+            rows, current, passed_on = carry
             below, above = first + j, n - 1 - j
-            row_below, row_above = both(given, below, above) if here is None else here
-            row_below, from_below = _eliminate_at(systems, row_below, below, handed[0], 1)
-            row_above, from_above = _eliminate_at(systems, row_above, above, handed[1], -1)
+            row_below, row_above = both(unchanged, below, above) if current is None else current
+            row_below, from_below = _eliminate_at(systems, row_below, below, passed_on[0], 1)
+            row_above, from_above = _eliminate_at(systems, row_above, above, passed_on[1], -1)
             rows = _set_row(_set_row(rows, below, row_below), above, row_above)
-            return rows, None if here is None else both(rows, below + 1, above - 1), (from_below, from_above)
+            return (
+                rows,
+                None if current is None else both(rows, below + 1, above - 1),
+                (from_below, from_above),
+            )
 
-        rows, from_below, nothing = given, *2 * [[_nothing(*row) for row in given]]
+        rows, from_below, nothing = unchanged, *2 * [[_zero_row(*row) for row in unchanged]]
         if first:
             row, from_below = _eliminate_at(systems, _row(rows, 0), 0, nothing, 1)
             rows = _set_row(rows, 0, row)
-        handed = from_below, nothing
+        passed_on = from_below, nothing
         if n_pairs:
-            here = both(rows, first, n - 1) if in_batch else None
-            rows, _, handed = lax.fori_loop(0, n_pairs, eliminate, (rows, here, handed))
+            current = both(rows, first, n - 1) if in_batch else None
+            rows, _, passed_on = lax.fori_loop(0, n_pairs, eliminate, (rows, current, passed_on))
 
-        ends = zip(_row(rows if in_batch else given, middle), *handed, strict=True)
-        center = [_close(row, *met) for row, *met in ends]
+        ends = zip(_row(rows if in_batch else unchanged, middle), *passed_on, strict=True)
+        center = [_close(row, *contributions) for row, *contributions in ends]
         ratios, right = [ratio for ratio, _ in rows], [r for _, r in rows]
         solution = _set_row(right, middle, center)
 
-        def known(solution: PyTree) -> PyTree:
+        def right_hand_sides(solution: PyTree) -> PyTree:
             return solution if in_batch else right
 
         def substitute(j: PyTree, carry: PyTree):
             solution, (above, below) = carry
             low, high = middle - 1 - j, middle + 1 + j
-            above = _substitute_at(ratios, known(solution), low, above)
+            above = _substitute_at(ratios, right_hand_sides(solution), low, above)
             solution = _set_row(solution, low, above)
-            below = _substitute_at(ratios, known(solution), high, below)
+            below = _substitute_at(ratios, right_hand_sides(solution), high, below)
             return _set_row(solution, high, below), (above, below)
 
         solution, near = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
         if first:
-            row = _substitute_at(ratios, known(solution), 0, near[0])
+            row = _substitute_at(ratios, right_hand_sides(solution), 0, near[0])
             solution = jax.tree.map(apart, _set_row(solution, 0, row))
         return solution
 
 
 def _side_by_side(rhs: PyTree) -> PyTree:
-    """Six sides of one column or more as one array, `(n, n_sides)`, whose rows are vectors."""
+    """Pack six or more right-hand sides of a single column into one array `(n, n_sides)`."""
     leaves = jax.tree.leaves(rhs)
     if len(leaves) < 6 or leaves[0].ndim > 1:
         return rhs
@@ -267,9 +271,9 @@ def _side_by_side(rhs: PyTree) -> PyTree:
     return packed
 
 
-def _nothing(own: PyTree, rhs: PyTree) -> PyTree:
-    """Initial values handed on to the first row."""
-    return jax.tree.map(lambda x: jnp.zeros_like(x[0]), (own, rhs))
+def _zero_row(kept: PyTree, rhs: PyTree) -> PyTree:
+    """Zeros in place of the values that the first row would receive."""
+    return jax.tree.map(lambda x: jnp.zeros_like(x[0]), (kept, rhs))
 
 
 def _row(tree: PyTree, index: PyTree) -> PyTree:
@@ -280,51 +284,53 @@ def _row(tree: PyTree, index: PyTree) -> PyTree:
 
 
 def _set_row(tree: PyTree, index: PyTree, row: PyTree) -> PyTree:
-    """The same leaves with one level replaced."""
+    """Replace one level of every leaf."""
     return jax.tree.map(
         lambda x, r: lax.dynamic_update_index_in_dim(x, r, index, 0, allow_negative_indices=False), tree, row
     )
 
 
 def _eliminate_at(
-    systems: PyTree, row: PyTree, index: PyTree, handed: PyTree, step: int
+    systems: PyTree, row: PyTree, index: PyTree, passed_on: PyTree, step: int
 ) -> tuple[list, list]:
-    """Eliminate the volume below (step 1) or above (-1) from a row; also returns input of the next row."""
-    found = []
-    for (matrix, sinking), (own, right), given in zip(systems, row, handed, strict=True):
+    """Eliminate the volume below (step 1) or above (-1) from a row; also return the input of the next row."""
+    eliminated = []
+    for (matrix, sinking), (kept, right), received in zip(systems, row, passed_on, strict=True):
         if step > 0:
-            ahead, back, passing = _row((matrix.upward, matrix.downward, sinking), index)
+            ahead, back, gains_of_rows = _row((matrix.upward, matrix.downward, sinking), index)
         else:
-            ahead, back, passing = _row((matrix.downward, matrix.upward, sinking), index - 1)
-            passing = jax.tree.map(jnp.negative, passing)
-        found.append(_eliminate((own, ahead, back), right, passing, given))
-    return [row for row, _ in found], [given for _, given in found]
+            ahead, back, gains_of_rows = _row((matrix.downward, matrix.upward, sinking), index - 1)
+            gains_of_rows = jax.tree.map(jnp.negative, gains_of_rows)
+        eliminated.append(_eliminate((kept, ahead, back), right, gains_of_rows, received))
+    return [row for row, _ in eliminated], [onward for _, onward in eliminated]
 
 
-def _eliminate(coefficients: PyTree, rhs: PyTree, sinking: PyTree, handed: PyTree) -> tuple[PyTree, PyTree]:
-    """A row as (ratio, r) of x = r + ratio x_ahead, and values for the next: kept part, right-hand sides.
+def _eliminate(
+    coefficients: PyTree, rhs: PyTree, sinking: PyTree, passed_on: PyTree
+) -> tuple[PyTree, PyTree]:
+    """Return a row as (ratio, r) of x = r + ratio x_ahead, and what the next row receives.
 
-    Coefficients are own, the rate ahead to the next row, and the rate back from it; `sinking` is the gain of
-    the row from the next one, which loses it.
+    The next row receives the part that this row keeps, and its right-hand sides. Coefficients are the kept
+    part, the rate ahead to the next row, and the rate back from it; `sinking` is the gain from the next row.
     """
-    own, ahead, back = coefficients
-    kept = own + handed[0]
+    kept, ahead, back = coefficients
+    kept_in_all = kept + passed_on[0]
     # Keep the operations after the division few: the next row waits for them.
-    inverse_pivot = 1.0 / ((own + ahead) + handed[0])
-    fraction, onward = kept * inverse_pivot, ahead * inverse_pivot
-    rhs = jax.tree.map(jnp.add, rhs, handed[1])
+    inverse_pivot = 1.0 / ((kept + ahead) + passed_on[0])
+    fraction, onward = kept_in_all * inverse_pivot, ahead * inverse_pivot
+    rhs = jax.tree.map(jnp.add, rhs, passed_on[1])
     carried = jax.tree.map(lambda r: onward * r, rhs)
     if sinking is not None:
         carried = jax.tree.map(lambda c, gain: c - fraction * gain, carried, sinking)
         rhs = jax.tree.map(jnp.add, rhs, sinking)
     row = back * inverse_pivot, jax.tree.map(lambda r: r * inverse_pivot, rhs)
-    return row, ((back * kept) * inverse_pivot, carried)
+    return row, ((back * kept_in_all) * inverse_pivot, carried)
 
 
 def _close(row: PyTree, below: PyTree, above: PyTree) -> PyTree:
     """Solution of the row where the two eliminations meet."""
-    own, rhs = row
-    inverse_pivot = 1.0 / (own + below[0] + above[0])
+    kept, rhs = row
+    inverse_pivot = 1.0 / (kept + below[0] + above[0])
     return jax.tree.map(lambda r, low, high: (r + low + high) * inverse_pivot, rhs, below[1], above[1])
 
 
@@ -342,8 +348,8 @@ def _substitute(row: PyTree, ahead: PyTree) -> PyTree:
 class VendorLibrary(AbstractTridiagonalMethod):
     """`jax.lax.linalg.tridiagonal_solve`: LAPACK on a CPU, cuSPARSE on an NVIDIA GPU.
 
-    On a GPU a scan over the levels would launch one tiny kernel per level. Here `own` is rounded together
-    with the exchange: if the latter is E times as large, contents are wrong by E times the rounding, which
+    On a GPU a scan over the levels would launch one tiny kernel per level. Here `kept` is rounded together
+    with the exchange: if the exchange is E times as large, contents are wrong by E times the rounding, which
     elimination avoids.
     """
 
@@ -412,8 +418,8 @@ def solve_tridiagonal_systems(
         method: how to solve; by default the fastest for the platform.
         guess, residual, sinking: approximate solutions, and rhs - A guess evaluated without cancellation,
             like `rhs`: the gain of each volume itself, and on faces the gain from the volume above. The
-            correction to the guess is solved for, so that rounding is relative to it. Derivatives are those
-            of A and `rhs`: the solution does not depend on the guess.
+            solver computes the correction of the guess, so that rounding is relative to it. Derivatives
+            ignore the guess, on which the solution does not depend.
 
     Returns:
         The solutions, in the structure of `rhs`. No pivoting: matrices should be diagonally dominant.
@@ -437,7 +443,7 @@ def solve_tridiagonal_systems(
     @solve.defjvp
     def _(primals, tangents):
         matrices, (matrix_tangents, rhs_tangents) = primals[0], tangents[:2]
-        # The name marks the solution for checkpointing: a loop that stores it does not solve again.
+        # Checkpointed loops find the solution by this name and store it instead of solving again.
         solution = jax.tree.map(lambda x: checkpoint_name(x, SOLUTION), solve(*primals))
         change = jax.tree.map(jnp.subtract, rhs_tangents, _multiply_each(matrix_tangents, solution))
         return solution, _solve_linearly(matrices, change, solver)

@@ -34,7 +34,7 @@ class AbstractAbsorption(AbstractShown):
     """Fraction of shortwave radiation that reaches a height."""
 
     bottom_absorbs: eqx.AbstractVar[bool]
-    """Whether the lowest cell takes what reaches the bottom; otherwise it leaves the column."""
+    """Whether radiation that reaches the bottom heats the lowest cell; otherwise it leaves the column."""
 
     @abc.abstractmethod
     def visible(self, z: ColumnArray) -> ColumnArray:
@@ -42,7 +42,7 @@ class AbstractAbsorption(AbstractShown):
 
     @abc.abstractmethod
     def infrared(self, z: ColumnArray) -> ColumnArray:
-        """Remaining part of I(z) / I(0) at heights `z` [m]."""
+        """Infrared part of I(z) / I(0) at heights `z` [m]."""
 
     def fraction(self, z: ColumnArray) -> ColumnArray:
         """I(z) / I(0) at heights `z` [m]."""
@@ -57,7 +57,7 @@ class AbstractAbsorption(AbstractShown):
 
         Args:
             grid: vertical grid.
-            shade: fraction of the visible light on faces that what the water carries leaves [1].
+            shade: fraction of the visible light that matter in the water leaves, on faces [1].
         """
         z = grid.z_face[1:] if self.bottom_absorbs else grid.z_face
         visible = self.visible(z) if shade is None else self.visible(z) * shade[-z.shape[0] :]
@@ -138,7 +138,7 @@ class TwoBandSeries(AbstractAbsorption):
         return self.at(0.0).visible(z)
 
     def infrared(self, z: ColumnArray) -> ColumnArray:
-        """Remaining part of I(z) / I(0) at the start."""
+        """Infrared part of I(z) / I(0) at the start."""
         return self.at(0.0).infrared(z)
 
 

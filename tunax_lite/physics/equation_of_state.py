@@ -65,7 +65,7 @@ class AbstractEquationOfState(AbstractShown):
 
 @named("linear")
 class LinearEquationOfState(AbstractEquationOfState):
-    """rho = rho_0 (1 - alpha (T - T_0) + beta (S - S_0)).
+    """Linear equation of state: rho = rho_0 (1 - alpha (T - T_0) + beta (S - S_0)).
 
     Args:
         thermal_expansion: alpha [K-1].
@@ -97,7 +97,7 @@ class LinearEquationOfState(AbstractEquationOfState):
             salinity: absolute salinity [g kg-1].
             pressure: sea pressure [dbar].
             water: equation of state to linearise; by default `Teos10` with these constants.
-            constants: gravity, reference density and heat capacity, unless the defaults apply.
+            constants: gravity, reference density and heat capacity; defaults as in the class.
 
         Raises:
             ValueError: a point that is not finite, or a salinity or pressure below 0.
@@ -137,7 +137,7 @@ class LinearEquationOfState(AbstractEquationOfState):
 
 
 TEMPERATURE, SALINITY = 10.0, 35.0
-"""About which the density is expanded: conservative temperature [degC], absolute salinity [g kg-1]."""
+"""Reference of the expansion: conservative temperature [degC], absolute salinity [g kg-1]."""
 
 
 @named("simplified")
@@ -227,14 +227,14 @@ class SpecificVolumeTeos10(AbstractEquationOfState):
 
 
 def usual_equation_of_state(latitude: object, longitude: object) -> AbstractEquationOfState:
-    """Equation of state where none is given: TEOS-10 for a place, the linear one for an idealised case.
+    """Default equation of state: TEOS-10 for a position, linear for an idealised case.
 
-    The linear one has a constant expansion, which is twice too large at 5 degC. Without the polynomials of
-    TEOS-10 a step of `KEpsilon` takes a third less time. A date alone is no place: simulations have one.
+    The linear expansion is constant, which is twice too large at 5 degC, but a step of `KEpsilon` takes a
+    third less time. A date alone does not make a position: simulations have dates, too.
     """
     return LinearEquationOfState() if latitude is None and longitude is None else Teos10()
 
 
 def carries_conservative_temperature(equation_of_state: AbstractEquationOfState | None) -> bool:
-    """Whether a column with an equation of state carries the conservative temperature of TEOS-10."""
+    """Return whether columns with this equation of state carry conservative temperature (TEOS-10)."""
     return isinstance(equation_of_state, Teos10 | SpecificVolumeTeos10)

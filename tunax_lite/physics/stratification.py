@@ -106,8 +106,8 @@ _SHALLOW = 20.0  # m
 def usual_reference_depth(grid: Grid) -> Scalar:
     """Reference depth [m] of a mixed layer: 10 m; in lakes, and in columns of less than 20 m, 1 m.
 
-    At 10 m the warming of the day does not count (de Boyer Montegut et al. 2004); mixed layers of lakes and
-    shallow water are often shallower than that, and at 1 m the skin that the sun warms does not count.
+    10 m lies below diurnal warm layers (de Boyer Montegut et al. 2004). Mixed layers of lakes and shallow
+    water are often shallower than 10 m; 1 m lies below the skin that the sun warms.
     """
     usual = jnp.where(grid.depth < _SHALLOW, 1.0, 10.0) if grid.area is None else jnp.ones_like(grid.depth)
     return usual.astype(grid.z_face.dtype)
@@ -123,30 +123,31 @@ def mixed_layer_depth(
 ) -> Scalar:
     """Depth [m] at which the temperature first differs by `difference` [K] from that at a reference depth.
 
-    Colder or warmer: under ice and in winter the water below is warmer. Linear between centers; NaN where no
-    center differs as much. Differentiable except where the crossing moves to another pair of cells.
+    Water below may be colder or, under ice and in winter, warmer. The temperature is linear between centers.
+    NaN where no center differs as much. Differentiable except where the crossing moves to another pair of
+    cells.
 
     Args:
-        temperature: on the cells [degC], or another variable, such as density; the batch, such as the times
-            of a run, comes last, also with the grid of one column.
-        difference: from the reference, in the unit of the variable.
-        reference_depth: of the reference [m]; values above it are ignored. By default
-            `usual_reference_depth`; 0 for the uppermost cell.
-        bounded: the depth of the deepest center instead of NaN, for a misfit, which needs a number.
+        temperature: on cells [degC], or another variable, such as density. A batch, such as the times of a
+            run, is the last axis; the grid may be that of a single column.
+        difference: difference from the reference, in the unit of the variable.
+        reference_depth: depth of the reference [m], above which values are ignored; 0 for the uppermost
+            cell, by default `usual_reference_depth`.
+        bounded: whether to return the depth of the deepest center instead of NaN, as a misfit needs.
 
     Raises:
-        ValueError: a first axis that is not that of the cells.
+        ValueError: the length of the first axis is not the number of cells.
 
     Source: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003, who take 10 m and 0.2 K.
     """
     grid = grid.matched_to(temperature)
     z = jnp.broadcast_to(grid.z_center, temperature.shape)
     reference = -usual_reference_depth(grid) if reference_depth is None else -reference_depth
-    # Treat the water above as equal to the reference, and let it begin there.
+    # The column begins at the reference, with its value.
     temperature = jnp.where(z > reference, _value_at(temperature, z, reference), temperature)
     z = jnp.minimum(z, reference)
     is_beyond = jnp.abs(temperature[:-1] - temperature[-1]) > difference
-    # The shallowest: the last True along the upward axis.
+    # The shallowest crossing is the last True along the upward axis.
     lower = temperature.shape[0] - 2 - jnp.argmax(is_beyond[::-1], axis=0)
     t_low, t_up = _take(temperature, lower), _take(temperature, lower + 1)
     z_low, z_up = _take(z, lower), _take(z, lower + 1)
@@ -170,9 +171,9 @@ def _value_at(values: Float[Array, "center *#batch"], z: Float[Array, "center *#
     return (1.0 - fraction) * _take(values, lower) + fraction * _take(values, lower + 1)
 
 
-def first_face_below(met: Bool[Array, "face *#batch"], grid: Grid) -> Scalar:
-    """Depth [m] of the first inner face from the surface where a condition holds, or of the bottom."""
-    inner, grid = met[1:-1], grid.with_batch_rank(met.ndim - 1)
+def first_face_below(condition: Bool[Array, "face *#batch"], grid: Grid) -> Scalar:
+    """Depth [m] of the uppermost inner face where a condition holds; of the bottom if there is none."""
+    inner, grid = condition[1:-1], grid.with_batch_rank(condition.ndim - 1)
     from_top = jnp.argmax(inner[::-1], axis=0)
     faces = jnp.broadcast_to(grid.z_face[1:-1], inner.shape)[::-1]
     height = jnp.take_along_axis(faces, from_top[None], axis=0)[0]

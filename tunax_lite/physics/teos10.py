@@ -139,7 +139,7 @@ def volume_and_derivatives(s: Values, tau: Values, zeta: Values) -> tuple[Values
 def _at_height(table: Table, zeta: Values) -> list[list]:
     """Coefficients by power of tau and of s at each height.
 
-    Where levels do not move they are the same in every step, and XLA computes them once, before the loop.
+    On a fixed grid XLA computes them once, before the loop over steps.
     """
 
     def row(j: int) -> list:

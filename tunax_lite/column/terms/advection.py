@@ -32,7 +32,7 @@ from .base import AbstractTerm, Column
 
 
 class AdvectionScheme(enum.Enum):
-    """How face values are obtained; the first scheme is first order, the others are up to third order."""
+    """Schemes for values at faces; the first is first order, the others are up to third order."""
 
     UPSTREAM = "upstream"
     SUPERBEE = "superbee"
@@ -86,11 +86,11 @@ class VerticalVelocity(AbstractTerm):
 
     def at(self, grid: Grid, time: ScalarLike) -> FaceArray:
         """Velocity on faces [m s-1]."""
-        given = self.series.at(time)
+        extremum = self.series.at(time)
         z, bottom = grid.z_face[1:-1], grid.z_face[0]
-        height = jnp.clip(given.height, 0.99 * bottom, 0.01 * bottom)
+        height = jnp.clip(extremum.height, 0.99 * bottom, 0.01 * bottom)
         fraction = jnp.where(z > height, z / height, (z - bottom) / (height - bottom))
-        return with_end_faces(fraction * given.velocity)
+        return with_end_faces(fraction * extremum.velocity)
 
     def carry(self, column: Column) -> State:
         velocity = self.at(column.grid, column.time)

@@ -155,11 +155,11 @@ class Column(NamedTuple):
     melting: dict[str, Scalar] = {}
 
     def starting_from(self, state: State) -> "Column":
-        """The same column with another initial state."""
+        """Replace the state at the start of the step."""
         return self._replace(state=state, carried=state, velocity=(state.u, state.v))
 
     def shaded(self, shade: FaceArray | None) -> "Column":
-        """The same column with further shade."""
+        """Add shade to the column."""
         if shade is None:
             return self
         return self._replace(shade=shade if self.shade is None else self.shade * shade)

@@ -54,9 +54,9 @@ class LakeLevel(AbstractTerm):
         if np.any(outside):
             row = int(np.argwhere(outside)[0][0])
             at = "at the start" if self.prescribed is None else f"at {float(self.prescribed.time[row]):g} s"
-            found = float(np.asarray(levels)[row].flat[0])
+            level = float(np.asarray(levels)[row].flat[0])
             raise ValueError(
-                f"level: expected a level within the basin, {low:g} to {high:g} m, got {found:g} m {at}; "
+                f"level: expected a level within the basin, {low:g} to {high:g} m, got {level:g} m {at}; "
                 "extend the hypsography (upwards by its key top), or check unit and sign."
             )
 

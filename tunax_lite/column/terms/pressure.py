@@ -1,6 +1,6 @@
 """Pressure gradients that drive the flow, and logarithmic drag at the bottom or a lid.
 
-    sloping surface:     dU/dt = -g grad(zeta), with a given slope, or one that maintains a given current
+    sloping surface:     dU/dt = -g grad(zeta), with a prescribed slope, or to maintain a prescribed current
     within the water:    dU/dt = integral from z to 0 of grad(b) dz, of horizontal gradients or a plume
     bottom:              stress = (kappa / ln((z_0 + h/2) / z_0))² |U| U
 
@@ -100,8 +100,8 @@ class HorizontalGradient(eqx.Module):
     salinity_y: Float[Array, "..."] = array_field(1)
 
 
-def _begun(values: CenterArray | Scalar, column: Column) -> CenterArray | Scalar:
-    """The same from the second step of a case on, zero in the first."""
+def _from_second_step(values: CenterArray | Scalar, column: Column) -> CenterArray | Scalar:
+    """Return the values, but zero in the first step of a case."""
     return jnp.where(column.time < 1.5 * column.dt, 0.0, values)
 
 
@@ -124,23 +124,23 @@ class BuoyancyGradient(AbstractTerm):
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         if not self.accelerates:
             return {}
-        given, state, grid = self.series.at(column.time), column.state, column.grid
+        gradient, state, grid = self.series.at(column.time), column.state, column.grid
         eos = column.equation_of_state
         alpha, beta = eos.expansion(state.temperature, state.salinity, grid.z_center)
-        b_x = eos.gravity * (alpha * given.temperature_x - beta * given.salinity_x)
-        b_y = eos.gravity * (alpha * given.temperature_y - beta * given.salinity_y)
-        b_x, b_y = (_begun(each, column) if self.from_rest else each for each in (b_x, b_y))
+        b_x = eos.gravity * (alpha * gradient.temperature_x - beta * gradient.salinity_x)
+        b_y = eos.gravity * (alpha * gradient.temperature_y - beta * gradient.salinity_y)
+        b_x, b_y = (_from_second_step(each, column) if self.from_rest else each for each in (b_x, b_y))
         half = 0.5 * grid.cell_thickness
         return accelerating(sum_above(half * b_x), sum_above(half * b_y), grid)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         """Horizontal advection, where enabled."""
-        given, (u, v), thickness = self.series.at(column.time), column.velocity, column.grid.cell_thickness
+        gradient, (u, v), thickness = self.series.at(column.time), column.velocity, column.grid.cell_thickness
         rates = {}
         if self.advect_temperature:
-            rates["temperature"] = -(u * given.temperature_x + v * given.temperature_y)
+            rates["temperature"] = -(u * gradient.temperature_x + v * gradient.temperature_y)
         if self.advect_salinity:
-            rates["salinity"] = -(u * given.salinity_x + v * given.salinity_y)
+            rates["salinity"] = -(u * gradient.salinity_x + v * gradient.salinity_y)
         return {name: Tendency(cells=rate * thickness) for name, rate in rates.items()}
 
 
@@ -164,7 +164,7 @@ class PlumeOnSlope(AbstractTerm):
         density = eos.density(state.temperature, state.salinity, jnp.zeros_like(column.grid.z_center))
         buoyancy = -eos.gravity * density / eos.reference_density
         relative = buoyancy - (buoyancy[0] if self.at_surface else buoyancy[-1])
-        relative = _begun(relative, column) if self.from_rest else relative
+        relative = _from_second_step(relative, column) if self.from_rest else relative
         return accelerating(self.slope_x * relative, self.slope_y * relative, column.grid)
 
 
@@ -225,7 +225,7 @@ class BottomFriction(AbstractTerm):
         thickness, before = grid.cell_thickness[0], None
         if start is not None:
             before = self.at(start.state.u[0], start.state.v[0], thickness)[0]
-            before = _begun(before, start) if self.from_rest else before
+            before = _from_second_step(before, start) if self.from_rest else before
         return BottomFlow(*self.at(state.u[0], state.v[0], thickness, before)[:2])
 
     def with_von_karman(self, von_karman: Callable[[], Scalar]) -> "BottomFriction":

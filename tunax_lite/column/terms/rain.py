@@ -1,4 +1,4 @@
-"""What rain carries, and which tracers it leaves alone.
+"""Concentrations in rain, and tracers that rain does not dilute.
 
 Fresh water dilutes every concentration in the same way (`terms.surface`): salinity, dyes, pools of
 biogeochemistry. The rain has none of them, unless `RainContent` says otherwise.
@@ -17,17 +17,17 @@ from .base import AbstractTerm, Column, Tendency
 
 
 class _Concentrations(dict):
-    """A mapping that belongs to a program, and does not change."""
+    """Immutable mapping, which is a static part of a program."""
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(tuple(sorted(self.items())))
 
     @classmethod
-    def of_numbers(cls, given: dict[str, float]) -> "_Concentrations":
-        for name, value in given.items():
+    def of_numbers(cls, values: dict[str, float]) -> "_Concentrations":
+        for name, value in values.items():
             if is_traced(value) or isinstance(value, str | bool) or not math.isfinite(value):
                 raise ValueError(f"rain: expected a number as the concentration of {name}, got {value!r}.")
-        return cls({name: float(value) for name, value in given.items()})
+        return cls({name: float(value) for name, value in values.items()})
 
 
 @named("rain")

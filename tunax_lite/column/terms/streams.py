@@ -33,7 +33,7 @@ from .base import AbstractTerm, Column, Tendency
 
 
 class StreamPlace(enum.Enum):
-    """Where a stream enters or leaves: uppermost or lowest cell, a range of heights, or its own density."""
+    """Place of a stream: uppermost or lowest cell, a range of heights, or the level of its density."""
 
     SURFACE = "surface"
     BOTTOM = "bottom"

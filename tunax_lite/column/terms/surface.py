@@ -76,11 +76,11 @@ class ShortwaveHeating(AbstractTerm):
         passing = shortwave_heating(column.fluxes, column)
         if passing is None:
             return {}
-        areas, own = column.grid.relative_area, column.grid.cell_area
-        if areas is None or own is None or not column.absorption.bottom_absorbs:
+        areas, cell_areas = column.grid.relative_area, column.grid.cell_area
+        if areas is None or cell_areas is None or not column.absorption.bottom_absorbs:
             return {"temperature": Tendency(cells=passing[1:] - passing[:-1])}
         passing = areas * passing
-        return {"temperature": Tendency(cells=(passing[1:] - passing[:-1]) / own)}
+        return {"temperature": Tendency(cells=(passing[1:] - passing[:-1]) / cell_areas)}
 
 
 def wind_stress(fluxes: SurfaceFluxes, state: State) -> Stress:
@@ -88,7 +88,7 @@ def wind_stress(fluxes: SurfaceFluxes, state: State) -> Stress:
     return or_zero(fluxes.stress_u, state), or_zero(fluxes.stress_v, state)
 
 
-def whole_stress(
+def total_stress(
     wind: Stress, state: State, grid: Grid, density: Scalar, terms: Iterable[AbstractTerm]
 ) -> Stress:
     """Stress on the uppermost cell [N m-2]: of the wind and of the terms."""
