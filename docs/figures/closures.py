@@ -22,7 +22,7 @@ from tunax_lite.calibration.validation import run_to_the_end
 from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.config import build_calibration, load_calibration, load_comparison
-from tunax_lite.plotting import case_runs, plot_closure_profiles, plot_fits, style
+from tunax_lite.plotting import case_runs, closures_of, plot_fits, style
 
 FOLDER = Path(__file__).parent
 CONFIGS = FOLDER.parents[1] / "configs"
@@ -120,7 +120,7 @@ def main(pages: list[str]) -> None:
     others = {"langmuir": langmuir, "lesbrary_two_day": lesbrary_two_day}
     for page in pages or [*PAGES, *others]:
         buffer = io.BytesIO()
-        figure = others[page]() if page in others else plot_closure_profiles(profiles(page))
+        figure = others[page]() if page in others else plot_fits([closures_of(profiles(page))])
         figure.savefig(buffer, dpi=100)
         # Of lines a palette keeps everything, in a third of the bytes.
         image = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)

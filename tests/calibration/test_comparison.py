@@ -32,7 +32,6 @@ from tunax_lite.closures import AbstractPlainClosure
 from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.runs import read_stored_run
-from tunax_lite.plotting import plot_closures_and_cases
 
 DEPTH, N_CELLS, DT = 32.0, 8, 60.0
 NAMES = ("temperature", "u", "v")
@@ -381,7 +380,6 @@ def test_errors_are_those_of_the_observations_and_a_failed_run_has_a_reason():
     parts = {part.title: part for part in tables(found.rows)}
     assert parts["temperature [K]"].rows == (("constant", "0.5 (-0.5)"), ("broken", "–"))
     assert {line[:2] for line in parts["Failed"].rows} == {("broken", "warmer"), ("broken", "surface")}
-    assert plot_closures_and_cases(found).axes
 
 
 def stored(n_cells: int = 3, depth: float = 10.0, end: float = 7200.0, **changes) -> StoredResult:

@@ -18,8 +18,9 @@ from tunax_lite.io.budgets import Budget
 from tunax_lite.physics import Teos10
 from tunax_lite.plotting import (
     case_runs,
+    closure_figures,
+    closures_of,
     plot_budgets,
-    plot_closure_profiles,
     plot_differences,
     plot_fits,
     plot_loss,
@@ -283,8 +284,9 @@ def test_many_closures_have_lines_of_their_own(trajectory):
     profiles: Profiles = {name: np.ones((8, 2)) for name in ("temperature", "u", "v")}
     runs: dict[str, Profiles] = {f"closure {number}": profiles for number in range(23)}
     shown = ShownCase("a_case", np.array([0.0, 7200.0]), trajectory.grid, profiles, runs)
-    panels = _panels(plot_closure_profiles(shown))
-    assert len(panels) == 12
+    figures = closure_figures(closures_of(shown))
+    panels = _panels(figures["profiles_a_case"])
+    assert len(panels) == 12 and len(_panels(figures["sections_a_case"])) == 24
     for panel in panels[::4]:
         styles = {(line.get_color(), line.get_linestyle()) for line in panel.lines}
         assert 7 <= len(styles) - 1 <= 8 and len(panel.lines) == len(styles)  # with the LES

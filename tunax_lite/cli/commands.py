@@ -261,8 +261,8 @@ def compare(
     """Compare closures: errors against large-eddy simulations or any observations, and time per step.
 
     Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
-    means; and figures of profiles and of sections for each case. With `observed` in CONFIG, cases may have
-    any observations: the table has a row for each variable, and one figure has closures in rows.
+    means; and figures of profiles, sections of errors and series for each case. With `observed` in CONFIG,
+    cases may have any observations, and the table has a row for each variable.
     """
     ...
 

@@ -244,11 +244,12 @@ def compare(
         compared = (setup.targets if is_observed else setup.references)(names)
         stored = setup.stored(compared)
         names = [file_name(one.case.name) for one in compared]
-        drawn = ["cost", *(f"{kind}_{name}" for name in names for kind in ("profiles", "sections"))]
-        outputs = [folder / f"{name}.png" for name in (["comparison"] if is_observed else drawn)]
+        kinds = ("profiles", "sections", "series")
+        drawn = ["cost", *(f"{kind}_{name}" for name in names for kind in kinds)]
+        outputs = [folder / f"{name}.png" for name in drawn]
         outputs += [folder / f"comparison.{suffix}" for suffix in ("csv", "md")]
         check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(setup))
-        compute = _compare_observed if is_observed else _compare_closures
+        compute: Callable[..., _Compared] = _compare_observed if is_observed else _compare_closures
         rows, parts, figures = compute(setup, candidates, compared, stored, engine)
         # Slow imports, only where needed.
         from ..plotting import in_words, save_figures
@@ -283,12 +284,17 @@ def _compare_observed(
     engine: Engine,
 ) -> _Compared:
     """Compare closures on any observations, in this process."""
-    from ..plotting import plot_closures_and_cases  # slow import
+    from ..plotting import case_runs, closure_figures  # slow import
 
     session.say_accounts(targets)
     with fraction_of("comparison") as show, setup.place.naming("stored"):
         found = comparison.compare_observed(candidates, targets, show, stored)
-    return found.rows, comparison.tables(found.rows), {"comparison": plot_closures_and_cases(found)}
+    figures = {}
+    for target, runs in zip(found.targets, found.runs, strict=True):
+        if runs:
+            about = target.case.name, runs, target.observations, target.case, tuple(target.weights)
+            figures |= closure_figures(case_runs(*about))
+    return found.rows, comparison.tables(found.rows), figures
 
 
 def _compare_closures(
@@ -300,14 +306,13 @@ def _compare_closures(
 ) -> _Compared:
     """Compare closures on large-eddy simulations."""
     # Slow imports, only where needed.
-    from ..plotting import plot_closure_profiles, plot_closure_sections, plot_cost
+    from ..plotting import closure_figures, closures_of, plot_cost
 
     compared = computed(setup, candidates, references, stored, engine)
     echo("drawing figures ...")
     figures = {}
     for shown in compared.shown:
-        figures[f"profiles_{shown.name}"] = plot_closure_profiles(shown)
-        figures[f"sections_{shown.name}"] = plot_closure_sections(shown)
+        figures |= closure_figures(closures_of(shown))
     chosen, step = setup.config.shown
     resolution = comparison.resolution_in_words(chosen)
     if setup.config.n_timings:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..calibration import Target
-from ..calibration.comparison import ObservedComparison, ShownCase
+from ..calibration.comparison import ShownCase
 from ..calibration.observed import faces_from_centers
 from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_series, run_to_the_end
 from ..column.case import Case
@@ -30,7 +30,7 @@ from ..numerics.regridding import regrid
 from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from . import style
 from .runs import COLOURS, DASHES, MixedLayer
-from .style import RED, STATE, FigureTime, Option
+from .style import STATE, FigureTime, Option
 
 _MOST_TIMES = 1500  # of observations in such a figure
 _FEW_VALUES = 60  # each has a marker up to this number
@@ -130,6 +130,11 @@ class CaseRuns:
     def end(self) -> float:
         """End of the shortest run [s]."""
         return min(float(run.time[-1]) for run in self.runs.values())
+
+    @property
+    def source(self) -> str:
+        """Kind of the observations."""
+        return "" if self.observations is None else self.observations.source
 
     @property
     def observed(self) -> Mapping[str, np.ndarray]:
@@ -268,57 +273,62 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
     return _plot_profiles(fits, names, of_errors)
 
 
-def plot_closure_profiles(shown: ShownCase) -> Figure:
-    """Final profiles of all closures and of the reference, and the temperature errors.
-
-    A row of panels has at most eight closures.
-    """
-    n_rows = max(1, math.ceil(len(shown.runs) / len(COLOURS)))
-    in_row, labels = max(1, math.ceil(len(shown.runs) / n_rows)), list(shown.runs)
-    rows = [_closures(shown, labels[i : i + in_row]) for i in range(0, len(labels), in_row)]
-    names = [name for name in _OF_FITS if any(row.moves(name) for row in rows)]
-    return _plot_profiles(rows, names, ["temperature"])
-
-
-def _closures(shown: ShownCase, labels: Sequence[str]) -> CaseRuns:
-    """Closures by label, and the reference in place of observations."""
+def closures_of(shown: ShownCase) -> CaseRuns:
+    """Closures by label, and a large-eddy simulation in place of observations."""
     z_face, time = np.asarray(shown.grid.z_face, float).reshape(-1), np.asarray(shown.time, float)
     profiles = {name: jnp.asarray(values.T) for name, values in shown.reference.items()}
     reference = Observations(time, shown.grid.z_center, profiles, name=shown.name, source="LES")
     runs = {
-        label: RunProfiles(time, z_face, {name: values.T for name, values in shown.runs[label].items()})
-        for label in labels
+        label: RunProfiles(time, z_face, {name: values.T for name, values in run.items()})
+        for label, run in shown.runs.items()
     }
     return CaseRuns(shown.name, runs, reference, FigureTime(time[-1]))
 
 
-def plot_closure_sections(shown: ShownCase) -> Figure:
-    """Hovmöller diagrams: temperature of the reference, and differences of every closure from it.
+def closure_figures(case: CaseRuns) -> dict[str, Figure]:
+    """Last profiles, sections of the errors and series of closures on a case, by name and that of the case.
 
-    All differences share one colour range, which covers 99 % of them.
+    A row of profiles has at most eight closures.
     """
-    case = _closures(shown, list(shown.runs))
-    seconds, z, seen = _thinned(case, "temperature", np.inf)
-    errors = {label: run.at("temperature", seconds, z) - seen for label, run in case.runs.items()}
-    largest = np.quantile(np.abs(list(errors.values())), _ERROR_QUANTILE)
-    factor, unit = style.scaled([np.asarray(largest)], "K")
-    colours = [{"cmap": style.colour_map("thermal")}, style.around_zero(float(factor * largest))]
+    figures, labels, names = {}, list(case.runs), case.compared(_OF_FITS)
+    if names:
+        in_row = math.ceil(len(labels) / math.ceil(len(labels) / len(COLOURS)))
+        rows = [labels[start : start + in_row] for start in range(0, len(labels), in_row)]
+        parts = [{label: case.runs[label] for label in row} for row in rows]
+        figures["profiles"] = plot_fits([dataclasses.replace(case, runs=part) for part in parts])
+        figures["sections"] = _plot_errors(case, names[0])
+    assert case.observations is not None
+    if is_measured_series(case.observations):
+        figures["series"] = plot_series(case)
+    return {f"{kind}_{case.name}": figure for kind, figure in figures.items()}
+
+
+def _plot_errors(case: CaseRuns, name: str) -> Figure:
+    """Sections of the observations, and of the errors of every run in one range of colours."""
+    about = case.equation_of_state, case.tracers
+    seconds, z, seen = _thinned(case, name, case.end)
+    errors = {label: run.at(name, seconds, z) - seen for label, run in case.runs.items()}
+    largest = np.nanquantile(np.abs(list(errors.values())), _ERROR_QUANTILE)
+    factor, unit = style.scaled([np.asarray(largest)], unit_of_difference(name, case.tracers))
+    differences = style.around_zero(float(factor * largest))
     n_panels = 1 + len(errors)
     figure, axes = style.panels(n_panels, 4, (3.2, 1.8), (0.0, 1.2), sharex=True, sharey=True)
-    drawn = {"LES": seen} | {label: factor * error for label, error in errors.items()}
-    for number, (panel, (label, values)) in enumerate(zip(axes.flat, drawn.items(), strict=False)):
-        mesh = _draw_section(panel, case, seconds, z, values, **colours[number > 0])
+    first, *others = axes.flat[:n_panels]
+    mesh = _draw_section(first, case, seconds, z, seen, **style.colours_of(name, seen[np.isfinite(seen)]))
+    bars = [(mesh, style.name_and_unit(name, *about), "neither")]
+    first.set_title(case.source, fontsize="small")
+    for panel, (label, error) in zip(others, errors.items(), strict=True):
+        mesh = _draw_section(panel, case, seconds, z, factor * error, **differences)
         panel.set_title(label, fontsize="small")
-        if number in (0, len(errors)):
-            words = f"error of temperature [{unit}]" if number else "temperature of the LES [°C]"
-            extend = "both" if number else "neither"
-            bar = figure.colorbar(mesh, ax=axes, location="bottom", shrink=0.5, extend=extend, aspect=50)
-            bar.set_label(words, fontsize="small")
-            bar.ax.tick_params(labelsize="small")
+    bars.append((mesh, f"error of {style.long_name(name, *about)} [{style.in_math(unit)}]", "both"))
+    for mesh, words, extend in bars:
+        bar = figure.colorbar(mesh, ax=axes, location="bottom", shrink=0.5, extend=extend, aspect=50)
+        bar.set_label(words, fontsize="small")
+        bar.ax.tick_params(labelsize="small")
     for panel in style.lowest(axes, n_panels):
         case.times.finish(panel, "small")
     figure.supylabel("z [m]", fontsize="small")
-    figure.suptitle(style.in_words(shown.name), fontsize="medium")
+    figure.suptitle(style.in_words(case.name), fontsize="medium")
     return figure
 
 
@@ -386,9 +396,9 @@ def _lines(shown: CaseRuns) -> Iterator[tuple[str, RunProfiles, dict[str, Option
 
 
 def _draw_fit(panel: Axes, shown: CaseRuns, name: str) -> None:
-    if (last := shown.last_profile(name)) is not None and shown.observations is not None:
+    if (last := shown.last_profile(name)) is not None:
         _, z, seen = last
-        source = shown.observations.source
+        source = shown.source
         marker = "o" if source != "LES" and z.size < _FEW_VALUES else None
         panel.plot(seen, z, marker=marker, label=source, **_OBSERVED)
         if len(shown.runs) > _FEW_RUNS and np.ptp(seen) > 0.0:
@@ -451,7 +461,7 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] | None = None) -> F
             f"{', '.join(fit.observed) or 'none'}."
         )
     label, run = list(fit.runs.items())[-1]
-    source = fit.observations.source
+    source = fit.source
     figure, axes = style.panels(3 * len(shown), 3, (4.5, 2.6), (0.0, 0.9), sharex=True, sharey="row")
     for row, name in zip(axes, shown, strict=True):
         seconds, z, seen = _thinned(fit, name, float(run.time[-1]))
@@ -542,8 +552,8 @@ def _plot_series(shown: CaseRuns, panels: _Panels) -> Figure:
         panel.plot(times.places(seconds), values, label=label, **marked, **line)
 
     for panel, (label, (observed, runs)) in zip(axes[:, 0], panels.items(), strict=True):
-        if observed is not None and shown.observations is not None:
-            draw(panel, observed, shown.observations.source, **_OBSERVED)
+        if observed is not None:
+            draw(panel, observed, shown.source, **_OBSERVED)
         for name, _, line in _lines(shown):
             if name in runs:
                 draw(panel, runs[name], name, **line)
@@ -553,7 +563,10 @@ def _plot_series(shown: CaseRuns, panels: _Panels) -> Figure:
             style.depth_axis(
                 panel, 1.05 * max(float(np.nanmax(depths, initial=0.0)) for depths in drawn) or 1.0
             )
-    axes[0, 0].legend(fontsize="small")
+    if len(shown.runs) > _FEW_RUNS:
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    else:
+        axes[0, 0].legend(fontsize="small")
     axes[0, 0].set_xlim(*times.places(np.array([first, last])))
     times.finish(axes[-1, 0])
     figure.suptitle(style.in_words(shown.name), fontsize="medium")
@@ -595,6 +608,7 @@ def _numbers(shown: CaseRuns) -> _Panels:
     """Observed scalars, and those of the runs."""
     found: _Panels = {}
     for name, values in shown.observed_series.items():
+        assert shown.observations is not None
         known, seconds = np.isfinite(values), np.asarray(shown.observations.time, float)
         runs = {
             label: (run.time, run.series[name]) for label, run in shown.runs.items() if name in run.series
@@ -602,82 +616,3 @@ def _numbers(shown: CaseRuns) -> _Panels:
         seen = seconds[known], values[known]
         found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return found
-
-
-def plot_closures_and_cases(found: ObservedComparison) -> Figure:
-    """Closures in rows, cases in columns: errors over time and height, or the series themselves.
-
-    A panel shows the first variable of its case: model minus observations where it was observed at heights,
-    on one colour scale per case, which covers 99 % of the differences; otherwise both series.
-    """
-    labels = list(dict.fromkeys(row.closure for row in found.rows))
-    n_columns = len(found.targets)
-    figure, axes = style.panels(len(labels) * n_columns, n_columns, (4.2, 2.1), (0.6, 0.7), sharex="col")
-    errors = {(row.closure, row.case, row.variable): row for row in found.rows}
-    for column, target, runs in zip(axes.T, found.targets, found.runs, strict=True):
-        name = next(iter(target.weights))
-        is_profile = name in target.observations.profiles
-        draw = _differences_of if is_profile else _series_of
-        meshes = draw(column, target, labels, runs, name) if runs else []
-        for panel, label in zip(column, labels, strict=True):
-            row = errors[label, target.case.name, name]
-            panel.set_title(
-                f"{label}: {row.root_mean_square:.3g} {style.in_math(row.unit)}", fontsize="small"
-            )
-            panel.tick_params(labelsize="small")
-            if label not in runs:
-                panel.text(
-                    0.5, 0.5, row.note[:60], transform=panel.transAxes, ha="center", fontsize="x-small"
-                )
-        label_of = style.difference_label if is_profile else style.name_and_unit
-        unit = label_of(name, tracers=target.case.tracer_units)
-        heading = f"{style.in_words(target.case.name)}\n{'error of ' if is_profile else ''}{unit}"
-        column[0].set_title(f"{heading}\n{column[0].get_title()}", fontsize="small")
-        if meshes:
-            figure.colorbar(meshes[-1], ax=list(column), pad=0.02, extend="both", aspect=40)
-    return figure
-
-
-def _fit_of(target: Target, runs: Mapping[str, Trajectory]) -> CaseRuns:
-    """Runs and the observations within the time window, as seen by instruments."""
-    observed = target.observations
-    kept = np.asarray(target.times)
-    profiles = {name: values[kept] for name, values in observed.profiles.items()}
-    series = {name: values[kept] for name, values in observed.series.items()}
-    z = observed.z[kept] if observed.moves else observed.z
-    part = dataclasses.replace(observed, time=observed.time[kept], z=z, profiles=profiles, series=series)
-    return case_runs(target.case.name, runs, part, target.case)
-
-
-def _differences_of(
-    column: np.ndarray, target: Target, labels: Sequence[str], runs: Mapping[str, Trajectory], name: str
-) -> list:
-    """Sections of model minus observations, below each other."""
-    fit = _fit_of(target, runs)
-    seconds, z, seen = _thinned(fit, name, max(float(run.time[-1]) for run in fit.runs.values()))
-    found = {label: run.at(name, seconds, z) - seen for label, run in fit.runs.items()}
-    apart = np.abs(np.concatenate([of.ravel() for of in found.values()]))
-    colours = style.around_zero(float(np.nanquantile(apart, _ERROR_QUANTILE)))
-    meshes = []
-    for panel, label in zip(column, labels, strict=True):
-        if label in found:
-            meshes.append(_draw_section(panel, fit, seconds, z, found[label], **colours))
-            panel.set_ylabel("z [m]", fontsize="small")
-    fit.times.finish(column[-1], fontsize="small")
-    return meshes
-
-
-def _series_of(
-    column: np.ndarray, target: Target, labels: Sequence[str], runs: Mapping[str, Trajectory], name: str
-) -> list:
-    """Observed and modelled series, below each other."""
-    fit = _fit_of(target, runs)
-    times = fit.times
-    seen, modelled = _numbers(fit)[f"{style.in_words(name)} {style.unit_label(name)}"]
-    for panel, label in zip(column, labels, strict=True):
-        if label in modelled and seen is not None:
-            panel.plot(times.places(seen[0]), seen[1], color="0.15", alpha=0.5, linewidth=2.4)
-            panel.plot(times.places(modelled[label][0]), modelled[label][1], color=RED, linewidth=1.1)
-            style.label(panel, y=style.unit_label(name))
-    times.finish(column[-1], fontsize="small")
-    return []
