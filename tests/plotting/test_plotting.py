@@ -228,7 +228,7 @@ def test_differences_are_of_the_model_at_the_sensors(trajectory):
     at = np.stack([np.interp(seconds[:-1], trajectory.time, column) for column in frames.T], axis=1)
     observed = tl.Observations(time=seconds[:-1], z=z, profiles={"temperature": jnp.asarray(at + 0.25)})
     panels = _panels(plot_differences(case_runs("a_mooring", {"model": trajectory}, observed)))
-    difference = np.asarray(panels[2].collections[0].get_array()).ravel()
+    difference = np.asarray(panels[1].collections[0].get_array()).ravel()
     np.testing.assert_allclose(difference, -0.25, atol=1e-12)
 
 

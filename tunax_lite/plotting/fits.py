@@ -10,7 +10,6 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -296,40 +295,11 @@ def closure_figures(case: CaseRuns) -> dict[str, Figure]:
         rows = [labels[start : start + in_row] for start in range(0, len(labels), in_row)]
         parts = [{label: case.runs[label] for label in row} for row in rows]
         figures["profiles"] = plot_fits([dataclasses.replace(case, runs=part) for part in parts])
-        figures["sections"] = _plot_errors(case, names[0])
+        figures["sections"] = plot_differences(case, names[:1])
     assert case.observations is not None
     if is_measured_series(case.observations):
         figures["series"] = plot_series(case)
     return {f"{kind}_{case.name}": figure for kind, figure in figures.items()}
-
-
-def _plot_errors(case: CaseRuns, name: str) -> Figure:
-    """Sections of the observations, and of the errors of every run in one range of colours."""
-    about = case.equation_of_state, case.tracers
-    seconds, z, seen = _thinned(case, name, case.end)
-    errors = {label: run.at(name, seconds, z) - seen for label, run in case.runs.items()}
-    largest = np.nanquantile(np.abs(list(errors.values())), _ERROR_QUANTILE)
-    factor, unit = style.scaled([np.asarray(largest)], unit_of_difference(name, case.tracers))
-    differences = style.around_zero(float(factor * largest))
-    n_panels = 1 + len(errors)
-    figure, axes = style.panels(n_panels, 4, (3.2, 1.8), (0.0, 1.2), sharex=True, sharey=True)
-    first, *others = axes.flat[:n_panels]
-    mesh = _draw_section(first, case, seconds, z, seen, **style.colours_of(name, seen[np.isfinite(seen)]))
-    bars = [(mesh, style.name_and_unit(name, *about), "neither")]
-    first.set_title(case.source, fontsize="small")
-    for panel, (label, error) in zip(others, errors.items(), strict=True):
-        mesh = _draw_section(panel, case, seconds, z, factor * error, **differences)
-        panel.set_title(label, fontsize="small")
-    bars.append((mesh, f"error of {style.long_name(name, *about)} [{style.in_math(unit)}]", "both"))
-    for mesh, words, extend in bars:
-        bar = figure.colorbar(mesh, ax=axes, location="bottom", shrink=0.5, extend=extend, aspect=50)
-        bar.set_label(words, fontsize="small")
-        bar.ax.tick_params(labelsize="small")
-    for panel in style.lowest(axes, n_panels):
-        case.times.finish(panel, "small")
-    figure.supylabel("z [m]", fontsize="small")
-    figure.suptitle(style.in_words(case.name), fontsize="medium")
-    return figure
 
 
 def plot_profiles_together(shown: CaseRuns) -> Figure:
@@ -446,45 +416,53 @@ def _faces_of(observations: Observations | None, z: np.ndarray) -> np.ndarray | 
 
 
 def plot_differences(fit: CaseRuns, variables: Sequence[str] | None = None) -> Figure:
-    """Sections of the observations, of the last run, and of model minus observations.
+    """Sections of the observations, and of the errors of every run.
 
-    One row of panels per observed variable, by default temperature, salinity and tracers. The run is
-    interpolated linearly to the observed times and heights; the colour range covers 99 % of the differences.
+    Panels of one variable follow another, by default temperature, salinity and tracers. Runs are interpolated
+    linearly to the observed times and heights; the range of colours of their errors covers 99 % of them.
     Raises `ValueError` if no variable was observed at two times or more, or for a batch of columns.
     """
-    shown = fit.compared(_OF_DIFFERENCES, 2) if variables is None else variables
-    shown = [name for name in shown if name in fit.observed]
-    if not shown or fit.observations is None or fit.observations.time.size < 2:
-        expected = " or ".join(variables or _OF_DIFFERENCES)
-        raise ValueError(
-            f"plot_differences: expected profiles of {expected} at two times or more, got "
-            f"{', '.join(fit.observed) or 'none'}."
-        )
-    label, run = list(fit.runs.items())[-1]
-    source = fit.source
-    figure, axes = style.panels(3 * len(shown), 3, (4.5, 2.6), (0.0, 0.9), sharex=True, sharey="row")
-    for row, name in zip(axes, shown, strict=True):
-        seconds, z, seen = _thinned(fit, name, float(run.time[-1]))
-        modelled = np.where(np.isfinite(seen), run.at(name, seconds, z), np.nan)
-        both = np.concatenate([seen[np.isfinite(seen)], modelled[np.isfinite(modelled)]])
-        shared = style.colours_of(name, both) | {"norm": Normalize(float(both.min()), float(both.max()))}
-        difference = modelled - seen
-        apart = style.around_zero(float(np.nanquantile(np.abs(difference), _ERROR_QUANTILE)))
-        about = fit.equation_of_state, fit.tracers
-        own, apart_label = style.name_and_unit(name, *about), style.difference_label(name, *about)
-        for panel, values, title, colours, extend, unit in (
-            (row[0], seen, source, shared, "neither", own),
-            (row[1], modelled, label, shared, "neither", own),
-            (row[2], difference, f"{label} − {source}", apart, "both", apart_label),
-        ):
-            mesh = _draw_section(panel, fit, seconds, z, values, **colours)
-            figure.colorbar(mesh, ax=panel, pad=0.02, extend=extend).set_label(unit, fontsize="small")
-            panel.set_title(title, fontsize="medium")
-        row[0].set_ylabel("z [m]")
-    for panel in axes[-1]:
-        fit.times.finish(panel, fontsize="small")
+    names = fit.compared(_OF_DIFFERENCES, 2) if variables is None else variables
+    names = [name for name in names if name in fit.observed and len(fit.observed[name]) > 1]
+    if not names:
+        expected, got = " or ".join(variables or _OF_DIFFERENCES), ", ".join(fit.observed) or "none"
+        raise ValueError(f"plot_differences: expected profiles of {expected} at two times, got {got}.")
+    n_panels = 1 + len(fit.runs)
+    n_columns = min(4, n_panels)
+    n = math.ceil(n_panels / n_columns) * n_columns
+    figure, axes = style.panels(len(names) * n, n_columns, (4.2, 2.4), (0.0, 0.9), sharex=True, sharey=True)
+    for name, rows in zip(names, np.split(axes, len(names)), strict=True):
+        _draw_differences(rows.flat[:n_panels], fit, name)
+        for panel in rows.flat[n_panels:]:
+            panel.set_visible(False)
+        for panel in style.lowest(rows, n_panels):
+            fit.times.finish(panel, fontsize="small")
+        for panel in rows[:, 0]:
+            panel.set_ylabel("z [m]")
     figure.suptitle(style.in_words(fit.name), fontsize="medium")
     return figure
+
+
+def _draw_differences(panels: Sequence[Axes], fit: CaseRuns, name: str) -> None:
+    """Draw the observations in the first panel, and the errors of one run in each of the others."""
+    seconds, z, seen = _thinned(fit, name, fit.end)
+    errors = {label: run.at(name, seconds, z) - seen for label, run in fit.runs.items()}
+    largest = np.asarray(np.nanquantile(np.abs(list(errors.values())), _ERROR_QUANTILE))
+    factor, unit = style.scaled([largest], unit_of_difference(name, fit.tracers))
+    words = style.long_name(name, fit.equation_of_state, fit.tracers)
+    first, *others = panels
+    colours = style.colours_of(name, seen[np.isfinite(seen)])
+    meshes = [_draw_section(first, fit, seconds, z, seen, **colours)]
+    first.set_title(fit.source, fontsize="medium")
+    for panel, (label, error) in zip(others, errors.items(), strict=True):
+        colours = style.around_zero(float(factor * largest))
+        meshes.append(_draw_section(panel, fit, seconds, z, factor * error, **colours))
+        panel.set_title(label, fontsize="medium")
+    of_first = f"{words} {style.unit_label(name, fit.tracers)}", [first], "neither"
+    of_errors = f"error of {words} [{style.in_math(unit)}]", others, "both"
+    for mesh, (label, beside, extend) in zip(meshes[:: len(others)], (of_first, of_errors), strict=True):
+        bar = first.figure.colorbar(mesh, ax=beside, pad=0.02, extend=extend)
+        bar.set_label(textwrap.fill(label, 30), fontsize="small")
 
 
 def _thinned(shown: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -26,7 +26,6 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
-from ..column.observables import unit_of_difference
 from ..column.trajectory import Trajectory
 from ..io.dataset import TracerUnits
 from ..io.errors import shortened
@@ -277,16 +276,6 @@ def name_and_unit(
 ) -> str:
     """The label of an axis."""
     return f"{long_name(name, equation_of_state, tracers)} {unit_label(name, tracers)}".strip()
-
-
-def difference_label(
-    name: str,
-    equation_of_state: AbstractEquationOfState | None = None,
-    tracers: TracerUnits = NO_TRACERS,
-) -> str:
-    """Name and unit of a difference between two values of a variable."""
-    unit = in_math(unit_of_difference(name, tracers))
-    return f"{long_name(name, equation_of_state, tracers)} [{unit}]"
 
 
 def scaled(errors: Sequence[np.ndarray], unit: str) -> tuple[float, str]:
