@@ -12,6 +12,7 @@ from ..calibration.posterior import spectrum_of
 from ..calibration.validation import CrossValidationRow
 from ..column.observations import Observations
 from . import style
+from .fits import CaseRuns, RunProfiles
 from .style import BLUE, RED, FigureTime, Option, in_words
 
 _MOST_BINS = 40
@@ -222,11 +223,11 @@ def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]
     n_columns = len(profiles) + len(names)
     figure, axes = style.panels(len(bands) * n_columns, n_columns, (3.3, 2.9))
     seen = [None] * len(bands) if observations is None else observations
-    drawn = False
     for row, band, observed in zip(axes, bands, seen, strict=True):
         seconds, z = band["time"].values, band["z_center"].values
         end = float(seconds[-1])
         axis = FigureTime(end, band.attrs.get("start_time"))
+        case = CaseRuns("", {"": RunProfiles(seconds, z, {})}, observed, axis)
         for panel, name in zip(row, profiles, strict=False):
             panel.set_visible(name in band)
             if name not in band:
@@ -234,8 +235,8 @@ def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]
             last = band[name].values[:, -1]
             _shade(panel.fill_betweenx, z, last)
             panel.plot(last[len(last) // 2], z, color=BLUE, linewidth=1.2)
-            if observed is not None:
-                drawn |= _draw_observed_profile(panel, observed, name, end)
+            if (profile := case.last_profile(name)) is not None:
+                panel.plot(profile[2], profile[1], **_OBSERVED)
             about = band[name].attrs
             tracers = {name: (about.get("units", ""), about["long_name"])}
             style.label(panel, style.name_and_unit(name, tracers=tracers))
@@ -246,42 +247,18 @@ def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]
             values = band[name].values
             _shade(panel.fill_between, time, values)
             panel.plot(time, values[len(values) // 2], color=BLUE, linewidth=1.2)
-            if observed is not None:
-                drawn |= _draw_observed_series(panel, observed, name, end, axis)
+            if (scalar := case.observed_series.get(name)) is not None:
+                known = np.isfinite(scalar) & (case.observed_times <= end * (1.0 + 1e-9))
+                panel.plot(axis.places(case.observed_times[known]), scalar[known], **_OBSERVED)
             # Use the short name: the long name does not fit the height of the panel.
             style.label(panel, y=f"{in_words(name)} {style.unit_label(name)}")
             axis.finish(panel, fontsize="small")
-    legend = "shades: quantiles; dotted: observed" if drawn else "shades: quantiles"
+    legend = "shades: quantiles" if observations is None else "shades: quantiles; dotted: observed"
     figure.suptitle(f"Runs with parameters drawn from the posterior ({legend})", fontsize="medium")
     return figure
 
 
 _OBSERVED: dict[str, Option] = {"color": "black", "linewidth": 1.0, "linestyle": ":"}
-
-
-def _draw_observed_profile(panel: Axes, observations: Observations, name: str, time: float) -> bool:
-    """Draw the observed profile nearest to a time [s]; returns whether there is one."""
-    values, z = np.asarray(observations.profiles.get(name, np.empty((0, 0)))), np.asarray(observations.z)
-    known = np.flatnonzero(np.isfinite(values).any(axis=1))
-    if not known.size:
-        return False
-    place = known[np.abs(np.asarray(observations.time)[known] - time).argmin()]
-    heights = z[place] if z.ndim == 2 else z
-    there = np.isfinite(values[place])
-    panel.plot(values[place][there], heights[there], **_OBSERVED)
-    return True
-
-
-def _draw_observed_series(
-    panel: Axes, observations: Observations, name: str, end: float, axis: FigureTime
-) -> bool:
-    """Draw observed scalars up to a time [s]; returns whether there are any."""
-    if name not in observations.series:
-        return False
-    times, values = np.asarray(observations.time), np.asarray(observations.series[name])
-    there = np.isfinite(values) & (times <= end * (1.0 + 1e-9))
-    panel.plot(axis.places(times[there]), values[there], **_OBSERVED)
-    return bool(there.any())
 
 
 def _shade(fill, along: np.ndarray, values: np.ndarray) -> None:

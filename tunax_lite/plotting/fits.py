@@ -136,6 +136,11 @@ class CaseRuns:
         return "" if self.observations is None else self.observations.source
 
     @property
+    def observed_times(self) -> np.ndarray:
+        """Times of the observations [s]."""
+        return np.zeros(0) if self.observations is None else np.asarray(self.observations.time, float)
+
+    @property
     def observed(self) -> Mapping[str, np.ndarray]:
         """Observed profiles by name."""
         profiles = {} if self.observations is None else self.observations.profiles
@@ -149,9 +154,7 @@ class CaseRuns:
 
     def compared(self, usual: Sequence[str], fewest: int = 1) -> list[str]:
         """Profiles observed at a few times at least that the runs carry: fitted, usual ones, and tracers."""
-        if self.observations is None:
-            return []
-        during = np.asarray(self.observations.time) <= self.end * (1.0 + 1e-9)
+        during = self.observed_times <= self.end * (1.0 + 1e-9)
         carried = next(iter(self.runs.values())).profiles
         tracers = [name for name in carried if name not in STATE]
         return [
@@ -180,8 +183,7 @@ class CaseRuns:
         """Time [s], heights [m] and values of the last observed profile before a run ends, or the first."""
         if self.observations is None or name not in self.observed:
             return None
-        z, times = (np.asarray(x, float) for x in (self.observations.z, self.observations.time))
-        values = self.observed[name]
+        z, times, values = np.asarray(self.observations.z, float), self.observed_times, self.observed[name]
         known = np.flatnonzero(np.isfinite(values).any(axis=1))  # other times are of other variables
         inside = known[times[known] <= self.end * (1.0 + 1e-9)]
         row = int(next(iter((*inside[-1:], *known[:1])), 0))
@@ -432,7 +434,7 @@ def plot_differences(fit: CaseRuns, variables: Sequence[str] | None = None) -> F
     n = math.ceil(n_panels / n_columns) * n_columns
     figure, axes = style.panels(len(names) * n, n_columns, (4.2, 2.4), (0.0, 0.9), sharex=True, sharey=True)
     for name, rows in zip(names, np.split(axes, len(names)), strict=True):
-        _draw_differences(rows.flat[:n_panels], fit, name)
+        _draw_differences(list(rows.flat[:n_panels]), fit, name)
         for panel in rows.flat[n_panels:]:
             panel.set_visible(False)
         for panel in style.lowest(rows, n_panels):
@@ -586,11 +588,10 @@ def _numbers(shown: CaseRuns) -> _Panels:
     """Observed scalars, and those of the runs."""
     found: _Panels = {}
     for name, values in shown.observed_series.items():
-        assert shown.observations is not None
-        known, seconds = np.isfinite(values), np.asarray(shown.observations.time, float)
+        known = np.isfinite(values)
         runs = {
             label: (run.time, run.series[name]) for label, run in shown.runs.items() if name in run.series
         }
-        seen = seconds[known], values[known]
+        seen = shown.observed_times[known], values[known]
         found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return found
