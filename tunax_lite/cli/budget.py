@@ -1,6 +1,5 @@
 """`tunax-lite budget`: the budgets of heat, salt, tracers and kinetic energy of a run, from its file."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -10,7 +9,7 @@ from ..io.netcdf import read_netcdf
 from ..io.writing import check_outputs
 from . import session
 from .application import Answer
-from .terminal import echo
+from .terminal import print_table
 
 
 def budget(file: Path, figures: Path | None, *, overwrite: bool) -> Answer:
@@ -21,8 +20,7 @@ def budget(file: Path, figures: Path | None, *, overwrite: bool) -> Answer:
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         budgets = read_budgets(file)
     for one in budgets:
-        for line in _lines(one):
-            echo(line)
+        _print(one)
     if path is not None:
         # Slow imports, only where needed.
         from ..plotting import in_words, plot_budgets, save_figure
@@ -35,23 +33,17 @@ def budget(file: Path, figures: Path | None, *, overwrite: bool) -> Answer:
     return {"budgets": [_answer(one) for one in budgets]}
 
 
-def _lines(budget: Budget) -> Iterator[str]:
+def _print(budget: Budget) -> None:
     days = (budget.until[-1] - budget.since[0]) / 86400.0
-    intervals = f"mean over {days:.4g} days, {len(budget.since)} intervals"
-    yield f"{budget.label} of the column: {intervals} [{budget.unit}]"
-    rows = {term.replace("_", " "): budget.mean(of) for term, of in budget.terms.items()}
-    rows |= {"sum of the terms": sum(rows.values()), "change of the content": budget.mean(budget.change)}
-    width = max(map(len, rows))
-    for term, mean in rows.items():
-        yield f"  {term:{width}}  {mean:+.6e}"
-    largest = float(abs(budget.residual).max())
-    state = "closed" if budget.is_closed else "not closed"
-    yield (
-        f"  {'residual':{width}}  {budget.mean(budget.residual):+.1e}, at most {largest:.1e} in an interval: "
-        f"{state}, rounding allows {float(budget.rounding.max()):.1e}"
-    )
-    for note in budget.notes:
-        yield f"  note: {note}"
+    means = {term.replace("_", " "): budget.mean(of) for term, of in budget.terms.items()}
+    means |= {"sum of the terms": sum(means.values()), "change of the content": budget.mean(budget.change)}
+    means |= {"residual": budget.mean(budget.residual)}
+    title = f"{budget.label} of the column: mean over {days:.4g} days, {len(budget.since)} intervals"
+    rows = [(term, f"{mean:+.6e}") for term, mean in means.items()]
+    state, largest = "closed" if budget.is_closed else "not closed", float(abs(budget.residual).max())
+    bound = f"at most {largest:.1e} in an interval; rounding allows {float(budget.rounding.max()):.1e}"
+    print_table(("term", budget.unit), rows, title, f"{budget.label}: {state}, residual {bound}")
+    session.say_notes(budget.notes)
 
 
 def _answer(budget: Budget) -> Answer:
