@@ -37,9 +37,9 @@ def _print(budget: Budget) -> None:
     days = (budget.until[-1] - budget.since[0]) / 86400.0
     means = {term.replace("_", " "): budget.mean(of) for term, of in budget.terms.items()}
     means |= {"sum of the terms": sum(means.values()), "change of the content": budget.mean(budget.change)}
-    means |= {"residual": budget.mean(budget.residual)}
     title = f"{budget.label} of the column: mean over {days:.4g} days, {len(budget.since)} intervals"
     rows = [(term, f"{mean:+.6e}") for term, mean in means.items()]
+    rows.append(("residual", f"{budget.mean(budget.residual):+.1e}"))
     state, largest = "closed" if budget.is_closed else "not closed", float(abs(budget.residual).max())
     bound = f"at most {largest:.1e} in an interval; rounding allows {float(budget.rounding.max()):.1e}"
     print_table(("term", budget.unit), rows, title, f"{budget.label}: {state}, residual {bound}")
