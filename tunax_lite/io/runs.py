@@ -16,16 +16,14 @@ from ..column.grid import Grid
 from ..column.state import State
 from ..column.trajectory import Trajectory
 from ..quantities import GRID_NAMES
-from .dataset import SELECTED, STATE_NAMES, class_name
+from .dataset import SELECTED, STATE_NAMES, class_name, write_dataset
 from .errors import ConfigError, FileFormatError, is_path, names_its_file
-from .netcdf import read_netcdf
-from .times import read_time, seconds_since
+from .netcdf import opened, read_netcdf
+from .times import is_dated, read_time, seconds_since
 from .variables import error_in, error_of, listing
-from .writing import replacing
 from .yaml_file import parse_yaml
 
 if TYPE_CHECKING:
-    import netCDF4
     import xarray as xr
 
 
@@ -166,46 +164,21 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
     Raises:
         ValueError: a name that is not in the file.
     """
-    import netCDF4  # takes long
-
-    with netCDF4.Dataset(path) as source:
+    with opened(path) as source:
         absent = [name for name in names if name not in source.variables]
         if absent:
-            got, there = ", ".join(absent), ", ".join(source.variables)
+            got, there = ", ".join(absent), ", ".join(map(str, source.variables))
             raise ValueError(f"{path}: expected variables of the file, got {got}; it has {there}.")
-        of_places = " ".join(getattr(one, "coordinates", "") for one in source.variables.values())
-        wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES}
-        wanted |= {*of_places.split(), *source.dimensions}
-        terms = ("budget", "tendency")
-        wanted |= {name for name, one in source.variables.items() if getattr(one, "role", "") in terms}
-        with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as selected:
-            _create_variables(selected, source, wanted)
-            selected.setncattr(SELECTED, " ".join(names))
-            for name in selected.variables:
-                source[name].set_auto_maskandscale(False)
-                selected[name][...] = source[name][...]
+        wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES, *source.dims}
+        for name, variable in source.variables.items():
+            wanted |= {*str(variable.attrs.get("coordinates", "")).split()}
+            if variable.attrs.get("role") in ("budget", "tendency"):
+                wanted.add(str(name))
+        left_out = [name for name in source.variables if name not in wanted]
+        selected = source.drop_vars(left_out).assign_attrs({SELECTED: " ".join(names)}).load()
+    write_dataset(selected, path)
 
 
-def _create_variables(
-    selected: "netCDF4.Dataset", source: "netCDF4.Dataset", wanted: Collection[str]
-) -> None:
-    selected.setncatts({name: source.getncattr(name) for name in source.ncattrs()})
-    chosen = {name: one for name, one in source.variables.items() if name in wanted}
-    of_them = {dim for variable in chosen.values() for dim in variable.dimensions}
-    for name, dimension in source.dimensions.items():
-        if name in of_them:
-            selected.createDimension(name, len(dimension))
-    for name, variable in chosen.items():
-        packed = variable.ndim > 1 and variable.dtype is not str
-        attributes = {key: variable.getncattr(key) for key in variable.ncattrs()}
-        options = {"zlib": packed, "complevel": 1, "fill_value": attributes.pop("_FillValue", None)}
-        options["fletcher32"] = variable.ndim > 0 and variable.dtype is not str
-        made = selected.createVariable(name, variable.dtype, variable.dimensions, **options)
-        made.setncatts(attributes)
-        made.set_auto_maskandscale(False)
-
-
-_SECONDS = {"seconds": 1.0, "hours": 3600.0, "days": 86400.0}
 _GOTM = {"temperature": "temp", "u": "u", "v": "v"}
 
 
@@ -238,7 +211,9 @@ def read_stored_run(path: str | Path) -> StoredRun:
             expected = "a result of tunax_lite, or of GOTM with temp, u, v and zi"
             advice = "name another file, or let GOTM write these variables"
             raise error_in(file, name, expected, "a file without it", advice)
-    time = file["time"].values
+    times = read_time(file["time"])
+    time = times.values - times.values[0]
+    time = time / np.timedelta64(1, "s") if is_dated(times) else time
     faces = np.atleast_2d(file["zi"].values.squeeze())
     given = _GOTM | ({"salinity": "salt"} if "salt" in file else {})
     profiles = {name: file[theirs].values.squeeze().T for name, theirs in given.items()}
@@ -246,11 +221,7 @@ def read_stored_run(path: str | Path) -> StoredRun:
     if np.ptp(faces, axis=0).max() > 0.0 or any(one.shape != expected for one in profiles.values()):
         expected = "one column whose faces do not move"
         raise error_in(file, "zi", expected, f"faces {faces.shape}", "name another file")
-    unit = str(file["time"].attrs.get("units", "")).partition(" since ")[0]
-    if unit not in _SECONDS:
-        expected = f"units of {', '.join(_SECONDS)} since"
-        raise error_of(file["time"], expected, unit or "none", "correct the attribute")
     dt = float("nan")
     with contextlib.suppress(ConfigError, KeyError, TypeError, ValueError):
         dt = float(parse_yaml(str(file.attrs.get("gotm_yaml", "")))["time"]["dt"])
-    return StoredRun((time - time[0]) * _SECONDS[unit], faces[0] - faces[0, -1], profiles, dt)
+    return StoredRun(time, faces[0] - faces[0, -1], profiles, dt)
