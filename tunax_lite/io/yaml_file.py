@@ -15,10 +15,10 @@ from typing import NamedTuple
 import yaml
 
 from .._types import JSON
-from .errors import ConfigError, FileFormatError, read_text, shortened, what_is_at
+from .errors import ConfigError, FileFormatError, read_text, shortened
 
 _MOST_VALUES = 1_000_000
-_MOST_BYTES = 16 * 2**20
+_MOST_CHARACTERS = 16 * 2**20
 _DEEPEST = 100
 """Beyond these limits a YAML document is no configuration: aliases multiply what they repeat."""
 
@@ -85,42 +85,38 @@ def _error(node: yaml.Node, message: str) -> ConfigError:
     return ConfigError(f"line {node.start_mark.line + 1}: {message}")
 
 
-class _Conversion:
-    """Plain values of a composed document, copied for every alias, and the lines of keys and items."""
+def _check_depth(depth: int, line: int) -> None:
+    if depth > _DEEPEST:
+        expected = f"expected at most {_DEEPEST} levels of keys, got more"
+        raise ConfigError(f"line {line}: {expected}; correct the file.")
 
-    def __init__(self):
-        self.origins: dict[tuple[str, ...], str] = {}
-        self.n_values = 0
 
-    def value(self, node: yaml.Node, path: tuple[str, ...] = ()) -> JSON:
-        self.n_values += 1
-        if self.n_values > _MOST_VALUES:
-            raise _error(
-                node, f"expected at most {_MOST_VALUES} values, but aliases repeat more; write them out."
-            )
-        if len(path) > _DEEPEST:
-            raise _error(node, f"expected at most {_DEEPEST} levels of keys, got more; correct the file.")
-        self.origins.setdefault(path, f"line {node.start_mark.line + 1}")
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, (*path, str(i))) for i, item in enumerate(node.value)]
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
+def _plain(node: yaml.Node, path: tuple[str, ...], origins: dict[tuple[str, ...], str]) -> JSON:
+    """Return the values of a node, copied for every alias, and add the lines of its keys and items."""
+    if len(origins) > _MOST_VALUES:
+        raise _error(
+            node, f"expected at most {_MOST_VALUES} values, but aliases repeat more; write them out."
+        )
+    line = node.start_mark.line + 1
+    _check_depth(len(path), line)
+    origins.setdefault(path, f"line {line}")
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(item, (*path, str(i)), origins) for i, item in enumerate(node.value)]
+    if not isinstance(node, yaml.MappingNode):
         return _scalar(node)
-
-    def _mapping(self, node: yaml.MappingNode, path: tuple[str, ...]) -> dict[str, JSON]:
-        lines, found = {}, {}
-        for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise _error(key_node, "expected a word as key, got a list or a mapping; correct it.")
-            key, line = key_node.value, key_node.start_mark.line + 1
-            if key in lines:
-                got = f"'{key}' again (first on line {lines[key]})"
-                name = ".".join((*path, key))
-                raise _error(key_node, f"{name}: expected every key once, got {got}; keep one of the two.")
-            lines[key] = line
-            self.origins[(*path, key)] = f"line {line}"
-            found[key] = self.value(value_node, (*path, key))
-        return found
+    values: dict[str, JSON] = {}
+    for key_node, value_node in node.value:
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise _error(key_node, "expected a word as key, got a list or a mapping; correct it.")
+        key, below = key_node.value, (*path, key_node.value)
+        if key in values:
+            got = f"'{key}' again (first on {origins[below]})"
+            raise _error(
+                key_node, f"{'.'.join(below)}: expected every key once, got {got}; keep one of the two."
+            )
+        origins[below] = f"line {key_node.start_mark.line + 1}"
+        values[key] = _plain(value_node, below, origins)
+    return values
 
 
 def _scalar(node: yaml.Node) -> str | bool | int | float | None:
@@ -138,11 +134,7 @@ def _composed(text: str) -> yaml.Node | None:
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):  # composing is recursive: a deep document would crash it
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            line = event.start_mark.line + 1
-            raise ConfigError(
-                f"line {line}: expected at most {_DEEPEST} levels of keys, got more; correct the file."
-            )
+        _check_depth(depth, event.start_mark.line + 1)
     return yaml.compose(text, Loader=_Loader)
 
 
@@ -166,8 +158,8 @@ def _parse(text: str) -> tuple[JSON, dict[tuple[str, ...], str]]:
                 f"{where}expected YAML, got an error ({problem}); correct it there or in the line before."
             )
         raise ConfigError(message) from error
-    conversion = _Conversion()
-    return (None if node is None else conversion.value(node)), conversion.origins
+    origins: dict[tuple[str, ...], str] = {}
+    return (None if node is None else _plain(node, (), origins)), origins
 
 
 def yaml_text(content: object) -> str:
@@ -194,20 +186,14 @@ def read_document(path: Path) -> Document:
     Raises:
         ConfigError: a file that is missing, not text, not YAML, empty, or has a duplicate key.
     """
-    found, name = what_is_at(path), shortened(path)
-    if found != "a file":
-        what = f"{'nothing' if found == 'none' else shortened(found)} there"
-        advice = f"check the path (relative to {shortened(Path.cwd())})"
-        if found == "a folder" and (path / "zarr.json").exists():
-            what, advice = "a Zarr store", "`tunax-lite plot` draws that of a map"
-        raise ConfigError(f"{name}: expected a YAML file, got {what}; {advice}.")
+    name = shortened(path)
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            expected, got = f"a YAML file of at most {_MOST_BYTES} bytes", path.stat().st_size
-            raise ConfigError(f"{name}: expected {expected}, got {got}; name another file.")
         text = read_text(path, "a readable YAML text file", "utf-8-sig")
     except (OSError, FileFormatError) as error:
         raise ConfigError(str(error)) from error
+    if len(text) > _MOST_CHARACTERS:
+        expected = f"a YAML file of at most {_MOST_CHARACTERS} characters"
+        raise ConfigError(f"{name}: expected {expected}, got {len(text)}; name another file.")
     try:
         data, origins = _parse(text)
     except ConfigError as error:
