@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -45,8 +46,8 @@ from .errors import (
     names_its_file,
 )
 from .netcdf import read_netcdf
-from .series import Series, on_common_times
-from .times import error_at, joined, seconds_since, timed
+from .series import as_series_together
+from .times import as_series, error_at, joined, seconds_since, timed, with_bounds
 from .units import Conversion, Conversions, as_conversion
 from .variables import error_in, error_of, like, listing, name_in_file
 from .yaml_file import NAMES
@@ -124,7 +125,6 @@ def read_era5(
     albedo: AbstractAlbedo | None = None,
     longwave: AbstractLongwave | None = None,
     shortwave: ClearSky | None = None,
-    name: str | None = None,
 ) -> BulkForcing:
     """Bulk forcing from ERA5: u10, v10, t2m, d2m, sp or msl, radiation, and tcc and tp if present.
 
@@ -150,7 +150,6 @@ def read_era5(
             records are more than three hours apart.
         longwave, shortwave: formulae based on cloud cover that replace the radiation of ERA5, which is then
             not read; they need tcc.
-        name: for messages; by default the name of the first file.
 
     Raises:
         FileFormatError: a parameter that is missing or in an unexpected unit, a position outside the grid,
@@ -169,35 +168,27 @@ def read_era5(
         raise ValueError("albedo: expected none with net radiation, from which ERA5 took its own; leave it.")
     formulae = {"longwave": longwave, "shortwave": shortwave}
     cloudy = [f"{field} formula {type(formula).__name__}" for field, formula in formulae.items() if formula]
-    sources = _opened(as_sources(paths))
     parameters = _PARAMETERS | {k: v for k, v in _RADIATION[radiation].items() if formulae[k] is None}
+    check_names("units", units or {}, (*_PARAMETERS, *formulae))
+    other = "downward" if is_net else "net"
+    hints = dict.fromkeys(formulae, f", choose radiation='{other}', or a formula from the cloud cover, tcc")
+    if cloudy:
+        hints["cloud_cover"] = f", which the {' and the '.join(cloudy)} needs"
     place = {"latitude": latitude, "longitude": longitude}
-    units = units or {}
-    check_names("units", units, (*_PARAMETERS, *formulae))
-    points = _read_points(sources, parameters, units, place, start_time, interpolation)
-    missing, other = [key for key in parameters if key not in points], "downward" if is_net else "net"
-    for key in missing:
-        hint = ""
-        if key == "cloud_cover" and cloudy:
-            hint = f", which the {' and the '.join(cloudy)} needs"
-        elif key in formulae:
-            hint = f", choose radiation='{other}', or a {key} formula, which needs tcc"
-        if hint or key not in _OPTIONAL:
-            raise _missing(sources[0], parameters, [key, *(k for k in missing if k != key)], hint)
-    sun = SolarPosition(start_time=start_time, latitude=latitude, longitude=longitude)
-    points = _checked(points, parameters, units, accumulation, sun)
+    how = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
+    sources = _opened(as_sources(paths))
+    time, values = _series_of(sources, parameters, units or {}, place, hints, **how)
     if albedo is None:
         albedo = ConstantAlbedo(0.0) if is_net and shortwave is None else Payne()
-    time, values = _common(points)
     celsius = {key: values[key] - _KELVIN for key in ("air_temperature", "humidity")}
     weather = Weather(**values | celsius)
     forcing = BulkForcing(
-        weather=TimeSeries(jnp.asarray(time, dtype=float), weather, name or stem_of(sources[0])),
+        weather=TimeSeries(time, weather, stem_of(sources[0])),
         bulk=Fairall() if bulk is None else bulk,
         longwave=DownwardLongwave() if longwave is None and not is_net else longwave,
         shortwave=shortwave,
         albedo=albedo,
-        sun=sun,
+        sun=SolarPosition(start_time, latitude, longitude),
         humidity_measure="dew_point",
     )
     return with_mean_sun(forcing, MeanSun(), step=_HOUR, duration=float(time[-1]))[0]
@@ -226,16 +217,13 @@ def read_era5_fluxes(
     Raises:
         FileFormatError, ValueError: as in `read_era5`.
     """
-    sources, place = _opened(as_sources(paths)), {"latitude": latitude, "longitude": longitude}
-    units = units or {}
-    check_names("units", units, _FLUXES)
-    points = _read_points(sources, _FLUXES, units, place, start_time, interpolation)
-    missing = [key for key in _FLUXES if key not in points]
-    if set(missing) - set(_OPTIONAL):
-        raise _missing(sources[0], _FLUXES, missing, "; or read_era5 makes the fluxes of the weather")
-    sun = SolarPosition(start_time, latitude, longitude)
-    points = _checked(points, _FLUXES, units, accumulation, sun)
-    time, values = _common(points)
+    check_names("units", units or {}, _FLUXES)
+    place = {"latitude": latitude, "longitude": longitude}
+    needed = [key for key in _FLUXES if key not in _OPTIONAL]
+    hints = dict.fromkeys(needed, "; or read_era5 makes the fluxes of the weather")
+    how = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
+    sources = _opened(as_sources(paths))
+    time, values = _series_of(sources, _FLUXES, units or {}, place, hints, **how)
     heat = sum(values[key] for key in ("longwave", "sensible", "latent"))
     fluxes = {key: values[key] for key in ("stress_u", "stress_v")}
     fluxes |= {"heat_flux": heat, "shortwave_flux": values["shortwave"]}
@@ -248,25 +236,52 @@ def read_era5_fluxes(
     return TimeSeriesForcing.from_values(time, **fluxes)
 
 
-def _missing(source, parameters: Mapping[str, _Parameter], missing: list[str], hint: str) -> FileFormatError:
-    wanted = [parameters[key] for key in missing if key == missing[0] or key not in _OPTIONAL]
-    listed = ", ".join(f"{' or '.join(one.names)} ({one.download})" for one in wanted)
-    expected, name = f"{listed} of {_DATA_SET} in one of the files", wanted[0].names[0]
-    return FileFormatError(name_of(source), name, expected, "none", f"download it{hint}")
+def _series_of(
+    sources: list[Source],
+    parameters: Mapping[str, _Parameter],
+    units: Conversions,
+    place: Mapping[str, float],
+    hints: Mapping[str, str],
+    *,
+    start_time: str,
+    accumulation: float | None,
+    interpolation: str,
+) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """All parameters at a place on common times [s]; sums are means over their interval.
+
+    Args:
+        hints: what to do about parameters that are missing, by key; also of optional ones that are needed.
+    """
+    check_position((place["latitude"], place["longitude"]))
+    sun = SolarPosition(start_time=start_time, **place)
+    points = _read_points(sources, parameters, units, place, start_time, interpolation)
+    missing = [key for key in parameters if key not in points]
+    needed = [key for key in missing if key in hints or key not in _OPTIONAL]
+    if needed:
+        wanted = [parameters[key] for key in needed]
+        listed = ", ".join(f"{' or '.join(one.names)} ({one.download})" for one in wanted)
+        expected, name = f"{listed} of {_DATA_SET} in one of the files", wanted[0].names[0]
+        advice = f"download it{hints.get(needed[0], '')}"
+        raise FileFormatError(name_of(sources[0]), name, expected, "none", advice)
+    points = _checked(points, parameters, units, accumulation, sun)
+    try:
+        return as_series_together({key: as_series(_as_mean(point)) for key, point in points.items()}, 0.0)
+    except ValueError:
+        expected, advice = "times that all parameters have", "download them again"
+        raise FileFormatError(name_of(sources[0]), "time", expected, "none", advice) from None
 
 
 def _read_points(
     sources: list[Source],
     parameters: Mapping[str, _Parameter],
     units: Conversions,
-    place: dict[str, float],
+    place: Mapping[str, float],
     start_time: str,
     interpolation: str,
 ) -> "_Points":
     """Read series at a position, by the package's names; of several names, the first that any file has."""
     if interpolation not in ("bilinear", "nearest"):
         raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
-    check_position((place["latitude"], place["longitude"]))
     names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
     wanted = {name for known in names.values() for name in known}
     pieces: dict[str, list[xr.DataArray]] = {}
@@ -280,36 +295,23 @@ def _read_points(
         advice = "use a NetCDF file of ERA5 on single levels"
         raise error_in(file, "file", f"a variable among {listed}", listing(file), advice)
     points = {}
-    for key, known in names.items():
-        for name in [name for name in known if name in pieces][:1]:
+    for key, parameter in parameters.items():
+        for name in [name for name in names[key] if name in pieces][:1]:
             points[key] = joined(pieces[name], "give each hour of a parameter once")
-            for one in pieces[name] if as_conversion(units.get(key)).unit is None else ():
-                _check_unit(one, parameters[key])
+            for one in pieces[name]:
+                unit, is_given = one.attrs.get("units"), as_conversion(units.get(key)).unit is not None
+                if not (is_given or parameter.has_means(one) or unit in (None, *parameter.units)):
+                    expected, advice = f"the unit {parameter.units[0]}", "use the file as it was downloaded"
+                    raise error_of(one, expected, f"'{unit}'", advice)
     return points
 
 
-def _check_unit(series: "xr.DataArray", parameter: _Parameter) -> None:
-    unit = series.attrs.get("units")
-    if unit is not None and unit not in parameter.units and not parameter.has_means(series):
-        expected = f"the unit {parameter.units[0]}"
-        raise error_of(series, expected, f"'{unit}'", "use the file as it was downloaded")
-
-
-def _common(points: "_Points") -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Return all series on common times; a sum becomes the mean that holds over its interval."""
-    series = {}
-    for key, point in points.items():
-        time, interval = point["time"].values, point.attrs["interval"]
-        series[key] = Series(time, point.values)
-        if interval:
-            intervals = np.stack([time - interval, time], axis=1)
-            series[key] = Series(time, point.values / _HOUR).of_means(intervals)
-    try:
-        time, values = on_common_times(series, 0.0)
-    except ValueError:
-        first, expected = next(iter(points.values())), "times that all parameters have"
-        raise FileFormatError(name_of(first), "time", expected, "none", "download them again") from None
-    return time, {key: np.asarray(value) for key, value in values.items()}
+def _as_mean(point: "xr.DataArray") -> "xr.DataArray":
+    """A sum of an hour as the mean that holds over its interval; others are returned unchanged."""
+    interval, time = point.attrs["interval"], point["time"].values
+    if not interval:
+        return point
+    return with_bounds(point.copy(data=point.values / _HOUR), np.stack([time - interval, time], axis=1))
 
 
 def _step(point: "xr.DataArray") -> float:
