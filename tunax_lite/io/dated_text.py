@@ -310,10 +310,20 @@ class DatedFiles:
             if moved is not None and knots is not None:
                 passed = np.append(self._start, np.maximum.accumulate(found.time)[:-1])[needed]
                 heights = moved((passed - self._start).astype(float))
-            rows = np.stack([np.interp(on, *each) for on, each in zip(heights, levels, strict=True)])
+            rows = _on_cells(heights, levels, is_moved=moved is not None and knots is not None)
             if knots is None:
                 return Series(np.array([0.0, self.length]), np.repeat(rows, 2, axis=0))
             return Series((knots.time - self._start).astype(float), knots.values(rows))
+
+
+def _on_cells(
+    heights: np.ndarray, levels: list[tuple[np.ndarray, np.ndarray]], *, is_moved: bool
+) -> np.ndarray:
+    """Values of profiles on cells, `(n_profiles, n_cells)`, constant beyond the outermost levels."""
+    z = levels[0][0]
+    if not is_moved and z.size > 1 and all(np.array_equal(z, other) for other, _ in levels):
+        return Series(z, np.stack([values for _, values in levels], axis=1)).on(heights[0]).T
+    return np.stack([np.interp(on, *each) for on, each in zip(heights, levels, strict=True)])
 
 
 def _levels(found: Profiles, needed: np.ndarray, column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
