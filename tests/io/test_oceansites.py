@@ -96,14 +96,12 @@ def test_one_year_after_the_other_and_contradictions(tmp_path):
 
 
 def test_files_that_cannot_be_right(tmp_path):
-    gap = {"longest_gap": 3600.0}
     written: Any
     options: Any
     for number, (written, options, message) in enumerate(
         (
             ({"values": TEMPERATURE + 273.15}, {}, "TEMP temperature 281.15 2010-06-01T00:30:00 K"),
             ({"hours": [0.5, 1.5, 1.5, 3.5]}, {}, "TIME 2010-06-01T01:30:00 2 1"),
-            ({"hours": [0.5, 1.5, 9.5, 10.5]}, gap, "TIME 3600 28800 2010-06-01T01:30:00"),
             ({"depths": [-1.0, -10.0, -40.0]}, {}, "DEPTH positive 40"),
             ({}, {"units": {"temperature": "Pa"}}, "TEMP degC Pa"),
         )

@@ -45,7 +45,7 @@ from .netcdf import read_netcdf
 from .sea_water import SalinityGiven
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text, read_profile_text
-from .times import check_gaps, order_in_time, read_time, seconds_since
+from .times import order_in_time, read_time, seconds_since
 from .tracers import Tracer, Tracers, as_tracers
 from .units import Conversions, as_conversion, conversion, unit_alone, unit_in_brackets
 from .variables import (
@@ -93,7 +93,6 @@ class _Wanted:
     units: Conversions
     good_flags: tuple[int, ...]
     depths: str | float
-    longest_gap: float | None
     tracers: Mapping[str, Tracer]
     exclude_depths: tuple[float, ...]
     excluded: set[float]  # those of `exclude_depths` that a file has
@@ -132,7 +131,6 @@ def open_oceansites(
     units: Conversions | None = None,
     good_flags: Sequence[int] = GOOD_FLAGS,
     depths: str | float = "nominal",
-    longest_gap: float | None = None,
     position: tuple[float, float] | None = None,
     tracers: Tracers | None = None,
     exclude_depths: Sequence[float] = (),
@@ -154,7 +152,6 @@ def open_oceansites(
             median if there is none and the depth varies by less than 5 m or 5 %); "measured" for the depth or
             pressure of each value, where instruments without any are displaced like those above and below;
             or a depth [m] for files that give none.
-        longest_gap: reject files with a longer time between two records [s].
         position: latitude and longitude of the site [degrees north, degrees east]; that of the instruments in
             files that do not give it.
         tracers: variables of the files by the names of tracers, such as pools of biogeochemistry.
@@ -174,7 +171,7 @@ def open_oceansites(
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     excluded = tuple(exclude_depths), set[float]()
     flags, known = tuple(good_flags), as_tracers(tracers)
-    wanted = _Wanted(units, flags, depths, longest_gap, known, *excluded)
+    wanted = _Wanted(units, flags, depths, known, *excluded)
     check_position(position)
     found = [one for path in sources for one in _read(path, given, position, wanted)]
     for depth in sorted({*exclude_depths} - wanted.excluded):
@@ -424,8 +421,6 @@ def _records(
         records = records[order]
     times = like(times, times.values[records])
     axis = read_time(times, unit_alone(wanted.units, "time"), increasing=not is_ragged)
-    if not is_ragged:
-        check_gaps(axis, wanted.longest_gap)
     inside = np.ones(records.shape, dtype=bool)
     for name, sign in (("time_deployment_start", 1.0), ("time_deployment_end", -1.0)):  # of IMOS
         with contextlib.suppress(ValueError):  # no date

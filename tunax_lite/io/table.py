@@ -186,7 +186,8 @@ def _header(path: Path, where: str, cells: list[str]) -> dict[str, str | None]:
         name, in_brackets = unit_in_brackets(text)
         stated = (unit, in_brackets, unit_at_end(name)[1])
         if name in units:
-            raise FileFormatError(path, where, "every name once", f"'{name}' twice", "rename a column")
+            expected, advice = "a line of names, every name once", "rename a column, or add the line of names"
+            raise FileFormatError(path, where, expected, f"'{name}' twice", advice)
         units[name] = next((one for one in stated if one is not None), None)
     plain = {name: unit_in_brackets(name)[0].partition("[")[0].strip().lower() for name in cells}
     of_time = [name for name in cells if re.search("time|date|stamp|zeit|datum|heure|hora", name.lower())]
@@ -262,7 +263,8 @@ def series_of(
 ) -> "xr.DataArray":
     """One column of a table in the package's unit, with its missing values; see `times.timed`."""
     variable = variable_named(table, name, quantity, "correct its name, which is a column of this file")
-    coordinate = _time_of(table, variable, time)
+    own = time is not None and time in table and table[time].dims[0] in variable.dims
+    coordinate = find_axis(table, variable, time if own else None, "time")
     examine(variable, quantity, given=unit, kind=kind)
     advice, expected = "choose one place and level", "time as its only dimension"
     variable = on_axes(variable, coordinate.dims, advice, expected)
@@ -461,22 +463,6 @@ _OPTIONAL = tuple(field.name for field in WEATHER if field.default is None and f
 _NEEDED = tuple(field.name for field in WEATHER if field.default is dataclasses.MISSING)
 
 
-def _time_of(table: "xr.Dataset", variable: "xr.DataArray", time: str | None) -> "xr.DataArray":
-    """The time of a variable: the one of this name, or of its own axis."""
-    given = time if time is not None and time in table and table[time].dims[0] in variable.dims else None
-    return find_axis(table, variable, given, "time")
-
-
-def _note_means(series: "xr.DataArray", time: str) -> None:
-    if "end" in series.coords:
-        said = f"bounds of {time}: means hold from the start to the end of their interval"
-    elif re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", ""))):
-        said = f"{time} without bounds: means count as values at instants; give stamp"
-    else:
-        return
-    warn_of_input([f"{name_of(series)}: {said}"])
-
-
 def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
     """Names and CF standard names of a quantity of the weather; radiation is either downward or net."""
     known = NAMES["weather"].get(quantity, {})
@@ -558,11 +544,13 @@ def read_weather(
                 used.add(str(variable.name))
                 how = {"unit": units.get(field), "time": time, "time_unit": time_unit, "kind": kind}
                 parts.append(series_of(table, str(variable.name), quantity, start_time=start_time, **how))
-                _check_radiation(parts[-1], field, kind)
-                if stamp is None and len(parts) == 1:
-                    _note_means(parts[0], str(_time_of(table, variable, time).name))
         if parts:
-            return field, as_series(bridged(joined(parts, "give each time once"), quantity, **gaps))
+            series = joined(parts, "give each time once")
+            if stamp is None:
+                _warn_of_means(series)
+            series = bridged(series, quantity, **gaps)
+            _check_radiation(series, field, kind)
+            return field, as_series(series)
         if field in _OPTIONAL and value is None:
             return None
         names, standard_names = _known(quantity, kind)
@@ -572,7 +560,7 @@ def read_weather(
         advice = f"name it, or give a number (variables.{field}){formula}"
         raise error_in(tables[0], field, expected, f"only {there}", advice)
 
-    given |= _components(tables, given, units, used)
+    _name_components(tables, given, units, used)
     measure = _measure(tables, given, humidity_measure)
     found = dict(each for each in map(read, wanted) if each is not None)
     for table in tables:
@@ -605,47 +593,53 @@ def _find(table: "xr.Dataset", quantity: str, kind: str | None) -> "xr.DataArray
     return table[alike[0]] if alike else None
 
 
-def _components(
-    tables: list["xr.Dataset"],
-    given: dict[str, str | float],
-    units: Mapping,
-    used: set[str],
-) -> dict[str, str | float]:
-    """Where the components of the wind are, if files have its speed, with its direction or alone."""
-    named = {key: given.pop(key) for key in WIND if key in given}
-    there = any(name in given or _any_has(tables, name) for name in ("wind_u", "wind_v"))
-    if there and named:
-        expected, got = "wind_speed with wind_direction, or wind_u with wind_v", "both"
-        raise error_in(tables[0], "wind", expected, got, "leave one pair out (variables)")
+def _warn_of_means(series: "xr.DataArray") -> None:
+    if "end" in series.coords:
+        said = "bounds of time: means hold from the start to the end of their interval"
+    elif re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", ""))):
+        said = "time without bounds: means count as values at instants; give stamp"
+    else:
+        return
+    warn_of_input([f"{name_of(series)}: {said}"])
 
-    def found(table: "xr.Dataset", key: str) -> "xr.DataArray | None":
-        return get_variable(table, str(named[key])) if key in named else _find(table, key, None)
 
-    for key, name in named.items():
-        if all(found(table, key) is None for table in tables):
-            variable_named(tables[0], str(name), key, f"correct its name (variables.{key})")
-    components: dict[str, str | float] = {}
-    for table in [] if there else tables:
-        speed, direction = (found(table, key) for key in WIND)
+def _name_components(
+    tables: list["xr.Dataset"], given: dict[str, str | float], units: Mapping, used: set[str]
+) -> None:
+    """Replace the speed and the direction of the wind, if files have them, by components."""
+    named = {key: str(given.pop(key)) for key in WIND if key in given}
+    if any(name in given or _any_has(tables, name) for name in ("wind_u", "wind_v")):
+        if named:
+            expected, got = "wind_speed with wind_direction, or wind_u with wind_v", "both"
+            raise error_in(tables[0], "wind", expected, got, "leave one pair out (variables)")
+        return
+    pairs = [
+        [get_variable(table, named[key]) if key in named else _find(table, key, None) for key in WIND]
+        for table in tables
+    ]
+    for key, found in zip(WIND, zip(*pairs, strict=True), strict=True):
+        if key in named and all(one is None for one in found):
+            variable_named(tables[0], named[key], key, f"correct its name (variables.{key})")
+    for table, (speed, direction) in zip(tables, pairs, strict=True):
         if speed is None:
             continue
         used |= {str(one.name) for one in (speed, direction) if one is not None}
         if direction is not None:
-            components = _turned(table, speed, direction, units)
-        elif not components:
+            _add_components(table, speed, direction, units)
+            given |= {"wind_u": "wind_u", "wind_v": "wind_v"}
+        elif "wind_u" not in given:
             said = f"{name_of(table)}: {speed.name} has no direction and becomes an eastward wind"
             warn_of_input([f"{said}: turning winds would drive other inertial oscillations"])
-            components = {"wind_u": str(speed.name), "wind_v": 0.0}
-    return components
+            given |= {"wind_u": str(speed.name), "wind_v": 0.0}
 
 
 WIND = ("wind_speed", "wind_direction")
 """Names of what files have in place of the components of the wind."""
 
 
-def _turned(
+def _add_components(
     table: "xr.Dataset", speed: "xr.DataArray", direction: "xr.DataArray", units: Mapping
-) -> dict[str, str | float]:
+) -> None:
     """Put the components of a wind into its table; its direction is clockwise from north, in degrees."""
     of_speed, turn = (as_conversion(units.get(key)) for key in WIND)
     said = turn.unit or direction.attrs.get("units") or "degrees"
@@ -668,7 +662,6 @@ def _turned(
     where = "to" if towards else "from"
     said = f"{name_of(table)}: {direction.name} is where the wind blows {where}; if it is the opposite: "
     warn_of_input([said + "units: {wind_direction: {offset: 180}}"])
-    return {"wind_u": "wind_u", "wind_v": "wind_v"}
 
 
 def _measure(tables: list["xr.Dataset"], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:

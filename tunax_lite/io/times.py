@@ -159,16 +159,6 @@ def seconds_since(times: "xr.DataArray", start_time: str | None) -> np.ndarray:
     return (times.values - np.datetime64(start_of_case(start_time), "us")) / _SECOND
 
 
-def check_gaps(times: "xr.DataArray", longest: float | None) -> None:
-    """Raise `FileFormatError` where two records are more than `longest` [s] apart."""
-    steps = np.diff(times.values) / _SECOND if is_dated(times) else np.diff(times.values)
-    late = [] if longest is None else np.flatnonzero(steps > longest * (1.0 + 1e-6))
-    if len(late):
-        got = f"a gap of {steps[late[0]]:g} s after {describe(times, int(late[0]))}"
-        expected = f"a record at least every {longest:g} s"
-        raise error_of(times, expected, got, "fill the gap, or shorten the series")
-
-
 def check_complete(times: "xr.DataArray", variable: "xr.DataArray", values: np.ndarray, what: str) -> None:
     """Raise `FileFormatError` if a variable on these times has a missing value."""
     gaps = np.flatnonzero(~np.isfinite(values))
