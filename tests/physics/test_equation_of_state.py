@@ -9,10 +9,9 @@ import pytest
 from tests.errors import error_naming
 from tunax_lite import LinearEquationOfState
 from tunax_lite.physics import SpecificVolumeTeos10, Teos10, surface_temperature
-from tunax_lite.physics.equation_of_state import SimplifiedEquationOfState
 
 LINEAR = LinearEquationOfState(thermal_expansion=1.7e-4, haline_contraction=7.6e-4)
-ALL = [LINEAR, SimplifiedEquationOfState(), Teos10()]
+ALL = [LINEAR, Teos10()]
 NAMES = [type(eos).__name__ for eos in ALL]
 
 
@@ -43,11 +42,6 @@ def test_expansion_is_the_derivative_of_density(eos):
     alpha, beta = eos.expansion(*points)
     np.testing.assert_allclose(-to_temperature / eos.reference_density, alpha * np.ones(50), atol=1e-16)
     np.testing.assert_allclose(to_salinity / eos.reference_density, beta * np.ones(50), rtol=1e-12)
-
-
-def test_simplified_density_is_that_of_nemo():
-    found = SimplifiedEquationOfState().density(*arrays([20, 3, 20], [35, 35.5, 36], [0, -3000, -100]))
-    np.testing.assert_allclose(found - 1026.0, [-2.1475280, 1.8159457, -1.4321635], atol=1e-7)
 
 
 # T, S, z; density, -drho/dT, drho/dS: the first row is the published check value.
