@@ -1,7 +1,7 @@
 """Corrections of surface fluxes and initial profiles that a calibration can estimate.
 
 Surface fluxes have a bias and a scale factor, constant or linear in time between knots. Initial profiles have
-increments, the control variables of state estimation, linear between given heights and constant beyond the
+increments, the control variables of state estimation, linear between heights and constant beyond the
 outermost. Increments are defined on heights rather than cells, so that they are independent of the grid.
 """
 
@@ -32,7 +32,7 @@ from .state import State
 from .time_series import TimeSeries
 
 Knots = Float[Array, "_ *#batch"]
-"""One number, or one at each knot."""
+"""A number, or a number at each knot."""
 _Correction = Knots | None
 
 
@@ -80,10 +80,10 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
     temperature: the air removes part of the heat that a correction adds.
 
     Args:
-        forcing: to be corrected.
+        forcing: forcing to correct.
         time: knots [s] since the start of the case, increasing, `(n_knots,)`; `None` for constants only.
-        period: after which the knots repeat [s], such as a year for a seasonal correction; longer than the
-            time between the first and last knots.
+        period: period of the knots [s], such as a year for a seasonal correction; longer than the time
+            between the first and last knots.
 
     Raises:
         ValueError: knots that do not increase or exceed one period, or a correction with a different number
@@ -109,10 +109,10 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
         """Corrections without effect, as a first guess for calibration.
 
         Args:
-            forcing: to be corrected.
+            forcing: forcing to correct.
             corrections: names of the fields, such as `heat_flux_bias`.
             time: knots [s]; `None` for constants.
-            period: after which they repeat [s].
+            period: period of the knots [s].
 
         Raises:
             ValueError: an unknown name, or invalid knots.

@@ -42,9 +42,9 @@ class LastStep(eqx.Module):
     """The step that ended with a frame.
 
     Args:
-        clo_state: at the start of the step, with the coefficients that mixed the column.
-        inputs: of the closure.
-        fluxes: through the surface.
+        clo_state: closure state at the start of the step, with the coefficients that mixed the column.
+        inputs: input of the closure.
+        fluxes: surface fluxes.
         production: P, B and P_St [m2 s-3] of a closure with an equation for k, on inner faces.
     """
 
@@ -318,8 +318,8 @@ def diagnose(
 
     Args:
         trajectory, case: a run, and its case.
-        names: of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
-        model: of the run; with it, and a trajectory with `step_starts`, the diagnostics in `OF_THE_STEP` are
+        names: names of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
+        model: model of the run; with it, and a trajectory with `step_starts`, diagnostics in `OF_THE_STEP` are
             those of the last step before each frame instead of being evaluated from the frame.
 
     Returns:
@@ -336,7 +336,7 @@ def diagnose(
     if model is not None and trajectory.step_starts is not None:
         starts = trajectory.step_starts, trajectory.step
         if not is_traced((trajectory.time, trajectory.step)) and trajectory.step[-1] > 0:
-            # The step took the means of what is finer than it.
+            # The step used means of forcing that is finer than the step.
             case = case_over_steps(model, case, float(trajectory.time[-1]) / int(trajectory.step[-1]))
         case = batched_case(model, case)
     frames = trajectory.state, trajectory.clo_state, trajectory.time, starts

@@ -33,7 +33,7 @@ class AbstractDiscretisation(eqx.Module):
 
     @abc.abstractmethod
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
-        """Fluxes of the step, and those that set the non-local fluxes and the roughness of the sea."""
+        """Values of the step, and values for the non-local fluxes and the roughness of the sea."""
 
     @abc.abstractmethod
     def solve(self, equations: Equations) -> Transported:
@@ -45,7 +45,7 @@ class AbstractDiscretisation(eqx.Module):
 
     @abc.abstractmethod
     def buoyancy_fluxes(self, end: State, column: Column) -> BuoyancyFluxes:
-        """Buoyancy that the surface fluxes and the radiation of the step bring."""
+        """Buoyancy fluxes by the surface fluxes and the radiation of the step."""
 
     @abc.abstractmethod
     def bottom_flow(self, end: State, column: Column, terms: tuple[AbstractTerm, ...]) -> BottomFlow | None:
@@ -62,11 +62,11 @@ class AbstractDiscretisation(eqx.Module):
 
 @named("standard")
 class StandardDiscretisation(AbstractDiscretisation):
-    """Side by side, conserving energy: everything follows from the step itself.
+    """All quantities solved together, conserving energy, without values of the previous step.
 
-    All quantities are solved together, because each elimination is a chain of divisions. nu S² is the kinetic
-    energy lost to viscosity, on any grid. Non-local fluxes and roughness are those of the step, so that a
-    restart needs nothing from the previous one.
+    Solving together is faster, because each elimination is a chain of divisions. nu S² is the kinetic energy
+    lost to viscosity, on any grid. Non-local fluxes and roughness are those of the step, so that a restart
+    needs nothing else.
     """
 
     explicit_waves: ClassVar[bool] = False
@@ -107,7 +107,7 @@ class StandardDiscretisation(AbstractDiscretisation):
 class GotmDiscretisation(AbstractDiscretisation):
     """GOTM's sequence: u, v, then scalars, with some values of the previous step.
 
-    u, v and the scalars each have the new values of the preceding ones; S² uses the thickness of each cell;
+    v uses the new u, and scalars the new velocity; S² uses the thickness of each cell;
     non-local fluxes and the roughness of surface and bottom are those of the previous step; the buoyancy of
     shortwave radiation uses the local expansion; turbulence ignores the areas of a lake.
     """

@@ -154,7 +154,7 @@ def check_fluxes(where: str, fluxes: SurfaceFluxes) -> None:
         if not isinstance(leaf, jax.Array) or isinstance(leaf, Tracer):
             continue
         values, (low, high) = np.asarray(leaf), _POSSIBLE.get(name, _FINITE)
-        # In microseconds, because a coupled model comes by at every step; NaN is not within.
+        # Takes microseconds, because coupled models call it in every step; NaN fails the comparison.
         least, most = (values.min(), values.max()) if values.ndim else (values.item(),) * 2
         if not (low <= least and most <= high):
             if first_bad(values) is not None:
@@ -249,7 +249,7 @@ class ConstantForcing(AbstractForcing):
 
 
 class TimeSeriesForcing(AbstractForcing):
-    """Fluxes at given times, interpolated linearly in between.
+    """Fluxes over time, interpolated linearly.
 
     Args:
         time: [s] since the start of the case, increasing, shape `(n_times,)`.

@@ -178,14 +178,14 @@ class Grid(AbstractShown):
             bottom_zoom: d_l >= 0. Both zero give a uniform grid.
 
         Raises:
-            TypeError: texts, or a number of cells that is not whole.
+            TypeError: texts, or a number of cells that is no integer.
             ValueError: depth not positive, fewer than three cells, or a negative zoom.
 
         Source: GOTM, `ddu` and `ddl` of its analytical grid.
         """
         if isinstance(depth, str) or isinstance(n_cells, str) or n_cells != int(n_cells):
             got = f"{depth!r} and {n_cells!r}"
-            raise TypeError(f"Grid: expected a depth [m] and a whole number of cells, got {got}.")
+            raise TypeError(f"Grid: expected a depth [m] and an integer number of cells, got {got}.")
         if not (np.isfinite(depth) and depth > 0.0):
             raise ValueError(f"Grid: expected a positive depth [m], got {depth}.")
         if n_cells < 3:

@@ -117,8 +117,8 @@ def advect(
         dt: time step [s].
         scheme: for values between cells.
         n_substeps: number of explicit substeps; Courant numbers must stay below 1.
-        moving: volume of the cells per area of the surface [m] if the values move through the water, as what
-            sinks does, and keep their content; in a lake what sinks onto its shores stays in the cell.
+        moving: volume of the cells per area of the surface [m] if the values move through the water, as
+            sinking matter, and keep their content; matter that sinks onto the shores of a lake stays there.
     """
     part, per_size = dt / n_substeps, reciprocal(grid.cell_thickness if moving is None else moving)
     carrying, per_cell = velocity, reciprocal(grid.center_spacing)

@@ -3,8 +3,8 @@
     h dY/dt = gain of the cell + flux through the ends + flux between cells - h L Y
 
 `transport` sums the tendencies of all terms for each quantity and solves for the new values. Absent terms are
-not in the list and cost nothing. What else a term may do is a method of `AbstractTerm`: the model asks all
-terms, and knows none by name.
+not in the list and cost nothing. Other effects are methods of `AbstractTerm`: the model calls all terms, and
+knows none by name.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -40,13 +40,12 @@ class Tendency(NamedTuple):
         surface: flux into the uppermost cell [unit m s-1].
         bottom: flux into the lowest cell [unit m s-1].
         downward: flux from each cell to the one below [unit m s-1], on inner faces.
-        against_gradient: the same, reduced by one factor where it would exceed the range that the quantity
-            has without it.
+        against_gradient: counter-gradient flux from each cell to the one below [unit m s-1], scaled down by
+            one factor for the column where it would create a new extremum.
         loss_rate: L [s-1], at least zero, implicit: the quantity decays, and stays positive.
-        carrying: rates at which cells carry their value to a neighbour [m s-1], at least zero, implicit: the
-            quantity sinks or rises, and stays positive.
-        sinking: value [unit] that sinks in exchange for what is carried up, on inner faces; from at most one
-            term.
+        carrying: rates of transport from cells to a neighbour [m s-1], at least zero, implicit: the quantity
+            sinks or rises, and stays positive.
+        sinking: value [unit] that sinks in exchange for rising water, on inner faces; from at most one term.
     """
 
     cells: CenterArray | None = None
@@ -63,11 +62,11 @@ class MovingLevel(NamedTuple):
     """Change of the lake level in a step.
 
     Args:
-        elevation: of the surface above its level at rest, at the end of the step [m].
-        volume_before: of the cells at the start, divided by the surface area at the end [m].
+        elevation: height of the surface above its level at rest, at the end of the step [m].
+        volume_before: volume of the cells at the start, divided by the surface area at the end [m].
         fresh_water: precipitation minus evaporation, which raise the level [m s-1]; `None` if it is
             prescribed.
-        spread: area of the surface at the start over that at the end [1].
+        spread: ratio of the surface areas at the start and at the end of the step [1].
     """
 
     elevation: Scalar
@@ -109,26 +108,26 @@ class Column(NamedTuple):
     """The column in one step: the input of terms.
 
     Args:
-        state: at the start of the step, after rotation by the Coriolis force.
-        carried: the same after vertical advection.
-        velocity: of the water, u and v [m s-1]: at the start, or as in GOTM the newest known.
+        state: state at the start of the step, after rotation by the Coriolis force.
+        carried: this state after vertical advection.
+        velocity: u and v [m s-1] at the start of the step, or as in GOTM the newest known.
         grid: vertical grid, with its surface at the end of the step.
-        equation_of_state, absorption, coriolis_parameter: of the case.
-        fluxes: through the surface, at the end of the step.
-        fluxes_before: those that non-local fluxes follow: the same, or as in GOTM those of the previous step.
-        stokes_drift: of the cells; `None` without waves.
-        eddy_viscosity, eddy_diffusivity: of the step [m2 s-1].
+        equation_of_state, absorption, coriolis_parameter: properties of the case.
+        fluxes: surface fluxes at the end of the step.
+        fluxes_before: surface fluxes for non-local fluxes: of this step, or as in GOTM of the previous step.
+        stokes_drift: Stokes drift of the cells; `None` without waves.
+        eddy_viscosity, eddy_diffusivity: eddy coefficients of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
         dt: length of the step [s].
         surface: prognostic variables of ice and lake level, at the end of the step.
         level: change of a lake level, if it varies.
         shade: fraction of the visible light on faces that plankton and other matter leave [1].
         bottom: flow at the bottom after the transport; `None` before it, and without friction.
-        wind_speed: at 10 m [m s-1]; `None` if unknown.
+        wind_speed: wind speed at 10 m [m s-1]; `None` if unknown.
         covered: whether ice closes the surface; `None` without ice.
-        air_pressure: at the surface [Pa]; `None` if unknown.
-        melting: by name of a concentration, what melting ice brings besides the dilution with that of the
-            uppermost cell [concentration kg m-2 s-1].
+        air_pressure: air pressure at the surface [Pa]; `None` if unknown.
+        melting: fluxes from melting ice in addition to the dilution of the uppermost cell, by name of the
+            concentration [concentration kg m-2 s-1].
     """
 
     state: State
@@ -198,7 +197,7 @@ class AbstractTerm(AbstractShown):
         return u, v
 
     def held(self) -> tuple[str, ...]:
-        """Names of `temperature` and `salinity` where they keep their values, whatever acts on them."""
+        """Which of `temperature` and `salinity` keep their values."""
         return ()
 
     def own_tracers(self) -> tuple[str, ...]:
@@ -234,7 +233,7 @@ class AbstractTerm(AbstractShown):
         return None
 
     def surface_stress(self, state: State, grid: Grid, density: Scalar) -> Stress | None:
-        """Stress on the uppermost cell besides that of the wind [N m-2], for the turbulence below."""
+        """Stress on the uppermost cell in addition to the wind stress [N m-2], for the turbulence below."""
         return None
 
     def bottom_flow(self, state: State, grid: Grid, start: Column | None = None) -> BottomFlow | None:
@@ -254,7 +253,7 @@ class AbstractTerm(AbstractShown):
         return grid
 
     def move(self, column: Column, at_rest: Grid, terms: "Sequence[AbstractTerm]") -> Column:
-        """The column at the start of a step on the grid of its end, if the volume of the water changes."""
+        """Move the column at the start of a step to the grid at its end, if the volume of water changes."""
         return column
 
     def discharge(self, time: ScalarLike) -> tuple[ScalarLike, ScalarLike] | None:
@@ -266,15 +265,15 @@ class AbstractTerm(AbstractShown):
         return self
 
     def with_von_karman(self, von_karman: Callable[[], Scalar]) -> "AbstractTerm":
-        """The term with the constant of the closure, where it takes that."""
+        """Set the von Karman constant of the closure, if the term declares none."""
         return self
 
     def suited(self, state: State, grid: Grid, dt: float) -> "AbstractTerm":
-        """The term with numbers that a step of `dt` [s] from this state needs, where they are left to it."""
+        """Choose settings that are left to the term for a step of `dt` [s] from this state."""
         return self
 
     def over_steps(self, steps: StepsOfRun) -> "AbstractTerm":
-        """The term with means over the steps of a run of its series, where they are finer.
+        """Average series of the term over the steps of a run, where they are finer.
 
         Series of states at an instant, such as a level, stay as they are.
         """

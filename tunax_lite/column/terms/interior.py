@@ -130,8 +130,8 @@ def layered_rate(
 
     Args:
         time_scale: in the interior [s].
-        surface_height, bottom_height: of the layers with their own time scale [m]; none by default.
-        surface_time_scale, bottom_time_scale: in these layers [s].
+        surface_height, bottom_height: heights of the layers with other time scales [m]; none by default.
+        surface_time_scale, bottom_time_scale: time scales in these layers [s].
     """
     z = grid.z_center
     rate = jnp.zeros_like(z) + 1.0 / time_scale
@@ -170,18 +170,18 @@ class Interior(eqx.Module):
     """Terms below the surface, in order of summation.
 
     Args:
-        vertical_velocity: that advects all profiles up or down.
-        streams: into and out of a lake.
-        pressure_gradient: by the surface elevation: tides, the slope of a river.
+        vertical_velocity: vertical advection of all profiles.
+        streams: streams into and out of a lake.
+        pressure_gradient: gradient of the surface elevation: tides, the slope of a river.
         buoyancy_gradient: horizontal gradients of temperature and salinity.
-        plume: on a slope.
-        relaxation: towards observed profiles.
+        plume: plume on a slope.
+        relaxation: relaxation towards observed profiles.
         bottom_friction: drag of the bottom.
         bottom_heat: heat flux through the bottom.
         seagrass: a canopy on the bottom.
         lid_friction: drag of a lid, such as ice, on the water below.
-        level: how the level of a lake varies; constant by default.
-        stokes_drift: of surface waves.
+        level: varying level of a lake; constant by default.
+        stokes_drift: Stokes drift of surface waves.
         stokes_shear: whether the shear of that drift produces turbulence.
         velocities: `eulerian`, or `lagrangian` if u and v include the Stokes drift: the Coriolis force and
             momentum fluxes then depend on them alone.
@@ -189,7 +189,7 @@ class Interior(eqx.Module):
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
             stretch and shrink together, and keep their temperature, salinity and velocity. Output keeps the
             heights at rest.
-        held: which of `temperature` and `salinity` keep their initial values, whatever the fluxes.
+        held: which of `temperature` and `salinity` keep their initial values.
 
     Raises:
         ValueError: another name in `held`, relaxation of a held variable, or two levels.
@@ -230,7 +230,7 @@ class Interior(eqx.Module):
                 )
 
     def terms(self) -> tuple[AbstractTerm, ...]:
-        """The terms in order of summation: every field that is one, and those that options stand for."""
+        """Terms in order of summation: all fields that are terms, and terms made from options."""
         parts: list[object] = [getattr(self, field.name) for field in dataclasses.fields(self)]
         if self.stokes_drift is not None:
             options = self.stokes_shear, self.velocities == "lagrangian"

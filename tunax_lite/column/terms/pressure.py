@@ -112,7 +112,7 @@ class BuoyancyGradient(AbstractTerm):
         series: gradients over time, `(n_times, n_cells, *batch)`.
         advect_temperature, advect_salinity: whether dT/dt = ... - u dT/dx - v dT/dy.
         accelerates: whether the gradients also accelerate the water.
-        from_rest: whether they drive nothing in the first step of a case, as in GOTM.
+        from_rest: whether they have no effect in the first step of a case, as in GOTM.
     """
 
     series: TimeSeries[HorizontalGradient]
@@ -148,9 +148,9 @@ class PlumeOnSlope(AbstractTerm):
     """Dense water on a sloping bottom, or light water below a sloping lid.
 
     Args:
-        slope_x, slope_y: of the bottom or the lid [1].
+        slope_x, slope_y: slope of the bottom or the lid [1].
         at_surface: light water below a lid instead of dense water on the bottom.
-        from_rest: whether it drives nothing in the first step of a case, as in GOTM.
+        from_rest: whether it has no effect in the first step of a case, as in GOTM.
     """
 
     slope_x: Scalar = parameter(0.0, valid_range=(-1.0, 1.0))

@@ -1,7 +1,7 @@
 """Concentrations in rain, and tracers that rain does not dilute.
 
 Fresh water dilutes every concentration in the same way (`terms.surface`): salinity, dyes, pools of
-biogeochemistry. The rain has none of them, unless `RainContent` says otherwise.
+biogeochemistry. Rain contains none of them, unless `RainContent` sets their concentrations.
 """
 
 import math
@@ -36,7 +36,7 @@ class RainContent(AbstractTerm):
 
     Args:
         concentrations: in the rain, by name: `salinity` [g kg-1], or a tracer in its unit; 0 by default.
-        no_concentrations: names of tracers that rain and evaporation leave alone: an age, a marker, a memory.
+        no_concentrations: names of tracers that rain and evaporation do not change: an age, a marker.
 
     Raises:
         ValueError: a concentration that is no number, or that of a tracer in `no_concentrations`.
