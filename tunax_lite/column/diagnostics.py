@@ -319,7 +319,7 @@ def diagnose(
     Args:
         trajectory, case: a run, and its case.
         names: names of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
-        model: model of the run; with it, and a trajectory with `step_starts`, diagnostics in `OF_THE_STEP` are
+        model: model of the run; with it and a trajectory with `step_starts`, diagnostics in `OF_THE_STEP` are
             those of the last step before each frame instead of being evaluated from the frame.
 
     Returns:
