@@ -65,10 +65,10 @@ def weather_variable(
     Its name is that of the field, its meaning is in the docstring of the class.
 
     Args:
-        long_name: in words, for figures.
+        long_name: name in figures.
         unit: as written in the UDUNITS package.
         possible: lowest and highest possible value.
-        standard_name: in CF.
+        standard_name: standard name of CF.
         positive: direction in which it counts positive.
         suspect: a unit that is easily confused, and the range of values that suggests it.
         usual: default of configurations and maps.
@@ -432,10 +432,10 @@ def with_mean_sun(
     """Add the albedo and the diurnal cycle that suit the records of shortwave radiation; also return notes.
 
     Args:
-        forcing: of one column; returned as it is where a formula gives the shortwave radiation.
+        forcing: forcing of one column; returned as it is where a formula gives the shortwave radiation.
         how: requested treatment.
         step: time step of the run [s]; over the steps of a day, the cycle has the mean of the records.
-        duration: of the run [s].
+        duration: duration of the run [s].
     """
     light, sun, albedo = forcing.weather.values.shortwave, forcing.sun, forcing.albedo
     if light is None or sun is None or forcing.shortwave is not None:

@@ -206,11 +206,11 @@ class _Coare(AbstractSimilarity):
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         potential = air.temperature + KELVIN + LAPSE_RATE * self.air_height
         of_air = viscosity(air.temperature + LAPSE_RATE * self.air_height)
-        given = air, skin, potential, of_air
-        first = self._first_guess(*given)
-        found = self._iterated(lambda scales: self._iterate(scales, *given), first, air)
-        scales = found.friction, found.temperature, found.humidity
-        return self._exchange(scales, (found.speed, found.air_kelvin, found.air_humidity), air, skin)
+        inputs = air, skin, potential, of_air
+        first = self._first_guess(*inputs)
+        state = self._iterated(lambda scales: self._iterate(scales, *inputs), first, air)
+        scales = state.friction, state.temperature, state.humidity
+        return self._exchange(scales, (state.speed, state.air_kelvin, state.air_humidity), air, skin)
 
     def _first_guess(self, air: MoistAir, skin: WaterSkin, potential: Scalar, of_air: Scalar) -> _Scales:
         height, skin_kelvin = self.wind_height, skin.temperature + KELVIN

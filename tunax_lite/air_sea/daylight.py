@@ -95,7 +95,7 @@ class DiurnalCycle(eqx.Module):
 
     Args:
         first: start of the first day [s].
-        mean: of the days [W m-2], shape `(n_days, *batch)`.
+        mean: mean of the days [W m-2], shape `(n_days, *batch)`.
         clear: mean radiation under a clear sky over the steps of each day [W m-2], of the same shape.
     """
 

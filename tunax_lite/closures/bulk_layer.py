@@ -66,7 +66,7 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
         wind_efficiency: m, fraction of u*³ that is available for mixing [1].
         convective_efficiency: n, fraction of the energy of convection that is available for mixing [1]; 0 for
             encroachment.
-        background_coefficient: of both viscosity and diffusivity below the layer [m2 s-1].
+        background_coefficient: coefficient of both viscosity and diffusivity below the layer [m2 s-1].
 
     Source: Kraus and Turner (1967), Tellus 19, 98-106; Niiler and Kraus (1977), in Modelling and Prediction
     of the Upper Layers of the Ocean; m after Kato and Phillips (1969), J. Fluid Mech. 37, 643-655; n after

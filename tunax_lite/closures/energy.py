@@ -348,7 +348,7 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
             starts from rest.
         surface_roughness_length: z_0 of the surface [m]; its lower limit if `charnock_constant` is given.
         bottom_roughness_length: z_0 of the bottom if there is no bottom friction [m].
-        charnock_constant: of z_0 = constant u*² / g at the surface [1]; `None` for a constant z_0.
+        charnock_constant: factor in z_0 = constant u*² / g at the surface [1]; `None` for a constant z_0.
         initial_eddy_coefficient: nu and kappa in the first step [m2 s-1].
         convective_flux_factor: fraction c of the production of k by the surface buoyancy flux B_0 above the
             center of the uppermost cell that enters the column, as the flux c B_0 dz / 2 [1]; `None` for

@@ -397,7 +397,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         energy_velocity: formula for w; `None` for that with c_u, c_w and the decay.
         interior_shear: mixing by shear, outside the budget; the larger coefficient acts, as in OM4; or none.
         langmuir: factor of m* u*³ by waves; `None` for 1.
-        exponent: of the length scale, l = z (1 - z / H)^exponent above the base.
+        exponent: exponent of the length scale, l = z (1 - z / H)^exponent above the base.
 
     Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; constants and order of the march of MOM6.
     """

@@ -98,7 +98,7 @@ class LargeShear(AbstractInteriorShear):
     Args:
         coefficient: nu_0, largest nu and kappa [m2 s-1].
         limiting_richardson_number: Ri_0, beyond which there is no shear mixing [1].
-        exponent: of the bracket, instead of 3 [1].
+        exponent: exponent of the bracket, instead of 3 [1].
     """
 
     coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
@@ -546,7 +546,7 @@ class AbstractLayer(eqx.Module):
         critical_richardson_number: value of Ri_b at the base of the layer [1].
         surface_layer_fraction: eps, fraction of the layer in which surface-layer similarity holds [1].
         unresolved_shear_floor: least V_t² [m2 s-2].
-        depth_interpolation: of Ri_b: `linear`, `quadratic` or `cubic`.
+        depth_interpolation: interpolation of Ri_b: `linear`, `quadratic` or `cubic`.
         shape: `simple`, `parabolic_nonlocal`, `match_gradient` or `match_both`.
         match_slope: whether matched shapes also have the slope of the interior coefficient, as in the paper.
         limit_by_ekman_depth, limit_by_monin_obukhov_depth: whether to limit h under stable forcing.
@@ -576,7 +576,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         nonlocal_coefficient: C* [1].
         ekman_factor: depth over u* / |f| under stable forcing [1], with `limit_by_ekman_depth`.
         background_viscosity, background_diffusivity: below the layer [m2 s-1].
-        initial_eddy_coefficient: in the first step [m2 s-1].
+        initial_eddy_coefficient: nu and kappa in the first step [m2 s-1].
         velocity_scales: similarity functions.
         shear, double_diffusion, convection: interior mixing; `None` for none.
         langmuir: enhancement by waves; `None` for none; no effect without waves.

@@ -113,7 +113,7 @@ class Langmuir(eqx.Module):
         first_order, second_order: coefficients of 1 / La² and 1 / La⁴ in the factor of LWF16, as 1.5 and 5.4
             [1].
         convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].
-        entrainment_factor: of La^(-1/2) in the entrainment of RWHGK16 [1].
+        entrainment_factor: factor of La^(-1/2) in the entrainment of RWHGK16 [1].
         wind_direction: towards which the wind blows, counterclockwise from east [rad]; `None` for that of the
             surface stress.
     """

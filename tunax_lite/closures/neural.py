@@ -100,7 +100,7 @@ class NeuralCorrection(AbstractClosure[AbstractCloState]):
             unchanged.
         width: outputs of a hidden layer.
         depth: number of hidden layers.
-        seed: of the random weights.
+        seed: seed of the random weights.
         where: "everywhere", or by `entrainment_weight` in the stable water at the base of the turbulent
             layer only.
 

@@ -29,7 +29,7 @@ class RecommendedSet:
         imposed: chosen before the calibration.
         command: what calibrates them; `None` if nothing is.
         data: what they were calibrated on.
-        version: of this package.
+        version: version of this package.
         valid: range of the data and of the resolutions.
         draws: of the posterior of the calibrated constants, in their order; none where there is no posterior.
         noise: error of temperature that this posterior assumes, over the root mean square of its change [1].

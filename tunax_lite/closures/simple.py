@@ -15,8 +15,8 @@ class ConstantDiffusivity(AbstractDiagnosticClosure[EddyCoefficients]):
     """Constant nu and kappa on all inner faces; zero at both ends.
 
     Args:
-        viscosity: of momentum [m2 s-1].
-        diffusivity: of temperature, salinity and tracers [m2 s-1].
+        viscosity: viscosity of momentum [m2 s-1].
+        diffusivity: diffusivity of temperature, salinity and tracers [m2 s-1].
     """
 
     viscosity: Scalar = parameter(1e-2, unit="m2 s-1", valid_range=(0.0, 1e3))

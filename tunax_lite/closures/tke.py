@@ -125,7 +125,7 @@ class SurfaceValue(AbstractSurfaceEnergy):
     The factor is 67.83 below breaking waves (3.75 without).
 
     Args:
-        factor: of u*² [1].
+        factor: factor of u*² [1].
         floor: minimum of k at the surface [m2 s-2].
 
     Source: Mellor and Blumberg (2004), J. Phys. Oceanogr. 34, 693-698; NEMO.
@@ -143,7 +143,7 @@ class SurfaceFlux(AbstractSurfaceEnergy):
     """Flux of k into the water at the surface, factor u*³.
 
     Args:
-        factor: of u*³ [1].
+        factor: factor of u*³ [1].
 
     Source: the global set-ups of Veros.
     """
@@ -162,9 +162,9 @@ class Penetration(eqx.Module):
     total. With a `time_step`, the increment is proportional to the step.
 
     Args:
-        fraction: of k at the surface [1].
+        fraction: fraction of k at the surface [1].
         time_step: time step for which the fraction holds [s]; `None` for every step.
-        depth: of the decay [m]; `None` for min(max(45 |sin(latitude)|, 0.5), 30) as in NEMO.
+        depth: depth of the decay [m]; `None` for min(max(45 |sin(latitude)|, 0.5), 30) as in NEMO.
 
     Source: Rodgers et al. (2014), Biogeosciences 11, 4077-4098; NEMO.
     """
@@ -211,7 +211,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         surface_energy: k at the surface, or its flux.
         langmuir_cells: production of k by Langmuir cells; turn it off if the case has a Stokes drift, which
             itself produces k.
-        penetration: of k below the surface.
+        penetration: penetration of k below the surface.
         imposed_von_karman: kappa of the logarithmic layer [1], by the slope of the bounds on l, kappa (c_k
             c_eps)^(1/4) / c_k, if both lengths have the same; `None` for a slope of one.
         lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift.

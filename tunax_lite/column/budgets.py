@@ -60,12 +60,12 @@ class StepBudget(NamedTuple):
     """The budgets of one step.
 
     Args:
-        rates: of all terms and quantities.
-        volume: of the cells at the end of the step, per area of the surface [m].
+        rates: rates of all terms and quantities.
+        volume: volume of the cells at the end of the step, per area of the surface [m].
         area: surface area relative to the area at rest [1].
         storage: change of the contents of the column [unit m s-1], and of the energy, under the empty name
             [m3 s-3].
-        moving_energy: of cells that move [m3 s-3]; `None` if none do.
+        moving_energy: energy of cells that move [m3 s-3]; `None` if none do.
         diluting: rates of cells that move with a lake level, which change values and no content.
     """
 

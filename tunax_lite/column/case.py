@@ -55,7 +55,7 @@ class Case(AbstractShown):
 
     Args:
         grid: the vertical grid.
-        initial_state: on that grid.
+        initial_state: state at the start, on that grid.
         forcing: surface fluxes as a function of the time since the start.
         coriolis_parameter: f [s-1]; by default that of `latitude`, 0 without one.
         equation_of_state: relates buoyancy to temperature and salinity; by default that of
@@ -68,9 +68,9 @@ class Case(AbstractShown):
         background_viscosity, background_diffusivity: constant, as in large-eddy simulations; replace the
             molecular values of the model [m2 s-1].
         duration: length of the case [s].
-        name: for messages and files.
+        name: label in messages and files.
         start_time: ISO 8601 date and time of the start; `None` for an idealised case.
-        latitude, longitude: of the position [degrees north, degrees east]; the sun has its own.
+        latitude, longitude: position [degrees north, degrees east]; `SolarPosition` has another.
         sites: names of the columns of a batch, for files.
 
     Raises:

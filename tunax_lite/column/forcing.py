@@ -41,10 +41,10 @@ def surface_flux(
     meaning is in the docstring of the class.
 
     Args:
-        long_name: in words, for files and figures.
+        long_name: name in files and figures.
         unit: as written in the UDUNITS package.
         possible: lowest and highest possible value.
-        standard_name: in CF.
+        standard_name: standard name of CF.
         positive: direction in which it counts positive.
         scale: name of the correction that scales it, where that is shared with another flux.
         prescribed: whether files may prescribe it; otherwise it is output only.

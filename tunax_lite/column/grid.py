@@ -107,7 +107,7 @@ class Grid(AbstractShown):
         z_face: heights of the faces [m], shape `(n_cells + 1, *batch)`, increasing, the last one 0.
         area: of the faces of a lake [m2], same shape, not decreasing upward; the cells are frusta between
             them. `None` if the area does not vary with depth.
-        volume: of the cells of a lake [m3], `(n_cells, *batch)`, if they are not frusta.
+        volume: volume of the cells of a lake [m3], `(n_cells, *batch)`, if they are not frusta.
 
     Raises:
         ValueError: fewer than three cells, heights that are not finite or do not increase, a top face that is

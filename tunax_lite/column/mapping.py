@@ -77,7 +77,7 @@ def run_last(run: Callable[[PyTree], PyTree], arrays: PyTree, axes: PyTree) -> P
 
     Args:
         run: takes arrays with a trailing batch axis as well as without one.
-        arrays: of a single column.
+        arrays: arrays of a single column.
         axes: number of axes before those of the batch for each array; -1 for those without a batch. If one of
             these is mapped, such as the weights of a network, the rule of JAX applies.
 

@@ -52,7 +52,7 @@ class Stepped(NamedTuple):
 
     Args:
         state, clo_state: at the end of the step.
-        case: with the grid and the terms of the step.
+        case: case with the grid and the terms of the step.
         before_transport: states after the effect of ice (`None`) and of each term in turn.
         after_advection: states after the vertical advection by each term.
         transported: the solved equations of transport.
@@ -75,9 +75,9 @@ class Model(AbstractShown):
         closure: turbulence closure.
         molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1]; background
             values of the case replace them.
-        molecular_salt_diffusivity: for salinity [m2 s-1]; by default that of heat, so that both share one
-            matrix, which makes a step about a tenth faster.
-        molecular_tracer_diffusivity: for tracers [m2 s-1]; by default that of heat, likewise.
+        molecular_salt_diffusivity: diffusivity of salinity [m2 s-1]; by default that of heat, so that both
+            share a matrix, which makes a step about a tenth faster.
+        molecular_tracer_diffusivity: diffusivity of tracers [m2 s-1]; by default that of heat.
         coefficient_memory: under-relaxation: fraction of the eddy coefficients kept from the previous step
             [1]; none by default. Multi-equation closures oscillate from step to step where turbulence is
             marginal; the oscillation hardly affects a run, but its derivatives grow without bound. A value of

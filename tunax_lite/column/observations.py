@@ -32,7 +32,7 @@ class Observations(AbstractShown):
         series: scalars by name (`sea_surface_temperature`, `mixed_layer_depth`, ...), `(n_times,)`; NaN where
             there is no value.
         uncertainty: standard deviation of a variable, one number each [unit of the variable]; optional.
-        name: for messages and files.
+        name: label in messages and files.
         source: kind of data, for figures: `observations`, or `LES`.
         rejected: number of values per variable that the reader rejected because of quality flags.
         notes: sentences on how the files were read.

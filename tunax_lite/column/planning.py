@@ -73,7 +73,7 @@ def estimate_memory(
         parameters: paths in the closure to differentiate by, as `unconstrained` takes them: `c_eps_1`,
             `net.*`; by default all numbers that are set, with the weights of networks.
         residuals: function of a trajectory; by default all profiles of temperature, u and v.
-        chunk_size: of the Jacobian, as in `jacobian`.
+        chunk_size: chunk size of the Jacobian, as in `jacobian`.
 
     Raises:
         ValueError: an unknown `what`, a number of columns that is not positive or given for a batch, an
@@ -148,7 +148,7 @@ def choose_checkpointing(
 
     Args:
         function_of_layout: returns, for a layout, the function to compile, such as a gradient.
-        arguments: of that function, arrays or their shapes.
+        arguments: arguments of that function, arrays or their shapes.
         memory_budget: bytes for temporary memory; by default half of the free memory of the device.
         candidates: from the fastest to the most frugal; by default those of `AutoCheckpointing`.
 

@@ -46,7 +46,7 @@ class StepMeans(NamedTuple):
     """A linear operator on the records of a series: means over steps where records are finer than the step.
 
     Args:
-        time: of the new records [s].
+        time: time of the new records [s].
         is_mean: whether a new record is the mean over the step that ends there.
         kept: numbers of the records that stay.
         sampled: last record before, and weight of the next, where the series meets a step without mean.
@@ -199,7 +199,7 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
     Args:
         time: array, list or column of a table: numbers [s], `timedelta64`, or dates as `datetime64` or
             `datetime`, which are in Universal Time unless they have a zone.
-        start_time: of the case, ISO 8601, for dates.
+        start_time: start of the case, ISO 8601, for dates.
 
     Raises:
         TypeError: dates without a start, or something else than times.
@@ -265,7 +265,7 @@ class TimeSeries(eqx.Module, Generic[T]):
 
         Args:
             dates: as `datetime64` or `datetime`, such as the index of a table; Universal Time without a zone.
-            start_time: of the case, ISO 8601, as in `Case`.
+            start_time: start of the case, ISO 8601, as in `Case`.
         """
         return cls(seconds(dates, start_time), values, name)
 

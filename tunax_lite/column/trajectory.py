@@ -63,7 +63,7 @@ class Trajectory(AbstractShown):
         state: leaves `(n_frames, n_cells, *batch)`.
         clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have leaves on cells, or one per
             column.
-        means: over the time between frames, if requested.
+        means: means over the time between frames, if requested.
         step_starts: start of the last step before each frame, if requested, leaves as above; a frame without
             a preceding step is its own start.
     """

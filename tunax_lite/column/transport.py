@@ -138,10 +138,10 @@ class Equations(NamedTuple):
 
     Args:
         column: after vertical advection, with the newest known velocity.
-        terms: that act, in order of summation.
-        mixing: by quantity.
+        terms: terms in order of summation.
+        mixing: coefficients by quantity.
         theta: weight of the new values in the diffusive fluxes [1].
-        method: of the solution.
+        method: method of the solution.
         held: quantities that keep their values.
         owners: terms by the names of the tracers that belong to them.
         after_advection: states after the vertical advection by each term.

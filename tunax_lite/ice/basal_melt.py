@@ -38,15 +38,15 @@ class BasalMelt(AbstractIce):
     """An ice shelf that always covers the water and melts at its base.
 
     Args:
-        initial_thickness: of the ice [m].
+        initial_thickness: initial thickness of the ice [m].
         roughness_length: roughness length of the ice base [m].
         ice_temperature: temperature in the interior of the ice [degC].
         ice_density: [kg m-3].
         ice_heat_capacity: [J kg-1 K-1].
-        latent_heat: of melting [J kg-1].
+        latent_heat: latent heat of melting [J kg-1].
         water_density, water_heat_capacity: values for the melt rate and the pressure below the ice [kg m-3, J
             kg-1 K-1]; `None` for those of the equation of state.
-        viscosity: of the water [m2 s-1].
+        viscosity: viscosity of the water [m2 s-1].
         prandtl_number, schmidt_number: molecular values for heat and salt [1].
         turbulent_prandtl_number: [1].
         von_karman: kappa [1].

@@ -53,8 +53,8 @@ class IceStep(NamedTuple):
 
     Args:
         ice: prognostic variables.
-        temperature: of the uppermost cell, before other processes act on it [degC].
-        fluxes: into the water.
+        temperature: temperature of the uppermost cell, before other processes act on it [degC].
+        fluxes: fluxes into the water.
         heat_from_air: heat gained by the ice through its upper surface, minus that passed to the water [W
             m-2].
         covered: whether ice closes the surface for all but the fluxes; `None` if it never does.
@@ -132,10 +132,10 @@ def left_by_ice(
     becomes negative; the rest follows in later steps.
 
     Args:
-        mass: of ice and snow at the start of the step [kg m-2].
+        mass: mass of ice and snow at the start of the step [kg m-2].
         taken: fresh water that the ice takes from the water [kg m-2 s-1].
         carried: variables of the surface at the start.
-        concentrations: of the uppermost cell, by name.
+        concentrations: concentrations of the uppermost cell, by name.
         cell_mass: mass of that cell [kg m-2].
         dt: length of the step [s].
 
@@ -187,7 +187,7 @@ def below_cover(
         transmitted: fraction of it that reaches the water [1].
         gained: mass gained by ice and snow [kg m-2 s-1]; `None` if they exchange no water, and the cover
             keeps rain off.
-        heat: from the ice [W m-2].
+        heat: heat flux from the ice [W m-2].
     """
     closed = {"heat_flux": heat}
     passing = ("shortwave_flux",) if gained is None else ("shortwave_flux", "freshwater_flux", "rain")

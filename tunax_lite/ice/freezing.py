@@ -53,7 +53,7 @@ class Lebedev(AbstractIce):
         initial_thickness: initial thickness H [m].
         growth: c, thickness in centimetres at one degree-day [1].
         exponent: n [1].
-        albedo: of the ice [1].
+        albedo: albedo of the ice [1].
         light_depth: e-folding depth of shortwave radiation in the ice [m].
         ice_density: density, for the heat content of the ice [kg m-3].
         latent_heat: latent heat, for the heat content of the ice [J kg-1].

@@ -36,7 +36,7 @@ class MyLake(AbstractIce):
         conductivity: k of ice [W m-1 K-1].
         ice_density: rho [kg m-3].
         latent_heat: L [J kg-1].
-        albedo: of the ice [1].
+        albedo: albedo of the ice [1].
         light_attenuation: attenuation of shortwave radiation in the ice [m-1].
         exchanges_water: whether ice exchanges fresh water with the water below: growth takes it, melt and
             rain on the ice return it.

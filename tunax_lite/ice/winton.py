@@ -63,15 +63,15 @@ class Winton(AbstractIce):
     Args:
         initial_thickness: initial thickness of the ice [m].
         initial_snow: initial thickness of the snow [m].
-        conductivity: of ice, k_i [W m-1 K-1].
-        snow_conductivity: of snow, k_s [W m-1 K-1].
-        ice_density: of ice [kg m-3].
-        snow_density: of snow [kg m-3].
-        ice_heat_capacity: of ice without brine, c_i [J kg-1 K-1].
-        latent_heat: of melting, L [J kg-1].
-        melting_point: of ice with its salt, T_m [degC].
-        snow_albedo: of cold snow [1].
-        ice_albedo: of cold thick ice [1].
+        conductivity: conductivity of ice, k_i [W m-1 K-1].
+        snow_conductivity: conductivity of snow, k_s [W m-1 K-1].
+        ice_density: density of ice [kg m-3].
+        snow_density: density of snow [kg m-3].
+        ice_heat_capacity: heat capacity of ice without brine, c_i [J kg-1 K-1].
+        latent_heat: latent heat of melting, L [J kg-1].
+        melting_point: melting point of ice with its salt, T_m [degC].
+        snow_albedo: albedo of cold snow [1].
+        ice_albedo: albedo of cold thick ice [1].
         water_albedo: albedo of ice in the limit of zero thickness [1].
         melting_range: range below T_m over which the albedos decrease as the surface melts [K].
         penetrating_fraction: fraction of the shortwave radiation that enters bare ice [1].

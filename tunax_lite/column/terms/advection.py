@@ -112,10 +112,10 @@ def advect(
     """Values after `dt` of vertical advection.
 
     Args:
-        values: on cells.
-        velocity: on faces [m s-1], zero at both ends.
+        values: values on cells.
+        velocity: velocity on faces [m s-1], zero at both ends.
         dt: time step [s].
-        scheme: for values between cells.
+        scheme: scheme for values at faces.
         n_substeps: number of explicit substeps; Courant numbers must stay below 1.
         moving: volume of the cells per area of the surface [m] if the values move through the water, as
             sinking matter, and keep their content; matter that sinks onto the shores of a lake stays there.

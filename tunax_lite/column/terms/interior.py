@@ -28,7 +28,7 @@ class RelaxationTarget(eqx.Module):
     """Target profiles of one variable, and the relaxation rate.
 
     Args:
-        profiles: over time, `(n_times, n_cells, *batch)`, in the unit of the variable.
+        profiles: profiles over time, `(n_times, n_cells, *batch)`, in the unit of the variable.
         rate: inverse time scale on cells [s-1], at least zero.
         fading_period: time after the start of the case [s] over which the rate decreases linearly to zero,
             from its full value thereafter, as in GOTM; `None` for a constant rate.
@@ -106,7 +106,7 @@ class BottomHeat(AbstractTerm):
     """Heat flux through the bottom into the lowest cell: geothermal, or down a prescribed gradient.
 
     Args:
-        heat_flux: into the water, per unit area of the surface [W m-2].
+        heat_flux: heat flux into the water, per unit area of the surface [W m-2].
     """
 
     heat_flux: Scalar = parameter(0.0, unit="W m-2", valid_range=(-1e4, 1e4))
@@ -129,7 +129,7 @@ def layered_rate(
     """Relaxation rate on cells [s-1]: one value in the interior, others near surface and bottom.
 
     Args:
-        time_scale: in the interior [s].
+        time_scale: time scale in the interior [s].
         surface_height, bottom_height: heights of the layers with other time scales [m]; none by default.
         surface_time_scale, bottom_time_scale: time scales in these layers [s].
     """

@@ -27,7 +27,7 @@ class SurfaceRestoring(AbstractTerm):
     salinity_velocity: Scalar = parameter(1e-5, unit="m s-1", valid_range=(0.0, 1.0))
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        found = {}
+        tendencies = {}
         for name in ("temperature", "salinity"):
             target, velocity = getattr(self, name), getattr(self, f"{name}_velocity")
             if target is None:
@@ -35,5 +35,5 @@ class SurfaceRestoring(AbstractTerm):
             values = getattr(column.state, name)
             rate = jnp.zeros_like(values[:1]) + velocity / column.grid.cell_volume[-1]
             loss = jnp.concatenate([jnp.zeros_like(values[1:]), rate])
-            found[name] = Tendency(surface=velocity * target.at(column.time), loss_rate=loss)
-        return found
+            tendencies[name] = Tendency(surface=velocity * target.at(column.time), loss_rate=loss)
+        return tendencies

@@ -114,11 +114,11 @@ class Stream(eqx.Module):
                 return jnp.where(total > 0.0, weight / jnp.where(total > 0.0, total, 1.0), lowest)
             case StreamPlace.INTERLEAVING:
                 state, eos = column.state, column.equation_of_state
-                own = eos.density(state.temperature, state.salinity, jnp.zeros_like(state.temperature))
+                ambient = eos.density(state.temperature, state.salinity, jnp.zeros_like(state.temperature))
                 zero = jnp.zeros_like(state.temperature[-1])
                 assert water.temperature is not None
                 stream = eos.density(water.temperature + zero, _salinity(water) + zero, zero)
-                exponent = -0.5 * ((own - stream) / self.density_width) ** 2
+                exponent = -0.5 * ((ambient - stream) / self.density_width) ** 2
                 weight = thickness * jnp.exp(exponent - jnp.max(exponent, axis=0))
                 return weight / jnp.sum(weight, axis=0)
 
@@ -180,10 +180,10 @@ class Streams(AbstractTerm):
             water = stream.series.at(column.time)
             flow = stream.shares(column, water) * (water.discharge / grid.area[-1])
             inward = jnp.maximum(flow, 0.0)
-            own = state.temperature if water.temperature is None else water.temperature
+            temperature = state.temperature if water.temperature is None else water.temperature
             entering, leaving = entering + inward, leaving + jnp.maximum(-flow, 0.0)
-            held = {"temperature": own, "salinity": _salinity(water), **water.tracers}
-            brought |= {name: brought.get(name, zero) + inward * of for name, of in held.items()}
+            values = {"temperature": temperature, "salinity": _salinity(water), **water.tracers}
+            brought |= {name: brought.get(name, zero) + inward * of for name, of in values.items()}
         change, level = zero, column.level
         if level is not None:
             change = (grid.cell_volume - level.volume_before) / column.dt
