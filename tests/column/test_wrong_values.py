@@ -11,6 +11,7 @@ import pytest
 
 import tunax_lite as tl
 from tests.errors import missing_from
+from tunax_lite._types import InputWarning
 from tunax_lite.air_sea import BulkForcing, Weather
 from tunax_lite.closures import AbstractDiagnosticClosure, EddyCoefficients
 from tunax_lite.column.time_series import TimeSeries
@@ -110,7 +111,7 @@ def test_numbers_of_other_types_and_usual_dates_are_taken():
 
 def test_salinity_in_kilograms_is_suspected():
     fresh, lake = (tl.State.from_profiles(GRID, temperature=10.0, salinity=s) for s in (0.035, 0.1))
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(InputWarning) as caught:
         tl.Case(GRID, fresh, FORCING)
     assert not missing_from(str(caught[0].message), "salinity 0.035 1000")
     tl.Case(GRID, lake, FORCING)
