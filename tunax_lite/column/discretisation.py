@@ -62,7 +62,7 @@ class AbstractDiscretisation(eqx.Module):
 
 @named("standard")
 class StandardDiscretisation(AbstractDiscretisation):
-    """All quantities solved together, conserving energy, without values of the previous step.
+    """All quantities solved together, conserving energy.
 
     Solving together is faster, because each elimination is a chain of divisions. nu S² is the kinetic energy
     lost to viscosity, on any grid. Non-local fluxes and roughness are those of the step, so that a restart
