@@ -261,14 +261,14 @@ class DatedFiles:
             variable = array(column.file, column.name, ("time",), values, {})
             times = array(column.file, "time", ("time",), knots.time.astype("M8[s]").astype("M8[us]"), {})
             lines = file.numbers[records[knots.after]]
-            found = timed(variable, times, values, self.start_time).assign_coords(line=("time", lines))
-            check_measured(found, column.quantity, values, found["moment"])
+            series = timed(variable, times, values, self.start_time).assign_coords(line=("time", lines))
+            check_measured(series, column.quantity, values, series["moment"])
             for end in (0, -1):
                 if not np.isfinite(values[end]):
                     expected = "a value at both ends of the run, beyond which no longest_gap reaches"
                     at = end % values.size
-                    raise error_at(found, at, expected, f"{values[at]} at {{}}", "extend or shorten the run")
-            return found
+                    raise error_at(series, at, expected, f"{values[at]} at {{}}", "extend or shorten the run")
+            return series
 
     def profiles(
         self,
@@ -294,21 +294,21 @@ class DatedFiles:
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._profiles:
-                found = find_profiles(read_lines(column.file))
-                _warn_of_order(found.file, found.headers, found.time)
-                self._profiles[column.file] = found
-            found = self._profiles[column.file]
+                profiles = find_profiles(read_lines(column.file))
+                _warn_of_order(profiles.file, profiles.headers, profiles.time)
+                self._profiles[column.file] = profiles
+            profiles = self._profiles[column.file]
             needed, knots = np.zeros(1, dtype=int), None
-            if found.time.size > 1:
+            if profiles.time.size > 1:
                 length = self.length if whole_period else 0.0
-                needed, knots = Knots.of_records(found.time).during(self._start, length, column)
-            levels = _levels(found, needed, column)
+                needed, knots = Knots.of_records(profiles.time).during(self._start, length, column)
+            levels = _levels(profiles, needed, column)
             if column.quantity in ("temperature", "salinity", "u", "v"):
-                profiles = [values for _, values in levels]
-                warn_of_input(codes_among(column.quantity, str(column.file), profiles))
+                values = [values for _, values in levels]
+                warn_of_input(codes_among(column.quantity, str(column.file), values))
             heights = np.broadcast_to(z_center, (needed.size, z_center.size))
             if moved is not None and knots is not None:
-                passed = np.append(self._start, np.maximum.accumulate(found.time)[:-1])[needed]
+                passed = np.append(self._start, np.maximum.accumulate(profiles.time)[:-1])[needed]
                 heights = moved((passed - self._start).astype(float))
             rows = _on_cells(heights, levels, is_moved=moved is not None and knots is not None)
             if knots is None:
@@ -326,20 +326,20 @@ def _on_cells(
     return np.stack([np.interp(on, *each) for on, each in zip(heights, levels, strict=True)])
 
 
-def _levels(found: Profiles, needed: np.ndarray, column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
+def _levels(profiles: Profiles, needed: np.ndarray, column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
     """Read heights and values of profiles, bottom first in each."""
-    file, spans = found.file, []
+    file, spans = profiles.file, []
     for profile in needed:
-        begin = int(found.headers[profile]) + 1
-        span = np.arange(begin, begin + int(found.counts[profile]))
-        spans.append(span if found.upward[profile] else span[::-1])
-    indices, of_profile = np.concatenate(spans), np.repeat(needed, found.counts[needed])
+        begin = int(profiles.headers[profile]) + 1
+        span = np.arange(begin, begin + int(profiles.counts[profile]))
+        spans.append(span if profiles.upward[profile] else span[::-1])
+    indices, of_profile = np.concatenate(spans), np.repeat(needed, profiles.counts[needed])
     names = f"height and {column.quantity} of a level"
     read = read_columns(file, indices, (0, column.number), skip=0, names=names)
     z, values = read[:, 0], column.scale_factor * read[:, 1] + column.offset
 
     def described(at: int) -> str:
-        return f"{iso(found.time[of_profile[at]])} (line {file.numbers[indices[at]]})"
+        return f"{iso(profiles.time[of_profile[at]])} (line {file.numbers[indices[at]]})"
 
     for what, each in (("height [m]", z), (f"value of {column.quantity}", values)):
         missing = np.flatnonzero(~np.isfinite(each)).tolist()
@@ -353,7 +353,7 @@ def _levels(found: Profiles, needed: np.ndarray, column: Column) -> list[tuple[n
     above = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(z > 10.0)]
     file.check(above, expected, "change the sign")
     check_possible(file.path, column.name, column.quantity, values, described)
-    ends = np.cumsum(found.counts[needed])[:-1]
+    ends = np.cumsum(profiles.counts[needed])[:-1]
     return list(zip(np.split(z, ends), np.split(values, ends), strict=True))
 
 

@@ -97,9 +97,9 @@ def bridged(
             got = f"{apart.max() / 3600.0:g} h without a value after {{}}"
             raise error_at(series, at, expected, got, "fill the gap, or set a longer longest_gap")
         if not known.all():
-            said = f"{np.sum(~known)} missing values of {quantity} are bridged, at most "
-            said += f"{apart.max() / 3600.0:g} h without a value after {describe(series['moment'], at)}"
-            warn_of_input([f"{name_of(series)}: {said}"])
+            hours = f"{apart.max() / 3600.0:g} h without a value after {describe(series['moment'], at)}"
+            note = f"{np.sum(~known)} missing values of {quantity} are bridged, at most {hours}"
+            warn_of_input([f"{name_of(series)}: {note}"])
             series = series.isel(time=known)
     time = series["time"].values
     if stamp is not None:
@@ -133,8 +133,8 @@ def _along_the_sun(
             expected = f"light within {_AROUND / DAY:g} days of a gap in shortwave radiation"
             raise error_at(series, int(at), expected, f"{hours} {{}} between dark days", "fill the gap")
         share = max(0.0, float(values[near][lit].sum() / around[lit].sum())) if lit.any() else 0.0
-        said = f"{hours} {describe(series['moment'], int(at))}: filled with {share:.3g} times the radiation"
-        warn_of_input([f"{name_of(series)}: {series.name}: {said} under a clear sky"])
+        note = f"{hours} {describe(series['moment'], int(at))}: filled with {share:.3g} times the radiation"
+        warn_of_input([f"{name_of(series)}: {series.name}: {note} under a clear sky"])
         more.append(added)
         light.append(share * inside)
         if bounds is not None:
