@@ -15,7 +15,6 @@ from tunax_lite.extensions.biogeochemistry import (
     AbstractBiogeochemicalModel,
     Biogeochemistry,
     Fasham,
-    OceanBioMENPZD,
     Passive,
 )
 from tunax_lite.extensions.biogeochemistry.schemes import (
@@ -35,7 +34,6 @@ MODELS: dict[str, Callable[[], AbstractBiogeochemicalModel]] = {
     # Not ergom: its cyanobacteria fix nitrogen of the air, and it loses nitrogen where there is no oxygen.
     "npzd": NPZD,
     "fasham": Fasham,
-    "oceanbiome_npzd": OceanBioMENPZD,
     "bfm17": BFM17,
     "passive": partial(Passive, vertical_velocity=-2.0),
 }

@@ -67,7 +67,7 @@ def _runs() -> Iterator[Item]:
     yield run("diurnal_cycle", "idealised", "diurnal_cycle", {"time.step": 900.0})
     for name in ("simple", "lebedev", "mylake", "winton"):
         yield run(f"ice {name}", "ice", "synthetic_station", {**FROST, "case.ice": name})
-    for names in ("npzd", "fasham", "ergom", "bfm17", "oceanbiome_npzd+carbonate", "npzd+oxygen", "age"):
+    for names in ("npzd", "fasham", "ergom", "bfm17", "npzd+carbonate", "npzd+oxygen", "age"):
         life = {"name": "biogeochemistry", "models": {name: {"name": name} for name in names.split("+")}}
         if names not in ("npzd", "fasham", "age"):
             life |= {"wind_speed": 8.0}  # gases are exchanged

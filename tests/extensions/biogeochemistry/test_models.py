@@ -121,26 +121,6 @@ def test_a_smooth_change_of_mortality_is_the_mean_at_the_threshold():
     assert float(gradient) == pytest.approx(0.01, rel=1e-6)
 
 
-def test_oceanbiome_rates_at_one_point():
-    """Rates by hand: N = 2.3868, P = 0.5573, Z = 0.4, D = 1 at 10 degC half saturate uptake and grazing."""
-    pools = {name: jnp.array([x]) for name, x in zip(NPZD_POOLS, (2.3868, 0.5573, 0.4, 1.0), strict=True)}
-    # Light at which the initial slope would give the largest growth, so that it is 1 / sqrt(2) of it.
-    around = environment(temperature=jnp.array([10.0]), light=jnp.array([1.88 * 0.6989 / 0.1953]))
-    expected = {
-        ("nut", "phy"): 0.6989 * 1.88 / np.sqrt(2.0) * 0.5 * 0.5573,
-        ("phy", "zoo"): 0.9116 * 2.1522 * 0.5 * 0.4,
-        ("phy", "det"): 0.0884 * 2.1522 * 0.5 * 0.4 + 1.88 * 0.0101 * 0.5573,
-        ("phy", "nut"): 1.88 * 0.066 * 0.5573,
-        ("zoo", "nut"): 1.88 * 0.0102 * 0.4,
-        ("zoo", "det"): 1.88 * 0.3395 * 0.16,
-        ("det", "nut"): 0.1213,
-    }
-    check_rates(bgc.OceanBioMENPZD(warm="growth and losses").rates(pools, around), expected)
-    attenuation = bgc.OceanBioMENPZD().attenuation({"phy": jnp.array([0.0, 0.7 / 1.31])})
-    # One milligram of pigments per cubic metre is chi by definition.
-    np.testing.assert_allclose(attenuation, [0.0, 0.074], rtol=1e-12, atol=1e-8)
-
-
 def test_ergom_decay_uses_oxygen_then_nitrate_then_sulfate():
     model, pools = bgc.Ergom(), {pool.name: jnp.full(3, 0.5) for pool in bgc.Ergom().pools()}
     pools |= {

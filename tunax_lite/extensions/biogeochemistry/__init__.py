@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .fasham import Fasham
     from .interface import AbstractBiogeochemicalModel, Exchanges, Pool
     from .npzd import NPZD
-    from .oceanbiome import OceanBioMENPZD
     from .oxygen import Oxygen
     from .passive import Age, Passive
     from .term import Biogeochemistry
@@ -27,7 +26,6 @@ _NAMES = {
     "fasham": "Fasham",
     "interface": "AbstractBiogeochemicalModel Exchanges Pool",
     "npzd": "NPZD",
-    "oceanbiome": "OceanBioMENPZD",
     "oxygen": "Oxygen",
     "passive": "Age Passive",
     "term": "Biogeochemistry",

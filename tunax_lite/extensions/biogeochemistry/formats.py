@@ -6,7 +6,7 @@ from pathlib import Path
 from ...config.formats import AbstractSetUp, SetUpFormat
 
 # Each module gives its classes their names.
-from . import bfm17, carbonate, ergom, fasham, npzd, oceanbiome, oxygen, passive, term  # noqa: F401
+from . import bfm17, carbonate, ergom, fasham, npzd, oxygen, passive, term  # noqa: F401
 from .gotm import fabm_module
 from .notes import notes_on_negative_pools, notes_on_pools
 
