@@ -10,7 +10,7 @@ All rates are at least zero. A time scheme turns them into a step; see `schemes`
 """
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -32,6 +32,10 @@ Contents = Mapping[str, Mapping[str, ScalarLike]]
 """Amount in one unit of each pool, by what is conserved."""
 Velocities = dict[str, ScalarLike | CenterArray]
 """Vertical velocities through the water, positive upward, by pool [m s-1]."""
+
+
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
+"""Title, names of the columns, and rows of texts."""
 
 
 def once(values: Values) -> Values:
@@ -163,14 +167,14 @@ class AbstractBiogeochemicalModel(AbstractShown):
     def check(self, pools: Pools, environment: Environment) -> None:
         """Raise `ValueError` where the model does not hold at the start of a run; arrays may be traced."""
 
-    def tables(self) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    def tables(self) -> list[Table]:
         """Tables of what a file can name, for `describe`: title, columns and rows."""
         pools = [
             (each.name, each.unit, f"{each.initial:g}", each.meaning + " (on the bottom)" * each.on_bottom)
             for each in self.pools()
         ]
         title = "pools with these settings; tracers MODEL_POOL, by the name of the model in `models`"
-        found = [(title, ("pool", "unit", "start", "meaning"), pools)]
+        found: list[Table] = [(title, ("pool", "unit", "start", "meaning"), pools)]
         if kept := [(name, *about) for name, about in self.measurable().items()]:
             found.append(("profiles for `kept`, as MODEL_PROFILE", ("profile", "unit", "meaning"), kept))
         if links := [(name,) for name in self.links()]:
