@@ -13,12 +13,11 @@ from ..column.corrections import CORRECTIONS, CorrectedForcing, InitialCorrectio
 from ..column.diagnostics import DIAGNOSTICS, diagnostic
 from ..column.forcing import WaterSurface
 from ..column.model import Model
-from ..runtime.memory import check_steps
 from .builder import section_of
 from .case import GridSection, UniformGrid
 from .closures import ClosureSection, NamedClosure
 from .section import Accepted, Section, closest, invalid, key, known
-from .site import CaseSection, DescribedCase
+from .site import CaseSection
 
 
 class ModelSection(section_of(Model)):
@@ -165,10 +164,3 @@ class RunConfig(Section):
     )
     evaluation: EvaluationSection = key("reference of `evaluate`", EvaluationSection())
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
-
-    def _check(self) -> None:
-        if isinstance(self.case, DescribedCase):
-            try:
-                check_steps(self.time.duration or self.case.duration, self.time.step)
-            except ValueError as error:
-                raise ValueError(f"time.step: {error}") from None

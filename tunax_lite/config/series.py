@@ -211,15 +211,16 @@ def timed(kind: type, names: Iterable[str]) -> Annotation:
         names: of the fields.
     """
     keys: dict[str, Any] = {}  # what `Field` returns depends on the default
+    timed_section: Annotation = TimedSection
     for name in names:
         field, about = kind.__dataclass_fields__[name], meanings(kind).get(name, name).partition(";")[0]
         about, usual = about.removesuffix("."), field.metadata.get("usual")
         if field.default is not dataclasses.MISSING:
-            keys[name] = TimedSection | None, key(about, None)
+            keys[name] = timed_section | None, key(about, None)
         elif usual is None:
-            keys[name] = TimedSection, key(about)
+            keys[name] = timed_section, key(about)
         else:
-            keys[name] = TimedSection, key(about, TimedValue(constant=usual))
+            keys[name] = timed_section, key(about, TimedValue(constant=usual))
     return create_model(f"Timed{kind.__name__}", __base__=Section, **keys)
 
 

@@ -330,6 +330,10 @@ class DescribedCase(AbstractCase):
     def named(self, where: Place) -> str:
         return self.name
 
+    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+        assert isinstance(self, AnyDescribed)
+        return build_case(self, grid, where, step)
+
     def modelled(self, values: Measures, z: np.ndarray) -> Measures:
         """Temperature and salinity of the column from those that the case gives, at heights [m]."""
         return dict(values)
@@ -380,9 +384,6 @@ class IdealisedCase(DescribedCase):
         super()._check()
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
-
-    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        return build_case(self, grid, where, step)
 
 
 class RestartSection(Section):
@@ -486,9 +487,6 @@ class SiteCase(DescribedCase):
         if carries_conservative_temperature(self.equation_of_state.build()):
             return sea_water.in_situ_at_surface(temperature, salinity, kind)
         return sea_water.conservative_temperature(temperature, salinity, 0.0, kind)
-
-    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        return build_case(self, grid, where, step)
 
 
 AnyDescribed = IdealisedCase | SiteCase
