@@ -18,9 +18,8 @@ from ..column.terms import WindVector
 from ..column.time_series import TimeSeries
 from ..declarations import names_of
 from ..io.series import Series, on_common_times
-from ..io.yaml_file import ConfigError
 from .builder import choice, one_of, section_of
-from .section import Annotation, Section, SomeCase, in_short, invalid, key
+from .section import Annotation, Section, in_short, invalid, key
 from .series import (
     UNITS,
     Paths,
@@ -55,8 +54,6 @@ ShortwaveSection: Annotation = choice(SeriesShortwave, ClearSkySection)
 _Albedo: Annotation = one_of(air_sea.AbstractAlbedo)
 AlbedoSection: Annotation = Annotated[_Albedo, in_short("albedo", _Albedo, float, name="constant")]
 ReadWeather = tuple[TimeSeries[Weather], HumidityMeasure]
-Position = tuple[float, float]
-"""Latitude and longitude [degrees]."""
 
 
 class AirSeaSection(section_of(air_sea.BulkForcing)):
@@ -126,9 +123,9 @@ class Era5Weather(Era5Source):
 
     format: Literal["era5"]
 
-    def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
-        """Read the weather at a position, and the kind of its humidity."""
-        latitude, longitude = position
+    def read(self, formulae: AirSeaSection, setting: Setting) -> ReadWeather:
+        """Read the weather at the position of the case, and the kind of its humidity."""
+        latitude, longitude = setting.required_position("weather")
         read = io.read_era5(
             [setting.file(path, "weather", "paths") for path in self.paths],
             latitude=latitude,
@@ -163,14 +160,14 @@ class TableWeather(Section):
         None,
     )
 
-    def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
-        """Read the weather at a position, and the kind of its humidity."""
+    def read(self, formulae: AirSeaSection, setting: Setting) -> ReadWeather:
+        """Read the weather at the position of the case, and the kind of its humidity."""
         return io.read_weather(
             [setting.file(path, "weather", "paths") for path in self.paths],
             shortwave=None if formulae.sky is not None else formulae.shortwave.name,
             longwave=formulae.longwave if formulae.formula is None else None,
             start_time=setting.required_start(),
-            position=position,
+            position=setting.position,
             units=conversions_of(self.units),
             **self.model_dump(exclude={"format", "paths", "units"}),
         )
@@ -196,7 +193,7 @@ class GivenWeather(timed(Weather, _WEATHER)):
             if self.format == "constant" and series.constant is None:
                 raise invalid("numbers", f"a series of {name}", "choose the format series")
 
-    def read(self, formulae: AirSeaSection, position: Position, setting: Setting) -> ReadWeather:
+    def read(self, formulae: AirSeaSection, setting: Setting) -> ReadWeather:
         """Read the weather for the duration of the case, and the kind of its humidity."""
         quantities = {"humidity": HUMIDITY_QUANTITIES[self.humidity_measure]}
         values = {
@@ -216,14 +213,13 @@ WeatherSection = Annotated[Era5Weather | TableWeather | GivenWeather, Field(disc
 def bulk_forcing(
     weather: Era5Weather | TableWeather | GivenWeather,
     section: AirSeaSection,
-    position: Position,
     setting: Setting,
     reference_density: float,
 ) -> air_sea.BulkForcing:
-    """Forcing from the weather at a position, for water of a density [kg m-3]."""
-    latitude, longitude = position
+    """Forcing from the weather, for water of a density [kg m-3]."""
+    latitude, longitude = setting.required_position("weather")
     with setting.naming("weather"):
-        series, measure = weather.read(section, position, setting)
+        series, measure = weather.read(section, setting)
         values, sky = series.values, section.sky
         if (sky is not None or section.formula is not None) and values.cloud_cover is None:
             raise ValueError(
@@ -308,19 +304,15 @@ class FluxesSection(timed(SurfaceFluxes, FLUXES)):
             raise invalid("`era5` alone", f"{others[0]} too", "remove one of the two")
 
 
-def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting, key: str) -> AbstractForcing:
+def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> AbstractForcing:
     """The fluxes of a section: series, numbers or ERA5 files; `ConfigError` for missing variables."""
     if section.era5 is not None:
-        if case.latitude is None or case.longitude is None or setting.start_time is None:
-            raise ConfigError(
-                f"{setting.at(key, 'era5')}: expected a case with `latitude`, `longitude` and `start_time`, "
-                "got none; choose the format site."
-            )
+        latitude, longitude = setting.required_position(key, "era5")
         return io.read_era5_fluxes(
             [setting.file(path, key, "era5", "paths") for path in section.era5.paths],
-            latitude=case.latitude,
-            longitude=case.longitude,
-            start_time=setting.start_time,
+            latitude=latitude,
+            longitude=longitude,
+            start_time=setting.required_start(),
             units=conversions_of(section.era5.units),
             **section.era5.model_dump(exclude={"paths", "units"}),
         )
@@ -334,7 +326,7 @@ def prescribed_forcing(section: FluxesSection, case: SomeCase, setting: Setting,
         for name, each in section.tracer_fluxes.items()
     }
     if section.albedo is not None or section.diurnal_cycle:
-        given["shortwave_flux"] = _net_shortwave(given["shortwave_flux"], section, case, setting, key)
+        given["shortwave_flux"] = _net_shortwave(given["shortwave_flux"], section, setting, key)
     # A series of zeros is omitted and costs nothing.
     given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
     both = given | tracers
@@ -352,31 +344,26 @@ _MOST_STEPS = 2_000_000
 
 
 def _net_shortwave(
-    light: Series | float, section: FluxesSection, case: SomeCase, setting: Setting, key: str
+    light: Series | float, section: FluxesSection, setting: Setting, key: str
 ) -> Series | float:
     """Shortwave radiation [W m-2] that enters, exact at the end of every step."""
     albedo = ConstantAlbedo(0.0) if section.albedo is None else section.albedo.build()
     if not albedo.needs_sun and not section.diurnal_cycle:
         entering = 1.0 - float(albedo.value(0.0, 0.0))
         return Series(light.time, entering * light.values) if isinstance(light, Series) else entering * light
-    if case.latitude is None or case.longitude is None or setting.start_time is None or setting.step is None:
-        raise ConfigError(
-            f"{setting.at(key, 'albedo')}: expected a case with `latitude`, `longitude` and `start_time`, "
-            "from which the height of the sun follows, got none; choose the format site, or a number."
-        )
-    sun, how = (
-        SolarPosition(setting.start_time, case.latitude, case.longitude),
-        MeanSun(section.albedo_of, section.diurnal_cycle),
-    )
+    latitude, longitude = setting.required_position(key, "albedo")
+    step = setting.step or _USUAL_STEP
+    sun = SolarPosition(setting.required_start(), latitude, longitude)
+    how = MeanSun(section.albedo_of, section.diurnal_cycle)
     interval = time_between_records(light.time, light.values) if isinstance(light, Series) else np.inf
     for note in how.notes(albedo, interval):
         setting.note(note, key)
-    n_steps = min(max(1, math.ceil(setting.duration / setting.step)), _MOST_STEPS)
-    time = setting.step * np.arange(n_steps + 1.0)
+    n_steps = min(max(1, math.ceil(setting.duration / step)), _MOST_STEPS)
+    time = step * np.arange(n_steps + 1.0)
     if isinstance(light, Series):
         time = time[(time >= light.time[0]) & (time <= light.time[-1])]
         # Records coarser than the step stay so: between steps they would count as finer (`over_steps`).
-        is_fine = np.min(np.diff(light.time)) < (1.0 - 1e-6) * setting.step
+        is_fine = np.min(np.diff(light.time)) < (1.0 - 1e-6) * step
         time = np.union1d(time, light.time if is_fine else light.time[[0, -1]])
     now = sun.at(jnp.asarray(time))
     cosine = sun.cosine_of_zenith(now)
@@ -384,7 +371,7 @@ def _net_shortwave(
     if how.spreads(interval):
         days = days_of(sun, float(time[0]), float(time[-1]))
         records = light if isinstance(light, Series) else Series(time, downward)
-        cycle = diurnal_cycle(days, records.time, records.values, sun, setting.step)
+        cycle = diurnal_cycle(days, records.time, records.values, sun, step)
         downward = np.asarray(cycle.downward(jnp.asarray(time), cosine, jnp.zeros(())))
-    reflected = how.albedo(albedo, case.latitude, interval).value(jnp.rad2deg(jnp.arccos(cosine)), now.day)
+    reflected = how.albedo(albedo, latitude, interval).value(jnp.rad2deg(jnp.arccos(cosine)), now.day)
     return Series(time, (1.0 - np.asarray(reflected)) * downward)

@@ -38,7 +38,7 @@ from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import recorded, remarks
 from ..runtime.memory import check_steps
 from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
-from .case import AbstractFileCase, BuiltCase, NativeGrid, Run, on_grid
+from .case import BuiltCase, NativeGrid, Run
 from .formats import AbstractTranslatedCase, kind_of
 from .load import Loaded, load_run
 from .schema import ModelSection, RunConfig
@@ -268,14 +268,9 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
     """A case at every resolution; if there are several, the names tell which."""
     section, where = config.cases[index], place.below("cases", str(index))
     here = where.below("case")
-    given, accept = section.case, config.accept
-    read = with_remarks(lambda: given.read(here), accept) if isinstance(given, AbstractFileCase) else None
     for grid, step in itertools.product(config.grid, config.time.step):
-        if read is None:
-            made = with_remarks(functools.partial(given.build, grid, here, step), accept)
-        else:
-            made = on_grid(read, grid, here)
-        case, observations = with_observations(made, here)
+        build = functools.partial(section.case.build, grid, here, step)
+        case, observations = with_observations(with_remarks(build, config.accept), here)
         with place.naming("time", "step"):
             check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)

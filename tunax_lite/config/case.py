@@ -204,20 +204,11 @@ class AbstractFileCase(AbstractCase):
     def named(self, where: Place) -> str:
         return self.name_in(where.file(self.path, "path"))
 
-    def read(self, where: Place) -> BuiltCase:
-        """Read the case on its own grid."""
+    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
         path = where.file(self.path, "path")
         with where.naming():
             case, observations = self.read_file(path)
         warn_of_input(observations.notes)
-        return BuiltCase(case, observations)
-
-    def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        return on_grid(self.read(where), grid, where)
-
-
-def on_grid(read: BuiltCase, grid: GridSection, where: Place) -> BuiltCase:
-    """A case from a file, on the grid of a configuration."""
-    with where.whole.naming("grid"):
-        target = grid.of(float(read.case.grid.depth))
-        return read if target is None else read._replace(case=read.case.on(target))
+        with where.whole.naming("grid"):
+            target = grid.of(float(case.grid.depth))
+            return BuiltCase(case if target is None else case.on(target), observations)

@@ -22,7 +22,6 @@ from .._types import JSON
 from ..plausibility import RULES
 
 Annotation = Any  # of a key: a type, or a special form of `typing`
-SomeCase = Any  # a section of `cases`, which imports this one
 _UNKNOWN_KEY = "extra_forbidden"  # of pydantic
 _MOST_PLACES = 3  # suggested for a misplaced key
 

@@ -334,6 +334,15 @@ class Setting(Place):
             )
         return self.start_time
 
+    def required_position(self, *keys: str) -> tuple[float, float]:
+        """Latitude and longitude of the case [degrees], at which a part is."""
+        if self.position is None:
+            raise ConfigError(
+                f"{self.at(*keys)}: expected a case with `latitude`, `longitude` and `start_time`, got none; "
+                "use the format site."
+            )
+        return self.position
+
     def column(self, section: Any, quantity: str, *keys: str) -> Column:  # sections with the keys of a column
         """The column of a file that a section names."""
         path = self.file(section.path, *keys, "path")

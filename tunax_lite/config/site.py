@@ -693,10 +693,9 @@ def _forcing(site: AnyDescribed, setting: Setting, water: AbstractEquationOfStat
     """Prescribed fluxes, or those of the weather."""
     if site.prescribed is not None:
         key = "forcing" if site.format == "idealised" else "fluxes"
-        return prescribed_forcing(site.prescribed, site, setting, key)
+        return prescribed_forcing(site.prescribed, setting, key)
     assert isinstance(site, SiteCase) and site.weather is not None  # otherwise there are fluxes
-    position, density = (site.latitude, site.longitude), float(water.reference_density)
-    return bulk_forcing(site.weather, site.air_sea, position, setting, density)
+    return bulk_forcing(site.weather, site.air_sea, setting, float(water.reference_density))
 
 
 def _sources(
