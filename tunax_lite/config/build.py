@@ -356,38 +356,29 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         expected, command = "a configuration with observations to compare with", f"tunax-lite {kind.label}"
         raise ConfigError(f"{loaded.path}: expected {expected}, got that of {kind.name}; use `{command}`.")
     if isinstance(loaded.config, CalibrationConfig):
-        setup = build_calibration(loaded)
-        compared = [
-            (target.case, target.observations, target.dt, target.time_window, target.group)
-            for target in setup.targets
+        setup, misfit = build_calibration(loaded), loaded.config.misfit
+        model, variables, averaging, weights = setup.model, None, misfit.averaging, misfit.weights
+        targets = [
+            Target(one.case, one.observations, dt=one.dt, time_window=one.time_window, group=one.group)
+            for one in setup.targets
         ]
-        variables = None
-        model, averaging, weights = setup.model, loaded.config.misfit.averaging, loaded.config.misfit.weights
     else:
-        run = build_run(loaded)
-        section, duration = loaded.config.evaluation, run.duration_from(0.0)
-        start_and_end = section.start, duration if section.end is None else min(section.end, duration)
+        run, section = build_run(loaded), loaded.config.evaluation
+        model, variables, averaging, weights = run.model, section.variables, section.averaging, ()
         case, observations = with_observations(run, loaded.place.below("case"))
-        if left := [name for name in section.variables or () if not can_be_observed(observations, name)]:
+        if left := [name for name in variables or () if not can_be_observed(observations, name)]:
             said = f"not observed, and left out: {', '.join(left)}; there are {', '.join(observations.names)}"
             warn_of_input([f"{loaded.place.at('evaluation', 'variables')}: {said}"])
-        compared = [(case, observations, run.dt, start_and_end, None)]
-        variables, model, averaging, weights = section.variables, run.model, section.averaging, ()
+        window = section.start, min(section.end or math.inf, run.duration_from(0.0))
+        targets = [Target(case, observations, dt=run.dt, time_window=window)]
+    options = {"averaging": averaging, "samples_forcing": model.discretisation.samples_forcing}
     return model, tuple(
         evaluation_target(
-            Target(
-                case,
-                observations,
-                dt=dt,
-                time_window=window,
-                averaging=averaging,
-                group=group,
-                samples_forcing=model.discretisation.samples_forcing,
-            ),
-            variables or dict.fromkeys((*VARIABLES, *case.initial_state.tracers, *weights)),
+            dataclasses.replace(one, **options),
+            variables or dict.fromkeys((*VARIABLES, *one.case.initial_state.tracers, *weights)),
             loaded.place,
         )
-        for case, observations, dt, window, group in compared
+        for one in targets
     )
 
 
