@@ -8,6 +8,7 @@ A first pass over the traced code marks the results that depend on mapped inputs
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -22,6 +23,8 @@ from jax.extend.core import (
     Var,
 )
 from jaxtyping import Array, PyTree
+
+from .tridiagonal import swept
 
 Atom = Var | Literal
 # Primitives that only call a function, with the name of the parameter that holds it.
@@ -357,9 +360,14 @@ def _custom_linear_solve(values, parameters, size):
     return _run(closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(values, parameters), size)
 
 
+def _tridiagonal_systems(values, parameters, size):
+    one = [jax.ShapeDtypeStruct(v.array.shape[: v.array.ndim - v.mapped], v.array.dtype) for v in values]
+    return _run(jax.make_jaxpr(partial(swept, **parameters))(*one), values, size)
+
+
 _RULES = (_slice, _concatenate, _broadcast_in_dim, _reshape, _transpose, _pad)
 _RULES += (_dynamic_slice, _dynamic_update_slice, _scan, _while, _cond, _custom_linear_solve)
-_RULES += (_optimization_barrier,)
+_RULES += (_optimization_barrier, _tridiagonal_systems)
 _STRUCTURED: dict[str, Callable[[list[_Value], dict, int], list[_Value] | None]] = {
     function.__name__[1:]: function for function in _RULES
 }

@@ -21,6 +21,7 @@ Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116, for elimi
 """
 
 import abc
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -28,9 +29,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
-from jaxtyping import PyTree
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array, PyTree
 
 from .._types import ColumnArray, InnerFaceArray
+from ..runtime.embedding import varying_alike
 from .elementary import apart, difference
 
 Trees = tuple[PyTree, ...]  # arrays `(n, *batch)` for each of several systems
@@ -432,41 +436,78 @@ def solve_tridiagonal_systems(
             tuple(_spread(*both)[1] for both in zip(matrices, of, strict=True)) for of in (residual, sinking)
         )
         known = guess, *gains
-
-    @jax.custom_jvp
-    def solve(matrices, rhs, *known):
-        if not known:
-            return solver(tuple(m.carrying() for m in matrices), rhs)
-        guess, *gains = known
-        return jax.tree.map(jnp.add, guess, solver(tuple(m.carrying() for m in matrices), *gains))
-
-    @solve.defjvp
-    def _(primals, tangents):
-        matrices, (matrix_tangents, rhs_tangents) = primals[0], tangents[:2]
-        # Checkpointed loops find the solution by this name and store it instead of solving again.
-        solution = jax.tree.map(lambda x: checkpoint_name(x, SOLUTION), solve(*primals))
-        change = jax.tree.map(jnp.subtract, rhs_tangents, _multiply_each(matrix_tangents, solution))
-        return solution, _solve_linearly(matrices, change, solver)
-
-    return solve(*zip(*spread, strict=True), *known)
+    matrices, rhs = zip(*spread, strict=True)
+    return _solve(solver, matrices, rhs, known)
 
 
-def _solve_linearly(matrices: tuple[Matrix, ...], rhs: Trees, solver: AbstractTridiagonalMethod) -> Trees:
-    """The solution as a linear function of the right-hand sides, which JAX can transpose."""
+# One operation of a program: derivatives, and what a loop stores, are found without a look into the sweeps,
+# which takes as long as all of the rest of a step.
+SYSTEMS = Primitive("tridiagonal_systems")
+SYSTEMS.multiple_results = True
 
-    def solve(_, right: Trees) -> Trees:
-        return solver(tuple(m.carrying() for m in matrices), right)
 
-    def solve_transpose(_, right: Trees) -> Trees:
-        return solver(tuple(m.transposed().carrying() for m in matrices), right)
+def _solve(solver: AbstractTridiagonalMethod, matrices: tuple[Matrix, ...], rhs: Trees, known=()) -> Trees:
+    leaves, structure = jax.tree.flatten(varying_alike((matrices, rhs, known)))
+    return jax.tree.unflatten(
+        jax.tree.structure(rhs), SYSTEMS.bind(*leaves, structure=structure, solver=solver)
+    )
 
-    # `custom_linear_solve` fails if only some right-hand sides depend on differentiated values. Adding zero
-    # times a number of every other one makes each depend on all; one row suffices, which spares the transpose
-    # a sum.
-    if len(leaves := jax.tree.leaves(rhs)) > 1:
-        nothing = sum(0.0 * leaf[:1] for leaf in leaves)
-        rhs = jax.tree.map(lambda x: lax.dynamic_update_slice_in_dim(x, x[:1] + nothing, 0, axis=0), rhs)
-    return lax.custom_linear_solve(lambda x: _multiply_each(matrices, x), rhs, solve, solve_transpose)
+
+@partial(jax.jit, static_argnames=("structure", "solver"))
+def swept(*leaves: Array, structure: PyTree, solver: AbstractTridiagonalMethod) -> list[Array]:
+    """Results of `SYSTEMS` from its operands: matrices, right-hand sides, and what is known of solutions."""
+    matrices, rhs, known = structure.unflatten(leaves)
+    matrices = tuple(matrix.carrying() for matrix in matrices)
+    if not known:
+        return jax.tree.leaves(solver(matrices, rhs))
+    guess, *gains = known
+    return jax.tree.leaves(jax.tree.map(jnp.add, guess, solver(matrices, *gains)))
+
+
+def _tangents(primals, tangents, *, structure: PyTree, solver: AbstractTridiagonalMethod):
+    """Solution, and A dx = db - dA x; the solution does not depend on what is known of it."""
+    # Checkpointed loops find the solution by this name and store it instead of solving again.
+    results = SYSTEMS.bind(*primals, structure=structure, solver=solver)
+    results = [checkpoint_name(x, SOLUTION) for x in results]
+    matrices, rhs, _ = structure.unflatten(primals)
+    matrix_tangents, rhs_tangents, _ = structure.unflatten(map(ad.instantiate_zeros, tangents))
+    solution = jax.tree.unflatten(jax.tree.structure(rhs), results)
+    change = jax.tree.map(jnp.subtract, rhs_tangents, _multiply_each(matrix_tangents, solution))
+    return results, jax.tree.leaves(_solve(solver, matrices, change))
+
+
+def _transpose(cotangents, *operands, structure: PyTree, solver: AbstractTridiagonalMethod):
+    """Cotangents of the right-hand sides, which solve the transposed systems."""
+    matrices, rhs, _ = structure.unflatten(operands)
+    sides, of_rhs = jax.tree.flatten(rhs, is_leaf=ad.is_undefined_primal)
+    right = of_rhs.unflatten(map(ad.instantiate_zeros, cotangents))
+    solution = jax.tree.leaves(_solve(solver, tuple(matrix.transposed() for matrix in matrices), right))
+    linear = [x if ad.is_undefined_primal(side) else None for x, side in zip(solution, sides, strict=True)]
+    return [None] * (len(operands) - len(sides)) + linear
+
+
+def _batched(operands, axes, *, structure: PyTree, solver: AbstractTridiagonalMethod):
+    """Systems with one more axis of the batch, the last one; the rule of `jax.vmap`."""
+    sweep = partial(swept, structure=structure, solver=solver)
+    of_matrices = jax.tree.leaves(structure.unflatten(range(len(axes)))[0])
+    if all(axes[i] is None for i in of_matrices):  # eliminated once for all
+        results = jax.vmap(sweep, axes)(*operands)
+        return results, [0] * len(results)
+    size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
+    operands = [
+        jnp.broadcast_to(x[..., None], (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
+        for x, axis in zip(operands, axes, strict=True)
+    ]
+    results = SYSTEMS.bind(*operands, structure=structure, solver=solver)
+    return results, [x.ndim - 1 for x in results]
+
+
+SYSTEMS.def_impl(swept)
+SYSTEMS.def_abstract_eval(lambda *leaves, structure, solver: jax.tree.leaves(structure.unflatten(leaves)[1]))
+ad.primitive_jvps[SYSTEMS] = _tangents
+ad.primitive_transposes[SYSTEMS] = _transpose
+batching.primitive_batchers[SYSTEMS] = _batched
+mlir.register_lowering(SYSTEMS, mlir.lower_fun(swept, multiple_results=True))
 
 
 def solve_tridiagonal(
