@@ -60,13 +60,6 @@ def scan_lengths(parameters: dict) -> tuple[int, int]:
     return len(list(consts)), len(list(carry))
 
 
-def solve_inputs(inputs: list, parameters: dict) -> list:
-    """Arguments of the solver in `lax.custom_linear_solve`: its constants, and the right-hand sides."""
-    lengths = parameters["const_lengths"]
-    before = lengths.matvec + lengths.vecmat
-    return inputs[before : before + lengths.solve] + inputs[sum(lengths) :]
-
-
 def flags_of(closed: ClosedJaxpr, mapped: Sequence[bool]) -> list[bool]:
     """Mask of the mapped results of traced code, from the mask of its mapped inputs."""
     known = dict(zip(closed.jaxpr.invars, mapped, strict=True))
@@ -121,9 +114,6 @@ _FLAGS: dict[str, Callable[[list[bool], dict], list[bool] | None]] = {
     "scan": scan_flags,
     "while": while_flags,
     "cond": cond_flags,
-    "custom_linear_solve": lambda mapped, parameters: flags_of(
-        closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(mapped, parameters)
-    ),
 }
 
 
@@ -355,18 +345,13 @@ def _optimization_barrier(values, parameters, size):
     return values  # only `apart` uses it, for single columns
 
 
-def _custom_linear_solve(values, parameters, size):
-    # Only derivatives need the matrix products; here the solution is only evaluated.
-    return _run(closed_jaxpr(parameters["jaxprs"].solve), solve_inputs(values, parameters), size)
-
-
 def _tridiagonal_systems(values, parameters, size):
     one = [jax.ShapeDtypeStruct(v.array.shape[: v.array.ndim - v.mapped], v.array.dtype) for v in values]
     return _run(jax.make_jaxpr(partial(swept, **parameters))(*one), values, size)
 
 
 _RULES = (_slice, _concatenate, _broadcast_in_dim, _reshape, _transpose, _pad)
-_RULES += (_dynamic_slice, _dynamic_update_slice, _scan, _while, _cond, _custom_linear_solve)
+_RULES += (_dynamic_slice, _dynamic_update_slice, _scan, _while, _cond)
 _RULES += (_optimization_barrier, _tridiagonal_systems)
 _STRUCTURED: dict[str, Callable[[list[_Value], dict, int], list[_Value] | None]] = {
     function.__name__[1:]: function for function in _RULES

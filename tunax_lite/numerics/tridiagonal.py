@@ -448,9 +448,8 @@ SYSTEMS.multiple_results = True
 
 def _solve(solver: AbstractTridiagonalMethod, matrices: tuple[Matrix, ...], rhs: Trees, known=()) -> Trees:
     leaves, structure = jax.tree.flatten(varying_alike((matrices, rhs, known)))
-    return jax.tree.unflatten(
-        jax.tree.structure(rhs), SYSTEMS.bind(*leaves, structure=structure, solver=solver)
-    )
+    results = SYSTEMS.bind(*leaves, structure=structure, solver=solver)
+    return jax.tree.unflatten(jax.tree.structure(rhs), results)
 
 
 @partial(jax.jit, static_argnames=("structure", "solver"))
@@ -466,14 +465,12 @@ def swept(*leaves: Array, structure: PyTree, solver: AbstractTridiagonalMethod) 
 
 def _tangents(primals, tangents, *, structure: PyTree, solver: AbstractTridiagonalMethod):
     """Solution, and A dx = db - dA x; the solution does not depend on what is known of it."""
-    # Checkpointed loops find the solution by this name and store it instead of solving again.
-    results = SYSTEMS.bind(*primals, structure=structure, solver=solver)
-    results = [checkpoint_name(x, SOLUTION) for x in results]
-    matrices, rhs, _ = structure.unflatten(primals)
+    matrices, rhs, known = structure.unflatten(primals)
     matrix_tangents, rhs_tangents, _ = structure.unflatten(map(ad.instantiate_zeros, tangents))
-    solution = jax.tree.unflatten(jax.tree.structure(rhs), results)
+    # Checkpointed loops find the solution by this name and store it instead of solving again.
+    solution = jax.tree.map(lambda x: checkpoint_name(x, SOLUTION), _solve(solver, matrices, rhs, known))
     change = jax.tree.map(jnp.subtract, rhs_tangents, _multiply_each(matrix_tangents, solution))
-    return results, jax.tree.leaves(_solve(solver, matrices, change))
+    return jax.tree.leaves(solution), jax.tree.leaves(_solve(solver, matrices, change))
 
 
 def _transpose(cotangents, *operands, structure: PyTree, solver: AbstractTridiagonalMethod):
@@ -486,19 +483,12 @@ def _transpose(cotangents, *operands, structure: PyTree, solver: AbstractTridiag
     return [None] * (len(operands) - len(sides)) + linear
 
 
-def _batched(operands, axes, *, structure: PyTree, solver: AbstractTridiagonalMethod):
+def _batched(operands, axes, **parameters):
     """Systems with one more axis of the batch, the last one; the rule of `jax.vmap`."""
-    sweep = partial(swept, structure=structure, solver=solver)
-    of_matrices = jax.tree.leaves(structure.unflatten(range(len(axes)))[0])
-    if all(axes[i] is None for i in of_matrices):  # eliminated once for all
-        results = jax.vmap(sweep, axes)(*operands)
+    if not jax.tree.leaves(parameters["structure"].unflatten(axes)[0]):  # the same matrices: eliminate once
+        results = jax.vmap(partial(swept, **parameters), axes)(*operands)
         return results, [0] * len(results)
-    size = next(x.shape[axis] for x, axis in zip(operands, axes, strict=True) if axis is not None)
-    operands = [
-        jnp.broadcast_to(x[..., None], (*x.shape, size)) if axis is None else jnp.moveaxis(x, axis, -1)
-        for x, axis in zip(operands, axes, strict=True)
-    ]
-    results = SYSTEMS.bind(*operands, structure=structure, solver=solver)
+    results = SYSTEMS.bind(*jax.vmap(lambda *each: each, axes, -1)(*operands), **parameters)
     return results, [x.ndim - 1 for x in results]
 
 
