@@ -70,7 +70,7 @@ def with_time(frame: "pd.DataFrame") -> tuple["pd.DataFrame", str]:
         others = frame.drop(columns=[known["date"], known["time"]])
         return others.assign(time=joined), known["date"]
     first = str(frame.columns[0])
-    if not known and not _is_date(first) and frame[first].map(_is_date).all():
+    if not known and not _is_date(first) and all(map(_is_date, frame[first])):
         known["time"] = first
     if "time" in frame or len(known) != 1:
         return frame, "time"

@@ -128,34 +128,28 @@ def read_table(path) -> "xr.Dataset":
     units["time"] = units.get(renamed)
     variables, notes = {}, []
     for name in [*frame.columns.drop("time"), "time"]:  # messages list the measured variables first
-        column, unit = frame[name], units[name]
+        column, unit = [str(text) for text in frame[name]], units[name]
         if name == "time" and unit is None:
             dates = pd.to_datetime(iso_times(column), format="ISO8601", utc=True, errors="coerce")
-            wrong, expected = column[dates.isna()], "an ISO 8601 time such as 2012-06-10T00:00:00"
+            wrong, expected = np.flatnonzero(dates.isna()), "an ISO 8601 time such as 2012-06-10T00:00:00"
             advice = "write it so, or name a unit, time [days since 2012-01-01]"
-            check_lines(path, map(_quoted, wrong.items()), name, expected, advice)
+            check_lines(path, [(lines[i], f"'{column[i]}'") for i in wrong], name, expected, advice)
             values, unit = _since_the_first(dates.tz_localize(None).to_numpy().astype("M8[us]"))
         else:
-            values = pd.to_numeric(column, errors="coerce").to_numpy(float)
-            unread = column[np.isnan(values)]
-            if len(unread) == len(column) and unread.any():
-                values = column.to_numpy(str)
+            values = np.asarray(pd.to_numeric(np.array(column, dtype=object), errors="coerce"), dtype=float)
+            unread = np.flatnonzero(np.isnan(values))
+            if unread.size == values.size and any(column):
+                values = np.array(column)
             else:
-                wrong = unread[~unread.str.lower().isin(_MISSING)]
-                check_lines(
-                    path, map(_quoted, wrong.items()), name, "a number", "correct it, or leave it empty"
-                )
+                wrong = [i for i in unread if column[i].lower() not in _MISSING]
+                got, advice = [(lines[i], f"'{column[i]}'") for i in wrong], "correct it, or leave it empty"
+                check_lines(path, got, name, "a number", advice)
                 if code := missing_code(column, values):
                     share = f"{np.sum(values == code)} of {values.size} values"
                     notes.append(f"{path}: {name}: {code:g} stands for a missing value, in {share}")
                     values = np.where(values == code, np.nan, values)
         variables[name] = (("time",), values, {} if unit is None else {"units": unit})
     return _as_file(path, variables, notes)
-
-
-def _quoted(line: tuple[object, str]) -> tuple[object, str]:
-    number, text = line
-    return number, f"'{text}'"
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
