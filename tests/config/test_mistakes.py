@@ -117,6 +117,7 @@ CALIBRATIONS = [
     ("parameters={c_eps_9: {}}", "parameters c_eps_9 c_eps_1"),
     ("parameters.c_eps_2={tied_to: c_eps_1, lower: 1}", "c_eps_2 lower tied_to factor offset"),
     ("parameters.c_eps_2={tied_to: c_eps_1, prior: normal}", "c_eps_2 prior tied_to"),
+    ("parameters.c_eps_2={tied_to: null}", "c_eps_2 tied_to none"),
     ("posterior={method: nuts, n_warmup: 100}", "posterior.n_warmup 150 100"),
     ("parameters.c_eps_1={prior: normal, mean: 1.44}", "c_eps_1 normal standard_deviation"),
     ("misfit.weights={nitrate: 1}", "cases.0 nitrate temperature"),

@@ -74,6 +74,9 @@ class ParameterSection(Section):
         return FreeParameter(path, start=start, prior=kind(**given))
 
     def _check(self) -> None:
+        is_stored = self.model_fields_set == type(self).model_fields.keys()  # stored files have all keys
+        if self.tied_to is None and "tied_to" in self.model_fields_set and not is_stored:
+            raise invalid("a free parameter in `tied_to`", "none", "name one, or leave the key out")
         self.of("this parameter")
 
 
