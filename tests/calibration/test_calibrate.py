@@ -15,7 +15,7 @@ from tests.calibration.twins import CHEAP_FREE, calibrate_cheap, cheap_targets, 
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, FreeParameters
-from tunax_lite.calibration.problem import Evaluation, Fit, GradientEvaluator
+from tunax_lite.calibration.problem import GradientEvaluator
 from tunax_lite.calibration.results import write_tree
 from tunax_lite.io.dataset import write_dataset
 from tunax_lite.plotting import save_figures
@@ -88,10 +88,8 @@ def _breaking(monkeypatch, broken: set[int]) -> list[np.ndarray]:
         found = plain(self, x)
         if len(seen) - 1 not in broken:
             return found
-        scores, errors, gradient = (
-            each * np.nan for each in (found.fit.scores, found.fit.errors, found.gradient)
-        )
-        return Evaluation(Fit(np.nan, scores, errors), gradient)
+        names = "loss", "scores", "errors", "gradient"
+        return dataclasses.replace(found, **{name: getattr(found, name) * np.nan for name in names})
 
     monkeypatch.setattr(GradientEvaluator, "__call__", call)
     return seen

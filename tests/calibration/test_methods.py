@@ -16,7 +16,7 @@ from tests.errors import error_naming
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import LBFGS, Adam, CosineDecay, EnsembleKalman, LevenbergMarquardt
 from tunax_lite.calibration import problem as problems
-from tunax_lite.calibration.problem import EnsembleEvaluator, Evaluation, Fit, GradientEvaluator, Problem
+from tunax_lite.calibration.problem import EnsembleEvaluator, Evaluation, GradientEvaluator, Problem
 from tunax_lite.plotting import history_figures
 from tunax_lite.runtime.engine import ThisProcess
 
@@ -31,13 +31,13 @@ def rosenbrock(x):
     return jnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
-def _fit(loss) -> Fit:
-    return Fit(float(loss), np.array([float(loss)]), np.zeros((1, 1)))
+def _evaluation(loss, **requested) -> Evaluation:
+    return Evaluation(float(loss), np.array([float(loss)]), np.zeros((1, 1)), **requested)
 
 
 def _of_gradient(function, x):
     loss, gradient = function(x)
-    return Evaluation(_fit(loss), np.asarray(gradient))
+    return _evaluation(loss, gradient=np.asarray(gradient))
 
 
 def told(method, state, loss, gradient):
@@ -135,8 +135,8 @@ def _evaluate(function, x, loss_to_beat):
     residuals, matrix = (np.asarray(part) for part in function(x))
     loss = float(residuals @ residuals)
     if not (math.isfinite(loss) and loss < loss_to_beat):
-        return Evaluation(_fit(loss))
-    return Evaluation(_fit(loss), 2.0 * matrix.T @ residuals, 2.0 * matrix.T @ matrix)
+        return _evaluation(loss)
+    return _evaluation(loss, gradient=2.0 * matrix.T @ residuals, matrix=2.0 * matrix.T @ matrix)
 
 
 def test_levenberg_marquardt_finds_the_minimum_of_a_curved_valley():
@@ -157,9 +157,9 @@ def test_evaluators_agree_and_compute_the_jacobian_only_for_a_lower_loss(evaluat
     problem, normal, gradient = evaluators
     x = problem.free_parameters.start() + 0.1
     forward, reverse = normal(x), gradient(x)
-    loss = forward.fit.loss
-    assert loss == pytest.approx(reverse.fit.loss, rel=1e-12)
-    np.testing.assert_allclose(forward.fit.errors, reverse.fit.errors, rtol=1e-12)
+    loss = forward.loss
+    assert loss == pytest.approx(reverse.loss, rel=1e-12)
+    np.testing.assert_allclose(forward.errors, reverse.errors, rtol=1e-12)
     np.testing.assert_allclose(forward.gradient, reverse.gradient, rtol=1e-8)
     values = np.linalg.eigvalsh(forward.matrix)
     assert values.min() > -1e-12 * values.max()
@@ -195,7 +195,7 @@ def test_a_rejected_trial_is_never_evaluated_again():
     state = method.tell(state, _evaluate(residuals, state.trial, math.inf))
     while len(trials) < 12 and not bool(state.finished):
         trials.append(tuple(np.asarray(state.trial).tolist()))
-        state = method.tell(state, Evaluation(_fit(math.nan)))
+        state = method.tell(state, _evaluation(math.nan))
     assert len(trials) > 6 and len(set(trials)) == len(trials)
     lengths = np.linalg.norm(trials, axis=1)
     assert np.all(np.diff(lengths) < 0.0) and trials[0][0] == -2.0
@@ -228,12 +228,12 @@ def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators):
     problem = problem.changed(prior_weight=0.3)
     of_prior, gradient = normal.of(problem), gradient.of(problem)
     for before, after in zip(without, (of_prior(x), gradient(x)), strict=True):
-        assert after.fit.loss - before.fit.loss == pytest.approx(0.15 * float(x @ x), rel=1e-9)
-        np.testing.assert_array_equal(after.fit.scores, before.fit.scores)
+        assert after.loss - before.loss == pytest.approx(0.15 * float(x @ x), rel=1e-9)
+        np.testing.assert_array_equal(after.scores, before.scores)
         np.testing.assert_allclose(after.gradient - before.gradient, 0.3 * x, rtol=1e-9)
     np.testing.assert_allclose(of_prior(x).matrix - without[0].matrix, 0.3 * np.eye(3), atol=1e-9)
-    assert not of_prior(x, without[0].fit.loss).matrix.size  # the loss to beat is with the prior
-    assert normal(x).fit.loss == without[0].fit.loss  # that of its own problem
+    assert not of_prior(x, without[0].loss).matrix.size  # the loss to beat is with the prior
+    assert normal(x).loss == without[0].loss  # that of its own problem
     with error_naming(ValueError, "prior_weight 0 0.3"):
         EnsembleEvaluator(problem)
 
@@ -244,11 +244,11 @@ def test_members_of_a_batch_give_what_single_runs_give(evaluators):
     x = np.asarray(problem.free_parameters.start())
     members = jnp.asarray(x[:, None] + 0.2 * np.random.default_rng(0).standard_normal((3, 5)))
     found = EnsembleEvaluator(problem)(members)
-    fits = [normal(members[:, i], 0.0).fit for i in range(5)]
+    fits = [normal(members[:, i], 0.0) for i in range(5)]
     np.testing.assert_allclose(found.losses, [fit.loss for fit in fits], rtol=1e-9)
-    mean = normal(members.mean(axis=1), 0.0).fit
-    np.testing.assert_allclose(found.fit.scores, mean.scores, rtol=1e-9)
-    np.testing.assert_allclose(found.fit.errors, mean.errors, rtol=1e-9)
+    mean = normal(members.mean(axis=1), 0.0)
+    np.testing.assert_allclose(found.scores, mean.scores, rtol=1e-9)
+    np.testing.assert_allclose(found.errors, mean.errors, rtol=1e-9)
     # sum w s'(m) r_i · r_j with s' = 1 / 2 sqrt(m), the m being those of the mean.
     of_members = np.array([fit.scores for fit in fits]) ** 2
     expected = of_members @ (problem.weights / (2.0 * mean.scores))
@@ -280,7 +280,7 @@ def test_a_case_whose_observations_do_not_vary_is_calibrated():
 def _ensemble(matrix, observed, members) -> Evaluation:
     residuals = matrix @ np.asarray(members) - observed[:, None]
     products = residuals.T @ residuals
-    return Evaluation(_fit(1.0), losses=np.diag(products).copy(), products=products)
+    return _evaluation(1.0, losses=np.diag(products).copy(), products=products)
 
 
 def test_the_ensemble_arrives_at_the_exact_posterior_of_a_linear_problem():
@@ -310,7 +310,7 @@ def test_members_that_fail_do_not_count_and_come_back():
     losses, products = good.losses.copy(), good.products.copy()
     losses[[2, 5]] = np.nan, 1e6 * np.median(losses)
     products[2, :] = products[:, 2] = np.nan
-    evaluation = Evaluation(good.fit, losses=losses, products=products)
+    evaluation = dataclasses.replace(good, losses=losses, products=products)
     assert evaluation.failed.sum() == 2 and evaluation.failed[[2, 5]].all()
     told = method.tell(state, evaluation)
     assert np.isfinite(told.members).all() and told.members.shape == (2, 9)
@@ -321,7 +321,7 @@ def test_members_that_fail_do_not_count_and_come_back():
     expected = alone.tell(dataclasses.replace(state, members=state.members[:, others]), fewer)
     np.testing.assert_allclose(told.members[:, others], expected.members, rtol=1e-12)
     with error_naming(FloatingPointError, "EnsembleKalman 2 1 0 9"):
-        method.tell(state, Evaluation(good.fit, losses=losses * np.nan, products=products))
+        method.tell(state, dataclasses.replace(evaluation, losses=losses * np.nan))
 
 
 def test_threads_compute_in_the_precision_of_the_caller():

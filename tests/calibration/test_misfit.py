@@ -128,11 +128,11 @@ def test_loss_is_the_weighted_mean_of_the_scores(evaluated):
     targets, evaluate = evaluated
     first, *others = (evaluate(FREE.start()) for _ in range(4))
     assert evaluate.n_compiled == 1  # of cases of equal shape
-    for target, score in zip(targets, first.fit.scores, strict=True):
+    for target, score in zip(targets, first.scores, strict=True):
         assert score == pytest.approx(_misfit(target, RootMeanSquare()), rel=1e-12)
-    assert first.fit.loss == pytest.approx((first.fit.scores[0] + 3.0 * first.fit.scores[1]) / 4.0)
+    assert first.loss == pytest.approx((first.scores[0] + 3.0 * first.scores[1]) / 4.0)
     for other in others:  # threads do not change a bit
-        assert other.fit.loss == first.fit.loss
+        assert other.loss == first.loss
         np.testing.assert_array_equal(other.gradient, first.gradient)
 
 
@@ -140,7 +140,7 @@ def test_gradient_equals_central_differences(evaluated):
     _, evaluate = evaluated
     x = np.asarray(FREE.start())
     for slope, step in zip(evaluate(jnp.asarray(x)).gradient, 1e-5 * np.eye(x.size), strict=True):
-        ahead, behind = (evaluate(jnp.asarray(x + way * step)).fit.loss for way in (1.0, -1.0))
+        ahead, behind = (evaluate(jnp.asarray(x + way * step)).loss for way in (1.0, -1.0))
         # Error of the difference: step² and round-off of the loss (1e-15 of 1e-2) over the step.
         assert slope == pytest.approx((ahead - behind) / 2e-5, rel=1e-6, abs=1e-10)
 
@@ -158,9 +158,9 @@ def test_a_case_without_weight_cannot_spoil_the_loss():
         Target(broken, dataclasses.replace(OBSERVED, name="broken"), weight=0.0, dt=DT),
     ]
     evaluation = GradientEvaluator(Problem(MODEL, FREE, targets, MeanSquare()))(FREE.start())
-    assert not np.isfinite(evaluation.fit.scores[1])
+    assert not np.isfinite(evaluation.scores[1])
     # A perfect fit; compiled with its gradient, sums may differ in round-off from those of the plain run.
-    assert evaluation.is_finite and evaluation.fit.loss < 1e-24
+    assert evaluation.is_finite and evaluation.loss < 1e-24
     assert np.abs(evaluation.gradient).max() < 1e-12
 
 

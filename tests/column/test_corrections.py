@@ -157,7 +157,7 @@ def test_gradients_are_those_of_central_differences_and_each_case_has_its_own():
     forward = problem.NormalEquationsEvaluator(whole)(x)
     np.testing.assert_allclose(forward.gradient, reverse, rtol=1e-9, atol=1e-14)
     assert np.all(reverse != 0.0)
-    loss = lambda x: gradient(x).fit.loss  # noqa: E731
+    loss = lambda x: gradient(x).loss  # noqa: E731
     differences = [(loss(x.at[i].add(1e-5)) - loss(x.at[i].add(-1e-5))) / 2e-5 for i in range(len(x))]
     np.testing.assert_allclose(reverse, differences, rtol=1e-6, atol=1e-9 * np.abs(reverse).max())
     # A number of one case has no curvature with one of the other.

@@ -151,7 +151,7 @@ def solve(
 
 
 def _cannot_start(problem: Problem, evaluation: Evaluation) -> FloatingPointError:
-    scores = zip(problem.case_names, evaluation.fit.scores, strict=True)
+    scores = zip(problem.case_names, evaluation.scores, strict=True)
     bad = [name for name, score in scores if not np.isfinite(score)]
     what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
     return FloatingPointError(

@@ -281,7 +281,7 @@ class LBFGS(AbstractMethod):
         return (state.trial,)
 
     def tell(self, state: LBFGSState, evaluation: Evaluation) -> LBFGSState:
-        loss, slope = evaluation.fit.loss, float(np.vdot(state.base_gradient, state.direction))
+        loss, slope = evaluation.loss, float(np.vdot(state.base_gradient, state.direction))
         promised = self.sufficient_decrease * float(state.step_length) * slope
         if evaluation.is_finite and loss <= float(state.base_loss) + promised:
             return self._learn(state, loss, jnp.asarray(evaluation.gradient))
@@ -383,7 +383,7 @@ class LevenbergMarquardt(AbstractMethod):
         base = np.asarray(state.base), float(state.base_loss), np.asarray(state.gradient)
         if not (evaluation.matrix.size and evaluation.is_finite):
             return self._shorter_step(state, base)
-        loss, damping = evaluation.fit.loss, float(state.damping)
+        loss, damping = evaluation.loss, float(state.damping)
         if math.isfinite(base[1]):  # the first evaluation follows no step
             gain = (base[1] - loss) / float(state.promised)
             damping *= 1.0 / self.decrease if gain > _GOOD else 1.0 if gain > _POOR else 2.0

@@ -151,18 +151,19 @@ class Problem:
                 total = total + weight * part
         return total
 
-    def fit(
+    def evaluation(
         self,
         x: ArrayLike,
         scores: np.ndarray,
         mean_squares: Sequence[Mapping[str, Any]],  # numbers of Python, NumPy or JAX
-    ) -> "Fit":
-        """The fit of a vector from scores `(n_cases,)` and mean squares of each case."""
+        **requested: np.ndarray,
+    ) -> "Evaluation":
+        """Evaluation of a vector from scores `(n_cases,)` and mean squares of each case."""
         errors = [[math.sqrt(of.get(name, math.nan)) for name in self.variables] for of in mean_squares]
         loss = float(self.weighted_sum(scores))
         if self.prior_weight > 0.0:
             loss += 0.5 * self.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
-        return Fit(loss, scores, np.array(errors))
+        return Evaluation(loss, scores, np.array(errors), **requested)
 
 
 def _checked_prior_weight(weight: float) -> float:
@@ -172,30 +173,18 @@ def _checked_prior_weight(weight: float) -> float:
 
 
 @dataclasses.dataclass(frozen=True)
-class Fit:
-    """Fit of one vector of parameters: weighted mean of the scores, plus the prior term.
+class Evaluation:
+    """Result for a method: the fit of a vector (or ensemble mean), and what it requested.
 
-    Errors are root mean squares in the units of the variables, NaN if a case does not observe one.
+    The loss is the weighted mean of the scores, plus the prior term. Errors are root mean squares in the
+    units of the variables, NaN if a case does not observe one. Methods request the gradient of the loss
+    `(n_parameters,)` and its approximate second derivative, or the losses of members `(n_members,)` and the
+    products of their residuals, not finite for failed members.
     """
 
     loss: float
     scores: np.ndarray  # (n_cases,)
     errors: np.ndarray  # (n_cases, n_variables)
-
-    @property
-    def is_finite(self) -> bool:
-        return math.isfinite(self.loss)
-
-
-@dataclasses.dataclass(frozen=True)
-class Evaluation:
-    """Result for a method: the fit of a vector (or ensemble mean), and what it requested.
-
-    This is the gradient of the loss `(n_parameters,)` and its approximate second derivative, or the losses of
-    members `(n_members,)` and the products of their residuals, not finite for failed members.
-    """
-
-    fit: Fit
     gradient: np.ndarray = dataclasses.field(default_factory=_nothing)
     matrix: np.ndarray = dataclasses.field(default_factory=_nothing)
     losses: np.ndarray = dataclasses.field(default_factory=_nothing)
@@ -204,7 +193,7 @@ class Evaluation:
     @property
     def is_finite(self) -> bool:
         derivatives = np.isfinite(self.gradient).all() and np.isfinite(self.matrix).all()
-        return self.fit.is_finite and bool(derivatives)
+        return math.isfinite(self.loss) and bool(derivatives)
 
     @property
     def gradient_norm(self) -> float:
@@ -319,7 +308,8 @@ class GradientEvaluator(AbstractEvaluator):
         gradient = np.asarray(problem.weighted_sum(gradients))
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * vector
-        return Evaluation(problem.fit(vector, scores, [squares for (_, squares), _ in results]), gradient)
+        mean_squares = [squares for (_, squares), _ in results]
+        return problem.evaluation(vector, scores, mean_squares, gradient=gradient)
 
 
 def _value_and_gradient(layout: AbstractCheckpointing, problem: Problem, index: int):
@@ -354,9 +344,9 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         problem, vector = self._problem, np.asarray(x)
         results = self._engine.map(self._runs, [(case, vector) for case in range(len(problem.weights))])
         scores = np.array([float(score) for score, _ in results])
-        fit = problem.fit(vector, scores, [mean_squares for _, mean_squares in results])
+        fit = problem.evaluation(vector, scores, [mean_squares for _, mean_squares in results])
         if not (fit.is_finite and fit.loss < loss_to_beat):
-            return Evaluation(fit)
+            return fit
         cases = np.flatnonzero(problem.weights).tolist()
         gradient, matrix = np.zeros(vector.size), np.zeros((vector.size, vector.size))
         equations = self._engine.map(self._equations, [(case, vector) for case in cases])
@@ -367,7 +357,7 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         if problem.prior_weight > 0.0:
             gradient = gradient + problem.prior_weight * np.asarray(vector, float)
             matrix = matrix + problem.prior_weight * np.eye(vector.size)
-        return Evaluation(fit, gradient, matrix)
+        return dataclasses.replace(fit, gradient=gradient, matrix=matrix)
 
 
 def _run(problem: Problem, index: int):
@@ -438,8 +428,10 @@ class EnsembleEvaluator(AbstractEvaluator):
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: values[-1] for name, values in squares.items()} for *_, squares in results]
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]
-        return Evaluation(
-            problem.fit(columns[:, -1], scores[:, -1], of_mean),
+        return problem.evaluation(
+            columns[:, -1],
+            scores[:, -1],
+            of_mean,
             losses=np.asarray(problem.weighted_sum(scores[:, :-1])),
             products=np.asarray(problem.weighted_sum(products)),
         )

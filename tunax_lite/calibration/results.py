@@ -87,15 +87,15 @@ class History(eqx.Module):
 
     def append(self, x, values, evaluation: Evaluation, rejected: bool) -> "History":
         row = (
-            evaluation.fit.loss,
+            evaluation.loss,
             evaluation.gradient_norm,
             evaluation.is_finite,
             rejected,
             int(evaluation.failed.sum()),
             np.asarray(x),
             np.asarray(values),
-            evaluation.fit.scores,
-            evaluation.fit.errors,
+            evaluation.scores,
+            evaluation.errors,
         )
         pairs = zip(vars(self).values(), row, strict=True)
         return History(*(np.append(old, np.asarray(new, old.dtype)[None], axis=0) for old, new in pairs))
