@@ -196,8 +196,8 @@ def test_run_and_evaluate_take_calibrated_parameters(calibrated, invoke, tmp_pat
     # The same windows and levels as in the calibration: the errors are those that it recorded.
     assert [float(value) for value in rows[1][3:]] == pytest.approx([recorded[0], best], rel=1e-9)
     answer = json.loads(result.stdout)
-    assert [row["variable"] for row in answer["errors"]] == ["temperature", "u", "v"]
-    assert answer["errors"][0]["errors"]["configuration"] > 0.0 and answer["checks"] == []
+    assert [row["variable"] for row in answer["errors"]] == ["temperature", "u", "v"] * 2
+    assert answer["errors"][0]["root_mean_square"] > 0.0 and answer["checks"] == []
     assert "mean errors, model minus observed" in result.stderr
 
 

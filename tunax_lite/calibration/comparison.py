@@ -35,7 +35,6 @@ from ..column.case import Case
 from ..column.grid import Grid
 from ..column.integrate import advance, start_of
 from ..column.model import Model
-from ..column.observables import unit_of_difference
 from ..column.observations import Observations
 from ..column.state import State
 from ..column.trajectory import Restart, Trajectory
@@ -48,8 +47,8 @@ from ..runtime.compilation import Program, Shared
 from ..runtime.engine import AbstractEngine, ThisProcess
 from ..runtime.jax_setup import failures_as_values
 from .observed import Averaging, ComparedVariable, OneNumber, depends_on, faces_from_centers
-from .target import Comparison, ErrorOf, Target, errors_and_water, errors_of_states, modelled_by_states
-from .validation import run_to_the_end
+from .target import Comparison, Target, errors_and_water, errors_of_states, modelled_by_states
+from .validation import ErrorRow, rows_of, run_to_the_end
 
 VARIABLES = ("temperature", "u", "v")
 
@@ -662,23 +661,10 @@ def _row(
 
 
 @dataclasses.dataclass(frozen=True)
-class ObservedRow:
-    """One closure against one variable of one case [unit]; NaN if the run failed."""
-
-    closure: str
-    case: str
-    variable: str
-    unit: str
-    root_mean_square: float
-    mean: float  # model minus observed
-    note: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
 class ObservedComparison:
     """Result of `compare_observed`: the table, and the runs by label of the closure, for each target."""
 
-    rows: tuple[ObservedRow, ...]
+    rows: tuple[ErrorRow, ...]
     targets: tuple[Target, ...]
     runs: tuple[Mapping[str, Trajectory], ...]
 
@@ -700,7 +686,7 @@ def compare_observed(
     Raises:
         ValueError: a stored result of another depth, too short, or without an observed variable.
     """
-    rows, runs = list[ObservedRow](), [dict[str, Trajectory]() for _ in targets]
+    rows, runs = list[ErrorRow](), [dict[str, Trajectory]() for _ in targets]
     n_all = len(candidates) * len(targets)
     others = [
         {one.label: on_target(one, target) for one in stored if one.case == target.case.name}
@@ -708,38 +694,27 @@ def compare_observed(
     ]
     for number, target in enumerate(targets):
         for place, candidate in enumerate(candidates):
-            own, trajectory = _run_of(candidate.label, candidate.model, target)
+            own = _judged(candidate.label, candidate.model, target)
             rows += own
-            if trajectory is not None:
-                runs[number][candidate.label] = trajectory
+            if not own[0].note:
+                runs[number][candidate.label] = run_to_the_end(candidate.model, target)
             done = (number * len(candidates) + place + 1) / n_all
             report(done, f"{target.case.name} with {candidate.label}")
         for label, trajectory in others[number].items():
-            rows += _observed_rows(label, target, errors_of_states(target.comparison, trajectory.state), "")
+            rows += rows_of(label, target, errors_of_states(target.comparison, trajectory.state))
             runs[number][label] = trajectory
     return ObservedComparison(tuple(rows), tuple(targets), tuple(runs))
 
 
-def _run_of(label: str, model: Model, target: Target) -> tuple[list[ObservedRow], Trajectory | None]:
-    errors, beyond = errors_and_water(model, target.comparison)
-    note = next((one.described(f"{one.time:g} s") for one in beyond if one.is_impossible), "")
+def _judged(label: str, model: Model, target: Target) -> list[ErrorRow]:
+    errors, water = errors_and_water(model, target.comparison)
+    note = next((one.described(f"{one.time:g} s") for one in water if one.is_impossible), "")
     if not all(math.isfinite(errors[name].root_mean_square) for name in target.weights):
         note = "not finite"
-    rows = _observed_rows(label, target, errors, note)
-    return rows, None if note else run_to_the_end(model, target)
+    return rows_of(label, target, errors, note)
 
 
-def _observed_rows(label: str, target: Target, errors: Mapping[str, ErrorOf], note: str) -> list[ObservedRow]:
-    rows = []
-    for variable in target.weights:
-        root, mean = errors[variable].root_mean_square, errors[variable].mean
-        known = (math.nan, math.nan) if note else (root, mean)
-        unit = unit_of_difference(variable, target.case.tracer_units)
-        rows.append(ObservedRow(label, target.case.name, variable, unit, *known, note))
-    return rows
-
-
-def tables(rows: Sequence[ObservedRow]) -> tuple[Summary, ...]:
+def tables(rows: Sequence[ErrorRow]) -> tuple[Summary, ...]:
     """One table per variable, closures in rows and cases in columns, and the runs that failed."""
     parts = []
     for variable in dict.fromkeys(row.variable for row in rows):
@@ -756,7 +731,7 @@ def tables(rows: Sequence[ObservedRow]) -> tuple[Summary, ...]:
     return tuple(parts)
 
 
-def _cell(row: ObservedRow | None) -> str:
+def _cell(row: ErrorRow | None) -> str:
     if row is None or not math.isfinite(row.root_mean_square):
         return "–"
     return f"{row.root_mean_square:.3g} ({row.mean:+.2g})"

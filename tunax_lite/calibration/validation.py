@@ -17,7 +17,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -37,7 +37,6 @@ from ..column.trajectory import Trajectory
 from ..io.errors import names_its_file, read_text
 from ..io.writing import write_rows
 from ..physics.stratification import buoyancy_frequency_squared
-from ..plausibility.water_limits import Extreme
 from ..runtime.engine import AbstractEngine, Check, ThisProcess
 from ..runtime.jax_setup import failures_as_values
 from .calibrate import Iteration, Report, solve
@@ -54,18 +53,15 @@ from .results import CalibrationResult, write_results
 from .target import (
     AbstractScore,
     Comparison,
+    ErrorOf,
     RootMeanSquare,
     Target,
-    errors_and_water,
     errors_of,
     errors_of_states,
 )
 
 CaseReport = Callable[[float, str], None]
 """Called with the fraction that is done, and what was done last."""
-
-WaterReport = Callable[[Sequence[Extreme]], object]
-"""Called with the water of a run that cannot be, or is unlikely."""
 
 LARGEST_GROWTH = 0.1
 """By which share an error may grow."""
@@ -117,7 +113,7 @@ def run_checks(
     values: Mapping[str, float],
     report: CaseReport = lambda fraction, name: None,
 ) -> tuple[CheckRow, ...]:
-    """Errors of all checks without and with calibrated parameters; `report` as in `errors_by_label`.
+    """Errors of all checks without and with calibrated parameters.
 
     A run whose closure is of the calibrated class keeps its own constants, except the calibrated ones; any
     other run uses the closures before and after the calibration.
@@ -231,11 +227,8 @@ class ObservedCase(AbstractCheck):
         _ = self.target.comparison
 
     def errors(self, model: Model) -> tuple[Error, ...]:
-        found, tracers = errors_of(model, self.target.comparison), self.target.case.tracer_units
-        return tuple(
-            (name, unit_of_difference(name, tracers), found[name].root_mean_square)
-            for name in self.target.weights
-        )
+        rows = rows_of(self.name, self.target, errors_of(model, self.target.comparison))
+        return tuple((row.variable, row.unit, row.root_mean_square) for row in rows)
 
 
 def persistence_errors(comparison: Comparison) -> dict[str, float]:
@@ -280,60 +273,44 @@ def calibrated_runs(result: CalibrationResult, model: Model, targets: Sequence[T
     ]
 
 
-ModelOnTarget = tuple[Model, Target]
-"""A model, and what it is compared with."""
+@dataclasses.dataclass(frozen=True)
+class ErrorRow:
+    """Errors of one variable in one run [unit]; NaN if the run failed."""
 
-
-class ErrorRow(NamedTuple):
-    """Root mean square and mean error of one variable of one case [unit], by model label."""
-
+    closure: str  # label of the closure or of the parameters
     case: str
     variable: str
     unit: str
-    errors: dict[str, float]
-    means: dict[str, float]
+    root_mean_square: float
+    mean: float  # model minus observed
+    note: str = ""  # why the run failed
 
 
-def with_values(model: Model, targets: Sequence[Target], values: Mapping[str, float]) -> list[ModelOnTarget]:
+def rows_of(label: str, target: Target, errors: Mapping[str, ErrorOf], note: str = "") -> list[ErrorRow]:
+    """Rows of a run from its errors by variable, which do not count if a note says why it failed."""
+    case, nothing = target.case, ErrorOf(math.nan, math.nan)
+    return [
+        ErrorRow(
+            label,
+            case.name,
+            variable,
+            unit_of_difference(variable, case.tracer_units),
+            *(nothing if note else errors[variable]),
+            note,
+        )
+        for variable in target.weights
+    ]
+
+
+def with_values(
+    model: Model, targets: Sequence[Target], values: Mapping[str, float]
+) -> list[tuple[Model, Target]]:
     """A model and its targets with parameter values by path, including those of cases."""
     model = dataclasses.replace(model, closure=with_parameters(model.closure, values))
     return [
         (model, dataclasses.replace(target, case=with_case_parameters(target.case, values)))
         for target in targets
     ]
-
-
-@failures_as_values()
-def errors_by_label(
-    candidates: Mapping[str, Sequence[ModelOnTarget]],
-    report: CaseReport = lambda fraction, name: None,
-    judge: WaterReport = lambda water: None,
-) -> list[ErrorRow]:
-    """Errors of models on the same targets; `FloatingPointError` for a run that is not finite.
-
-    After each case `report` is called with the fraction done and the name of the case; after each run `judge`
-    is called, with case and label as the place.
-    """
-    rows = []
-    together = list(zip(*candidates.values(), strict=True))
-    for number, judged in enumerate(together):
-        found, target = {}, judged[0][1]
-        for label, (model, compared) in zip(candidates, judged, strict=True):
-            found[label], beyond = errors_and_water(model, compared.comparison)
-            judge([one._replace(place=f"{target.case.name} with the {label}, ") for one in beyond])
-        case = target.case.name
-        for variable in target.weights:
-            errors = {label: of[variable].root_mean_square for label, of in found.items()}
-            if bad := [label for label, error in errors.items() if not math.isfinite(error)]:
-                raise FloatingPointError(
-                    f"{case}: expected finite values, got a {variable} that is not with the {bad[0]}; "
-                    "try a shorter time.step, or other parameters."
-                )
-            means = {label: of[variable].mean for label, of in found.items()}
-            unit = unit_of_difference(variable, target.case.tracer_units)
-            rows.append(ErrorRow(case, variable, unit, errors, means))
-        report((number + 1) / len(together), case)
-    return rows
 
 
 @dataclasses.dataclass(frozen=True)

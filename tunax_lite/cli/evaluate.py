@@ -12,12 +12,12 @@ import numpy as np
 
 from ..calibration import Target, comparison
 from ..calibration.results import PARAMETERS_NAME
+from ..calibration.target import errors_and_water
 from ..calibration.validation import (
     ErrorRow,
-    ModelOnTarget,
-    errors_by_label,
     folder_without,
     left_out_together,
+    rows_of,
     run_checks,
     with_values,
 )
@@ -40,6 +40,7 @@ from ..io.writing import check_outputs, file_name, write_csv, write_rows
 from ..plausibility.water_limits import Extreme
 from ..registry import additions
 from ..runtime.engine import open_engine
+from ..runtime.jax_setup import failures_as_values
 from . import session
 from .application import Answer
 from .calibrate import say_checks
@@ -81,7 +82,7 @@ def evaluate(
         session.say_accounts(targets)
         beyond: list[Extreme] = []
         with fraction_of("evaluation") as show:
-            rows, checked = errors_by_label(candidates, show, beyond.extend), []
+            rows, checked = _judged(candidates, show, beyond), []
         _print_errors(rows, list(candidates))
         if values is not None and isinstance(loaded.config, CalibrationConfig):
             if checks := build_checks(loaded.config.checks, loaded.place):
@@ -91,16 +92,16 @@ def evaluate(
                 say_checks(checked)
     _write_errors(output, rows)
     session.judge_water(beyond)
-    errors = [row._asdict() for row in rows]
-    return {"errors": errors, "checks": [dataclasses.asdict(row) for row in checked]}
+    errors, growth = ([dataclasses.asdict(row) for row in each] for each in (rows, checked))
+    return {"errors": errors, "checks": growth}
 
 
 def _left_out(
     model: Model, targets: Sequence[Target], folder: Path, closure: str
-) -> dict[str, list[ModelOnTarget]]:
+) -> dict[str, list[tuple[Model, Target]]]:
     """Each source with the parameters of the calibration that left it out."""
     together = left_out_together({target.case.name: target.group for target in targets})
-    plain, calibrated = list[ModelOnTarget](), list[ModelOnTarget]()
+    plain, calibrated = list[tuple[Model, Target]](), list[tuple[Model, Target]]()
     for name, cases in together.items():
         place = folder / folder_without(name, list(together)) / PARAMETERS_NAME
         values = session.parameters_for(place, closure) or {}
@@ -110,11 +111,45 @@ def _left_out(
     return {"configuration": plain, "left out": calibrated}
 
 
+@failures_as_values()
+def _judged(
+    candidates: Mapping[str, Sequence[tuple[Model, Target]]],
+    show: Callable[[float, str], None],
+    beyond: list[Extreme],
+) -> list[ErrorRow]:
+    """Errors of models on the same targets; `FloatingPointError` for a run that is not finite."""
+    rows, together = list[ErrorRow](), list(zip(*candidates.values(), strict=True))
+    for number, runs in enumerate(together, 1):
+        case = runs[0][1].case.name
+        for label, (model, target) in zip(candidates, runs, strict=True):
+            errors, water = errors_and_water(model, target.comparison)
+            beyond += [one._replace(place=f"{case} with the {label}, ") for one in water]
+            for row in rows_of(label, target, errors):
+                if not math.isfinite(row.root_mean_square):
+                    raise FloatingPointError(
+                        f"{case}: expected finite values, got a {row.variable} that is not with the {label}; "
+                        "try a shorter time.step, or other parameters."
+                    )
+                rows.append(row)
+        show(number / len(together), case)
+    return rows
+
+
+def _by_variable(
+    rows: Sequence[ErrorRow], value_of: Callable[[ErrorRow], float]
+) -> dict[tuple[str, str, str], list[float]]:
+    """Values of all labels by case, variable and unit."""
+    lines: dict[tuple[str, str, str], list[float]] = {}
+    for row in rows:
+        lines.setdefault((row.case, row.variable, row.unit), []).append(value_of(row))
+    return lines
+
+
 def _write_errors(path: Path | None, rows: Sequence[ErrorRow]) -> None:
     if path is not None:
-        labels = list(rows[0].errors)
-        lines = ([row.case, row.variable, row.unit, *map(row.errors.get, labels)] for row in rows)
-        write_csv(path, ["case", "variable", "unit", *labels], lines)
+        lines = _by_variable(rows, lambda row: row.root_mean_square)
+        labels = dict.fromkeys(row.closure for row in rows)
+        write_csv(path, ["case", "variable", "unit", *labels], [[*key, *own] for key, own in lines.items()])
         session.report_written([path])
 
 
@@ -124,18 +159,17 @@ def _number(error: float, sign: str = "") -> str:
 
 
 def _print_errors(rows: Sequence[ErrorRow], labels: Sequence[str]) -> None:
-    columns, lines = ["case", "variable", *labels, "unit"], []
-    for row in rows:
-        lines.append([row.case, row.variable, *(_number(row.errors[name]) for name in labels), row.unit])
-    temperature = [row for row in rows if row.variable == "temperature"]
+    columns = ["case", "variable", *labels, "unit"]
+    errors = _by_variable(rows, lambda row: row.root_mean_square)
+    lines = [[case, name, *map(_number, own), unit] for (case, name, unit), own in errors.items()]
+    temperature = [own for (_, variable, _), own in errors.items() if variable == "temperature"]
     if len(temperature) > 1:
         for name, of in (("mean", np.mean), ("worst", np.max)):
-            numbers = (float(of([row.errors[label] for row in temperature])) for label in labels)
-            lines.append([name, "temperature", *map(_number, numbers), "K"])
+            lines.append([name, "temperature", *map(_number, of(temperature, axis=0).tolist()), "K"])
     print_table(columns, lines, "root mean square errors")
+    means = _by_variable(rows, lambda row: row.mean)
     lines = [
-        [row.case, row.variable, *(_number(row.means[name], "+") for name in labels), row.unit]
-        for row in rows
+        [case, name, *(_number(mean, "+") for mean in own), unit] for (case, name, unit), own in means.items()
     ]
     print_table(columns, lines, "mean errors, model minus observed")
 
@@ -269,7 +303,7 @@ def compare(
 
 
 _Compared = tuple[
-    Sequence[comparison.ComparisonRow | comparison.ObservedRow],
+    Sequence[comparison.ComparisonRow | ErrorRow],
     Sequence[comparison.Summary],
     dict[str, Any],  # of `Figure`, slow to import
 ]
