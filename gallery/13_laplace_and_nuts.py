@@ -13,7 +13,7 @@ import numpy as np
 
 import tunax_lite as tl
 from tunax_lite.calibration import FreeParameter, FreeParameters, Target
-from tunax_lite.calibration.posterior import NUTS, Laplace, infer
+from tunax_lite.calibration.posterior import NUTS, Laplace, Likelihood, infer, intervals
 from tunax_lite.io import read_cf_netcdf, resolve
 
 tl.configure()
@@ -25,19 +25,20 @@ free = FreeParameters(
 )
 model = tl.Model(tl.PacanowskiPhilander())
 laplace = infer(model, free, [target], Laplace())
-nuts = infer(model, free, [target], NUTS(100, 150), likelihood=laplace.likelihood, start=laplace.mode)
+errors = Likelihood(laplace.noise, laplace.n_observations)
+nuts = infer(model, free, [target], NUTS(100, 150), likelihood=errors, start=laplace["mode"].values)
 
 # %%
 # Where the posterior is narrow, both agree.
 
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
-for ax, path in zip(axes, laplace.paths, strict=True):
-    values = [posterior.values()[path] for posterior in (nuts, laplace)]
+for ax, path in zip(axes, laplace["parameter"].values, strict=True):
+    values = [posterior[path].values for posterior in (nuts, laplace)]
     bins = np.histogram_bin_edges(values[0], 12)
     for name, sample in zip(("NUTS", "Laplace"), values, strict=True):
         ax.hist(np.ravel(sample), bins, density=True, histtype="step", label=name)
-    ax.set(xlabel=f"{path} [{laplace.units[path]}]", ylabel="probability density")
+    ax.set(xlabel=f"{path} [{laplace[path].units}]", ylabel="probability density")
 axes[0].legend()
-low, high = nuts.intervals(0.9)["alpha"]
+low, high = intervals(nuts, 0.9)["alpha"]
 assert abs(low - 3.0) < 0.7 and abs(high - 8.3) < 1.0
 axes[0].set_title(f"90 %: {low:.1f} to {high:.1f}")

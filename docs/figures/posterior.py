@@ -1,7 +1,7 @@
 """Figure and table of the recommended constants in docs/calibration/posterior.md: `posterior.py FILE.nc ...`.
 
-Files are those of `tunax-lite posterior configs/calibrations/les_NAME.yaml`, by any method. Draws of the
-first are printed as in tunax_lite/closures/recommended.toml; the figure is of the generic length scale.
+Files are those of `tunax-lite posterior configs/calibrations/les_NAME.yaml`, by any method. The figure is of
+the generic length scale.
 """
 
 import sys
@@ -37,13 +37,13 @@ def draw(found: list[xr.Dataset]) -> Figure:
         )
         panel.set_title(name, fontsize="medium")
         panel.set_yticks([])
-    spectrum = spectrum_of(found[0]["information"].values)
-    last.imshow(spectrum.directions, cmap="RdBu_r", vmin=-1.0, vmax=1.0, aspect="auto")
-    for (row, column), share in np.ndenumerate(spectrum.directions):
+    information, directions = spectrum_of(found[0]["information"].values)
+    last.imshow(directions, cmap="RdBu_r", vmin=-1.0, vmax=1.0, aspect="auto")
+    for (row, column), share in np.ndenumerate(directions):
         colour = "w" if abs(share) > 0.6 else "k"
         last.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize=8, color=colour)
     last.set_yticks(range(len(names)), names, fontsize="small")
-    last.set_xticks(range(len(names)), [f"{value:.2g}" for value in spectrum.information])
+    last.set_xticks(range(len(names)), [f"{value:.2g}" for value in information])
     last.set_title("directions, by Fisher information", fontsize="medium")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     return figure
@@ -51,13 +51,6 @@ def draw(found: list[xr.Dataset]) -> Figure:
 
 def recommended_of(found: list[xr.Dataset]) -> AbstractClosure:
     return getattr(closures, found[0].attrs["closure"]).recommended()
-
-
-def draws(posterior: xr.Dataset, number: int = 64) -> list[str]:
-    """Equally spaced draws, two on a line."""
-    values = np.stack([posterior[name].values.ravel() for name in posterior["parameter"].values], axis=-1)
-    some = [f"[{', '.join(f'{x:.4f}' for x in each)}]," for each in values[:: len(values) // number][:number]]
-    return [f"  {' '.join(some[i : i + 2])}" for i in range(0, number, 2)]
 
 
 def lines(found: list[xr.Dataset]) -> list[str]:
@@ -78,6 +71,6 @@ def lines(found: list[xr.Dataset]) -> list[str]:
 
 if __name__ == "__main__":
     read = [xr.open_dataset(path) for path in sys.argv[1:]]
-    print(*lines(read), f"noise = {read[0].attrs['noise']:.3f}", "draws = [", *draws(read[0]), "]", sep="\n")
+    print(*lines(read), sep="\n")
     if read[0].attrs["closure"] == "GenericLengthScale":
         draw(read).savefig(Path(__file__).parent / "posterior_recommended.png", dpi=110)

@@ -63,6 +63,7 @@ def test_draws_of_an_own_posterior_have_bands(folder, tmp_path):
     with xr.open_dataset(tmp_path / "out_draws.nc") as bands:
         assert (bands["temperature"].max("quantile") >= bands["temperature"].min("quantile")).all()
         assert float(bands["temperature"].std("quantile").max()) > 0.0
+        assert bands.attrs["n_draws"] == 3
     command = "run", config, "--output", tmp_path / "new.nc"
     said = run(*command, "--draws", "3", "--posterior", tmp_path / "out.nc", code=2)
     assert not missing_from(said, "out.nc chain draw")

@@ -5,14 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 import pytest
-import xarray as xr
 
 import tunax_lite as tl
-from tests.cli.running import invoked, settings
-from tests.cli.test_cli import SYNTHETIC
-from tests.errors import missing_from
 from tunax_lite.cli.session import on_recommended
 from tunax_lite.closures import KEpsilon, recommended_sets
 from tunax_lite.config import Run
@@ -50,31 +45,3 @@ def test_fluxes_cells_and_steps_beyond_their_range_are_noted():
             assert float(found[1]) == pytest.approx(limit, rel=1e-5)
             assert float(found[3]) == pytest.approx(got, rel=1e-2)  # at one of 500 times
         assert on_recommended(run_of(KEpsilon(), **fluxes)) == []
-
-
-@pytest.mark.long
-def test_draws_of_a_run_are_in_a_file_beside_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    small = settings(
-        grid__n_cells=8,
-        model__closure="{name: generic_length_scale, constants: recommended}",
-        time="{step: 600.0, duration: 7200.0, output_interval: 3600.0}",
-    )
-
-    def run(*arguments: str, code: int = 0) -> str:
-        command = ("run", SYNTHETIC, *small, "--output", "out.nc", "--draws", "3", *arguments)
-        return invoked(*command, code=code).output
-
-    assert "out_draws.nc" in run()
-    with xr.open_dataset("out_draws.nc") as bands, xr.open_dataset("out.nc") as whole:
-        assert bands.attrs["n_draws"] == 3 and "synthetic" in bands.attrs["tunax_lite_config"]
-        np.testing.assert_array_equal(bands["time"], whole["time"])
-        spread = bands["temperature"].sel(quantile=0.95) - bands["temperature"].sel(quantile=0.05)
-        assert float(spread[0].max()) == pytest.approx(0.0, abs=0.05) and float(spread[-1].min()) > 0.0
-    assert "--overwrite" in run(code=2)
-    for extra, parts in (
-        (["--draws", "1"], "--draws 2 1"),
-        (["--restart", "out.nc", "--output", "more.nc"], "--draws --restart"),
-    ):
-        said = run("--overwrite", *extra, code=2)
-        assert said.count("tunax-lite: error:") == 1 and not missing_from(said, parts), said

@@ -18,10 +18,9 @@ def inside(seed: int) -> tuple[np.ndarray, np.ndarray]:
     twin = noisy_twin(seed)
     method = NUTS(n_draws=150, n_warmup=150, seed=seed)
     found = infer(Model(PacanowskiPhilander()), FREE, [twin.target], method, likelihood=twin.likelihood)
-    deviation = np.sqrt(np.diag(covariance_of(found.information)))
-    by_laplace = np.abs(twin.truth - found.mode) <= NINETY_PERCENT * deviation
-    draws = found.draws.reshape(-1, found.draws.shape[-1])
-    low, high = np.quantile(draws, (0.05, 0.95), axis=0)
+    deviation = np.sqrt(np.diag(covariance_of(found["information"].values)))
+    by_laplace = np.abs(twin.truth - found["mode"].values) <= NINETY_PERCENT * deviation
+    low, high = np.quantile(found["x"], (0.05, 0.95), axis=(0, 1))
     return by_laplace, (low <= twin.truth) & (twin.truth <= high)
 
 

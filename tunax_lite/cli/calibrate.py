@@ -5,7 +5,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,13 +22,8 @@ from ..calibration import (
 from ..calibration import calibrate as run_calibration
 from ..calibration.calibrate import Iteration
 from ..calibration.parameters import units_in_short
-from ..calibration.posterior import (
-    Posterior,
-    infer,
-    predictive_bands,
-    start_from,
-)
-from ..calibration.posterior.infer import POSTERIOR_NAME
+from ..calibration.posterior import draws_of, infer, intervals, predictive_bands, spectrum_of, start_from
+from ..calibration.posterior.infer import POSTERIOR_NAME, unconstrained_in, write_summary
 from ..calibration.results import (
     CHECKPOINT_NAME,
     CHECKS_NAME,
@@ -50,6 +45,9 @@ from . import session
 from .options import Calibrating, Engine
 from .progress import fraction_of, progress_of
 from .terminal import echo, print_table
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _ADVICE = "use --resume to continue, --overwrite to start anew, or choose another output"
 
@@ -333,7 +331,7 @@ def _infer(
     resume: bool,
     overwrite: bool,
     engine: Engine,
-) -> Posterior:
+) -> "xr.Dataset":
     section = loaded.config.posterior
     method, free = section.build(), setup.free_parameters
     names = ", ".join(target.case.name for target in setup.targets)
@@ -360,24 +358,22 @@ def _infer(
             raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR, --method)") from error
 
 
-def _summarise_posterior(found: Posterior) -> None:
-    best, unconstrained = found.best, found.unconstrained
-    rows = [
-        (path, f"{best[path]:.6g}", f"{low:.6g}", f"{high:.6g}", found.units[path])
-        + ("as in its prior: the observations do not constrain it" if path in unconstrained else "",)
-        for path, (low, high) in found.intervals(_LEVEL).items()
-    ]
+def _summarise_posterior(found: "xr.Dataset") -> None:
+    drawn, unconstrained, rows = draws_of(found), unconstrained_in(found), []
+    for path, (low, high) in intervals(found, _LEVEL).items():
+        said = "as in its prior: the observations do not constrain it" if path in unconstrained else ""
+        numbers = (f"{number:.6g}" for number in (drawn[path].most_probable, low, high))
+        rows.append((path, *numbers, drawn[path].units, said))
     columns = ("parameter", "most probable", "from", "to", "unit", "remark")
     print_table(columns, rows, f"most probable values and {100 * _LEVEL:.0f} % intervals")
-    constrained = f"{found.spectrum.n_constrained} of {len(found.spectrum.information)} combinations"
+    information, _ = spectrum_of(found["information"].values)
+    constrained = f"{(information > 1.0).sum()} of {len(information)} combinations"
     echo(f"{constrained} are constrained more by the observations than by the priors")
-    sampling = found.sampling
-    if sampling is not None:
-        sizes = sampling.effective_sizes
+    if "r_hat" in found:
+        sizes = found["effective_size"].values
         echo(
             f"effective sample size {sizes.min():.0f} to {sizes.max():.0f}, "
-            f"R-hat up to {sampling.r_hat.max():.3f}; {sampling.n_divergent} trajectories diverged, "
-            f"{sampling.n_gradients} gradients"
+            f"R-hat up to {found['r_hat'].values.max():.3f}; {found.n_divergent} trajectories diverged"
         )
 
 
@@ -389,34 +385,35 @@ def _profiles(target: Target) -> tuple[str, ...]:
 
 
 def _write_posterior(
-    found: Posterior, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
+    found: "xr.Dataset", setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> list[Path]:
     # Slow imports, only where needed.
-    from ..calibration.posterior.infer import posterior_dataset, write_summary
     from ..io.dataset import write_dataset
 
-    closure = with_parameters(setup.model.closure, found.best)
+    best = {path: one.most_probable for path, one in draws_of(found).items()}
+    closure = with_parameters(setup.model.closure, best)
     attributes = session.origin_of(loaded, [target.case.name for target in setup.targets], closure)
     written = [folder / name for name in ("posterior.nc", "posterior.yaml")]
-    write_dataset(posterior_dataset(found, attributes), written[0])
+    write_dataset(found.assign_attrs(attributes), written[0])
     write_summary(written[1], found, _LEVEL, attributes)
     if not loaded.config.output.figures:
         return written
     from ..plotting import plot_bands, posterior_figures, save_figures
 
     echo("running draws of the posterior, for the figures ...")
-    draws = found.subset(loaded.config.posterior.n_members)
+    n_members = min(loaded.config.posterior.n_members, found["x"][..., 0].size)
     bands = [
         predictive_bands(
             setup.model,
-            found.free_parameters,
+            setup.free_parameters,
             target.case,
-            draws,
+            found,
+            n_members,
             variables=_profiles(target),
             **target.times_of_run(_MOST_FRAMES),
         )
         for target in setup.targets
     ]
     observed = [target.observations for target in setup.targets]
-    figures = posterior_figures(posterior_dataset(found)) | {"posterior_bands": plot_bands(bands, observed)}
+    figures = posterior_figures(found) | {"posterior_bands": plot_bands(bands, observed)}
     return written + save_figures(figures, folder)

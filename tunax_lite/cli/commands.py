@@ -67,11 +67,11 @@ def run(
     overwrite: options.Overwrite = False,
     draws: Annotated[
         int,
-        Option(help="Run draws of recommended constants, too, and write their quantiles to OUT_draws.nc."),
+        Option(help="Run so many draws of --posterior, too, and write their quantiles to OUT_draws.nc."),
     ] = 0,
     posterior: Annotated[
         Path | None,
-        Option(metavar="FILE.nc", help="Take the draws from a file of `tunax-lite posterior` instead."),
+        Option(metavar="FILE.nc", help="File of `tunax-lite posterior` with the draws."),
     ] = None,
 ) -> None:
     """Run a model on a case; write the trajectory as NetCDF, and figures.

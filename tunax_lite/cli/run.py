@@ -47,8 +47,8 @@ def run(
     loaded = load_run(config, settings) if set_up is None else set_up.load(config, settings)
     if output is not None and output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
-    if posterior is not None and not draws:
-        raise ConfigError("--posterior: expected the number of draws to take, got none; add --draws N.")
+    if (posterior is None) == bool(draws):
+        raise ConfigError("--draws N, --posterior FILE: expected both, got one of them; add the other.")
     with session.precision(loaded):
         setup = session.build_source(loaded, parameters)
         names, kept = loaded.config.output.variables if variables is None else variables.split(","), ()
@@ -66,7 +66,7 @@ def run(
         outputs += [path.with_name(f"{path.stem}_{name}.png") for name in FIGURES if with_figures]
         inputs = session.inputs_of(loaded, parameters, restart, posterior)
         check_outputs(outputs, overwrite=overwrite, inputs=inputs)
-        members = _members_of(setup, draws, posterior, restart) if draws else None
+        members = None if posterior is None else _members_of(setup, draws, posterior, restart)
         if restart is not None and before is not None:
             say_what_differs(restart, before, about)
         beyond = _simulate(setup, start, loaded, path, about)
@@ -127,30 +127,26 @@ def _simulate(
     return beyond
 
 
-def _members_of(setup: Run, draws: int, posterior: Path | None, restart: Path | None) -> tuple[Model, float]:
+def _members_of(setup: Run, draws: int, posterior: Path, restart: Path | None) -> Model:
     if restart is not None:
         raise ConfigError("--draws: expected a run from its start, got --restart; leave out one of them.")
-    from ..calibration.posterior.infer import members_of_file, recommended_members  # slow import
+    from ..calibration.posterior.infer import members_of_file  # slow import
 
     try:
-        if posterior is not None:  # its noise is in units of the scale of another misfit
-            return members_of_file(posterior, setup.model, draws), 0.0
-        return recommended_members(setup.model, draws)
+        return members_of_file(posterior, setup.model, draws)
     except (FileNotFoundError, ValueError) as error:
         raise ConfigError(f"--draws: {str(error).removeprefix('draws: ')}") from error
 
 
-def _write_bands(path: Path, members: tuple[Model, float], n: int, setup: Run, about: Provenance) -> None:
+def _write_bands(path: Path, members: Model, n: int, setup: Run, about: Provenance) -> None:
     from ..calibration.posterior.infer import bands_of_members  # slow import
     from ..io.dataset import write_dataset
 
     echo(f"running {n} draws of the constants ...")
-    model, noise = members
     bands = bands_of_members(
-        model,
+        members,
         setup.case,
         n,
-        noise=noise,
         dt=setup.dt,
         duration=setup.duration_from(0.0),
         output_interval=setup.output_interval,

@@ -31,8 +31,6 @@ class RecommendedSet:
         data: what they were calibrated on.
         version: version of this package.
         valid: range of the data and of the resolutions.
-        draws: of the posterior of the calibrated constants, in their order; none where there is no posterior.
-        noise: error of temperature that this posterior assumes, over the root mean square of its change [1].
     """
 
     calibrated: Mapping[str, ConstantValue]
@@ -41,8 +39,6 @@ class RecommendedSet:
     data: str
     version: str
     valid: ValidRange
-    draws: tuple[tuple[float, ...], ...] = ()
-    noise: float = 0.0
 
     @property
     def constants(self) -> dict[str, ConstantValue]:
@@ -64,8 +60,6 @@ def recommended_sets() -> dict[str, RecommendedSet]:
             data=data,
             version=version,
             valid=valid,
-            draws=tuple(map(tuple, each.get("draws", ()))),
-            noise=each.get("noise", 0.0),
         )
         for name, each in content.items()
     }

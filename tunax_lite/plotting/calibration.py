@@ -186,18 +186,19 @@ def plot_correlations(dataset: xr.Dataset) -> Figure:
 
 def plot_spectrum(dataset: xr.Dataset) -> Figure:
     """Fisher information of the observations by direction, and the parameters in each direction."""
-    spectrum, names = spectrum_of(dataset["information"].values), dataset["parameter"].values
+    information, directions = spectrum_of(dataset["information"].values)
+    names = dataset["parameter"].values
     n = len(names)
     figure = Figure(figsize=(max(5.0, 2.6 + 0.45 * n), 3.4 + 0.34 * n), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 0.34 * n + 0.6))
     least = 1e-4
-    above.bar(range(n), np.maximum(spectrum.information, least), bottom=0.0, color=BLUE)
+    above.bar(range(n), np.maximum(information, least), bottom=0.0, color=BLUE)
     above.set_yscale("log")
-    above.set_ylim(least, max(10.0, 3.0 * float(spectrum.information.max())))
+    above.set_ylim(least, max(10.0, 3.0 * float(information.max())))
     above.axhline(1.0, color=RED, linewidth=1.2)
     above.set_ylabel("observations / prior [1]", fontsize="small")
     figure.suptitle("Information in the observations (red: as much as in the prior)", fontsize="medium")
-    below.imshow(spectrum.directions, **style.around_zero(1.0), aspect="auto")
+    below.imshow(directions, **style.around_zero(1.0), aspect="auto")
     below.set_yticks(range(n), [str(name) for name in names], fontsize="small")
     below.set_xticks(range(n), [str(i + 1) for i in range(n)])
     below.set_xlabel("direction")

@@ -267,7 +267,6 @@ def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:
         "n_combinations": information.size,
         "n_draws": int(dataset["x"][..., 0].size),
         "n_divergent": about.get("n_divergent"),
-        "n_gradients": about.get("n_gradients"),
         "rows": list(_posterior_rows(dataset)),
         "figures": list(_encoded(run, POSTERIOR_FIGURES, drawable, lambda: posterior_figures(dataset))),
     }

@@ -6,16 +6,13 @@ Import it as `tunax_lite.calibration.posterior`.
 from .infer import (
     Laplace,
     Likelihood,
-    Posterior,
-    Sampling,
-    Spectrum,
     bands_of_members,
+    draws_of,
     estimate_likelihood,
     infer,
+    intervals,
     members_of_file,
-    posterior_dataset,
     predictive_bands,
-    recommended_members,
     spectrum_of,
     start_from,
 )
@@ -25,9 +22,8 @@ __all__ = [
     "NUTS",
     "Laplace",
     "Likelihood",
-    "Posterior",
     "infer",
-    "posterior_dataset",
+    "intervals",
     "predictive_bands",
 ]
 

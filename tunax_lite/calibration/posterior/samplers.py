@@ -11,7 +11,7 @@ earlier states on it remain candidates for the draw.
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,19 +22,17 @@ from jaxtyping import Array, Float, PyTree
 
 from ...declarations import check_settings, named, setting
 from ...runtime import compile_program
-from ...runtime.compilation import Program, Shared
+from ...runtime.compilation import Program
 from ...runtime.engine import AbstractEngine, Check, ThisProcess
 from ...runtime.machine import needed
 from ..results import read_tree, write_tree
 
 LogDensity = Callable[..., Float[Array, ""]]
 """Of an unconstrained vector and further arguments, differentiable to the vector."""
-Density = Callable[[], tuple[LogDensity, PyTree, Hashable]]
-"""Gives a density, its arguments after the vector, and its identity, as `log_posterior` does; is pickled."""
-ChainReport = Callable[[int, "Draws"], None]
-"""Called from the thread of a chain with its number and its draws so far."""
-_programs: Shared[Program] = Shared(most=8)
-"""The last ones of the process: many posteriors of one kind, as in a twin study, share them."""
+Density = Callable[[], tuple[LogDensity, PyTree]]
+"""Gives a density and its arguments after the vector, as `log_posterior` does; is pickled."""
+Report = Callable[[float, str], None]
+"""Called with the fraction that is done, and where that is in a few words."""
 _FIRST_STEP = 0.5
 """Of the step size: stable for a normal density, of which the mass matrix knows the covariance, below 2."""
 _DOUBLINGS = 6
@@ -67,26 +65,20 @@ class NUTS:
 
 
 class ChainState(NamedTuple):
-    """State of a chain after the warm-up or a draw; the last three are constant after the warm-up."""
+    """State of a chain after the warm-up or a draw; the last two are constant after the warm-up."""
 
     position: np.ndarray
     log_density: np.ndarray
     gradient: np.ndarray
     step_size: np.ndarray
     inverse_mass: np.ndarray
-    n_steps_in_warmup: np.ndarray
 
 
 class Draws(NamedTuple):
-    """Draws with leading axes `(n_draws,)` or `(n_chains, n_draws)`.
-
-    Each integrator step evaluates the gradient of all cases.
-    """
+    """Draws, and whether their trajectory diverged, `(n_draws,)` or `(n_chains, n_draws)` in front."""
 
     position: np.ndarray
-    log_density: np.ndarray
     is_divergent: np.ndarray
-    n_steps: np.ndarray
 
 
 class Start(NamedTuple):
@@ -111,7 +103,7 @@ def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return statistics.ess(draws, **axes), statistics.rhat(halves, **axes)
 
 
-def _density(log_density: LogDensity, arguments: PyTree) -> LogDensity:
+def _finite(log_density: LogDensity, arguments: PyTree) -> LogDensity:
     def density(x):
         value = log_density(x, *arguments)
         return jnp.where(jnp.isfinite(value), value, -jnp.inf)  # a failed run has zero probability
@@ -124,72 +116,71 @@ def _warm_up(method: NUTS, log_density: LogDensity, start: Start, arguments: PyT
     blackjax = optional_module("blackjax")
     adaptation = blackjax.window_adaptation(
         blackjax.nuts,
-        _density(log_density, arguments),
+        _finite(log_density, arguments),
         is_mass_matrix_diagonal=False,
         initial_inverse_mass_matrix=start.covariance,
         imm_shrinkage_to_previous=10.0 + start.position.size,
         initial_step_size=_FIRST_STEP,
         target_acceptance_rate=method.target_acceptance,
-        adaptation_info_fn=lambda state, info, adaptation: info.num_integration_steps,
+        adaptation_info_fn=lambda state, info, adaptation: None,
         max_num_doublings=_DOUBLINGS,
     )
-    (state, found), n_steps = adaptation.run(start.key, start.position, method.n_warmup)
-    return ChainState._make((*state, found["step_size"], found["inverse_mass_matrix"], jnp.sum(n_steps)))
+    (state, settings), _ = adaptation.run(start.key, start.position, method.n_warmup)
+    return ChainState._make((*state, settings["step_size"], settings["inverse_mass_matrix"]))
 
 
-def _more(method: NUTS, log_density: LogDensity, keys: Array, state: ChainState, arguments: PyTree):
+def _draw(
+    method: NUTS, log_density: LogDensity, keys: Array, before: ChainState, arguments: PyTree
+) -> tuple[ChainState, Draws]:
     """The state after a draw for each key, and the draws."""
-    density, settings = _density(log_density, arguments), (state.step_size, state.inverse_mass)
+    density, settings = _finite(log_density, arguments), (before.step_size, before.inverse_mass)
     step = optional_module("blackjax").nuts(density, *settings, max_num_doublings=_DOUBLINGS).step
 
     def one(state, key):
         state, info = step(key, state)
-        draw = state.position, state.logdensity, info.is_divergent, info.num_integration_steps
-        return state, Draws(*draw)
+        return state, Draws(state.position, info.is_divergent)
 
-    after, draws = jax.lax.scan(one, optional_module("blackjax.mcmc.hmc").HMCState(*state[:3]), keys)
-    return ChainState._make((*after, *state[3:])), draws
+    after, draws = jax.lax.scan(one, optional_module("blackjax.mcmc.hmc").HMCState(*before[:3]), keys)
+    return ChainState._make((*after, *settings)), draws
 
 
 def _zeros(start: Start, n_draws: int) -> tuple[ChainState, Draws]:
     """A state and a number of draws, all zero."""
     position, number = np.zeros_like(start.position), np.zeros((), start.position.dtype)
-    state = ChainState(position, number, position, number, np.zeros_like(start.covariance), np.zeros((), int))
-    kinds = float, bool, np.int32
-    draws = np.zeros((n_draws, position.size)), *(np.zeros(n_draws, kind) for kind in kinds)
-    return state, Draws(*draws)
+    draws = Draws(np.zeros((n_draws, position.size)), np.zeros(n_draws, bool))
+    return ChainState(position, number, position, number, np.zeros_like(start.covariance)), draws
 
 
 class _Chain:
     """Continues chains; the programs are compiled on first use."""
 
     def __init__(self, method: NUTS, density: Density):
-        self._method, self._density, self._compiling = method, density, threading.Lock()
+        self._method, self._density = method, density
+        self._programs, self._compiling = dict[Callable, Program](), threading.Lock()
 
     def __reduce__(self):
         return type(self), (self._method, self._density)
 
     @functools.cached_property
-    def _made(self) -> tuple[LogDensity, PyTree, Hashable]:
+    def _log_density(self) -> tuple[LogDensity, PyTree]:
         return self._density()
 
     def _run(self, function: Callable[..., PyTree], *given: PyTree) -> PyTree:
-        settings = dataclasses.replace(self._method, n_draws=4, n_chains=1, seed=0)
         # blackjax mixes types in ways that JAX rejects in strict mode.
         with self._compiling, jax.numpy_dtype_promotion("standard"):
-            log_density, others, identity = self._made
-            whole = functools.partial(function, settings, log_density)
-            make = functools.partial(compile_program, whole, *given, others)
-            program = _programs.get(make, (given, others), function, settings, identity)
-        return jax.device_get(program(*given, others))
+            log_density, arguments = self._log_density
+            if function not in self._programs:
+                of_arrays = functools.partial(function, self._method, log_density)
+                self._programs[function] = compile_program(of_arrays, *given, arguments)
+        return jax.device_get(self._programs[function](*given, arguments))
 
     def __call__(self, item: tuple[Start, ChainState, int]) -> tuple[ChainState, Draws]:
-        """The state and ten draws after the first `done` ones, or after the warm-up."""
-        start, state, done = item
-        if not done:
+        """The state and ten draws after the first `n_done` ones, or after the warm-up."""
+        start, state, n_done = item
+        if not n_done:
             state = self._run(_warm_up, start)
-        keys = jax.vmap(jax.random.fold_in, (None, 0))(start.key, done + jnp.arange(_DRAWS_PER_FILE))
-        return self._run(_more, keys, state)
+        keys = jax.vmap(jax.random.fold_in, (None, 0))(start.key, n_done + jnp.arange(_DRAWS_PER_FILE))
+        return self._run(_draw, keys, state)
 
 
 def sample_chains(
@@ -200,34 +191,33 @@ def sample_chains(
     folder: Path | None = None,
     parts: Mapping[str, str] | None = None,
     engine: AbstractEngine | None = None,
-    report: ChainReport | None = None,
-) -> tuple[Draws, int]:
-    """Draws of all chains, and the number of gradients in their warm-up; continues chains in the folder.
+    report: Report = lambda fraction, where: None,
+) -> Draws:
+    """Draws of all chains; continues those in the folder, whose identity is `parts`.
 
-    Parts identify the chains; `ValueError` if the files in the folder are damaged or belong to others.
+    Raises `ValueError` if the files in the folder are damaged or belong to others.
     """
     engine = ThisProcess(2) if engine is None else engine
-    work, parts = _Chain(method, density), {} if parts is None else dict(parts)
+    work, parts, total = _Chain(method, density), dict(parts or {}), len(starts) * method.n_draws
+    finished, reporting = dict[int, np.ndarray](), threading.Lock()
 
-    def run(chain: int, check: Check) -> tuple[ChainState, Draws]:
+    def run(chain: int, check: Check) -> Draws:
         start, (state, draws) = starts[chain], _zeros(starts[chain], 0)
         path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
         if path is not None and path.exists():
             of_length = lambda header: _zeros(start, header["n_draws"])  # noqa: E731
             _, (state, draws) = read_tree(path, parts, of_length, "file of a chain")
-        while len(draws.n_steps) < method.n_draws:
+        while (n_done := len(draws.is_divergent)) < method.n_draws:
             check()
-            ((state, drawn),) = engine.map(work, [(start, state, len(draws.n_steps))])
-            draws = jax.tree.map(
-                lambda old, new: np.append(old, np.asarray(new, old.dtype), axis=0), draws, drawn
-            )
-            if report is not None:
-                report(chain, draws)
+            ((state, drawn),) = engine.map(work, [(start, state, n_done)])
+            draws = Draws(*(np.append(old, new, axis=0) for old, new in zip(draws, drawn, strict=True)))
+            with reporting:  # chains report from their threads
+                finished[chain] = draws.is_divergent
+                flags = np.concatenate(list(finished.values()))
+                report(flags.size / total, f"draw {flags.size} of {total}, {flags.sum()} divergent")
             if path is not None:
-                write_tree(path, {"n_draws": len(draws.n_steps), "fingerprint": parts}, (state, draws))
-        return state, Draws(*(column[: method.n_draws] for column in draws))
+                write_tree(path, {"n_draws": len(draws.is_divergent), "fingerprint": parts}, (state, draws))
+        return Draws(*(column[: method.n_draws] for column in draws))
 
-    found = engine.side_by_side([functools.partial(run, chain) for chain in range(len(starts))])
-    states, draws = zip(*found, strict=True)
-    stacked = Draws(*(np.stack(column) for column in zip(*draws, strict=True)))
-    return stacked, int(sum(state.n_steps_in_warmup for state in states))
+    chains = engine.side_by_side([functools.partial(run, chain) for chain in range(len(starts))])
+    return Draws(*(np.stack(column) for column in zip(*chains, strict=True)))
