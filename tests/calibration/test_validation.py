@@ -162,13 +162,12 @@ ENTRAINMENT = {"model.closure.name": "pacanowski_philander", **SHORT}
 COOLING = {"format": "cf_netcdf", "path": "synthetic:wind_and_cooling"}
 
 
-def test_words_and_tables_of_cases_left_out(tmp_path):
+def test_tables_of_cases_left_out(tmp_path):
     rows = [
         CrossValidationRow("free_convection", "temperature", "K", 0.05, 0.0775, 0.0024, 0.0048),
         CrossValidationRow("strong_wind", "temperature", "K", 0.01, 0.0069, 0.0031, 0.0131),
         CrossValidationRow("strong_wind", "u", "m s-1", 0.01, 0.0069, 0.0031, math.nan),
     ]
-    assert not missing_from(validation.cross_validation_in_words(rows)[0], "1 2 strong wind 0.0069 0.0131")
     validation.write_table(tmp_path / "table.csv", rows)
     again = validation.read_table(tmp_path / "table.csv", CrossValidationRow)
     assert again[:2] == tuple(rows[:2]) and math.isnan(again[2].left_out)
@@ -210,7 +209,6 @@ def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     assert [row.case for row in rows] == ["synthetic_wind_and_cooling", "less_heat"]
     _said("report", folder)
     page = (folder / "report.html").read_text()
-    assert all(sentence in page for sentence in validation.cross_validation_in_words(rows))
     assert 'id="checks"' in page and 'id="cross_validation"' in page
     said = _said("evaluate", config, "--parameters", folder / "parameters.yaml")
     assert "kato_phillips mixed_layer_depth" in said

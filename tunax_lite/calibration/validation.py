@@ -486,25 +486,6 @@ def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
         ) from None
 
 
-def cross_validation_in_words(rows: Sequence[CrossValidationRow]) -> list[str]:
-    """One sentence per variable: in how many cases left out the error falls, and where it does not."""
-    sentences = []
-    for variable in dict.fromkeys(row.variable for row in rows):
-        own = [row for row in rows if row.variable == variable]
-        worse = [row for row in own if not row.better]
-        changes = [f"({_number(row.uncalibrated)} to {_number(row.left_out)} {row.unit})" for row in worse]
-        losses = [f"{_plain(row.case)} {change}" for row, change in zip(worse, changes, strict=True)]
-        lost = [_plain(row.case) for row in own if not row.left_out < row.persistence]
-        sentences.append(
-            f"{_plain(variable)}: calibrated without the case, the error on it is below the uncalibrated one "
-            f"in {len(own) - len(worse)} of {len(own)} cases"
-            + (f"; not in {', '.join(losses)}" if worse else "")
-            + (f"; not below that of the initial profile kept in {', '.join(lost)}" if lost else "")
-            + "."
-        )
-    return sentences
-
-
 def checks_in_words(rows: Sequence[CheckRow]) -> list[str]:
     """A warning for each error that grew by more than allowed; one sentence if none did."""
     limit = f"{100.0 * LARGEST_GROWTH:.0f} %"

@@ -278,8 +278,6 @@ def _say_what_is_left_out(rows: Sequence[validation.CrossValidationRow]) -> None
     ]
     names = ("left out", "variable", "persistence", "uncalibrated", "on all", "without", "unit", "better")
     print_table(names, cells, "root mean square errors on the case left out of the calibration")
-    for sentence in validation.cross_validation_in_words(rows):
-        echo(sentence)
 
 
 _MOST_FRAMES = 24

@@ -21,7 +21,6 @@ from ..calibration.validation import (
     CheckRow,
     CrossValidationRow,
     checks_in_words,
-    cross_validation_in_words,
     read_table,
 )
 from ..io.errors import names_its_file, read_text, reading
@@ -167,7 +166,6 @@ def render(run: RunFolder) -> str:
         parameters=list(parameter_rows(run)),
         errors=list(_error_rows(run)),
         cross_validation=run.cross_validation,
-        cross_validation_in_words=cross_validation_in_words(run.cross_validation),
         checks=run.checks,
         checks_in_words=checks_in_words(run.checks),
         figures=list(
