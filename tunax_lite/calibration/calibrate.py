@@ -27,7 +27,6 @@ class Iteration:
     best_loss: float  # lowest loss of all cases so far; infinite if there is none
     scores: dict[str, float]  # by case
     values: dict[str, float]  # physical values by path
-    start_values: dict[str, float]  # at the start, before any interruption
 
 
 Report = Callable[[Iteration], None]
@@ -161,10 +160,10 @@ def _cannot_start(problem: Problem, evaluation: Evaluation) -> FloatingPointErro
 
 
 def _last_iteration(problem: Problem, history: History) -> Iteration:
-    values, start_values = (problem.free_parameters.by_path(history.values[row]) for row in (-1, 0))
+    values = problem.free_parameters.by_path(history.values[-1])
     scores = dict(zip(problem.case_names, history.scores[-1].tolist(), strict=True))
     last = history.n_iterations - 1, float(history.loss[-1]), history.best_loss
-    return Iteration(*last, scores, values, start_values)
+    return Iteration(*last, scores, values)
 
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
