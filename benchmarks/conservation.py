@@ -22,7 +22,6 @@ from tunax_lite.extensions.biogeochemistry.schemes import (
     Euler,
     ModifiedPatankar,
     ModifiedPatankar2,
-    Patankar,
 )
 
 from .harness import Row, Setting
@@ -38,7 +37,7 @@ MODELS: dict[str, Callable[[], AbstractBiogeochemicalModel]] = {
     "passive": partial(Passive, vertical_velocity=-2.0),
 }
 SCHEMES: dict[str, tuple[AbstractSourceScheme, ...]] = {
-    "1800": (ModifiedPatankar(), ModifiedPatankar2(), Euler(), Patankar()),
+    "1800": (ModifiedPatankar(), ModifiedPatankar2(), Euler()),
     "43200": (ModifiedPatankar(),),
 }
 """By time step [s]."""

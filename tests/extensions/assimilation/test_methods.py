@@ -198,14 +198,13 @@ def test_growth_adds_errors_of_the_same_shape_to_the_water():
     np.testing.assert_array_equal(after.now.state.salinity, start.now.state.salinity)
 
 
-def test_values_count_in_frames_at_multiples_of_an_interval_and_thinned():
+def test_values_count_in_frames_at_multiples_of_an_interval():
     ten = 10.0 * INTERVAL
     times = np.array([0.1, 0.95, 1.02, 2.2, 4.0]) * ten
     values = da.Stream(da.Operator("sea_surface_temperature"), times, np.arange(5.0), np.ones(5))
     found = values.at_multiples(ten)
     np.testing.assert_allclose(found.time, np.array([1.0, 2.0, 4.0]) * ten)
     np.testing.assert_array_equal(found.values, [2.0, 3.0, 4.0])
-    np.testing.assert_array_equal(stream(np.arange(6.0)).thinned(2.0 * INTERVAL).values, [0.0, 2.0, 4.0])
     frames = on_frames([stream([1.0, 2.0, 3.0])], INTERVAL, INTERVAL, 3)
     np.testing.assert_array_equal(frames.values[:, 0], [2.0, 3.0, 0.0])
     np.testing.assert_allclose(frames.precision[:, 0], [100.0, 100.0, 0.0])

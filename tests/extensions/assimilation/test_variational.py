@@ -15,7 +15,6 @@ from tunax_lite.calibration import FreeParameter, FreeParameters
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.extensions import assimilation as da
 from tunax_lite.extensions.assimilation import variational
-from tunax_lite.extensions.assimilation.variational import gradient_of
 
 N = 4
 VALUES = np.array([12.3, 12.2, 12.6, 12.5])
@@ -68,19 +67,12 @@ def exact(first: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("options", "tolerance"),
-    [
-        ({"n_outer": 1}, 1e-8),  # the column is linear up to the round-off of a hundred steps
-        ({"n_outer": 40, "minimiser": "lbfgs"}, 1e-5),
-    ],
-    ids=["gauss_newton", "lbfgs"],
-)
-def test_variational_ends_at_the_minimum_of_a_linear_column(options, tolerance):
-    method = da.Variational(background=0.5, kept_variance=1.0, **options)
+def test_variational_ends_at_the_minimum_of_a_linear_column():
+    method = da.Variational(background=0.5, kept_variance=1.0, n_outer=1)
     _, window, start = one_window(method)
     found = method.assimilate(window, start).analysis.now.state.temperature[:, 0]
-    np.testing.assert_allclose(found, exact(of_start(0.5)), rtol=0, atol=tolerance)
+    # The column is linear up to the round-off of a hundred steps.
+    np.testing.assert_allclose(found, exact(of_start(0.5)), rtol=0, atol=1e-8)
 
 
 @pytest.mark.long
@@ -127,9 +119,6 @@ def test_gradient_of_the_cost_is_that_of_differences():
     along = jax.jit(lambda steps: jax.lax.map(lambda step: cost(jnp.asarray(v) + step * way), steps))
     slope = central_difference(along, 0.0, 1.0)
     np.testing.assert_allclose(gradient @ way, slope.value, atol=5.0 * float(slope.error), rtol=1e-6)
-    shown = variational.Shown(window, start, modes)
-    adjoint = gradient_of(variational.Cost(shown, window.seen), jnp.asarray(v))
-    np.testing.assert_allclose(adjoint, gradient, rtol=0, atol=1e-10 * np.abs(gradient).max())
 
 
 def test_control_holds_the_modes_of_most_variance():

@@ -288,12 +288,9 @@ def test_what_is_unlikely_is_one_note(tmp_path, recwarn):
     build_run(loaded(tmp_path, **usual))
     assert not any("terms" in note for note in notes_in(recwarn))
     for changes, parts in (
-        ({"terms": npzd(rmax=1e-5)}, "models.npzd.rmax d-1 1 1e-5 unit"),
-        ({"terms": npzd(w_d=5.0)}, "models.npzd.w_d -5 5 sign"),
         ({"terms": {"life": life(initial=ALL | {"npzd_nut": 5000.0})}}, "npzd_nut mmol 5000 unit"),
         ({"tracers": {"npzd_nut": profile(1.0, 5000.0)}}, "npzd_nut mmol unit"),
         ({"tracers": {"npzd_zo": profile(1.0, 2.0)}}, "npzd_zo npzd_zoo"),
-        ({"fluxes": {"stress_u": 0.05}}, "light npzd shortwave_flux"),
     ):
         build_run(loaded(tmp_path, **usual | changes))  # pyright: ignore[reportArgumentType]
         (note,) = [said for said in notes_in(recwarn) if "case.terms.life" in said]

@@ -117,7 +117,7 @@ RUN = MapRun(
 SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
 """The same numbers, with time between pieces to be killed in."""
 SMALL = Layout(n_rows=2, n_frames=5, block=4, width=12)
-"""Tiles of 6, 12 and 12 columns; three pieces of five frames, and one frame that is left."""
+"""Tiles of 6, 12 and 12 columns; four pieces of five frames, the last with one frame that is new."""
 
 
 def by_column(values: xr.DataArray) -> np.ndarray:

@@ -29,7 +29,7 @@ from tunax_lite import Grid, Model, PacanowskiPhilander, simulate
 from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.gridded import GriddedColumns
-from tunax_lite.extensions.maps.plan import frames_per_piece, planned
+from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map, run_tile
 from tunax_lite.extensions.maps.sections import GridPoints, MapInput
 from tunax_lite.extensions.maps.setup import Layout, MapRun
@@ -69,38 +69,12 @@ def test_columns_of_a_map_are_those_of_a_batch(whole):
         np.testing.assert_array_equal(by_column(store.height_face), case.grid.z_face)
 
 
-SHORTER = dataclasses.replace(RUN, duration=94 * HOUR)
-"""15 whole frames, and one of 4 h."""
-
-
-@pytest.mark.long
-def test_a_shorter_last_frame_is_at_the_end_wherever_a_run_is_ended(plan, tmp_path):
-    path, mixed = tmp_path / "map.zarr", tmp_path / "mixed.zarr"
-    small = plan._replace(layout=SMALL)
-    run_map(SHORTER, stores.create_store(path, SHORTER, small), ThisProcess())
-    with xr.open_zarr(path, chunks=None, decode_times=False) as store:
-        np.testing.assert_array_equal(store.time, np.append(np.arange(6.0, 91.0, 6.0), 94.0) * HOUR)
-        np.testing.assert_array_equal(store.time_bounds[-1], [90.0 * HOUR, 94.0 * HOUR])
-        for name, values in simulated(SHORTER.duration)[2].items():
-            np.testing.assert_allclose(by_column(store[name]), values[1:], rtol=1e-6)
-    stores.create_store(mixed, SHORTER, small)
-    interrupt(SHORTER, mixed, 1, 0.7)  # after three of four pieces: all whole ones
-    store: Any = stores.existing_store(mixed, SHORTER, resume=True, overwrite=False)
-    run_map(SHORTER, store, ThisProcess())
-    assert_identical(mixed, path)
-
-
-def test_pieces_before_a_shorter_frame_are_whole():
-    assert [frames_per_piece(RUN.length, most) for most in (16, 9, 7, 5)] == [16, 8, 6, 4]
-    assert [frames_per_piece(SHORTER.length, most) for most in (16, 9, 7, 4)] == [15, 5, 5, 3]
-    with error_naming(ValueError, "output_interval 1800 21600"):
-        _ = dataclasses.replace(RUN, duration=1800.0).length
-
-
 @pytest.mark.long
 def test_results_do_not_depend_on_tiles(plan, whole, tmp_path, monkeypatch):
     assert plan.memory < 2**31
     assert planned(RUN, 10).layout.n_rows == 2
+    with error_naming(ValueError, "output_interval 21600 342000"):
+        planned(dataclasses.replace(RUN, duration=95 * HOUR))
     at_start = 4 * (12 + 13) + 3 * 8
     assert plan.results == 30 * (at_start + 16 * (at_start + 4 * 12))
     run_map(RUN, stores.create_store(tmp_path / "map.zarr", RUN, plan), ThisProcess())

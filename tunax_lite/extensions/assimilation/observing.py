@@ -121,15 +121,6 @@ class Stream:
             self, time=self.time[which], values=self.values[which], error=self.error[which]
         )
 
-    def thinned(self, interval: float) -> "Stream":
-        """The first value, and each that lies at least an interval [s] after the last one kept."""
-        kept, last = [], -np.inf
-        for index, time in enumerate(self.time):
-            if time - last >= interval * (1.0 - 1e-9):
-                kept.append(index)
-                last = time
-        return self._kept(np.array(kept, dtype=int))
-
     def at_multiples(self, interval: float) -> "Stream":
         """The value nearest to each multiple of an interval [s], at that time; none at the start."""
         number = np.rint(self.time / interval)
@@ -137,10 +128,6 @@ class Stream:
         first = nearest[np.unique(number[nearest], return_index=True)[1]]
         found = self._kept(first[number[first] > 0])
         return dataclasses.replace(found, time=np.rint(found.time / interval) * interval)
-
-    def between(self, first: float, last: float) -> "Stream":
-        """The values from `first` to `last` [s]; raises `ValueError` if there are none."""
-        return self._kept((self.time >= first) & (self.time <= last))
 
 
 def streams_of(

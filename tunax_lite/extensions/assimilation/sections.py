@@ -78,7 +78,6 @@ class ObservationsSection(Section):
         None,
         gt=0.0,
     )
-    thinning: float | None = key("shortest time between two values of a stream [s]", None, gt=0.0)
 
     def _check(self) -> None:
         if (self.path is None) == (not self.variables):
@@ -119,11 +118,9 @@ class ObservationsSection(Section):
         return found
 
     def treated(self, stream: Stream) -> Stream:
-        """A stream thinned, with the error of what the column cannot represent."""
+        """A stream at multiples of `every`, with the error of what the column cannot represent."""
         if self.every is not None:
             stream = stream.at_multiples(self.every)
-        if self.thinning is not None:
-            stream = stream.thinned(self.thinning)
         return dataclasses.replace(stream, error=np.hypot(stream.error, self.representativeness))
 
     def _of_file(self, run: Run, where: Place) -> Stream:

@@ -11,12 +11,10 @@ tangent column for each mode, side by side, and solves
 
     v = Gᵀ (G Gᵀ + R)⁻¹ (y - h(x(v_k)) + G v_k),
 
-the exact minimum of the linear problem; L-BFGS needs the gradient alone, and gathers curvature from step to
-step. A step that raises J is halved.
+the exact minimum of the linear problem. A step that raises J is halved.
 """
 
 import dataclasses
-from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -28,7 +26,7 @@ from jaxtyping import Array, Float
 from ...declarations import named, setting
 from .methods import AbstractAssimilationMethod, Analysis, Window
 from .observing import Frames
-from .system import OBSERVATIONS, Ensemble, Knots, Process, at_frames, run_window
+from .system import Ensemble, Knots, Process, run_window
 
 Control = Float[Array, " control"]
 
@@ -59,44 +57,17 @@ class Modes(eqx.Module):
         return np.split(np.arange(v.size), np.cumsum(sizes))
 
 
-class Shown(eqx.Module):
-    """Predicted observations of a window for a control; `start` has a single member."""
-
-    window: Window
-    start: Ensemble
-    modes: Modes
-
-    def __call__(self, v: Control) -> Float[Array, "frame stream"]:
-        window = self.window
-        ensemble, knots = started(window, self.start, self.modes, v)
-        run = run_window(window.system, ensemble.now, knots, ensemble.parameters, window.times, window.whole)
-        return run.predicted[..., 0]
-
-
-class Cost(eqx.Module):
-    """J(v) [1]."""
-
-    shown: Shown
-    seen: Frames
-
-    def __call__(self, v: Control) -> Float[Array, ""]:
-        return cost_of(self.shown(v), self.seen, v)
-
-
 @named("variational")
 class Variational(AbstractAssimilationMethod):
     """Incremental 4D-Var with corrections of the start, and of the fluxes as they are at the start.
 
     Args:
-        n_outer: linearisations, or steps of L-BFGS [1].
+        n_outer: linearisations [1].
         background: error of the profiles and parameters of a start, as part of that of the first one [1].
         processes: error of the processes of a start, as part of their standard deviation [1].
         kept_variance: part of the variance of each profile that its modes hold [1].
         n_halvings: of a step that raises the cost.
         n_members: one.
-        minimiser: `gauss_newton` for an exact solution of each linear problem, `lbfgs` for a quasi-Newton
-            method.
-        memory_size: number of steps that L-BFGS remembers.
     """
 
     n_outer: int = setting(2, at_least=1, at_most=200)
@@ -105,17 +76,15 @@ class Variational(AbstractAssimilationMethod):
     kept_variance: float = setting(0.99, above=0.0, at_most=1.0)
     n_halvings: int = setting(3, at_least=0)
     n_members: int = setting(1, at_least=1, at_most=1)
-    minimiser: str = setting("gauss_newton", choices=("gauss_newton", "lbfgs"))
-    memory_size: int = setting(20, at_least=1)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
         modes = modes_of(self, window)
         v = jnp.zeros(n_control(modes, start), start.processes.dtype)
         before, background = window.run(*started(window, start, modes, v))
         end, fitted, seen = before, background, window.accepted(background)
-        cost, next_of = cost_of(background[..., 0], seen, v), self._descent(window, start, modes, seen)
+        cost = cost_of(background[..., 0], seen, v)
         for _ in range(self.n_outer):
-            aim = next_of(v)
+            aim = minimum(*linearised(window, start, modes, v), seen, v)
             for halving in range(self.n_halvings + 1):
                 tried = v + 0.5**halving * (aim - v)
                 now, shown = window.run(*started(window, start, modes, tried))
@@ -125,36 +94,6 @@ class Variational(AbstractAssimilationMethod):
             else:
                 break
         return Analysis(before, background, end, fitted, seen.known)
-
-    def _descent(
-        self, window: Window, start: Ensemble, modes: Modes, seen: Frames
-    ) -> Callable[[Control], Control]:
-        """Return the function that maps a control to the next one of the minimiser."""
-        if self.minimiser == "lbfgs":
-            return by_lbfgs(Cost(Shown(window, start, modes), seen), self.memory_size)
-        return lambda v: minimum(*linearised(window, start, modes, v), seen, v)
-
-
-def by_lbfgs(cost: Cost, memory_size: int) -> Callable[[Control], Control]:
-    """The next control from a control, by the limited-memory quasi-Newton direction of optax."""
-    from ...calibration.methods import lbfgs, optax_update
-
-    transformation = lbfgs(memory_size)
-    memory = []
-
-    def aim(v: Control) -> Control:
-        state = memory.pop() if memory else transformation.init(v)
-        scaled, state = optax_update(transformation, gradient_of(cost, v), state, v)
-        memory.append(state)
-        return v - jnp.asarray(scaled)
-
-    return aim
-
-
-@eqx.filter_jit
-def gradient_of(cost: Cost, v: Control) -> Control:
-    """Gradient of the cost, by the adjoint of the run."""
-    return jax.grad(cost)(v)
 
 
 def modes_of(method: Variational, window: Window) -> Modes:
@@ -209,27 +148,15 @@ def started(window: Window, start: Ensemble, modes: Modes, v: Control) -> Starte
 def linearised(
     window: Window, start: Ensemble, modes: Modes, v: Control
 ) -> tuple[Float[Array, "frame stream"], Float[Array, "frame stream control"]]:
-    """Predicted observations and their Jacobian, with one tangent column for each number of the control.
+    """Predicted observations and their Jacobian, with one tangent column for each number of the control."""
 
-    Errors of the observations do not enter the water, and need none.
-    """
+    def predicted(v: Control) -> Float[Array, "frame stream"]:
+        ensemble, knots = started(window, start, modes, v)
+        run = run_window(window.system, ensemble.now, knots, ensemble.parameters, window.times, window.whole)
+        return run.predicted[..., 0]
 
-    shown = Shown(window, start, modes)
-
-    def along(tangent: Control) -> tuple[Array, Array]:
-        return jax.jvp(shown, (v,), (tangent,))
-
-    n, processes = len(modes.profiles), window.system.processes
-    places = modes.places(v)
-    own = [n + place for place, each in enumerate(processes) if each.of == OBSERVATIONS]
-    water = np.concatenate([each for group, each in enumerate(places) if group not in own])
-    predicted, along_water = jax.vmap(along, out_axes=(None, -1))(jnp.eye(v.size, dtype=v.dtype)[water])
-    jacobian = jnp.zeros((*predicted.shape, v.size), v.dtype).at[..., water].set(along_water)
-    for group in own:
-        errors = at_frames(modes.processes[group - n], window.times, window.whole, window.system.dt)
-        part = window.system.shown_by(processes[group - n])
-        jacobian = jacobian.at[..., places[group]].set(errors[:, None] * part[:, None])
-    return predicted, jacobian
+    along = lambda tangent: jax.jvp(predicted, (v,), (tangent,))  # noqa: E731
+    return jax.vmap(along, out_axes=(None, -1))(jnp.eye(v.size, dtype=v.dtype))
 
 
 @jax.jit

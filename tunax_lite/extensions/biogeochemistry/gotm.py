@@ -7,16 +7,13 @@ from ..._types import JSON
 
 _SCHEMES = {
     "euler": ("fe", "1", "forward euler"),
-    "runge_kutta_2": ("rk2", "2"),
     "runge_kutta_4": ("rk4", "3"),
-    "patankar": ("patankar1", "4"),
-    "patankar_2": ("patankar2", "5"),
     "modified_patankar": ("mp1", "7"),
     "modified_patankar_2": ("mp2", "8"),
     "extended_modified_patankar": ("emp1", "10"),
     "extended_modified_patankar_2": ("emp2", "11"),
 }
-_WITHOUT_SURFACE = ("patankar", "patankar_2", "modified_patankar", "modified_patankar_2")
+_WITHOUT_SURFACE = ("modified_patankar", "modified_patankar_2")
 """Schemes in which GOTM leaves out what models exchange with the air."""
 _ADVECTION = {
     "upstream": ("upstream", "1"),

@@ -1,26 +1,21 @@
 """What cannot be, and what is unlikely, about the pools of a case at its start."""
 
-import contextlib
 import dataclasses
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
-from ..._types import CenterArray, iterate_parameters
+from ..._types import CenterArray
 from ...column.case import Case
-from ...column.forcing import AbstractForcing, WaterSurface
+from ...column.forcing import AbstractForcing
 from ...column.state import State
 from ...column.terms import AbstractTerm
 from ...column.trajectory import Trajectory
 from ...plausibility.water_limits import Lowest, lowest_of
-from .contract import sample_environment, sample_pools
-from .interface import DAY, AbstractBiogeochemicalModel
+from .interface import DAY
 from .term import Biogeochemistry, below_zero
 
-_FAR = 1e3
-"""Times its default, or a part of it, from which a number is thought to be in another unit."""
 _ROUND_OFF = 1e-9
 """Below zero, of the unit of a pool."""
 _MOST = {"mmol m-3": 3000.0, "mEq m-3": 4000.0, "mg m-3": 3e4}
@@ -66,8 +61,6 @@ def notes_on_pools(
             *_of_defaults(term, state.tracers),
             *_of_other_names(term, state.tracers),
             *_of_amounts(term, state.tracers),
-            *_of_parameters(term.models),
-            *_of_darkness(term.models, state, forcing),
         ]
         yield from ((key, note) for note in notes)
 
@@ -117,40 +110,6 @@ def _of_amounts(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iter
         highest = float(np.max(pools[name])) if name in pools else term.initial.get(name, 0.0)
         if highest > (most := _MOST.get(pool.unit, np.inf)):
             yield f"expected {name} up to {most:g} {pool.unit} at the start, got {highest:g}; check its unit"
-
-
-def _of_parameters(models: Mapping[str, AbstractBiogeochemicalModel]) -> Iterator[str]:
-    for name, model in models.items():
-        usual: dict[str, Any] = {}  # numbers, or none
-        with contextlib.suppress(TypeError, ValueError):  # a model without defaults
-            usual |= {info.path: info.value for info in iterate_parameters(type(model)())}
-        for info in iterate_parameters(model):
-            if info.value is None or usual.get(info.path) is None:
-                continue
-            value, default = (float(np.mean(x)) for x in (info.value, usual[info.path]))
-            ratio = value / default if default else 1.0
-            if ratio < 0.0 or not (ratio == 0.0 or 1.0 / _FAR < ratio < _FAR):
-                todo = "check the sign" if ratio < 0.0 else "check the unit"
-                usually = f"a number like its default, {default:g} {info.unit}"
-                yield f"models.{name}.{info.path}: expected {usually}, got {value:g}; {todo}"
-
-
-def _of_darkness(
-    models: Mapping[str, AbstractBiogeochemicalModel], state: State, forcing: AbstractForcing
-) -> Iterator[str]:
-    if forcing.at(0.0, WaterSurface.of(state)).shortwave_flux is not None:
-        return
-    if lit := [name for name, model in models.items() if _follows_light(model)]:
-        yield (
-            f"expected light for {', '.join(lit)}, got a case without shortwave radiation; give its "
-            "shortwave_flux, and the heat_flux without the sun"
-        )
-
-
-def _follows_light(model: AbstractBiogeochemicalModel) -> bool:
-    """Whether the exchanges of a model depend on the light."""
-    dark, lit = (model.rates(sample_pools(model), sample_environment(light)) for light in (0.0, 50.0))
-    return any(not np.array_equal(dark[pair], lit[pair]) for pair in dark)
 
 
 def notes_on_negative_pools(

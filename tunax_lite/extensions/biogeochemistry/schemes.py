@@ -1,16 +1,15 @@
 """Time schemes of the exchanges between pools over one step.
 
-Explicit schemes conserve, but pools can become negative in long steps. Patankar schemes stay positive for any
-step; the modified ones also conserve whatever one pool takes from another:
+Explicit schemes conserve, but pools can become negative in long steps. Modified Patankar schemes stay
+positive for any step, and conserve whatever one pool takes from another:
 
-    Patankar           c'_i = (c_i + dt P_i) / (1 + dt D_i / c_i)
-    modified Patankar  c'_i = c_i + dt sum_j p_ij c'_j / c_j - dt sum_j d_ij c'_i / c_i
+    c'_i = c_i + dt sum_j p_ij c'_j / c_j - dt sum_j d_ij c'_i / c_i
 
 Source: Burchard, Deleersnijder and Meister (2003), Appl. Numer. Math. 47, 1-30.
 """
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
@@ -23,8 +22,6 @@ from ...numerics.elementary import at_least, reciprocal
 from .interface import Exchanges, Pools, Values, once
 
 Concentrations = dict[str, Values]
-Solve = Callable[[Concentrations, Exchanges, Pools, ScalarLike, frozenset[str]], Concentrations]
-"""New values, of old ones, exchanges, the weights of losses, the step, and pools that may be negative."""
 Entries = dict[tuple[str, str], Values]
 """Of a matrix, by row and column."""
 K = TypeVar("K")
@@ -68,16 +65,6 @@ class Euler(AbstractSourceScheme):
         return _moved(pools, tendencies(reactions, pools), dt)
 
 
-@named("runge_kutta_2")
-class RungeKutta2(AbstractSourceScheme):
-    """Explicit, second order: the mean of the tendencies before and after an Euler step (Heun)."""
-
-    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        first = tendencies(reactions, pools)
-        second = tendencies(reactions, _moved(pools, first, dt))
-        return _moved(pools, {name: 0.5 * (first[name] + second[name]) for name in first}, dt)
-
-
 @named("runge_kutta_4")
 class RungeKutta4(AbstractSourceScheme):
     """Explicit, fourth order."""
@@ -93,36 +80,29 @@ class RungeKutta4(AbstractSourceScheme):
         return _moved(pools, mean, dt)
 
 
-@named("patankar")
-class Patankar(AbstractSourceScheme):
-    """Positive, first order; does not conserve."""
-
-    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        return _first_order(_patankar, reactions, pools, dt)
-
-
-@named("patankar_2")
-class Patankar2(AbstractSourceScheme):
-    """Positive, second order; does not conserve."""
-
-    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        return _second_order(_patankar, reactions, pools, dt)
-
-
 @named("modified_patankar")
 class ModifiedPatankar(AbstractSourceScheme):
     """Positive and conservative for any step, first order."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        return _first_order(modified_patankar, reactions, pools, dt)
+        pools = reactions.after_ends(pools, dt)
+        return modified_patankar(pools, reactions.water(pools), pools, dt, reactions.signed)
 
 
 @named("modified_patankar_2")
 class ModifiedPatankar2(AbstractSourceScheme):
-    """Positive and conservative for any step, second order."""
+    """Positive and conservative for any step, second order.
+
+    Its rates are the mean of those of the start and of a first-order step, whose values are the weights.
+    """
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        return _second_order(modified_patankar, reactions, pools, dt)
+        pools = reactions.after_ends(pools, dt)
+        rates = reactions.water(pools)
+        guess = modified_patankar(pools, rates, pools, dt, reactions.signed)
+        later = reactions.water(guess)
+        mean = {pair: 0.5 * (rates[pair] + later[pair]) for pair in rates}
+        return modified_patankar(pools, mean, guess, dt, reactions.signed)
 
 
 class AbstractExtendedModifiedPatankar(AbstractSourceScheme):
@@ -204,24 +184,6 @@ def _slowed(
     return pools | {name: pools[name] + dt * of(name) * change[name] for name in change}
 
 
-def _first_order(solve: Solve, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-    """With rates and weights of the start."""
-    pools = reactions.after_ends(pools, dt)
-    return solve(pools, reactions.water(pools), pools, dt, reactions.signed)
-
-
-def _second_order(
-    solve: Solve, reactions: Reactions, pools: Concentrations, dt: ScalarLike
-) -> Concentrations:
-    """With the mean rates of the start and of a first-order step, and the weights of that step."""
-    pools = reactions.after_ends(pools, dt)
-    rates = reactions.water(pools)
-    guess = solve(pools, rates, pools, dt, reactions.signed)
-    later = reactions.water(guess)
-    mean = {pair: 0.5 * (rates[pair] + later[pair]) for pair in rates}
-    return solve(pools, mean, guess, dt, reactions.signed)
-
-
 def tendencies(reactions: Reactions, pools: Concentrations) -> Concentrations:
     """Rate of change of every pool [unit s-1]."""
     gains, losses = _sums(reactions.water(pools))
@@ -257,21 +219,6 @@ def _per_content(values: Values) -> Values:
     """1 / c, finite for empty pools, whose losses are zero."""
     tiny = jnp.finfo(values.dtype).tiny ** 0.5
     return reciprocal(jnp.where(values > tiny, values, tiny))
-
-
-def _patankar(
-    pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike, signed: frozenset[str]
-) -> Concentrations:
-    gains, losses = _sums(exchanges)
-    new = dict(pools)
-    for name in gains | losses:
-        value = pools[name] + dt * gains[name] if name in gains else pools[name]
-        if name in losses and name in signed:
-            value = value - dt * losses[name]
-        elif name in losses:
-            value = value * reciprocal(1.0 + dt * losses[name] * _per_content(weights[name]))
-        new[name] = value
-    return {name: new[name] for name in pools}
 
 
 def modified_patankar(

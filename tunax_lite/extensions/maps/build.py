@@ -89,7 +89,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
         means=tuple(output.means),
     )
     with loaded.place.naming("time"):
-        _ = run.length  # raises errors early
+        _ = run.n_frames  # raises errors early
     return run
 
 

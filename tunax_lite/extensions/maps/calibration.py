@@ -34,7 +34,7 @@ from ...calibration.results import PARAMETERS_NAME, read_tree, write_tree, write
 from ...column.case import Case
 from ...column.checkpointing import SaveEverything
 from ...column.corrections import CorrectedForcing
-from ...column.integrate import batched_case, count_steps, integrate, start_of
+from ...column.integrate import batched_case, integrate, start_of
 from ...column.model import Model
 from ...declarations import check_settings, setting
 from ...io.dataset import described, titled, write_dataset
@@ -81,7 +81,6 @@ class MapFit:
 
     def __post_init__(self):
         check_settings(self)
-        count_steps(self.run.duration, self.run.output_interval, "duration", "output_interval")
         if not self.times.size:
             raise ValueError(
                 f"start: expected a time before the end of the run, {self.run.duration:g} s, got "
@@ -158,7 +157,7 @@ def equations_of(fit: MapFit, item: tuple[np.ndarray, np.ndarray, np.ndarray]) -
 def _equations(
     fit: MapFit, x: Array, correction: Array, observed: Array, model: Model, case: Case
 ) -> Equations:
-    m, (n,), length = x.shape[0], correction.shape, fit.run.length
+    m, (n,) = x.shape[0], correction.shape
     there = jnp.isfinite(observed)
     n_times = jnp.maximum(there.sum(axis=0), 1)
     share = jnp.where(there, n_times.astype(observed.dtype) ** -0.5, 0.0)  # its square is that of a time
@@ -172,8 +171,8 @@ def _equations(
             corrected,
             start_of(calibrated, corrected),
             fit.run.dt,
-            n_frames=length.n_frames,
-            steps_per_frame=length.steps_per_frame,
+            n_frames=fit.run.n_frames,
+            steps_per_frame=fit.run.steps_per_frame,
             checkpointing=SaveEverything(),
             save=lambda carry, _: carry.now.state.temperature[-1],
         )

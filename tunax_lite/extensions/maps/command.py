@@ -89,7 +89,7 @@ def _run(
     shape = " x ".join(str(n) for n in columns.shape)
     echo(
         f"{columns.n_columns} columns of {shape} points, {run.duration / run.dt:.0f} steps of {run.dt:g} s, "
-        f"{run.length.n_all} frames, {type(run.model.closure).__name__}"
+        f"{run.n_frames} frames, {type(run.model.closure).__name__}"
     )
     if store is None:
         (plan,) = engine.map(functools.partial(planned, n_columns=n_columns), [run])

@@ -16,14 +16,14 @@ from jaxtyping import Array, Bool, Float
 from ...column.case import Case
 from ...column.checkpointing import AutoCheckpointing
 from ...column.diagnostics import Snapshot, diagnostic
-from ...column.integrate import Length, batched_case, columns_of, integrate, restart_of
+from ...column.integrate import batched_case, columns_of, integrate, restart_of
 from ...column.model import Model
 from ...column.trajectory import Restart, carried
 from ...runtime import compile_program
 from ...runtime.compilation import Program, Shared
 from ...runtime.devices import Split, block_size, map_blocks
 from ...runtime.memory import TooLargeError, check_memory, expected_seconds
-from .setup import INITIAL, Layout, MapRun, Piece
+from .setup import INITIAL, Layout, MapRun
 
 PROCESS = 700 * 2**20
 """Bytes of a process with its libraries and compiled programs, without any column."""
@@ -50,8 +50,8 @@ def _finite(restart: Restart) -> Bool[Array, " column"]:
     return functools.reduce(jnp.logical_and, finite)
 
 
-def _frames(run: MapRun, n_frames: int, steps_per_frame: int, part: tuple) -> Results:
-    """One piece of one block of columns."""
+def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
+    """Frames of one block of columns."""
     model, case, start, dt = part
     prepared = model.with_von_karman(case)
 
@@ -67,7 +67,7 @@ def _frames(run: MapRun, n_frames: int, steps_per_frame: int, part: tuple) -> Re
         start,
         dt,
         n_frames=n_frames,
-        steps_per_frame=steps_per_frame,
+        steps_per_frame=run.steps_per_frame,
         checkpointing=AutoCheckpointing(),
         save=lambda carry, _: (variables(carry.now), _finite(carry.now), carry.means),
         means=bool(run.means),
@@ -81,35 +81,33 @@ def _frames(run: MapRun, n_frames: int, steps_per_frame: int, part: tuple) -> Re
     return Results(kept, first, finite, end)
 
 
-_programs: Shared[Program] = Shared(most=2)
-"""Programs of the last map of this process: of whole pieces, and of a shorter frame at the end."""
+_programs: Shared[Program] = Shared(most=1)
+"""The program of the last map of this process."""
 
 
 def piece_program(
-    run: MapRun, layout: Layout, piece: Piece, batch: tuple[Model, Case], start: Restart
+    run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart
 ) -> tuple[Program, tuple]:
     """The program for a piece of a tile, compiled once per process, and its arguments but for the last.
 
     The last is the number of blocks that have columns.
     """
     dt = jnp.asarray(run.dt, batch[1].grid.z_face.dtype)
-    block, *lengths = layout.block, piece.n_frames, piece.steps_per_frame
 
     def results(batch: tuple[Model, Case], start: Restart, dt: Array, n_blocks: Array) -> Results:
         model, case = batch[0], batched_case(*batch)
         arguments = (model, case, start, dt)
-        one = functools.partial(_frames, run, *lengths)
-        if block == layout.width:
+        one = functools.partial(_frames, run, layout.n_frames)
+        if layout.block == layout.width:
             return one(arguments)
         has_columns = columns_of(model, case, start)
         of_results = Results(*(True, True, True, has_columns[2]))  # pyright: ignore[reportArgumentType]
         split = Split((*has_columns, False), jax.eval_shape(one, arguments), of_results)
-        return map_blocks(one, arguments, split, block, n_blocks)
+        return map_blocks(one, arguments, split, layout.block, n_blocks)
 
     arguments = batch, start, dt
-    same = run.fingerprint, block, layout.width, *lengths
-    program = _programs.get(lambda: compile_program(results, *arguments, np.int32(1)), arguments, *same)
-    return program, arguments
+    compiled = lambda: compile_program(results, *arguments, np.int32(1))  # noqa: E731
+    return _programs.get(compiled, arguments, run.fingerprint, layout), arguments
 
 
 class Plan(NamedTuple):
@@ -161,26 +159,15 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
     # The next forcing is read and the previous results are written while a piece is computed.
     of_frame = width * (5.0 * forcing + 3.0 * frame)
     seconds = expected_seconds(run.output_interval / run.dt, run.first_column.grid.n_cells, width)
-    most = max(1, int(min(run.length.n_frames, LONGEST_PIECE / seconds, PIECE / of_frame)))
-    n_frames = frames_per_piece(run.length, most)
+    most = max(1, int(min(run.n_frames, LONGEST_PIECE / seconds, PIECE / of_frame)))
+    n_frames = math.ceil(run.n_frames / math.ceil(run.n_frames / most))
     memory = int(PROCESS + n_frames * of_frame + width * (4.0 * restart + 3.0 * first))
     try:
         check_memory(memory, "a tile of the map")
     except TooLargeError as error:
         raise MemoryError(f"map: {error}; use fewer --columns, or store more often.") from error
-    results = n_all * (first + frame * run.length.n_all)
+    results = n_all * (first + frame * run.n_frames)
     return Plan(Layout(rows, n_frames, block, width), over_time, at_start, memory, results)
-
-
-def frames_per_piece(length: Length, most: int) -> int:
-    """Number of frames per piece, at most so many.
-
-    Pieces are equally long, so that little is computed beyond the end; nothing is, before a shorter frame.
-    """
-    pieces = math.ceil(length.n_frames / most)
-    while length.rest and length.n_frames % pieces:
-        pieces += 1
-    return math.ceil(length.n_frames / pieces)
 
 
 def _variables(run: MapRun, batch: tuple[Model, Case], start: Restart) -> list[dict]:
@@ -190,7 +177,7 @@ def _variables(run: MapRun, batch: tuple[Model, Case], start: Restart) -> list[d
         raise ValueError(f"map: expected means of {', '.join(sorted(held))}, got {unknown[0]}; leave it out.")
     dt = jnp.asarray(run.dt, start.state.temperature.dtype)
     part = batch[0], batched_case(*batch), start, dt
-    results = jax.eval_shape(functools.partial(_frames, run, 1, 1), part)
+    results = jax.eval_shape(functools.partial(_frames, run, 1), part)
     n_cells = start.state.temperature.shape[0]
     for name, values in results.start.items():
         shape = values.shape[:-1]

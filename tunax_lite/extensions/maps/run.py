@@ -1,9 +1,8 @@
 """Run columns on a map, in tiles of columns and pieces of time.
 
-All tiles and pieces have the same shapes, so that one compiled program serves all, and another a shorter
-frame at the end: tiles are padded with copies of the last column, and blocks consisting of copies only are
-skipped. A tile continues from the state written after its last piece, so that a run may end anywhere;
-anything computed twice is bit-identical.
+All tiles and pieces have the same shapes, so that one compiled program serves all: tiles are padded with
+copies of the last column, and blocks consisting of copies only are skipped. A tile continues from the state
+written after its last piece, so that a run may end anywhere; anything computed twice is bit-identical.
 """
 
 import datetime
@@ -70,7 +69,7 @@ def run_tile(
     pending: tuple[Results, int, Piece, Case] | None = None
     for done, (number, piece) in enumerate(pieces):
         batch = run.batch(work.padded, piece.start, piece.stop)
-        results = work.start(batch, piece)
+        results = work.start(batch)
         if pending is not None:
             work.write(*pending)
             report(done / len(pieces))
@@ -101,13 +100,13 @@ class _Tile:
         self.n_done, self._broken, self._leaves = state  # `_broken`: first frame affected
         self._restart: Restart | None = None
 
-    def start(self, batch: tuple[Model, Case], piece: Piece) -> Results:
+    def start(self, batch: tuple[Model, Case]) -> Results:
         """Start to compute a piece, from the end of the last one."""
         start = self._restart or restart_of(*batch)
         if self._leaves:
             start = jax.tree.unflatten(jax.tree.structure(start), map(jax.numpy.asarray, self._leaves))
             self._leaves = []
-        program, arguments = piece_program(self.run, self.store.layout, piece, batch, start)
+        program, arguments = piece_program(self.run, self.store.layout, batch, start)
         n_blocks = -(-len(self.columns) // self.store.layout.block)
         results: Results = program(*arguments, np.int32(n_blocks))
         self._restart = results.end

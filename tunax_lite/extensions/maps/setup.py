@@ -10,7 +10,7 @@ import numpy as np
 from ..._types import iterate_options, precision_of, without_weak_types
 from ...column.arguments import case_over_steps
 from ...column.case import Case
-from ...column.integrate import Length, length_of_run
+from ...column.integrate import count_steps
 from ...column.model import Model
 from ...io.checksums import digest_of_tree, stamp_of
 from ...io.provenance import Provenance
@@ -28,7 +28,7 @@ class Layout:
 
     Args:
         n_rows: rows of the map (values of its first axis) per tile.
-        n_frames: frames per piece of time; a shorter last frame is a piece of its own.
+        n_frames: frames per piece of time.
         block: columns that a device steps together.
         width: columns of the largest tile, in whole blocks.
     """
@@ -40,14 +40,12 @@ class Layout:
 
 
 class Piece(NamedTuple):
-    """A part of the run: its frames among all, what its program computes, and the times of its forcing [s].
+    """A part of the run: its frames among all, and the times of its forcing [s].
 
-    Whole pieces are equally long: the forcing of the last may begin earlier, and it computes more frames.
+    Pieces are equally long: the forcing of the last may begin earlier, and more frames are computed.
     """
 
     frames: slice
-    n_frames: int
-    steps_per_frame: int
     start: float
     stop: float
 
@@ -59,8 +57,8 @@ class MapRun:
     Args:
         model: for all columns; `columns` may add column-dependent parameters.
         columns: the map.
-        dt, output_interval, duration: as in `simulate` [s], from the epoch of the map on; the last frame is
-            at the end, and shorter than the others if the interval does not divide the duration.
+        dt, output_interval, duration: as in `simulate` [s], from the epoch of the map on; dt divides the
+            interval, and that the duration.
         variables: stored at the start and at the end of every frame: names in the state, the closure or
             diagnostics.
         means: of state and closure variables, averaged over the steps of every frame.
@@ -77,18 +75,20 @@ class MapRun:
     about: Provenance = Provenance()
 
     @property
-    def length(self) -> Length:
-        length = length_of_run(self.duration, self.output_interval, self.dt)
-        if length.n_frames == 0:
-            expected = f"at most the duration, {self.duration:g} s"
-            raise ValueError(f"output_interval: expected {expected}, got {self.output_interval:g} s.")
-        return length
+    def n_frames(self) -> int:
+        """Number of frames after the start; `ValueError` if intervals do not divide the duration."""
+        _ = self.steps_per_frame
+        return count_steps(self.duration, self.output_interval, "the duration", "output_interval")
+
+    @property
+    def steps_per_frame(self) -> int:
+        """Number of time steps in a frame."""
+        return count_steps(self.output_interval, self.dt, "output_interval")
 
     @property
     def times(self) -> np.ndarray:
         """Ends of the frames [s]."""
-        ends = self.output_interval * np.arange(1, self.length.n_all + 1)
-        return np.minimum(ends, self.duration)
+        return self.output_interval * np.arange(1, self.n_frames + 1)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -122,19 +122,13 @@ class MapRun:
         return without_weak_types((model, case), precision_of(model=model, case=case))
 
     def pieces(self, layout: Layout) -> list[Piece]:
-        """Those of every tile, in order; a shorter frame at the end is one."""
-        length, n = self.length, layout.n_frames
-        found = []
-        for first in range(0, length.n_frames, n):
-            start = min(first, length.n_frames - n) * self.output_interval
-            frames = slice(first, min(first + n, length.n_frames))
-            stop = start + n * self.output_interval
-            found.append(Piece(frames, n, length.steps_per_frame, start, stop))
-        if length.rest:
-            start = length.n_frames * self.output_interval
-            frames = slice(length.n_frames, length.n_all)
-            found.append(Piece(frames, 1, length.rest, start, self.duration))
-        return found
+        """Pieces of every tile, in order."""
+        pieces, n = [], layout.n_frames
+        for first in range(0, self.n_frames, n):
+            start = min(first, self.n_frames - n)
+            times = self.output_interval * start, self.output_interval * (start + n)
+            pieces.append(Piece(slice(first, min(first + n, self.n_frames)), *times))
+        return pieces
 
     def tiles(self, n_rows: int) -> dict[int, np.ndarray]:
         """The columns of each tile with water, from so many rows of the map."""
