@@ -33,7 +33,8 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
         FileFormatError: a file without innovations.
     """
     results = _read(path)
-    figures = {"innovations": _innovations(_of_one(results)), "increments": _increments(results)}
+    shown = results.isel(stream=-1) if "stream" in results.dims else results
+    figures = {"innovations": _innovations(shown), "increments": _increments(results)}
     if "process" in results.dims:
         figures["corrections"] = _corrections(results)
     return figures
@@ -60,10 +61,6 @@ def _dates(results: "xr.Dataset") -> FigureTime:
     return FigureTime(latest, None if start == IDEALISED_EPOCH else start)
 
 
-def _days_ahead(lead: float) -> str:
-    return f"{lead:g} day{'' if lead == 1.0 else 's'} ahead"
-
-
 def figures_together(paths: Sequence[Path]) -> dict[str, Figure]:
     """What forecasts of several files are worth, by lead: of methods on the same observations.
 
@@ -87,10 +84,6 @@ def figures_together(paths: Sequence[Path]) -> dict[str, Figure]:
     return {"leads": figure}
 
 
-def _of_one(results: "xr.Dataset") -> "xr.Dataset":
-    return results.isel(stream=-1) if "stream" in results.dims else results
-
-
 def draw(path: Path, folder: Path) -> list[Path]:
     """Write the figures into a folder."""
     return save_figures(assimilation_figures(path), folder)
@@ -102,43 +95,19 @@ def _rms(values: np.ndarray) -> float:
 
 
 def _innovations(results: "xr.Dataset") -> Figure:
-    """Observation minus forecast over time, one panel for each lead, and root mean squares by lead.
-
-    The latter, and the points in colour, are those of the judged period.
-    """
-    leads, judged = np.asarray(results["lead"]), _judged(results)
-    values = np.asarray(results["innovation"])
-    figure, axes = panels(leads.size + 1, 1, (7.0, 1.6), sharex=False)
-    time = _dates(results)
-    most = 1.1 * float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
-    unit, name = in_math(results["innovation"].attrs["units"]), _stream_of(results)
-    errors = [_rms(column) for column in np.asarray(judged["innovation"]).T]
-    for panel, lead, rms, column in zip(axes.flat, leads, errors, values.T, strict=False):
-        panel.sharex(axes.flat[0])
-        panel.plot(time.places(results["time"].values), column, ".", markersize=2.0, color="0.7")
-        points = judged["innovation"].sel(lead=lead)
-        panel.plot(time.places(judged["time"].values), points, ".", markersize=2.0)
+    """Observation minus forecast over time in the judged period, one panel for each lead."""
+    judged, time = _judged(results), _dates(results)
+    leads, unit = judged["lead"].values, in_math(judged["innovation"].attrs["units"])
+    stream = f"{judged['stream'].item()}, " if "stream" in judged.coords else ""
+    figure, axes = panels(leads.size, 1, (7.0, 1.6), sharex=True, sharey=True)
+    for panel, lead in zip(axes.flat, leads, strict=True):
+        values = judged["innovation"].sel(lead=lead).values
+        panel.plot(time.places(judged["time"].values), values, ".", markersize=2.0)
         panel.axhline(0.0, color="0.5", linewidth=0.8)
-        panel.set_ylim(-most, most)
-        panel.set_title(f"{name}{_days_ahead(lead)}: rms {rms:.2g} {unit}", fontsize="small")
+        panel.set_title(f"{stream}lead {lead:g} d: rms {_rms(values):.2g} {unit}", fontsize="small")
         label(panel, y=f"innovation [{unit}]")
-        if lead == leads[-1]:
-            time.finish(panel, "small")
-        else:
-            panel.tick_params(labelbottom=False)
-    last = axes.flat[leads.size]
-    last.plot(leads, errors, "o-")
-    last.set_ylim(0.0, 1.15 * np.max(errors, initial=0.0, where=np.isfinite(errors)) or 1.0)
-    label(last, "lead [days]", f"rms [{unit}]")
+    time.finish(axes.flat[-1], "small")
     return figure
-
-
-def _stream_of(results: "xr.Dataset") -> str:
-    """The stream that a figure shows, before the rest of its title."""
-    if "stream" not in results.coords:
-        return ""
-    name, _, height = results["stream"].item().partition(" ")
-    return f"{in_words(name)} at {height} m, " if height else f"{in_words(name)}, "
 
 
 def _names_of_processes(results: "xr.Dataset") -> list[str]:

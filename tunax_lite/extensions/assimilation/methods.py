@@ -17,7 +17,7 @@ exp(-(z - h)² / (2 D²)), and each level has weights of its own; numbers withou
 
 import abc
 import dataclasses
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -30,7 +30,6 @@ from ...declarations import named, setting
 from .observing import Frames
 from .system import Ensemble, Knots, System, passed
 
-T = TypeVar("T")
 Predicted = Float[Array, "frame stream member"]
 
 
@@ -168,7 +167,7 @@ class Nudging(AbstractAssimilationMethod):
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
         end, predicted = window.run(start, window.drawn(start))
-        of_temperature = np.array([_is_temperature(each.variable) for each in window.system.operators])
+        of_temperature = np.array([each.variable.endswith("temperature") for each in window.system.operators])
         seen = window.accepted(predicted)
         used = seen.known & of_temperature
         departure = jnp.where(used, seen.values - predicted[..., 0], 0.0)
@@ -179,10 +178,6 @@ class Nudging(AbstractAssimilationMethod):
         now = dataclasses.replace(end.now, state=dataclasses.replace(state, temperature=warmer))
         after = dataclasses.replace(end, now=now)
         return Analysis(end, predicted, after, predicted + added, used)
-
-
-def _is_temperature(variable: str) -> bool:
-    return variable.endswith("temperature")
 
 
 class Weights(NamedTuple):
@@ -226,7 +221,6 @@ class EnsembleTransform(AbstractAssimilationMethod):
 
     Args:
         n_members: number of members.
-        inflation: factor of the departures before the analysis [1].
         relaxation: part of the spread of the background that the analysis keeps (RTPS) [1].
         localisation: depth scale of the influence of an observation [m]; `None` for all depths.
 
@@ -235,7 +229,6 @@ class EnsembleTransform(AbstractAssimilationMethod):
     """
 
     n_members: int = setting(20, at_least=2)
-    inflation: float = setting(1.0, at_least=1.0, at_most=2.0)
     relaxation: float = setting(0.0, at_least=0.0, at_most=1.0)
     localisation: float | None = setting(None, above=0.0)
 
@@ -250,9 +243,8 @@ def filtered(
     method: EnsembleTransform, window: Window, background: Ensemble, predicted: Predicted
 ) -> Analysis:
     """The analysis of members that were run through the window."""
-    wide, shown = _inflated(background, method.inflation), _inflated(predicted, method.inflation)
-    seen = window.accepted(shown)
-    flat = shown.reshape(-1, shown.shape[-1]), seen.values.ravel(), seen.precision.ravel()
+    seen = window.accepted(predicted)
+    flat = predicted.reshape(-1, predicted.shape[-1]), seen.values.ravel(), seen.precision.ravel()
     weights = transform(*flat)
     levels = weights
     if method.localisation is not None:
@@ -261,12 +253,16 @@ def filtered(
         near = jnp.exp(-0.5 * ((z[:, None] - jnp.array(heights)) / method.localisation) ** 2)
         near = jnp.broadcast_to(near[:, None], (z.size, *seen.values.shape)).reshape(z.size, -1)
         levels = Weights(*jax.vmap(lambda own: transform(flat[0], flat[1], own * flat[2]))(near))
-    state = jax.tree.map(lambda x: transformed(x, levels, method.relaxation), profiles_of(wide.now.state))
+    state = jax.tree.map(
+        lambda x: transformed(x, levels, method.relaxation), profiles_of(background.now.state)
+    )
     state["tracers"] = jax.tree.map(_not_below_zero, state["tracers"], background.now.state.tracers)
-    state = dataclasses.replace(wide.now.state, **state)
-    others = (transformed(x, weights, method.relaxation) for x in (wide.processes, wide.parameters))
+    state = dataclasses.replace(background.now.state, **state)
+    others = (
+        transformed(x, weights, method.relaxation) for x in (background.processes, background.parameters)
+    )
     after = Ensemble(dataclasses.replace(background.now, state=state), *others)
-    fitted = transformed(flat[0], weights, method.relaxation).reshape(shown.shape)
+    fitted = transformed(flat[0], weights, method.relaxation).reshape(predicted.shape)
     return Analysis(background, predicted, after, fitted, seen.known)
 
 
@@ -278,17 +274,3 @@ def _not_below_zero(after: Array, before: Array) -> Array:
 def profiles_of(state: State) -> dict:
     """What the analysis changes of a state, by field."""
     return {name: getattr(state, name) for name in ("u", "v", "temperature", "salinity", "tracers")}
-
-
-def _inflated(tree: T, factor: float) -> T:
-    """Members with departures from their mean times a factor; what is common to members is unchanged."""
-    if factor == 1.0:
-        return tree
-
-    def wider(leaf):
-        if jnp.ndim(leaf) == 0 or not jnp.issubdtype(leaf.dtype, jnp.inexact):
-            return leaf
-        mean = jnp.mean(leaf, axis=-1, keepdims=True)
-        return mean + factor * (leaf - mean)
-
-    return jax.tree.map(wider, tree)

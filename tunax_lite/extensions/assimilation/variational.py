@@ -15,7 +15,6 @@ the exact minimum of the linear problem. A step that raises J is halved.
 """
 
 import dataclasses
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -29,13 +28,6 @@ from .observing import Frames
 from .system import Ensemble, Knots, Process, run_window
 
 Control = Float[Array, " control"]
-
-
-class Started(NamedTuple):
-    """Start of a window, with its processes."""
-
-    ensemble: Ensemble
-    knots: Knots
 
 
 class Modes(eqx.Module):
@@ -127,8 +119,8 @@ def n_control(modes: Modes, start: Ensemble) -> int:
 
 
 @eqx.filter_jit
-def started(window: Window, start: Ensemble, modes: Modes, v: Control) -> Started:
-    """The start of a window with its processes for a control; linear."""
+def started(window: Window, start: Ensemble, modes: Modes, v: Control) -> tuple[Ensemble, Knots]:
+    """The start of a window, and its processes on knots, for a control; linear."""
     system, state = window.system, start.now.state
     *controls, parameters = (v[place] for place in modes.places(v))
     factors = *modes.profiles, *modes.processes
@@ -141,7 +133,7 @@ def started(window: Window, start: Ensemble, modes: Modes, v: Control) -> Starte
         expected = expected + jnp.stack(added[len(system.profiles) :])
     now = dataclasses.replace(start.now, state=state)
     changed = start.parameters + (modes.parameters * parameters)[:, None]
-    return Started(Ensemble(now, start.processes, changed), expected)
+    return Ensemble(now, start.processes, changed), expected
 
 
 @eqx.filter_jit

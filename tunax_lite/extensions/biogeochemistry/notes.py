@@ -1,18 +1,15 @@
 """What cannot be, and what is unlikely, about the pools of a case at its start."""
 
-import dataclasses
 import difflib
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from ..._types import CenterArray
-from ...column.case import Case
 from ...column.forcing import AbstractForcing
 from ...column.state import State
 from ...column.terms import AbstractTerm
-from ...column.trajectory import Trajectory
-from ...plausibility.water_limits import Lowest, lowest_of
+from ...plausibility.water_limits import Lowest
 from .interface import DAY
 from .term import Biogeochemistry, below_zero
 
@@ -20,24 +17,6 @@ _ROUND_OFF = 1e-9
 """Below zero, of the unit of a pool."""
 _MOST = {"mmol m-3": 3000.0, "mEq m-3": 4000.0, "mg m-3": 3e4}
 """Concentrations that water hardly has."""
-
-
-def notes_on(case: Case, trajectory: Trajectory | None = None) -> list[str]:
-    """What `tunax-lite check` notes on the pools of a case, and what `tunax-lite run` notes on a run of it.
-
-    Pools that are equal to the defaults of their models count as left out.
-
-    Raises:
-        ValueError: a pool of two terms, or a negative profile of one that cannot be negative.
-    """
-    state, noted = case.initial_state, list[tuple[str, str]]()
-    usual = {name: value for term in case.terms.values() for name, value in term.initial_tracers().items()}
-    pools = {k: of for k, of in state.tracers.items() if k not in usual or np.any(of != usual[k])}
-    noted += notes_on_pools(case.terms, dataclasses.replace(state, tracers=pools), case.forcing)
-    if trajectory is not None:
-        lowest = lowest_of(trajectory.state.tracers, trajectory.time)
-        noted += notes_on_negative_pools(case.terms, lowest)
-    return [f"terms.{name}: {note}" for name, note in noted]
 
 
 def notes_on_pools(
