@@ -1,6 +1,5 @@
 """Readers of large-eddy simulations: the LESbrary, and the file of Legay et al."""
 
-import re
 from pathlib import Path
 
 import jax
@@ -116,8 +115,6 @@ def test_profiles_of_another_simulation_need_its_forcing(tmp_path):
     with pytest.raises(FileFormatError) as raised:
         read_legay(path)
     assert ".nc: b: " in str(raised.value) and "surface_buoyancy_flux" in str(raised.value)
-    numbers = re.findall(r"stress of \((\S+), .* flux of (\S+)", str(raised.value))[0]
-    np.testing.assert_allclose([float(number) for number in numbers], [1e-4, -5e-8], rtol=0.01)
     with pytest.raises(FileFormatError) as raised:
         read_legay(path, surface_buoyancy_flux=-5e-8)
     assert ".nc: u: " in str(raised.value)

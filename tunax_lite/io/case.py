@@ -61,10 +61,7 @@ def case_from_dataset(
     start: str | None = None,
     duration: float | None = None,
     depth: float | None = None,
-    salinity: float | None = None,
-    coriolis_parameter: float | None = None,
     equation_of_state: AbstractEquationOfState | None = None,
-    velocities: str | None = None,
 ) -> tuple[Case, Observations]:
     """Make a case, and the observations to compare it with, of a dataset of `open_observations`.
 
@@ -77,15 +74,12 @@ def case_from_dataset(
 
     Args:
         dataset: profiles over `time` and `z`, surface fluxes and Stokes drift over times of their own or
-            constant, constants of the water as attributes.
+            constant. Attributes are constants of the water, `coriolis_parameter` [s-1], a constant `salinity`
+            [g kg-1] where there are no profiles, and whether `velocities` are eulerian or lagrangian means.
         start: ISO 8601 time before which profiles are left out.
         duration: of the case [s]; by default up to the last profile.
         depth: of the bottom [m]; by default half a level spacing below the deepest level.
-        salinity: constant value where the dataset has no profiles [g kg-1]; by default that of the
-            attributes, or 35.
-        coriolis_parameter: [s-1]; by default that of the attributes or the latitude.
         equation_of_state: instead of the linear one with the constants of the attributes.
-        velocities: whether u and v are `eulerian` or `lagrangian` means; by default as the attributes say.
 
     Raises:
         FileFormatError: no temperature, no complete profile, levels that do not fit the depth, no forcing, or
@@ -106,9 +100,9 @@ def case_from_dataset(
         got, advice = f"only {describe(time, -1)}", "give 'duration' [s]"
         raise error_of(time, "a complete profile and later ones", got, advice)
     grid = grid_around(dataset, depth)
-    state = _initial_state(grid, after, list(profiles), salinity)
+    state = _initial_state(grid, after, list(profiles))
     water, of_water = _water(dataset, equation_of_state, state)
-    interior, notes = _waves(dataset, velocities, grid, time.values[first])
+    interior, notes = _waves(dataset, grid, time.values[first])
     start_time = None
     # Files of idealised cases count from an arbitrary date.
     if is_dated(time) and dataset.attrs.get("start_time") != "":
@@ -119,7 +113,7 @@ def case_from_dataset(
         grid=grid,
         initial_state=state,
         forcing=_forcing(dataset, time.values[first]),
-        coriolis_parameter=_rotation(dataset, coriolis_parameter),
+        coriolis_parameter=_rotation(dataset),
         interior=interior,
         equation_of_state=water,
         absorption=part_from_attributes(dataset, "absorption"),
@@ -308,17 +302,13 @@ def grid_around(dataset: "xr.Dataset", depth: float | None) -> Grid:
     return Grid(faces)
 
 
-def _initial_state(
-    grid: Grid, dataset: "xr.Dataset", names: Collection[str], salinity: float | None
-) -> State:
+def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str]) -> State:
     centers, z = np.asarray(grid.z_center), dataset["z"].values
     initial = {name: dataset[name].values[0] for name in names}
     if not np.allclose(centers, z, rtol=0.0, atol=1e-6 * abs(z[0])):
         initial = {name: np.interp(centers, z, values) for name, values in initial.items()}
     arrays = {name: jnp.asarray(values, dtype=float) for name, values in initial.items()}
-    if salinity is None:
-        salinity = _number(dataset, "salinity", dataset.attrs.get("salinity", 35.0))
-    water: dict[str, Any] = {"salinity": float(salinity)}
+    water: dict[str, Any] = {"salinity": _number(dataset, "salinity", dataset.attrs.get("salinity", 35.0))}
     water |= {name: arrays.pop(name) for name in WATER if name in arrays}
     return State.from_profiles(grid, **water, tracers=arrays)
 
@@ -365,9 +355,7 @@ def _series_of(variable: "xr.DataArray", start: Any) -> Series | float:
     return Series(_since(variable[str(variable.dims[0])].values, start), variable.values)
 
 
-def _waves(
-    dataset: "xr.Dataset", velocities: str | None, grid: Grid, start: Any
-) -> tuple[Interior, tuple[str, ...]]:
+def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> tuple[Interior, tuple[str, ...]]:
     """Stokes drift in the cells, and notes for the user.
 
     The drift is given on the levels of the profiles. It is extrapolated linearly to the surface from the two
@@ -395,14 +383,12 @@ def _waves(
         return TimeSeries(jnp.asarray(time, dtype=float), arrays, "Stokes drift")
 
     waves = DriftProfiles(over_time(DriftVectors, cells), over_time(DriftVector, at_surface))
-    mean, notes = _mean_of(dataset, velocities)
+    mean, notes = _mean_of(dataset)
     return Interior(stokes_drift=waves, velocities=mean), notes
 
 
-def _mean_of(dataset: "xr.Dataset", given: str | None) -> tuple[str, tuple[str, ...]]:
-    """Whether velocities are Eulerian or Lagrangian means, as given or from the attributes, and a note."""
-    if given is not None:
-        return given, ()
+def _mean_of(dataset: "xr.Dataset") -> tuple[str, tuple[str, ...]]:
+    """Return from the attributes if velocities are Eulerian or Lagrangian means, and a note."""
     velocities = [dataset[name] for name in ("u", "v") if name in dataset]
     named = dataset.attrs.get("velocities")
     said = {key: one for key, one in dataset.attrs.items() if key not in ("case", "notes")}
@@ -478,10 +464,8 @@ def _uncertainties(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"]
     return found
 
 
-def _rotation(dataset: "xr.Dataset", given: float | None) -> float:
-    """Coriolis parameter [s-1]: as given, that of the attributes, or that of the latitude."""
-    if given is not None:
-        return float(given)
+def _rotation(dataset: "xr.Dataset") -> float:
+    """Coriolis parameter [s-1] of the attributes, or else that of the latitude."""
     numbers = _number_attributes(dataset, Case, ("coriolis_parameter",))
     if numbers:
         return numbers["coriolis_parameter"]

@@ -378,10 +378,9 @@ def open_legay(
 
     Args:
         path: `LES_windDominant_results.nc`, or a file with the same variables.
-        stress_u, stress_v: stress on the water [N m-2]; by default that of the wind-driven simulation, if
-            the profiles gain about as much momentum.
+        stress_u, stress_v: stress on the water [N m-2]; by default that of the wind-driven simulation.
         surface_buoyancy_flux: downward surface buoyancy flux [m2 s-3], negative for cooling; by default that
-            of the same simulation, if the profiles lose about as much buoyancy.
+            of the same simulation.
         coriolis_parameter: f [s-1].
         thermal_expansion: alpha [K-1]; 2e-4 is assumed otherwise, with a note.
         reference_temperature: T_0, the temperature of zero buoyancy [degC]; 20 is assumed otherwise.
@@ -389,7 +388,7 @@ def open_legay(
 
     Raises:
         FileFormatError: a variable that is missing, of unexpected shape, not finite or out of range, or
-            profiles of another simulation than the wind-driven one without its forcing.
+            another simulation, by the name of its file, without its forcing.
     """
     file = read_netcdf(path)
     z, time = (_array(file, name) for name in ("z", "t"))
@@ -407,10 +406,14 @@ def open_legay(
     water = {name: value if given is None else given for name, (given, value) in usual.items()}
     buoyancy_per_kelvin = constants.GRAVITY * water["thermal_expansion"]
     values = {name: _array(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
-    is_given = stress_u is not None, surface_buoyancy_flux is not None
-    _check_budgets(
-        file, time, {k: mean * v.sum(axis=1) for k, v in values.items()}, coriolis_parameter, is_given
-    )
+    name = name_of_legay(path)
+    for key, option, given in (
+        ("b", "surface_buoyancy_flux", surface_buoyancy_flux),
+        ("u", "stress_u", stress_u),
+    ):
+        if given is None and name.endswith("_dominant") and name != "legay_wind_dominant":
+            expected = f"the forcing of {name}, which the file does not hold"
+            raise error_in(file, key, expected, "none", f"give {option}")
     stress_u = _STRESS if stress_u is None else stress_u / constants.REFERENCE_DENSITY
     surface_buoyancy_flux = _BUOYANCY_FLUX if surface_buoyancy_flux is None else surface_buoyancy_flux
     temperature = water["reference_temperature"] + values["b"] / buoyancy_per_kelvin
@@ -422,7 +425,7 @@ def open_legay(
     }
     return _dataset(
         path,
-        name_of_legay(path),
+        name,
         time - time[0],
         np.linspace(z[0] - z[-1] - mean, 0.0, z.size + 1),
         {"temperature": ("b", temperature), "u": ("u", values["u"]), "v": ("v", values["v"])},
@@ -431,44 +434,6 @@ def open_legay(
         units or {},
         tuple(f"{path}: assumed: {each}; give it" for each in assumed),
     )
-
-
-def _check_budgets(
-    file: "xr.Dataset",
-    time: np.ndarray,
-    contents: dict[str, np.ndarray],
-    coriolis_parameter: float,
-    is_given: tuple[bool, bool],
-) -> None:
-    """Raise `FileFormatError` if a forcing that is not given is not what changes the contents of the column.
-
-    Contents are integrals over depth. They give the stress as that constant which turns momentum with the
-    rotation and fits its changes between records best.
-    """
-    gained = (contents["b"][-1] - contents["b"][0]) / (time[-1] - time[0])
-    turned = np.exp(1j * coriolis_parameter * time)
-    changes = np.diff((contents["u"] + 1j * contents["v"]) * turned)
-    # The integral of the turning stress; its midpoint is exact for f dt << 1.
-    pulses = np.diff(time) * np.exp(0.5j * coriolis_parameter * (time[1:] + time[:-1]))
-    stress = np.sum(np.conj(pulses) * changes) / np.sum(np.abs(pulses) ** 2)
-    stress_known, buoyancy_known = is_given
-    wrong = {
-        # 15 % of the stress, and 3 % of the buoyancy, are missing in the file of the wind-driven simulation.
-        "u": not stress_known and abs(stress - _STRESS) > 0.5 * _STRESS,
-        "b": not buoyancy_known and abs(gained - _BUOYANCY_FLUX) > 0.3 * abs(_BUOYANCY_FLUX),
-    }
-    if any(wrong.values()):
-        density = constants.REFERENCE_DENSITY
-        expected = f"the wind-driven simulation, with {_STRESS:g} m2 s-2 and {_BUOYANCY_FLUX:g} m2 s-3"
-        got = (
-            f"profiles that a stress of ({stress.real:.3g}, {stress.imag:.3g}) m2 s-2 and a buoyancy flux of "
-            f"{gained:.3g} m2 s-3 into the surface explain"
-        )
-        advice = (
-            f"give the forcing of the run (stress_u, such as {stress.real * density:.3g} N m-2, and "
-            f"surface_buoyancy_flux, such as {gained:.3g})"
-        )
-        raise error_in(file, "b" if wrong["b"] else "u", expected, got, advice)
 
 
 def name_of_legay(path) -> str:
