@@ -523,7 +523,7 @@ def _at_place(variable: "xr.DataArray", times: "xr.DataArray", axes: Sequence[Gr
             [place_in_words(axes[0].degrees[i], axes[1].degrees[j]) for i, j in np.argwhere(there)]
             for there in (~known, known)
         )
-        got = f"none at {describe(times, first)} at {', '.join(absent)}"
+        got = f"{values[first]} at {describe(times, first)}, at {', '.join(absent)}"
         raise error_of(variable, "a value", got, f"{advice}: {', '.join(present) or 'none is around'}")
     return like(variable, values, (time,))
 

@@ -1,10 +1,8 @@
 """What goes into a case: its series, first profile and observations, as plain arrays."""
 
-import datetime
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -129,7 +127,7 @@ class Evidence:
         initial: profiles at the start.
         observed: profiles and series to compare with.
         latitude, longitude: [degrees]; `None` where they are not known.
-        start: of the case; `None` where it has no date.
+        start: ISO 8601 time; `None` for a case without a date.
         coriolis_parameter: [s-1].
         z_face: of the grid [m].
         area: of the faces of a lake [m2]; `None` for a sea.
@@ -145,7 +143,7 @@ class Evidence:
     observed: dict[str, Samples] = field(default_factory=dict)
     latitude: float | None = None
     longitude: float | None = None
-    start: datetime.datetime | None = None
+    start: str | None = None
     coriolis_parameter: float = 0.0
     z_face: np.ndarray = field(default_factory=lambda: np.zeros(2))
     area: np.ndarray | None = None
@@ -210,13 +208,14 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         if both:
             speed = np.hypot(both[0].values, both[-1].values * (len(both) > 1))
             groups[kind][size] = Samples(size, f"{kind}.{given}", both[0].time, speed)
-
     return Evidence(
         weather=groups["weather"],
         fluxes=groups["fluxes"],
         initial={one.quantity: one for one in _first(case) if one.quantity not in case.initial_state.tracers},
         observed={} if observations is None else observed_of(observations),
-        **_placed(case),
+        latitude=None if case.latitude is None else float(case.latitude),
+        longitude=None if case.longitude is None else float(case.longitude),
+        start=case.start_time,
         coriolis_parameter=float(case.coriolis_parameter),
         z_face=_array(case.grid.z_face),
         area=None if case.grid.area is None else _array(case.grid.area),
@@ -244,20 +243,6 @@ def _column_of(case: Case, column: int) -> Case:
 
 def _array(values: ArrayLike) -> np.ndarray:
     return np.asarray(values, dtype=float)
-
-
-def _placed(case: Case) -> dict[str, Any]:  # fields of `Evidence`
-    """Latitude, longitude and start of a case, or of the sun of its weather."""
-    known = {"latitude": case.latitude, "longitude": case.longitude}
-    date, sun = case.start_time, case.forcing.sun if isinstance(case.forcing, BulkForcing) else None
-    if sun is not None and known["latitude"] is None:
-        known = {"latitude": sun.latitude, "longitude": sun.longitude}
-        date = date or sun.start_time
-    start = None if date is None else datetime.datetime.fromisoformat(date)
-    if start is not None and start.tzinfo is not None:
-        start = start.astimezone(datetime.UTC).replace(tzinfo=None)
-    place = {name: None if value is None else float(value) for name, value in known.items()}
-    return {**place, "start": start}
 
 
 def _uncorrected(forcing: AbstractForcing) -> AbstractForcing:

@@ -4,7 +4,6 @@ A rule is a function of `Evidence` that yields an `InputWarning` for each unlike
 """
 
 import csv
-import datetime
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -178,16 +177,16 @@ _LEAST = 20.0
 
 
 def top_of_atmosphere(
-    time: np.ndarray, start: datetime.datetime, latitude: float, longitude: float, *, daily: bool = False
+    time: np.ndarray, start: str, latitude: float, longitude: float, *, daily: bool = False
 ) -> np.ndarray:
     """Return shortwave radiation above the atmosphere [W m-2] at times [s], or its mean over their days."""
-    sun = SolarPosition(start.isoformat(), latitude, longitude)
+    sun = SolarPosition(start, latitude, longitude)
     hours = np.arange(-12.0, 12.0) * 3600.0 if daily else np.zeros(1)
     cosine = sun.cosine_of_zenith(sun.at(jnp.asarray(time[:, None] + hours)))
     return _SOLAR_CONSTANT * np.asarray(cosine).mean(axis=1)
 
 
-def _light(evidence: Evidence) -> Iterator[tuple[Samples, tuple[datetime.datetime, float, float]]]:
+def _light(evidence: Evidence) -> Iterator[tuple[Samples, tuple[str, float, float]]]:
     """Yield shortwave radiation with its date and place; idealised series have neither."""
     if evidence.start is None or evidence.latitude is None:
         return
