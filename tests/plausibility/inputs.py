@@ -49,7 +49,7 @@ def noted(make: Callable[[], tuple[Any, Any]]) -> Notes:
     try:
         with recorded() as notes:
             case, observations = make()
-        return tuple(map(str, [*notes, *remarks(case, observations)]))
+        return tuple(str(note) for note in (*notes, *remarks(case, observations)) if note.rule)
     except ValueError as error:
         return (f"error: {error}",)
 

@@ -82,20 +82,20 @@ class _Samples:
     moves: bool
     n_rejected: int
     position: tuple[float, float] | None  # latitude and longitude [degrees]
-    notes: tuple[str, ...]
     attrs: dict[str, float]  # of the dataset
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """What holds for all files; see `open_oceansites`."""
+class _Options:
+    """Options for all files (see `open_oceansites`), notes on them, and the depths that were excluded."""
 
     units: Conversions
     good_flags: tuple[int, ...]
     depths: str | float
     tracers: Mapping[str, Tracer]
     exclude_depths: tuple[float, ...]
-    excluded: set[float]  # those of `exclude_depths` that a file has
+    excluded: set[float] = dataclasses.field(default_factory=set)
+    notes: list[str] = dataclasses.field(default_factory=list)
 
 
 class _NothingGoodError(FileFormatError):
@@ -169,12 +169,11 @@ def open_oceansites(
     check_names("units", units, (*_KNOWN, "time", "z"))
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
-    excluded = tuple(exclude_depths), set[float]()
     flags, known = tuple(good_flags), as_tracers(tracers)
-    wanted = _Wanted(units, flags, depths, known, *excluded)
+    options = _Options(units, flags, depths, known, tuple(exclude_depths))
     check_position(position)
-    found = [one for path in sources for one in _read(path, given, position, wanted)]
-    for depth in sorted({*exclude_depths} - wanted.excluded):
+    found = [one for path in sources for one in _read(path, given, position, options)]
+    for depth in sorted({*exclude_depths} - options.excluded):
         files, got = ", ".join(map(name_of, sources)), f"{depth:g} m"
         raise FileFormatError(files, "exclude_depths", "depths of instruments", got, "correct the depth")
     samples = [one for one in found if isinstance(one, _Samples)]
@@ -196,8 +195,8 @@ def open_oceansites(
     places = [at for at in (*(one.position for one in samples), position) if at is not None]
     if places:
         found = found.assign_coords(latitude=places[0][0], longitude=places[0][1])
-    notes = [f"left out: {error}" for error in empty] + [note for one in samples for note in one.notes]
     found.encoding["source"] = name_of(first)
+    notes = [*(f"left out: {error}" for error in empty), *options.notes]
     return found.assign_attrs(notes=notes, case=stem_of(sources[0]))
 
 
@@ -213,25 +212,23 @@ def _read(
     source: Source,
     given: dict[str, str | None],
     position: tuple[float, float] | None,
-    wanted: "_Wanted",
+    options: "_Options",
 ) -> list["_Samples | _NothingGoodError"]:
     """The variables of one file, and the errors of those without any good value."""
     file = read_profile_text(source) if is_text(source) else read_netcdf(source)
+    options.notes.extend(file.encoding.get("notes", ()))
     place = position_of(file) or position
     if place is not None and position is not None:
         warn_of_input(far_away(name_of(file), place, position))
 
     def good(key: str, times: "xr.DataArray", variable: "xr.DataArray") -> _Samples | _NothingGoodError:
         try:
-            return _samples(file, key, times, variable, place, wanted)
+            return _samples(file, key, times, variable, place, options)
         except _NothingGoodError as error:
             return error
 
-    found = _find(file, _names_in(file, given), wanted.tracers).items()
-    first, *others = [good(key, *both) for key, both in found]
-    if isinstance(first, _Samples):
-        first = dataclasses.replace(first, notes=(*file.encoding.get("notes", ()), *first.notes))
-    return [first, *others]
+    variables = _find(file, _names_in(file, given), options.tracers)
+    return [good(key, *both) for key, both in variables.items()]
 
 
 def _names_in(file: "xr.Dataset", given: dict[str, str | None]) -> dict[str, str | None]:
@@ -318,15 +315,15 @@ def _samples(
     times: "xr.DataArray",
     variable: "xr.DataArray",
     place: tuple[float, float] | None,
-    wanted: _Wanted,
+    options: _Options,
 ) -> _Samples:
     """The good values of a variable; raises `_NothingGoodError` if there is none."""
-    unit = unit_alone(wanted.units, "z")
-    heights = heights_of(file, variable, str(times.dims[0]), wanted.depths, unit, place)
+    unit = unit_alone(options.units, "z")
+    heights = heights_of(file, variable, str(times.dims[0]), options.depths, unit, place)
     variable = on_axes(variable, (times.dims[0], *heights.dims), "choose one place")
     shape = (times.values.size, -1)
     numbers = numbers_in(variable).reshape(shape)
-    good = _good(file, variable, wanted.good_flags).reshape(shape)
+    good = _good(file, variable, options.good_flags).reshape(shape)
     there, placed = np.isfinite(numbers), np.broadcast_to(heights.placed, numbers.shape)
     kept, flags, said = there & good & placed, flags_of(file, times), [*heights.notes]
     if n_unplaced := int((there & good & ~placed).sum()):
@@ -335,10 +332,10 @@ def _samples(
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
     instruments = heights.of_instruments()
-    for depth in wanted.exclude_depths:
+    for depth in options.exclude_depths:
         is_it = np.broadcast_to(np.abs(instruments + depth) <= max(0.1, 0.005 * depth), kept.shape)
         if is_it.any():
-            wanted.excluded.add(depth)
+            options.excluded.add(depth)
             n_excluded = int((kept & is_it).sum())
             said.append(f"left out {n_excluded} values of the instrument at {depth:g} m (exclude_depths)")
             kept, placed = kept & ~is_it, placed & ~is_it
@@ -346,13 +343,13 @@ def _samples(
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, got, advice)
-    records, axis, disorder = _records(file, variable, times, kept, heights.is_ragged, wanted, said)
+    records, axis = _records(file, variable, times, kept, heights.is_ragged, options, said)
     # Deepest first where heights are fixed: the order used in messages.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
     parts = numbers, kept, placed, np.broadcast_to(heights.z, there.shape)
     numbers, kept, placed, z = (part[records][:, order] for part in parts)
-    converted, attrs = _converted(like(variable, numbers, ("record", "level")), key, wanted, said)
+    converted, attrs = _converted(like(variable, numbers, ("record", "level")), key, options, said)
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
     time = seconds_since(axis, "1970-01-01")
@@ -368,6 +365,7 @@ def _samples(
     if n_twice := found.shape[1] - np.unique(found, axis=1).shape[1]:
         said.append(f"{n_twice} of {found.shape[1]} values are at the time and height of another: averaged")
     said += _unused_flags(file, variable)
+    options.notes.extend(note_on(variable, sentence) for sentence in said)
     return _Samples(
         key=key,
         kind=next((kinds[word] for word in words if word in kinds), next(iter(kinds.values()))),
@@ -378,16 +376,15 @@ def _samples(
         moves=heights.moves,
         n_rejected=int((there & ~good).sum()),
         position=position_of(file),
-        notes=(*disorder, *(note_on(variable, sentence) for sentence in said)),
         attrs=attrs,
     )
 
 
 def _converted(
-    variable: "xr.DataArray", key: str, wanted: _Wanted, said: list[str]
+    variable: "xr.DataArray", key: str, options: _Options, said: list[str]
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Values in the package's unit, and attributes of a tracer per mass of water; notes go to `said`."""
-    if (tracer := wanted.tracers.get(key)) is not None:
+    if (tracer := options.tracers.get(key)) is not None:
         if tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0:
             said.append(
                 f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
@@ -395,7 +392,7 @@ def _converted(
         _, offset, power = tracer.linear(variable, key)
         attributes = {"of_density": float(power), "offset": offset} if power else {}
         return tracer.converted(variable, key), attributes
-    how = as_conversion(wanted.units.get(key))
+    how = as_conversion(options.units.get(key))
     examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:
         how = dataclasses.replace(how, unit=_unit_of_salinity(variable, said))
@@ -408,19 +405,20 @@ def _records(
     times: "xr.DataArray",
     kept: np.ndarray,
     is_ragged: bool,
-    wanted: _Wanted,
+    options: _Options,
     said: list[str],
-) -> tuple[np.ndarray, "xr.DataArray", tuple[str, ...]]:
-    """Records with a value to keep, in order and from the time in the water, their times, and a note.
+) -> tuple[np.ndarray, "xr.DataArray"]:
+    """Records with a value to keep, in order and from the time in the water, and their times.
 
     A record without any good value may have an invalid time.
     """
-    records, notes = np.flatnonzero(kept.any(axis=1)), ()
+    records = np.flatnonzero(kept.any(axis=1))
     if not is_ragged:
-        order, notes = order_in_time(like(times, times.values[records]))
+        order, disorder = order_in_time(like(times, times.values[records]))
         records = records[order]
+        options.notes.extend(disorder)
     times = like(times, times.values[records])
-    axis = read_time(times, unit_alone(wanted.units, "time"), increasing=not is_ragged)
+    axis = read_time(times, unit_alone(options.units, "time"), increasing=not is_ragged)
     inside = np.ones(records.shape, dtype=bool)
     for name, sign in (("time_deployment_start", 1.0), ("time_deployment_end", -1.0)):  # of IMOS
         with contextlib.suppress(ValueError):  # no date
@@ -428,14 +426,14 @@ def _records(
             # Time stamps in days resolve a fraction of a second.
             inside &= sign * seconds_since(axis, str(moment)) > -1.0
     if inside.all():
-        return records, axis, notes
+        return records, axis
     n_all, n_dry = int(kept.sum()), int(kept[records][~inside].sum())
     if n_dry == n_all:
         expected = "values from time_deployment_start to time_deployment_end"
         advice = "correct these attributes, or choose another file"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, f"none of {n_all}", advice)
     said.append(f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out")
-    return records[inside], axis[inside], notes
+    return records[inside], axis[inside]
 
 
 def _unit_of_salinity(variable: "xr.DataArray", said: list[str]) -> str | None:
