@@ -113,7 +113,7 @@ class Page:
         """Print inputs and budgets of a case, and draw them; of several cases in figures of their own."""
         inputs, start = inputs_of(case, observations), case.start_time
         answer = {"inputs": say_inputs(inputs, start)}
-        answer["budgets"] = say_budgets(budgets_of(case, observations))
+        answer["budgets"] = say_budgets([one for one in budgets_of(case, observations) if one.added != 0.0])
         if self.figures is not None:
             from ..plotting.inputs import plot_inputs  # slow import
             from ..plotting.style import save_figures

@@ -22,11 +22,10 @@ from ..column.grid import Grid
 from ..column.observations import Observations
 from ..column.state import State
 from ..column.terms import BottomHeat, DriftProfiles, DriftVector, DriftVectors, Interior
-from ..column.terms.base import or_zero
-from ..column.terms.surface import kinematic_fluxes
 from ..column.time_series import TimeSeries
 from ..physics import AbstractEquationOfState, LinearEquationOfState, Teos10, TwoBandAbsorption
 from ..physics.stratification import coriolis_parameter as coriolis_parameter_at
+from ..plausibility.budgets import budgets_of
 from ..quantities import quantity_of
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
 from .errors import check_declared, name_of, names_its_file
@@ -124,9 +123,8 @@ def case_from_dataset(
         latitude=at if (at := places.get("latitude")) is not None and abs(at) <= 90.0 else None,
         longitude=at if (at := places.get("longitude")) is not None and abs(at) <= 360.0 else None,
     )
-    case, told = _with_heat_through_bottom(case, z.values, seconds, after["temperature"].values)
     words = " ".join(str(dataset.attrs.get(key, "")) for key in ("title", "source"))
-    return case, Observations(
+    observations = Observations(
         time=jnp.asarray(seconds, dtype=float),
         z=jnp.asarray(z.values, dtype=float),
         profiles={name: jnp.asarray(after[name].values, dtype=float) for name in profiles},
@@ -134,8 +132,9 @@ def case_from_dataset(
         name=case.name,
         # Whether title or source mention a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
-        notes=(*notes, *_notes_in(dataset), *of_water, *told, *late),
+        notes=(*notes, *_notes_in(dataset), *of_water, *late),
     )
+    return _with_heat_through_bottom(case, observations)
 
 
 WATER_NAMES = {
@@ -313,39 +312,28 @@ def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str]) ->
     return State.from_profiles(grid, **water, tracers=arrays)
 
 
-def _with_heat_through_bottom(
-    case: Case, z: np.ndarray, time: np.ndarray, profiles: np.ndarray
-) -> tuple[Case, tuple[str, ...]]:
-    """Prescribe the initial bottom gradient [K m s-1] where diffusion through it closes the heat budget.
-
-    Returns:
-        The case, and a note if it has such a flux.
-    """
-    diffusivity, complete = case.background_diffusivity, np.flatnonzero(np.isfinite(profiles).all(axis=1))
-    if diffusivity is None or z.size < 2 or complete[-1] == 0:
-        return case, ()
-    eos, last = case.equation_of_state, complete[-1]
-    per_area = float(eos.reference_density * eos.heat_capacity)
-    out = float(diffusivity) * (profiles[0, 1] - profiles[0, 0]) / (z[1] - z[0])
-    times = np.linspace(0.0, time[last], 1001)
-    fluxes = jax.vmap(case.forcing.at)(jnp.asarray(times))
-    entering = kinematic_fluxes(case.initial_state, eos, fluxes)["temperature"]
-    entering = entering + or_zero(fluxes.shortwave_flux, case.initial_state) / per_area
-    entered = np.trapezoid(np.broadcast_to(np.asarray(entering), times.shape), times)
-    thickness = np.diff(np.asarray(case.grid.z_face))
-    gained = float((profiles[last] - profiles[0]) @ thickness)
+def _with_heat_through_bottom(case: Case, observations: Observations) -> tuple[Case, Observations]:
+    """Prescribe the initial bottom gradient, with a note, where it closes the heat budget."""
+    if case.background_diffusivity is None:
+        return case, observations
+    budget = next((one for one in budgets_of(case, observations) if one.quantity == "heat"), None)
+    if budget is None:
+        return case, observations
+    z, first = np.asarray(observations.z), np.asarray(observations.profiles["temperature"])[0]
+    per_kelvin = float(case.equation_of_state.reference_density * case.equation_of_state.heat_capacity)
+    out = per_kelvin * float(case.background_diffusivity) * float((first[1] - first[0]) / (z[1] - z[0]))
+    gained, added = (each / (budget.stop - budget.start) for each in (budget.gained, budget.added))
     # The budget is closer to a prescribed gradient than to an insulated bottom.
-    if not 0.5 < (entered - gained) / (out * time[last] or np.inf) < 1.5:
-        return case, ()
-    heat = BottomHeat(heat_flux=-out * per_area)
+    if not 0.5 < (added - gained) / (out or np.inf) < 1.5:
+        return case, observations
+    heat = BottomHeat(heat_flux=-out)
     case = eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
-    per_second = per_area / time[last]
     note = (
-        f"heat of {out * per_area:.3g} W m-2 leaves through the bottom, down the initial gradient with the "
-        f"background diffusivity: the profiles change by {gained * per_second:.4g} W m-2, of which the "
-        f"surface explains {float(entered) * per_second:.4g} W m-2"
+        f"heat of {out:.3g} W m-2 leaves through the bottom, down the initial gradient with the "
+        f"background diffusivity: the profiles change by {gained:.4g} W m-2, of which the surface "
+        f"explains {added:.4g} W m-2"
     )
-    return case, (note,)
+    return case, dataclasses.replace(observations, notes=(*observations.notes, note))
 
 
 def _series_of(variable: "xr.DataArray", start: Any) -> Series | float:

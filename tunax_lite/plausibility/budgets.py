@@ -1,4 +1,4 @@
-"""Budgets between the profiles of a file and its own surface fluxes.
+"""Budgets between the profiles of a file and the surface fluxes of the same file.
 
 If the content of the column does not follow the flux, but follows the flux times another factor closely at
 all times, that factor names the mistake. Profiles that follow neither prove nothing: there are currents.
@@ -146,7 +146,7 @@ def heat_budget(evidence: Evidence) -> Iterator[InputWarning]:
 
 
 def salt_budget(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note profiles that become saltier in the rain that is given."""
+    """Note profiles that become saltier in rain."""
     contents, rain = _contents(evidence, "salinity"), evidence.fluxes.get("freshwater_flux")
     if contents is None or rain is None:
         return
@@ -225,7 +225,7 @@ class Budget(NamedTuple):
 
 
 def budgets_of(case: Case, observations: Observations | None) -> list[Budget]:
-    """Return budgets of heat and salt over the observed profiles, where profiles and fluxes exist."""
+    """Return budgets of heat and salt over the observed profiles, where there are some."""
     if observations is None or observations.moves or case.batch_shape:
         return []
     budgets, eos = [], case.equation_of_state
@@ -238,11 +238,11 @@ def budgets_of(case: Case, observations: Observations | None) -> list[Budget]:
             continue
         values, z = np.asarray(observations.profiles[name], dtype=float), np.asarray(observations.z)
         time, content, lowest = _integrated(np.asarray(observations.time), values, z, -float(case.grid.depth))
-        added = _added(case, observations, name, time) if time.size else 0.0
-        if added != 0.0:
+        if time.size:
+            added = per_unit * _added(case, observations, name, time)
             gained = per_unit * float(content[-1] - content[0])
             start, stop = float(time[0]), float(time[-1])
-            budgets.append(Budget(quantity, unit, gained, per_unit * added, -lowest, start, stop))
+            budgets.append(Budget(quantity, unit, gained, added, -lowest, start, stop))
     return budgets
 
 

@@ -119,7 +119,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One column: what was given, by name.
+    """Input of one column, by name.
 
     Args:
         weather: series by name in `Weather`, and `wind_speed`; `humidity` under the name of its quantity.
@@ -155,8 +155,8 @@ class Evidence:
     @functools.cached_property
     def is_simulation(self) -> bool:
         """Whether the profiles are those of a model: complete from the bottom to the surface at all times."""
-        given = [self.observed.get(name) for name in ("temperature", "u", "v")]
-        return self.source == "LES" or all(one is not None and self._is_complete(one) for one in given)
+        profiles = [self.observed.get(name) for name in ("temperature", "u", "v")]
+        return self.source == "LES" or all(one is not None and self._is_complete(one) for one in profiles)
 
     def _is_complete(self, one: Samples) -> bool:
         if one.z is None or one.z.ndim == 2 or one.z.size < 8 or one.values.shape[0] < 4:
@@ -192,7 +192,7 @@ def inputs_of(case: Case, observations: Observations | None = None) -> list[Samp
 
 
 def evidence_of(case: Case, observations: Observations | None = None, column: int | None = None) -> Evidence:
-    """The evidence of a case; of a batch that of one column, the first by default."""
+    """Return the evidence of a case; of a batch that of one column, the first by default."""
     while case.batch_shape:
         case = _column_of(case, column or 0)
     bottom = case.interior.bottom_heat
@@ -200,14 +200,14 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
     for one in _forcing(case.forcing):
         if one.name not in ("surface_drag", "rain") and _unit(one.quantity):
             groups[one.where.partition(".")[0]][one.name] = one
-    for kind, given, size, u, v in (
+    for kind, vector, size, u, v in (
         ("weather", "wind", "wind_speed", "wind_u", "wind_v"),
         ("fluxes", "stress", "stress", "stress_u", "stress_v"),
     ):
         both = [groups[kind][name] for name in (u, v) if name in groups[kind]]
         if both:
             speed = np.hypot(both[0].values, both[-1].values * (len(both) > 1))
-            groups[kind][size] = Samples(size, f"{kind}.{given}", both[0].time, speed)
+            groups[kind][size] = Samples(size, f"{kind}.{vector}", both[0].time, speed)
     return Evidence(
         weather=groups["weather"],
         fluxes=groups["fluxes"],
@@ -277,9 +277,9 @@ def _terms(case: Case) -> Iterator[Samples]:
     for each in filter(is_series, jax.tree.leaves(parts, is_leaf=is_series)):
         label = each.name.replace("observed ", "relaxation of ")
         for name, time, values in _leaves(each):
-            whole = " ".join(part for part in (label, "" if name == "the values" else name) if part)
+            where = " ".join(part for part in (label, "" if name == "the values" else name) if part)
             unit = _unit(name) or _unit(label.replace(" ", "_").removeprefix("relaxation_of_"))
-            yield Samples(name, whole, time, values, unit=unit)
+            yield Samples(name, where, time, values, unit=unit)
 
 
 def _leaves(series: TimeSeries) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -322,9 +322,9 @@ def _unit(name: str, case: Case | None = None) -> str:
         return {"waves": "m"}.get(name, "")
 
 
-def _during(given: Samples, duration: float) -> Samples:
+def _during(samples: Samples, duration: float) -> Samples:
     """The records that a run needs, with one before and one after."""
-    first = max(int(np.searchsorted(given.time, 0.0, side="right")) - 1, 0)
-    last = int(np.searchsorted(given.time, duration, side="left")) + 1
+    first = max(int(np.searchsorted(samples.time, 0.0, side="right")) - 1, 0)
+    last = int(np.searchsorted(samples.time, duration, side="left")) + 1
     part = slice(first, max(last, first + 2))
-    return replace(given, time=given.time[part], values=given.values[part])
+    return replace(samples, time=samples.time[part], values=samples.values[part])

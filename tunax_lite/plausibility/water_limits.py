@@ -93,7 +93,7 @@ def extremes(
         "negative": (salinity, -salinity, _ROUND_OFF, _NEGATIVE),
         "salty": (salinity, salinity, quantity_of("salinity").possible[1], _SALTIEST),
     }
-    found = []
+    worst = []
     for kind, (values, excess, unlikely, impossible) in excesses.items():
         beyond = excess > unlikely
         if not beyond.any():
@@ -103,8 +103,8 @@ def extremes(
         height = float(z[at[1], min(int(at[2]), z.shape[1] - 1)])
         numbers = float(values[at]), float(excess[at]), height, float(time[at[0]]), first
         n_columns = int(beyond.any(axis=(0, 1)).sum())
-        found.append(Extreme(kind, *numbers, int(at[2]), n_columns, bool(excess[at] > impossible), has_ice))
-    return found
+        worst.append(Extreme(kind, *numbers, int(at[2]), n_columns, bool(excess[at] > impossible), has_ice))
+    return worst
 
 
 def extremes_of(trajectory: Trajectory, *, has_ice: bool) -> list[Extreme]:
@@ -122,11 +122,11 @@ class Lowest(NamedTuple):
 
 def lowest_of(tracers: Mapping[str, ArrayLike], time: ArrayLike) -> dict[str, Lowest]:
     """Return the lowest value of each tracer, of shape `(n_times, n_cells, ...)`, at times [s]."""
-    found = {}
+    lowest = {}
     for name, values in tracers.items():
         least = np.nan_to_num(np.asarray(values), nan=np.inf).reshape(len(np.asarray(time)), -1).min(axis=1)
-        found[name] = Lowest(float(least.min()), float(np.asarray(time)[least.argmin()]))
-    return found
+        lowest[name] = Lowest(float(least.min()), float(np.asarray(time)[least.argmin()]))
+    return lowest
 
 
 def lower(lowest: Mapping[str, Lowest], more: Mapping[str, Lowest]) -> dict[str, Lowest]:
