@@ -18,6 +18,7 @@ from . import budgets, rules
 from .inputs import Evidence, evidence_of
 
 __all__ = [
+    "InputWarning",
     "remarks",
 ]
 
