@@ -12,7 +12,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -23,10 +22,8 @@ from .._types import InputWarning, iterate_options, iterate_parameters, iterate_
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.base import Base, CalibratedValues
 from ..calibration.parameters import paths_of_other_cases
-from ..closures import AbstractClosure, ValidRange, recommended_sets
-from ..column.case import Case
+from ..closures import AbstractClosure, recommended_sets
 from ..column.forcing import WaterSurface
-from ..column.grid import Grid
 from ..column.terms import AbstractTerm
 from ..config import (
     CalibrationConfig,
@@ -263,7 +260,7 @@ def build_source(source: RunSource, parameters: Path | None) -> Run:
         if ignored := paths_of_other_cases(values, case.name):
             warn_of_input([f"{parameters}: {len(ignored)} numbers of other cases are ignored"])
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    warn_of_input((*on_recommended(run), *on_grid(run)))
+    warn_of_input(on_recommended(run))
     return run
 
 
@@ -278,71 +275,38 @@ def set_up_jax(*, no_limits: bool) -> None:
             raise ConfigError(f"JAX_PLATFORMS={platforms}: {error}") from error
 
 
-@runtime_checkable
-class _MadeForGrids(Protocol):
-    """A closure with notes on grids other than those it was made for."""
-
-    def on_grid(self, grid: Grid) -> Sequence[str]: ...
-
-
-def on_grid(run: Run) -> Sequence[str]:
-    """What the closure of a run notes about its grid."""
-    closure = run.model.closure
-    return closure.on_grid(run.case.grid) if isinstance(closure, _MadeForGrids) else ()
-
-
 _N_TIMES = 500  # at which fluxes are looked at
 
 
-def on_recommended(run: Run) -> list[str]:
+def on_recommended(run: Run) -> Iterator[str]:
     """Where a run with recommended constants leaves the range of cells, steps, stress and heat flux."""
-    valid = valid_range_of(run.model.closure)
-    if valid is None:
-        return []
-    stress, heat = _extremes(run.case, run.duration_from(0.0))
-    return [
-        *on_resolution(run.model.closure, valid, run.case.grid, run.dt),
-        *_beyond(run.model.closure, "wind stress", stress, valid.stress, "N m-2"),
-        *_beyond(run.model.closure, "heat flux into the water", heat, valid.heat_flux, "W m-2"),
-    ]
-
-
-def valid_range_of(closure: AbstractClosure) -> ValidRange | None:
-    """Range in which the recommended constants of a closure were judged; `None` if it has others."""
+    closure, case = run.model.closure, run.case
     name = name_of(type(closure))
     known = recommended_sets().get(name or "")
-    return None if known is None or Base.of(closure, ()).name != f"{name}_recommended" else known.valid
-
-
-def on_resolution(closure: AbstractClosure, valid: ValidRange, grid: Grid, dt: float) -> Iterator[str]:
-    """Notes on cells and steps outside the range."""
-    thinnest = float(np.min(np.diff(np.asarray(grid.z_face), axis=0)))
-    yield from _beyond(closure, "cells", (thinnest, thinnest), valid.cell_thickness, "m")
-    yield from _beyond(closure, "steps", (dt, dt), valid.time_step, "s")
-
-
-def _extremes(case: Case, duration: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Lowest and highest stress and heat flux, over the water as it is at the start."""
+    if known is None or Base.of(closure, ()).name != f"{name}_recommended":
+        return
     water = WaterSurface.of(case.initial_state)
 
-    def at(time):
+    def fluxes_at(time: jax.Array) -> list[jax.Array | float]:
         fluxes = case.forcing.at(time, water)
         return [0.0 if x is None else x for x in (fluxes.stress_u, fluxes.stress_v, fluxes.heat_flux)]
 
-    u, v, heat = jax.jit(lambda times: jax.lax.map(at, times))(np.linspace(0.0, duration, _N_TIMES))
-    stress = np.hypot(np.asarray(u), np.asarray(v))
-    heat = np.asarray(heat)
-    return (0.0, float(stress.max())), (float(heat.min()), float(heat.max()))
-
-
-def _beyond(
-    closure: AbstractClosure, what: str, found: tuple[float, float], valid: tuple[float, float], unit: str
-) -> Iterator[str]:
-    tolerance = 1e-6 * (valid[1] - valid[0])
-    for side, value, limit, sign in (("least", found[0], valid[0], -1.0), ("most", found[1], valid[1], 1.0)):
-        if sign * (value - limit) > tolerance:
-            yield (
-                f"recommended constants of {name_of(type(closure))}: expected {what} of at {side} {limit:g} "
-                f"{unit}, with which they were judged, got {value:g} {unit}; errors may be larger than "
-                "documented"
-            )
+    times = np.linspace(0.0, run.duration_from(0.0), _N_TIMES)
+    u, v, heat = map(np.asarray, jax.jit(lambda times: jax.lax.map(fluxes_at, times))(times))
+    thinnest = np.min(np.diff(np.asarray(case.grid.z_face), axis=0))
+    for what, values, (low, high), unit in (
+        ("cells", thinnest, known.valid.cell_thickness, "m"),
+        ("steps", run.dt, known.valid.time_step, "s"),
+        ("wind stress", np.hypot(u, v), known.valid.stress, "N m-2"),
+        ("heat flux into the water", heat, known.valid.heat_flux, "W m-2"),
+    ):
+        tolerance, least, most = 1e-6 * (high - low), float(np.min(values)), float(np.max(values))
+        for side, limit, got, excess in (
+            ("least", low, least, low - least),
+            ("most", high, most, most - high),
+        ):
+            if excess > tolerance:
+                yield (
+                    f"recommended constants of {name}: expected {what} of at {side} {limit:g} {unit}, with "
+                    f"which they were judged, got {got:g} {unit}; errors may be larger than documented"
+                )
