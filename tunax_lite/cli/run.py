@@ -10,15 +10,18 @@ import jax
 import numpy as np
 
 from .. import io
-from .._types import iterate_options
+from .._types import JSON, iterate_options, iterate_parameters
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
 from ..column.trajectory import Restart, Trajectory, carried
 from ..config import ConfigError, Run, load_run
+from ..config.closures import closure_class, closure_with
 from ..config.section import closest
+from ..declarations import name_of
 from ..io.errors import FileFormatError, check_possible, within_a_screen
 from ..io.provenance import Provenance, read_provenance
 from ..io.writing import check_outputs
+from ..io.yaml_file import parse_yaml
 from ..plausibility.water_limits import Extreme, Lowest, extremes_of, lower, lowest_of, merged
 from ..registry import additions
 from . import session
@@ -243,7 +246,17 @@ def _of_grid(z_face: np.ndarray) -> str:
 
 
 def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
-    """Note parameters of the closure that differ from those of the earlier run."""
+    """Note parameters of the closure that differ from those of the earlier run.
+
+    Raises:
+        ConfigError: options that select other numbers, such as other stability functions.
+    """
+    (options_before, numbers_before), (options, numbers) = (_options(one.config) for one in (before, now))
+    if before.config and any(numbers_before.get(name, of) != of for name, of in numbers.items()):
+        raise ConfigError(
+            f"--restart {path}: expected model.closure.options {options_before}, got {options}; "
+            "choose the same."
+        )
     earlier, later = (json.loads(one.parameters or "{}") for one in (before, now))
     differing = [
         f"{name} was {earlier[name]}, now {value}"
@@ -252,3 +265,13 @@ def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
     ]
     if differing:
         session.say_notes([f"--restart {path}: {within_a_screen('; '.join(differing))}"])
+
+
+def _options(text: str) -> tuple[dict[str, JSON], dict[str, float | None]]:
+    """Options of the closure of a configuration, and its numbers with these options and no `parameters`."""
+    section = (parse_yaml(text or "{}").get("model") or {}).get("closure") or {}
+    section = {"name": section} if isinstance(section, str) else section
+    name, options = section.get("name", "k_epsilon"), section.get("options") or {}
+    closure = closure_with(name_of(closure_class(name)) or name, options)
+    numbers = {one.path: one.value for one in iterate_parameters(closure)}
+    return options, {name: None if value is None else float(value) for name, value in numbers.items()}

@@ -22,7 +22,7 @@ from .._types import InputWarning, iterate_options, iterate_parameters, iterate_
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
 from ..calibration.base import Base, CalibratedValues
 from ..calibration.parameters import paths_of_other_cases
-from ..closures import AbstractClosure, recommended_sets
+from ..closures import AbstractClosure, ValidRange, recommended_sets
 from ..column.forcing import WaterSurface
 from ..column.terms import AbstractTerm
 from ..config import (
@@ -278,12 +278,17 @@ def set_up_jax(*, no_limits: bool) -> None:
 _N_TIMES = 500  # at which fluxes are looked at
 
 
-def on_recommended(run: Run) -> Iterator[str]:
-    """Where a run with recommended constants leaves the range of cells, steps, stress and heat flux."""
-    closure, case = run.model.closure, run.case
+def valid_range_of(closure: AbstractClosure) -> ValidRange | None:
+    """Range in which the recommended constants of a closure were judged; `None` if it has others."""
     name = name_of(type(closure))
     known = recommended_sets().get(name or "")
-    if known is None or Base.of(closure, ()).name != f"{name}_recommended":
+    return None if known is None or Base.of(closure, ()).name != f"{name}_recommended" else known.valid
+
+
+def on_recommended(run: Run) -> Iterator[str]:
+    """Where a run with recommended constants leaves the range of cells, steps, stress and heat flux."""
+    case, name, valid = run.case, name_of(type(run.model.closure)), valid_range_of(run.model.closure)
+    if valid is None:
         return
     water = WaterSurface.of(case.initial_state)
 
@@ -295,10 +300,10 @@ def on_recommended(run: Run) -> Iterator[str]:
     u, v, heat = map(np.asarray, jax.jit(lambda times: jax.lax.map(fluxes_at, times))(times))
     thinnest = np.min(np.diff(np.asarray(case.grid.z_face), axis=0))
     for what, values, (low, high), unit in (
-        ("cells", thinnest, known.valid.cell_thickness, "m"),
-        ("steps", run.dt, known.valid.time_step, "s"),
-        ("wind stress", np.hypot(u, v), known.valid.stress, "N m-2"),
-        ("heat flux into the water", heat, known.valid.heat_flux, "W m-2"),
+        ("cells", thinnest, valid.cell_thickness, "m"),
+        ("steps", run.dt, valid.time_step, "s"),
+        ("wind stress", np.hypot(u, v), valid.stress, "N m-2"),
+        ("heat flux into the water", heat, valid.heat_flux, "W m-2"),
     ):
         tolerance, least, most = 1e-6 * (high - low), float(np.min(values)), float(np.max(values))
         for side, limit, got, excess in (

@@ -207,15 +207,15 @@ def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, pag
 
 
 def recommended_constants(run: MapRun) -> list[str]:
-    """Where a map with recommended constants leaves their range; its fluxes are read during the run only."""
-    columns = run.columns
-    closure = columns.model(run.model, slice(0, 1)).closure
+    """The range of recommended constants; the fluxes of a map are read during the run only."""
+    closure = run.columns.model(run.model, slice(0, 1)).closure
     valid = session.valid_range_of(closure)
     if valid is None:
         return []
     return [
-        *session.on_resolution(closure, valid, run.first_column.grid, run.dt),
-        f"recommended constants of {name_of(type(closure))}: judged under wind stress up to "
-        f"{valid.stress[1]:.3g} N m-2 and heat fluxes into the water from {valid.heat_flux[0]:.4g} to "
-        f"{valid.heat_flux[1]:.4g} W m-2, without the sun; errors may be larger beyond them",
+        f"recommended constants of {name_of(type(closure))}: judged with cells of at least "
+        f"{valid.cell_thickness[0]:g} m, steps of at most {valid.time_step[1]:g} s (here {run.dt:g} s), wind "
+        f"stress up to {valid.stress[1]:.3g} N m-2 and heat fluxes into the water from "
+        f"{valid.heat_flux[0]:.4g} to {valid.heat_flux[1]:.4g} W m-2, without the sun; errors may be larger "
+        "beyond them"
     ]
