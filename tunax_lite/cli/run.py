@@ -269,8 +269,10 @@ def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
 
 def _options(text: str) -> tuple[dict[str, JSON], dict[str, float | None]]:
     """Options of the closure of a configuration, and its numbers with these options and no `parameters`."""
-    section = (parse_yaml(text or "{}").get("model") or {}).get("closure") or {}
-    section = {"name": section} if isinstance(section, str) else section
+    closure_or_name = (parse_yaml(text or "{}").get("model") or {}).get("closure") or {}
+    section: dict[str, JSON] = (
+        {"name": closure_or_name} if isinstance(closure_or_name, str) else closure_or_name
+    )
     name, options = section.get("name", "k_epsilon"), section.get("options") or {}
     closure = closure_with(name_of(closure_class(name)) or name, options)
     numbers = {one.path: one.value for one in iterate_parameters(closure)}
