@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from .._types import valid_range_of
+from .._types import InputWarning, valid_range_of
 from ..quantities import quantity_of
 from ..runtime.memory import TooLargeError, check_memory
 
@@ -122,7 +122,7 @@ def reading(path, kind: str) -> Iterator[None]:
             for category in (UserWarning, RuntimeWarning, DeprecationWarning, FutureWarning):
                 warnings.simplefilter("ignore", category)
             yield
-    except (FileFormatError, ConfigError, FileNotFoundError):
+    except (FileFormatError, ConfigError, FileNotFoundError, InputWarning):
         raise
     except Exception as error:
         name = ", ".join(map(name_of, path if isinstance(path, (list, tuple)) else [path]))
