@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _AROUND = 3.0 * DAY
 """Time on either side of a gap whose records determine how clear the sky is [s]."""
+_LATE_IN_TEXT = 12.0
+"""Multiple of the usual interval above which records of dated text, often irregular, have a gap."""
 _FAINT = 1.0
 """Mean radiation under a clear sky [W m-2] below which it is dark."""
 
@@ -76,6 +78,8 @@ def bridged(
     along_sun = is_sunlight(quantity) and not linear_sunlight
     time, known = series["time"].values, np.isfinite(series.values)
     late, apart = late_records(time), np.diff(time)
+    if "line" in series.coords:
+        late = late[apart[late] > _LATE_IN_TEXT * np.median(apart)] if apart.size > 10 else late[:0]
     if late.size and not (along_sun and _long_gaps(time).size):
         longest = int(np.argmax(apart))
         gaps = "a gap without records is" if late.size == 1 else f"{late.size} gaps without records are"
@@ -85,10 +89,11 @@ def bridged(
         at = int(np.argmin(known))
         advice = f"fill the {np.sum(~known)} missing values before the run, or let longest_gap bridge them"
         raise error_at(series, at, "a series of finite values", f"{series.values[at]} at {{}}", advice)
-    if known.sum() < 2:
+    fewest = 2 if longest_gap is None else min(2, known.size)
+    if known.sum() < fewest:
         got = f"{known.sum()} of {known.size}"
         raise error_of(series, "at least two values", got, "choose another variable, or complete it")
-    if longest_gap is not None:
+    if longest_gap is not None and known.size > 1:
         kept = np.flatnonzero(known)
         apart = np.diff(time[kept])
         at = int(kept[np.argmax(apart)])
@@ -112,9 +117,10 @@ def _along_the_sun(
 ) -> "xr.DataArray":
     """Shortwave radiation with its gaps filled along the clear sun."""
     time, values, bounds = series["time"].values, series.values, bounds_in(series)
-    gaps, usual = _long_gaps(time), float(np.median(np.diff(time)))
+    gaps = _long_gaps(time)
     if not gaps.size:
         return series
+    usual = float(np.median(np.diff(time)))
     more, light, ends = [time], [values], [] if bounds is None else [bounds]
     for at in gaps:
         hours = f"{(time[at + 1] - time[at]) / 3600.0:g} h without a value after"
