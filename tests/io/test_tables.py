@@ -1,5 +1,6 @@
 """Series and profiles in text, in the formats in which others write them."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import xarray as xr
 
 from tests.errors import error_naming
+from tunax_lite._types import InputWarning
 from tunax_lite.io import (
     FileFormatError,
     read_numbers,
@@ -284,7 +286,8 @@ def dated(path, *dates):
 def test_local_dates(tmp_path):
     path = tmp_path / "t.csv"
     days_first = ("1.5.2019", "2.5.2019"), ("1/5/2019 7:30", "13/5/2019 7:30")
-    for dates in (*days_first, ("5/1/2019", "5/13/2019"), ("2019/5/1", "2019/5/2")):
+    of_weeks = ("2019-W18-3", "2019-W18-4"), ('"2019-05-01T00:00:00,0"', "2019-05-02")
+    for dates in (*days_first, *of_weeks, ("5/1/2019", "5/13/2019"), ("2019/5/1", "2019/5/2")):
         assert "2019-05-01" in str(read_table(dated(path, *dates))["time"].attrs["units"])
     # Dates that can be two are refused.
     for dates in (("1/5/2019", "2/5/2019"), ("13/5/2019", "5/13/2019"), ("32.5.2019", "1.5.2019")):
@@ -331,3 +334,16 @@ def test_a_cast_over_pressure_read_twice_and_its_flags(tmp_path):
 def test_large_values_of_one_kind_are_no_codes(tmp_path):
     fluxes = read_table(write(tmp_path / "q.csv", "time,q\n2019-05-01,-999\n2019-05-02,-700\n"))
     np.testing.assert_array_equal(fluxes["q"].values, [-999.0, -700.0])
+
+
+def test_a_column_without_values_and_a_code_of_another(tmp_path):
+    text = "Datum [UTC],a,b [degC],c [degC]\n2019-05-01,nan,3,-999\n2019-05-02,-nan,4,5\n"
+    path = write(tmp_path / "t.csv", text)
+    assert np.isnan(read_table(path)["a"].values).all()
+    assert read_series(path, "b", "air_temperature", start_time=MAY).values[0] == 3.0
+    with pytest.warns(InputWarning, match="-999"), error_naming(FileFormatError, "c two 1"):
+        read_series(path, "c", "air_temperature", start_time=MAY, longest_gap=1e6)
+    with warnings.catch_warnings(action="error"), pytest.raises(InputWarning):
+        read_series(path, "c", "air_temperature", start_time=MAY, longest_gap=1e6)
+    with error_naming(FileFormatError, "line 1 names"):
+        read_table(write(path, f"A station\n{text}"))

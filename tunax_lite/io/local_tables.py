@@ -4,6 +4,8 @@ Each function changes rows of texts to the plain form where what is meant is cer
 they are, for the errors of `table`.
 """
 
+import contextlib
+import datetime
 import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
@@ -23,6 +25,7 @@ _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ]+(.*))?")
 _YEAR_LAST = re.compile(r"(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(?:[T ]+(.*))?")
 _COMPACT = re.compile(r"\d{8}([T ]\d.*)?")
+_WEEK = re.compile(r"\d{4}-?W\d\d")
 _COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 _POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 _CODE = re.compile(r"-(9{3,5})(\.(0+|9+))?")
@@ -57,8 +60,8 @@ def _is_date(text: str) -> bool:
     return _YEAR_FIRST.fullmatch(text) is not None or _YEAR_LAST.fullmatch(text) is not None
 
 
-def with_time(frame: "pd.DataFrame") -> tuple["pd.DataFrame", str]:
-    """Name the column of the times `time`, and return its name in the file.
+def with_time(frame: "pd.DataFrame") -> tuple["pd.DataFrame", str | None]:
+    """Name the column of the times `time`, and return its name in the file; `None` for dates without a unit.
 
     Its name is one of `TIMES`; or a column `date` stands beside the clock in `time`; or all of the first
     column, as `Datum`, are dates.
@@ -68,10 +71,10 @@ def with_time(frame: "pd.DataFrame") -> tuple["pd.DataFrame", str]:
     if {"date", "time"} <= known.keys() and _CLOCK.fullmatch(frame[known["time"]].iloc[0]):
         joined = frame[known["date"]] + " " + frame[known["time"]]
         others = frame.drop(columns=[known["date"], known["time"]])
-        return others.assign(time=joined), known["date"]
+        return others.assign(time=joined), None
     first = str(frame.columns[0])
     if not known and not _is_date(first) and all(map(_is_date, frame[first])):
-        known["time"] = first
+        return frame.rename(columns={first: "time"}), None
     if "time" in frame or len(known) != 1:
         return frame, "time"
     (name,) = known.values()
@@ -109,9 +112,14 @@ def iso_times(texts: Collection[str]) -> list[str]:
                 return ""
             if mark == "/" and is_month_first:
                 day, month = month, day
+        elif _WEEK.match(text):
+            with contextlib.suppress(ValueError):
+                return datetime.datetime.fromisoformat(text).isoformat()
+            return ""
         else:
             return text if _COMPACT.fullmatch(text) else ""
-        clock = "" if not clock else f"T{clock.strip().zfill(5) if clock[1:2] == ':' else clock.strip()}"
+        clock = (clock or "").strip().replace(",", ".")
+        clock = clock and f"T{clock.zfill(5) if clock[1:2] == ':' else clock}"
         return f"{year}-{month.zfill(2)}-{day.zfill(2)}{clock}"
 
     return [iso(text) for text in texts]

@@ -22,6 +22,7 @@ from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
 from ..column.observables import OBSERVABLES, is_number, parse
 from ..column.time_series import TimeSeries
+from ..plausibility import recorded
 from ..quantities import quantity_of
 from .attributes import examine
 from .axes import as_sources, at_position, check_measured, find_axis, has_flag, stem_of
@@ -76,7 +77,8 @@ _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
 _PLAIN = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)\s+(\d\d:\d\d:\d\d)\s")
 """Of a line in the format of GOTM."""
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*$")
-_MISSING = ("", "nan", "na", "null", "none")
+_NAN = ("nan", "-nan", "+nan")
+_MISSING = (*_NAN, "", "na", "null", "none")
 _HEAD = re.compile(r"(\d{4}[-/]\d\d[-/]\d\d)\s+(\d\d:\d\d:\d\d)\s+(\d+)\s+([12])\s*$")
 _PLACE = re.compile(r"([\d.]+)\s*([NS])[,\s]+([\d.]+)\s*([EW])")
 _PMEL = {
@@ -116,16 +118,17 @@ def read_table(path) -> "xr.Dataset":
         expected = "a line of names and lines of values"
         raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
     (number, head), *rows = rows
-    short = [(each, f"{len(cells)}") for each, cells in rows if len(cells) != len(head)]
-    check_lines(path, short, "", f"{len(head)} values, as in the line of names", "complete the line")
     units = _header(path, f"line {number}", head)
     lines, cells = zip(*rows, strict=True)
-    frame, renamed = with_time(pd.DataFrame(cells, index=lines, columns=list(units), dtype=object))
+    padded = [[*each, *head][: len(head)] for each in cells]
+    frame, renamed = with_time(pd.DataFrame(padded, index=lines, columns=list(units), dtype=object))
     if "time" not in frame:
         expected = f"names of columns, one of them time (or {', '.join(TIMES[1:])})"
         advice = "add a line of names, and # before lines above it"
         raise FileFormatError(path, f"line {number}", expected, ", ".join(units), advice)
-    units["time"] = units.get(renamed)
+    short = [(each, f"{len(cells)}") for each, cells in rows if len(cells) != len(head)]
+    check_lines(path, short, "", f"{len(head)} values, as in the line of names", "complete the line")
+    units["time"] = None if renamed is None else units[renamed]
     variables, notes = {}, []
     for name in [*frame.columns.drop("time"), "time"]:  # messages list the measured variables first
         column, unit = [str(text) for text in frame[name]], units[name]
@@ -137,8 +140,8 @@ def read_table(path) -> "xr.Dataset":
             values, unit = _since_the_first(dates.tz_localize(None).to_numpy().astype("M8[us]"))
         else:
             values = np.asarray(pd.to_numeric(np.array(column, dtype=object), errors="coerce"), dtype=float)
-            unread = np.flatnonzero(np.isnan(values))
-            if unread.size == values.size and any(column):
+            unread = [i for i in np.flatnonzero(np.isnan(values)) if column[i].lower() not in _NAN]
+            if len(unread) == values.size and any(column):
                 values = np.array(column)
             else:
                 wrong = [i for i in unread if column[i].lower() not in _MISSING]
@@ -238,10 +241,15 @@ def read_series(
             in shortwave radiation without a position, or an impossible value, with its time.
     """
     table = read_table(path)
-    warn_of_input(table.encoding.get("notes", ()))
     series = series_of(table, name, quantity, start_time=start_time, unit=unit)
+    _warn_of_codes(table, series)
     gaps = {"start_time": start_time, "longest_gap": longest_gap, "position": position}
     return as_series(bridged(series, quantity, **gaps))
+
+
+def _warn_of_codes(table: "xr.Dataset", variable: "xr.DataArray") -> None:
+    start = f"{name_of(table)}: {variable.name}: "
+    warn_of_input(note for note in table.encoding.get("notes", ()) if note.startswith(start))
 
 
 def series_of(
@@ -303,10 +311,10 @@ def read_numbers(
             f"'{observable}'; profiles come from files of moorings or floats."
         )
     table = read_table(path)
-    warn_of_input(table.encoding.get("notes", ()))
     if position is not None:
         table = at_position(path, table, variable, position)
     series = series_of(table, variable, quantity, start_time=start_time, unit=unit)
+    _warn_of_codes(table, series)
     good, advice = np.ones(series.shape, dtype=bool), "correct its name (flags)"
     if flags is not None:
         dims = variable_named(table, variable, quantity, advice).squeeze().dims
@@ -556,7 +564,9 @@ def read_weather(
 
     _name_components(tables, given, units, used)
     measure = _measure(tables, given, humidity_measure)
-    found = dict(each for each in map(read, wanted) if each is not None)
+    with recorded() as notes:  # the note on a gap without records is the same for all columns of a file
+        found = dict(each for each in map(read, wanted) if each is not None)
+    warn_of_input(notes)
     for table in tables:
         warn_of_input(note_of_unused(table, used))
     instants, values = as_series_together(found, 1e12)
