@@ -284,14 +284,14 @@ def compare(
         outputs += [folder / f"comparison.{suffix}" for suffix in ("csv", "md")]
         check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(setup))
         compute: Callable[..., _Compared] = _compare_observed if is_observed else _compare_closures
-        rows, parts, figures = compute(setup, candidates, compared, stored, engine)
+        rows, parts, draw = compute(setup, candidates, compared, stored, engine)
+        write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")  # even if drawing fails
         # Slow imports, only where needed.
         from ..plotting import in_words, save_figures
 
-        figures = {file_name(name): figure for name, figure in figures.items()}
+        figures = {file_name(name): figure for name, figure in draw().items()}
         links = {in_words(name): f"{name}.png" for name in figures}
         written = save_figures(figures, folder)
-        write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")
         title = f"Comparison {setup.path.stem}"
         comparison.write_markdown(folder / "comparison.md", title, parts, links, session.command_line())
     for part in parts:
@@ -305,9 +305,9 @@ def compare(
 _Compared = tuple[
     Sequence[comparison.ComparisonRow | ErrorRow],
     Sequence[comparison.Summary],
-    dict[str, Any],  # of `Figure`, slow to import
+    Callable[[], dict[str, Any]],  # of `Figure`, slow to import
 ]
-"""Rows, their summaries, and figures by name."""
+"""Rows, their summaries, and a function that draws figures by name."""
 
 
 def _compare_observed(
@@ -323,12 +323,16 @@ def _compare_observed(
     session.say_accounts(targets)
     with fraction_of("comparison") as show, setup.place.naming("stored"):
         found = comparison.compare_observed(candidates, targets, show, stored)
-    figures = {}
-    for target, runs in zip(found.targets, found.runs, strict=True):
-        if runs:
-            about = target.case.name, runs, target.observations, target.case, tuple(target.weights)
-            figures |= closure_figures(case_runs(*about))
-    return found.rows, comparison.tables(found.rows), figures
+
+    def draw() -> dict[str, Any]:
+        figures = {}
+        for target, runs in zip(found.targets, found.runs, strict=True):
+            if runs:
+                about = target.case.name, runs, target.observations, target.case, tuple(target.weights)
+                figures |= closure_figures(case_runs(*about))
+        return figures
+
+    return found.rows, comparison.tables(found.rows), draw
 
 
 def _compare_closures(
@@ -343,17 +347,21 @@ def _compare_closures(
     from ..plotting import closure_figures, closures_of, plot_cost
 
     compared = computed(setup, candidates, references, stored, engine)
-    echo("drawing figures ...")
-    figures = {}
-    for shown in compared.shown:
-        figures |= closure_figures(closures_of(shown))
     chosen, step = setup.config.shown
     resolution = comparison.resolution_in_words(chosen)
-    if setup.config.n_timings:
-        shown = [row for row in compared.rows if (row.resolution, row.time_step) == (resolution, step)]
-        figures["cost"] = plot_cost(shown)
+
+    def draw() -> dict[str, Any]:
+        echo("drawing figures ...")
+        figures = {}
+        for shown in compared.shown:
+            figures |= closure_figures(closures_of(shown))
+        if setup.config.n_timings:
+            shown = [row for row in compared.rows if (row.resolution, row.time_step) == (resolution, step)]
+            figures["cost"] = plot_cost(shown)
+        return figures
+
     parts = comparison.summaries(compared.rows, resolution=resolution, time_step=step)
-    return compared.rows, parts, figures
+    return compared.rows, parts, draw
 
 
 def names_in(text: str) -> list[str]:
