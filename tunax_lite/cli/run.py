@@ -221,7 +221,10 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Prov
     seconds, clo_state = float(trajectory.time[frame]), jax.eval_shape(model.init, case)
     options = dict(iterate_options(model.closure))
     options_before = json.loads(about.closure) if about.closure else options
-    apart = [path for path in options | options_before if options.get(path) != options_before.get(path)]
+    # An option that is not set may be missing in a file of another version.
+    apart = [
+        path for path in options | options_before if str(options.get(path)) != str(options_before.get(path))
+    ]
     same_step = abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt)
     same_grid = faces.shape == before.shape and np.allclose(faces, before, rtol=0.0, atol=1e-6)
     both = {
