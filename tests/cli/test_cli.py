@@ -217,6 +217,9 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
     assert text.count("data:image/png;base64,") == 2  # losses, parameters
     assert not re.search(r"(?:src|href)=.(?!data:)", text)  # nothing to be loaded
     assert not missing_from(invoke("report", tmp_path, code=3).output, "parameters.yaml history.nc")
+    shutil.copy(folder / "history.nc", tmp_path)
+    (tmp_path / "parameters.yaml").write_text("closure: KEpsilon")
+    assert not missing_from(invoke("report", tmp_path, code=3).output, "parameters.yaml calibration")
 
 
 def test_errors_and_interrupts_have_their_codes(invoke, monkeypatch, tmp_path):

@@ -134,7 +134,9 @@ def reading(path, kind: str) -> Iterator[None]:
             text = error.strerror
         elif isinstance(error, MemoryError):
             text, advice = "more than the memory holds", "it is damaged, or needs a larger machine"
-        elif isinstance(error, (KeyError, IndexError, TypeError, AttributeError)):
+        elif isinstance(error, KeyError):
+            text = f"one without {text}"
+        elif isinstance(error, (IndexError, TypeError, AttributeError)):
             text = f"one that lacks something ({type(error).__name__}: {text})"
         elif not isinstance(error, (OSError, ValueError)):
             text = f"{type(error).__name__}: {text}"

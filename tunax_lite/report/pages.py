@@ -23,10 +23,10 @@ from ..calibration.validation import (
     checks_in_words,
     read_table,
 )
-from ..io.errors import names_its_file, read_text, reading
+from ..io.errors import names_its_file, reading
 from ..io.netcdf import read_netcdf
 from ..io.writing import write_text
-from ..io.yaml_file import parse_yaml
+from ..io.yaml_file import read_document
 from ..plotting import history_figures, in_words, posterior_figures, style
 from ..plotting.calibration import parameters_of
 
@@ -124,9 +124,9 @@ def read_run_folder(folder: str | Path) -> RunFolder:
             f"{', '.join(missing)}; name the folder that `tunax-lite calibrate` wrote, or let it go on "
             "with --resume."
         )
-    parameters = parse_yaml(read_text(paths[0], "the parameters of a calibration"))
-    history = read_netcdf(paths[1])
-    expected = parameters["calibration"]["n_iterations"]
+    parameters, history = read_document(paths[0]).data, read_netcdf(paths[1])
+    with reading(paths[0], "the parameters of a calibration"):
+        expected = parameters["calibration"]["n_iterations"]
     if (got := history.sizes.get("iteration", 0)) != expected:
         raise ValueError(
             f"{paths[1]}: expected the {expected} iterations of {paths[0].name}, got {got}; calibrate again."
