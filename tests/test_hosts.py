@@ -66,7 +66,7 @@ def test_streams_that_are_missing_become_the_null_device(monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", "| true"])
 def test_run_of_a_service_without_streams(tmp_path, closed):
     config = ROOT / "configs" / "runs" / "kato_phillips.yaml"
     out = tmp_path / "out.nc"

@@ -3,6 +3,7 @@
 import pytest
 
 from tunax_lite.cli import progress
+from tunax_lite.cli.terminal import print_table
 
 
 @pytest.fixture
@@ -26,3 +27,14 @@ def test_a_log_gets_the_first_the_last_and_a_line_every_few_seconds(clock, capsy
     # Five steps in five seconds: 34 are left after the sixth.
     assert lines[3] == "run: 15%, day 6, 6 s, about 34 s left"
     assert lines[-2:] == ["run: 100%, day 40, 40 s", "  detail 40"]
+
+
+def test_tables_break_neither_names_nor_numbers(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    columns = ["closure", "ratio", "ratio", "of", "a remark"]
+    print_table(columns, [["k_epsilon_recommended", "(4.6)", "0.004 (+0.1)", "", "several words " * 9]])
+    print_table(columns, [["long name, in words", "10.25", "-", "", ""]])
+    print_table(columns, [], "a title")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split()[:6] == ["k_epsilon_recommended", "(4.6)", "0.004", "(+0.1)", "several", "words"]
+    assert lines[-2].rstrip() == "long name, in words  10.25      -" and lines[-1] == "a title"

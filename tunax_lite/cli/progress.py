@@ -35,6 +35,7 @@ class _Lines:
         self._what, self._moves = what, sys.stdout.isatty()
         self._start = time.perf_counter()
         self._first, self._shown = (0.0, 0.0), -math.inf  # first report: its fraction and its time
+        self._is_open = False  # the line that moves
 
     def __call__(self, fraction: float, where: str, details: str = "", /) -> None:
         now, (before, then) = time.perf_counter(), self._first
@@ -51,19 +52,31 @@ class _Lines:
             width = shutil.get_terminal_size().columns - 1
             details = f"{details}\n" if details and is_due else ""
             sys.stdout.write(f"\r\x1b[K{printable(details)}{printable(line)[:width]}")
-            sys.stdout.write("\n" if fraction >= 1.0 else "")
             sys.stdout.flush()
+            self._is_open = True
+            if fraction >= 1.0:
+                self.end()
         elif is_due:
             echo(line)
             if details:
                 echo(f"  {details}")
+
+    def end(self) -> None:
+        """End the line that moves."""
+        if self._is_open:
+            echo()
+        self._is_open = False
 
 
 @contextlib.contextmanager
 def fraction_of(what: str, first: str = "compiling, then computing") -> Iterator[ProgressReport]:
     """Function to call with the fraction of work done; `first` is shown before the first call."""
     echo(f"{what}: {first} ...")
-    yield _Lines(what)
+    lines = _Lines(what)
+    try:
+        yield lines
+    finally:
+        lines.end()
 
 
 @contextlib.contextmanager

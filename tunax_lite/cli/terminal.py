@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -16,8 +17,12 @@ def printable(text: object) -> str:
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print text."""
-    typer.echo(printable(text), err=err, nl=nl)
+    """Print text; a reader may leave early, as in `| head`, and the work goes on."""
+    try:
+        typer.echo(printable(text), err=err, nl=nl)
+    except BrokenPipeError:
+        stream = sys.stderr if err else sys.stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 _WIDTH = 160  # of tables in files
@@ -26,41 +31,51 @@ _WIDTH = 160  # of tables in files
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", note: str = ""
 ) -> None:
-    """Print a table of texts without its empty columns; numbers stand on the right and are never wrapped."""
+    """Print a table of texts without its empty columns; numbers stand on the right.
+
+    Numbers and the names in the first column are never wrapped, headers and other texts between words.
+    """
     # Slow imports, only where needed.
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
-    if not (console.is_terminal or "COLUMNS" in os.environ):
-        console = Console(width=_WIDTH)
+    is_wide = not (sys.stdout.isatty() or "COLUMNS" in os.environ)
+    console = Console(width=_WIDTH if is_wide else None, color_system=None)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    cells = {name: texts for name, texts in zip(columns, zip(*rows, strict=True), strict=True) if any(texts)}
-    for name, texts in cells.items():
+    printed = [[printable(text) for text in row] for row in rows]
+    kept = [(name, texts) for name, *texts in zip(columns, *printed, strict=True) if any(texts)]
+    for number, (name, texts) in enumerate(kept):
         are_numbers = all(map(_is_number, texts))
-        side = "right" if are_numbers else "left"
-        table.add_column(Text(name), justify=side, no_wrap=are_numbers, overflow="fold")
-    for row in zip(*cells.values(), strict=True):
-        table.add_row(*(Text(printable(text)) for text in row))
+        unbroken = [*name.split(), *(texts if are_numbers or number == 0 else " ".join(texts).split())]
+        side, least = "right" if are_numbers else "left", max(map(cell_len, unbroken))
+        table.add_column(Text(name), justify=side, overflow="fold", min_width=least)
+    for row in zip(*(texts for _, texts in kept), strict=True):
+        table.add_row(*map(Text, row))
     if title:
         echo(title)
-    console.print(table)
+    if kept:
+        with console.capture() as captured:
+            console.print(table, crop=False)
+        echo(captured.get(), nl=False)
     if note:
         echo(note)
 
 
 def _is_number(text: str) -> bool:
-    try:
-        float(text.removesuffix(" %"))
-    except ValueError:
-        return text in ("", "-", "–")
-    return True
+    return text in ("", "-", "–") or re.match(r"\(?[-+.]?\d|nan|-?inf", text) is not None
 
 
 def prepare_terminal() -> None:
-    """Escape what a terminal cannot show, and print warnings as messages."""
+    """Escape what a terminal cannot show, and print warnings as messages.
+
+    A service may start without standard streams: the null device takes their place.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
