@@ -5,9 +5,11 @@ from typing import Any
 import gsw
 import netCDF4
 import numpy as np
+import pytest
 import xarray as xr
 
 from tests.errors import error_naming, missing_from
+from tunax_lite._types import InputWarning
 from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
 
 PRESSURE = np.array([4.0, 20.0, 100.0, 500.0])
@@ -164,6 +166,8 @@ def test_files_that_cannot_be_right(tmp_path):
 
 def test_other_files_and_arguments(tmp_path):
     path = write(tmp_path / "BR6903247_090.nc")
+    with pytest.warns(InputWarning, match="wrong sign"):
+        read_argo(path, start_time=START, position=(-LATITUDE, LONGITUDE))
     with error_naming(ValueError, "z -1 -10"):
         read_argo(path, z=[-1.0, -10.0], start_time=START)
     incomplete: Any = read_argo

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._types import warn_of_input
 from ..column.observations import Observations
-from ..plausibility.rules import codes_among
+from ..plausibility.rules import codes_among, far_away
 from ..quantities import quantity_of
 from .axes import as_sources, check_measured, has_flag, stem_of
 from .case import observations_from_dataset
@@ -108,6 +108,7 @@ def read_argo(
     largest_spacing: float = 200.0,
     units: Conversions | None = None,
     tracers: Tracers | None = None,
+    position: tuple[float, float] | None = None,
     name: str | None = None,
 ) -> Observations:
     """Read Argo profiles on their own levels, or interpolate them to given heights.
@@ -121,6 +122,8 @@ def read_argo(
             levels.
         start_time: ISO 8601 time, universal time, at which the time of the observations is 0.
         largest_spacing: of two good values to interpolate between [m].
+        position: latitude and longitude of the site [degrees north, degrees east]; warns if every profile is
+            far from it.
         name: of the observations; by default the name of the first file.
 
     Raises:
@@ -131,6 +134,9 @@ def read_argo(
     profiles = read_argo_profiles(
         sources, good_flags=good_flags, salinity=salinity, units=units, tracers=tracers
     )
+    if position is not None:
+        places = zip(profiles["latitude"].values, profiles["longitude"].values, strict=True)
+        warn_of_input(far_away(name_of(profiles), places, position))
     names = [str(name) for name, one in profiles.data_vars.items() if one.ndim == 2]
     rejected = {key: int(profiles[key].attrs["rejected"]) for key in names}
     empty = [key for key in names if not np.isfinite(profiles[key]).any()]

@@ -219,7 +219,7 @@ def _read(
     options.notes.extend(file.encoding.get("notes", ()))
     place = position_of(file) or position
     if place is not None and position is not None:
-        warn_of_input(far_away(name_of(file), place, position))
+        warn_of_input(far_away(name_of(file), [place], position))
 
     def good(key: str, times: "xr.DataArray", variable: "xr.DataArray") -> _Samples | _NothingGoodError:
         try:

@@ -327,9 +327,12 @@ def _distance(latitude: float, longitude: float, other: tuple[float, float]) -> 
     return float(2.0 * 6371.0 * np.arcsin(np.sqrt(min(1.0, h))))
 
 
-def far_away(where: str, place: tuple[float, float], site: tuple[float, float]) -> Iterator[InputWarning]:
-    """Note an instrument far from a site; both are latitude and longitude [degrees]."""
-    (latitude, longitude), distance = place, _distance(*place, site)
+def far_away(
+    where: str, places: Iterable[tuple[float, float]], site: tuple[float, float]
+) -> Iterator[InputWarning]:
+    """Note instruments that are all far from a site; positions are latitude and longitude [degrees]."""
+    latitude, longitude = min(places, key=lambda place: _distance(*place, site))
+    distance = _distance(latitude, longitude, site)
     if not distance >= _FARTHEST:
         return
     cause = "a file of another place, or a wrong position in the configuration"
