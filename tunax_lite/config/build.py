@@ -38,11 +38,12 @@ from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import recorded, remarks
 from ..runtime.memory import check_steps
 from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
-from .case import BuiltCase, NativeGrid, Run
+from .case import AbstractFileCase, BuiltCase, NativeGrid, Run
 from .formats import AbstractTranslatedCase, kind_of
 from .load import Loaded, load_run
 from .schema import ModelSection, RunConfig
 from .series import Place, notes_on_conversions
+from .site import DescribedCase
 
 
 def build_run(
@@ -57,8 +58,6 @@ def build_run(
         FileNotFoundError, FileFormatError: a file of the case that is missing, or cannot be used.
     """
     config, own = loaded.config, loaded
-    if not translated:
-        warn_of_input(notes_on_conversions(config.case, "case"))
     if isinstance(
         config.case, AbstractTranslatedCase
     ):  # which provides grid, model and times unless they are set
@@ -69,6 +68,11 @@ def build_run(
     model = config.model if "model" in config.model_fields_set else own.config.model
     time, output = own.config.time, own.config.output
     section, where = own.config.case, own.place.below("case")
+    if isinstance(section, DescribedCase):  # others know their length only when they are read
+        with loaded.place.naming("time", "step"):
+            check_steps(config.time.duration or section.duration, time.step)
+    if not translated:
+        warn_of_input(notes_on_conversions(config.case, "case"))
     made = with_remarks(lambda: section.build(own.config.grid, where, time.step), config.accept)
     case, chosen = made.case, config.time if "output_interval" in config.time.model_fields_set else time
     with loaded.place.naming("corrections"):
@@ -267,10 +271,14 @@ def _notes_on_priors(config: CalibrationConfig, free: ParameterTable) -> Iterato
 def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
     """A case at every resolution; if there are several, the names tell which."""
     section, where = config.cases[index], place.below("cases", str(index))
-    here = where.below("case")
+    here, given, accept = where.below("case"), section.case, config.accept
+    read = with_remarks(lambda: given.read(here), accept) if isinstance(given, AbstractFileCase) else None
     for grid, step in itertools.product(config.grid, config.time.step):
-        build = functools.partial(section.case.build, grid, here, step)
-        case, observations = with_observations(with_remarks(build, config.accept), here)
+        if read is None:
+            built = with_remarks(functools.partial(given.build, grid, here, step), accept)
+        else:
+            built = read.on(grid, here)
+        case, observations = with_observations(built, here)
         with place.naming("time", "step"):
             check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)

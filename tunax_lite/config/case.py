@@ -103,6 +103,12 @@ class BuiltCase(NamedTuple):
     observations: Observations | None
     turbulence: Callable[[AbstractCloState], AbstractCloState] | None = None
 
+    def on(self, grid: GridSection, where: Place) -> "BuiltCase":
+        """Move the case to a grid."""
+        with where.whole.naming("grid"):
+            target = grid.of(float(self.case.grid.depth))
+            return self if target is None else self._replace(case=self.case.on(target))
+
     def start(self, model: Model, case: Case) -> Restart | None:
         """Initial turbulence from another run; the water is that of the case."""
         if self.turbulence is None:
@@ -205,10 +211,12 @@ class AbstractFileCase(AbstractCase):
         return self.name_in(where.file(self.path, "path"))
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
+        return self.read(where).on(grid, where)
+
+    def read(self, where: Place) -> BuiltCase:
+        """Read the case on the grid of its file, and its observations."""
         path = where.file(self.path, "path")
         with where.naming():
             case, observations = self.read_file(path)
         warn_of_input(observations.notes)
-        with where.whole.naming("grid"):
-            target = grid.of(float(case.grid.depth))
-            return BuiltCase(case if target is None else case.on(target), observations)
+        return BuiltCase(case, observations)
