@@ -45,7 +45,9 @@ class ParameterSection(Section):
     median: float | None = key("of log_normal, in the unit of the parameter", None)
     log_standard_deviation: float | None = key("of log_normal, of the natural logarithm [1]", None)
     length: float | None = key("correlation length of correlated_normal [m] or [s]", None)
-    tied_to: str | None = key("dotted name of the free parameter that it follows", None)
+    tied_to: str | None = key(
+        "dotted name of the free parameter that it follows; null with other keys for a free parameter", None
+    )
     factor: float | None = key("of a tied parameter: factor * (free parameter) + offset", None)
     offset: float | None = key("of a tied parameter, in its unit", None)
 
@@ -74,8 +76,7 @@ class ParameterSection(Section):
         return FreeParameter(path, start=start, prior=kind(**given))
 
     def _check(self) -> None:
-        is_stored = self.model_fields_set == type(self).model_fields.keys()  # stored files have all keys
-        if self.tied_to is None and "tied_to" in self.model_fields_set and not is_stored:
+        if self.tied_to is None and self.model_fields_set == {"tied_to"}:
             raise invalid("a free parameter in `tied_to`", "none", "name one, or leave the key out")
         self.of("this parameter")
 
