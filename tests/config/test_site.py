@@ -309,7 +309,7 @@ def test_profiles_are_held_at_the_ends_of_a_case():
         profiles_on_grid(given, "temperature", np.array([-20.0]), longest_gap=20.0, duration=60.0)
 
 
-def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build, recwarn):
+def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build, recwarn, tmp_path):
     def noted(**case):
         build(**WATER | {"fluxes": {"stress_u": 0.1}} | case)
         return [note for note in notes_in(recwarn) if "is used" in note]
@@ -317,6 +317,8 @@ def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build,
     given = {"z": [-20.0, -8.0], "values": [8.0, 9.0]}
     bottom, _, dye = noted(temperature=given, tracers={"dye": {"z": [-20.0, 0.0], "values": [1.0, 2.0]}})
     assert not missing_from(bottom, "site.yaml case temperature -20 8") and not missing_from(dye, "dye 1")
+    (tmp_path / "ends.dat").write_text("2012-06-10 00:00:00 2 2\n-8. 9.0\n-20. 8.0\n")
+    assert "-20 m" in noted(temperature={"path": "ends.dat", "column": 1})[0]
     # A cell is no matter, and neither is a profile that is uniform where it ends.
     assert not noted(temperature={"z": [-38.0, -2.0], "values": [8.0, 9.0]})
     assert not noted(temperature={"z": [-30.0, -20.0, -19.0, -9.0], "values": [8.0, 8.0, 9.0, 9.0]})

@@ -87,6 +87,11 @@ class Profile(ConversionSection):
                 expected = "heights z that increase and end at or below 0"
                 raise invalid(expected, f"{self.z}", "sort them, deepest first")
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether one number sets the values at all depths."""
+        return self.surface is not None and not (self.gradient or self.buoyancy_frequency_squared)
+
 
 ProfileSection = Annotated[Profile, in_short("surface", Profile, float)]
 
@@ -158,27 +163,26 @@ def together(
 
 
 def stratified(
-    profile: Profile, other: Profile | None, name: str, setting: Setting, water: AbstractEquationOfState
+    profile: Profile, other: float, name: str, setting: Setting, water: AbstractEquationOfState
 ) -> Series:
     """Temperature or salinity on the cells with a given N², constant in time.
 
+    `other` is the other variable in the uppermost cell.
     The gradient is that of N² at the surface, or with `everywhere` that at every depth: the other variable is
     then uniform, and expansion or contraction at a face follows from the two cells in two passes. Source:
     GOTM, `temperature.NN`.
 
     Raises:
-        ConfigError: the other variable is not known there, or water that does not expand.
+        ConfigError: water that does not expand.
     """
     z, z_face = setting.z_center, np.asarray(setting.grid.z_face)
     squared, sign = profile.buoyancy_frequency_squared or 0.0, 1.0 if name == "temperature" else -1.0
     check_numbers(profile, name, setting, name)
     with setting.naming(name, "buoyancy_frequency_squared"):
-        fixed = "salinity" if name == "temperature" else "temperature"
-        constant = _surface_of(other, fixed, profile.everywhere)
 
         def expansion(value, height):
-            other = jnp.full_like(value, constant)
-            both = (value, other) if name == "temperature" else (other, value)
+            fixed = jnp.full_like(value, other)
+            both = (value, fixed) if name == "temperature" else (fixed, value)
             return water.expansion(*both, height)[0 if name == "temperature" else 1] + 0.0 * height
 
         def coefficient(value, height):
@@ -199,15 +203,6 @@ def stratified(
                 values[i] = upper - sign * strength / coefficient(0.5 * (upper + guess), face) * step
     setting.check(name, values, name)
     return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
-
-
-def _surface_of(profile: Profile | None, quantity: str, is_uniform: bool) -> float:
-    """Temperature or salinity at the surface, which is that of all depths if it `is_uniform`."""
-    if profile is None or profile.column is not None:
-        raise ValueError(f"expected {quantity} in the configuration, got it from elsewhere; give a gradient.")
-    if is_uniform and (profile.surface is None or profile.gradient or profile.buoyancy_frequency_squared):
-        raise ValueError(f"expected constant {quantity} with `everywhere`, got another profile; change it.")
-    return float(values_of(profile, quantity)(np.zeros(())))
 
 
 def with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:

@@ -5,6 +5,7 @@ An idealised case is a site without date and files. Observations are in the vari
 
 import abc
 import dataclasses
+import datetime
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -138,7 +139,9 @@ class ArgoProfilesSection(Section):
     )
     units: dict[Literal["temperature", "salinity", "pressure"], UnitGiven] = key(UNITS, default_factory=dict)
     practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
-    largest_spacing: float = key("of two good values [m] to interpolate between", 200.0, gt=0.0)
+    largest_spacing: float = key(
+        "of two good values [m] to interpolate between; not used with `z: measured`", 200.0, gt=0.0
+    )
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
     @field_validator("z")
@@ -158,6 +161,7 @@ class ArgoProfilesSection(Section):
             good_flags=self.good_flags,
             salinity=_practical(self.practical_salinity, site, key, setting, own),
             largest_spacing=self.largest_spacing,
+            position=(site.latitude, site.longitude),
             units=conversions_of(self.units),
             tracers=setting.tracers(self.tracers, key, "tracers"),
             name=site.name,
@@ -299,6 +303,9 @@ def _placed(time: np.ndarray, own: np.ndarray, values: ArrayLike) -> jax.Array:
     return jnp.asarray(rows)
 
 
+_OTHERS = {"temperature": "salinity", "salinity": "temperature"}
+
+
 class DescribedCase(AbstractCase):
     """Shared by cases whose column is described in the configuration."""
 
@@ -351,6 +358,10 @@ class DescribedCase(AbstractCase):
             if name != "temperature" and not (name == "salinity" and profile.everywhere):
                 expected = "`buoyancy_frequency_squared` for temperature only"
                 raise invalid(expected, f"it for {name}", "give a `gradient` instead")
+            other: Profile | None = getattr(self, _OTHERS[name])
+            if profile.everywhere and (other is None or not other.is_constant):
+                expected = f"constant {_OTHERS[name]} with `{name}.everywhere`"
+                raise invalid(expected, "another profile", "change it, or leave `everywhere` out")
 
 
 class IdealisedCase(DescribedCase):
@@ -557,7 +568,7 @@ def _build(
     water = site.equation_of_state.build()
     own, forcing = _own_profiles(site, setting, water), _forcing(site, setting, water)
     observations = _observations(site, "observations", setting, own)
-    state = _start(site, setting, own, observations)
+    state = _start(site, setting, water, own, observations)
     if from_restart is not None:
         state = from_restart(state)
     sources = _sources(site, setting, own, observations)
@@ -601,12 +612,15 @@ def _build(
 
 
 def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> Profiles:
-    """Profiles given in the configuration, over the time of the case, in their stated kinds."""
+    """Profiles given in the configuration, over the time of the case, in their stated kinds.
+
+    Temperature from N² is left to `_start` where salinity is measured.
+    """
     relaxation = site.interior.relaxation
     targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]
     whole = "case" in targets or isinstance(site.observations, InputObservations)
-    others = {"temperature": "salinity", "salinity": "temperature"}
     found: dict[str, Series] = {}
+    from_squared: dict[str, Profile] = {}
     for name in ("temperature", "salinity", "u", "v"):
         profile: Profile | None = getattr(site, name)
         if profile is None:
@@ -614,23 +628,33 @@ def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationO
         if profile.buoyancy_frequency_squared is None:
             found[name] = profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
         else:
-            other = getattr(site, others[name])
-            found[name] = stratified(profile, other, name, setting, water)
+            from_squared[name] = profile
+    for name, profile in from_squared.items():
+        if (other := found.get(_OTHERS[name])) is not None:
+            found[name] = stratified(profile, other.on(np.zeros(1))[0, -1], name, setting, water)
     for name, profile in site.tracers.items():
         follows = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
         found[name] = profile_series(profile, name, setting, "tracers", name, whole=follows)
     return found
 
 
-def _start(site: AnyDescribed, setting: Setting, own: Profiles, observations: Observations | None) -> State:
+def _start(
+    site: AnyDescribed,
+    setting: Setting,
+    water: AbstractEquationOfState,
+    own: Profiles,
+    observations: Observations | None,
+) -> State:
     """The water at the start, given or measured."""
     z = setting.z_center - setting.draft  # in the sea
     source, key = (site.observations, "observations") if site.initial is None else (site.initial, "initial")
     initial = observations if site.initial is None else _observations(site, "initial", setting, own)
     given: dict[str, np.ndarray] = {}
+    known: dict[str, np.ndarray] = {}
     with setting.naming(key):
         if initial is not None and isinstance(source, MeasuredProfiles):
             given = _measured_start(site, source, initial, setting, z)
+            known = {name: _measured_levels(source, initial, name, z) for name in given}
         if "salinity" not in own.keys() | given.keys():
             assert isinstance(site, SiteCase)  # others have it
             said = f"no salinity given: using a practical salinity of {sea_water.OF_THE_OCEAN:g}"
@@ -638,8 +662,12 @@ def _start(site: AnyDescribed, setting: Setting, own: Profiles, observations: Ob
             given["salinity"] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
     with setting.naming():
         given |= site.modelled({name: series.on(np.zeros(1))[0] for name, series in own.items()}, z)
+    if "temperature" not in given:
+        assert site.temperature is not None  # otherwise it is measured
+        series = stratified(site.temperature, given["salinity"][-1], "temperature", setting, water)
+        given["temperature"] = series.values[0]
     if site.restart is None:
-        _note_ends(site, setting, given)
+        _note_ends(site, setting, given, known)
     arrays = {name: jnp.asarray(values, dtype=float) for name, values in given.items()}
     fields = {name: arrays.pop(name) for name in ("temperature", "salinity", "u", "v")}
     return State.from_profiles(setting.grid, **fields, tracers=arrays)
@@ -653,7 +681,7 @@ def _measured_start(
     names += [name for name in source.tracers if name not in site.tracers]
     measured, apart = {}, {}
     for name in names:
-        if name == "salinity" and name not in initial.profiles:
+        if name != "temperature" and name not in initial.profiles:
             continue
         series = profiles_on_grid(initial, name, z, longest_gap=source.longest_gap, duration=0.0)
         values = series.on(np.zeros(1))[0]
@@ -661,31 +689,54 @@ def _measured_start(
             setting.note(f"{name} starts from 0 where {values.min():g} was measured", "tracers")
             values = np.maximum(values, 0.0)
         measured[name] = values
-        days = np.abs(np.asarray(initial.time)[initial.has_values(name)]).min() / 86400.0
-        if days > 1.0:
-            apart.setdefault(f"{days:.3g}", []).append(name)
-    for days, several in apart.items():
-        setting.note(f"the profile of {', '.join(several)} closest to the start is {days} days from it")
+        time = np.asarray(initial.time)[initial.has_values(name)]
+        around = np.concatenate([time[time <= 0.0][-1:], time[time > 0.0][:1]])
+        if np.abs(around).min() > 86400.0:
+            start = start_of_case(setting.required_start())
+            dates = [f"{start + datetime.timedelta(seconds=float(each)):%Y-%m-%d %H:%M}" for each in around]
+            apart.setdefault(" and ".join(dates), []).append(name)
+    for dates, several in apart.items():
+        setting.note(f"no profile of {', '.join(several)} within a day of the start; used {dates}")
     return measured
+
+
+def _measured_levels(source: MeasuredProfiles, initial: Observations, name: str, z: np.ndarray) -> np.ndarray:
+    """Heights of the measured values at the start that the cells take, their own except beyond the ends."""
+    levels = jnp.where(jnp.isfinite(initial.profiles[name]), initial.z, jnp.nan)
+    heights = dataclasses.replace(initial, profiles={"level": levels})
+    series = profiles_on_grid(heights, "level", z, longest_gap=source.longest_gap, duration=0.0)
+    return series.on(np.zeros(1))[0]
 
 
 _MOST_BEYOND, _MOST_ABOVE = 0.1, 10.0
 """Share of the depth, and metres below the surface, without values that are no matter."""
 
 
-def _note_ends(site: AnyDescribed, setting: Setting, start: Mapping[str, np.ndarray]) -> None:
-    """Note where profiles of the configuration end above the bottom or below the surface."""
-    z, cells = setting.z_center, np.diff(np.asarray(setting.grid.z_face))
+def _note_ends(
+    site: AnyDescribed,
+    setting: Setting,
+    start: Mapping[str, np.ndarray],
+    measured: Mapping[str, np.ndarray],
+) -> None:
+    """Note where profiles end above the bottom or below the surface; `measured` levels are by variable."""
+    sea, cells = setting.z_center - setting.draft, np.diff(np.asarray(setting.grid.z_face))
     for name, values in start.items():
         profile: Profile | None = site.tracers.get(name, getattr(site, name, None))
-        if profile is None or profile.z is None:
-            continue
-        inside = values[(z >= profile.z[0]) & (z <= profile.z[-1])]
+        z, levels = sea, measured.get(name, sea)
+        if profile is not None and profile.z is not None:
+            z = setting.z_center
+            levels = np.clip(z, profile.z[0], profile.z[-1])
+        elif profile is not None and profile.column is not None:
+            column = setting.column(profile, name)
+            column = dataclasses.replace(column, number=0, quantity="level", scale_factor=1.0, offset=0.0)
+            levels = setting.read_profiles(column, whole_period=False).on(np.zeros(1))[0]
+        inside = values[np.isclose(levels, z, rtol=0.0, atol=1e-6)]
         for end, side, most in ((0, "below", np.inf), (-1, "above", _MOST_ABOVE)):
-            gap = (profile.z[end] - z[end]) * (1.0 if end == 0 else -1.0)
-            is_uniform = inside.size > 0 and inside[end] == values[end]
+            last = inside[:2] if end == 0 else inside[-2:]  # the outermost may be where values end
+            is_uniform = last.size > 0 and bool(np.all(last == values[end]))
+            gap = abs(levels[end] - z[end])
             if gap > max(min(_MOST_BEYOND * site.depth, most), cells[end]) and not is_uniform:
-                ends = f"ends at {profile.z[end]:.4g} m; its last value, {values[end]:.4g}, is used {side}"
+                ends = f"ends at {levels[end]:.4g} m; its last value, {values[end]:.4g}, is used {side}"
                 setting.note(f"the initial {name} {ends}")
 
 
