@@ -358,7 +358,7 @@ def test_points_on_land(tmp_path):
     path = write(tmp_path / "e.nc")
     with netCDF4.Dataset(path, "a") as file:
         file["t2m"][:, 1:, :2] = np.nan
-    with error_naming(FileFormatError, "t2m 2012-06-10T00:00:00 50.25 145 144.75"):
+    with error_naming(FileFormatError, "t2m 2012-06-10T00:00:00 50.25 145 144.75 20"):
         read(path)
     np.testing.assert_allclose(at(read(path, latitude=50.25, longitude=-144.75), 0).air_temperature, 10.0)
     sst = write(tmp_path / "sst.nc", {"sst": SERIES["t2m"]})

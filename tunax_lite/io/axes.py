@@ -435,12 +435,12 @@ def _measured(
 
 
 class GridAxis(NamedTuple):
-    """An axis of a grid: its dimension, the points around a position, and their weights."""
+    """An axis of a grid: its dimension, the points around a position, their weights, and all degrees."""
 
     dim: str
     points: list[int]  # increasing
     weights: list[float]
-    degrees: list[float]
+    degrees: np.ndarray
 
 
 def read_at(
@@ -467,7 +467,8 @@ def read_at(
             raise error_in(file, "valid_time", expected, "none", "download NetCDF")
         times = read_time(time)
         found = values_in(stored, only=wanted, at={axis.dim: axis.points for axis in axes})
-    return [(_at_place(one, times, axes), times) for one in variables_of(found) if one.name in wanted]
+        known = [one for one in variables_of(found) if one.name in wanted]
+        return [(_at_place(stored, one, times, axes, place), times) for one in known]
 
 
 def axis_at(
@@ -495,36 +496,49 @@ def axis_at(
         got = f"{points.min():g} to {points.max():g}"
         raise error_of(coordinate, f"a grid around {target:g}", got, "download the area around the place")
     if not is_between or interpolation == "nearest":
-        return GridAxis(name, [nearest], [1.0], points[[nearest]].tolist())
+        return GridAxis(name, [nearest], [1.0], points)
     weight = float(-offset[low] / (offset[high] - offset[low]))
     (first, of_first), (second, of_second) = sorted([(low, 1.0 - weight), (high, weight)])
-    return GridAxis(name, [first, second], [of_first, of_second], points[[first, second]].tolist())
+    return GridAxis(name, [first, second], [of_first, of_second], points)
 
 
-def _at_place(variable: "xr.DataArray", times: "xr.DataArray", axes: Sequence[GridAxis]) -> "xr.DataArray":
-    """Interpolate a variable on the points around a place to a series.
-
-    Preliminary data (ERA5T) are taken where there are no final ones.
-    """
-    time, field = str(times.dims[0]), variable
-    if "expver" in field.dims:
-        for version in range(1, field.sizes["expver"]):
-            field = field.fillna(field.isel(expver=version, drop=True))
-        field = field.isel(expver=0, drop=True)
+def _on_grid(variable: "xr.DataArray", time: str, axes: Sequence[GridAxis]) -> np.ndarray:
+    """Values over time, latitude and longitude; preliminary data (ERA5T) where there are no final ones."""
+    if "expver" in variable.dims:
+        for version in range(1, variable.sizes["expver"]):
+            variable = variable.fillna(variable.isel(expver=version, drop=True))
+        variable = variable.isel(expver=0, drop=True)
     dims = tuple(axis.dim for axis in axes)
-    field = field.expand_dims([dim for dim in dims if dim not in field.dims])
-    grid = numbers_in(on_axes(field, (time, *dims), "choose one member"))
+    variable = variable.expand_dims([dim for dim in dims if dim not in variable.dims])
+    return numbers_in(on_axes(variable, (time, *dims), "choose one member"))
+
+
+def _at_place(
+    stored: "xr.Dataset",
+    variable: "xr.DataArray",
+    times: "xr.DataArray",
+    axes: Sequence[GridAxis],
+    place: Mapping[str, float],
+) -> "xr.DataArray":
+    """Interpolate a variable on the points around a place to a series; names the nearest points for land."""
+    time, name = str(times.dims[0]), str(variable.name)
+    grid = _on_grid(variable, time, axes)
     values = np.sum(grid * np.outer(axes[0].weights, axes[1].weights), axis=(1, 2))
     missing = np.flatnonzero(~np.isfinite(values))
     if missing.size:
-        first, advice = int(missing[0]), "download it again, or take a point with values"
-        known = np.isfinite(grid[first])
-        absent, present = (
-            [place_in_words(axes[0].degrees[i], axes[1].degrees[j]) for i, j in np.argwhere(there)]
-            for there in (~known, known)
-        )
-        got = f"{values[first]} at {describe(times, first)}, at {', '.join(absent)}"
-        raise error_of(variable, "a value", got, f"{advice}: {', '.join(present) or 'none is around'}")
+        first, advice = int(missing[0]), "download it again"
+        hour = values_in(stored, only=(name,), at={time: [first]})[name]
+        i, j = np.nonzero(np.isfinite(_on_grid(hour, time, axes)[0]))
+        north, east = axes[0].degrees[i], axes[1].degrees[j]
+        apart = ((east - place["longitude"] + 180.0) % 360.0 - 180.0) * np.cos(np.deg2rad(place["latitude"]))
+        distance = 111.2 * np.hypot(north - place["latitude"], apart)
+        nearest = [
+            f"{place_in_words(float(north[n]), float(east[n]))} ({distance[n]:.0f} km)"
+            for n in np.argsort(distance)[:3]
+        ]
+        if nearest:
+            advice = f"{advice}, or take one of the nearest points with values: {', '.join(nearest)}"
+        raise error_of(variable, "a value", f"{values[first]} at {describe(times, first)}", advice)
     return like(variable, values, (time,))
 
 
