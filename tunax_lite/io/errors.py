@@ -270,9 +270,10 @@ def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: 
         sign = "" if known.positive is None else f" (positive is {known.positive})"
         advice = f"check the unit, the sign{sign} and the fill value"
         if (unit := known.unit_meant(value)) is not None:
-            advice = f"it looks like {unit}: give that unit, or scale the values"
+            advice = f"it looks like {unit}: give that unit (scale_factor or offset in a case of GOTM)"
         got = f"{value:g}" + ("" if describe is None else f" at {describe(wrong[0])}")
         raise FileFormatError(path, key, f"{quantity} between {low:g} and {high:g}", got, advice)
     if quantity == "relative_humidity" and values.size > 1 and 0.0 < np.max(values) <= 1.5:
         expected, got = "relative humidity in %, some of it above 1.5", f"at most {np.max(values):g}"
-        raise FileFormatError(path, key, expected, got, "it looks like a fraction: give the unit 1")
+        advice = "it looks like a fraction: give the unit 1 (scale_factor: 100 in a case of GOTM)"
+        raise FileFormatError(path, key, expected, got, advice)
