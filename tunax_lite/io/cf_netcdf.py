@@ -267,14 +267,15 @@ def _over_time(
     variable = squeezed(variable, level)
     times = _times_of(file, variable, mapping) if len(variable.dims) > len(level) else None
     dims = level if times is None else (*times.dims, *level)
-    variable = on_axes(variable, dims, "choose one place and level, or the levels of the profiles")
+    expected = f"no dimensions but {' and '.join(('time', *level))}"
+    variable = on_axes(variable, dims, "choose one place and level", expected)
     values = in_unit(variable, key, mapping.units.get(key), **of_water)
     check_possible(name_of(variable), name_in_file(variable), key, values)
     values = np.asarray(0.0 - values) if upward else values  # without negative zero
     name, axes = quantity_of(key).name, ("z",) * len(level)
     if times is None:
         if not np.isfinite(values).all():
-            raise error_of(variable, "finite numbers", "missing values", "repair the file")
+            raise error_of(variable, "finite numbers", "nan", "repair the file")
         return _in_package_units(like(variable, values, axes), name)
     check_complete(times, variable, values.reshape(len(values), -1).sum(axis=1), "values without gaps")
     if is_dated(times) is not is_dated(profiles["time"]):
