@@ -65,7 +65,7 @@ def print_table(
 
 
 def _is_number(text: str) -> bool:
-    return text in ("", "-", "–") or re.match(r"\(?[-+.]?\d|nan|-?inf", text) is not None
+    return text in ("", "-", "–") or re.match(r"\(?[-+.]?\d|(nan|[-+]?inf)$", text) is not None
 
 
 def prepare_terminal() -> None:
