@@ -319,6 +319,8 @@ def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build,
     assert not missing_from(bottom, "site.yaml case temperature -20 8") and not missing_from(dye, "dye 1")
     (tmp_path / "ends.dat").write_text("2012-06-10 00:00:00 2 2\n-8. 9.0\n-20. 8.0\n")
     assert "-20 m" in noted(temperature={"path": "ends.dat", "column": 1})[0]
+    stratified = {"surface": 10.0, "buoyancy_frequency_squared": 1e-5}
+    assert "salinity" in noted(temperature=stratified, salinity={"path": "ends.dat", "column": 1})[0]
     # A cell is no matter, and neither is a profile that is uniform where it ends.
     assert not noted(temperature={"z": [-38.0, -2.0], "values": [8.0, 9.0]})
     assert not noted(temperature={"z": [-30.0, -20.0, -19.0, -9.0], "values": [8.0, 8.0, 9.0, 9.0]})
