@@ -127,7 +127,6 @@ class Lake:
             interior=Interior(bottom_friction=BottomFriction(von_karman=None)),
             ice=FreezingBound(),
             duration=duration,
-            name=self.name,
             start_time=start.isoformat(),
         )
 
@@ -140,7 +139,6 @@ class Lake:
             units=_UNITS,
             humidity_measure="relative",
             longwave="downward" if "longwave" in self.columns else None,
-            name=self.name,
         )
         return weather
 

@@ -77,7 +77,7 @@ pathlib.Path("station.csv").write_text(
     "gustiness [cm s-1]\\n"
     "2012-06-10T00:00:00,1,0,9,85,1013,300\\n2012-06-10T03:00:00,1,0,9,85,1013,500\\n")
 formulae = {"shortwave": None, "longwave": None}
-series, _ = read_weather(["station.csv"], start_time=site["start_time"], length=3600.0, **formulae)
+series, _ = read_weather(["station.csv"], start_time=site["start_time"], **formulae)
 found["station"] = series.values.gustiness.tolist()
 if importlib.util.find_spec("tunax_lite.extensions.coupling") is not None:
     from tunax_lite.extensions.coupling.bmi import FLUXES
