@@ -122,7 +122,7 @@ class CaseRuns:
     times: FigureTime
     observed_layer: _Series | None = None
     fitted: tuple[str, ...] = ()
-    tracers: TracerUnits = style.NO_TRACERS
+    tracers: TracerUnits = dataclasses.field(default_factory=dict)
     equation_of_state: AbstractEquationOfState | None = None
 
     @property
