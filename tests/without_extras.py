@@ -3,8 +3,8 @@
 import importlib.metadata
 import sys
 
-import xarray
 from typer.testing import CliRunner
+from xarray.backends import list_engines
 
 from tunax_lite.cli.commands import app
 from tunax_lite.runtime import machine
@@ -24,7 +24,7 @@ class Absent:
 
 def commands_without_extras(monkeypatch):
     """A function that runs a command where pip brought no extra."""
-    xarray.backends.list_engines()  # looks for packages once per process, where nothing hides them
+    list_engines()  # looks for packages once per process, where nothing hides them
     for name in [name for name in sys.modules if name.partition(".")[0] in Absent.names]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Absent, *sys.meta_path])
