@@ -709,7 +709,7 @@ def _measured_levels(source: MeasuredProfiles, initial: Observations, name: str,
 
 
 _MOST_BEYOND, _MOST_ABOVE = 0.1, 10.0
-"""Share of the depth, and metres below the surface, without values that are no matter."""
+"""Parts of a column without values that need no note: share of the depth, and metres below the surface."""
 
 
 def _note_ends(

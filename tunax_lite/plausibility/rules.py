@@ -117,7 +117,7 @@ def dew_point_above_air(evidence: Evidence) -> Iterator[InputWarning]:
 
 
 def humidity(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note specific humidity above saturation, or hardly any."""
+    """Note specific humidity above saturation or close to zero."""
     pair, pressure = _with_air(evidence, "specific_humidity"), evidence.weather.get("air_pressure")
     if pair is None:
         return
@@ -208,7 +208,7 @@ def _daily(light: Samples) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sun_amount(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note more sun than reaches the top of the atmosphere, or hardly any."""
+    """Note more sun than reaches the top of the atmosphere, or far less."""
     for light, place in _light(evidence):
         time, received = _daily(light)
         if not time.size:
@@ -409,7 +409,7 @@ def currents_swapped(evidence: Evidence) -> Iterator[InputWarning]:
                 yield unlikely("currents_swapped", v.where, problem, "one variable for both", "its name")
 
 
-# Numbers that stand for a missing value, whatever the quantity.
+# Numbers that stand for a missing value of any quantity.
 
 _CODES = np.array(
     [sign * base for base in (9.0, 9.9, 9.99, 9.999, 99.0, 99.9, 99.99, 99.999, 999.0, 999.9, 999.99, 9999.0)

@@ -39,7 +39,6 @@ _LEAST = 1e-9  # a profile that varies by less is uniform but for rounding
 _ERROR_QUANTILE = 0.99
 # Shown where they are observed, besides what was fitted and tracers.
 _OF_FITS, _OF_DIFFERENCES = ("temperature", "u", "v"), ("temperature", "salinity")
-_OF_SERIES = ("temperature", "salinity")
 _OBSERVED: dict[str, Option] = {"color": "0.15", "linewidth": 3.0, "alpha": 0.45}
 
 _Series = tuple[np.ndarray, np.ndarray]  # times, or heights, and values
