@@ -89,12 +89,12 @@ class SyntheticMap(GriddedColumns):
         forcing = TimeSeriesForcing.from_values(
             times, stress_u=wind, heat_flux=-50.0 - self.cooling - np.abs(lat) + 0.0 * days
         )
-        if self.broken is not None:  # by heat that no constructor accepts
+        if self.broken is not None:  # by a wind stress and a heat flux that are too large for later arithmetic
             is_broken = (number == self.broken[0]) & (times[:, None] > self.broken[1])
             forcing = eqx.tree_at(
-                lambda it: it.fluxes.heat_flux,
+                lambda it: (it.fluxes.stress_u, it.fluxes.heat_flux),
                 forcing,
-                replace_fn=lambda heat: jnp.where(is_broken, 1.7e308, heat),
+                replace_fn=lambda flux: jnp.where(is_broken, 1.7e308, flux),
             )
         water = State.from_profiles(grid, temperature=temperature, salinity=35.0 + 0.0 * temperature)
         coriolis = coriolis_parameter(jnp.asarray(lat))
