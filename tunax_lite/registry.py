@@ -9,9 +9,8 @@ An extension is a folder of `tunax_lite/extensions`, or a package with an entry 
                 `NOTES_ON_TERMS` and `NOTES_ON_RUNS`: functions that note what is unlikely
                 about terms of a case, and about what became of their tracers
     kinds       `KINDS`: kinds of configuration, with what commands do with them
-    outputs     for `plot` and `report`. `FOLDERS`: what a folder with results of the extension is called,
-                whether one is (by its content), and figures of it. `FILES`, by the `title` in its NetCDF
-                files: functions for figures of several of them, and for a page about one
+    outputs     `FILES` for `plot`: by the `title` of its NetCDF files, a function for figures of one or
+                several of them
 """
 
 import functools

@@ -88,27 +88,23 @@ def plot(
         list[Path],
         Argument(
             metavar="FILE...",
-            help="Run, history or posterior of a calibration, assimilation, or store of a map; or several "
-            "runs and observations, or assimilations.",
+            help="Run, history or posterior of a calibration, or assimilation; or several runs and "
+            "observations, or assimilations.",
         ),
     ],
     output: Annotated[
         Path | None, options.output("DIR", "Folder for the figures; by default that of the file.")
     ] = None,
-    point: Annotated[
-        list[str],
-        Option(metavar="LAT,LON", help="For a map: draw sections at this point. May be repeated."),
-    ] = options.NONE,
     config: Annotated[
         Path | None,
         Option(metavar="CONFIG", help="Draw runs beside the observations of this configuration of a run."),
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Draw the figures of an output: sections and profiles, loss and parameters, or maps.
+    """Draw the figures of an output: sections and profiles, or loss and parameters.
 
     Several files are drawn together: runs of this package and of GOTM, and observations of one mooring; or
-    assimilations by lead. Of an incomplete map, the figures show the columns that are complete.
+    assimilations by lead.
     """
 
 

@@ -177,15 +177,11 @@ def _print_errors(rows: Sequence[ErrorRow], labels: Sequence[str]) -> None:
 def plot(
     files: Sequence[Path],
     output: Path | None,
-    point: Sequence[str],
     config: Path | None,
     *,
     overwrite: bool,
 ) -> None:
     """See `commands.plot`."""
-    if point and (len(files) > 1 or not files[0].is_dir()):
-        got = "several files" if len(files) > 1 else str(files[0])
-        raise ConfigError(f"--point: expected the store of a map, got {got}; leave the option out.")
     file = files[0]
     folder = file.parent if output is None else output
     if config is None and (own := _of_extension(file)) is not None:
@@ -195,16 +191,9 @@ def plot(
     # Slow imports, only where needed.
     from ..plotting import file_figures
 
-    folders = additions("outputs", "FOLDERS") if file.is_dir() else ()
-    draw = next((draw for _, recognises, draw in folders if recognises(file)), None)
-    if draw is None and file.is_dir():
-        expected = " or ".join(["a file", *(name for name, *_ in folders)])
-        raise FileFormatError(file, "folder", expected, "another folder", "name one of these")
-    if draw is not None:
-        figures = draw(file, [_point(text) for text in point])
-    else:
-        figures = file_figures(file)
-    _draw(figures, files, folder, overwrite, together=False)
+    if file.is_dir():
+        raise FileFormatError(file, "folder", "a file", "a folder", "name a file; plot a map with xarray")
+    _draw(file_figures(file), files, folder, overwrite, together=False)
 
 
 def _draw(
@@ -237,16 +226,6 @@ def _plot_together(files: Sequence[Path], output: Path | None, config: Path | No
             beside = with_observations(build_run(loaded), loaded.place.below("case"))
         figures = files_figures(files, beside)
     _draw(figures, files, files[0].parent if output is None else output, overwrite, together=True)
-
-
-def _point(text: str) -> tuple[float, float]:
-    try:
-        latitude, longitude = map(float, text.split(","))
-    except ValueError:
-        latitude = longitude = math.nan
-    if not (abs(latitude) <= 90.0 and abs(longitude) <= 360.0):
-        raise ConfigError(f"--point {text}: expected latitude and longitude [degrees], for example 50,-145.")
-    return latitude, longitude
 
 
 def report(results: Path, output: Path | None, *, overwrite: bool) -> None:

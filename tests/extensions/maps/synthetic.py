@@ -89,7 +89,7 @@ class SyntheticMap(GriddedColumns):
         forcing = TimeSeriesForcing.from_values(
             times, stress_u=wind, heat_flux=-50.0 - self.cooling - np.abs(lat) + 0.0 * days
         )
-        if self.broken is not None:  # by a wind stress and a heat flux that are too large for later arithmetic
+        if self.broken is not None:  # by stress and heat too large for later arithmetic
             is_broken = (number == self.broken[0]) & (times[:, None] > self.broken[1])
             forcing = eqx.tree_at(
                 lambda it: (it.fluxes.stress_u, it.fluxes.heat_flux),

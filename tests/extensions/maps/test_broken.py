@@ -1,4 +1,4 @@
-"""Columns that break down, impossible water, limits of memory, and what command, engine and figures say."""
+"""Columns that break down, impossible water, limits of memory, and what command and engine say."""
 
 import dataclasses
 import json
@@ -26,7 +26,6 @@ from tunax_lite.cli import session
 from tunax_lite.closures import ConstantDiffusivity, recommended_sets
 from tunax_lite.column import integrate as simulation
 from tunax_lite.extensions.maps.command import recommended_constants
-from tunax_lite.extensions.maps.figures import map_figures
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source
@@ -64,45 +63,7 @@ def test_a_column_that_breaks_down_is_named_and_the_others_are_kept(made):
 
 
 @pytest.mark.long
-def test_figures_show_maps_and_points_of_a_store(made):
-    figures = map_figures(made[0], [(-60.0, 4.0)])
-    assert set(figures) == {
-        *(f"map_{name}" for name in ("heat_content", "mixed_layer_depth", "sea_surface_temperature")),
-        *(f"sections_{name}" for name in ("temperature", "temperature_mean", "eddy_diffusivity")),
-    }
-    assert figures["map_mixed_layer_depth"].axes[0].get_title() == "2001-03-01 06:00"
-    assert figures["sections_temperature"].axes[0].get_title() == "60 S 5 E"
-    with error_naming(ValueError, "--point 0 N 180 E"):
-        map_figures(made[0], [(0.0, 180.0)])
-    with error_naming(FileFormatError, str(made[0].parent)):
-        map_figures(made[0].parent)
-
-
-def test_sites_have_names_and_sections(tmp_path):
-    names = [f"site {i}" for i in range(10)]
-    heights = np.array([[-2.0], [-1.0]]) * np.ones(10)
-    temperature = np.random.default_rng(3).uniform(5.0, 9.0, (2, 2, 10))
-    heights[:, 3] = np.nan  # left out
-    coordinates = {
-        "time": ("time", [0.0, 3600.0], {"units": "seconds since 2001-01-01 00:00:00"}),
-        "height_center": (("z_center", "point"), heights),
-        "lat": ("point", np.linspace(-40.0, 40.0, 10)),
-        "lon": ("point", np.linspace(150.0, 210.0, 10)),
-        "site": ("point", names),
-    }
-    about = {"long_name": "temperature", "units": "degC"}
-    fields: dict = {"temperature": (("time", "z_center", "point"), temperature, about)}
-    fields["sea_surface_temperature"] = ("time", "point"), temperature[:, 1], about
-    store = tmp_path / "s.zarr"
-    xr.Dataset(fields, coordinates, {"tunax_lite_map_dims": ["point"]}).to_zarr(store, zarr_format=2)
-    figures = map_figures(store)
-    assert "map_sea_surface_temperature" in figures
-    titles = [ax.get_title().split(",")[0] for ax in figures["sections_temperature"].axes]
-    assert [title for title in titles if title] == [name for name in names[:9] if name != "site 3"]
-
-
-@pytest.mark.long
-def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
+def test_the_command_runs_refuses_and_goes_on(tmp_path):
     store = tmp_path / "ocean.zarr"
     command = ["map", ROOT / "configs/maps/synthetic.yaml", "--output", store]
     command += ["--set", "time.duration=172800", "--set", "model.closure.name=pacanowski_philander"]
@@ -115,9 +76,7 @@ def test_the_command_runs_refuses_goes_on_and_draws(tmp_path):
     assert "--overwrite" in run(2)
     assert "complete" in run(0, "--resume")
     assert "another" in run(2, "--resume", "--set", "time.step=900")
-    drawn = invoked("plot", store, "--output", tmp_path).output
-    assert drawn.count("wrote") == 3 and (tmp_path / "ocean_map_mixed_layer_depth.png").is_file()
-    assert "--point 91,0" in invoked("plot", store, "--point", "91,0", code=2).output
+    assert "plot a map with xarray" in invoked("plot", store, code=3).output
 
 
 def test_an_engine_that_cannot_be_says_why_and_errors_come_back_from_workers():
