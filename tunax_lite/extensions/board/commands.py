@@ -27,7 +27,7 @@ def board(
 ) -> Answer:
     """Judge closures on all available simulations by one protocol.
 
-    Writes board.json, board.md and board.html: errors with intervals over the simulations, with and without
+    Writes board.json and board.md: errors with intervals over the simulations, with and without
     those that the constants of a row saw, and costs.
     """
     ...

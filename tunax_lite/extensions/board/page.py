@@ -1,25 +1,19 @@
-"""A board as JSON, Markdown and HTML: the same tables, one figure."""
+"""A board as JSON and Markdown."""
 
-import base64
 import dataclasses
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from ... import __version__
 from ...calibration.comparison import Summary, write_markdown
 from ...io.writing import write_text
-from ...plotting.style import BLUE, RED
-from ...report import page
 from .scores import LEVEL, Row, Score
 from .sections import BoardConfig
 
-FILES = "board.json", "board.md", "board.html"
+FILES = "board.json", "board.md"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,22 +51,10 @@ class Board:
 
 def write(board: Board, folder: Path) -> list[Path]:
     """Write the files of a board, each atomically."""
-    paths, parts = [folder / name for name in FILES], tables(board)
+    paths = [folder / name for name in FILES]
     write_text(paths[0], json.dumps(as_json(board), indent=1, allow_nan=False))
     title = f"Board {board.config.protocol.version}"
-    write_markdown(paths[1], title, parts, {}, board.origin["tunax_lite_command"])
-    buffer = io.BytesIO()
-    draw(board).savefig(buffer, format="png", dpi=130)
-    text = page(
-        Path(__file__).parent / "board.html",
-        "Computed",
-        board.origin,
-        title=title,
-        name=", ".join(board.config.sources),
-        figure=base64.b64encode(buffer.getvalue()).decode(),
-        parts=parts,
-    )
-    write_text(paths[2], text)
+    write_markdown(paths[1], title, tables(board), {}, board.origin["tunax_lite_command"])
     return paths
 
 
@@ -195,26 +177,3 @@ def _interval(score: Score) -> str:
     """The mean with its interval [mK]."""
     text, ends = _number(1e3 * score.mean, 1), f" ({1e3 * score.lower:.1f} to {1e3 * score.upper:.1f})"
     return text + ends if math.isfinite(score.lower) else text
-
-
-def draw(board: Board) -> Figure:
-    """Mean errors with intervals, the best on top; dashes are simulations."""
-    rows = [row for row in board.rows if math.isfinite(row.mean("temperature_rms"))]
-    figure = Figure(figsize=(8.0, 1.2 + 0.28 * len(rows)), layout="constrained")
-    ax = figure.subplots()
-    seen = (BLUE, "all simulations"), (RED, "not seen by the constants")
-    for place, row in enumerate(rows):
-        errors = [1e3 * error for error in row.numbers("temperature_rms").values()]
-        ax.plot(errors, [place] * len(errors), "|", color="0.7", markersize=6)
-        scores = row.score(board.reference), board.unseen(row)
-        for score, (colour, _), at in zip(scores, seen, (place - 0.14, place + 0.14), strict=True):
-            if score is not None:
-                ax.plot([1e3 * score.lower, 1e3 * score.upper], [at, at], color=colour)
-                ax.plot(1e3 * score.mean, at, "o", color=colour, markersize=5)
-    for colour, label in seen:
-        ax.plot([], [], "o-", color=colour, markersize=5, label=label)
-    ax.set(xscale="log", xlabel="rms error of temperature [mK]", ylim=(len(rows) - 0.5, -0.5))
-    ax.set_yticks(range(len(rows)), [row.label.replace("_", " ") for row in rows])
-    ax.grid(axis="x", color="0.9")
-    figure.legend(loc="outside upper right", ncols=2, fontsize=8)
-    return figure
