@@ -249,11 +249,7 @@ def build_source(source: RunSource, parameters: Path | None) -> Run:
         run, report = source.build()
         own = source.config
         report.check(strict=own.strict, unsupported=not own.ignore_unsupported or run is None)
-        if run is None:
-            raise ConfigError(
-                f"{source.path}: expected a set-up that runs, got a part of one, of {report.model}; run the "
-                "file that names it, or check it (`tunax-lite check`)."
-            )
+        assert run is not None  # a rejected model is an error of the report
         warn_of_input((*report.errors, *report.differences, *report.warnings))
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)

@@ -37,7 +37,6 @@ class Report:
         unsupported: keys of the file that are not supported, and at their defaults.
         errors: keys that would change the result and are not supported.
         warnings: oddities of the configuration and its files, which are read nevertheless.
-        available: parts of the set-up that this package has, with their lines.
     """
 
     model: str
@@ -48,7 +47,6 @@ class Report:
     unsupported: tuple[str, ...]
     errors: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    available: tuple[str, ...] = ()
 
     def check(self, *, strict: bool = False, unsupported: bool = True) -> None:
         """Raise `ConfigError` listing all unsupported settings, or if strict also all oddities."""
@@ -66,7 +64,6 @@ class Report:
         start = f"{self.source}: "
         lines = [f"{start}{self.n_followed} settings are followed"]
         for title, entries in (
-            ("available", self.available),
             (f"in another way than in {self.model}", self.differences),
             ("without effect", self.without_effect),
             ("not supported, at the default", self.unsupported),
@@ -79,7 +76,7 @@ class Report:
 
 
 class Translated(NamedTuple):
-    """A set-up as a run, unless its model was rejected or it is a part of one, and the report on its keys."""
+    """A set-up as a run, unless its model was rejected, and the report on its keys."""
 
     run: Run | None
     report: Report

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-import yaml
 
 import tunax_lite as tl
-from tests.cli.running import invoked
 from tests.conftest import find_fabm_reference, find_gotm_case
 from tests.errors import error_naming, missing_from
 from tests.extensions.gotm.folders import write_case
@@ -155,22 +153,6 @@ def test_wrong_inputs_are_named_with_their_line(tmp_path):
     unused = {"plankton_nut": {"file": "nut.dat", "column": 1}}
     warnings = translated(tmp_path, input=unused).report.warnings
     assert any(not missing_from(one, "fabm.input.plankton_nut.file constant method") for one in warnings)
-
-
-def test_check_says_which_models_of_a_file_exist(tmp_path):
-    path = tmp_path / "fabm.yaml"
-    path.write_text(FILE)
-    output = invoked("check", path).output
-    assert not missing_from(output, "2 instances.plankton gotm/npzd npzd 12 pml/carbonate carbonate")
-    invoked("check", path, "--output", tmp_path / "life.yaml")
-    term = yaml.safe_load((tmp_path / "life.yaml").read_text())["case"]["terms"]["life"]
-    assert term["models"]["plankton"] == {"name": "npzd", "gmax": 0.2, "w_d": -6.0}
-    path.write_text(FILE.replace("pml/carbonate", "ersem/carbonate").replace("gmax: 0.2", "gmax: -0.2"))
-    output = invoked("check", path, code=2).output
-    assert not missing_from(output, "13 instances.carbonate.model ersem/carbonate 5 plankton.parameters.gmax")
-    path.write_text(FILE)
-    output = invoked("run", path, "--output", tmp_path / "out.nc", code=2).output
-    assert "part of one" in output and not (tmp_path / "out.nc").exists()
 
 
 BRIEF = ("nns_annual_npzd_shade", "nns_annual_ergom")

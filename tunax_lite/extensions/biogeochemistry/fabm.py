@@ -4,11 +4,10 @@ Instances become models, their parameters keep FABM's names, and pools are calle
 output of GOTM with FABM. What is not available is named with its line.
 """
 
-import dataclasses
 import difflib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +15,8 @@ import pydantic
 
 from ..._types import JSON
 from ...config.builder import keys_of, section_of
-from ...config.formats import AbstractSetUp, Report, Translated
 from ...declarations import names_of
-from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
+from ...io.yaml_file import Document, read_document
 from .carbonate import Carbonate
 from .interface import AbstractBiogeochemicalModel
 from .term import below_zero
@@ -53,7 +51,6 @@ class Ecosystem(NamedTuple):
         couplings: links of models to pools.
         initial: initial values by pool.
         problems: what is not available, each with its line.
-        available: instances with a model, each with its line.
         built: the models with valid parameters, by instance.
         used: names of what surrounds the pools that a model takes its parameter from.
     """
@@ -62,7 +59,6 @@ class Ecosystem(NamedTuple):
     couplings: list[str]
     initial: dict[str, float]
     problems: list[str]
-    available: list[str]
     built: dict[str, AbstractBiogeochemicalModel]
     used: list[str]
 
@@ -77,12 +73,8 @@ def read_fabm(path: Path, around: Mapping[str, float] | None = None) -> Ecosyste
         ConfigError: a file that is not YAML.
         FileNotFoundError: no file.
     """
-    return translate(read_document(path), around)
-
-
-def translate(document: Document, around: Mapping[str, float] | None = None) -> Ecosystem:
-    """Translate the document of a `fabm.yaml`."""
-    ecosystem = Ecosystem({}, [], {}, [], [], {}, [])
+    document = read_document(path)
+    ecosystem = Ecosystem({}, [], {}, [], {}, [])
     for key in document.data.keys() - set(_FILE):
         expected = f"{document.source}: {document.origins.get((key,), 'line ?')}: {key}: expected one of"
         ecosystem.problems.append(f"{expected} {', '.join(_FILE)}, got {key!r}; remove it")
@@ -135,9 +127,6 @@ class _Instance(NamedTuple):
             return
         for key in self.settings.keys() - set(_INSTANCE):
             self._refuse((key,), f"expected one of {', '.join(_INSTANCE)}, got {key!r}; remove it")
-        self.ecosystem.available.append(
-            f"{self._line(())}: instances.{self.name}: {model}, here {MODELS[model]}"
-        )
         section = {"name": MODELS[model]} | self._parameters(MODELS[model])
         self.ecosystem.models[self.name] = section
 
@@ -221,63 +210,3 @@ class _Instance(NamedTuple):
         """The line of keys of the instance, or of the nearest ones above."""
         path, origins = ("instances", self.name, *keys), self.document.origins
         return next((origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in origins), "line ?")
-
-
-@dataclasses.dataclass(frozen=True)
-class FabmOptions:
-    """What FABM has no settings for."""
-
-    precision: str = "float64"
-    ignore_unsupported: bool = False
-    strict: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class LoadedFabm(AbstractSetUp):
-    """A `fabm.yaml` that is read but not yet checked: a part of a set-up, without a column to run."""
-
-    document: Document
-    path: Path
-    config: FabmOptions = FabmOptions()
-
-    @property
-    def name(self) -> str:
-        return self.path.stem
-
-    @property
-    def text(self) -> str:
-        return yaml_text(self.document.data)
-
-    def build(self) -> Translated:
-        """The report alone."""
-        ecosystem = translate(self.document)
-        of_models = [key for key in self.document.origins if key[:1] == ("instances",) and len(key) > 2]
-        n_followed = len(of_models) - len(ecosystem.problems)
-        errors = tuple(f"{problem}." for problem in ecosystem.problems)
-        named = {"available": tuple(f"{one}." for one in ecosystem.available)}
-        return Translated(None, Report("FABM", str(self.path), n_followed, (), (), (), errors, **named))
-
-    def as_configuration(self) -> str:
-        """The term as a part of `case`."""
-        ecosystem = translate(self.document)
-        term: dict[str, JSON] = {"name": "biogeochemistry", "models": dict(ecosystem.models)}
-        term |= {"couplings": list(ecosystem.couplings), "initial": dict(ecosystem.initial)}
-        term["gases_ignore_pressure"] = True
-        return yaml_text({"case": {"terms": {"life": term}}})
-
-
-def is_fabm(path: Path) -> bool:
-    """Whether a file is a `fabm.yaml`."""
-    return path.suffix.lower() in (".yaml", ".yml") and "instances" in read_document(path).data
-
-
-def load_fabm(path: Path, overrides: Sequence[str] = ()) -> LoadedFabm:
-    """Read a `fabm.yaml`.
-
-    Args:
-        overrides: settings `key.path=value`.
-
-    Raises:
-        ConfigError: a file that cannot be read.
-    """
-    return LoadedFabm(with_overrides(read_document(path), overrides, "--set"), path)
