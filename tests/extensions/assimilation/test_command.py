@@ -16,7 +16,7 @@ from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
 from tunax_lite.extensions.assimilation import build_assimilation, load_assimilation
 from tunax_lite.extensions.assimilation.figures import assimilation_figures
-from tunax_lite.extensions.assimilation.observing import streams_of
+from tunax_lite.extensions.assimilation.observing import build_streams
 from tunax_lite.io.errors import FileFormatError
 
 CONFIG = """
@@ -157,4 +157,4 @@ def test_heights_of_another_place_are_refused():
         time=jnp.array([0.0, 1.0]), z=jnp.array([-60.0, -20.0]), profiles={"temperature": jnp.zeros((2, 2))}
     )
     with error_naming(ValueError, "observations temperature 30 m -60 another place"):
-        streams_of(deep, ["temperature"], {"temperature": 0.1}, column().grid)
+        build_streams(deep, ["temperature"], {"temperature": 0.1}, column().grid)

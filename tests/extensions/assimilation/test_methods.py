@@ -18,7 +18,7 @@ from tunax_lite import Observations, simulate
 from tunax_lite.column.observables import ColumnState
 from tunax_lite.extensions import assimilation as da
 from tunax_lite.extensions.assimilation.methods import Nudging, transform, transformed
-from tunax_lite.extensions.assimilation.observing import on_frames, streams_of
+from tunax_lite.extensions.assimilation.observing import build_streams, observations_on_frames
 
 
 def kalman(mean, covariance, h, values, variance):
@@ -57,7 +57,7 @@ def test_processes_forget_and_keep_their_variance():
         da.FreeRun(4000), stream([12.0]), processes=(da.Process("heat_flux_bias", 30.0, INTERVAL),)
     )
     first = run.system.members(jax.random.key(1), 4000)
-    knots = run.system.drawn(first, jax.random.key(2), INTERVAL, 3)[0]
+    knots = run.system.draw_processes(first, jax.random.key(2), INTERVAL, 3)[0]
     # 4000 members know a standard deviation to 1.1 %, a correlation to 0.016: three times that.
     np.testing.assert_allclose(np.std(knots, axis=1), 30.0, rtol=0.035)
     assert np.corrcoef(knots[0], knots[1])[0, 1] == pytest.approx(np.exp(-1.0), abs=0.05)
@@ -174,21 +174,24 @@ def test_depths_choose_values_of_profiles():
     z, profiles = jnp.array([-20.0, -10.0, -1.0]), {"temperature": jnp.ones((2, 3))}
     seen = Observations(time=jnp.array([0.0, 1.0]), z=z, profiles=profiles)
     given = seen, ["temperature"], {"temperature": 0.1}, column().grid
-    found = streams_of(*given, [1.0, 20.0], [20.0])
+    found = build_streams(*given, [1.0, 20.0], [20.0])
     assert [(each.operator.height, each.withheld) for each in found] == [(-20.0, True), (-1.0, False)]
     with error_naming(ValueError, "depths 1, 10, 20 m 7 m"):
-        streams_of(*given, [7.0])
+        build_streams(*given, [7.0])
     with error_naming(ValueError, "depths 1 m 10 m"):
-        streams_of(*given, [1.0], [10.0])
+        build_streams(*given, [1.0], [10.0])
 
 
 @pytest.mark.long
 def test_growth_adds_errors_of_the_same_shape_to_the_water():
     system = assimilation(da.EnsembleTransform(4), stream([12.0])).system
-    assert system.grown(start := system.members(jax.random.key(0), 400), jax.random.key(1), 86400.0) is start
+    assert (
+        system.with_model_error(start := system.members(jax.random.key(0), 400), jax.random.key(1), 86400.0)
+        is start
+    )
     error = da.ProfileError("temperature", 0.5, 10.0, decay=20.0, growth=0.1)
     system = dataclasses.replace(system, profiles=(error,))
-    after = system.grown(start, jax.random.key(1), 4 * 86400.0)
+    after = system.with_model_error(start, jax.random.key(1), 4 * 86400.0)
     added = np.asarray(after.now.state.temperature - start.now.state.temperature)
     np.testing.assert_allclose(added.mean(axis=1), 0.0, atol=1e-12)
     z = np.asarray(column().grid.z_center)
@@ -205,7 +208,7 @@ def test_values_count_in_frames_at_multiples_of_an_interval():
     found = values.at_multiples(ten)
     np.testing.assert_allclose(found.time, np.array([1.0, 2.0, 4.0]) * ten)
     np.testing.assert_array_equal(found.values, [2.0, 3.0, 4.0])
-    frames = on_frames([stream([1.0, 2.0, 3.0])], INTERVAL, INTERVAL, 3)
+    frames = observations_on_frames([stream([1.0, 2.0, 3.0])], INTERVAL, INTERVAL, 3)
     np.testing.assert_array_equal(frames.values[:, 0], [2.0, 3.0, 0.0])
     np.testing.assert_allclose(frames.precision[:, 0], [100.0, 100.0, 0.0])
 

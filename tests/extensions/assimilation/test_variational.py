@@ -105,15 +105,15 @@ def with_diffusivity():
 @pytest.mark.long
 def test_gradient_of_the_cost_is_that_of_differences():
     method, window, start = with_diffusivity()
-    modes = variational.modes_of(method, window)
+    modes = variational.leading_modes(method, window)
     v = 0.3 * np.random.default_rng(4).normal(size=variational.n_control(modes, start))
 
     def cost(v):
-        shown = window.run(*variational.started(window, start, modes, v))[1]
-        return variational.cost_of(shown[..., 0], window.seen, v)
+        shown = window.run(*variational.start_from(window, start, modes, v))[1]
+        return variational.cost_of(shown[..., 0], window.observed, v)
 
-    predicted, jacobian = variational.linearised(window, start, modes, jnp.asarray(v))
-    departure = np.asarray(window.seen.precision * (window.seen.values - predicted))
+    predicted, jacobian = variational.linearise(window, start, modes, jnp.asarray(v))
+    departure = np.asarray(window.observed.precision * (window.observed.values - predicted))
     gradient = v - np.einsum("fsc,fs->c", np.asarray(jacobian), departure)
     way = np.random.default_rng(5).normal(size=v.size)
     along = jax.jit(lambda steps: jax.lax.map(lambda step: cost(jnp.asarray(v) + step * way), steps))
@@ -123,8 +123,8 @@ def test_gradient_of_the_cost_is_that_of_differences():
 
 def test_control_holds_the_modes_of_most_variance():
     method, window, start = with_diffusivity()
-    modes = variational.modes_of(method, window)
-    every = variational.modes_of(da.Variational(kept_variance=1.0), window)
+    modes = variational.leading_modes(method, window)
+    every = variational.leading_modes(da.Variational(kept_variance=1.0), window)
     assert variational.n_control(every, start) == 6 + 1 + 1
     assert variational.n_control(modes, start) < variational.n_control(every, start)
     z = np.asarray(column().grid.z_center)

@@ -1,4 +1,4 @@
-"""Assimilation: observations enter a column cycle after cycle, and forecasts begin from the analyses."""
+"""Assimilation of observations into a column in cycles, with forecasts from the analyses."""
 
 from ..._lazy import lazily
 

@@ -19,5 +19,5 @@ def assimilate(
     """Assimilate observations cycle after cycle, forecast from each analysis, and write both as NetCDF.
 
     The file holds innovation(time, lead), observation minus forecast, with background, analysis, increments,
-    spread and the corrections found.
+    spread and the estimated corrections.
     """

@@ -1,10 +1,9 @@
-"""Windows one after the other: analysis, forecast, and what observations say of both.
+"""Assimilation cycles: windows with an analysis and a forecast each, compared with observations.
 
-Window k ends at start + length + k interval; with a length of several intervals windows overlap. Each begins
-with the analysis of the window that ended there, so that no analysis uses an observation twice. From each
-analysis one column, the mean of the members, is run to the longest lead with processes that decay. An
-observation at time t judges the forecast of lead L from the analysis nearest to t - L, which did not see it,
-less than half an interval off.
+Window k ends at start + length + k interval; windows longer than an interval overlap. Each window begins with
+the analysis of the window that ended there, so that no analysis uses an observation twice. From each analysis
+the mean of the members is run to the longest lead; its processes decay. An observation at time t judges the
+forecast of lead L from the analysis nearest to t - L, at most half an interval away, which did not use it.
 """
 
 import dataclasses
@@ -21,23 +20,23 @@ from jaxtyping import Array, Float, Int
 from ...column.integrate import count_steps
 from ...runtime.jax_setup import failures_as_values
 from .methods import AbstractAssimilationMethod, Analysis, Persistence, Window
-from .observing import Frames, Stream, on_frames
-from .system import Ensemble, System, passed, spun_up
+from .observing import Frames, Stream, observations_on_frames
+from .system import Ensemble, System, run_members, spin_up
 
 
 @dataclasses.dataclass(frozen=True)
 class Cycles:
-    """When observations are assimilated and forecasts begin.
+    """Times of assimilation windows and forecasts.
 
     Args:
-        start: of the first window [s] since the start of the case; the ensemble is run up to it.
-        end: no window ends later [s].
-        interval: between analyses [s].
-        length: of a window [s], a multiple of the interval; by default the interval.
-        leads: of the forecasts [s], multiples of a frame.
-        background_check: largest departure from the background in standard deviations.
-        seed: of all random numbers.
-        judged_from: first time of the observations that `Records.skill` counts [s]; earlier ones spin it up.
+        start: start of the first window [s] since the start of the case; the ensemble is run up to it.
+        end: latest end of a window [s].
+        interval: time between analyses [s].
+        length: length of a window [s], a multiple of the interval; by default the interval.
+        leads: lead times of the forecasts [s], multiples of a frame.
+        background_check: largest departure of a used observation from the background, in standard deviations.
+        seed: seed of all random numbers.
+        judged_from: time of the first observation that `Records.skill` counts [s]; earlier ones are spin-up.
 
     Raises:
         ValueError: a time before the start of the case, or a length that is no multiple of the interval.
@@ -58,9 +57,9 @@ class Cycles:
                 f"start: expected a time not before that of the case, got {-self.start:g} s before it; "
                 "start later, or choose a case that starts earlier."
             )
-        if self.start + self.whole_length > self.end:
+        if self.start + self.window_length > self.end:
             raise ValueError(
-                f"end: expected at least one window of {self.whole_length:g} s between start and end, got "
+                f"end: expected at least one window of {self.window_length:g} s between start and end, got "
                 f"{self.end - self.start:g} s; end later."
             )
         if self.judged_from >= self.end:
@@ -68,32 +67,32 @@ class Cycles:
                 f"judged_from: expected a time before the last window ends at {self.end:g} s, got "
                 f"{self.judged_from:g} s; judge from an earlier time on."
             )
-        count_steps(self.whole_length, self.interval, "the length of a window", "the interval")
+        count_steps(self.window_length, self.interval, "the length of a window", "the interval")
 
     @property
-    def whole_length(self) -> float:
+    def window_length(self) -> float:
         """Length of a window [s]."""
         return self.interval if self.length is None else self.length
 
     @property
     def n_intervals(self) -> int:
-        """Intervals of a window."""
-        return round(self.whole_length / self.interval)
+        """Number of intervals in a window."""
+        return round(self.window_length / self.interval)
 
     @property
     def n_cycles(self) -> int:
         """Number of windows."""
-        return int((self.end - self.start - self.whole_length) / self.interval * (1.0 + 1e-12) + 1e-9) + 1
+        return int((self.end - self.start - self.window_length) / self.interval * (1.0 + 1e-12) + 1e-9) + 1
 
     @property
     def analysis_time(self) -> Float[np.ndarray, " cycle"]:
         """Ends of the windows [s] since the start of the case."""
-        return self.start + self.whole_length + self.interval * np.arange(self.n_cycles)
+        return self.start + self.window_length + self.interval * np.arange(self.n_cycles)
 
     def judged_forecasts(
         self, time: Float[np.ndarray, " time"], lead: float
     ) -> tuple[Int[np.ndarray, " time"], Float[np.ndarray, " time"]]:
-        """Cycles whose forecasts are judged by observations, -1 for none, and times since their analyses [s].
+        """Cycle whose forecast each observation judges, -1 for none, and time since its analysis [s].
 
         The time since the analysis differs from the lead by less than half the interval, and by less than
         half the difference of two leads.
@@ -102,19 +101,19 @@ class Cycles:
         cycle = np.rint((time - lead - first) / self.interval)
         period = time - first - cycle * self.interval
         near = 0.5 * np.min([self.interval, *np.diff(np.unique(self.leads))]) * (1.0 - 1e-9)
-        meets = (np.abs(period - lead) < near) & (period > 0.0) & (cycle >= 0) & (cycle < self.n_cycles)
-        return np.where(meets, cycle, -1).astype(int), np.where(meets, period, np.nan)
+        matches = (np.abs(period - lead) < near) & (period > 0.0) & (cycle >= 0) & (cycle < self.n_cycles)
+        return np.where(matches, cycle, -1).astype(int), np.where(matches, period, np.nan)
 
 
 class Layout(NamedTuple):
-    """Frames of an interval and steps of a frame, so that frames meet all observations and leads."""
+    """Numbers of frames per interval and of steps per frame; frames end at all observations and leads."""
 
     n_frames: int
     steps: int
 
     @classmethod
     def of(cls, cycles: Cycles, streams: Sequence[Stream], dt: float, average: float = 0.0) -> "Layout":
-        """The longest frames; observations count at the nearest time step.
+        """Choose the longest frames; observations are moved to the nearest time step.
 
         Raises:
             ValueError: an interval, or half of an average, that is no multiple of the step, or an average
@@ -128,25 +127,26 @@ class Layout(NamedTuple):
         for lead in cycles.leads:
             count_steps(lead, dt, "each of the leads")
         half = count_steps(0.5 * average, dt, "half of observations.average") if average else 0
-        whole = count_steps(cycles.interval, dt, "the interval between analyses")
-        begins = [(stream.time - cycles.start) / dt for stream in streams]
+        interval = count_steps(cycles.interval, dt, "the interval between analyses")
+        observed = [(stream.time - cycles.start) / dt for stream in streams]
         leads = np.asarray(cycles.leads) / dt
-        steps = np.rint(np.concatenate([*begins, leads])).astype(int)
-        each = int(np.gcd.reduce([*steps.tolist(), half, whole]))
-        return cls(whole // each, each)
+        steps = np.rint(np.concatenate([*observed, leads])).astype(int)
+        steps_per_frame = int(np.gcd.reduce([*steps.tolist(), half, interval]))
+        return cls(interval // steps_per_frame, steps_per_frame)
 
 
 class Record(NamedTuple):
-    """What is kept of a cycle, as arrays without members.
+    """Results of a cycle: statistics over the members.
 
     Args:
         values, error, used: observations on the frames of the last interval, `(n_frames, n_streams)`; NaN
-            where there is none.
+            without an observation.
         background, analysis: mean temperature at the end [degC], `(n_cells,)`, and `..._spread` its standard
             deviation over the members [K].
-        predicted, predicted_spread, fitted: of the observations, before and after the analysis.
-        processes, processes_spread: after the analysis, `(n_processes,)`.
-        parameters: mean unconstrained numbers.
+        predicted, predicted_spread, fitted: mean and spread of the predicted observations before the
+            analysis, and their mean after it.
+        processes, processes_spread: mean and spread after the analysis, `(n_processes,)`.
+        parameters: mean of the unconstrained parameters.
         forecast: predicted observations, `(n_frames to the longest lead, n_streams)`.
     """
 
@@ -168,13 +168,13 @@ class Record(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Assimilation:
-    """A method on a system with its observations.
+    """An assimilation method applied to an uncertain column and its observations.
 
     Args:
-        system: the uncertain column; its operators are those of the streams.
-        streams: the observations.
-        method: how they change the ensemble.
-        cycles: when.
+        system: uncertain column; its operators are those of the streams.
+        streams: observations.
+        method: assimilation method.
+        cycles: times of windows and forecasts.
 
     Raises:
         ValueError: no observations between start and end.
@@ -203,7 +203,7 @@ class Assimilation:
 
     @functools.cached_property
     def layout(self) -> Layout:
-        """Frames and steps."""
+        """Frames per interval and steps per frame."""
         return Layout.of(self.cycles, self.streams, self.system.dt, self.system.average)
 
     @functools.cached_property
@@ -215,22 +215,22 @@ class Assimilation:
 
     @functools.cached_property
     def horizon(self) -> float:
-        """Length of the forecasts [s]: the longest lead, or time from an analysis to what judges it."""
+        """Length of the forecasts [s]: the longest lead, or time from an analysis to its last test."""
         leads = self.cycles.leads
         periods = (self.cycles.judged_forecasts(times, lead)[1] for times in self._times for lead in leads)
         return max((0.0, *leads, *(float(np.max(each, initial=0.0, where=each > 0.0)) for each in periods)))
 
     def notes(self) -> list[str]:
-        """Observations that have no part in the assimilation.
+        """Notes on observations that are not used, or judge no forecast.
 
         Raises:
             ValueError: observations that lie a lead or more after the first analysis, but judge no forecast.
         """
-        cycles, found = self.cycles, []
+        cycles, notes = self.cycles, []
         number = sum(each.time.size for each in self.streams)
         times = np.concatenate(self._times)
         if outside := number - times.size:
-            found.append(
+            notes.append(
                 f"cycles: {outside} of {number} observations lie outside the windows, which begin at "
                 f"{cycles.start:g} s and end at {cycles.analysis_time[-1]:g} s"
             )
@@ -245,110 +245,111 @@ class Assimilation:
             )
         for lead, late, n in zip(cycles.leads, expected, judging, strict=True):
             if not late:
-                found.append(f"cycles.leads: the assimilation ends before a forecast of {lead:g} s is judged")
+                notes.append(f"cycles.leads: the assimilation ends before a forecast of {lead:g} s is judged")
             elif n < late:
-                found.append(
+                notes.append(
                     f"cycles.leads: {late - n} of {late} observations judge no forecast of {lead:g} s"
                 )
-        return found
+        return notes
 
     @failures_as_values()
     def begin(self) -> tuple[Ensemble, ...]:
-        """The ensembles at the start of the first window, and of those that follow before it ends."""
+        """Initial ensembles of the first window and of those that start before it ends."""
         key = jax.random.fold_in(jax.random.key(self.cycles.seed), 0)
         first = self.system.members(key, self.method.n_members)
         n_steps = round(self.cycles.start / self.system.dt)
         if n_steps:
-            first = spun_up(self.system, first, jnp.asarray(n_steps))
+            first = spin_up(self.system, first, jnp.asarray(n_steps))
         starts, each = [first], jnp.asarray(round(self.cycles.interval / self.system.dt))
         while len(starts) < self.cycles.n_intervals:
-            starts.append(spun_up(self.system, starts[-1], each))
+            starts.append(spin_up(self.system, starts[-1], each))
         return tuple(starts)
 
     @failures_as_values()
     def run(self, report: Callable[[int], None] = lambda cycle: None) -> "Records":
-        """All cycles; `report` is called with the number of those that are complete."""
-        kept, starts = [], self.begin()
+        """Run all cycles; `report` is called with the number of complete ones."""
+        records, starts = [], self.begin()
         for cycle in range(self.cycles.n_cycles):
             window = self._window(cycle)
             analysis = self.method.assimilate(window, starts[0])
             starts = (*starts[1:], analysis.analysis)
-            kept.append(self._record(window, analysis))
+            records.append(self._record(window, analysis))
             report(cycle + 1)
-        return Records.of(self, kept)
+        return Records.of(self, records)
 
     def _window(self, cycle: int) -> Window:
         cycles, layout = self.cycles, self.layout
         start = cycles.start + cycle * cycles.interval
         n_frames = layout.n_frames * cycles.n_intervals
-        seen = on_frames(self.streams, start, layout.steps * self.system.dt, n_frames)
+        observed = observations_on_frames(self.streams, start, layout.steps * self.system.dt, n_frames)
         key = jax.random.fold_in(jax.random.key(cycles.seed), cycle + 1)
         return Window(
             self.system, jnp.asarray(start), cycles.interval, cycles.n_intervals,
-            (layout.n_frames, layout.steps), seen, key,
+            (layout.n_frames, layout.steps), observed, key,
             cycles.background_check, tuple(stream.withheld for stream in self.streams),
         )  # fmt: skip
 
     def _record(self, window: Window, analysis: Analysis) -> Record:
         last = slice(-self.layout.n_frames, None)
-        seen = Frames(window.seen.values[last], window.seen.precision[last])
-        shown = (each[last] for each in (analysis.predicted, analysis.fitted, analysis.used))
-        summary = _summary(analysis.background, analysis.analysis, seen, *shown)
-        found = {name: np.asarray(value) for name, value in summary.items()}
-        return Record(**found, forecast=self._forecast(window, analysis))
+        observed = Frames(window.observed.values[last], window.observed.precision[last])
+        on_frames = (each[last] for each in (analysis.predicted, analysis.fitted, analysis.used))
+        summary = _summary(analysis.background, analysis.analysis, observed, *on_frames)
+        statistics = {name: np.asarray(value) for name, value in summary.items()}
+        return Record(**statistics, forecast=self._forecast(window, analysis))
 
     def _forecast(self, window: Window, analysis: Analysis) -> np.ndarray:
-        """Predicted observations of the mean of the members with the weather of the case."""
+        """Predicted observations of a run from the mean of the members, forced by the weather of the case."""
         cycles, longest = self.cycles, self.horizon
-        end = float(window.start) + cycles.whole_length
+        end = float(window.start) + cycles.window_length
         n_knots = int(np.ceil(longest / cycles.interval - 1e-9)) + 1
         frame = self.layout.steps * self.system.dt
         n_frames = round(longest / frame)
         if not n_frames or isinstance(self.method, Persistence):
-            return self._persisting(end, n_frames)
+            return self._persistence(end, n_frames)
         times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
         mean = analysis.analysis.mean()
-        knots = self.system.expected(mean, cycles.interval, n_knots)
+        knots = self.system.decaying_processes(mean, cycles.interval, n_knots)
         steps = n_frames, self.layout.steps
-        ahead = passed(self.system, mean.now, knots, mean.parameters, times, steps)
+        ahead = run_members(self.system, mean.now, knots, mean.parameters, times, steps)
         covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
         return np.where(covered[:, None], ahead.predicted[..., 0], np.nan)  # no weather beyond
 
-    def _persisting(self, end: float, n_frames: int) -> np.ndarray:
-        whole = np.full((n_frames, len(self.streams)), np.nan)
+    def _persistence(self, end: float, n_frames: int) -> np.ndarray:
+        forecast = np.full((n_frames, len(self.streams)), np.nan)
         for column, stream in enumerate(self.streams):
             before = np.searchsorted(stream.time, end + 0.5 * self.system.dt)
-            whole[:, column] = stream.values[before - 1] if before else np.nan
-        return whole
+            forecast[:, column] = stream.values[before - 1] if before else np.nan
+        return forecast
 
 
 @eqx.filter_jit
 def _summary(
-    background: Ensemble, analysis: Ensemble, seen: Frames, predicted: Array, fitted: Array, used: Array
+    background: Ensemble, analysis: Ensemble, observed: Frames, predicted: Array, fitted: Array, used: Array
 ) -> dict[str, Array]:
     """Means and standard deviations over the members, by name in `Record`."""
 
     def spread(values):
         return jnp.std(values, axis=-1, ddof=1) if values.shape[-1] > 1 else jnp.zeros(values.shape[:-1])
 
-    found = {
-        "values": jnp.where(seen.known, seen.values, jnp.nan),
-        "error": jnp.where(seen.known, 1.0 / jnp.sqrt(jnp.where(seen.known, seen.precision, 1.0)), jnp.nan),
+    variance = 1.0 / jnp.where(observed.known, observed.precision, 1.0)
+    summary = {
+        "values": jnp.where(observed.known, observed.values, jnp.nan),
+        "error": jnp.where(observed.known, jnp.sqrt(variance), jnp.nan),
         "used": used,
         "fitted": jnp.mean(fitted, axis=-1),
         "parameters": jnp.mean(analysis.parameters, axis=-1),
     }
-    of_water = {"background": background.now.state.temperature, "analysis": analysis.now.state.temperature}
-    for name, values in {**of_water, "predicted": predicted, "processes": analysis.processes}.items():
-        found |= {name: jnp.mean(values, axis=-1), f"{name}_spread": spread(values)}
-    return found
+    temperature = {"background": background.now.state.temperature, "analysis": analysis.now.state.temperature}
+    for name, values in {**temperature, "predicted": predicted, "processes": analysis.processes}.items():
+        summary |= {name: jnp.mean(values, axis=-1), f"{name}_spread": spread(values)}
+    return summary
 
 
 _BLOCK = 14.0 * 86400.0
 
 
 class Skill(NamedTuple):
-    """Root mean square of innovations, the 90 % interval of its blocks, their mean, and their number.
+    """Root mean square of innovations with its 90 % interval, their mean, and their number.
 
     The interval is NaN where there are fewer than two blocks.
     """
@@ -362,12 +363,12 @@ class Skill(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Records:
-    """All cycles, with the cycle as the leading axis of every array of `Record`.
+    """Results of all cycles; the arrays of `Record` have the cycle as leading axis.
 
     Args:
         frame: time between frames [s].
-        cycles: when windows end, and what is judged.
-        every: the records, stacked.
+        cycles: times of windows and forecasts.
+        every: stacked records.
     """
 
     frame: float
@@ -375,9 +376,9 @@ class Records:
     every: Record
 
     @classmethod
-    def of(cls, run: Assimilation, kept: Sequence[Record]) -> "Records":
+    def of(cls, run: Assimilation, records: Sequence[Record]) -> "Records":
         """Collect the cycles of a run."""
-        stacked = Record(*(np.stack(each) for each in zip(*kept, strict=True)))
+        stacked = Record(*(np.stack(each) for each in zip(*records, strict=True)))
         return cls(run.layout.steps * run.system.dt, run.cycles, stacked)
 
     @property
@@ -400,20 +401,20 @@ class Records:
         return np.isfinite(self.every.values).any(axis=2).ravel()
 
     def observed(self, name: str) -> np.ndarray:
-        """A field of the observations by time, `(n_times, n_streams)`."""
+        """Values of a field of `Record` at the times of observations, `(n_times, n_streams)`."""
         values = getattr(self.every, name)
         return values.reshape(-1, values.shape[-1])[self._known]
 
     def innovation(self) -> Float[np.ndarray, "time lead stream"]:
         """Observation minus forecast, by time of the observation and lead; NaN where there is none."""
         time, values = self.time, self.observed("values")
-        found = np.full((time.size, len(self.cycles.leads), values.shape[1]), np.nan)
+        innovation = np.full((time.size, len(self.cycles.leads), values.shape[1]), np.nan)
         for place, lead in enumerate(self.cycles.leads):
             cycle, period = self.cycles.judged_forecasts(time, lead)
-            meets = cycle >= 0
-            frame = np.rint(period[meets] / self.frame).astype(int) - 1
-            found[meets, place] = values[meets] - self.every.forecast[cycle[meets], frame]
-        return found
+            matches = cycle >= 0
+            frame = np.rint(period[matches] / self.frame).astype(int) - 1
+            innovation[matches, place] = values[matches] - self.every.forecast[cycle[matches], frame]
+        return innovation
 
     def forecast_period(self) -> Float[np.ndarray, "time lead"]:
         """Time from the analysis to the observation [s], by time of the observation and lead."""
@@ -421,33 +422,35 @@ class Records:
         return np.stack(each, axis=1)
 
     def skill(self, lead: int, stream: int | Sequence[int] = 0, block: float = _BLOCK) -> "Skill | None":
-        """What forecasts of one lead, by its place, are worth; `None` without observations that judge them.
+        """Skill of the forecasts of one lead; `None` without observations that judge them.
 
-        Of one stream, or of several of the same unit together.
-
-        The interval is that of 1000 resamples of blocks of consecutive observations, which keeps errors of
-        neighbouring days together.
+        The interval comes from 1000 resamples of blocks of consecutive observations, because errors of
+        neighbouring days are correlated.
 
         Args:
+            lead: index of the lead.
+            stream: index of a stream, or indices of several with the same unit, which are pooled.
             block: length of the blocks [s].
 
         Source: Kuensch (1989), Ann. Stat. 17, 1217-1241.
         """
         judged = self.time >= self.cycles.judged_from
-        found = self.innovation()[judged][:, lead, np.atleast_1d(stream)]
-        known = np.isfinite(found)
-        time, found, known = (each[known.any(axis=1)] for each in (self.time[judged], found, known))
+        errors = self.innovation()[judged][:, lead, np.atleast_1d(stream)]
+        known = np.isfinite(errors)
+        time, errors, known = (each[known.any(axis=1)] for each in (self.time[judged], errors, known))
         n = time.size
         if n == 0:
             return None
-        apart = np.median(np.diff(time)) if n > 1 else block
-        length = int(np.clip(round(block / apart), 1, n))
+        spacing = np.median(np.diff(time)) if n > 1 else block
+        length = int(np.clip(round(block / spacing), 1, n))
         random = np.random.default_rng(0)
         starts = random.integers(0, n - length + 1, size=(1000, -(-n // length)))
-        drawn = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, :n]
-        squares, numbers = np.sum(np.where(known, found, 0.0) ** 2, axis=1), np.sum(known, axis=1)
-        ends = np.quantile(np.sqrt(squares[drawn].sum(axis=1) / numbers[drawn].sum(axis=1)), [0.05, 0.95])
+        resamples = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, :n]
+        squares, numbers = np.sum(np.where(known, errors, 0.0) ** 2, axis=1), np.sum(known, axis=1)
+        ends = np.quantile(
+            np.sqrt(squares[resamples].sum(axis=1) / numbers[resamples].sum(axis=1)), [0.05, 0.95]
+        )
         if length == n:  # a single block says nothing about the spread of others
             ends = np.full(2, np.nan)
-        rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(found[known])
+        rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(errors[known])
         return Skill(float(rms), float(ends[0]), float(ends[1]), float(mean), int(numbers.sum()))

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 def assimilation_figures(path: Path) -> dict[str, Figure]:
-    """Figures of a file of `tunax-lite assimilate`, by name; of several streams the last is shown.
+    """Figures of a file of `tunax-lite assimilate`, by name; only the last of several streams is shown.
 
     Raises:
         FileFormatError: a file without innovations.
     """
     results = _read(path)
-    shown = results.isel(stream=-1) if "stream" in results.dims else results
-    figures = {"innovations": _innovations(shown), "increments": _increments(results)}
+    stream = results.isel(stream=-1) if "stream" in results.dims else results
+    figures = {"innovations": _innovations(stream), "increments": _increments(results)}
     if "process" in results.dims:
         figures["corrections"] = _corrections(results)
     return figures
@@ -49,7 +49,7 @@ def _read(path: Path) -> "xr.Dataset":
 
 
 def _judged(results: "xr.Dataset") -> "xr.Dataset":
-    """The part of the results that the scores count."""
+    """Results from `judged_from` on."""
     first = float(results.attrs["tunax_lite_judged_from"])
     return results.isel({name: results[name].values >= first for name in ("time", "analysis_time")})
 
@@ -62,19 +62,19 @@ def _dates(results: "xr.Dataset") -> FigureTime:
 
 
 def figures_together(paths: Sequence[Path]) -> dict[str, Figure]:
-    """What forecasts of several files are worth, by lead: of methods on the same observations.
+    """Root mean square innovation by lead in several files, such as methods with the same observations.
 
-    Each counts the observations that it has; errors as in `assimilation_figures`, and of other units.
+    Errors are those of `assimilation_figures`, and files of different units.
     """
     figure = Figure(figsize=(6.0, 4.0), layout="constrained")
     axes, unit = figure.subplots(), None
     for path, name in zip(paths, labels_of(paths), strict=True):
         results = _read(path)
-        found = str(results["innovation"].attrs["units"])
-        if unit not in (None, found):
+        units = str(results["innovation"].attrs["units"])
+        if unit not in (None, units):
             advice = "draw them apart"
-            raise FileFormatError(path, "innovation", f"the unit of the others, {unit}", found, advice)
-        unit = found
+            raise FileFormatError(path, "innovation", f"the unit of the others, {unit}", units, advice)
+        unit = units
         values = _judged(results)["innovation"].transpose("lead", ...).values
         errors = [_rms(each) for each in values]
         axes.plot(results["lead"].values, errors, "o-", label=f"{name} ({results.attrs['method']})")
@@ -111,12 +111,12 @@ def _innovations(results: "xr.Dataset") -> Figure:
 
 
 def _names_of_processes(results: "xr.Dataset") -> list[str]:
-    """Names of the processes with their units; a factor is shown by its logarithm."""
-    found = []
+    """Names of the processes with their units; for a factor, of its logarithm."""
+    names = []
     for name, unit in zip(results["process"].values, results["process_unit"].values, strict=True):
         logarithm = "logarithm of the " if name.endswith("_scale") else ""
-        found.append(f"{logarithm}{in_words(name)} [{in_math(unit)}]")
-    return found
+        names.append(f"{logarithm}{in_words(name)} [{in_math(unit)}]")
+    return names
 
 
 def _increments(results: "xr.Dataset") -> Figure:
@@ -128,10 +128,10 @@ def _increments(results: "xr.Dataset") -> Figure:
     most = float(np.percentile(np.abs(changed), 99.0))
     colours = around_zero(most), {"cmap": colour_map("amp"), "vmin": 0.0}
     names = "analysis minus background [K]", "spread of the background [K]"
-    for panel, values, given, name in zip(axes.flat, (changed, spread), colours, names, strict=True):
-        drawn = panel.pcolormesh(places, z, values, shading="nearest", rasterized=True, **given)
-        extend = "both" if given is colours[0] else "neither"
-        figure.colorbar(drawn, ax=panel, extend=extend).set_label(name, fontsize="small")
+    for panel, values, colour, name in zip(axes.flat, (changed, spread), colours, names, strict=True):
+        mesh = panel.pcolormesh(places, z, values, shading="nearest", rasterized=True, **colour)
+        extend = "both" if colour is colours[0] else "neither"
+        figure.colorbar(mesh, ax=panel, extend=extend).set_label(name, fontsize="small")
         label(panel, y="height [m]")
     time.finish(axes.flat[1], "small")
     return figure

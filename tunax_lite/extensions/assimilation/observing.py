@@ -1,12 +1,12 @@
-"""Observed values with errors at times and heights, and the differentiable operators that predict them.
+"""Observed values with their errors, and the differentiable operators that predict them.
 
-A stream is one variable at one height, or one number of the column. Its operator is the observable of the
+A stream is one variable at one height, or one scalar of the column. Its operator is the observable of the
 same name, interpolated linearly to the height:
 
     y(t) = h(x(t)) + b(t) + e,    e ~ N(0, s²)
 
-with errors e that are independent, and b an autoregressive error of memory T: what the instrument shows that
-the column does not hold, such as the correlated errors of an analysis from satellites.
+with independent errors e and an autoregressive error b of memory T, such as the correlated errors of a
+satellite analysis.
 """
 
 import dataclasses
@@ -27,16 +27,16 @@ _LEAST_OF_LOGARITHM = 1e-3
 
 
 class Operator(eqx.Module):
-    """From the water to what one stream would show; differentiable.
+    """Differentiable observation operator of one stream.
 
     Args:
         variable: name of an observable, or of a pool of biogeochemistry.
-        height: of a profile's values [m], at most 0; `None` for a number of the column.
-        factor: what is shown per unit of the variable, such as chlorophyll per nitrogen.
-        logarithm: whether the logarithm to base 10 is shown, of at least 1e-3.
+        height: height of the value of a profile [m], at most 0; `None` for a scalar of the column.
+        factor: observed value per unit of the variable, such as chlorophyll per nitrogen.
+        logarithm: true if the logarithm to base 10 is observed, of at least 1e-3.
 
     Raises:
-        ValueError: a profile without a height, or a number with one.
+        ValueError: a profile without a height, or a scalar with one.
     """
 
     variable: str = setting()
@@ -62,15 +62,15 @@ class Operator(eqx.Module):
         # A layer that reaches the bottom has the depth of its lowest cell.
         is_depth = is_depth_of_a_criterion(self.variable)
         values = observable(self.variable, tuple(water.state.tracers), bounded=is_depth)(water)
-        return self._shown(values if self.height is None else _at_height(values, water.grid, self.height))
+        return self._converted(values if self.height is None else _at_height(values, water.grid, self.height))
 
-    def _shown(self, values: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    def _converted(self, values: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
         values = self.factor * values
         return jnp.log10(jnp.maximum(values, _LEAST_OF_LOGARITHM)) if self.logarithm else values
 
 
 def _at_height(values: Array, grid: Grid, height: float) -> Array:
-    z = grid.z_center.reshape(values.shape[0], -1)[:, 0]  # the same in all members
+    z = grid.z_center.reshape(values.shape[0], -1)[:, 0]  # equal in all members
     position = jnp.interp(height, z, jnp.arange(z.size, dtype=z.dtype))
     lower = jnp.clip(position.astype(int), 0, z.size - 2)
     return Interpolation(lower[None], (position - lower.astype(z.dtype))[None])(values)[0]
@@ -81,12 +81,12 @@ class Stream:
     """Observed values of one variable, at one height or of the column.
 
     Args:
-        operator: what predicts them.
-        time: of the values, seconds since the start of the case, increasing.
-        values: in the unit of the variable.
-        error: standard deviation of the independent part of their errors, in the same unit.
-        name: in messages.
-        withheld: whether the values only judge forecasts, and change nothing.
+        operator: observation operator.
+        time: times of the values [s] since the start of the case, increasing.
+        values: observed values, in the unit of the variable.
+        error: standard deviation of their independent errors, in the same unit.
+        name: label in messages.
+        withheld: true if the values only judge forecasts and are not assimilated.
 
     Raises:
         ValueError: no values, times that do not increase, or an error that is not positive.
@@ -103,34 +103,34 @@ class Stream:
         where = f"{self.name}: {self.operator.variable}"
         if self.time.size == 0:
             raise ValueError(f"{where}: expected observations, got none; choose other times or another file.")
-        back = np.flatnonzero(~(np.diff(self.time) > 0.0))
-        if back.size:
+        descending = np.flatnonzero(~(np.diff(self.time) > 0.0))
+        if descending.size:
             raise ValueError(
-                f"{where}: expected times that increase, got {self.time[back[0] + 1]:g} s after "
-                f"{self.time[back[0]]:g} s; sort the values and remove repeated times."
+                f"{where}: expected times that increase, got {self.time[descending[0] + 1]:g} s after "
+                f"{self.time[descending[0]]:g} s; sort the values and remove repeated times."
             )
-        wrong = np.flatnonzero(~((self.error > 0.0) & np.isfinite(self.error)))
-        if wrong.size:
+        invalid = np.flatnonzero(~((self.error > 0.0) & np.isfinite(self.error)))
+        if invalid.size:
             raise ValueError(
-                f"{where}: expected an error above 0 of every observation, got {self.error[wrong[0]]:g} at "
-                f"{self.time[wrong[0]]:g} s; correct it, or set observations.error."
+                f"{where}: expected an error above 0 of every observation, got {self.error[invalid[0]]:g} at "
+                f"{self.time[invalid[0]]:g} s; correct it, or set observations.error."
             )
 
-    def _kept(self, which: np.ndarray) -> "Stream":
+    def _selected(self, which: np.ndarray) -> "Stream":
         return dataclasses.replace(
             self, time=self.time[which], values=self.values[which], error=self.error[which]
         )
 
     def at_multiples(self, interval: float) -> "Stream":
-        """The value nearest to each multiple of an interval [s], at that time; none at the start."""
+        """Select the value nearest to each multiple of an interval [s], at that time; none at the start."""
         number = np.rint(self.time / interval)
         nearest = np.lexsort((np.abs(self.time - number * interval), number))
         first = nearest[np.unique(number[nearest], return_index=True)[1]]
-        found = self._kept(first[number[first] > 0])
-        return dataclasses.replace(found, time=np.rint(found.time / interval) * interval)
+        selected = self._selected(first[number[first] > 0])
+        return dataclasses.replace(selected, time=np.rint(selected.time / interval) * interval)
 
 
-def streams_of(
+def build_streams(
     observations: Observations,
     variables: Sequence[str],
     errors: dict[str, float],
@@ -138,13 +138,13 @@ def streams_of(
     depths: Sequence[float] | None = None,
     withheld: Sequence[float] = (),
 ) -> tuple[Stream, ...]:
-    """Streams of observations at fixed heights: one for each height with values, and for each number.
+    """Streams of observations at fixed heights: one for each height with values, and for each scalar.
 
     Args:
-        variables: to use, by name.
-        errors: standard deviation of each [unit of the variable]; by default the observations' own.
-        grid: of the case, whose depth the heights must not exceed.
-        depths: of the values of profiles that are used [m]; by default all.
+        variables: names of the variables to use.
+        errors: standard deviation by variable [unit of the variable]; by default that of the observations.
+        grid: grid of the case, whose depth the heights must not exceed.
+        depths: depths of profiles to use [m]; by default all.
         withheld: depths whose values only judge forecasts [m].
 
     Raises:
@@ -152,7 +152,7 @@ def streams_of(
             depths without values.
     """
     _check_depths(observations, depths, withheld)
-    found, time = [], np.asarray(observations.time)
+    streams, time = [], np.asarray(observations.time)
     for name in variables:
         if name not in observations.names:
             raise ValueError(
@@ -165,12 +165,14 @@ def streams_of(
         columns = _columns_of(observations, name, float(np.asarray(grid.depth).max()), depths)
         for height, values in columns:
             known = np.isfinite(values)
-            judges = height is not None and _is_among(-height, withheld)
+            is_withheld = height is not None and _is_among(-height, withheld)
             if known.any():
                 sizes = np.full(int(known.sum()), float(error))
                 operator = Operator(name, height)
-                found.append(Stream(operator, time[known], values[known], sizes, observations.name, judges))
-    return tuple(found)
+                streams.append(
+                    Stream(operator, time[known], values[known], sizes, observations.name, is_withheld)
+                )
+    return tuple(streams)
 
 
 def _is_among(depth: float, depths: Sequence[float]) -> bool:
@@ -194,7 +196,7 @@ def _check_depths(
 def _columns_of(
     observations: Observations, name: str, depth: float, used: Sequence[float] | None
 ) -> list[tuple[float | None, np.ndarray]]:
-    """Heights of a variable, `None` for a number, each with its values over time."""
+    """Heights of a variable, `None` for a scalar, each with its values over time."""
     if name in observations.series:
         return [(None, np.asarray(observations.series[name]))]
     if observations.moves:
@@ -203,21 +205,21 @@ def _columns_of(
             "interpolate the observations to fixed heights."
         )
     levels = enumerate(np.asarray(observations.z).tolist())
-    kept = [(level, z) for level, z in levels if used is None or _is_among(-z, used)]
-    if kept[0][1] < -depth:
+    selected = [(level, z) for level, z in levels if used is None or _is_among(-z, used)]
+    if selected[0][1] < -depth:
         raise ValueError(
             f"{observations.name}: expected heights of {name} within the column of {depth:g} m, got "
-            f"{kept[0][1]:g} m; are these observations of another place?"
+            f"{selected[0][1]:g} m; are these observations of another place?"
         )
-    return [(z, np.asarray(observations.profiles[name])[:, level]) for level, z in kept]
+    return [(z, np.asarray(observations.profiles[name])[:, level]) for level, z in selected]
 
 
 class Frames(eqx.Module):
-    """The observations of all streams on the frames of a window, with zero weight where there is none.
+    """Observations of all streams on the frames of a window.
 
     Args:
-        values: [unit of the stream], `(n_frames, n_streams)`; zero where there is none.
-        precision: one over the variance of the error, zero where there is no observation.
+        values: [unit of the stream], `(n_frames, n_streams)`; zero without an observation.
+        precision: inverse of the variance of the error; zero without an observation.
     """
 
     values: Float[Array, "frame stream"]
@@ -225,12 +227,12 @@ class Frames(eqx.Module):
 
     @property
     def known(self) -> Array:
-        """Where there is an observation."""
+        """Mask of the observations."""
         return self.precision > 0.0
 
 
-def on_frames(streams: Sequence[Stream], start: float, interval: float, n_frames: int) -> Frames:
-    """Values at the nearest of the ends of `n_frames` intervals [s] after `start` [s], the last of each."""
+def observations_on_frames(streams: Sequence[Stream], start: float, interval: float, n_frames: int) -> Frames:
+    """Observations on the nearest ends of frames, `interval` [s] long after `start` [s]."""
     shape = n_frames, len(streams)
     values, precision = np.zeros(shape), np.zeros(shape)
     for column, stream in enumerate(streams):

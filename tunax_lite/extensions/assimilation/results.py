@@ -13,7 +13,7 @@ from ...io.provenance import Provenance
 from .cycles import Assimilation, Records
 
 _DAY = 86400.0
-_OF_OBSERVATIONS = {
+_OBSERVATION_VARIABLES = {
     "observation": ("values", "observed value", None),
     "observation_error": ("error", "standard deviation of the independent error", None),
     "predicted": ("predicted", "mean of the members before the analysis", None),
@@ -21,7 +21,7 @@ _OF_OBSERVATIONS = {
     "fitted": ("fitted", "mean of the members after the analysis", None),
     "used": ("used", "whether the observation passed the background check and was used", "1"),
 }
-_OF_WATER = {
+_TEMPERATURE_VARIABLES = {
     "background": "mean temperature of the members before the analysis",
     "analysis": "mean temperature of the members after the analysis",
     "background_spread": "standard deviation of the members before the analysis",
@@ -29,7 +29,7 @@ _OF_WATER = {
 }
 
 
-def to_variables(run: Assimilation, records: Records, about: Provenance | None = None) -> Frames:
+def to_frames(run: Assimilation, records: Records, about: Provenance | None = None) -> Frames:
     """Variables and coordinates of a file; with several streams they have an axis `stream`."""
     streams, epoch = run.streams, run.system.case.start_time or IDEALISED_EPOCH
     several = ("stream",) if len(streams) > 1 else ()
@@ -37,21 +37,21 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
     tracers = run.system.case.tracer_units
     unit = unit_of_difference(names[0], tracers) if len(set(names)) == 1 else "1"
 
-    def own(values: np.ndarray) -> np.ndarray:
+    def by_stream(values: np.ndarray) -> np.ndarray:
         return values if several else values[..., 0]
 
-    def of_observations(name: str) -> tuple:
-        field, meaning, given = _OF_OBSERVATIONS[name]
-        values = own(records.observed(field))
+    def observation_variable(name: str) -> tuple:
+        field, meaning, fixed_units = _OBSERVATION_VARIABLES[name]
+        values = by_stream(records.observed(field))
         values = values.astype("i1" if field == "used" else float)
-        whole = variable_of(names[0]) if name in ("observation", "predicted", "fitted") else None
-        units = given or (unit if whole is None or len(set(names)) > 1 else whole.unit)
+        absolute = variable_of(names[0]) if name in ("observation", "predicted", "fitted") else None
+        units = fixed_units or (unit if absolute is None or len(set(names)) > 1 else absolute.unit)
         return ("time", *several), values, {"long_name": meaning, "units": units}
 
     variables = {
         "innovation": (
             ("time", "lead", *several),
-            own(records.innovation()),
+            by_stream(records.innovation()),
             {
                 "long_name": "observation minus forecast from an analysis that did not see the observation",
                 "units": unit,
@@ -66,8 +66,8 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
         "_FillValue": np.nan,
     }
     variables["forecast_period"] = ("time", "lead"), records.forecast_period() / _DAY, about_period
-    variables |= {name: of_observations(name) for name in _OF_OBSERVATIONS}
-    variables |= _of_water(records) | _of_processes(run, records)
+    variables |= {name: observation_variable(name) for name in _OBSERVATION_VARIABLES}
+    variables |= _temperature_variables(records) | _process_variables(run, records)
     coordinates = {
         "time": ("time", records.time, _axis("time of the observation", epoch, "T")),
         "analysis_time": ("analysis_time", records.analysis_time, _axis("end of the window", epoch)),
@@ -97,42 +97,42 @@ def to_variables(run: Assimilation, records: Records, about: Provenance | None =
 
 
 def _axis(meaning: str, epoch: str, axis: str = "") -> dict[str, str]:
-    found = {"long_name": meaning, "standard_name": "time", "calendar": "standard"}
-    return found | {"units": f"seconds since {epoch}"} | ({"axis": axis} if axis else {})
+    attributes = {"long_name": meaning, "standard_name": "time", "calendar": "standard"}
+    return attributes | {"units": f"seconds since {epoch}"} | ({"axis": axis} if axis else {})
 
 
-def _of_water(records: Records) -> dict[str, tuple]:
+def _temperature_variables(records: Records) -> dict[str, tuple]:
     dims, every = ("analysis_time", "z_center"), records.every
-    found = {}
-    for name, meaning in _OF_WATER.items():
+    variables = {}
+    for name, meaning in _TEMPERATURE_VARIABLES.items():
         units = "K" if name.endswith("spread") else "degC"
-        found[name] = dims, getattr(every, name), {"long_name": meaning, "units": units}
+        variables[name] = dims, getattr(every, name), {"long_name": meaning, "units": units}
     about = {"long_name": "analysis minus background of the temperature", "units": "K"}
-    return found | {"increment": (dims, every.analysis - every.background, about)}
+    return variables | {"increment": (dims, every.analysis - every.background, about)}
 
 
-def _of_processes(run: Assimilation, records: Records) -> dict[str, tuple]:
-    """Corrections found, and parameters in their units."""
-    found: dict[str, tuple] = {}
+def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
+    """Estimated corrections, and parameters in their units."""
+    variables: dict[str, tuple] = {}
     dims = ("analysis_time", "process")
     if run.system.processes:
         about = {
             "long_name": "mean of the autoregressive errors after the analysis",
             "comment": "of a scale, the logarithm of the factor; units are in process_unit",
         }
-        found["correction"] = dims, records.every.processes, about
+        variables["correction"] = dims, records.every.processes, about
         spread = {"long_name": "standard deviation of the members of correction"}
-        found["correction_spread"] = dims, records.every.processes_spread, spread
+        variables["correction_spread"] = dims, records.every.processes_spread, spread
     free = run.system.parameters
     for place, number in enumerate(() if free is None else free.numbers):
         assert free is not None
         vectors = jnp.asarray(records.every.parameters).T
         values = np.asarray(jax.vmap(free.to_physical, -1, -1)(vectors))[place]
         name = f"parameter_{number.path.replace('.', '_')}"
-        found[name] = ("analysis_time",), values, {"long_name": number.path, "units": number.unit}
-    return found
+        variables[name] = ("analysis_time",), values, {"long_name": number.path, "units": number.unit}
+    return variables
 
 
 def write_records(path: Path, run: Assimilation, records: Records, about: Provenance | None = None) -> None:
-    """Write the results, atomically; see `to_variables`."""
-    write_frames(to_variables(run, records, about), path)
+    """Write the results, atomically; see `to_frames`."""
+    write_frames(to_frames(run, records, about), path)

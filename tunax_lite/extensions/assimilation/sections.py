@@ -1,4 +1,4 @@
-"""The configuration of an assimilation: a run, observations, what is uncertain, a method, and cycles."""
+"""Configuration of an assimilation: a run, observations, uncertainties, a method, and cycles."""
 
 import dataclasses
 import datetime
@@ -28,7 +28,7 @@ from ...io.yaml_file import ConfigError, yaml_text
 from . import variational  # noqa: F401  # name of its method
 from .cycles import Assimilation, Cycles
 from .methods import AbstractAssimilationMethod
-from .observing import Operator, Stream, streams_of
+from .observing import Operator, Stream, build_streams
 from .system import Process, ProfileError, System
 
 _ERROR = Annotated[float, Field(gt=0.0)]
@@ -36,7 +36,7 @@ _DEPTH = Annotated[float, Field(ge=0.0)]
 
 
 class ObservationsSection(Section):
-    """What is observed: a text file of dates, values and errors, or the observations of the case."""
+    """Observations: a text file of dates, values and errors, or the observations of the case."""
 
     path: DataPath | None = key(
         "file with lines of date, value and error; null for the observations of the case", None
@@ -92,7 +92,7 @@ class ObservationsSection(Section):
 
     @property
     def operator(self) -> Operator:
-        """Of the values of the file."""
+        """Observation operator of the values of the file."""
         if self.depth is None:
             return Operator(self.variable, None, self.factor, self.logarithm)
         at_depth = {"sea_surface_temperature": "potential_temperature"}
@@ -100,9 +100,9 @@ class ObservationsSection(Section):
         return Operator(name, -self.depth, self.factor, self.logarithm)
 
     def streams(self, run: Run, where: Place) -> tuple[Stream, ...]:
-        """The observations; errors as in `Stream`, and of the file."""
+        """Read the observations; errors as in `Stream`, and those of the file."""
         if self.path is not None:
-            found = (self._of_file(run, where),)
+            streams = (self._stream_of_file(run, where),)
         else:
             if run.observations is None:
                 raise ConfigError(
@@ -110,20 +110,19 @@ class ObservationsSection(Section):
                 )
             errors = self.error if isinstance(self.error, dict) else {}
             with where.naming("variables"):
-                found = streams_of(
+                streams = build_streams(
                     run.observations, self.variables, errors, run.case.grid, self.depths, self.withheld
                 )
         with where.naming():
-            found = tuple(self.treated(each) for each in found)
-        return found
+            return tuple(self.with_representativeness(each) for each in streams)
 
-    def treated(self, stream: Stream) -> Stream:
-        """A stream at multiples of `every`, with the error of what the column cannot represent."""
+    def with_representativeness(self, stream: Stream) -> Stream:
+        """A stream at multiples of `every`, with the error of representativeness."""
         if self.every is not None:
             stream = stream.at_multiples(self.every)
         return dataclasses.replace(stream, error=np.hypot(stream.error, self.representativeness))
 
-    def _of_file(self, run: Run, where: Place) -> Stream:
+    def _stream_of_file(self, run: Run, where: Place) -> Stream:
         assert self.path is not None
         path = where.file(self.path, "path")
         if run.case.start_time is None:
@@ -135,18 +134,18 @@ class ObservationsSection(Section):
         columns = self.column - 1, *([] if self.error_column is None else [self.error_column - 1])
         names = self.variable if self.error_column is None else f"{self.variable}, its error"
         read = read_columns(file, indices, columns, skip=TIME_WIDTH, names=names)
-        kept = np.isfinite(read[:, 0])
+        known = np.isfinite(read[:, 0])
         error = read[:, 1] if self.error is None else np.full(time.size, self.error)
 
         def line(place: int) -> str:
-            return f"line {file.numbers[np.flatnonzero(kept)[place]]}"
+            return f"line {file.numbers[np.flatnonzero(known)[place]]}"
 
         if not self.logarithm:
-            check_possible(path, f"column {self.column}", self.variable, read[kept, 0], line)
-        wrong = np.flatnonzero(kept & ~((error > 0.0) & np.isfinite(error)))
+            check_possible(path, f"column {self.column}", self.variable, read[known, 0], line)
+        invalid = np.flatnonzero(known & ~((error > 0.0) & np.isfinite(error)))
         expected, advice = "an error above 0 of every observation", "correct it, or set observations.error"
-        file.check([(int(at), f"{error[at]:g}") for at in wrong], expected, advice)
-        inside = kept & (time >= 0.0) & (time <= run.case.duration)
+        file.check([(int(at), f"{error[at]:g}") for at in invalid], expected, advice)
+        inside = known & (time >= 0.0) & (time <= run.case.duration)
         deepest = float(np.asarray(run.case.grid.depth).max())
         if self.depth is not None and self.depth > deepest:
             raise ConfigError(
@@ -164,7 +163,7 @@ class ObservationsSection(Section):
 
 
 class CyclesSection(Section):
-    """When observations are assimilated and forecasts begin."""
+    """Times of assimilation windows and forecasts."""
 
     start: str | None = key(
         "of the first window, ISO 8601; null for that of the case, or up to an interval later so that "
@@ -183,8 +182,8 @@ class CyclesSection(Section):
         "first date of the observations that the printed summary judges forecasts by; null for all", None
     )
 
-    def of(self, begin: str | None, last: float, first: float = 0.0) -> Cycles:
-        """Seconds since the start of the case, by default from `first` to `last` [s]."""
+    def build(self, begin: str | None, last: float, first: float = 0.0) -> Cycles:
+        """Cycles in seconds since the start of the case, by default from `first` to `last` [s]."""
         return Cycles(
             first if self.start is None else _since(self.start, begin, "start"),
             last if self.end is None else _since(self.end, begin, "end"),
@@ -208,7 +207,7 @@ def _since(date: str, begin: str | None, name: str) -> float:
 
 
 class UncertaintySection(Section):
-    """What of the column is uncertain, and how much; the rest is taken as certain."""
+    """Uncertainties of the column; everything else is taken as certain."""
 
     profiles: list[section_of(ProfileError)] = key("errors of the first profiles", [])  # pyright: ignore[reportInvalidTypeForm]
     processes: list[section_of(Process)] = key(  # pyright: ignore[reportInvalidTypeForm]
@@ -219,12 +218,12 @@ class UncertaintySection(Section):
     )
 
     def build(self) -> tuple[tuple[Process, ...], tuple[ProfileError, ...]]:
-        """Processes, and errors of the first profiles."""
+        """Processes, and errors of the initial profiles."""
         return tuple(each.build() for each in self.processes), tuple(each.build() for each in self.profiles)
 
 
 class AssimilationConfig(Section):
-    """Observations that enter a run cycle after cycle."""
+    """Assimilation of observations into a run."""
 
     run: RunConfig = key("the model and the case")
     observations: ObservationsSection = key("what is observed")
@@ -236,12 +235,12 @@ class AssimilationConfig(Section):
 
     @property
     def model(self) -> ModelSection:
-        """That of the run."""
+        """Model of the run."""
         return self.run.model
 
     @property
     def precision(self) -> Precision:  # pyright: ignore[reportInvalidTypeForm]
-        """That of the run."""
+        """Precision of the run."""
         return self.run.precision
 
 
@@ -251,14 +250,16 @@ def load_assimilation(path: Path, overrides: Sequence[str] = ()) -> Loaded[Assim
 
 
 def text_of(loaded: Loaded[AssimilationConfig]) -> str:
-    """All values as YAML; settings that a case of another model provides are not filled in."""
+    """All values as YAML, without settings that a case of another model provides."""
     run = loaded.config.run
     is_translated = isinstance(run.case, AbstractTranslatedCase)
     unset = {"run": {"grid", "model", "time"} - run.model_fields_set} if is_translated else None
     return yaml_text(loaded.config.model_dump(exclude=unset))
 
 
-def build_run_of(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None) -> Run:
+def build_assimilated_run(
+    loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None
+) -> Run:
     """Objects of the run; `parameters` of the closure override those of the configuration."""
     return build_run(Loaded(loaded.config.run, loaded.place.below("run")), parameters)
 
@@ -266,25 +267,25 @@ def build_run_of(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, fl
 def build_assimilation(
     loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None
 ) -> Assimilation:
-    """The objects of an assimilation.
+    """Build an assimilation.
 
     Raises:
-        ConfigError: values that contradict each other.
+        ConfigError: contradictory values.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
-    return assimilation_of(loaded, build_run_of(loaded, parameters))
+    return assimilation_on(loaded, build_assimilated_run(loaded, parameters))
 
 
-def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilation:
-    """The same of a run that is already built."""
+def assimilation_on(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilation:
+    """Build an assimilation for a run that is already built; errors as in `build_assimilation`."""
     config, place = loaded.config, loaded.place
     streams = config.observations.streams(run, place.below("observations"))
     with place.naming("cycles"):
         last = max(float(stream.time[-1]) for stream in streams)
         first = common_phase(streams, config.cycles.interval, run.dt)
-        cycles = config.cycles.of(run.case.start_time, last, first)
+        cycles = config.cycles.build(run.case.start_time, last, first)
     with place.naming("uncertainty", "parameters"):
-        free = free_of(config, run.model, run.case)
+        free = estimated_parameters(config, run.model, run.case)
     processes, profiles = config.uncertainty.build()
     operators = tuple(stream.operator for stream in streams)
     with place.naming("observations"):
@@ -296,20 +297,23 @@ def assimilation_of(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
             config.observations.average or 0.0,
         )  # fmt: skip
     with place.naming("cycles"):
-        made = Assimilation(system, streams, config.method.build(), cycles)
-        _ = made.layout, made.notes()  # raise for times that are no multiples of the step, or judge nothing
-    return made
+        assimilation = Assimilation(system, streams, config.method.build(), cycles)
+        _ = (
+            assimilation.layout,
+            assimilation.notes(),
+        )  # raise for times between steps, and leads without observations
+    return assimilation
 
 
 def common_phase(streams: Sequence[Stream], interval: float, dt: float) -> float:
-    """Common time of all observations after a multiple of the interval, to a step [s]; 0 without one."""
+    """Time of all observations after a multiple of the interval, to a step [s]; 0 if they differ."""
     n = round(interval / dt)
     phases = np.unique(np.concatenate([np.rint(each.time / dt) for each in streams]) % n)
     return float(phases[0] * dt) if phases.size == 1 else 0.0
 
 
-def free_of(config: AssimilationConfig, model: Model, case: Case) -> ParameterTable | None:
-    """The parameters that are estimated, in a model and a case."""
+def estimated_parameters(config: AssimilationConfig, model: Model, case: Case) -> ParameterTable | None:
+    """Estimated parameters of a model and a case."""
     if not config.uncertainty.parameters:
         return None
     free = free_parameters(config.uncertainty.parameters)

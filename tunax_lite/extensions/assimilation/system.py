@@ -1,11 +1,11 @@
-"""The uncertain column: what is perturbed and estimated, and the program that runs it through a window.
+"""The uncertain column: perturbed and estimated quantities, and the run of an ensemble through a window.
 
-An ensemble is one batch of columns, members last. Besides the water, a member has autoregressive processes,
+An ensemble is a batch of columns, members last. Besides the water, a member has autoregressive processes,
 
     c(t + dt) = exp(-dt / T) c(t) + s sqrt(1 - exp(-2 dt / T)) xi,    xi ~ N(0, 1),
 
-which are added to a flux (a bias), multiply it (exp(c) for a scale), or are errors of observations that are
-correlated in time; and numbers of the closure in the unconstrained space of their priors.
+which are added to a flux (a bias), multiply it (exp(c) for a scale), or are correlated errors of
+observations; and parameters of the closure in the unconstrained space of their priors.
 
 Sources: Evensen (2003), Ocean Dyn. 53, 343-367, eq. 42-45, for the processes.
 """
@@ -34,7 +34,7 @@ from .observing import Operator
 
 Knots = Float[Array, "process knot member"]
 OBSERVATIONS = "observations"
-"""Target of a process that is an error of the observations."""
+"""Value of `Process.of` for errors of the observations."""
 _UNITS = {
     field.name: field.metadata["vector"]["unit"]
     for field in dataclasses.fields(CorrectedForcing)
@@ -47,11 +47,10 @@ class Process(eqx.Module):
 
     Args:
         of: name of a correction such as `heat_flux_bias`, or `observations`.
-        standard_deviation: s, in the unit of the correction or of the observed variable; of a scale, of its
-            logarithm.
-        memory: T [s].
-        stream: of `observations`: whose errors these are, such as `temperature -20`; by default those of all.
-            With a memory of years it is the bias of an instrument.
+        standard_deviation: s, in the unit of the correction or of the observed variable; for a scale, that of
+            its logarithm.
+        memory: T [s]; with years, the error of observations is the bias of an instrument.
+        stream: the stream with these errors of `observations`, such as `temperature -20`; by default all.
     """
 
     of: str = setting(choices=(*CORRECTIONS, OBSERVATIONS))
@@ -61,25 +60,24 @@ class Process(eqx.Module):
 
     @property
     def label(self) -> str:
-        """The correction, or the observations whose errors these are."""
+        """Name of the correction or of the observations with these errors."""
         return self.of if self.stream is None else f"{self.of} {self.stream}"
 
-    def kept(self, interval: float) -> float:
-        """What is left of a departure after an interval [s], exp(-dt / T) [1]."""
+    def decay_factor(self, interval: float) -> float:
+        """Decay of a departure over an interval [s], exp(-dt / T) [1]."""
         return math.exp(-interval / self.memory)
 
 
 class ProfileError(eqx.Module):
-    """Uncertainty of the first profile of a variable: Gaussian in the vertical.
+    """Uncertainty of the initial profile of a variable: Gaussian in the vertical.
 
     Args:
-        variable: of the state.
-        standard_deviation: at the surface [unit of the variable].
-        length: over which the errors are correlated [m].
-        decay: depth over which the standard deviation falls by a factor e [m]; `None` if it does not.
-        growth: error of the same shape that every day adds to the members of an ensemble, such as water that
-            currents bring in: standard deviation at the surface after one day [unit of the variable]. It
-            grows with the root of time.
+        variable: name in the state.
+        standard_deviation: standard deviation at the surface [unit of the variable].
+        length: correlation length of the errors [m].
+        decay: e-folding depth of the standard deviation [m]; `None` if it is constant.
+        growth: standard deviation at the surface of errors of the same shape that the members gain in one
+            day, such as by advection [unit of the variable]. It grows with the square root of time.
     """
 
     variable: str = setting(choices=("temperature", "salinity", "u", "v"))
@@ -93,7 +91,7 @@ class ProfileError(eqx.Module):
         return self.standard_deviation * self.shape(z)
 
     def shape(self, z: Float[Array, " center"]) -> Float[Array, "center mode"]:
-        """The same of a standard deviation of 1."""
+        """Square root of the correlation on heights [m]; with `decay`, relative to the surface."""
         distance = (z[:, None] - z[None]) / self.length
         value, vector = jnp.linalg.eigh(jnp.exp(-0.5 * distance**2))
         modes = vector * jnp.sqrt(jnp.maximum(value, 0.0))
@@ -106,7 +104,7 @@ class Ensemble(eqx.Module):
     Args:
         now: water and turbulence, members last.
         processes: value of each process, `(n_processes, n_members)`.
-        parameters: unconstrained numbers of the closure and the case, `(n_parameters, n_members)`.
+        parameters: unconstrained parameters of the closure and the case, `(n_parameters, n_members)`.
     """
 
     now: Restart
@@ -118,7 +116,7 @@ class Ensemble(eqx.Module):
         return self.processes.shape[-1]
 
     def mean(self) -> "Ensemble":
-        """One member: the mean, with the turbulence of the mean energies."""
+        """Mean of the members, as an ensemble of one; turbulence is averaged as energy."""
 
         def middle(leaf):
             return jnp.mean(leaf, axis=-1, keepdims=True) if jnp.ndim(leaf) else leaf
@@ -127,16 +125,16 @@ class Ensemble(eqx.Module):
 
 
 class System(eqx.Module):
-    """A model on a case, with what of it is uncertain, and what is observed of it.
+    """A column with its uncertainties and observation operators.
 
     Args:
-        model, case: of one column.
+        model, case: model and case of one column.
         dt: time step [s].
-        operators: what is observed of it, one for each stream.
-        processes: of fluxes and observations.
-        profiles: errors of the first profiles.
-        parameters: that are estimated; `None` for none.
-        average: time that every observation is the mean over, centred [s]; 0 for values at one time.
+        operators: observation operators, one for each stream.
+        processes: autoregressive errors of fluxes and observations.
+        profiles: errors of the initial profiles.
+        parameters: estimated parameters; `None` for none.
+        average: centred averaging time of every observation [s]; 0 for instantaneous values.
     """
 
     model: Model
@@ -154,7 +152,7 @@ class System(eqx.Module):
     def __check_init__(self):
         for process in self.processes:
             if process.stream is not None and not (
-                process.of == OBSERVATIONS and self.shown_by(process).any()
+                process.of == OBSERVATIONS and self.affected_streams(process).any()
             ):
                 labels = ", ".join(operator.label for operator in self.operators)
                 raise ValueError(
@@ -166,76 +164,77 @@ class System(eqx.Module):
         """Unit of a process; 1 for the logarithm of a factor, and for streams of several units."""
         if process.of != OBSERVATIONS:
             return _UNITS[process.of]
-        shown = [each for each, part in zip(self.operators, self.shown_by(process), strict=True) if part]
+        is_affected = self.affected_streams(process)
+        affected = [each for each, applies in zip(self.operators, is_affected, strict=True) if applies]
         tracers = self.case.tracer_units
-        units = {"1" if each.logarithm else unit_of_difference(each.variable, tracers) for each in shown}
+        units = {"1" if each.logarithm else unit_of_difference(each.variable, tracers) for each in affected}
         return units.pop() if len(units) == 1 else "1"
 
-    def shown_by(self, process: Process) -> np.ndarray:
-        """Of a process of `observations`, 1 for each stream that has its errors and 0 for the others."""
+    def affected_streams(self, process: Process) -> np.ndarray:
+        """Mask of the streams with the errors of a process of `observations`, 1 or 0 [1]."""
         labels = [operator.label for operator in self.operators]
         return np.array([float(process.stream in (None, label)) for label in labels])
 
     def members(self, key: Array, n_members: int) -> Ensemble:
-        """The first ensemble: perturbed profiles, processes and parameters; one member has none.
+        """Draw the first ensemble: perturbed profiles, processes and parameters.
 
-        The perturbations of the members sum to zero.
+        The perturbations sum to zero over the members; a single member has none.
         """
         keys = jax.random.split(key, len(self.profiles) + 2)
         z = self.case.grid.z_center
         start = self.case.start_state.broadcast((n_members,))
-        for error, own in zip(self.profiles, keys, strict=False):
-            drawn = error.factor(z) @ centred(jax.random.normal(own, (z.size, n_members)))
-            values = getattr(start, error.variable) + drawn
+        for error, subkey in zip(self.profiles, keys, strict=False):
+            perturbation = error.factor(z) @ centred(jax.random.normal(subkey, (z.size, n_members)))
+            values = getattr(start, error.variable) + perturbation
             start = dataclasses.replace(start, **{error.variable: values})
         size = jnp.asarray([each.standard_deviation for each in self.processes], float)
         shape = len(self.processes), n_members
-        drawn = size[:, None] * centred(jax.random.normal(keys[-1], shape))
+        processes = size[:, None] * centred(jax.random.normal(keys[-1], shape))
         first = jnp.zeros((0,)) if self.parameters is None else self.parameters.start()
         spread = centred(jax.random.normal(keys[-2], (first.size, n_members)))
         case = dataclasses.replace(self.case.unlabelled(), initial_state=start, initial_correction=None)
-        return Ensemble(_start(self.model, case), drawn, first[:, None] + spread)
+        return Ensemble(_start(self.model, case), processes, first[:, None] + spread)
 
-    def drawn(self, ensemble: Ensemble, key: Array, interval: float, n_knots: int) -> Knots:
-        """Processes at the start of a window and after every interval [s], drawn for each member."""
-        kept = np.array([each.kept(interval) for each in self.processes])[:, None]
+    def draw_processes(self, ensemble: Ensemble, key: Array, interval: float, n_knots: int) -> Knots:
+        """Draw processes at the start of a window and after every interval [s] for each member."""
+        decay = np.array([each.decay_factor(interval) for each in self.processes])[:, None]
         size = np.array([each.standard_deviation for each in self.processes])[:, None]
-        kept, scale = (jnp.asarray(each, float) for each in (kept, size * np.sqrt(1.0 - kept**2)))
+        decay, scale = (jnp.asarray(each, float) for each in (decay, size * np.sqrt(1.0 - decay**2)))
         shape = (n_knots - 1, *ensemble.processes.shape)
         noise = centred(jax.random.normal(key, shape)) * scale
         values = [ensemble.processes]
         for each in noise:
-            values.append(kept * values[-1] + each)
+            values.append(decay * values[-1] + each)
         return jnp.stack(values, axis=1)
 
-    def grown(self, ensemble: Ensemble, key: Array, duration: float) -> Ensemble:
-        """Members with the errors that their profiles gain over a time [s], drawn for each."""
-        return (
-            _grown(self, ensemble, key, duration) if any(each.growth for each in self.profiles) else ensemble
-        )
+    def with_model_error(self, ensemble: Ensemble, key: Array, duration: float) -> Ensemble:
+        """Members with random errors that their profiles gain over a time [s]."""
+        if not any(each.growth for each in self.profiles):
+            return ensemble
+        return _add_model_error(self, ensemble, key, duration)
 
-    def expected(self, ensemble: Ensemble, interval: float, n_knots: int) -> Knots:
+    def decaying_processes(self, ensemble: Ensemble, interval: float, n_knots: int) -> Knots:
         """Processes that decay from their values, without noise."""
-        kept = np.array([each.kept(interval) for each in self.processes])[:, None]
-        left = kept ** np.arange(float(n_knots))
-        return ensemble.processes[:, None] * jnp.asarray(left, ensemble.processes.dtype)[..., None]
+        decay = np.array([each.decay_factor(interval) for each in self.processes])[:, None]
+        factor = jnp.asarray(decay ** np.arange(float(n_knots)), ensemble.processes.dtype)
+        return ensemble.processes[:, None] * factor[..., None]
 
 
-def centred(drawn: Array) -> Array:
-    """Random numbers without their mean over the members, of the same variance; zero for one member."""
-    n = drawn.shape[-1]
+def centred(random: Array) -> Array:
+    """Random numbers without their mean over the members, with unchanged variance; zero for one member."""
+    n = random.shape[-1]
     if n == 1:
-        return jnp.zeros_like(drawn)
-    return (drawn - jnp.mean(drawn, axis=-1, keepdims=True)) * math.sqrt(n / (n - 1))
+        return jnp.zeros_like(random)
+    return (random - jnp.mean(random, axis=-1, keepdims=True)) * math.sqrt(n / (n - 1))
 
 
 @eqx.filter_jit
-def _grown(system: System, ensemble: Ensemble, key: Array, duration: float) -> Ensemble:
+def _add_model_error(system: System, ensemble: Ensemble, key: Array, duration: float) -> Ensemble:
     state, z = ensemble.now.state, system.case.grid.z_center
-    for error, own in zip(system.profiles, jax.random.split(key, len(system.profiles)), strict=True):
-        drawn = centred(jax.random.normal(own, (z.size, ensemble.n_members)))
+    for error, subkey in zip(system.profiles, jax.random.split(key, len(system.profiles)), strict=True):
+        random = centred(jax.random.normal(subkey, (z.size, ensemble.n_members)))
         size = error.growth * math.sqrt(duration / 86400.0)
-        values = getattr(state, error.variable) + size * error.shape(z) @ drawn
+        values = getattr(state, error.variable) + size * error.shape(z) @ random
         state = dataclasses.replace(state, **{error.variable: values})
     return dataclasses.replace(ensemble, now=dataclasses.replace(ensemble.now, state=state))
 
@@ -245,12 +244,12 @@ def _start(model: Model, case: Case) -> Restart:
     return start_of(model, batched_case(model, case))
 
 
-class Passed(NamedTuple):
-    """A window that was run.
+class WindowRun(NamedTuple):
+    """Result of a run through a window.
 
     Args:
         now: water and turbulence at its end.
-        predicted: what the streams would show at the ends of the frames, with the errors of the observations.
+        predicted: predicted observations at the ends of the frames, with their autoregressive errors.
     """
 
     now: Restart
@@ -264,10 +263,10 @@ def run_window(
     parameters: Float[Array, "parameter member"],
     times: Float[Array, " knot"],
     steps: tuple[int, int],
-) -> Passed:
-    """Run all members from `start`, for frames and steps per frame; linear processes between times [s].
+) -> WindowRun:
+    """Run all members from `start` for `steps`: frames, and steps per frame. Processes are linear in time.
 
-    With an average the members run on for half of it, in which processes keep their last values.
+    With an average, the members run on for half of it, with constant processes.
     """
     model, case = _with_values(system, knots, parameters, times)
     case = batched_case(model, case)
@@ -276,8 +275,8 @@ def run_window(
     def save(carry: Carry, _) -> tuple[Array, Restart | None]:
         state = carry.now.state if carry.means is None else carry.means[0]
         water = ColumnState(state, case.grid, case.equation_of_state)
-        shown = jnp.stack([operator(water) for operator in system.operators])
-        return shown, carry.now if half else None
+        predicted = jnp.stack([operator(water) for operator in system.operators])
+        return predicted, carry.now if half else None
 
     end, (observed, ends) = integrate(
         model, case, start, system.dt, n_frames=steps[0] + half, steps_per_frame=steps[1],
@@ -287,17 +286,17 @@ def run_window(
         end = jax.tree.map(lambda every: every[steps[0] - 1], ends)
         n_left = (system.case.duration - times[0]) / (steps[1] * system.dt)  # frames with weather
         observed = _centred_means(observed, half, n_left)
-    own = [index for index, each in enumerate(system.processes) if each.of == OBSERVATIONS]
-    if own:
-        shown = np.stack([system.shown_by(system.processes[index]) for index in own])
-        errors = (at_frames(knots[index], times, steps, system.dt) for index in own)
+    observational = [index for index, each in enumerate(system.processes) if each.of == OBSERVATIONS]
+    if observational:
+        streams = np.stack([system.affected_streams(system.processes[index]) for index in observational])
+        errors = (processes_at_frames(knots[index], times, steps, system.dt) for index in observational)
         observed = observed + sum(
-            error[:, None] * part[:, None] for error, part in zip(errors, shown, strict=True)
+            error[:, None] * part[:, None] for error, part in zip(errors, streams, strict=True)
         )
-    return Passed(end, observed)
+    return WindowRun(end, observed)
 
 
-def at_frames(
+def processes_at_frames(
     values: Float[Array, "knot column"], times: Float[Array, " knot"], steps: tuple[int, int], dt: float
 ) -> Float[Array, "frame column"]:
     """Values of processes at the ends of frames, linear between the knots at times [s]."""
@@ -306,7 +305,7 @@ def at_frames(
 
 
 def _centred_means(frames: Float[Array, "frame stream member"], half: int, n_left: Array) -> Array:
-    """Means over `half` frames before and after the end of each, of those that are there."""
+    """Means over the available ones of `half` frames before and after the end of each frame."""
     n = frames.shape[0]
     counted = (np.arange(1.0, n + 1.0) < n_left + 0.5).astype(frames.dtype)
     sums, numbers = (
@@ -319,7 +318,7 @@ def _centred_means(frames: Float[Array, "frame stream member"], half: int, n_lef
     return (sums[end] - sums[first]) / number[:, None, None]
 
 
-passed = eqx.filter_jit(run_window)
+run_members = eqx.filter_jit(run_window)
 """`run_window`, compiled once for each number of members and frames."""
 
 
@@ -329,22 +328,22 @@ def _with_values(system: System, knots: Knots, parameters: Array, times: Array) 
     if system.parameters is not None:
         model = system.parameters.to_pytree(model, parameters)
         case = system.parameters.to_pytree(case, parameters)
-    given: dict[str, Array] = {}
+    corrections: dict[str, Array] = {}
     for each, values in zip(system.processes, knots, strict=True):
         if each.of != OBSERVATIONS:
-            given[each.of] = given[each.of] + values if each.of in given else values
-    if given:
-        given = {name: jnp.exp(c) if name.endswith("_scale") else c for name, c in given.items()}
-        forcing = CorrectedForcing(case.forcing, times, **given)  # pyright: ignore[reportArgumentType]
+            corrections[each.of] = corrections[each.of] + values if each.of in corrections else values
+    if corrections:
+        corrections = {name: jnp.exp(c) if name.endswith("_scale") else c for name, c in corrections.items()}
+        forcing = CorrectedForcing(case.forcing, times, **corrections)  # pyright: ignore[reportArgumentType]
         case = dataclasses.replace(case, forcing=forcing)
     state = case.start_state.broadcast(knots.shape[-1:])
     return model, dataclasses.replace(case, initial_state=state, initial_correction=None)
 
 
 @eqx.filter_jit
-def spun_up(system: System, ensemble: Ensemble, n_steps: int | Array) -> Ensemble:
-    """The ensemble after a number of steps, with processes as they are."""
-    twice = jnp.stack([ensemble.processes] * 2, axis=1)
-    model, case = _with_values(system, twice, ensemble.parameters, jnp.array([0.0, 1.0]))
+def spin_up(system: System, ensemble: Ensemble, n_steps: int | Array) -> Ensemble:
+    """The ensemble after a number of steps with constant processes."""
+    constant = jnp.stack([ensemble.processes] * 2, axis=1)
+    model, case = _with_values(system, constant, ensemble.parameters, jnp.array([0.0, 1.0]))
     now = advance(model, batched_case(model, case), ensemble.now, system.dt, n_steps)
     return dataclasses.replace(ensemble, now=now)
