@@ -145,24 +145,18 @@ def test_parts_of_the_interior_arrive(build):
     np.testing.assert_allclose(got.surface_elevation.at(44714.0 / 4.0), 1.5, rtol=1e-4)
 
 
-def test_waves_follow_the_wind_or_a_file(build, tmp_path):
+def test_waves_follow_the_wind_or_a_profile(build):
     def drift_at_noon(weather=WEATHER, **section):
         case = build(**WATER, weather=weather, air_sea=SKY, interior={"stokes_drift": section}).case
         return np.stack(case.interior.stokes_drift.at(case.grid, 0.5 * DAY)), case
 
-    of_weather, case = drift_at_noon(kind="wind_sea")
+    of_weather, _ = drift_at_noon(kind="wind_sea")
     given, _ = drift_at_noon(WEATHER | {"wind_u": 3.0}, kind="wind_sea", u=8.0, v=0.0)
     np.testing.assert_allclose(of_weather, given, rtol=1e-13)
     assert 0.02 < given[0, -1] < 0.0162 * 8.0 and not np.any(given[1])
-    depth, time = np.array([0.0, 10.0, 30.0]), np.array(["2012-06-10", "2012-06-11"], dtype="M8[ns]")
-    profiles = np.exp(-depth / 5.0) * np.array([[0.1], [0.3]])
-    xr.Dataset(
-        {"us": (("time", "depth"), profiles, {"units": "m s-1"})},
-        coords={"time": time, "depth": ("depth", depth, {"units": "m", "positive": "down", "axis": "Z"})},
-    ).to_netcdf(tmp_path / "waves.nc")
-    read, _ = drift_at_noon(kind="profiles", paths="waves.nc", u="us")
+    read, case = drift_at_noon(kind="profiles", u={"z": [-40.0, -10.0, 0.0], "values": [0.0, 0.1, 0.3]})
     z = np.asarray(case.grid.z_center)
-    np.testing.assert_allclose(read[0], np.interp(-z, depth, 2.0 * profiles[0]), rtol=1e-12)
+    np.testing.assert_allclose(read[0], np.interp(z, [-40.0, -10.0, 0.0], [0.0, 0.1, 0.3]), rtol=1e-12)
     assert not np.any(read[1])
 
 
@@ -248,14 +242,6 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(build, tmp_path):
     # In situ, as an instrument shows it; with a linear equation of state in what the column carries.
     sst = era5.SERIES["t2m"][1][:25] - 273.15
     np.testing.assert_allclose(found.series["sea_surface_temperature"], gsw.t_from_CT(33.0, sst, 0.0))
-    levels = ("z", [-40.0, -20.0, 0.0], {"units": "m", "positive": "up"})
-    months = {"PSAL": (("month", "z"), [[35.0, 34.0, np.nan], [33.0, 32.0, np.nan]], {"units": "psu"})}
-    xr.Dataset(months, {"z": levels}).to_netcdf(tmp_path / "climate.nc", engine="netcdf4")
-    absolute = gsw.SA_from_SP(33.0, pressure[0], -144.9, 50.1)
-    for salinity in ({"z": [-40.0, 0.0], "values": [34.0, 32.0]}, "climate.nc"):
-        salty = site["observations"] | {"practical_salinity": salinity}
-        first = build(**WATER, **site | {"observations": salty}).observations.profiles["temperature"][0, 0]
-        np.testing.assert_allclose(first, gsw.CT_from_t(absolute, 9.0, pressure[0]), atol=1e-5)
     fresh = build(**site)
     at_place = gsw.SA_from_SP(35.0, gsw.p_from_z(np.asarray(fresh.case.grid.z_center), 50.1), -144.9, 50.1)
     np.testing.assert_allclose(fresh.case.initial_state.salinity, at_place)

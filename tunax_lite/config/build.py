@@ -42,16 +42,12 @@ from .case import AbstractFileCase, BuiltCase, NativeGrid, Run
 from .formats import AbstractTranslatedCase, kind_of
 from .load import Loaded, load_run
 from .schema import ModelSection, RunConfig
-from .series import Place, notes_on_conversions
+from .series import Place
 from .site import DescribedCase
 
 
-def build_run(
-    loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None = None, *, translated: bool = False
-) -> Run:
+def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None = None) -> Run:
     """Objects of a run; `parameters` of the closure override those of the configuration.
-
-    Conversions of inputs are not noted where the configuration is `translated` from that of another model.
 
     Raises:
         ConfigError: values that contradict each other.
@@ -71,8 +67,6 @@ def build_run(
     if isinstance(section, DescribedCase):  # others know their length only when they are read
         with loaded.place.naming("time", "step"):
             check_steps(config.time.duration or section.duration, time.step)
-    if not translated:
-        warn_of_input(notes_on_conversions(config.case, "case"))
     made = with_remarks(lambda: section.build(own.config.grid, where, time.step), config.accept)
     case, chosen = made.case, config.time if "output_interval" in config.time.model_fields_set else time
     with loaded.place.naming("corrections"):
@@ -218,7 +212,6 @@ def build_calibration(
     with place.naming("optimiser"):
         method = _method(config)
         method.init(free.start())  # checks sizes
-    warn_of_input(notes_on_conversions(config))
     for target in targets:
         if _end_of(target.case, target.dt) < target.case.duration:
             _warn_of_part_of_a_step(target.case, target.dt)

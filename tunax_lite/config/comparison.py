@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from .._types import JSON, warn_of_input
+from .._types import JSON
 from ..calibration import Target, read_parameters, with_parameters
 from ..calibration.comparison import Candidate, Reference, StoredResult
 from ..column.grid import Grid
@@ -23,7 +23,7 @@ from .closures import ClosureSection, Parameters, closure_names
 from .load import validated, with_cases
 from .schema import Averaging, ObservedVariable, Precision
 from .section import Accepted, Section, closest, invalid, key
-from .series import Place, notes_on_conversions
+from .series import Place
 from .site import CaseSection
 
 
@@ -303,6 +303,4 @@ def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
 def load_comparison(path: Path, overrides: Sequence[str] = ()) -> ComparisonSetup:
     """Read the configuration of a comparison; arguments and errors as in `load_run`."""
     document = with_overrides(with_cases(read_document(Path(path))), overrides)
-    config = validated(document, ComparisonConfig)
-    warn_of_input(notes_on_conversions(config))
-    return ComparisonSetup(config, Path(path))
+    return ComparisonSetup(validated(document, ComparisonConfig), Path(path))

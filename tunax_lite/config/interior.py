@@ -8,20 +8,18 @@ import numpy as np
 from jaxtyping import Array
 from pydantic import Field
 
-from .. import io
 from ..column import terms
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..io import read_hypsography
 from ..io.hypsography import in_metres
-from ..io.series import Series, profiles_on_grid
+from ..io.series import Series
 from ..io.yaml_file import ConfigError
 from .builder import section_of
-from .profiles import Profile, ProfileSection, profile_series, read_profiles, together
+from .profiles import Profile, ProfileSection, profile_series, read_profiles
 from .section import Section, invalid, key, reject
 from .series import (
     UNITS,
-    Paths,
     Place,
     SeriesPart,
     Setting,
@@ -383,18 +381,11 @@ class WindSea(section_of(terms.WindSeaDrift), SeriesPart):
 
 
 class ProfiledDrift(Section):
-    """Stokes drift over time and depth, from a CF NetCDF file or profiles."""
+    """Stokes drift over time and depth."""
 
     kind: Literal["profiles"]
-    paths: Paths | None = None
-    u: Annotated[str, Field(min_length=1)] | ProfileSection = key(
-        "eastward drift: its name in the file, or a profile [m s-1]"
-    )
-    v: Annotated[str, Field(min_length=1)] | ProfileSection | None = key(
-        "northward drift, likewise; null for no such component", None
-    )
-    units: dict[Literal["u", "v", "time", "z"], UnitGiven] = key(UNITS, default_factory=dict)
-    longest_gap: float = key("longest time that is bridged [s]", 86400.0, gt=0.0)
+    u: ProfileSection = key("eastward drift [m s-1]")
+    v: ProfileSection = key("northward drift [m s-1]", Profile(surface=0.0))
     surface_u: TimedSection | None = key(
         "eastward drift at the surface [m s-1]; null for that of the cells", None
     )
@@ -403,40 +394,18 @@ class ProfiledDrift(Section):
     def _check(self) -> None:
         if (self.surface_u is None) != (self.surface_v is None):
             raise invalid("surface_u and surface_v, or none", "one", "give both")
-        if any(isinstance(each, str) == (self.paths is None) for each in self._components.values()):
-            raise invalid("names of u and v with `paths`, or profiles without", "a mixture", "correct it")
-
-    @property
-    def _components(self) -> dict[str, Any]:  # names with `paths`, otherwise profiles
-        return {name: each for name, each in (("u", self.u), ("v", self.v)) if each is not None}
 
     def read(self, setting: Setting, key: str, wind: Wind) -> terms.DriftProfiles:
-        """The drift; a missing component is zero."""
-
-        def drift(u: Array, v: Array | None = None) -> terms.DriftVectors:
-            return terms.DriftVectors(u, jnp.zeros_like(u) if v is None else v)
-
-        told, keys, surface = (drift, "Stokes drift", setting, key), ("interior", key), None
+        """The drift."""
+        surface = None
         if self.surface_u is not None:
             what = {"surface_u": "velocity", "surface_v": "velocity"}
             at_surface = lambda surface_u, surface_v: terms.DriftVector(surface_u, surface_v)  # noqa: E731
-            surface = read_together(self, at_surface, "Stokes drift", setting, *keys, **what)
-        if self.paths is None:
-            profiles = {name: (each, f"stokes_drift_{name}") for name, each in self._components.items()}
-            return terms.DriftProfiles(read_profiles(*told, profiles), surface)
-        start_time, z = setting.required_start(*keys), setting.z_center
-        paths = [setting.file(path, *keys, "paths") for path in self.paths]
-        with setting.naming(*keys):
-            read = io.read_oceansites(
-                paths,
-                start_time=start_time,
-                variables=self._components,
-                units=conversions_of(self.units),
-                name="Stokes drift",
-            )
-            options = {"longest_gap": self.longest_gap, "duration": setting.duration}
-            series = {name: profiles_on_grid(read, name, z, **options) for name in self._components}
-        return terms.DriftProfiles(together(*told, series), surface)
+            surface = read_together(self, at_surface, "Stokes drift", setting, "interior", key, **what)
+        profiles = {"u": (self.u, "stokes_drift_u"), "v": (self.v, "stokes_drift_v")}
+        return terms.DriftProfiles(
+            read_profiles(terms.DriftVectors, "Stokes drift", setting, key, profiles), surface
+        )
 
 
 StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field(discriminator="kind")]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, Field, create_model, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from .. import io
 from .._types import JSON, warn_of_input
@@ -97,28 +97,6 @@ UNITS = (
 def conversions_of(given: dict) -> dict[str, Conversion]:
     """Conversions by name, for a reader."""
     return {str(name): each.conversion for name, each in given.items()}
-
-
-def notes_on_conversions(section: object, *keys: str) -> tuple[str, ...]:
-    """A note for each input whose values change beyond their unit, by its keys below a section."""
-    return tuple(
-        f"{'.'.join(path)}: values are {each.conversion.in_words()}"
-        for path, each in _within(section, keys)
-        if each.conversion.acts
-    )
-
-
-def _within(section: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], ConversionSection]]:
-    """All conversions in a section, with their keys."""
-    if isinstance(section, ConversionSection):
-        yield keys, section
-    parts = section if isinstance(section, dict) else {}
-    if isinstance(section, BaseModel):
-        parts = {name: getattr(section, name) for name in type(section).model_fields}
-    elif isinstance(section, list):
-        parts = dict(enumerate(section))
-    for name, part in parts.items():
-        yield from _within(part, (*keys, str(name)))
 
 
 def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:

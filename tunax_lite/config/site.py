@@ -77,10 +77,6 @@ GoodFlags = Annotated[
 _LONGEST_GAP = 15.0 * 86400.0
 
 
-_PRACTICAL_SALINITY = (
-    "practical salinity to convert temperatures with where none was measured: a number, a profile, or a "
-    "NetCDF file of which the mean is taken; null for that of the case"
-)
 _TRACERS = (
     "variables of the file by the names of tracers of the case, pools included: a name, or `variable` with "
     "unit, factor, offset and sign"
@@ -105,7 +101,6 @@ class MooringProfiles(Section):
         "nominal",
     )
     exclude_depths: list[float] = key("nominal depths of instruments to leave out [m]", default_factory=list)
-    practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
     def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
@@ -118,7 +113,7 @@ class MooringProfiles(Section):
             good_flags=self.good_flags,
             depths=self.depths,
             exclude_depths=self.exclude_depths,
-            salinity=_practical(self.practical_salinity, site, key, setting, own),
+            salinity=_practical_salinity(site, setting, own),
             position=(site.latitude, site.longitude),
             tracers=setting.tracers(self.tracers, key, "tracers"),
             name=site.name,
@@ -138,7 +133,6 @@ class ArgoProfilesSection(Section):
         f"{_TRACERS}; parameters such as NITRATE, DOXY and CHLA", default_factory=dict
     )
     units: dict[Literal["temperature", "salinity", "pressure"], UnitGiven] = key(UNITS, default_factory=dict)
-    practical_salinity: ProfileSection | str | None = key(_PRACTICAL_SALINITY, None)
     largest_spacing: float = key(
         "of two good values [m] to interpolate between; not used with `z: measured`", 200.0, gt=0.0
     )
@@ -159,7 +153,7 @@ class ArgoProfilesSection(Section):
             z=heights,
             start_time=site.start_time,
             good_flags=self.good_flags,
-            salinity=_practical(self.practical_salinity, site, key, setting, own),
+            salinity=_practical_salinity(site, setting, own),
             largest_spacing=self.largest_spacing,
             position=(site.latitude, site.longitude),
             units=conversions_of(self.units),
@@ -171,19 +165,13 @@ class ArgoProfilesSection(Section):
 MeasuredProfiles = MooringProfiles | ArgoProfilesSection
 
 
-def _practical(
-    section: Profile | str | None, site: "SiteCase", key: str, setting: Setting, own: Profiles
+def _practical_salinity(
+    site: "SiteCase", setting: Setting, own: Profiles
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Heights and practical salinity to convert temperatures with, from the section or the case."""
-    z, start, keys = setting.z_center, np.zeros(1), (key, "practical_salinity")
-    if isinstance(section, str):
-        return io.read_salinity(setting.file(section, *keys))
-    if section is not None:
-        series = profile_series(section, "salinity", setting, *keys, whole=False)
-        return z, series.on(start)[0]
+    """Heights and practical salinity of the case at its start, to convert temperatures with."""
     if "salinity" not in own:
         return None
-    values = own["salinity"].on(start)[0]
+    z, values = setting.z_center, own["salinity"].on(np.zeros(1))[0]
     if site.salinity_kind == "absolute":
         values = sea_water.practical_salinity(values, z, longitude=site.longitude, latitude=site.latitude)
     return z, values

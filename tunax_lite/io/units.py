@@ -319,14 +319,6 @@ class AbstractConversion:
         scale, offset = between(unit if self.unit is None else self.unit, wanted)
         return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
 
-    def in_words(self) -> str:
-        """What happens to the values, in order."""
-        steps = [f"taken to be in {self.unit}"] if self.unit is not None else []
-        steps += [f"multiplied by {self.factor:g}"] if self.factor != 1.0 else []
-        steps += [f"shifted by {self.offset:+g}"] if self.offset != 0.0 else []
-        steps += ["reversed in sign"] if self.sign < 0 else []
-        return ", then ".join(steps)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion(AbstractConversion):
@@ -346,5 +338,5 @@ def unit_alone(given: Conversions, name: str) -> str | None:
     """The unit of a coordinate, which has no factor, offset or sign."""
     said = as_conversion(given.get(name))
     if said.acts:
-        raise ValueError(f"units.{name}: expected a unit, got values {said.in_words()}; give the unit alone.")
+        raise ValueError(f"units.{name}: expected a unit alone, got a factor, offset or sign too; remove it.")
     return said.unit

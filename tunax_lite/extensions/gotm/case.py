@@ -195,7 +195,7 @@ def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Tr
     from ...config.build import build_run
 
     with recorded() as notes:
-        run = build_run(_loaded(source, translation), translated=True)
+        run = build_run(_loaded(source, translation))
     before = translation.report
     return Translated(run, dataclasses.replace(before, warnings=(*before.warnings, *map(str, notes))))
 

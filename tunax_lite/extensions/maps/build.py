@@ -12,7 +12,6 @@ from ...config.build import build_model
 from ...config.closures import term_of
 from ...config.formats import notes_on_terms
 from ...config.load import Loaded, load
-from ...config.series import notes_on_conversions
 from ...io.axes import place_in_words
 from ...io.yaml_file import ConfigError
 from ...plausibility import recorded, remarks
@@ -66,7 +65,6 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
             start = dataclasses.replace(case.initial_state, tracers=given)
             notes = notes_on_terms(terms, start, case.forcing)
             columns.notes += tuple(f"map.terms.{name}: {note}" for name, note in notes)
-    columns.notes += notes_on_conversions(section, "map")
     duration = config.time.duration or section.duration
     if duration > section.duration:
         raise ConfigError(
