@@ -50,7 +50,7 @@ def invoke(tmp_path, monkeypatch):
 
             yield report
 
-        monkeypatch.setattr(importlib.import_module("tunax_lite.cli.calibrate"), "progress_of", progress)
+        monkeypatch.setattr(importlib.import_module("tunax_lite.cli.calibrate"), "fraction_of", progress)
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == code, result.output
         return result.stderr

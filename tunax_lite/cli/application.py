@@ -20,7 +20,6 @@ from typer import Exit, Option
 from typer.core import TyperCommand, TyperGroup
 
 from .._docstrings import docstring_of
-from .options import Engine
 from .terminal import echo
 
 Group = Literal["Core", "Calibration", "Data and sites", "Extensions"]
@@ -106,13 +105,11 @@ def command(
 
     def add(function: Callable[..., Answer | None]) -> None:
         signature = inspect.signature(function)
-        parameters = signature.parameters
-        on_engine, answers = "engine" in parameters, signature.return_annotation == Answer
+        flags: dict[str, Any] = {"as_json": _Json} if signature.return_annotation == Answer else {}
+        flags["debug"] = _Debug
 
         @functools.wraps(function)
-        def whole(*, debug: bool = False, as_json: bool = False, **options: Any) -> None:  # of the command
-            if on_engine:
-                options["engine"] = Engine(*(options.pop(name) for name in Engine._fields))
+        def run_command(*, debug: bool = False, as_json: bool = False, **options: Any) -> None:
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
                 session.set_up_jax(no_limits=_no_limits)
@@ -127,18 +124,13 @@ def command(
                 if answer.get("problems"):
                     raise Exit(session.FAILED)
 
-        own = {name: (one.default, one.annotation) for name, one in parameters.items() if name != "engine"}
-        if on_engine:
-            own |= {name: (None, Engine.__annotations__[name]) for name in Engine._fields}
-        own |= {"as_json": (False, _Json)} if answers else {}
-        own["debug"] = False, _Debug
         kind = inspect.Parameter.KEYWORD_ONLY
-        whole.__signature__ = inspect.Signature(  # type: ignore
-            [inspect.Parameter(name, kind, default=a, annotation=b) for name, (a, b) in own.items()]
-        )
-        whole.__annotations__ = {name: annotation for name, (_, annotation) in own.items()}
-        whole.__doc__ = docstring_of(function)
-        app.command(name, rich_help_panel=group)(whole)
+        added = [inspect.Parameter(n, kind, default=False, annotation=flags[n]) for n in flags]
+        parameters = [*signature.parameters.values(), *added]
+        run_command.__signature__ = signature.replace(parameters=parameters)  # type: ignore
+        run_command.__annotations__ = {each.name: each.annotation for each in parameters}
+        run_command.__doc__ = docstring_of(function)
+        app.command(name, rich_help_panel=group)(run_command)
 
     return add
 

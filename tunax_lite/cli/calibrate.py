@@ -1,9 +1,10 @@
 """`tunax-lite calibrate`, `cross-validate` and `posterior`: parameters, their skill and distribution."""
 
+import contextlib
 import dataclasses
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +43,7 @@ from ..plausibility.water_limits import Extreme, extremes_of, lowest_of
 from ..runtime.engine import open_engine
 from ..runtime.interrupts import Interrupted, finishing
 from . import session
-from .options import Calibrating, Engine
-from .progress import fraction_of, progress_of
+from .progress import fraction_of
 from .terminal import echo, print_table
 
 if TYPE_CHECKING:
@@ -52,22 +52,47 @@ if TYPE_CHECKING:
 _ADVICE = "use --resume to continue, --overwrite to start anew, or choose another output"
 
 
-def calibrate(config: Path, **given: Any) -> None:  # of `Calibrating`
+def calibrate(
+    config: Path,
+    settings: Sequence[str] = (),
+    output: Path | None = None,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    show_parameters: bool = False,
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> None:
     """See `commands.calibrate`."""
-    options = Calibrating(**given)
     kind = kind_in(read_document(config).data)
     if kind is not None and kind.calibrate is not None:
-        kind.calibrate(config, options)
+        choices = {"resume": resume, "overwrite": overwrite, "show_parameters": show_parameters}
+        kind.calibrate(config, settings, output, **choices, workers=workers, scheduler=scheduler)
         return
-    loaded, overwrite = load_calibration(config, options.settings), options.overwrite
-    folder = session.results_folder(loaded, options.output, resume=options.resume, overwrite=overwrite)
+    loaded = load_calibration(config, settings)
+    folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
     with session.precision(loaded):
         setup = build_calibration(loaded)
         outputs = _calibration_outputs(folder, setup, figures=loaded.config.output.figures)
         inputs = session.inputs_of(loaded)
-        check_outputs(outputs, overwrite=overwrite or options.resume, inputs=inputs, advice=_ADVICE)
+        check_outputs(outputs, overwrite=overwrite or resume, inputs=inputs, advice=_ADVICE)
+        session.say_accounts(setup.targets)
+        names = ", ".join(target.case.name for target in setup.targets)
+        echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
+        problem = _problem_of(setup) | {"folder": folder, "resume": resume, "overwrite": overwrite}
         try:
-            result = _calibrate(setup, folder, options)
+            with (
+                open_engine(workers, scheduler, n_threads=setup.n_threads) as engine,
+                fraction_of("calibration", "compiling, then iterating") as show,
+                finishing("this iteration") as may_end,
+            ):
+
+                def report(iteration: Iteration) -> None:
+                    show(*_in_words(iteration, setup.n_iterations, show_parameters))
+                    may_end()
+
+                with _options_named("--resume, --overwrite, --output DIR"):
+                    result = run_calibration(**problem, engine=engine, report=report)
         except Interrupted:
             echo(_write_so_far(setup, loaded, folder), err=True)
             raise
@@ -79,6 +104,25 @@ def calibrate(config: Path, **given: Any) -> None:  # of `Calibrating`
     session.judge_water(beyond)
 
 
+@contextlib.contextmanager
+def _options_named(options: str) -> Iterator[None]:
+    """Add the options of a command to the error of a function that has arguments instead."""
+    try:
+        yield
+    except (ValueError, ImportError) as error:
+        raise ConfigError(f"{error} (options: {options})") from error
+
+
+def _in_words(iteration: Iteration, n_iterations: int, show_parameters: bool) -> tuple[float, str, str]:
+    """Fraction that is done, loss, and on request parameters and scores."""
+    done, details = iteration.number + 1, list[str]()
+    loss = f"loss {iteration.loss:.4g}, best {iteration.best_loss:.4g}"
+    if show_parameters:
+        details = [f"{path}={value}" for path, value in in_short(iteration.values, 4).items()]
+        details += [f"score of {case}={score:.5g}" for case, score in iteration.scores.items()]
+    return done / n_iterations, f"iteration {done} of {n_iterations}, {loss}", "  ".join(details)
+
+
 def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> list[Path]:
     """Files of a calibration."""
     from ..report import FIGURES  # slow import: figures
@@ -86,27 +130,6 @@ def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> 
     series = [f"series_{target.case.name}" for target in setup.targets]
     drawn = (*FIGURES, "series", *series) if figures else ()
     return [folder / name for name in (CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn))]
-
-
-def _calibrate(setup: Calibration, folder: Path, given: Calibrating) -> CalibrationResult:
-    session.say_accounts(setup.targets)
-    names = ", ".join(target.case.name for target in setup.targets)
-    echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
-    options = {"folder": folder, "resume": given.resume, "overwrite": given.overwrite}
-    with (
-        open_engine(*given.engine, n_threads=setup.n_threads) as opened,
-        progress_of(setup.n_iterations, given.show_parameters) as show,
-        finishing("this iteration") as may_end,
-    ):
-
-        def report(iteration: Iteration) -> None:
-            show(iteration)
-            may_end()
-
-        try:
-            return run_calibration(**_problem_of(setup), **options, engine=opened, report=report)
-        except ValueError as error:
-            raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR)") from error
 
 
 def _problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of `calibrate`
@@ -213,7 +236,13 @@ def say_checks(rows: Sequence[CheckRow]) -> None:
 
 
 def cross_validate(
-    config: Path, settings: Sequence[str], output: Path | None, engine: Engine, *, overwrite: bool
+    config: Path,
+    settings: Sequence[str],
+    output: Path | None,
+    *,
+    overwrite: bool,
+    workers: int | None,
+    scheduler: str | None,
 ) -> None:
     """See `commands.cross_validate`."""
     loaded = load_calibration(config, settings)
@@ -225,48 +254,46 @@ def cross_validate(
         inputs = session.inputs_of(loaded)
         check_outputs(_calibration_outputs(folder, setup, figures=draws), overwrite=True, inputs=inputs)
         check_outputs([folder / CROSS_VALIDATION_NAME], overwrite=overwrite)
-        origin = session.origin_of(loaded, names, setup.model.closure)
-        found = _cross_validate(setup, folder, overwrite, origin, engine)
-        written, beyond = _write(found.calibrated, setup, loaded, folder)
-        written += _check(setup, found.calibrated, folder)
+        groups = {target.case.name: target.group for target in setup.targets if target.weight > 0.0}
+        total = setup.n_iterations * (1 + len(validation.left_out_together(groups)))
+        done, alone = dict[str | None, int](), threading.Lock()
+        with (
+            open_engine(workers, scheduler, n_threads=setup.n_threads) as engine,
+            fraction_of("cross-validation") as show,
+        ):
+
+            def begin(left_out: str | None):
+                where = "all cases" if left_out is None else f"without {left_out}"
+
+                def report(iteration: Iteration) -> None:
+                    with alone:  # calibrations report from their threads
+                        done[left_out] = iteration.number + 1
+                        best = f"iteration {done[left_out]}, best {iteration.best_loss:.5g}"
+                        show(sum(done.values()) / total, f"{where}: {best}")
+
+                return report
+
+            with _options_named("--overwrite, --output DIR"):
+                validated = validation.cross_validate(
+                    **_problem_of(setup),
+                    folder=folder,
+                    overwrite=overwrite,
+                    attributes=session.origin_of(loaded, names, setup.model.closure),
+                    begin=begin,
+                    engine=engine,
+                )
+        written, beyond = _write(validated.calibrated, setup, loaded, folder)
+        written += _check(setup, validated.calibrated, folder)
         written.append(folder / CROSS_VALIDATION_NAME)
-        validation.write_table(written[-1], found.rows)
+        validation.write_table(written[-1], validated.rows)
         if draws:
             # Slow imports, only where needed.
             from ..plotting import plot_cross_validation, save_figures
 
-            written += save_figures({"cross_validation": plot_cross_validation(found.rows)}, folder)
-    _say_what_is_left_out(found.rows)
+            written += save_figures({"cross_validation": plot_cross_validation(validated.rows)}, folder)
+    _say_what_is_left_out(validated.rows)
     session.report_written(written)
     session.judge_water(beyond)
-
-
-def _cross_validate(
-    setup: Calibration, folder: Path, overwrite: bool, attributes: dict[str, str], engine: Engine
-) -> validation.CrossValidation:
-    groups = {target.case.name: target.group for target in setup.targets if target.weight > 0.0}
-    total = setup.n_iterations * (1 + len(validation.left_out_together(groups)))
-    done, alone = dict[str | None, int](), threading.Lock()
-    options = {"folder": folder, "overwrite": overwrite, "attributes": attributes}
-    opening = open_engine(*engine, n_threads=setup.n_threads)
-    with opening as opened, fraction_of("cross-validation") as show:
-
-        def begin(left_out: str | None):
-            where = "all cases" if left_out is None else f"without {left_out}"
-
-            def report(iteration: Iteration) -> None:
-                with alone:  # calibrations report from their threads
-                    done[left_out] = iteration.number + 1
-                    best = f"iteration {done[left_out]}, best {iteration.best_loss:.5g}"
-                    show(sum(done.values()) / total, f"{where}: {best}")
-
-            return report
-
-        try:
-            problem = _problem_of(setup)
-            return validation.cross_validate(**problem, **options, begin=begin, engine=opened)
-        except ValueError as error:
-            raise ConfigError(f"{error} (options: --overwrite, --output DIR)") from error
 
 
 def _say_what_is_left_out(rows: Sequence[validation.CrossValidationRow]) -> None:
@@ -287,91 +314,82 @@ _LEVEL = 0.9
 def posterior(
     config: Path,
     settings: Sequence[str],
+    method: str | None,
     parameters: Path | None,
     output: Path | None,
-    engine: Engine,
     *,
-    method: str | None,
     resume: bool,
     overwrite: bool,
+    workers: int | None,
+    scheduler: str | None,
 ) -> None:
     """See `commands.posterior`."""
+    # Slow imports: figures.
+    from ..io.dataset import write_dataset
+    from ..report import POSTERIOR_FIGURES
+
     chosen = [] if method is None else [f"posterior.method={method}"]
     loaded = load_calibration(config, [*settings, *chosen])
+    section, draws = loaded.config.posterior, loaded.config.output.figures
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
-    beside = folder / PARAMETERS_NAME
-    parameters = parameters or (beside if beside.is_file() else None)
+    calibrated = folder / PARAMETERS_NAME
+    parameters = parameters or (calibrated if calibrated.is_file() else None)
     values = session.parameters_for(parameters, loaded.closure_class.__name__)
     with session.precision(loaded):
         setup = build_calibration(loaded, values)
-        outputs = _posterior_outputs(folder, figures=loaded.config.output.figures)
+        free, names = setup.free_parameters, [target.case.name for target in setup.targets]
+        written = [folder / name for name in (POSTERIOR_NAME, "posterior.yaml")]
+        drawn = [folder / f"{name}.png" for name in (POSTERIOR_FIGURES if draws else ())]
         inputs = session.inputs_of(loaded, parameters)
-        check_outputs(outputs, overwrite=overwrite or resume, inputs=inputs, advice=_ADVICE)
-        found = _infer(setup, loaded, values, folder, resume, overwrite, engine)
-        _summarise_posterior(found)
-        written = _write_posterior(found, setup, loaded, folder)
-    session.report_written(written)
-
-
-def _posterior_outputs(folder: Path, *, figures: bool) -> list[Path]:
-    """Files of a posterior."""
-    from ..report import POSTERIOR_FIGURES  # slow import: figures
-
-    drawn = [f"{name}.png" for name in (POSTERIOR_FIGURES if figures else ())]
-    return [folder / name for name in (POSTERIOR_NAME, "posterior.yaml", *drawn)]
-
-
-def _infer(
-    setup: Calibration,
-    loaded: Loaded[CalibrationConfig],
-    values: Mapping[str, float] | None,
-    folder: Path,
-    resume: bool,
-    overwrite: bool,
-    engine: Engine,
-) -> "xr.Dataset":
-    section = loaded.config.posterior
-    method, free = section.build(), setup.free_parameters
-    names = ", ".join(target.case.name for target in setup.targets)
-    echo(f"posterior of {len(free.paths)} parameters on {names}")
-    opening = open_engine(*engine, n_threads=setup.n_threads)
-    with opening as opened, fraction_of("posterior", "compiling, then the best fit") as show:
-        try:
-            return infer(
+        check_outputs([*written, *drawn], overwrite=overwrite or resume, inputs=inputs, advice=_ADVICE)
+        sampler = section.build()
+        echo(f"posterior of {len(free.paths)} parameters on {', '.join(names)}")
+        with (
+            open_engine(workers, scheduler, n_threads=setup.n_threads) as engine,
+            fraction_of("posterior", "compiling, then the best fit") as show,
+            _options_named("--resume, --overwrite, --output DIR, --method"),
+        ):
+            inferred = infer(
                 setup.model,
                 free,
                 setup.targets,
-                method,
+                sampler,
                 likelihood=section.likelihood(),
                 start=None if values is None else start_from(free, values),
                 n_iterations=section.n_iterations,
                 folder=folder,
                 resume=resume,
                 overwrite=overwrite,
-                engine=opened,
+                engine=engine,
                 report=show,
                 announce=echo,
             )
-        except (ValueError, ImportError) as error:
-            raise ConfigError(f"{error} (options: --resume, --overwrite, --output DIR, --method)") from error
+        _summarise_posterior(inferred)
+        best = {path: one.most_probable for path, one in draws_of(inferred).items()}
+        origin = session.origin_of(loaded, names, with_parameters(setup.model.closure, best))
+        write_dataset(inferred.assign_attrs(origin), written[0])
+        write_summary(written[1], inferred, _LEVEL, origin)
+        if draws:
+            written += _draw_posterior(inferred, setup, section.n_members, folder)
+    session.report_written(written)
 
 
-def _summarise_posterior(found: "xr.Dataset") -> None:
-    drawn, unconstrained, rows = draws_of(found), unconstrained_in(found), []
-    for path, (low, high) in intervals(found, _LEVEL).items():
+def _summarise_posterior(inferred: "xr.Dataset") -> None:
+    drawn, unconstrained, rows = draws_of(inferred), unconstrained_in(inferred), []
+    for path, (low, high) in intervals(inferred, _LEVEL).items():
         said = "as in its prior: the observations do not constrain it" if path in unconstrained else ""
         numbers = (f"{number:.6g}" for number in (drawn[path].most_probable, low, high))
         rows.append((path, *numbers, drawn[path].units, said))
     columns = ("parameter", "most probable", "from", "to", "unit", "remark")
     print_table(columns, rows, f"most probable values and {100 * _LEVEL:.0f} % intervals")
-    information, _ = spectrum_of(found["information"].values)
+    information, _ = spectrum_of(inferred["information"].values)
     constrained = f"{(information > 1.0).sum()} of {len(information)} combinations"
     echo(f"{constrained} are constrained more by the observations than by the priors")
-    if "r_hat" in found:
-        sizes = found["effective_size"].values
+    if "r_hat" in inferred:
+        sizes = inferred["effective_size"].values
         echo(
             f"effective sample size {sizes.min():.0f} to {sizes.max():.0f}, "
-            f"R-hat up to {found['r_hat'].values.max():.3f}; {found.n_divergent} trajectories diverged"
+            f"R-hat up to {inferred['r_hat'].values.max():.3f}; {inferred.n_divergent} trajectories diverged"
         )
 
 
@@ -382,30 +400,17 @@ def _profiles(target: Target) -> tuple[str, ...]:
     return fitted or ("temperature",)
 
 
-def _write_posterior(
-    found: "xr.Dataset", setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
-) -> list[Path]:
-    # Slow imports, only where needed.
-    from ..io.dataset import write_dataset
-
-    best = {path: one.most_probable for path, one in draws_of(found).items()}
-    closure = with_parameters(setup.model.closure, best)
-    attributes = session.origin_of(loaded, [target.case.name for target in setup.targets], closure)
-    written = [folder / name for name in ("posterior.nc", "posterior.yaml")]
-    write_dataset(found.assign_attrs(attributes), written[0])
-    write_summary(written[1], found, _LEVEL, attributes)
-    if not loaded.config.output.figures:
-        return written
-    from ..plotting import plot_bands, posterior_figures, save_figures
+def _draw_posterior(inferred: "xr.Dataset", setup: Calibration, n_members: int, folder: Path) -> list[Path]:
+    from ..plotting import plot_bands, posterior_figures, save_figures  # slow import
 
     echo("running draws of the posterior, for the figures ...")
-    n_members = min(loaded.config.posterior.n_members, found["x"][..., 0].size)
+    n_members = min(n_members, inferred["x"][..., 0].size)
     bands = [
         predictive_bands(
             setup.model,
             setup.free_parameters,
             target.case,
-            found,
+            inferred,
             n_members,
             variables=_profiles(target),
             **target.times_of_run(_MOST_FRAMES),
@@ -413,5 +418,5 @@ def _write_posterior(
         for target in setup.targets
     ]
     observed = [target.observations for target in setup.targets]
-    figures = posterior_figures(found) | {"posterior_bands": plot_bands(bands, observed)}
-    return written + save_figures(figures, folder)
+    figures = posterior_figures(inferred) | {"posterior_bands": plot_bands(bands, observed)}
+    return save_figures(figures, folder)

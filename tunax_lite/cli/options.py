@@ -1,8 +1,7 @@
 """Arguments and options shared by several commands."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -38,32 +37,16 @@ ShowParameters = Annotated[
 Folder = Annotated[Path | None, output("DIR", "Folder for the results; by default results/CONFIG.")]
 
 
-class Engine(NamedTuple):
-    """Arguments of `open_engine`; a parameter `engine` of this type gives a command all these options."""
+Workers = Annotated[
+    int | None,
+    Option(metavar="N", help="Processes on this machine, each with its share of the cores or GPUs."),
+]
+Scheduler = Annotated[
+    str | None,
+    Option(
+        metavar="ADDRESS|FILE",
+        help="Run on the workers of a Dask scheduler: its address, as tls://node1:8786, or its file.",
+    ),
+]
 
-    workers: Annotated[
-        int | None,
-        Option(metavar="N", help="Processes on this machine, each with its share of the cores or GPUs."),
-    ] = None
-    scheduler: Annotated[
-        str | None,
-        Option(
-            metavar="ADDRESS|FILE",
-            help="Run on the workers of a Dask scheduler: its address, as tls://node1:8786, or its file.",
-        ),
-    ] = None
-
-
-HERE = Engine()
 NONE: Any = []  # default of an option that may be repeated, of any kind
-
-
-class Calibrating(NamedTuple):
-    """Options of `calibrate`, for every kind of configuration."""
-
-    output: Path | None = None
-    resume: bool = False
-    overwrite: bool = False
-    settings: Sequence[str] = ()
-    show_parameters: bool = False
-    engine: Engine = HERE

@@ -11,8 +11,6 @@ import time
 from collections.abc import Iterator
 from typing import Protocol
 
-from ..calibration import Iteration, in_short
-from ..calibration.calibrate import Report
 from .terminal import echo, printable
 
 SECONDS = 5.0
@@ -77,21 +75,3 @@ def fraction_of(what: str, first: str = "compiling, then computing") -> Iterator
         yield lines
     finally:
         lines.end()
-
-
-@contextlib.contextmanager
-def progress_of(n_iterations: int, show_parameters: bool) -> Iterator[Report]:
-    """Function to call after each of `n` iterations of a calibration; parameters and scores on request."""
-    with fraction_of("calibration", "compiling, then iterating") as show:
-
-        def report(iteration: Iteration) -> None:
-            done = iteration.number + 1
-            loss = f"loss {iteration.loss:.4g}, best {iteration.best_loss:.4g}"
-            details = ""
-            if show_parameters:
-                said = [f"{path}={value}" for path, value in in_short(iteration.values, 4).items()]
-                said += [f"score of {case}={score:.5g}" for case, score in iteration.scores.items()]
-                details = "  ".join(said)
-            show(done / n_iterations, f"iteration {done} of {n_iterations}, {loss}", details)
-
-        yield report

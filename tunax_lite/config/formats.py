@@ -147,8 +147,8 @@ class Kind(NamedTuple):
         config: its section.
         check: prints what its command would do: of the loaded configuration, values of parameters, and the
             page of `tunax-lite check`; returns the answer for scripts.
-        calibrate: calibrates what it describes, a path with `cli.options.Calibrating`; `None` if it cannot be
-            calibrated.
+        calibrate: calibrates what it describes, with the arguments of `cli.calibrate.calibrate`; `None` if it
+            cannot be calibrated.
     """
 
     label: str

@@ -15,7 +15,6 @@ from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page
 from ...cli.evaluate import computed, names_in
-from ...cli.options import Engine
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo, print_table
 from ...config import ComparisonSetup, ConfigError, build_checks
@@ -44,9 +43,10 @@ def board(
     enter: Sequence[str],
     cases: str,
     settings: Sequence[str],
-    engine: Engine,
     *,
     overwrite: bool,
+    workers: int | None,
+    scheduler: str | None,
 ) -> Answer:
     """See `commands.board`."""
     loaded = load_board(config, settings)
@@ -59,7 +59,7 @@ def board(
         check_outputs([folder / name for name in FILES], overwrite=overwrite, inputs=inputs)
         setup = ComparisonSetup(loaded.config.comparison(sections), loaded.path)
         candidates = setup.candidates()
-        compared = computed(setup, candidates, list(references.values()), [], engine).rows
+        compared = computed(setup, candidates, list(references.values()), [], workers, scheduler).rows
         with recorded() as notes:
             checks = build_checks(loaded.config.checks, loaded.place)
         warn_of_input(notes)

@@ -23,7 +23,8 @@ def board(
     cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these simulations.")] = "",
     settings: options.Settings = options.NONE,
     overwrite: options.Overwrite = False,
-    engine: options.Engine = options.HERE,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
 ) -> Answer:
     """Judge closures on all available simulations by one protocol.
 

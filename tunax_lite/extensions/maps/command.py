@@ -14,7 +14,6 @@ from ...calibration.results import check_folder
 from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page, describe_model, describe_times, duration
-from ...cli.options import Calibrating, Engine
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import ConfigError, Loaded
@@ -42,10 +41,11 @@ def map_columns(
     output: Path,
     parameters: Path | None,
     n_columns: int | None,
-    engine: Engine,
     *,
     resume: bool,
     overwrite: bool,
+    workers: int | None,
+    scheduler: str | None,
 ) -> None:
     """See `commands.map_columns`."""
     if resume and overwrite:
@@ -65,8 +65,8 @@ def map_columns(
             echo(f"{output}: complete; nothing to do")
             return
         session.say_notes(recommended_constants(run))
-        with open_engine(*engine) as opened:
-            report = _run(run, output, store, opened, n_columns)
+        with open_engine(workers, scheduler) as engine:
+            report = _run(run, output, store, engine, n_columns)
     _say_broken(report.broken, run)
     session.report_written([output])
 
@@ -114,15 +114,25 @@ def _run(
     return report
 
 
-def calibrate_map(config: Path, options: Calibrating) -> None:
+def calibrate_map(
+    config: Path,
+    settings: Sequence[str],
+    output: Path | None,
+    *,
+    resume: bool,
+    overwrite: bool,
+    show_parameters: bool,
+    workers: int | None,
+    scheduler: str | None,
+) -> None:
     """`tunax-lite calibrate` of a map."""
-    loaded, overwrite = load_map(config, options.settings), options.overwrite
+    loaded = load_map(config, settings)
     with session.precision(loaded):
         fit, section = build_map_fit(loaded), loaded.config.calibration
         assert section is not None  # checked by the caller
-        folder = options.output or Path(section.folder or Path("results") / loaded.name)
+        folder = output or Path(section.folder or Path("results") / loaded.name)
         held = [name for name in FILES if (folder / name).exists()]
-        check_folder("calibration", folder, held, options.resume, overwrite)
+        check_folder("calibration", folder, held, resume, overwrite)
         columns, path = fit.run.columns, folder / ITERATIONS_NAME
         inputs = session.inputs_of(loaded, *columns.inputs)
         check_outputs([folder / name for name in FILES], overwrite=True, inputs=inputs)
@@ -131,8 +141,8 @@ def calibrate_map(config: Path, options: Calibrating) -> None:
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
         if overwrite:
             path.unlink(missing_ok=True)
-        with open_engine(*options.engine) as opened:
-            progress = _fit(fit, section.n_iterations, opened, path, options.show_parameters)
+        with open_engine(workers, scheduler) as engine:
+            progress = _fit(fit, section.n_iterations, engine, path, show_parameters)
         about = session.provenance(loaded, loaded.name, fit.run.model.closure)
         written = write_fit(fit, progress, folder, about)
     _say_fit(fit, progress)

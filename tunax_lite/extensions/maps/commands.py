@@ -26,9 +26,10 @@ def map_columns(
             help="Approximate columns per tile; by default a 16th of the map on a CPU, all on a GPU.",
         ),
     ] = None,
-    engine: options.Engine = options.HERE,
     resume: Annotated[bool, Option("--resume", help="Continue an incomplete store.")] = False,
     overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing store.")] = False,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
 ) -> None:
     """Run the columns of a map; write a Zarr store, which can be read while it grows.
 

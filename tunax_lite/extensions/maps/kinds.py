@@ -10,10 +10,10 @@ def _check(*arguments):
     return check(*arguments)
 
 
-def _calibrate(*arguments):
+def _calibrate(*arguments, **options):
     from .command import calibrate_map
 
-    calibrate_map(*arguments)
+    calibrate_map(*arguments, **options)
 
 
 KINDS = (Kind("map", "map", MapConfig, _check, _calibrate),)
