@@ -333,9 +333,7 @@ def test_command_writes_table_summary_and_figures(tmp_path):
     assert {row["finite"] for row in rows} == {"true"}
     constant, calibrated, given = ([row["temperature_rms"] for row in rows[i : i + 4]] for i in (0, 4, 8))
     assert calibrated == given != constant
-    names = set(
-        "comparison.csv comparison.md cost.png profiles_little_case.png sections_little_case.png".split()
-    )
+    names = set("comparison.csv comparison.md profiles_little_case.png sections_little_case.png".split())
     assert {path.name for path in out.iterdir()} == names
     # Chosen ones alone, and the same numbers again.
     chosen = ("--closures", "given", "--cases", "little_case")

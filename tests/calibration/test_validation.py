@@ -1,6 +1,5 @@
 """Cases left out, the initial profile kept, and checks: against numbers worked out by hand."""
 
-import csv
 import dataclasses
 import math
 
@@ -212,31 +211,6 @@ def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     assert 'id="checks"' in page and 'id="cross_validation"' in page
     said = _said("evaluate", config, "--parameters", folder / "parameters.yaml")
     assert "kato_phillips mixed_layer_depth" in said
-
-
-@pytest.mark.long
-def test_evaluate_takes_for_each_case_the_calibration_that_left_it_out(tmp_path):
-    config, folder, errors = tmp_path / "two.yaml", tmp_path / "out", {}
-    cases = [{"group": "files", "case": COOLING}, {"case": LESS_HEAT}]
-    config.write_text(yaml.safe_dump({**CONFIG, "cases": cases, "checks": []}))
-    short = ("--set", "grid.n_cells=8", "--set", "time.step=1200")  # another resolution than CONFIG's
-    left_out = (("synthetic_wind_and_cooling", "files", 3.0), ("less_heat", "less_heat", 9.0))
-    for case, group, alpha in left_out:
-        file = folder / f"without_{group}" / "parameters.yaml"
-        file.parent.mkdir(parents=True)
-        file.write_text(yaml.safe_dump({"closure": "PacanowskiPhilander", "parameters": {"alpha": alpha}}))
-        _said("evaluate", config, "--parameters", file, *short, "--output", tmp_path / f"{case}.csv")
-        errors[case] = _errors(tmp_path / f"{case}.csv", "parameters")[case]
-    _said("evaluate", config, "--parameters", folder, *short, "--output", tmp_path / "left_out.csv")
-    assert _errors(tmp_path / "left_out.csv", "left out") == errors
-    (folder / "without_less_heat/parameters.yaml").unlink()
-    assert "without_less_heat/parameters.yaml" in _said("evaluate", config, "--parameters", folder, code=2)
-
-
-def _errors(path, column):
-    with path.open() as file:
-        rows = [row for row in csv.DictReader(file) if row["variable"] == "temperature"]
-    return {row["case"]: float(row[column]) for row in rows}
 
 
 @pytest.mark.long

@@ -176,7 +176,8 @@ def calibrate(
     overwrite: options.Anew = False,
     settings: options.Settings = options.NONE,
     show_parameters: options.ShowParameters = False,
-    engine: options.Engine = options.HERE,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
 ) -> None:
     """Calibrate a closure on all cases; write parameters.yaml, history.nc and figures.
 
@@ -202,7 +203,8 @@ def posterior(
     resume: options.Resume = False,
     overwrite: options.Anew = False,
     settings: options.Settings = options.NONE,
-    engine: options.Engine = options.HERE,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
 ) -> None:
     """Compute the distribution of the free parameters; write posterior.nc, posterior.yaml and figures.
 
@@ -217,7 +219,8 @@ def cross_validate(
     output: options.Folder = None,
     overwrite: options.Anew = False,
     settings: options.Settings = options.NONE,
-    engine: options.Engine = options.HERE,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
 ) -> None:
     """Calibrate on all cases, and without each in turn; print the errors on the case left out.
 
@@ -238,8 +241,7 @@ def evaluate(
 
     CONFIG is that of a run, or of a calibration: then all its cases are compared. With --parameters the
     errors of the configuration and of the given parameters stand side by side, and the checks of a
-    calibration are run with both. If FILE is the folder of a cross-validation, each case has the parameters
-    of the calibration that left it out.
+    calibration are run with both.
     """
     ...
 
@@ -252,7 +254,8 @@ def compare(
     cases: Annotated[str, Option(metavar="NAME,NAME", help="Only these, by name.")] = "",
     settings: options.Settings = options.NONE,
     overwrite: options.Overwrite = False,
-    engine: options.Engine = options.HERE,
+    workers: options.Workers = None,
+    scheduler: options.Scheduler = None,
 ) -> Answer:
     """Compare closures: errors against large-eddy simulations or any observations, and time per step.
 

@@ -5,18 +5,15 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
 
 from ..calibration import Target, comparison
-from ..calibration.results import PARAMETERS_NAME
 from ..calibration.target import errors_and_water
 from ..calibration.validation import (
     ErrorRow,
-    folder_without,
-    left_out_together,
     rows_of,
     run_checks,
     with_values,
@@ -44,7 +41,6 @@ from ..runtime.jax_setup import failures_as_values
 from . import session
 from .application import Answer
 from .calibrate import say_checks
-from .options import Engine
 from .progress import fraction_of
 from .terminal import echo, print_table
 
@@ -59,26 +55,17 @@ def evaluate(
     loaded = load_any(config, settings)
     if output is not None and output.suffix != ".csv":
         raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
-    folder = parameters if parameters is not None and parameters.is_dir() else None
     with session.precision(loaded):
-        closure, values = loaded.closure_class.__name__, None
-        if folder is None:
-            values = session.parameters_for(parameters, closure)
+        values = session.parameters_for(parameters, loaded.closure_class.__name__)
         model, targets = evaluation_of(loaded)
         candidates = {"configuration": [(model, target) for target in targets]}
-        if folder is not None:
-            candidates = _left_out(model, targets, folder, closure)
-        elif values is not None:
+        if values is not None:
             try:
                 candidates["parameters"] = with_values(model, targets, values)
             except ValueError as error:
                 raise ConfigError(f"{parameters}: {error}") from error
         if output is not None:
-            check_outputs(
-                [output],
-                overwrite=overwrite,
-                inputs=session.inputs_of(loaded, parameters if folder is None else None),
-            )
+            check_outputs([output], overwrite=overwrite, inputs=session.inputs_of(loaded, parameters))
         session.say_accounts(targets)
         beyond: list[Extreme] = []
         with fraction_of("evaluation") as show:
@@ -94,21 +81,6 @@ def evaluate(
     session.judge_water(beyond)
     errors, growth = ([dataclasses.asdict(row) for row in each] for each in (rows, checked))
     return {"errors": errors, "checks": growth}
-
-
-def _left_out(
-    model: Model, targets: Sequence[Target], folder: Path, closure: str
-) -> dict[str, list[tuple[Model, Target]]]:
-    """Each source with the parameters of the calibration that left it out."""
-    together = left_out_together({target.case.name: target.group for target in targets})
-    plain, calibrated = list[tuple[Model, Target]](), list[tuple[Model, Target]]()
-    for name, cases in together.items():
-        place = folder / folder_without(name, list(together)) / PARAMETERS_NAME
-        values = session.parameters_for(place, closure) or {}
-        own = [target for target in targets if target.case.name in cases]
-        plain += [(model, target) for target in own]
-        calibrated += with_values(model, own, values)
-    return {"configuration": plain, "left out": calibrated}
 
 
 @failures_as_values()
@@ -244,31 +216,48 @@ def compare(
     output: Path | None,
     closures: str,
     cases: str,
-    engine: Engine,
     *,
     overwrite: bool,
+    workers: int | None,
+    scheduler: str | None,
 ) -> Answer:
     """See `commands.compare`."""
+    # Slow import: figures.
+    from ..plotting import case_runs, closure_figures, closures_of, in_words, save_figures
+
     setup = load_comparison(config, settings)
     folder = output or Path("results") / setup.path.stem
-    is_observed = setup.config.observed is not None
     with jax.enable_x64(setup.config.precision == "float64"):
         candidates, names = setup.candidates(names_in(closures)), names_in(cases)
-        compared = (setup.targets if is_observed else setup.references)(names)
+        is_observed = setup.config.observed is not None
+        targets = setup.targets(names) if is_observed else []
+        references = [] if is_observed else setup.references(names)
+        compared = [*targets, *references]
         stored = setup.stored(compared)
-        names = [file_name(one.case.name) for one in compared]
         kinds = ("profiles", "sections", "series")
-        drawn = ["cost", *(f"{kind}_{name}" for name in names for kind in kinds)]
-        outputs = [folder / f"{name}.png" for name in drawn]
+        outputs = [folder / f"{kind}_{file_name(one.case.name)}.png" for one in compared for kind in kinds]
         outputs += [folder / f"comparison.{suffix}" for suffix in ("csv", "md")]
         check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(setup))
-        compute: Callable[..., _Compared] = _compare_observed if is_observed else _compare_closures
-        rows, parts, draw = compute(setup, candidates, compared, stored, engine)
-        write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")  # even if drawing fails
-        # Slow imports, only where needed.
-        from ..plotting import in_words, save_figures
-
-        figures = {file_name(name): figure for name, figure in draw().items()}
+        if is_observed:
+            session.say_accounts(targets)
+            with fraction_of("comparison") as show, setup.place.naming("stored"):
+                found = comparison.compare_observed(candidates, targets, show, stored)
+            parts = comparison.tables(found.rows)
+            shown = (
+                case_runs(one.case.name, runs, one.observations, one.case, tuple(one.weights))
+                for one, runs in zip(found.targets, found.runs, strict=True)
+                if runs
+            )
+        else:
+            found = computed(setup, candidates, references, stored, workers, scheduler)
+            cells, step = setup.config.shown
+            resolution = comparison.resolution_in_words(cells)
+            parts = comparison.summaries(found.rows, resolution=resolution, time_step=step)
+            shown = map(closures_of, found.shown)
+        write_rows(folder / "comparison.csv", type(found.rows[0]), found.rows, ".6g")  # even if drawing fails
+        echo("drawing figures ...")
+        drawn = [closure_figures(case) for case in shown]
+        figures = {file_name(name): figure for each in drawn for name, figure in each.items()}
         links = {in_words(name): f"{name}.png" for name in figures}
         written = save_figures(figures, folder)
         title = f"Comparison {setup.path.stem}"
@@ -277,70 +266,8 @@ def compare(
         print_table(part.header, part.rows, part.title, part.explanation)
     written += outputs[-2:]
     session.report_written(written)
-    answer = [dataclasses.asdict(row) for row in rows]
-    return {"rows": answer, "written": [str(path) for path in written]}
-
-
-_Compared = tuple[
-    Sequence[comparison.ComparisonRow | ErrorRow],
-    Sequence[comparison.Summary],
-    Callable[[], dict[str, Any]],  # of `Figure`, slow to import
-]
-"""Rows, their summaries, and a function that draws figures by name."""
-
-
-def _compare_observed(
-    setup: ComparisonSetup,
-    candidates: list[comparison.Candidate],
-    targets: list[Target],
-    stored: list[comparison.StoredResult],
-    engine: Engine,
-) -> _Compared:
-    """Compare closures on any observations, in this process."""
-    from ..plotting import case_runs, closure_figures  # slow import
-
-    session.say_accounts(targets)
-    with fraction_of("comparison") as show, setup.place.naming("stored"):
-        found = comparison.compare_observed(candidates, targets, show, stored)
-
-    def draw() -> dict[str, Any]:
-        figures = {}
-        for target, runs in zip(found.targets, found.runs, strict=True):
-            if runs:
-                about = target.case.name, runs, target.observations, target.case, tuple(target.weights)
-                figures |= closure_figures(case_runs(*about))
-        return figures
-
-    return found.rows, comparison.tables(found.rows), draw
-
-
-def _compare_closures(
-    setup: ComparisonSetup,
-    candidates: list[comparison.Candidate],
-    references: list[comparison.Reference],
-    stored: list[comparison.StoredResult],
-    engine: Engine,
-) -> _Compared:
-    """Compare closures on large-eddy simulations."""
-    # Slow imports, only where needed.
-    from ..plotting import closure_figures, closures_of, plot_cost
-
-    compared = computed(setup, candidates, references, stored, engine)
-    chosen, step = setup.config.shown
-    resolution = comparison.resolution_in_words(chosen)
-
-    def draw() -> dict[str, Any]:
-        echo("drawing figures ...")
-        figures = {}
-        for shown in compared.shown:
-            figures |= closure_figures(closures_of(shown))
-        if setup.config.n_timings:
-            shown = [row for row in compared.rows if (row.resolution, row.time_step) == (resolution, step)]
-            figures["cost"] = plot_cost(shown)
-        return figures
-
-    parts = comparison.summaries(compared.rows, resolution=resolution, time_step=step)
-    return compared.rows, parts, draw
+    rows = [dataclasses.asdict(row) for row in found.rows]
+    return {"rows": rows, "written": [str(path) for path in written]}
 
 
 def names_in(text: str) -> list[str]:
@@ -353,7 +280,8 @@ def computed(
     candidates: list[comparison.Candidate],
     references: list[comparison.Reference],
     stored: list[comparison.StoredResult],
-    engine: Engine,
+    workers: int | None,
+    scheduler: str | None,
 ) -> comparison.Compared:
     """`compare_closures` as configured, with its progress on the screen."""
     config = setup.config
@@ -362,7 +290,7 @@ def computed(
     rows: list[comparison.ComparisonRow] = []
     echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
     clock = time.perf_counter()
-    with open_engine(*engine) as opened, fraction_of("comparison") as show:
+    with open_engine(workers, scheduler) as engine, fraction_of("comparison") as show:
 
         def add(row: comparison.ComparisonRow) -> None:
             """Show each closure at each resolution when it is done."""
@@ -380,7 +308,7 @@ def computed(
             n_timings=config.n_timings,
             with_persistence=config.persistence,
             stored=stored,
-            engine=opened,
+            engine=engine,
             report=add,
         )
     echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")

@@ -43,7 +43,6 @@ from .fits import (
     plot_series,
 )
 from .runs import (
-    plot_cost,
     plot_profiles,
     plot_sections,
     plot_surface,

@@ -1,6 +1,5 @@
 """Figures of one run, and of several closures: sections, profiles, cost; with the mixed layer depth."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import jax
@@ -10,7 +9,6 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..calibration.comparison import ComparisonRow
 from ..calibration.observed import is_determined, on_centers
 from ..column.grid import Grid
 from ..column.observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
@@ -180,29 +178,4 @@ class MixedLayer:
 
 # Safe for colour-blind readers: Okabe and Ito (2008), with black and brown instead of yellow and grey.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
-DASHES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v")
-
-
-def plot_cost(rows: Sequence[ComparisonRow]) -> Figure:
-    """Mean temperature error over the cases against the shortest time per step, closure by closure.
-
-    Rows are of one resolution and time step; closures with a failed case are left out.
-    """
-    figure, ((panel,),) = style.panels(1, 1, (8.5, 4.6), (0.0, 0.0))
-    for index, label in enumerate(dict.fromkeys(row.closure for row in rows)):
-        own = [row for row in rows if row.closure == label]
-        cost = min(row.microseconds_per_step for row in own)
-        error = float(np.mean([row.temperature_rms for row in own]))
-        if math.isfinite(cost) and math.isfinite(error):
-            marker = _MARKERS[(index // len(COLOURS)) % len(_MARKERS)]
-            colour = COLOURS[index % len(COLOURS)]
-            panel.plot(cost, 1e3 * error, marker, color=colour, markersize=8, linestyle="none", label=label)
-    panel.margins(0.1)
-    panel.set_xlim(left=0.0)
-    panel.set_ylim(bottom=0.0)
-    if panel.lines:
-        figure.legend(loc="outside right upper", fontsize="small")
-    panel.set_xlabel("time per step [µs]")
-    panel.set_ylabel("error of temperature, mean over the cases [mK]")
-    panel.grid(alpha=0.25)
-    return figure
+DASHES = "-", "--", "-.", ":"
