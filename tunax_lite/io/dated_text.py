@@ -8,7 +8,7 @@ import dataclasses
 import datetime
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, SupportsInt
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 
@@ -76,28 +76,31 @@ def read_lines(path: Path | str, where: str = "") -> TextFile:
     return TextFile(path, np.asarray(numbers), list(texts))
 
 
+_FIELDS = (slice(0, 4), slice(5, 7), slice(8, 10), slice(11, 13), slice(14, 16), slice(17, 19))
+"""Characters of year, month, day, hour, minute and second; those between may be any."""
+
+
+def _seconds(text: str) -> float:
+    """Time [s] since 1970 at the beginning of a line, NaN if it has none; as in Fortran, a blank is a 0."""
+    digits = [text[part].replace(" ", "0") for part in _FIELDS]
+    if not "".join(digits).isdecimal():
+        return np.nan
+    try:
+        year, month, day, hour, minute, second = map(int, digits)
+        days = datetime.date(year, month, day).toordinal() - datetime.date(1970, 1, 1).toordinal()
+    except ValueError:
+        return np.nan
+    is_clock = hour <= 24 and minute < 60 and second <= 60
+    return 86400.0 * days + 3600.0 * hour + 60.0 * minute + second if is_clock else np.nan
+
+
 def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     """Read the times of lines [s] since 1970."""
-    texts = file.texts
-    heads = np.array([texts[index][:TIME_WIDTH] for index in indices], dtype=f"U{TIME_WIDTH}")
-    digits = heads.view(np.uint32).reshape(len(indices), TIME_WIDTH).astype(np.int64) - ord("0")
-    digits[digits == ord(" ") - ord("0")] = 0
-    fields, valid = [], np.ones(len(indices), bool)
-    for begin, end in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19)):
-        field = digits[:, begin:end]
-        valid &= np.all((field >= 0) & (field <= 9), axis=1)
-        fields.append(field @ (10 ** np.arange(end - begin)[::-1]))
-    year, month, day, hour, minute, second = fields
-    valid &= (month >= 1) & (month <= 12) & (day >= 1) & (hour <= 24) & (minute < 60) & (second <= 60)
-    months = (np.where(valid, year, 1970) - 1970) * 12 + np.where(valid, month, 1) - 1
-    first = months.astype("datetime64[M]")
-    next_month = (first + np.timedelta64(1, "M")).astype("datetime64[D]")
-    valid &= day <= (next_month - first.astype("datetime64[D]")).astype(np.int64)
-    wrong = [(int(index), repr(texts[index][:TIME_WIDTH])) for index in indices[~valid]]
+    time = np.array([_seconds(file.texts[index]) for index in indices], dtype=float)
+    wrong = [(int(index), repr(file.texts[index][:TIME_WIDTH])) for index in indices[np.isnan(time)]]
     advice = "correct the line, or start it with # if it is a comment"
     file.check(wrong, "a date and time YYYY-MM-DD HH:MM:SS", advice)
-    days = first.astype("datetime64[D]").astype(np.int64) + day - 1
-    return days * 86400 + hour * 3600 + minute * 60 + second
+    return time
 
 
 def read_columns(
@@ -137,87 +140,42 @@ def read_columns(
     return values
 
 
-def iso(seconds: SupportsInt) -> str:
+def iso(seconds: SupportsFloat) -> str:
     """A time [s] since 1970 as text."""
-    return str(np.datetime64(int(seconds), "s")).replace("T", " ")
+    return str(np.datetime64(int(float(seconds)), "s")).replace("T", " ")
 
 
-class Knots(NamedTuple):
-    """Increasing times [s] since 1970, each with the two records of a file to interpolate between."""
-
-    time: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
-    weight: np.ndarray  # of the later record [1]
-
-    @classmethod
-    def of_records(cls, time: np.ndarray) -> "Knots":
-        """Knots from the times of all records in file order.
-
-        GOTM reads a file once, and interpolates from the last record that it has passed to the first one
-        ahead. After a record that is not later than its predecessors, interpolation therefore restarts from
-        it, and the series jumps at the record before, between two whole seconds of GOTM's clock.
-        """
-        latest = np.maximum.accumulate(time)
-        ahead = np.flatnonzero(np.append(True, time[1:] > latest[:-1]))
-        knots = cls(time[ahead], ahead, ahead, np.zeros(ahead.size))
-        new = ahead[1:][(np.diff(ahead) > 1) & (np.diff(time[ahead]) > 1)]
-        if not new.size:
-            return knots
-        jump, behind = latest[new - 1] + 1, new - 1
-        weight = (jump - time[behind]) / (time[new] - time[behind])
-        joined = [np.concatenate(pair) for pair in zip(knots, (jump, behind, new, weight), strict=True)]
-        order = np.argsort(joined[0])
-        return cls(*(each[order] for each in joined))
-
-    def during(self, start: int, length: float, column: Column) -> tuple[np.ndarray, "Knots"]:
-        """The records that a run needs, and its knots, one before and one after it, with indices into those.
-
-        Raises:
-            FileFormatError: records that do not cover the run.
-        """
-        first = int(np.searchsorted(self.time, start, side="right")) - 1
-        last = int(np.searchsorted(self.time, start + length))
-        if first < 0 or last == self.time.size:
-            expected = f"times from {iso(start)} to {iso(np.ceil(start + length))}, those of the run"
-            got = f"{iso(self.time[0])} to {iso(self.time[-1])}"
-            advice = "extend the file, or change the start or the length of the run"
-            raise FileFormatError(column.file, column.quantity, expected, got, advice)
-        part = slice(first, max(last, first + 1) + 1)
-        time, before, after, weight = (each[part] for each in self)
-        records, places = np.unique(np.concatenate([before, after]), return_inverse=True)
-        return records, Knots(time, places[: before.size], places[before.size :], weight)
-
-    def values(self, of_records: np.ndarray) -> np.ndarray:
-        """Values at the times, from those of the records along the first axis."""
-        weight = self.weight.reshape((-1,) + (1,) * (of_records.ndim - 1))
-        return of_records[self.before] + weight * (of_records[self.after] - of_records[self.before])
-
-
-def _warn_of_order(file: TextFile, indices: np.ndarray, time: np.ndarray) -> None:
-    """Warn of how many records (given by line indices) are not later than all before them."""
+def _later_records(file: TextFile, lines: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Indices of the records that are later than all before them; warns of the others, which are left out."""
     latest = np.maximum.accumulate(time)
-    back = np.flatnonzero(time[1:] <= latest[:-1]) + 1
-    if back.size:
-        first, n_again = int(back[0]), int(np.sum(time[back] == time[back - 1]))
+    is_later = np.append(True, time[1:] > latest[:-1])
+    if not is_later.all():
+        first = int(np.argmin(is_later))
+        n_again = int(np.sum(time[1:] == time[:-1]))
         again = f" ({n_again} at the time of the record before)" if n_again else ""
         note = (
-            f"{file.path}: line {file.numbers[indices[first]]}: {iso(time[first])} is not after "
-            f"{iso(latest[first - 1])}; {back.size} of {time.size} records are out of order{again}. They "
-            "are read as GOTM reads them, with a jump at each; sort the records by time."
+            f"{file.path}: line {file.numbers[lines[first]]}: {iso(time[first])} is not after "
+            f"{iso(latest[first - 1])}; {np.sum(~is_later)} of {time.size} records are out of order{again}. "
+            "They are left out; sort the records by time."
         )
         warn_of_input([note])
+    return np.flatnonzero(is_later)
 
 
 @dataclasses.dataclass(frozen=True)
 class Profiles:
-    """Headers, numbers of levels, directions and times [s] since 1970 of the profiles in a file."""
+    """Lines of headers, numbers of levels, directions and times [s] since 1970 of the profiles in a file."""
 
     file: TextFile
     headers: np.ndarray
     counts: np.ndarray
     upward: np.ndarray
     time: np.ndarray
+
+    def at(self, records: np.ndarray) -> "Profiles":
+        """Some of the profiles."""
+        others = (self.headers, self.counts, self.upward, self.time)
+        return Profiles(self.file, *(each[records] for each in others))
 
 
 _IN_KELVIN = ("air_temperature", "wet_bulb", "dew_point")
@@ -234,9 +192,24 @@ class DatedFiles:
 
     def __init__(self, start_time: str, length: float):
         self.start_time, self.length = start_time, length
-        self._start = int((start_of_case(start_time) - datetime.datetime(1970, 1, 1)).total_seconds())
-        self._series: dict[Path, tuple[TextFile, np.ndarray]] = {}
+        self._start = start_of_case(start_time).replace(tzinfo=datetime.UTC).timestamp()
+        self._series: dict[Path, tuple[TextFile, np.ndarray, np.ndarray]] = {}
         self._profiles: dict[Path, Profiles] = {}
+
+    def _during(self, time: np.ndarray, length: float, column: Column) -> slice:
+        """The records during the run, with one before and one after it.
+
+        Raises:
+            FileFormatError: records that do not cover the run.
+        """
+        end = self._start + length
+        first, last = np.searchsorted(time, self._start, side="right") - 1, np.searchsorted(time, end)
+        if first < 0 or last == time.size:
+            expected = f"times from {iso(self._start)} to {iso(np.ceil(end))}, those of the run"
+            got = f"{iso(time[0])} to {iso(time[-1])}"
+            advice = "extend the file, or change the start or the length of the run"
+            raise FileFormatError(column.file, column.quantity, expected, got, advice)
+        return slice(int(first), int(max(last, first + 1)) + 1)
 
     def series(self, column: Column) -> "xr.DataArray":
         """Read a column over the run, as `times.timed` has it; missing values are NaN.
@@ -249,19 +222,23 @@ class DatedFiles:
         with reading(column.file, "a series of GOTM"):
             if column.file not in self._series:
                 file = read_lines(column.file)
-                indices = np.arange(len(file.texts))
-                self._series[column.file] = file, read_times(file, indices)
-                _warn_of_order(file, indices, self._series[column.file][1])
-            file, time = self._series[column.file]
-            records, knots = Knots.of_records(time).during(self._start, self.length, column)
-            read = read_columns(file, records, (column.number - 1,), skip=TIME_WIDTH, names=column.quantity)
-            values = knots.values(column.scale_factor * read[:, 0] + column.offset)
+                lines = np.arange(len(file.texts))
+                time = read_times(file, lines)
+                kept = _later_records(file, lines, time)
+                self._series[column.file] = file, lines[kept], time[kept]
+            file, lines, time = self._series[column.file]
+            part = self._during(time, self.length, column)
+            read = read_columns(
+                file, lines[part], (column.number - 1,), skip=TIME_WIDTH, names=column.quantity
+            )
+            values = column.scale_factor * read[:, 0] + column.offset
             if column.quantity in _IN_KELVIN:
                 values = np.where(values > 100.0, values - 273.15, values)
             variable = array(column.file, column.name, ("time",), values, {})
-            times = array(column.file, "time", ("time",), knots.time.astype("M8[s]").astype("M8[us]"), {})
-            lines = file.numbers[records[knots.after]]
-            series = timed(variable, times, values, self.start_time).assign_coords(line=("time", lines))
+            moments = time[part].astype("M8[s]").astype("M8[us]")
+            times = array(column.file, "time", ("time",), moments, {})
+            series = timed(variable, times, values, self.start_time)
+            series = series.assign_coords(line=("time", file.numbers[lines[part]]))
             check_measured(series, column.quantity, values, series["moment"])
             for end in (0, -1):
                 if not np.isfinite(values[end]):
@@ -294,46 +271,33 @@ class DatedFiles:
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._profiles:
-                profiles = find_profiles(read_lines(column.file))
-                _warn_of_order(profiles.file, profiles.headers, profiles.time)
-                self._profiles[column.file] = profiles
+                every = find_profiles(read_lines(column.file))
+                kept = _later_records(every.file, every.headers, every.time)
+                self._profiles[column.file] = every.at(kept)
             profiles = self._profiles[column.file]
-            needed, knots = np.zeros(1, dtype=int), None
-            if profiles.time.size > 1:
-                length = self.length if whole_period else 0.0
-                needed, knots = Knots.of_records(profiles.time).during(self._start, length, column)
-            levels = _levels(profiles, needed, column)
+            part, is_constant = slice(0, 1), profiles.time.size == 1
+            if not is_constant:
+                part = self._during(profiles.time, self.length if whole_period else 0.0, column)
+            levels = _levels(profiles.at(np.arange(profiles.time.size)[part]), column)
             if column.quantity in ("temperature", "salinity", "u", "v"):
                 values = [values for _, values in levels]
                 warn_of_input(codes_among(column.quantity, str(column.file), values))
-            heights = np.broadcast_to(z_center, (needed.size, z_center.size))
-            if moved is not None and knots is not None:
-                passed = np.append(self._start, np.maximum.accumulate(profiles.time)[:-1])[needed]
-                heights = moved((passed - self._start).astype(float))
-            rows = _on_cells(heights, levels, is_moved=moved is not None and knots is not None)
-            if knots is None:
+            heights = np.broadcast_to(z_center, (len(levels), z_center.size))
+            if moved is not None and not is_constant:
+                heights = moved(np.append(0.0, profiles.time[:-1] - self._start)[part])
+            rows = np.stack([np.interp(z, *each) for z, each in zip(heights, levels, strict=True)])
+            if is_constant:
                 return Series(np.array([0.0, self.length]), np.repeat(rows, 2, axis=0))
-            return Series((knots.time - self._start).astype(float), knots.values(rows))
+            return Series(profiles.time[part] - self._start, rows)
 
 
-def _on_cells(
-    heights: np.ndarray, levels: list[tuple[np.ndarray, np.ndarray]], *, is_moved: bool
-) -> np.ndarray:
-    """Values of profiles on cells, `(n_profiles, n_cells)`, constant beyond the outermost levels."""
-    z = levels[0][0]
-    if not is_moved and z.size > 1 and all(np.array_equal(z, other) for other, _ in levels):
-        return Series(z, np.stack([values for _, values in levels], axis=1)).on(heights[0]).T
-    return np.stack([np.interp(on, *each) for on, each in zip(heights, levels, strict=True)])
-
-
-def _levels(profiles: Profiles, needed: np.ndarray, column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
+def _levels(profiles: Profiles, column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
     """Read heights and values of profiles, bottom first in each."""
     file, spans = profiles.file, []
-    for profile in needed:
-        begin = int(profiles.headers[profile]) + 1
-        span = np.arange(begin, begin + int(profiles.counts[profile]))
-        spans.append(span if profiles.upward[profile] else span[::-1])
-    indices, of_profile = np.concatenate(spans), np.repeat(needed, profiles.counts[needed])
+    for header, count, is_upward in zip(profiles.headers, profiles.counts, profiles.upward, strict=True):
+        span = np.arange(header + 1, header + 1 + count)
+        spans.append(span if is_upward else span[::-1])
+    indices, of_profile = np.concatenate(spans), np.repeat(np.arange(len(spans)), profiles.counts)
     names = f"height and {column.quantity} of a level"
     read = read_columns(file, indices, (0, column.number), skip=0, names=names)
     z, values = read[:, 0], column.scale_factor * read[:, 1] + column.offset
@@ -353,7 +317,7 @@ def _levels(profiles: Profiles, needed: np.ndarray, column: Column) -> list[tupl
     above = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(z > 10.0)]
     file.check(above, expected, "change the sign")
     check_possible(file.path, column.name, column.quantity, values, described)
-    ends = np.cumsum(profiles.counts[needed])[:-1]
+    ends = np.cumsum(profiles.counts)[:-1]
     return list(zip(np.split(z, ends), np.split(values, ends), strict=True))
 
 

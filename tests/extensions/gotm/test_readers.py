@@ -55,42 +55,18 @@ def test_what_fortran_reads_is_read(tmp_path):
         np.testing.assert_array_equal(series.values, [1.5, 2.5])
 
 
-def as_a_forward_reader(hours, values, at):
-    """At times [h] that increase: between the last record passed and the first ahead of a file read once."""
-    found, first, second = [], (-np.inf, 0.0), (-np.inf, 0.0)
-    records = iter(zip(hours, values, strict=True))
-    for time in at:
-        while second[0] < time:  # what is on the dot was ahead before
-            first, second = second, next(records)
-            while second[0] <= time:
-                first, second = second, next(records)
-        found.append(first[1] + (time - first[0]) * (second[1] - first[1]) / (second[0] - first[0]))
-    return np.array(found)
-
-
-@pytest.mark.parametrize(
-    ("hours", "n_back"),
-    [((0, 3, 6, 6, 6, 9, 24), 2), ((-2, 0, 12, 3, 6, 9, 10, 24), 4), ((0, 9, 3, 12, 11, 6, 24, 2), 4)],
-)
-def test_records_out_of_order_are_read_as_by_gotm(tmp_path, hours, n_back):
-    values = np.random.default_rng(3).normal(size=len(hours))
+def test_records_out_of_order_are_left_out(tmp_path):
+    hours, values = (-2, 0, 12, 3, 3, 24), (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
     start = np.datetime64("2011-03-01", "s")
     times = [str(start + np.timedelta64(3600 * hour, "s")).replace("T", " ") for hour in hours]
-    (tmp_path / "f.dat").write_text("".join(f"{t} {v}\n" for t, v in zip(times, values, strict=True)))
-    files = DatedFiles(*DAY)
+    text = "".join(f"{t} {v}\n" for t, v in zip(times, values, strict=True))
     with recorded() as left:
-        series, _ = (as_series(files.series(column_of(tmp_path))) for _ in range(2))
-    assert np.all(np.diff(series.time) > 0.0)
-    at = np.arange(1, 24 * 12) / 12.0 - 1 / 24  # no record is on the dot
-    expected = as_a_forward_reader(hours, values, at)
-    np.testing.assert_allclose(series.on(3600.0 * at), expected, atol=1e-13)
+        series = read(tmp_path, text)
+    np.testing.assert_array_equal(series.values, [1.0, 2.0, 5.0])
     (warning,) = (str(one) for one in left)
-    assert f"{n_back} of {len(hours)} records are out of order" in warning
-    first = next(i for i in range(1, len(hours)) if hours[i] <= max(hours[:i]))
-    assert f"line {first + 1}: {times[first]} is not after {times[first - 1]}" in warning
+    assert f"line 4: {times[3]} is not after {times[2]}; 2 of 6 records" in warning
     levels = "".join(f"{t} 1 2\n-1 {20 + v}\n" for t, v in zip(times, values, strict=True))
-    profiles = read_profiles(tmp_path, levels)
-    np.testing.assert_allclose(profiles.on(3600.0 * at), 20.0 + expected[:, None] + 0 * Z, atol=1e-13)
+    np.testing.assert_array_equal(read_profiles(tmp_path, levels).values[:, 0], [21.0, 22.0, 25.0])
 
 
 def test_what_is_odd_is_noted_and_refused_strictly(tmp_path):
@@ -177,9 +153,7 @@ def test_profiles_of_any_levels_follow_each_other(tmp_path):
 
 
 def test_bad_profiles_name_line_time_and_value(tmp_path):
-    first, noon, second, third, month_before = (
-        f"2011-{day}:00:00" for day in ("03-01 00", "03-01 12", "03-02 00", "03-03 00", "02-03 00")
-    )
+    first, noon, third = (f"2011-03-{day}:00:00" for day in ("01 00", "01 12", "03 00"))
     for text, parts in (
         (profile(first, 4, 2, *DOWN), "line 1 4 3"),
         (profile(first, 2, 2, *DOWN), "line 4 2 1 -6 10"),
@@ -189,7 +163,6 @@ def test_bad_profiles_name_line_time_and_value(tmp_path):
         (profile(first, 3, 2, "0 290", "-2 289", "-6 285"), "line 4 285 K"),
         (profile(first, 2, 2, "50 20", "20 18"), "line 3 negative 20"),
         (profile(noon, 3, 2, *DOWN) + profile(third, 3, 2, *DOWN), f"{first} {noon}"),
-        (profile(first, 3, 2, *DOWN) + profile(month_before, 3, 2, *DOWN), second),
     ):
         with error_naming(FileFormatError, f"f.dat {parts}"):
             read_profiles(tmp_path, text)
