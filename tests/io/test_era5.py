@@ -217,14 +217,14 @@ def changed(key, record, value):
 
 NOON = "2012-06-10T10:00:00"
 WRONG = [
-    ({"t2m": SERIES["t2m"][1] - 273.15}, "t2m 10 2012-06-10T00:00:00 degC"),
-    ({"units": {"sp": "hPa"}}, "sp Pa hPa"),
-    (changed("ssrd", 20, -1e5), "ssrd -100000 2012-06-10T20:00:00"),
-    (changed("ssrd", 10, 5e5), f"ssrd 72000 500000 {NOON}"),
-    ({"ssrd": np.cumsum(SERIES["ssrd"][1])}, "ssrd 0 5.4e6"),
-    ({"ssrd": np.roll(SERIES["ssrd"][1], 10)}, "ssrd J 2012-06-10T05:00:00"),
-    ({"strd": -SERIES["strd"][1]}, "strd 108000 2.52e6"),
-    (changed("d2m", 7, 300.0), "d2m 300 2012-06-10T07:00:00"),
+    ({"t2m": SERIES["t2m"][1] - 273.15}, "t2m -263.15 2012-06-10T00:00:00 degC"),
+    ({"units": {"sp": "hPa"}}, "sp Pa 1.013e+07"),
+    (changed("ssrd", 20, -1e5), "ssrd -27.7778 2012-06-10T20:00:00"),
+    (changed("ssrd", 10, 5e5), f"ssrd 20 138.889 {NOON}"),
+    ({"ssrd": np.cumsum(SERIES["ssrd"][1])}, "ssrd 0 1500"),
+    ({"ssrd": np.roll(SERIES["ssrd"][1], 10)}, "ssrd W 2012-06-10T05:00:00"),
+    ({"strd": -SERIES["strd"][1]}, "strd 30 700"),
+    (changed("d2m", 7, 300.0), "d2m 26.85 2012-06-10T07:00:00"),
     (changed("u10", 7, np.nan), "u10 nan 2012-06-10T07:00:00"),
     ({"hours": np.delete(HOURS, [5, 6])}, "u10 3600 10800 2012-06-10T04:00:00 4"),
     ({"hours": HOURS[[0, 1, 3, 2, 4]]}, "valid_time 2012-06-10T02:00:00 3 2012-06-10T03:00:00"),
@@ -285,7 +285,11 @@ def test_fluxes_that_era5_computed(tmp_path):
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
     forcing.check_covers(0.0, 48 * 3600.0)
     # Means over the hour instead of sums, without precipitation.
-    means = {MEANS[key]: ("W m**-2", values / 3600.0) for key, (_, values) in FLUXES.items() if key in MEANS}
+    means = {
+        MEANS[key]: (unit.replace("J", "W").removesuffix(" s"), values / 3600.0)
+        for key, (unit, values) in FLUXES.items()
+        if key in MEANS
+    }
     of_means = read_fluxes(write(tmp_path / "m.nc", means)).at(20.5 * 3600.0)
     np.testing.assert_allclose(of_means.heat_flux, -181.0)
     np.testing.assert_allclose(of_means.stress_v, -0.21)

@@ -5,6 +5,7 @@ precipitation and fluxes are accumulated over the hour before the time stamp (th
 count downward. All other parameters are instantaneous. GRIB files are read with the optional package cfgrib.
 """
 
+import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import JSON
 from ..air_sea import (
     AbstractAlbedo,
     AbstractBulkFormula,
@@ -49,7 +49,7 @@ from .netcdf import read_netcdf
 from .series import as_series_together
 from .times import as_series, error_at, joined, seconds_since, timed, with_bounds
 from .units import Conversion, Conversions, as_conversion
-from .variables import error_in, error_of, like, listing, name_in_file
+from .variables import error_in, error_of, in_unit, like, listing, name_in_file
 from .yaml_file import NAMES
 
 if TYPE_CHECKING:
@@ -57,57 +57,46 @@ if TYPE_CHECKING:
 
     _Points = dict[str, xr.DataArray]
 
-_KELVIN = 273.15
 _HOUR = 3600.0
 _VAPORISATION_HEAT = 2.5008e6  # [J kg-1] of the forecast model, IFS documentation, Part IV, constants
-_SOLAR_CONSTANT = 1361.0 * 1.035  # [W m-2], at perihelion
+_AT_TOP = 1361.0  # [W m-2] above the atmosphere
+_AT_PERIHELION = 1.035 * _AT_TOP
 _LONGEST_STEP = 6.0 * _HOUR
 """Between records: of what changes with the day, more is not known from fewer."""
-_MEANS = {"J m**-2": "W m-2", "N m**-2 s": "N m-2", "m": "kg m-2 s-1", "m of water equivalent": "kg m-2 s-1"}
-_PLAIN = {"(0 - 1)": "1", "m of water equivalent": "m"}
-"""Units of means, and of others that are words."""
+_UNITS = {"(0 - 1)": "1", "(0-1)": "1", "0-1": "1", "m of water equivalent": "m", "m of water": "m"}
+"""Units of ERA5 that are words."""
 _OPTIONAL = ("cloud_cover", "precipitation", "evaporation")
 _DATA_SET = "reanalysis-era5-single-levels of the Climate Data Store"
 
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A parameter of ERA5: its names, unit and possible range, and what the user says about its values.
+    """A parameter of ERA5, as in `names.yaml`: names, unit in files, quantity, and possible range.
 
-    Means over the interval before the time stamp carry the same information as sums: `means` lists their
-    names, and `rate` converts a mean to the sum over one hour in the unit of the sums.
+    Those with `means` are accumulated; `means` are the names of their means over the same interval.
     """
 
     names: list[str]
-    units: list[str]
-    possible: tuple[float, float]
     download: str
+    unit: str
+    quantity: str
+    possible: list[float] | None = None
     means: list[str] = field(default_factory=list)
-    rate: float = _HOUR
-    accumulated: bool = False
     rounding: float = 0.0
     hint: str = "check the unit"
-    zero: float = 0.0
 
-    def has_means(self, point: "xr.DataArray") -> bool:
-        """Whether values are means, not sums."""
-        return name_in_file(point) in self.means
-
-
-def _parameters_of(known: Mapping[str, dict[str, JSON]]) -> dict[str, _Parameter]:
-    """The parameters of ERA5 in a table of `names.yaml`, by key."""
-    parameters = {}
-    for key, entry in known.items():
-        low, high = quantity_of(entry["quantity"]).possible if "quantity" in entry else entry["possible"]
-        zero = entry.get("zero", 0.0)
-        others = {name: value for name, value in entry.items() if name not in ("quantity", "possible")}
-        parameters[key] = _Parameter(possible=(low + zero, high + zero), **others)
-    return parameters
+    def is_sum(self, point: "xr.DataArray") -> bool:
+        """Whether values are sums over an interval."""
+        return bool(self.means) and name_in_file(point) not in self.means
 
 
-_PARAMETERS = _parameters_of(NAMES["era5"])
-_RADIATION = {kind: _parameters_of(known) for kind, known in NAMES["era5_radiation"].items()}
-_FLUXES = _parameters_of(NAMES["era5_fluxes"])
+def _parameters(*keys: str) -> dict[str, _Parameter]:
+    table: Any = functools.reduce(lambda known, key: known[key], keys, NAMES)
+    return {name: _Parameter(**{"quantity": name} | entry) for name, entry in table.items()}
+
+
+_PARAMETERS, _FLUXES = _parameters("era5"), _parameters("era5_fluxes")
+_RADIATION = {kind: _parameters("era5_radiation", kind) for kind in ("downward", "net")}
 
 
 @names_its_file("a file of ERA5")
@@ -180,10 +169,8 @@ def read_era5(
     time, values = _series_of(sources, parameters, units or {}, place, hints, **how)
     if albedo is None:
         albedo = ConstantAlbedo(0.0) if is_net and shortwave is None else Payne()
-    celsius = {key: values[key] - _KELVIN for key in ("air_temperature", "humidity")}
-    weather = Weather(**values | celsius)
     forcing = BulkForcing(
-        weather=TimeSeries(time, weather, stem_of(sources[0])),
+        weather=TimeSeries(time, Weather(**values), stem_of(sources[0])),
         bulk=Fairall() if bulk is None else bulk,
         longwave=DownwardLongwave() if longwave is None and not is_net else longwave,
         shortwave=shortwave,
@@ -254,7 +241,7 @@ def _series_of(
     """
     check_position((place["latitude"], place["longitude"]))
     sun = SolarPosition(start_time=start_time, **place)
-    points = _read_points(sources, parameters, units, place, start_time, interpolation)
+    points = _read_points(sources, parameters, place, start_time, interpolation)
     missing = [key for key in parameters if key not in points]
     needed = [key for key in missing if key in hints or key not in _OPTIONAL]
     if needed:
@@ -265,7 +252,7 @@ def _series_of(
         raise FileFormatError(name_of(sources[0]), name, expected, "none", advice)
     points = _checked(points, parameters, units, accumulation, sun)
     try:
-        return as_series_together({key: as_series(_as_mean(point)) for key, point in points.items()}, 0.0)
+        return as_series_together({key: as_series(point) for key, point in points.items()}, 0.0)
     except ValueError:
         expected, advice = "times that all parameters have", "download them again"
         raise FileFormatError(name_of(sources[0]), "time", expected, "none", advice) from None
@@ -274,7 +261,6 @@ def _series_of(
 def _read_points(
     sources: list[Source],
     parameters: Mapping[str, _Parameter],
-    units: Conversions,
     place: Mapping[str, float],
     start_time: str,
     interpolation: str,
@@ -294,24 +280,11 @@ def _read_points(
         listed = ", ".join(sorted(name for one in parameters.values() for name in one.names))
         advice = "use a NetCDF file of ERA5 on single levels"
         raise error_in(file, "file", f"a variable among {listed}", listing(file), advice)
-    points = {}
-    for key, parameter in parameters.items():
-        for name in [name for name in names[key] if name in pieces][:1]:
-            points[key] = joined(pieces[name], "give each hour of a parameter once")
-            for one in pieces[name]:
-                unit, is_given = one.attrs.get("units"), as_conversion(units.get(key)).unit is not None
-                if not (is_given or parameter.has_means(one) or unit in (None, *parameter.units)):
-                    expected, advice = f"the unit {parameter.units[0]}", "use the file as it was downloaded"
-                    raise error_of(one, expected, f"'{unit}'", advice)
-    return points
-
-
-def _as_mean(point: "xr.DataArray") -> "xr.DataArray":
-    """A sum of an hour as the mean that holds over its interval; others are returned unchanged."""
-    interval, time = point.attrs["interval"], point["time"].values
-    if not interval:
-        return point
-    return with_bounds(point.copy(data=point.values / _HOUR), np.stack([time - interval, time], axis=1))
+    return {
+        key: joined(pieces[name], "give each hour of a parameter once")
+        for key, known in names.items()
+        for name in [name for name in known if name in pieces][:1]
+    }
 
 
 def _step(point: "xr.DataArray") -> float:
@@ -320,22 +293,20 @@ def _step(point: "xr.DataArray") -> float:
 
 
 def _converted(point: "xr.DataArray", parameter: _Parameter, how: Conversion) -> "xr.DataArray":
-    """Convert to ERA5's unit, as the user says; the offset follows once sums are those of an hour."""
-    first = parameter.units[0]
-    unit = _MEANS[first] if parameter.has_means(point) else _PLAIN.get(first, first)
-    try:
-        scale, offset = replace(how, offset=0.0).linear_to(unit, unit)
-    except ValueError:
-        expected = f"a unit that converts to {unit}"
-        raise error_of(point, expected, f"'{how.unit}'", "correct it (units)") from None
-    offset += parameter.zero * (1.0 - how.sign * how.factor)
-    return point if (scale, offset) == (1.0, 0.0) else point.copy(data=scale * point.values + offset)
+    """Convert to the package's unit; sums to that times a second, and without the user's offset of rates."""
+    unit, stated = str(point.attrs.get("units", parameter.unit)), how.unit
+    unit = _UNITS.get(unit, unit)
+    if parameter.is_sum(point):
+        unit, stated = f"{unit} s-1", None if stated is None else f"{stated} s-1"
+        how = replace(how, offset=0.0)
+    values = in_unit(point.assign_attrs(units=unit), parameter.quantity, replace(how, unit=stated))
+    return point.copy(data=values)
 
 
-def _within_range(
+def _rates(
     point: "xr.DataArray", parameter: _Parameter, how: Conversion, interval: float, longest: float
 ) -> "xr.DataArray":
-    """Sums of one hour, within the possible range; records may be `longest` [s] apart."""
+    """Rates within the possible range, of sums over the interval too; records may be `longest` [s] apart."""
     time, values, step = point["time"].values, point.values, _step(point)
     if time.size < 2:
         raise error_of(point, "at least two records", time.size, "add more hours")
@@ -345,17 +316,15 @@ def _within_range(
         expected = f"a record every {min(step, longest):g} s"
         got = f"a gap of {steps[odd[0]]:g} s after {{}}"
         raise error_at(point, int(odd[0]), expected, got, "download all hours")
-    if parameter.accumulated:
-        values = values * (parameter.rate if parameter.has_means(point) else _HOUR / interval)
-    if how.offset:
-        values = values + how.sign * how.offset * (_HOUR if parameter.accumulated else 1.0)
-    (low, high), slack = parameter.possible, parameter.rounding
-    bad = np.flatnonzero(~((values >= low - slack) & (values <= high + slack)))
+    if parameter.is_sum(point):
+        values = values / interval + how.sign * how.offset
+    low, high = parameter.possible or quantity_of(parameter.quantity).possible
+    bad = np.flatnonzero(~((values >= low - parameter.rounding) & (values <= high + parameter.rounding)))
     if bad.size:
-        got = f"{values[bad[0]]:g} at {{}}"
-        raise error_at(point, int(bad[0]), f"values from {low:g} to {high:g}", got, parameter.hint)
-    found = point.copy(data=np.clip(values, low, high))
-    return found.assign_attrs(interval=interval if parameter.accumulated else 0.0)
+        got, unit = f"{values[bad[0]]:g} at {{}}", quantity_of(parameter.quantity).unit
+        raise error_at(point, int(bad[0]), f"values from {low:g} to {high:g} {unit}", got, parameter.hint)
+    rates = point.copy(data=np.clip(values, low, high))
+    return with_bounds(rates, np.stack([time - interval, time], axis=1)) if parameter.means else rates
 
 
 def _checked(
@@ -365,17 +334,16 @@ def _checked(
     accumulation: float | None,
     sun: SolarPosition,
 ) -> "_Points":
-    """All parameters, each with its interval of accumulation."""
+    """All parameters in the package's units, those accumulated as means over their interval."""
     how = {key: as_conversion(units.get(key)) for key in points}
     points = {key: _converted(point, parameters[key], how[key]) for key, point in points.items()}
     if accumulation is not None and not accumulation > 0.0:
         raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
-    summed = [key for key in points if parameters[key].accumulated]
-    sums = {key for key in summed if not parameters[key].has_means(points[key])}
+    sums = {key for key in points if parameters[key].is_sum(points[key])}
     if accumulation is None:
         points, accumulation = _within_days(points, sums)
     longest = _LONGEST_STEP if accumulation is None else np.inf
-    accumulated = [points[key] for key in summed]
+    accumulated = [points[key] for key in points if parameters[key].means]
     interval, step = accumulation or _HOUR, min(map(_step, accumulated), default=np.inf)
     if accumulation is None and _HOUR + 1.0 < step <= longest + 1.0:
         possible = [time for time in (_HOUR, step) if _can_hold(points, sums, time, sun)]
@@ -387,14 +355,13 @@ def _checked(
             raise error_at(accumulated[0], 0, expected, got, advice)
         interval = possible[0] if len(possible) == 1 else step if members.pop() else _HOUR
     points = {
-        key: _within_range(point, parameters[key], how[key], interval, longest)
-        for key, point in points.items()
+        key: _rates(point, parameters[key], how[key], interval, longest) for key, point in points.items()
     }
     if "humidity" in points:
         _check_dew_point(points["air_temperature"], points["humidity"])
     if "shortwave" in points:
-        _check_shortwave(points["shortwave"], sun)
-        points["shortwave"] = _filled_by_sun(points["shortwave"], sun)
+        _check_shortwave(points["shortwave"], interval, sun)
+        points["shortwave"] = _filled_by_sun(points["shortwave"], interval, sun)
     return points
 
 
@@ -441,8 +408,12 @@ def _differences(point: "xr.DataArray", step: float) -> "xr.DataArray":
 def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndarray:
     """Mean shortwave radiation at the top of the atmosphere [W m-2] over intervals [s] before given times."""
     moments = time[:, None] - interval * (np.arange(12) + 0.5) / 12.0
-    cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
-    return 1361.0 * np.maximum(cosine, 0.0).mean(axis=1)
+    return _AT_TOP * np.maximum(_cosine(moments, sun), 0.0).mean(axis=1)
+
+
+def _cosine(time: np.ndarray, sun: SolarPosition) -> np.ndarray:
+    """Cosine of the zenith angle of the sun."""
+    return np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(time))))
 
 
 def _can_hold(points: "_Points", sums: Collection[str], interval: float, sun: SolarPosition) -> bool:
@@ -458,26 +429,25 @@ def _can_hold(points: "_Points", sums: Collection[str], interval: float, sun: So
         share = short.values[above > 150.0] / (interval * above[above > 150.0])
         possible &= share.size == 0 or 0.35 <= share.max() <= 1.1
     if long is not None and air is not None and "longwave" in sums:
-        black = 5.67e-8 * np.interp(long["time"].values, air["time"].values, air.values) ** 4
-        possible &= 0.45 <= np.median(long.values / (interval * black)) <= 1.15
+        kelvin = 273.15 + np.interp(long["time"].values, air["time"].values, air.values)
+        possible &= 0.45 <= np.median(long.values / (interval * 5.67e-8 * kelvin**4)) <= 1.15
     return bool(possible)
 
 
-def _filled_by_sun(point: "xr.DataArray", sun: SolarPosition) -> "xr.DataArray":
+def _filled_by_sun(point: "xr.DataArray", interval: float, sun: SolarPosition) -> "xr.DataArray":
     """Shortwave radiation at all hours, where records are farther apart than their interval of accumulation.
 
     In between, the fraction transmitted by the atmosphere is interpolated linearly.
     """
-    interval, known_at = point.attrs["interval"], point["time"].values
-    if _step(point) <= interval + 1.0:
-        return point
-    time = np.arange(known_at[0], known_at[-1] + 1.0, interval)
+    known_at = point["time"].values
     above = _above_air(known_at, interval, sun)
     known = above > 20.0
-    if not known.any():
+    if _step(point) <= interval + 1.0 or not known.any():
         return point
+    time = np.arange(known_at[0], known_at[-1] + 1.0, interval)
     share = np.interp(time, known_at[known], point.values[known] / above[known])
-    return like(point, share * _above_air(time, interval, sun)).assign_coords(time=time)
+    filled = like(point, share * _above_air(time, interval, sun)).assign_coords(time=time)
+    return with_bounds(filled, np.stack([time - interval, time], axis=1))
 
 
 def _check_dew_point(air: "xr.DataArray", dew: "xr.DataArray") -> None:
@@ -486,22 +456,20 @@ def _check_dew_point(air: "xr.DataArray", dew: "xr.DataArray") -> None:
     bad = np.flatnonzero(dew.values[j] > air.values[i] + 2.0)
     if bad.size:
         at = int(j[bad[0]])
-        expected = f"a dew point below the temperature of the air, {air.values[i[bad[0]]]:g} K"
-        raise error_at(dew, at, expected, f"{dew.values[at]:g} K at {{}}", "check which variable is which")
+        expected = f"a dew point below the temperature of the air, {air.values[i[bad[0]]]:g} degC"
+        raise error_at(dew, at, expected, f"{dew.values[at]:g} degC at {{}}", "check which variable is which")
 
 
-def _check_shortwave(point: "xr.DataArray", sun: SolarPosition) -> None:
+def _check_shortwave(point: "xr.DataArray", interval: float, sun: SolarPosition) -> None:
     """Check shortwave radiation against that at the top of the atmosphere; also detects local time."""
     # The largest value in the interval, widened by a quarter of an hour on either side for the equation of
     # time.
-    around = np.linspace(-point.attrs["interval"] - 0.25 * _HOUR, 0.25 * _HOUR, 7)
-    moments = point["time"].values[:, None] + around
-    cosine = np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(moments))))
-    most = _HOUR * (_SOLAR_CONSTANT * cosine.max(axis=1) + 20.0)
+    around = np.linspace(-interval - 0.25 * _HOUR, 0.25 * _HOUR, 7)
+    most = _AT_PERIHELION * _cosine(point["time"].values[:, None] + around, sun).max(axis=1) + 20.0
     bad = np.flatnonzero(point.values > most)
     if bad.size:
         at = int(bad[0])
-        expected = f"at most {most[at]:g} J m-2, what the sun gives in that hour"
+        expected = f"at most {most[at]:g} W m-2, what the sun gives in that hour"
         advice = "check the longitude, that times are Universal Time, and that it is the sum of one hour"
         raise error_at(point, at, expected, f"{point.values[at]:g} at {{}}", advice)
 
