@@ -153,9 +153,7 @@ def _run(config: str, settings: Settings, needs: str) -> Entry:
     def compute() -> object:
         run = build_run(load_run(CONFIGS / f"runs/{config}.yaml", _overrides(settings)))
         length = N_STEPS * run.dt
-        made = simulate(
-            run.model, run.case, dt=run.dt, duration=length, output_interval=length, start=run.start
-        )
+        made = simulate(run.model, run.case, dt=run.dt, duration=length, output_interval=length)
         end = jax.tree.map(lambda leaf: leaf[-1], {"state": made.state, "closure": made.clo_state})
         return {"case": run.case, "observed": run.observations, **end}
 

@@ -58,7 +58,7 @@ def run(
         if names is not None:
             where = f"{loaded.path}: output.variables" if variables is None else "--variables"
             setup, kept = select(setup, names, where)
-        start, name, before = setup.start, "", None
+        start, name, before = None, "", None
         if restart is not None:
             start, name, before = read_restart(restart, frame, setup)
         path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output

@@ -81,7 +81,6 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
     return Run(
         model=built,
         case=case,
-        start=made.start(built, case),
         observations=made.observations,
         dt=time.step,
         output_interval=_output_interval(config, chosen.output_interval, time.step, made.observations),

@@ -3,7 +3,6 @@
 import abc
 import dataclasses
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -11,13 +10,11 @@ import numpy as np
 from pydantic import Field
 
 from .._types import warn_of_input
-from ..closures import AbstractCloState
 from ..column.case import Case
 from ..column.grid import Grid
-from ..column.integrate import start_of, whole_steps
+from ..column.integrate import whole_steps
 from ..column.model import Model
 from ..column.observations import Observations
-from ..column.trajectory import Restart
 from ..io.yaml_file import ConfigError, naming
 from ..runtime.memory import MOST_CELLS, check_disk, check_steps
 from .section import Section, invalid, key
@@ -93,28 +90,16 @@ GridSection = Annotated[UniformGrid | StretchedGrid | NativeGrid | FacesGrid, Fi
 
 
 class BuiltCase(NamedTuple):
-    """A case on its grid, and its observations, if any.
-
-    Args:
-        turbulence: of a restart, from that at rest; `None` where a run starts at rest.
-    """
+    """A case on its grid, and its observations, if any."""
 
     case: Case
     observations: Observations | None
-    turbulence: Callable[[AbstractCloState], AbstractCloState] | None = None
 
     def on(self, grid: GridSection, where: Place) -> "BuiltCase":
         """Move the case to a grid."""
         with where.whole.naming("grid"):
             target = grid.of(float(self.case.grid.depth))
             return self if target is None else self._replace(case=self.case.on(target))
-
-    def start(self, model: Model, case: Case) -> Restart | None:
-        """Initial turbulence from another run; the water is that of the case."""
-        if self.turbulence is None:
-            return None
-        rest = start_of(model, case)
-        return dataclasses.replace(rest, clo_state=self.turbulence(rest.clo_state))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +110,6 @@ class Run:
         model: closure and time scheme.
         case: on the grid of the configuration.
         observations: of the case.
-        start: initial state for `simulate`; `None` for the start of the case.
         dt: time step [s].
         output_interval: time between saved frames [s].
         duration: length of the run [s]; `None` for the rest of the case.
@@ -145,7 +129,6 @@ class Run:
     diagnostics: tuple[str, ...] = ()
     means: bool = False
     terms: tuple[str, ...] = ()
-    start: Restart | None = None
 
     @property
     def averages(self) -> tuple[str, ...]:

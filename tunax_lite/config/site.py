@@ -7,7 +7,7 @@ import abc
 import dataclasses
 import datetime
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Union
 
@@ -28,7 +28,6 @@ from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
 from ..io.cf_netcdf import name_of_case
-from ..io.gotm_restart import restarted
 from ..io.les import name_of_legay, name_of_lesbrary
 from ..io.netcdf import read_netcdf
 from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, start_of_case
@@ -372,7 +371,6 @@ class IdealisedCase(DescribedCase):
     observations: ClassVar[None] = None
     series: ClassVar[Mapping[str, "NumbersSection"]] = {}
     initial: ClassVar[None] = None
-    restart: ClassVar[None] = None
     weather: ClassVar[None] = None
 
     @property
@@ -383,13 +381,6 @@ class IdealisedCase(DescribedCase):
         super()._check()
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise invalid("`latitude` or `coriolis_parameter`", "both", "remove one of them")
-
-
-class RestartSection(Section):
-    """GOTM restart file."""
-
-    path: str = key("its restart.nc", min_length=1)
-    allow_missing: bool = key("whether quantities missing in the file start from their defaults", False)
 
 
 class SiteCase(DescribedCase):
@@ -432,7 +423,6 @@ class SiteCase(DescribedCase):
     initial: ObservationsSection | None = key(
         "measured profiles to start from, if other than `observations`", None
     )
-    restart: RestartSection | None = key("of GOTM, instead of profiles and turbulence at rest", None)
     weather: WeatherSection | None = key("the air, from which fluxes follow", None)
     air_sea: AirSeaSection = key("how they follow from it", default_factory=AirSeaSection)
     fluxes: FluxesSection | None = key("surface fluxes, instead of the weather", None)
@@ -495,13 +485,8 @@ def build_case(site: AnyDescribed, grid: GridSection, where: Place, step: float 
     """Build a described case on a grid; some cases depend on the time step [s]."""
     terms = {name: term_of(given) for name, given in site.terms.items()}
     setting = _setting(site, grid, where, step, terms)
-    from_restart = None
-    if site.restart is not None:
-        path = setting.file(site.restart.path, "restart", "path")
-        from_restart = functools.partial(restarted, path, allow_missing=site.restart.allow_missing)
     with where.naming():
-        case, observations = _build(site, setting, terms, from_restart)
-    return BuiltCase(case, observations, turbulence=from_restart)
+        return _build(site, setting, terms)
 
 
 def _setting(
@@ -546,28 +531,20 @@ def _setting(
     )
 
 
-def _build(
-    site: AnyDescribed,
-    setting: Setting,
-    terms: dict[str, AbstractTerm],
-    from_restart: Callable[[State], State] | None,
-) -> tuple[Case, Observations | None]:
+def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm]) -> BuiltCase:
     """The case on the grid of its setting, and the observations during it."""
     water = site.equation_of_state.build()
     own, forcing = _own_profiles(site, setting, water), _forcing(site, setting, water)
     observations = _observations(site, "observations", setting, own)
     state = _start(site, setting, water, own, observations)
-    if from_restart is not None:
-        state = from_restart(state)
     sources = _sources(site, setting, own, observations)
     interior = site.interior.read(setting, sources, wind_of(forcing), site.modelled)
     rotation, light = site.coriolis_parameter, site.absorption
     if rotation is None:
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
-    if from_restart is None:
-        with setting.naming("terms"):
-            for name, note in notes_on_terms(terms, state, forcing):
-                setting.note(note, "terms", name)
+    with setting.naming("terms"):
+        for name, note in notes_on_terms(terms, state, forcing):
+            setting.note(note, "terms", name)
     state = with_memory(state, interior, terms)
     if setting.step is not None:
         terms = {name: term.suited(state, setting.grid, setting.step) for name, term in terms.items()}
@@ -596,7 +573,7 @@ def _build(
     for name, section in site.series.items():
         assert isinstance(site, SiteCase)  # others have no series
         numbers[name] = section.read(name, site, float(np.asarray(state.salinity)[-1]), setting)
-    return case, _joined(observations, numbers, site.name)
+    return BuiltCase(case, _joined(observations, numbers, site.name))
 
 
 def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> Profiles:
@@ -654,8 +631,7 @@ def _start(
         assert site.temperature is not None  # otherwise it is measured
         series = stratified(site.temperature, given["salinity"][-1], "temperature", setting, water)
         given["temperature"] = series.values[0]
-    if site.restart is None:
-        _note_ends(site, setting, given, known)
+    _note_ends(site, setting, given, known)
     arrays = {name: jnp.asarray(values, dtype=float) for name, values in given.items()}
     fields = {name: arrays.pop(name) for name in ("temperature", "salinity", "u", "v")}
     return State.from_profiles(setting.grid, **fields, tracers=arrays)

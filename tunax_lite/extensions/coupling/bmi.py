@@ -58,7 +58,7 @@ class Bmi:
         with jax.enable_x64(self._precision):
             run = build_run(loaded)
             self._component = Component(run.model, run.case, run.dt)
-            self._now = self._component.init() if run.start is None else run.start
+            self._now = self._component.init()
         self._begin, self._end = 0.0, run.case.duration if run.duration is None else run.duration
         self._fluxes: dict[str, float] = {}
 

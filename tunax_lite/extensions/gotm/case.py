@@ -150,12 +150,6 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         "absorption": absorption(settings),
         **{key: modules[key] for key in ("terms", "tracers") if modules.get(key)},
     }
-    if settings["restart.load"]:
-        missing = settings.keyed("restart.allow_missing_variable")
-        text = "turbulence continues with the length of eps; GOTM stores none and restarts from the shortest"
-        settings.note("restart.load", f"{text} with omega, gls and mellor_yamada")
-        path = str(settings.folder.absolute() / "restart.nc")
-        case["restart"] = {"path": KeyedValue(path, "restart.load"), "allow_missing": missing}
     if observed is not None:
         case["observations"] = observed_section(settings, observed)
     model: dict[str, Content] = {"closure": closure}

@@ -135,7 +135,7 @@ def _bottom_friction(settings: Settings) -> dict[str, Content] | None:
         "physical_roughness": settings.keyed("bottom.h0b"),
         "von_karman": _von_karman(settings),
         "viscosity": settings.keyed("physical_constants.avmolu"),
-        "from_rest": not settings["restart.load"],
+        "from_rest": True,
     }
 
 
