@@ -9,6 +9,7 @@ docs/generated.py` writes them all; with `--check` it only lists pages that are 
     history             time of a step beside GOTM and Tunax, from benchmarks/history.csv
     errors              errors of closures on large-eddy simulations, from benchmarks/les_errors.csv
     commands            what each command does
+    mapping             keys of the mapping of a NetCDF file
 """
 
 import csv
@@ -26,11 +27,13 @@ from tunax_lite._docstrings import docstring_of
 from tunax_lite.cli.application import Group
 from tunax_lite.cli.commands import app
 from tunax_lite.config.names import families
-from tunax_lite.declarations import name_of, summary_and_source
+from tunax_lite.declarations import meanings, name_of, summary_and_source
+from tunax_lite.io import Mapping
 
 DOCS = Path(__file__).parent
 TABLE = re.compile(
-    r"(<!-- (names|public|measured|history|errors|commands) ?([\w ]*) -->\n).*?(<!-- end -->)", re.DOTALL
+    r"(<!-- (names|public|measured|history|errors|commands|mapping) ?([\w ]*) -->\n).*?(<!-- end -->)",
+    re.DOTALL,
 )
 
 EXPLANATION = re.compile(r"[;:] |, (?=(?:as|so|which|with|whose|such|for|from|if|ready|one|that) )")
@@ -130,6 +133,11 @@ def _commands(_: str) -> str:
     return "\n".join(lines)
 
 
+def _mapping(_: str) -> str:
+    lines = [f"- `{name}`: {meaning}" for name, meaning in meanings(Mapping).items()]
+    return "\n".join(lines)
+
+
 MAKERS = {
     "names": _names,
     "public": _public,
@@ -137,6 +145,7 @@ MAKERS = {
     "history": _history,
     "errors": _errors,
     "commands": _commands,
+    "mapping": _mapping,
 }
 
 

@@ -418,7 +418,10 @@ def simulate(
     means = means or bool(averages)
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
     remaining = case.duration - begin if duration is None else duration
-    length = length_of_run(remaining, output_interval, dt, "the remaining duration")
+    label = (
+        "the rest of case.duration (1 s if unlabelled: pass `duration`)" if duration is None else "duration"
+    )
+    length = length_of_run(remaining, output_interval, dt, label)
     times = begin, begin + remaining
     of_model, (of_case, covered) = _prepared(model).parts, _prepared(case)
     precision = common_precision(of_model, of_case) or precision_of(model=model, case=case)
