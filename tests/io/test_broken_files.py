@@ -167,10 +167,9 @@ def test_broken_cf_files(tmp_path):
 
 
 LEGAY: list[tuple[Callable[[xr.Dataset], xr.Dataset], str]] = [
-    (lambda dataset: dataset.drop_vars("u"), "u t z 3 5"),
-    (lambda dataset: dataset.transpose("z", "t"), "b 3 5"),
-    (lambda dataset: dataset.where(dataset["b"] < -1e-5), "nan"),
-    (lambda dataset: dataset.isel(z=slice(None, None, -1)), "z -6 -2 1"),
+    (lambda dataset: dataset.drop_vars("u"), "u t z b v"),
+    (lambda dataset: dataset.where(dataset["b"] < -1e-5), "b"),
+    (lambda dataset: dataset.isel(z=slice(None, None, -1)), "z 5 -2 -18"),
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import tunax_lite as tl
-from tests.errors import error_naming
+from tests.errors import error_naming, notes_in
 from tests.io.observation_files import cf_dataset, fluxes_at
 from tests.io.test_dataset import make_case
 from tunax_lite.io import (
@@ -197,7 +197,7 @@ def test_mistakes_in_a_mapping():
 
 
 @pytest.mark.parametrize(("leaving", "expected"), [(1.0, -41.0), (0.0, None)], ids=["held", "closed"])
-def test_a_gradient_held_at_the_bottom_is_seen_in_the_budget_of_heat(tmp_path, leaving, expected):
+def test_a_gradient_held_at_the_bottom_is_seen_in_the_budget_of_heat(tmp_path, recwarn, leaving, expected):
     # Of diffusion alone: 1e-4 m2 s-1 times 0.1 K m-1 leave, or nothing does.
     dataset = cf_dataset()
     seconds = 3600.0 * np.arange(4)[:, None]
@@ -207,25 +207,25 @@ def test_a_gradient_held_at_the_bottom_is_seen_in_the_budget_of_heat(tmp_path, l
     dataset["TEMP"] = (("TIME", "DEPTH"), first + uniform, dataset["TEMP"].attrs)
     stated = {"background_diffusivity": 1e-4, "reference_density": density, "heat_capacity": capacity}
     dataset.attrs.update(stated)
-    case, observations = read_cf_netcdf(save(dataset, tmp_path / "les.nc"))
+    case, _ = read_cf_netcdf(save(dataset, tmp_path / "les.nc"))
     heat = case.interior.bottom_heat
     assert (heat is None) == (expected is None)
-    said = [note for note in observations.notes if "through the bottom" in note]
+    said = [note for note in notes_in(recwarn) if "through the bottom" in note]
     assert (said == []) == (expected is None)
     if heat is not None:
         np.testing.assert_allclose(heat.heat_flux, expected)
 
 
-def test_the_stokes_drift_of_a_simulation_is_read_and_the_rest_listed(tmp_path):
+def test_the_stokes_drift_of_a_simulation_is_read_and_the_rest_listed(tmp_path, recwarn):
     data = cf_dataset()
     drift = 0.1 * np.exp(-np.array([2.0, 6.0, 10.0, 14.0]) / 5.0)
     data["us"] = ("DEPTH", drift, {"units": "m s-1"})
     data["ust"] = ("TIME", np.full(4, 0.01), {"units": "m s-1"})  # the friction velocity
-    case, observations = read_cf_netcdf(save(data, tmp_path / "les.nc"))
+    case, _ = read_cf_netcdf(save(data, tmp_path / "les.nc"))
     found = case.interior.stokes_drift
     assert found is not None
     np.testing.assert_allclose(found.at(case.grid, 0.0)[0], drift[::-1])
-    assert any(note.endswith("not used: ust") for note in observations.notes)
+    assert any(note.endswith("not used: ust") for note in notes_in(recwarn))
 
 
 def test_the_mapping_wins_over_attributes_and_names_say_nothing(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 import tunax_lite as tl
-from tests.errors import error_naming
+from tests.errors import error_naming, notes_in
 from tunax_lite.closures import ConstantDiffusivity
 from tunax_lite.column.terms.stokes_drift import AbstractStokesDrift
 from tunax_lite.io import FileFormatError, Mapping, read_cf_netcdf, to_dataset
@@ -47,10 +47,10 @@ def drift_of(case: tl.Case) -> AbstractStokesDrift:
     return drift
 
 
-def test_background_mixing_replaces_that_of_the_model():
-    case, observations = read_cf_netcdf(les_dataset())
+def test_background_mixing_replaces_that_of_the_model(recwarn):
+    case, _ = read_cf_netcdf(les_dataset())
     assert (case.background_viscosity, case.background_diffusivity) == (1e-4, 2e-5)
-    assert case.interior.stokes_drift is None and not observations.notes
+    assert case.interior.stokes_drift is None and not notes_in(recwarn)
     assert isinstance(case.forcing, tl.ConstantForcing)
     closure = ConstantDiffusivity(viscosity=0.0, diffusivity=0.0)
     without = dataclasses.replace(case, background_viscosity=None, background_diffusivity=None)
@@ -78,16 +78,16 @@ def test_a_drift_over_time_or_depth_alone_lies_on_the_cells_of_any_grid():
         np.testing.assert_allclose(jnp.sum(u * grid.cell_thickness), 2.0 * DRIFT.sum(), rtol=1e-12)
 
 
-def test_the_file_or_the_mapping_says_what_velocities_are():
+def test_the_file_or_the_mapping_says_what_velocities_are(recwarn):
     for comment, mapping, mean, noted in (
         ("u and v are Lagrangian means: no Stokes-Coriolis force", Mapping(), "lagrangian", False),
         ("u and v are Eulerian means", Mapping(), "eulerian", False),
         ("Lagrangian", Mapping(velocities="eulerian"), "eulerian", False),
         ("", Mapping(), "eulerian", True),
     ):
-        case, observations = read_cf_netcdf(les_dataset(drift=DRIFT, comment=comment), mapping)
+        case, _ = read_cf_netcdf(les_dataset(drift=DRIFT, comment=comment), mapping)
         assert case.interior.velocities == mean
-        assert any("assumed eulerian" in note for note in observations.notes) == noted
+        assert any("assumed eulerian" in note for note in notes_in(recwarn)) == noted
     with error_naming(FileFormatError, "u v velocities"):
         read_cf_netcdf(les_dataset(drift=DRIFT, comment="Lagrangian, or Eulerian"))
 
@@ -103,24 +103,24 @@ def test_a_drift_with_a_gap_or_on_other_levels():
         read_cf_netcdf(dataset)
 
 
-def test_constants_of_the_water_are_read_set_or_noted():
+def test_constants_of_the_water_are_read_set_or_noted(recwarn):
     dataset, water = les_dataset(), tl.LinearEquationOfState(thermal_expansion=1e-4)
     del dataset.attrs["thermal_expansion"], dataset.attrs["reference_density"]
-    case, observations = read_cf_netcdf(dataset)
-    (note,) = observations.notes
+    case, _ = read_cf_netcdf(dataset)
+    (note,) = notes_in(recwarn)
     assert "thermal_expansion = 0.0002" in note and "reference_density = 1027" in note and "0.00025" in note
     written = to_dataset(
         tl.simulate(tl.Model(ConstantDiffusivity()), case, dt=600.0, duration=600.0), case=case
     ).attrs
     assert written["thermal_expansion"] == 2e-4 and "draft" not in written
     dataset.attrs |= {"alpha": 1.7e-4, "beta": 2e-11}  # this beta is the gradient of f
-    case, observations = read_cf_netcdf(dataset.assign(rho0=1025.0))
+    case, _ = read_cf_netcdf(dataset.assign(rho0=1025.0))
     read: Any = case.equation_of_state
     assert (read.thermal_expansion, read.haline_contraction, read.reference_density) == (
         1.7e-4,
         7.8e-4,
         1025.0,
     )
-    (note,) = observations.notes
+    (note,) = notes_in(recwarn)
     assert "beta" in note
     assert read_cf_netcdf(dataset, Mapping(equation_of_state=water))[0].equation_of_state is water

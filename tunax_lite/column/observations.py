@@ -35,7 +35,6 @@ class Observations(AbstractShown):
         name: label in messages and files.
         source: kind of data, for figures: `observations`, or `LES`.
         rejected: number of values per variable that the reader rejected because of quality flags.
-        notes: sentences on how the files were read.
 
     Raises:
         TypeError: dates as times.
@@ -53,7 +52,6 @@ class Observations(AbstractShown):
     name: str = eqx.field(default="observations", static=True)
     source: str = eqx.field(default="observations", static=True)
     rejected: Mapping[str, int] = eqx.field(default_factory=dict, static=True)
-    notes: tuple[str, ...] = eqx.field(default=(), static=True)
 
     def __check_init__(self):
         if is_traced((self.time, self.z, self.profiles)) or not hasattr(self.time, "shape"):

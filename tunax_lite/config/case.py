@@ -9,7 +9,6 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from .._types import warn_of_input
 from ..column.case import Case
 from ..column.grid import Grid
 from ..column.integrate import whole_steps
@@ -200,6 +199,4 @@ class AbstractFileCase(AbstractCase):
         """Read the case on the grid of its file, and its observations."""
         path = where.file(self.path, "path")
         with where.naming():
-            case, observations = self.read_file(path)
-        warn_of_input(observations.notes)
-        return BuiltCase(case, observations)
+            return BuiltCase(*self.read_file(path))

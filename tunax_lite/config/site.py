@@ -18,7 +18,6 @@ from jaxtyping import ArrayLike
 from pydantic import Field, field_validator
 
 from .. import io
-from .._types import warn_of_input
 from ..column.case import Case
 from ..column.forcing import AbstractForcing
 from ..column.observations import Observations
@@ -743,9 +742,7 @@ def _observations(site: AnyDescribed, key: str, setting: Setting, own: Profiles)
     if section is None:
         return None
     with setting.naming(key):
-        read = section.read(site, key, setting, own)
-    warn_of_input(f"{setting.at(key)}: {note}" for note in read.notes)
-    return read
+        return section.read(site, key, setting, own)
 
 
 def _within(observations: Observations, site: AnyDescribed, setting: Setting) -> Observations:

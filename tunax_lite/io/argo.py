@@ -20,7 +20,7 @@ from .axes import as_sources, check_measured, has_flag, stem_of
 from .case import observations_from_dataset
 from .errors import check_names, name_of, names_its_file
 from .netcdf import read_netcdf
-from .sea_water import SalinityGiven, modelled_water, notes_of_salinity, salinity_at
+from .sea_water import SalinityGiven, modelled_water, salinity_at, warn_of_salinity
 from .series import BAD_FLAGS, GOOD_FLAGS
 from .times import order_in_time, read_time
 from .tracers import Tracer, Tracers, as_tracers, potential_density
@@ -91,8 +91,6 @@ def read_argo_profiles(
         if "rejected" in found[name].attrs:
             found[name].attrs["rejected"] = sum(one[name].attrs["rejected"] for one in files)
     found.attrs["n_left_out"] = sum(one.attrs["n_left_out"] for one in files)
-    notes = [note for one in files for note in one.attrs["notes"]]
-    found.attrs["notes"] = notes
     found.encoding["source"] = name_of(files[0])
     return found
 
@@ -144,12 +142,12 @@ def read_argo(
         expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
         got = " and ".join(f"none of {n} of {key}" for key, n in rejected.items())
         raise error_in(profiles, "file", expected, got, "leave it out, or give other good_flags")
-    profiles.attrs["notes"] += [
+    warn_of_input(
         f"{name_of(profiles)}: expected values of {key} with quality flags among {tuple(good_flags)}, got "
         f"none of {rejected[key]}; it is not observed: leave it out, or give other good_flags."
         for key in empty
         if rejected[key]
-    ]
+    )
     if z is None:
         on_levels = _upwards(profiles[names])
     else:
@@ -214,8 +212,7 @@ def _read_file(
         said = [f"{key} {' '.join(np.unique(texts_in(file[key])))}" for key in _PLACED if key in file]
         raise error_in(file, "JULD_QC, POSITION_QC", expected, " and ".join(said) or "none", "leave it out")
     file = file.isel(N_PROF=np.flatnonzero(kept))
-    order, disorder = order_in_time(file["JULD"])
-    file = file.isel(N_PROF=order)
+    file = file.isel(N_PROF=order_in_time(file["JULD"]))
     times, pressure = read_time(file["JULD"]), _pressure_of(file, good_flags, units.get("pressure"))
     misplaced = _out_of_order(pressure)
     pressure = np.where(misplaced, np.nan, pressure)
@@ -266,14 +263,13 @@ def _read_file(
     density = potential_density(temperature, absolute)
     for key, tracer in tracers.items():
         found[key] = _tracer(file, key, tracer, pressure, order, density, good_flags)
-    notes = (*disorder, *notes_of_salinity(path, temperature, absolute, salinity))
+    warn_of_salinity(path, temperature, absolute, salinity)
     if n := int(misplaced.sum()):
         n_levels = present["temperature"].sum()
-        notes += (f"{path}: left out {n} of {n_levels} levels: no deeper than those above.",)
+        warn_of_input([f"{path}: left out {n} of {n_levels} levels: no deeper than those above."])
     if n := int(np.sum((pressure < 0.0) & np.isfinite(values["temperature"]))):
         said = f"{n} values at pressures below 0, to {np.nanmin(pressure):.3g} dbar, are at the surface"
-        notes += (f"{path}: {said}; of several at one height the uppermost is used.",)
-    found.attrs["notes"] = [*notes]
+        warn_of_input([f"{path}: {said}; of several at one height the uppermost is used."])
     found.encoding["source"] = path
     return found
 

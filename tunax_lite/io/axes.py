@@ -6,12 +6,12 @@ Heights [m] count upward from the surface.
 import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .._types import warn_of_input
 from ..runtime.memory import MOST_CELLS
 from .errors import FileFormatError, Source, check_increasing, check_possible, is_path, name_of
 from .netcdf import opened, values_in
@@ -23,6 +23,7 @@ from .variables import (
     error_of,
     in_unit,
     like,
+    note_on,
     numbers_in,
     on_axes,
     squeezed,
@@ -148,29 +149,6 @@ def find_axis(file: "xr.Dataset", variable: "xr.DataArray", given: str | None, k
     return candidates[0]
 
 
-@dataclass(frozen=True)
-class Heights:
-    """Heights of the values of a variable, over its records and further dimensions."""
-
-    z: np.ndarray  # [m], broadcast against `(n_records, n_levels)`
-    dims: tuple[str, ...]  # of the variable other than that of the records
-    moves: bool  # from record to record
-    is_ragged: bool  # records of several instruments follow each other
-    notes: tuple[str, ...]  # on depths of the file that are not used, or assumed
-    nominal: np.ndarray | None  # heights of instruments that move [m], broadcast like `z`
-
-    @property
-    def placed(self) -> np.ndarray:
-        """Where a height at or below the surface is known, broadcast like `z`."""
-        return np.isfinite(self.z) & (self.z <= 0.0)
-
-    def of_instruments(self) -> np.ndarray:
-        """Heights of the instruments [m], without their movement, broadcast like `z`."""
-        if not self.moves or self.is_ragged:
-            return self.z
-        return np.nanmedian(self.z, axis=0, keepdims=True) if self.nominal is None else self.nominal
-
-
 def read_vertical(
     file: "xr.Dataset", variable: "xr.DataArray", unit: str | None, positive: str | None
 ) -> "xr.DataArray":
@@ -208,6 +186,16 @@ def read_vertical(
     return found
 
 
+class Heights(NamedTuple):
+    """Heights of the values of a variable, over its records and further dimensions."""
+
+    z: np.ndarray  # [m], broadcast against `(n_records, n_levels)`
+    dims: tuple[str, ...]  # of the variable other than that of the records
+    moves: bool  # from record to record
+    is_ragged: bool  # records of several instruments follow each other
+    of_instruments: np.ndarray  # heights without their movement [m], broadcast like `z`
+
+
 def heights_of(
     file: "xr.Dataset",
     variable: "xr.DataArray",
@@ -216,7 +204,7 @@ def heights_of(
     unit: str | None,
     position: tuple[float, float] | None,
 ) -> Heights:
-    """Heights of a variable; see `read_oceansites` for `depths`."""
+    """Heights of a variable; see `read_oceansites` for `depths`. Warns of depths that are not used."""
     others = tuple(str(dim) for dim, n in variable.sizes.items() if dim != records and n > 1)
     instrument = instruments_of(file, records)
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
@@ -235,7 +223,12 @@ def heights_of(
             raise
         measured = None  # the coordinate is enough
     if has_levels:
-        nominal = _fixed(absolute[0], upward)
+        nominal = upward(absolute[0]).reshape(1, -1)
+        check_increasing(name_of(file), str(absolute[0].name), np.sort(nominal[0]))
+        if nominal.max() > 0.0:
+            expected = "instruments in the water, depths counted downward"
+            advice = "correct its attribute 'positive', or leave the instrument out"
+            raise error_of(absolute[0], expected, f"a height of {nominal.max():g} m", advice)
         if measured is not None and measured.shape[1] != nominal.size:
             measured = None  # of one of the instruments
     else:
@@ -250,22 +243,25 @@ def heights_of(
             got = " and ".join(str(one.name) for one in absolute) or f"none over {variable.dims}"
             advice = "give the depth of the instrument (depths), choose one place, or name another variable"
             raise error_of(variable, expected, got, advice)
-    is_relative = bool(along) and not has_levels
     may_have_bins = not has_levels and depths == "nominal" and measured is not None
     has_bins = may_have_bins and _has_bins(file, records, instrument)
-    z, moves = _chosen(measured, nominal, has_bins or depths == "measured")
-    notes = (
-        () if is_relative or has_bins else _notes_of_depths(variable, nominal, measured, depths, has_levels)
-    )
-    if is_relative:
+    z, moves, said = _chosen(variable, nominal, measured, "measured" if has_bins else depths)
+    if along and not has_levels:  # heights above or below the sensor
         cells = in_unit(along[0], "z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
         z = z + (-cells if str(along[0].attrs.get("positive")).lower() == "down" else cells)
+        said = ""
+    elif has_levels and not isinstance(depths, str):
+        said = f"the file gives its depths; {depths:g} m is not used (depths)"
     elif has_levels and nominal is not None and not np.isfinite(z).any(axis=0).all():
-        notes += _displace(z, nominal[0])
-    return Heights(z, others, moves, instrument is not None, notes, nominal if has_levels else None)
+        said = _displace(z, nominal[0])
+    warn_of_input([note_on(variable, said)] if said else [])
+    at_rest = z
+    if moves and instrument is None:
+        at_rest = nominal if has_levels and nominal is not None else np.nanmedian(z, axis=0, keepdims=True)
+    return Heights(z, others, moves, instrument is not None, at_rest)
 
 
-def _displace(z: np.ndarray, nominal: np.ndarray) -> tuple[str, ...]:
+def _displace(z: np.ndarray, nominal: np.ndarray) -> str:
     """Displace instruments without measured heights in `z` like those above and below; return a note."""
     known, order = np.isfinite(z), np.argsort(nominal)
     silent = ~known.any(axis=0)
@@ -275,55 +271,28 @@ def _displace(z: np.ndarray, nominal: np.ndarray) -> tuple[str, ...]:
         rest = np.interp(nominal[silent], nominal[order][there], moved[record, there])
         z[record, silent] = nominal[silent] + rest
     at = ", ".join(f"{-height:g}" for height in nominal[silent])
-    return (f"no measured depth of the instruments at {at} m: displaced like those above and below",)
-
-
-def _notes_of_depths(
-    variable: "xr.DataArray",
-    nominal: np.ndarray | None,
-    measured: np.ndarray | None,
-    depths: str | float,
-    is_given: bool,
-) -> tuple[str, ...]:
-    """A note on depths, measured or given, that are not used, or that are wanted and missing."""
-    said = ""
-    if measured is None and depths == "measured":
-        dims = ", ".join(map(str, variable.dims))
-        said = f"no depth or pressure over {dims}: values are at nominal depths (depths)"
-    elif is_given and not isinstance(depths, str):
-        said = f"the file gives its depths; {depths:g} m is not used (depths)"
-    elif measured is not None and nominal is not None and depths != "measured":
-        apart = np.abs(measured - nominal)
-        if np.any(apart > np.maximum(_LEAST, -_SHARE * nominal)):
-            said = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
-            said += "not used; to use them, set depths to measured"
-    return (said,) if said else ()
-
-
-def _fixed(levels: "xr.DataArray", upward: _Upward) -> np.ndarray:
-    """Heights of a coordinate, which are in the water and differ from each other, `(1, n_levels)`."""
-    z = upward(levels).reshape(-1)
-    highest = np.sort(z)
-    check_increasing(name_of(levels), str(levels.name), highest)
-    if highest[-1] > 0.0:
-        expected = "instruments in the water, depths counted downward"
-        advice = "correct its attribute 'positive', or leave the instrument out"
-        raise error_of(levels, expected, f"a height of {highest[-1]:g} m", advice)
-    return z[None]
+    return f"no measured depth of the instruments at {at} m: displaced like those above and below"
 
 
 def _chosen(
-    measured: np.ndarray | None, nominal: np.ndarray | None, prefers_measured: bool
-) -> tuple[np.ndarray, bool]:
-    """Measured or nominal heights, at least one of which is known, and whether they move."""
-    if measured is not None and prefers_measured:
-        return measured, True
-    if nominal is not None:
-        return nominal, False
-    assert measured is not None
-    middle = np.nanmedian(measured, axis=0, keepdims=True)
-    moves = bool(np.any(np.abs(measured - middle) > np.maximum(_LEAST, -_SHARE * middle)))
-    return (measured, True) if moves else (middle, False)
+    variable: "xr.DataArray", nominal: np.ndarray | None, measured: np.ndarray | None, depths: str | float
+) -> tuple[np.ndarray, bool, str]:
+    """Measured or nominal heights, of which one is known, whether they move, and a note on the other."""
+    if measured is None:
+        assert nominal is not None
+        dims = ", ".join(map(str, variable.dims))
+        said = f"no depth or pressure over {dims}: values are at nominal depths (depths)"
+        return nominal, False, said if depths == "measured" else ""
+    if depths == "measured":
+        return measured, True, ""
+    fixed = np.nanmedian(measured, axis=0, keepdims=True) if nominal is None else nominal
+    apart = np.abs(measured - fixed)
+    if not np.any(apart > np.maximum(_LEAST, -_SHARE * fixed)):
+        return fixed, False, ""
+    if nominal is None:
+        return measured, True, ""
+    said = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
+    return nominal, False, f"{said}not used; to use them, set depths to measured"
 
 
 def _has_bins(file: "xr.Dataset", records: str, instrument: np.ndarray | None) -> bool:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import constants
+from .._types import warn_of_input
 from ..column.case import Case
 from ..column.forcing import FLUXES, AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..column.grid import Grid
@@ -29,7 +30,7 @@ from ..plausibility.budgets import budgets_of
 from ..quantities import quantity_of
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
 from .errors import check_declared, name_of, names_its_file
-from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, notes_of_salinity, salinity_at
+from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, salinity_at, warn_of_salinity
 from .series import Series, on_common_times, start_of_case
 from .times import as_seconds, describe, is_dated, seconds_since
 from .tracers import potential_density
@@ -91,7 +92,7 @@ def case_from_dataset(
     if "temperature" not in profiles:
         expected, advice = "profiles over time and z", "add them under this name"
         raise error_in(dataset, "temperature", expected, f"only {listing(dataset)}", advice)
-    first, late = _first_complete(dataset, profiles, start)
+    first = _first_complete(dataset, profiles, start)
     after = dataset.isel(time=slice(first, None))
     seconds = _since(after["time"].values, time.values[first])
     length = float(seconds[-1]) if duration is None else float(duration)
@@ -100,8 +101,6 @@ def case_from_dataset(
         raise error_of(time, "a complete profile and later ones", got, advice)
     grid = grid_around(dataset, depth)
     state = _initial_state(grid, after, list(profiles))
-    water, of_water = _water(dataset, equation_of_state, state)
-    interior, notes = _waves(dataset, grid, time.values[first])
     start_time = None
     # Files of idealised cases count from an arbitrary date.
     if is_dated(time) and dataset.attrs.get("start_time") != "":
@@ -113,8 +112,8 @@ def case_from_dataset(
         initial_state=state,
         forcing=_forcing(dataset, time.values[first]),
         coriolis_parameter=_rotation(dataset),
-        interior=interior,
-        equation_of_state=water,
+        interior=_waves(dataset, grid, time.values[first]),
+        equation_of_state=_water(dataset, equation_of_state, state),
         absorption=part_from_attributes(dataset, "absorption"),
         **background,
         duration=length,
@@ -132,9 +131,8 @@ def case_from_dataset(
         name=case.name,
         # Whether title or source mention a large-eddy simulation.
         source="LES" if re.search(r"(?i:large[- ]eddy)|\bLES", words) else "observations",
-        notes=(*notes, *_notes_in(dataset), *of_water, *late),
     )
-    return _with_heat_through_bottom(case, observations)
+    return _with_heat_through_bottom(dataset, case, observations), observations
 
 
 WATER_NAMES = {
@@ -174,10 +172,8 @@ def observations_from_dataset(
     quantities = {name: quantity for (quantity, _), name in WATER_NAMES.items()}
     over = {str(name): one for name, one in dataset.data_vars.items() if one.ndim == 2}
     profiles = {quantities.get(name, name): one.values for name, one in over.items()}
-    notes = _notes_in(dataset)
     if conservative and {"temperature", "salinity"} & profiles.keys():
-        converted, more = _modelled(dataset, profiles, salinity)
-        profiles, notes = profiles | converted, notes + more
+        profiles |= _modelled(dataset, profiles, salinity)
     for key, one in over.items():  # tracers given per mass, by the density of the water where it was measured
         if "of_density" in one.attrs and {"temperature", "salinity"} <= profiles.keys():
             relative = potential_density(profiles["temperature"], profiles["salinity"])
@@ -189,15 +185,14 @@ def observations_from_dataset(
         profiles={key: jnp.asarray(values, dtype=float) for key, values in profiles.items()},
         name=name or str(dataset.attrs.get("case", "observations")),
         rejected={quantities.get(key, key): int(one.attrs.get("rejected", 0)) for key, one in over.items()},
-        notes=notes,
     )
 
 
 def _modelled(
     dataset: "xr.Dataset", profiles: Mapping[str, np.ndarray], given: SalinityGiven | None
-) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
-    """Conservative temperature and absolute salinity of a dataset, as far as it has them, and notes."""
-    path, kinds = name_of(dataset), {"temperature": "in_situ", "salinity": "practical"}
+) -> dict[str, np.ndarray]:
+    """Conservative temperature and absolute salinity of a dataset, as far as it has them."""
+    kinds = {"temperature": "in_situ", "salinity": "practical"}
     for (quantity, kind), name in WATER_NAMES.items():
         kinds |= {quantity: kind} if name in dataset else {}
     for quantity, kind in {"temperature": "conservative", "salinity": "absolute"}.items():
@@ -223,13 +218,8 @@ def _modelled(
         anomaly=is_placed,
     )
     found = {"temperature": temperature, "salinity": np.where(np.isnan(measured), np.nan, absolute)}
-    notes = notes_of_salinity(path, warmth, measured, given)
-    return {key: values for key, values in found.items() if key in profiles}, notes
-
-
-def _notes_in(dataset: "xr.Dataset") -> tuple[str, ...]:
-    said = dataset.attrs.get("notes", ())
-    return (said,) if isinstance(said, str) else tuple(said)
+    warn_of_salinity(name_of(dataset), warmth, measured, given)
+    return {key: values for key, values in found.items() if key in profiles}
 
 
 def _since(times: np.ndarray, start: Any) -> np.ndarray:
@@ -237,10 +227,8 @@ def _since(times: np.ndarray, start: Any) -> np.ndarray:
     return (times - start) / np.timedelta64(1_000_000, "us") if times.dtype.kind == "M" else times - start
 
 
-def _first_complete(
-    dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"], start: str | None
-) -> tuple[int, tuple[str, ...]]:
-    """Index of the first record from the start on with complete profiles, and a note if it is a later one."""
+def _first_complete(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"], start: str | None) -> int:
+    """Index of the first record from the start on with complete profiles; warns if it is a later one."""
     time = dataset["time"]
     allowed = np.ones(time.shape, dtype=bool)
     if start is not None:
@@ -267,14 +255,12 @@ def _first_complete(
         advice = "fill the gaps, or leave a variable out of the mapping"
         raise error_in(dataset, names, "a time at which all profiles are without gaps", "none", advice)
     first, wanted = int(np.argmax(complete)), int(np.argmax(allowed))
-    if first == wanted:
-        return first, ()
-    lacking = [name for name, there in known.items() if not there[wanted:first].all()]
-    return first, (
-        f"{name_of(dataset)}: the run starts at {describe(time, first)}, not at {describe(time, wanted)}: "
-        f"{first - wanted} earlier profiles have gaps in {' and '.join(lacking)}; fill them, or choose a "
-        "start (mapping.start)",
-    )
+    if first > wanted:
+        lacking = [name for name, there in known.items() if not there[wanted:first].all()]
+        said = f"the run starts at {describe(time, first)}, not at {describe(time, wanted)}"
+        said += f": {first - wanted} earlier profiles have gaps in {' and '.join(lacking)}"
+        warn_of_input([f"{name_of(dataset)}: {said}; fill them, or choose a start (mapping.start)"])
+    return first
 
 
 def grid_around(dataset: "xr.Dataset", depth: float | None) -> Grid:
@@ -312,28 +298,25 @@ def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str]) ->
     return State.from_profiles(grid, **water, tracers=arrays)
 
 
-def _with_heat_through_bottom(case: Case, observations: Observations) -> tuple[Case, Observations]:
-    """Prescribe the initial bottom gradient, with a note, where it closes the heat budget."""
+def _with_heat_through_bottom(dataset: "xr.Dataset", case: Case, observations: Observations) -> Case:
+    """Prescribe the initial bottom gradient, and warn of it, where it closes the heat budget."""
     if case.background_diffusivity is None:
-        return case, observations
+        return case
     budget = next((one for one in budgets_of(case, observations) if one.quantity == "heat"), None)
     if budget is None:
-        return case, observations
+        return case
     z, first = np.asarray(observations.z), np.asarray(observations.profiles["temperature"])[0]
     per_kelvin = float(case.equation_of_state.reference_density * case.equation_of_state.heat_capacity)
     out = per_kelvin * float(case.background_diffusivity) * float((first[1] - first[0]) / (z[1] - z[0]))
     gained, added = (each / (budget.stop - budget.start) for each in (budget.gained, budget.added))
     # The budget is closer to a prescribed gradient than to an insulated bottom.
     if not 0.5 < (added - gained) / (out or np.inf) < 1.5:
-        return case, observations
+        return case
+    said = f"{name_of(dataset)}: heat of {out:.3g} W m-2 leaves through the bottom, down the initial gradient"
+    said += f" with the background diffusivity: the profiles change by {gained:.4g} W m-2, of which the"
+    warn_of_input([f"{said} surface explains {added:.4g} W m-2"])
     heat = BottomHeat(heat_flux=-out)
-    case = eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
-    note = (
-        f"heat of {out:.3g} W m-2 leaves through the bottom, down the initial gradient with the "
-        f"background diffusivity: the profiles change by {gained:.4g} W m-2, of which the surface "
-        f"explains {added:.4g} W m-2"
-    )
-    return case, dataclasses.replace(observations, notes=(*observations.notes, note))
+    return eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
 
 
 def _series_of(variable: "xr.DataArray", start: Any) -> Series | float:
@@ -343,8 +326,8 @@ def _series_of(variable: "xr.DataArray", start: Any) -> Series | float:
     return Series(_since(variable[str(variable.dims[0])].values, start), variable.values)
 
 
-def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> tuple[Interior, tuple[str, ...]]:
-    """Stokes drift in the cells, and notes for the user.
+def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> Interior:
+    """Stokes drift in the cells.
 
     The drift is given on the levels of the profiles. It is extrapolated linearly to the surface from the two
     uppermost levels.
@@ -358,7 +341,7 @@ def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> tuple[Interior, tup
             else _series_of(dataset[key], start)
         )
     if not any(isinstance(series, Series) for series in drift.values()):
-        return Interior(), ()
+        return Interior()
     time, values = on_common_times(drift, 0.0)
     z, centers = dataset["z"].values, np.asarray(grid.z_center)
     profiles = [np.broadcast_to(values[key], (time.size, z.size)) for key in STOKES_DRIFT]
@@ -371,15 +354,14 @@ def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> tuple[Interior, tup
         return TimeSeries(jnp.asarray(time, dtype=float), arrays, "Stokes drift")
 
     waves = DriftProfiles(over_time(DriftVectors, cells), over_time(DriftVector, at_surface))
-    mean, notes = _mean_of(dataset)
-    return Interior(stokes_drift=waves, velocities=mean), notes
+    return Interior(stokes_drift=waves, velocities=_mean_of(dataset))
 
 
-def _mean_of(dataset: "xr.Dataset") -> tuple[str, tuple[str, ...]]:
-    """Return from the attributes if velocities are Eulerian or Lagrangian means, and a note."""
+def _mean_of(dataset: "xr.Dataset") -> str:
+    """Return from the attributes if velocities are Eulerian or Lagrangian means; warns if that is assumed."""
     velocities = [dataset[name] for name in ("u", "v") if name in dataset]
     named = dataset.attrs.get("velocities")
-    said = {key: one for key, one in dataset.attrs.items() if key not in ("case", "notes")}
+    said = {key: one for key, one in dataset.attrs.items() if key != "case"}
     sources = [{"velocities": named}] if named else [*(one.attrs for one in velocities), said]
     words = (str(text).lower() for attributes in sources for text in attributes.values())
     means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
@@ -387,10 +369,10 @@ def _mean_of(dataset: "xr.Dataset") -> tuple[str, tuple[str, ...]]:
         expected = "either Eulerian or Lagrangian mean velocities"
         advice = "say which (velocities)"
         raise error_in(dataset, "u, v", expected, "attributes with both words", advice)
-    if means or not velocities:
-        return (means or ["eulerian"])[0], ()
-    note = "the file does not say whether velocities contain the Stokes drift (lagrangian); assumed eulerian"
-    return "eulerian", (note,)
+    if velocities and not means:
+        said = "nothing says whether velocities contain the Stokes drift (lagrangian); assumed eulerian"
+        warn_of_input([f"{name_of(dataset)}: {said}"])
+    return (means or ["eulerian"])[0]
 
 
 def _number(dataset: "xr.Dataset", key: str, value: Any) -> float:
@@ -418,26 +400,27 @@ def part_from_attributes(dataset: "xr.Dataset", part: str) -> Any:
 
 def _water(
     dataset: "xr.Dataset", given: AbstractEquationOfState | None, state: State
-) -> tuple[AbstractEquationOfState, tuple[str, ...]]:
-    """The equation of state, and a note on constants that are assumed or not used."""
+) -> AbstractEquationOfState:
+    """The equation of state; warns of constants that are assumed or not used."""
     path, found = name_of(dataset), [key for key in _STATED["equation_of_state"][1] if key in dataset.attrs]
     if given is not None:
-        note = f"{path}: the mapping replaces {', '.join(sorted(found))} of the file"
-        return given, (note,) if found else ()
+        warn_of_input([f"{path}: the mapping replaces {', '.join(sorted(found))} of the file"] * bool(found))
+        return given
     water = part_from_attributes(dataset, "equation_of_state")
     units = {field.name: field.metadata.get("unit") for field in dataclasses.fields(water)}
     acting = ["thermal_expansion", "reference_density", "heat_capacity", "gravity"]
     acting += ["haline_contraction"] if np.ptp(np.asarray(state.salinity)) > 0.0 else []
     missing = [name for name in acting if name not in found]
     if not missing:
-        return water, ()
+        return water
     listed = ", ".join(f"{name} = {float(getattr(water, name)):g} {units[name]}" for name in missing)
     note = f"{path}: assumed for a linear equation of state: {listed}"
     if "thermal_expansion" in missing:
         warmth, salt = state.temperature[-1], state.salinity[-1]
         alpha = float(Teos10().expansion(warmth, salt, jnp.zeros_like(warmth))[0])
         note += f"; TEOS-10 has {alpha:.3g} K-1 at the surface, at {float(warmth):.3g} degC"
-    return water, (f"{note}; give equation_of_state in the mapping, or attributes in the file",)
+    warn_of_input([f"{note}; give equation_of_state in the mapping, or attributes in the file"])
+    return water
 
 
 def _uncertainties(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"]) -> dict[str, jax.Array]:

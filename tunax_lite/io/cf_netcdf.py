@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._types import warn_of_input
 from ..column.case import Case
 from ..column.forcing import FLUXES
 from ..column.observations import Observations
@@ -147,20 +148,18 @@ def open_cf(path, mapping: Mapping | None = None) -> "xr.Dataset":
     """Read a CF file as a dataset with the package's names and units; see `open_observations`.
 
     Constants of the mapping become attributes. Give `start`, `duration`, `depth` and `equation_of_state` to
-    `case_from_dataset`, too. The file's own attribute `notes` is kept as `notes_of_file`.
+    `case_from_dataset`, too.
     """
     mapping = Mapping() if mapping is None else mapping
     file = read_netcdf(path)
     found = read_profiles(file, mapping)
-    constants, notes = _constants(file)
+    constants = _constants(file)
     found = found.assign_attrs(constants, case=name_of_case(file, mapping), salinity=mapping.salinity)
     if mapping.latitude is not None:  # in place of the rotation of the file
         found.attrs.pop("coriolis_parameter", None)
     for key in ("coriolis_parameter", "velocities"):
         if (given := getattr(mapping, key)) is not None:
             found.attrs[key] = given
-    if "notes" in found.attrs:
-        found.attrs["notes_of_file"] = found.attrs["notes"]
     water = mapping.equation_of_state or part_from_attributes(found, "equation_of_state")
     elsewhere = mapping.forcing_file and Path(name_of(file)).parent / mapping.forcing_file
     fluxes = _fluxes(read_netcdf(elsewhere) if elsewhere else file, mapping, found, water)
@@ -170,9 +169,9 @@ def open_cf(path, mapping: Mapping | None = None) -> "xr.Dataset":
         degrees = degrees_of(file, axis) if given is None else given
         if degrees is not None:
             found = found.assign_coords({axis: degrees})
-    used = [name_in_file(found[name]) for name in found.variables]
+    warn_of_input(note_of_unused(file, [name_in_file(found[name]) for name in found.variables]))
     found.encoding["source"] = name_of(file)
-    return found.assign_attrs(notes=[*notes, *note_of_unused(file, used)])
+    return found
 
 
 def name_of_case(file: "xr.Dataset", mapping: Mapping) -> str:
@@ -335,9 +334,9 @@ def _times_of(file: "xr.Dataset", variable: "xr.DataArray", mapping: Mapping) ->
     return read_time(coordinate, unit_alone(mapping.units, "time"))
 
 
-def _constants(file: "xr.Dataset") -> tuple[dict[str, float], tuple[str, ...]]:
-    """Constants of the water under their other names, and notes on those that are not used."""
-    found, unused = {}, []
+def _constants(file: "xr.Dataset") -> dict[str, float]:
+    """Constants of the water under their other names; warns of those that are not used."""
+    found = {}
     for name, (others, lowest, highest) in _ALSO.items():
         for other in others if name not in file.attrs else ():
             value = file.attrs.get(other)
@@ -350,5 +349,5 @@ def _constants(file: "xr.Dataset") -> tuple[dict[str, float], tuple[str, ...]]:
                 found[name] = float(value)
                 break
             said = f"{other} = {value:g} is not used: it is no {name.replace('_', ' ')}"
-            unused.append(f"{name_of(file)}: {said}")
-    return found, tuple(unused)
+            warn_of_input([f"{name_of(file)}: {said}"])
+    return found

@@ -22,34 +22,32 @@ Source: Legay et al. (2025, preprint 2024), J. Adv. Model. Earth Syst. 17, e2024
 
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import constants
+from .._types import warn_of_input
 from ..column.case import Case
 from ..column.observations import Observations
 from ..physics.equation_of_state import LinearEquationOfState
-from ..quantities import quantity_of
 from ..runtime.memory import MOST_CELLS
 from .axes import stem_of
 from .case import case_from_dataset
+from .cf_netcdf import Mapping, open_cf
 from .errors import (
     FileFormatError,
     check_declared,
     check_increasing,
     check_names,
-    check_possible,
     check_size,
     existing_file,
-    name_of,
     names_its_file,
 )
 from .netcdf import read_netcdf
 from .units import Conversions
-from .variables import array, error_in, in_unit, listing, numbers_in
+from .variables import error_in, listing, numbers_in
 from .yaml_file import NAMES
 
 if TYPE_CHECKING:
@@ -66,6 +64,7 @@ _ABSORPTION = dict(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0
 """Simulations with shortwave heating do not store their absorption; these are its constants."""
 _STRESS, _BUOYANCY_FLUX = 4e-4, -5e-9
 """Of the wind-driven simulation of Legay et al. [m2 s-2, m2 s-3]."""
+_SOURCE = "large-eddy simulation"
 _NOT_LEGAY = "this is not the file of Legay et al."
 
 
@@ -207,39 +206,61 @@ def name_of_lesbrary(path) -> str:
 
 
 def _read(file: _Jld2, given: float | None, units: Conversions) -> "xr.Dataset":
+    import xarray as xr  # takes long
+
     faces = _read_faces(file)
     iterations = file.iterations("timeseries/t")
     if len(iterations) < 2:
         raise file.error("timeseries/t", "at least two iterations", len(iterations), "choose another file")
     time = np.array([file.required(f"timeseries/t/{iteration}") for iteration in iterations])
-    check_increasing(file.path, "timeseries/t", time)
-    expansion, gravity, notes = _read_expansion(file, given)
-    names = {name: f"timeseries/{name}" for name in ("T", "u", "v") if f"timeseries/{name}" in file}
-    if "T" not in names:
-        names = {"T": "timeseries/b" if "timeseries/b" in file else "timeseries/T"} | names
-    values = {name: _read_profiles(file, key, iterations, faces.size - 1) for name, key in names.items()}
-    if names.get("T") == "timeseries/b":
-        names["T"] += " (as temperature)"
-        values["T"] = _TEMPERATURE_OF_ZERO_BUOYANCY + values["T"] / (gravity * expansion)
-    stated = {"thermal_expansion": expansion, "gravity": gravity} | _CONSTANTS
+    # The simulation accumulates its time steps: 172800.00000000003 s means two days.
+    time = np.round(time - time[0], 6)
+    expansion, gravity = _read_expansion(file, given)
+    has_buoyancy = "timeseries/T" not in file and "timeseries/b" in file
+    keys = {"temperature": "timeseries/b" if has_buoyancy else "timeseries/T"}
+    keys |= {name: f"timeseries/{name}" for name in ("u", "v") if f"timeseries/{name}" in file}
+    profiles = {name: _read_profiles(file, key, iterations, faces.size - 1) for name, key in keys.items()}
+    if has_buoyancy:
+        profiles["temperature"] = _TEMPERATURE_OF_ZERO_BUOYANCY + profiles["temperature"] / (
+            gravity * expansion
+        )
     rotation = file.required(*_KEYS["coriolis_parameter"])
     check_declared(file.path, _KEYS["coriolis_parameter"][0], Case, "coriolis_parameter", rotation)
     fluxes = _read_fluxes(file, gravity * expansion)
-    stated |= {"coriolis_parameter": rotation} | (_ABSORPTION if "shortwave_flux" in fluxes else {})
+    stated = {"thermal_expansion": expansion, "gravity": gravity, "coriolis_parameter": rotation}
+    stated |= _ABSORPTION if "shortwave_flux" in fluxes else {}
+    variables: dict[str, tuple] = {
+        keys[name]: (("timeseries/t", "z"), values, {"units": _PROFILES[name]})
+        for name, values in profiles.items()
+    }
+    for name, value in fluxes.items():
+        variables[f"parameters ({name})"] = ((), value, {"units": _KINEMATIC[name]})
+    variables["timeseries/t"] = ("timeseries/t", time, {"units": "s"})
+    variables |= _levels(faces)
+    found = xr.Dataset(variables, attrs=stated | _CONSTANTS | {"source": _SOURCE})
+    found.encoding["source"] = str(file.path)
     salinity = file.number("buoyancy/model/constant_salinity")
-    stated |= {} if salinity is None else {"salinity": salinity}
-    return _dataset(
-        file.path,
-        file.name,
-        # The simulation accumulates its time steps: 172800.00000000003 s means two days.
-        np.round(time - time[0], 6),
-        faces,
-        {"temperature" if name == "T" else name: (names[name], one) for name, one in values.items()},
-        {flux: (f"parameters ({flux})", value) for flux, value in fluxes.items()},
-        stated,
-        units,
-        notes,
+    return open_cf(
+        found,
+        Mapping(
+            variables=dict(keys),
+            time="timeseries/t",
+            vertical="z",
+            fluxes={name: f"parameters ({name})" for name in fluxes},
+            units=units,
+            name=file.name,
+            salinity=35.0 if salinity is None else salinity,
+        ),
     )
+
+
+def _levels(faces: np.ndarray) -> dict[str, tuple]:
+    """Centers of cells with bounds, as variables of a CF file."""
+    of_z = {"units": "m", "positive": "up", "bounds": "z_bounds"}
+    return {
+        "z": ("z", 0.5 * (faces[1:] + faces[:-1]), of_z),
+        "z_bounds": (("z", "end"), np.stack([faces[:-1], faces[1:]], axis=1)),
+    }
 
 
 def _read_faces(file: _Jld2) -> np.ndarray:
@@ -285,8 +306,8 @@ def _read_profiles(file: _Jld2, group: str, iterations: list[str], n_cells: int)
     return np.stack(rows)
 
 
-def _read_expansion(file: _Jld2, given: float | None) -> tuple[float, float, tuple[str, ...]]:
-    """Thermal expansion [K-1] and gravity [m s-2], and a note on those that are assumed."""
+def _read_expansion(file: _Jld2, given: float | None) -> tuple[float, float]:
+    """Thermal expansion [K-1] and gravity [m s-2]; warns of those that are assumed."""
     found, assumed = [], []
     usual = (("thermal_expansion", _THERMAL_EXPANSION, " (a setting)"), ("gravity", _GRAVITY, ""))
     for name, default, remark in usual:
@@ -304,8 +325,9 @@ def _read_expansion(file: _Jld2, given: float | None) -> tuple[float, float, tup
             raise file.error(keys[0], "a positive number", f"{value:g}", "repair the file")
         check_declared(file.path, keys[0], LinearEquationOfState, name, value)
         found.append(value)
-    note = f"{file.path}: assumed to convert buoyancy: {', '.join(assumed)}"
-    return found[0], found[1], (note,) if assumed else ()
+    if assumed:
+        warn_of_input([f"{file.path}: assumed to convert buoyancy: {', '.join(assumed)}"])
+    return found[0], found[1]
 
 
 def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> dict[str, float]:
@@ -322,39 +344,6 @@ def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> dict[str, float]:
         "heat_flux": 0.0 - temperature_flux,
     }
     return fluxes | ({"shortwave_flux": -penetrating / buoyancy_per_kelvin} if penetrating else {})
-
-
-def _dataset(
-    path,
-    name: str,
-    time: np.ndarray,
-    faces: np.ndarray,
-    profiles: Mapping[str, tuple[str, np.ndarray]],
-    fluxes: Mapping[str, tuple[str, float]],
-    stated: Mapping[str, Any],
-    units: Conversions,
-    notes: tuple[str, ...],
-) -> "xr.Dataset":
-    """Profiles and fluxes, each with its key in the file, in the units of the format, as a dataset."""
-    import xarray as xr  # takes long
-
-    found = xr.Dataset(attrs={**stated, "case": name, "source": "large-eddy simulation", "notes": [*notes]})
-    found.encoding["source"] = str(path)
-    found = found.assign_coords(
-        time=("time", time, {"units": "s"}),
-        z=("z", 0.5 * (faces[1:] + faces[:-1]), {"units": "m", "positive": "up"}),
-        z_lower=("z", faces[:-1]),
-        z_upper=("z", faces[1:]),
-    )
-    for quantity, (key, values) in {**profiles, **fluxes}.items():
-        unit = (_PROFILES | _KINEMATIC)[quantity]
-        dims = ("time", "z") if quantity in profiles else ()
-        variable = array(path, key, dims, np.asarray(values), {"units": unit})
-        values = in_unit(variable, quantity, units.get(quantity))
-        check_possible(path, key, quantity, values)
-        known = quantity_of(quantity)
-        found[known.name] = array(path, key, dims, values, {"units": known.unit})
-    return found
 
 
 def read_legay(path, **options: Any) -> tuple[Case, Observations]:
@@ -390,23 +379,20 @@ def open_legay(
         FileFormatError: a variable that is missing, of unexpected shape, not finite or out of range, or
             another simulation, by the name of its file, without its forcing.
     """
-    file = read_netcdf(path)
-    z, time = (_array(file, name) for name in ("z", "t"))
-    thickness = np.diff(z)
-    mean = thickness.mean()
-    if np.ptp(thickness) > 1e-3 * mean or abs(z[-1] + 0.5 * mean) > 1e-3 * abs(z[0]):
-        expected = "centers of equal cells up to the surface at 0 m"
-        got = f"{z[0]:g} to {z[-1]:g} m with steps of {thickness.min():g} to {thickness.max():g} m"
+    check_names("units", units := dict(units or {}), _PROFILES)
+    keys, name = ("t", "z", "b", "u", "v"), name_of_legay(path)
+    file = read_netcdf(path, only=keys)
+    for key in keys:
+        if key not in file or not np.isfinite(numbers_in(file[key])).all():
+            got = "values that are not" if key in file else f"only {listing(file)}"
+            raise error_in(file, key, "a variable with finite values", got, _NOT_LEGAY)
+    z = numbers_in(file["z"]).ravel()
+    spacing = np.ptp(z) / max(z.size - 1, 1)
+    faces = np.linspace(-z.size * spacing, 0.0, z.size + 1)
+    if not np.allclose(z, 0.5 * (faces[1:] + faces[:-1]), rtol=0.0, atol=1e-3 * spacing):
+        expected = "centers of equal cells up to the surface at 0 m, bottom first"
+        got = f"{z.size} from {z[0]:g} to {z[-1]:g} m"
         raise error_in(file, "z", expected, got, f"{_NOT_LEGAY}; use a CF NetCDF with a mapping")
-    usual = {
-        "thermal_expansion": (thermal_expansion, _THERMAL_EXPANSION),
-        "reference_temperature": (reference_temperature, _TEMPERATURE_OF_ZERO_BUOYANCY),
-    }
-    assumed = [f"{name} = {value:g}" for name, (given, value) in usual.items() if given is None]
-    water = {name: value if given is None else given for name, (given, value) in usual.items()}
-    buoyancy_per_kelvin = constants.GRAVITY * water["thermal_expansion"]
-    values = {name: _array(file, name, (time.size, z.size)) for name in ("b", "u", "v")}
-    name = name_of_legay(path)
     for key, option, given in (
         ("b", "surface_buoyancy_flux", surface_buoyancy_flux),
         ("u", "stress_u", stress_u),
@@ -414,48 +400,40 @@ def open_legay(
         if given is None and name.endswith("_dominant") and name != "legay_wind_dominant":
             expected = f"the forcing of {name}, which the file does not hold"
             raise error_in(file, key, expected, "none", f"give {option}")
-    stress_u = _STRESS if stress_u is None else stress_u / constants.REFERENCE_DENSITY
-    surface_buoyancy_flux = _BUOYANCY_FLUX if surface_buoyancy_flux is None else surface_buoyancy_flux
-    temperature = water["reference_temperature"] + values["b"] / buoyancy_per_kelvin
-    check_names("units", units or {}, _PROFILES)
-    kinematic = {
-        "stress_u": stress_u,
-        "stress_v": stress_v / constants.REFERENCE_DENSITY,
-        "heat_flux": surface_buoyancy_flux / buoyancy_per_kelvin,
-    }
-    return _dataset(
-        path,
-        name,
-        time - time[0],
-        np.linspace(z[0] - z[-1] - mean, 0.0, z.size + 1),
-        {"temperature": ("b", temperature), "u": ("u", values["u"]), "v": ("v", values["v"])},
-        {flux: (flux, value) for flux, value in kinematic.items()},
-        water | _CONSTANTS | {"gravity": constants.GRAVITY, "coriolis_parameter": coriolis_parameter},
-        units or {},
-        tuple(f"{path}: assumed: {each}; give it" for each in assumed),
+    if thermal_expansion is None:
+        thermal_expansion = _THERMAL_EXPANSION
+        warn_of_input([f"{path}: assumed: thermal_expansion = {thermal_expansion:g}; give it"])
+    if reference_temperature is None:
+        reference_temperature = _TEMPERATURE_OF_ZERO_BUOYANCY
+        warn_of_input([f"{path}: assumed: reference_temperature = {reference_temperature:g}; give it"])
+    buoyancy_per_kelvin = constants.GRAVITY * thermal_expansion
+    flux = _BUOYANCY_FLUX if surface_buoyancy_flux is None else surface_buoyancy_flux
+    heat_capacity = constants.REFERENCE_DENSITY * constants.HEAT_CAPACITY  # of a volume
+    temperature = reference_temperature + file["b"].astype(float) / buoyancy_per_kelvin
+    file = file.assign({"b": temperature, "t": file["t"].astype(float) - float(file["t"][0])}).assign(
+        _levels(faces)
     )
+    for key, unit in {"b": "degC", "u": "m s-1", "v": "m s-1", "t": "s"}.items():
+        file[key].attrs["units"] = unit
+    file = file.assign_attrs(_CONSTANTS, source=_SOURCE, gravity=constants.GRAVITY)
+    file = file.assign_attrs(thermal_expansion=thermal_expansion, reference_temperature=reference_temperature)
+    mapping = Mapping(
+        variables={"temperature": "b"},
+        time="t",
+        vertical="z",
+        units=units,
+        fluxes={
+            "stress_u": _STRESS * constants.REFERENCE_DENSITY if stress_u is None else stress_u,
+            "stress_v": stress_v,
+            "heat_flux": flux / buoyancy_per_kelvin * heat_capacity,
+        },
+        coriolis_parameter=coriolis_parameter,
+        name=name,
+    )
+    return open_cf(file, mapping)
 
 
 def name_of_legay(path) -> str:
     """Name of the case in a file, from that of the file: `LES_windDominant_results.nc` is wind_dominant."""
     found = re.search(r"([A-Za-z]+?)_?dominant", stem_of(path), re.IGNORECASE)
     return f"legay_{found[1].lower()}_dominant" if found else f"legay_{stem_of(path)}"
-
-
-def _array(file: "xr.Dataset", name: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """An increasing axis, or finite values of a given shape."""
-    expected = f"a variable of shape (t, z) = {shape}"
-    if shape is None:
-        expected = "a variable with one dimension and at least 3 values"
-        shape = file[name].values.shape if name in file and file[name].values.ndim == 1 else (3,)
-    if name not in file or file[name].values.shape != shape or shape[0] < 3:
-        got = file[name].values.shape if name in file else f"none among {listing(file)}"
-        raise error_in(file, name, expected, got, _NOT_LEGAY)
-    values = numbers_in(file[name])
-    if len(shape) == 1:
-        check_increasing(name_of(file), name, values)
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        got = f"{values[tuple(bad[0])]} at record {bad[0][0]}, level {bad[0][1]}"
-        raise error_in(file, name, "finite values", got, "the file is damaged")
-    return values

@@ -70,24 +70,8 @@ _KNOWN = NAMES["oceansites"]
 
 
 @dataclass(frozen=True)
-class _Samples:
-    """Values of one variable of one file, NaN where not good, with the time [s] and height [m] of each."""
-
-    key: str
-    kind: str | None
-    variable: "xr.DataArray"
-    time: np.ndarray
-    z: np.ndarray
-    values: np.ndarray
-    moves: bool
-    n_rejected: int
-    position: tuple[float, float] | None  # latitude and longitude [degrees]
-    attrs: dict[str, float]  # of the dataset
-
-
-@dataclass(frozen=True)
 class _Options:
-    """Options for all files (see `open_oceansites`), notes on them, and the depths that were excluded."""
+    """Options for all files (see `open_oceansites`), and the depths that were excluded."""
 
     units: Conversions
     good_flags: tuple[int, ...]
@@ -95,7 +79,6 @@ class _Options:
     tracers: Mapping[str, Tracer]
     exclude_depths: tuple[float, ...]
     excluded: set[float] = dataclasses.field(default_factory=set)
-    notes: list[str] = dataclasses.field(default_factory=list)
 
 
 class _NothingGoodError(FileFormatError):
@@ -176,59 +159,56 @@ def open_oceansites(
     for depth in sorted({*exclude_depths} - options.excluded):
         files, got = ", ".join(map(name_of, sources)), f"{depth:g} m"
         raise FileFormatError(files, "exclude_depths", "depths of instruments", got, "correct the depth")
-    samples = [one for one in found if isinstance(one, _Samples)]
+    samples = [one for one in found if not isinstance(one, _NothingGoodError)]
     empty = [one for one in found if isinstance(one, _NothingGoodError)]
     if not samples:
         raise empty[0]
     _check_found(given, samples, sources, empty, known)
+    warn_of_input(f"left out: {error}" for error in empty)
     time, z, profiles = _merged(samples)
     dims = ("time", "z" if z.ndim == 1 else "level")
     moments = np.datetime64("1970-01-01", "us") + np.round(1e6 * time).astype("m8[us]")
-    first = samples[0].variable
-    found = xr.Dataset(coords={"time": moments, "z": (dims[-z.ndim :], z, {"units": "m", "positive": "up"})})
+    dataset = xr.Dataset(
+        coords={"time": moments, "z": (dims[-z.ndim :], z, {"units": "m", "positive": "up"})}
+    )
     for key, values in profiles.items():
-        own = [one for one in samples if one.key == key]
-        attrs: dict[str, object] = {**own[0].attrs, "rejected": sum(one.n_rejected for one in own)}
+        parts = [one for one in samples if one.name == key]
+        kinds = sorted({str(one.attrs["kind"]) for one in parts})
+        if len(kinds) > 1 and key in ("temperature", "salinity"):
+            got, path = " and ".join(kinds), name_of(samples[0])
+            raise FileFormatError(path, key, "one kind in all files", got, "read the files one by one")
+        attrs = {name: parts[0].attrs[name] for name in ("of_density", "offset") if name in parts[0].attrs}
+        attrs |= {"rejected": sum(one.attrs["rejected"] for one in parts)}
         if key in QUANTITIES:
             attrs["units"] = QUANTITIES[key].unit
-        found[WATER_NAMES.get(_kind_of(key, own), key)] = (dims, values, attrs)
-    places = [at for at in (*(one.position for one in samples), position) if at is not None]
-    if places:
-        found = found.assign_coords(latitude=places[0][0], longitude=places[0][1])
-    found.encoding["source"] = name_of(first)
-    notes = [*(f"left out: {error}" for error in empty), *options.notes]
-    return found.assign_attrs(notes=notes, case=stem_of(sources[0]))
-
-
-def _kind_of(key: str, samples: Sequence["_Samples"]) -> tuple[str, str]:
-    several = sorted({str(one.kind) for one in samples})
-    if len(several) > 1 and key in ("temperature", "salinity"):
-        got, path = " and ".join(several), name_of(samples[0].variable)
-        raise FileFormatError(path, key, "one kind in all files", got, "read the files one by one")
-    return key, several[0]
+        dataset[WATER_NAMES.get((key, kinds[0]), key)] = (dims, values, attrs)
+    places = [one.attrs["position"] for one in samples if one.attrs["position"] is not None] + [position]
+    if places[0] is not None:
+        dataset = dataset.assign_coords(latitude=places[0][0], longitude=places[0][1])
+    dataset.encoding["source"] = name_of(samples[0])
+    return dataset.assign_attrs(case=stem_of(sources[0]))
 
 
 def _read(
     source: Source,
     given: dict[str, str | None],
     position: tuple[float, float] | None,
-    options: "_Options",
-) -> list["_Samples | _NothingGoodError"]:
+    options: _Options,
+) -> list["xr.DataArray | _NothingGoodError"]:
     """The variables of one file, and the errors of those without any good value."""
     file = read_profile_text(source) if is_text(source) else read_netcdf(source)
-    options.notes.extend(file.encoding.get("notes", ()))
-    place = position_of(file) or position
+    warn_of_input(file.encoding.get("notes", ()))
+    place = position_of(file)
     if place is not None and position is not None:
         warn_of_input(far_away(name_of(file), [place], position))
-
-    def good(key: str, times: "xr.DataArray", variable: "xr.DataArray") -> _Samples | _NothingGoodError:
+    found = []
+    for key, (times, variable) in _find(file, _names_in(file, given), options.tracers).items():
         try:
-            return _samples(file, key, times, variable, place, options)
+            samples = _samples(file, key, times, variable, place or position, options)
+            found.append(samples.assign_attrs(position=place))
         except _NothingGoodError as error:
-            return error
-
-    variables = _find(file, _names_in(file, given), options.tracers)
-    return [good(key, *both) for key, both in variables.items()]
+            found.append(error)
+    return found
 
 
 def _names_in(file: "xr.Dataset", given: dict[str, str | None]) -> dict[str, str | None]:
@@ -242,12 +222,12 @@ def _names_in(file: "xr.Dataset", given: dict[str, str | None]) -> dict[str, str
 
 def _check_found(
     given: dict[str, str | None],
-    samples: Sequence["_Samples"],
+    samples: Sequence["xr.DataArray"],
     sources: Sequence[Source],
     empty: Sequence[FileFormatError],
     tracers: Mapping[str, Tracer],
 ) -> None:
-    found, files = {one.key for one in samples}, ", ".join(map(name_of, sources))
+    found, files = {one.name for one in samples}, ", ".join(map(name_of, sources))
     for key, name in given.items():
         if name is not None and key not in found and not empty:
             raise FileFormatError(files, key, f"a variable '{name}'", "none", "correct its name (variables)")
@@ -316,40 +296,46 @@ def _samples(
     variable: "xr.DataArray",
     place: tuple[float, float] | None,
     options: _Options,
-) -> _Samples:
-    """The good values of a variable; raises `_NothingGoodError` if there is none."""
+) -> "xr.DataArray":
+    """The good values of a variable, each with its time [s] since 1970 and height [m].
+
+    Attributes are the kind of the quantity, the number of rejected values, and whether heights move. Raises
+    `_NothingGoodError` if there is no good value.
+    """
+    import xarray as xr  # takes long
+
     unit = unit_alone(options.units, "z")
     heights = heights_of(file, variable, str(times.dims[0]), options.depths, unit, place)
     variable = on_axes(variable, (times.dims[0], *heights.dims), "choose one place")
     shape = (times.values.size, -1)
     numbers = numbers_in(variable).reshape(shape)
     good = _good(file, variable, options.good_flags).reshape(shape)
-    there, placed = np.isfinite(numbers), np.broadcast_to(heights.placed, numbers.shape)
-    kept, flags, said = there & good & placed, flags_of(file, times), [*heights.notes]
+    there, z = np.isfinite(numbers), np.broadcast_to(heights.z, numbers.shape)
+    placed = np.isfinite(z) & (z <= 0.0)
+    kept, flags, said = there & good & placed, flags_of(file, times), []
     if n_unplaced := int((there & good & ~placed).sum()):
         n_all = int((there & good).sum())
         said.append(f"left out {n_unplaced} of {n_all} values: no good depth, or above the water")
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
-    instruments = heights.of_instruments()
     for depth in options.exclude_depths:
-        is_it = np.broadcast_to(np.abs(instruments + depth) <= max(0.1, 0.005 * depth), kept.shape)
-        if is_it.any():
+        is_near = np.abs(heights.of_instruments + depth) <= max(0.1, 0.005 * depth)
+        if is_near.any():
             options.excluded.add(depth)
-            n_excluded = int((kept & is_it).sum())
+            is_near = np.broadcast_to(is_near, kept.shape)
+            n_excluded = int((kept & is_near).sum())
             said.append(f"left out {n_excluded} values of the instrument at {depth:g} m (exclude_depths)")
-            kept, placed = kept & ~is_it, placed & ~is_it
+            kept, placed = kept & ~is_near, placed & ~is_near
     if not kept.any():
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, got, advice)
-    records, axis = _records(file, variable, times, kept, heights.is_ragged, options, said)
+    records, axis = _records(file, variable, times, kept, heights.is_ragged, options)
     # Deepest first where heights are fixed: the order used in messages.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
-    parts = numbers, kept, placed, np.broadcast_to(heights.z, there.shape)
-    numbers, kept, placed, z = (part[records][:, order] for part in parts)
-    converted, attrs = _converted(like(variable, numbers, ("record", "level")), key, options, said)
+    numbers, kept, placed, z = (part[records][:, order] for part in (numbers, kept, placed, z))
+    converted, attrs = _converted(like(variable, numbers, ("record", "level")), key, options)
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
     time = seconds_since(axis, "1970-01-01")
@@ -357,45 +343,35 @@ def _samples(
     warn_of_input(codes_among(key, name_of(variable), columns))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(placed if is_fixed else kept)
-    kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
-    words = (str(variable.attrs.get("standard_name")), str(variable.name))
     # Time stamps in days differ slightly between files of a mooring.
     time = np.round(time) if np.unique(np.round(time)).size == np.unique(time).size else time
-    found = np.stack([time[row], z[row, column]])[:, np.isfinite(values[row, column])]
-    if n_twice := found.shape[1] - np.unique(found, axis=1).shape[1]:
-        said.append(f"{n_twice} of {found.shape[1]} values are at the time and height of another: averaged")
-    said += _unused_flags(file, variable)
-    options.notes.extend(note_on(variable, sentence) for sentence in said)
-    return _Samples(
-        key=key,
-        kind=next((kinds[word] for word in words if word in kinds), next(iter(kinds.values()))),
-        variable=variable,
-        time=time[row],
-        z=z[row, column],
-        values=values[row, column],
-        moves=heights.moves,
-        n_rejected=int((there & ~good).sum()),
-        position=position_of(file),
-        attrs=attrs,
-    )
+    time, z, values = time[row], z[row, column], values[row, column]
+    known = np.stack([time, z])[:, np.isfinite(values)]
+    if n_twice := known.shape[1] - np.unique(known, axis=1).shape[1]:
+        said.append(f"{n_twice} of {known.shape[1]} values are at the time and height of another: averaged")
+    warn_of_input(note_on(variable, sentence) for sentence in [*said, *_unused_flags(file, variable)])
+    kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
+    words = (str(variable.attrs.get("standard_name")), str(variable.name))
+    attrs["kind"] = next((kinds[word] for word in words if word in kinds), next(iter(kinds.values())))
+    attrs |= {"moves": heights.moves, "rejected": int((there & ~good).sum())}
+    found = xr.DataArray(values, {"time": ("sample", time), "z": ("sample", z)}, "sample", key, attrs)
+    found.encoding["source"] = name_of(variable)
+    return found
 
 
-def _converted(
-    variable: "xr.DataArray", key: str, options: _Options, said: list[str]
-) -> tuple[np.ndarray, dict[str, float]]:
-    """Values in the package's unit, and attributes of a tracer per mass of water; notes go to `said`."""
+def _converted(variable: "xr.DataArray", key: str, options: _Options) -> tuple[np.ndarray, dict[str, Any]]:
+    """Values in the package's unit, and attributes of a tracer per mass of water."""
     if (tracer := options.tracers.get(key)) is not None:
         if tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0:
-            said.append(
-                f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
-            )
+            said = f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
+            warn_of_input([note_on(variable, said)])
         _, offset, power = tracer.linear(variable, key)
         attributes = {"of_density": float(power), "offset": offset} if power else {}
         return tracer.converted(variable, key), attributes
     how = as_conversion(options.units.get(key))
     examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:
-        how = dataclasses.replace(how, unit=_unit_of_salinity(variable, said))
+        how = dataclasses.replace(how, unit=_unit_of_salinity(variable))
     return in_unit(variable, key, how), {}
 
 
@@ -406,7 +382,6 @@ def _records(
     kept: np.ndarray,
     is_ragged: bool,
     options: _Options,
-    said: list[str],
 ) -> tuple[np.ndarray, "xr.DataArray"]:
     """Records with a value to keep, in order and from the time in the water, and their times.
 
@@ -414,9 +389,7 @@ def _records(
     """
     records = np.flatnonzero(kept.any(axis=1))
     if not is_ragged:
-        order, disorder = order_in_time(like(times, times.values[records]))
-        records = records[order]
-        options.notes.extend(disorder)
+        records = records[order_in_time(like(times, times.values[records]))]
     times = like(times, times.values[records])
     axis = read_time(times, unit_alone(options.units, "time"), increasing=not is_ragged)
     inside = np.ones(records.shape, dtype=bool)
@@ -432,24 +405,24 @@ def _records(
         expected = "values from time_deployment_start to time_deployment_end"
         advice = "correct these attributes, or choose another file"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, f"none of {n_all}", advice)
-    said.append(f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out")
+    said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
+    warn_of_input([note_on(variable, said)])
     return records[inside], axis[inside]
 
 
-def _unit_of_salinity(variable: "xr.DataArray", said: list[str]) -> str | None:
-    """The unit "1" where it is missing or invalid for practical salinity; notes go to `said`."""
+def _unit_of_salinity(variable: "xr.DataArray") -> str | None:
+    """The unit "1" where it is missing, or invalid for practical salinity; warns of what is assumed."""
     unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
-    if unit is None:
-        if not kind:
-            said.append("no unit, taken to be practical salinity; if it is not, give `units.salinity`")
-        return "1"
-    try:
-        conversion("salinity", str(unit))
-    except ValueError:
-        if kind == "sea_water_practical_salinity":
-            said.append(f"practical salinity, whose unit is not '{unit}'")
-            return "1"
-    return None
+    said = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
+    if unit is not None:
+        with contextlib.suppress(ValueError):
+            conversion("salinity", str(unit))
+            return None
+        if kind != "sea_water_practical_salinity":
+            return None
+        said = f"practical salinity, whose unit is not '{unit}'"
+    warn_of_input([note_on(variable, said)] if unit is not None or not kind else [])
+    return "1"
 
 
 def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, ...]) -> np.ndarray:
@@ -493,11 +466,11 @@ def _unused_flags(file: "xr.Dataset", variable: "xr.DataArray") -> tuple[str, ..
     return (f"{', '.join(unused)} are not used; if they are its quality flags, call them {flags}",)
 
 
-def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+def _merged(found: Sequence["xr.DataArray"]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Common times, heights (per time where they vary), and all samples on them."""
-    time, rows = np.unique(np.concatenate([one.time for one in found]), return_inverse=True)
-    z, columns = np.unique(np.concatenate([one.z for one in found]), return_inverse=True)
-    if any(one.moves for one in found):
+    time, rows = np.unique(np.concatenate([one["time"] for one in found]), return_inverse=True)
+    z, columns = np.unique(np.concatenate([one["z"] for one in found]), return_inverse=True)
+    if any(one.attrs["moves"] for one in found):
         pairs, at = np.unique(rows * z.size + columns, return_inverse=True)
         first = np.searchsorted(pairs // z.size, np.arange(time.size))
         heights, columns = z[columns], at - first[rows]
@@ -506,23 +479,23 @@ def _merged(found: list[_Samples]) -> tuple[np.ndarray, np.ndarray, dict[str, np
     shape, start = (time.size, z.shape[-1]), 0
     profiles: dict[str, np.ndarray] = {}
     for one in found:
-        part = slice(start, start := start + one.time.size)
+        part, key = slice(start, start := start + one.size), str(one.name)
         place = rows[part] * shape[1] + columns[part]
         # Instruments of one file at the same depth are merged.
         known = np.isfinite(one.values)
         n = np.bincount(place[known], minlength=shape[0] * shape[1]).reshape(shape)
         total = np.bincount(place[known], weights=one.values[known], minlength=n.size).reshape(shape)
-        own = np.where(n > 0, total / np.maximum(n, 1), np.nan)
-        merged = profiles.get(one.key, np.full(shape, np.nan))
-        twice = np.argwhere(np.isfinite(merged) & np.isfinite(own) & (merged != own))
+        means = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+        merged = profiles.get(key, np.full(shape, np.nan))
+        twice = np.argwhere(np.isfinite(merged) & np.isfinite(means) & (merged != means))
         if twice.size:
             i, j = (int(n) for n in twice[0])
             expected = f"the value of the files before it, {merged[i, j]:g}"
             height = z[i, j] if z.ndim == 2 else z[j]
-            got = f"{own[i, j]:g} at {np.datetime64(int(time[i]), 's')}, height {height:g} m"
+            got = f"{means[i, j]:g} at {np.datetime64(int(time[i]), 's')}, height {height:g} m"
             advice = "read deployments that overlap one by one"
-            raise FileFormatError(name_of(one.variable), one.key, expected, got, advice)
-        profiles[one.key] = np.where(np.isfinite(merged), merged, own)
+            raise FileFormatError(name_of(one), key, expected, got, advice)
+        profiles[key] = np.where(np.isfinite(merged), merged, means)
     return time, z, profiles
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._types import warn_of_input
+
 Numbers = np.ndarray | list | tuple | float | int
 """What NumPy turns into an array."""
 
@@ -179,16 +181,14 @@ def salinity_at(z: np.ndarray, measured: np.ndarray, given: SalinityGiven | None
     return np.where(known, measured, np.interp(z, levels, values))
 
 
-def notes_of_salinity(
+def warn_of_salinity(
     name: str, temperature: np.ndarray, measured: np.ndarray, given: SalinityGiven | None
-) -> tuple[str, ...]:
-    """Notes on the temperatures of a file without any good salinity, if none was given."""
-    if given is not None or np.isfinite(measured).any() or not np.isfinite(temperature).any():
-        return ()
-    return (
-        f"{name}: no good salinity: temperatures are converted with the practical salinity {OF_THE_OCEAN:g}; "
-        "give another where the water is fresher (1 off moves 10 degC by 0.02 K).",
-    )
+) -> None:
+    """Warn of the salinity that converts the temperatures of a file without any, if none was given."""
+    if given is None and not np.isfinite(measured).any() and np.isfinite(temperature).any():
+        assumed = f"the practical salinity {OF_THE_OCEAN:g}"
+        advice = "give another where the water is fresher (1 off moves 10 degC by 0.02 K)"
+        warn_of_input([f"{name}: no good salinity: temperatures are converted with {assumed}; {advice}."])
 
 
 def _check(name: str, values: Numbers, lowest: float, highest: float) -> None:

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._types import warn_of_input
 from .errors import check_increasing, name_of
 from .local_tables import is_other_zone
 from .series import Series, start_of_case
@@ -168,14 +169,14 @@ def check_complete(times: "xr.DataArray", variable: "xr.DataArray", values: np.n
         raise error_of(variable, what, got, advice)
 
 
-def order_in_time(times: "xr.DataArray") -> tuple[np.ndarray, tuple[str, ...]]:
-    """Indices that sort the records by time, and a note if the file is not sorted."""
+def order_in_time(times: "xr.DataArray") -> np.ndarray:
+    """Indices that sort the records by time; warns if the file is not sorted."""
     values = numbers_in(times)
     late = int((values < np.fmax.accumulate(values)).sum()) if values.size else 0
-    if not late:
-        return np.arange(values.size), ()
-    said = f"{late} of {values.size} records are earlier than one before them: sorted"
-    return np.argsort(values, kind="stable"), (note_on(times, said),)
+    if late:
+        said = f"{late} of {values.size} records are earlier than one before them: sorted"
+        warn_of_input([note_on(times, said)])
+    return np.argsort(values, kind="stable")
 
 
 def bounds_of_means(
