@@ -14,7 +14,7 @@ from .hypsography import read_hypsography
 from .les import read_legay, read_lesbrary
 from .named_files import read_manifest, resolve
 from .netcdf import read_netcdf
-from .oceansites import read_oceansites, read_salinity
+from .oceansites import read_oceansites
 from .open import FORMATS, Format, open_observations
 from .provenance import Provenance
 from .runs import count_frames, keep_variables, read_stored_run, read_trajectory
@@ -36,7 +36,6 @@ __all__ = [
     "read_legay",
     "read_lesbrary",
     "read_oceansites",
-    "read_salinity",
     "read_series",
     "read_table",
     "read_trajectory",

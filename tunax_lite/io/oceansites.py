@@ -36,7 +36,6 @@ from .axes import (
     heights_of,
     is_axis,
     position_of,
-    read_vertical,
     stem_of,
 )
 from .case import WATER_NAMES, observations_from_dataset
@@ -50,15 +49,12 @@ from .tracers import Tracer, Tracers, as_tracers
 from .units import Conversions, as_conversion, conversion, unit_alone, unit_in_brackets
 from .variables import (
     error_in,
-    error_of,
-    find_variable,
     in_unit,
     like,
     listing,
     note_on,
     numbers_in,
     on_axes,
-    variable_named,
     variables_of,
 )
 from .yaml_file import NAMES
@@ -497,33 +493,3 @@ def _merged(found: Sequence["xr.DataArray"]) -> tuple[np.ndarray, np.ndarray, di
             raise FileFormatError(name_of(one), key, expected, got, advice)
         profiles[key] = np.where(np.isfinite(merged), merged, means)
     return time, z, profiles
-
-
-@names_its_file("a file with salinity over depth")
-def read_salinity(
-    path, *, variable: str | None = None, unit: str | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Heights [m], increasing, and the salinity there, averaged over all times and points of the file.
-
-    The result is practical salinity and fits the argument `salinity` of `read_oceansites` and `read_argo`.
-
-    Args:
-        path: NetCDF file or xarray dataset with a coordinate of depth or height.
-        variable: name in the file; by default one of those used for moorings, or found by CF standard name.
-        unit: overrides the one in the file.
-
-    Raises:
-        FileFormatError: no such variable, fewer than three levels, or no value.
-    """
-    file, known = read_netcdf(path), _KNOWN["salinity"]
-    advice = "name it (variable)"
-    found = None if variable else find_variable(file, "salinity", known["names"], known["kinds"], advice)
-    found = variable_named(file, variable or "salinity", "salinity", advice) if found is None else found
-    levels = find_axis(file, found, None, "vertical")
-    z = read_vertical(file, levels, None, None).values
-    values = like(found, in_unit(found, "salinity", unit))
-    mean = values.mean([dim for dim in values.dims if dim != levels.dims[0]]).values
-    order = np.argsort(z)[np.isfinite(mean[np.argsort(z)])]
-    if not order.size:
-        raise error_of(found, "a value", f"none of {values.size}", "choose another file")
-    return z[order], mean[order]

@@ -55,8 +55,8 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
     `in_situ_temperature`, `potential_temperature` and `practical_salinity` where a file has these; NaN where
     values are missing or have no good flag; `rejected`, `uncertainty` and `role` as attributes of variables;
     `latitude` and `longitude`; constants of the water and the Coriolis parameter as global attributes.
-    `case_from_dataset` and `observations_from_dataset` take it, changed or not; profiles of Argo, whose heights
-    vary, go through `read_argo`. Readers warn of what they assume or leave out (`InputWarning`).
+    `case_from_dataset` and `observations_from_dataset` take it, changed or not; profiles of Argo, whose
+    heights vary, go through `read_argo`. Readers warn of what they assume or leave out (`InputWarning`).
 
     Args:
         path: of the file, or an xarray dataset.
