@@ -7,14 +7,9 @@ import matplotlib.dates as dates
 import netCDF4
 import numpy as np
 import pytest
-from matplotlib.lines import Line2D
-from typer.testing import CliRunner
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite.cli.commands import app
-from tunax_lite.config import build_run, load_run
-from tunax_lite.config.build import with_observations
 from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
 from tunax_lite.physics.equation_of_state import LinearEquationOfState
@@ -23,7 +18,6 @@ from tunax_lite.plotting.fits import CaseRuns, RunProfiles, plot_series_together
 from tunax_lite.plotting.style import FigureTime, reference_depth
 
 MOORING = Path(__file__).parents[2] / "data/synthetic_station_profiles.nc"
-CONFIGS = Path(__file__).parents[2] / "configs/runs"
 
 
 def write_run(path: Path, temperature: float, start: str | None) -> Path:
@@ -77,30 +71,6 @@ def test_runs_without_dates_count_from_their_starts_and_do_not_mix_with_others(r
     ):
         with error_naming(FileFormatError, parts):
             files_figures(wrong)
-
-
-@pytest.mark.long  # of a file: above
-def test_observations_of_a_configuration_stand_where_those_of_their_file_do(runs, tmp_path):
-    config, alone = CONFIGS / "synthetic_station.yaml", files_figures([runs[1], MOORING])
-    loaded = load_run(config)
-    beside = with_observations(build_run(loaded), loaded.place)
-    seen, others = (f["series"].axes[0].get_lines()[0] for f in (files_figures(runs[1:2], beside), alone))
-    known = np.isin(places(seen), places(others))  # the case ends before the mooring does, or starts later
-    assert known.sum() > 1
-    at = np.searchsorted(places(others), places(seen)[known])
-    found, expected = np.asarray(seen.get_ydata())[known], np.asarray(others.get_ydata())[at]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    for wrong, parts in (([runs[2]], "undated.nc start_time"), ([runs[1], MOORING], MOORING.name)):
-        with error_naming(FileFormatError, parts):
-            files_figures(wrong, beside)
-    arguments = ["plot", str(runs[1]), "--config", str(config), "--output", str(tmp_path)]
-    said = CliRunner().invoke(app, arguments)
-    assert said.exit_code == 0, said.output
-    assert {path.name for path in tmp_path.iterdir()} == {"together_profiles.png", "together_series.png"}
-
-
-def places(line: Line2D) -> np.ndarray:
-    return np.round(dates.date2num(np.asarray(line.get_xdata())), 6)
 
 
 def test_the_depth_of_a_moving_instrument_stands_in_the_label():

@@ -95,10 +95,6 @@ def plot(
     output: Annotated[
         Path | None, options.output("DIR", "Folder for the figures; by default that of the file.")
     ] = None,
-    config: Annotated[
-        Path | None,
-        Option(metavar="CONFIG", help="Draw runs beside the observations of this configuration of a run."),
-    ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Draw the figures of an output: sections and profiles, or loss and parameters.

@@ -24,13 +24,10 @@ from ..config import (
     ComparisonSetup,
     ConfigError,
     build_checks,
-    build_run,
     evaluation_of,
     load_any,
     load_comparison,
-    load_run,
 )
-from ..config.build import with_observations
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_netcdf
 from ..io.writing import check_outputs, file_name, write_csv, write_rows
@@ -45,7 +42,7 @@ from .progress import fraction_of
 from .terminal import echo, print_table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
 def evaluate(
@@ -146,58 +143,24 @@ def _print_errors(rows: Sequence[ErrorRow], labels: Sequence[str]) -> None:
     print_table(columns, lines, "mean errors, model minus observed")
 
 
-def plot(
-    files: Sequence[Path],
-    output: Path | None,
-    config: Path | None,
-    *,
-    overwrite: bool,
-) -> None:
+def plot(files: Sequence[Path], output: Path | None, *, overwrite: bool) -> None:
     """See `commands.plot`."""
-    file = files[0]
-    folder = file.parent if output is None else output
-    if config is None and (own := _of_extension(file)) is not None:
-        return _draw(own(files), files, folder, overwrite, together=len(files) > 1)
-    if len(files) > 1 or config is not None:
-        return _plot_together(files, output, config, overwrite)
-    # Slow imports, only where needed.
-    from ..plotting import file_figures
+    # Slow imports: figures.
+    from ..plotting import file_figures, files_figures, save_figures
 
-    if file.is_dir():
+    file, are_several = files[0], len(files) > 1
+    if not are_several and file.is_dir():
         raise FileFormatError(file, "folder", "a file", "a folder", "name a file; plot a map with xarray")
-    _draw(file_figures(file), files, folder, overwrite, together=False)
-
-
-def _draw(
-    figures: "Mapping[str, Figure]", files: Sequence[Path], folder: Path, overwrite: bool, *, together: bool
-) -> None:
-    """Write figures of one file, or of several together."""
-    from ..plotting import save_figures  # slow import
-
-    start = "together_" if together else f"{files[0].stem}_"
+    title = read_netcdf(file, only=()).attrs.get("title") if file.suffix == ".nc" else None
+    of_extension = next((draw for name, draw in additions("outputs", "FILES") if name == title), None)
+    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
+        if of_extension is not None:
+            figures = of_extension(files)
+        else:
+            figures = files_figures(files) if are_several else file_figures(file)
+    folder, start = output or file.parent, "together_" if are_several else f"{file.stem}_"
     check_outputs([folder / f"{start}{name}.png" for name in figures], overwrite=overwrite, inputs=files)
     session.report_written(save_figures(figures, folder, start))
-
-
-def _of_extension(file: Path) -> "Callable[..., dict[str, Figure]] | None":
-    """How an extension draws the files of this kind."""
-    if file.suffix != ".nc" or not file.is_file():
-        return None
-    title = read_netcdf(file, only=()).attrs.get("title")
-    return next((own for name, own in additions("outputs", "FILES") if name == title), None)
-
-
-def _plot_together(files: Sequence[Path], output: Path | None, config: Path | None, overwrite: bool) -> None:
-    """Several files in the same figures, beside the observations of a configuration."""
-    from ..plotting import files_figures  # slow import
-
-    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
-        beside = None
-        if config is not None:
-            loaded = load_run(config)
-            beside = with_observations(build_run(loaded), loaded.place.below("case"))
-        figures = files_figures(files, beside)
-    _draw(figures, files, files[0].parent if output is None else output, overwrite, together=True)
 
 
 def report(results: Path, output: Path | None, *, overwrite: bool) -> None:

@@ -1,14 +1,10 @@
 """Files of several runs and of observations, drawn in the same panels."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-import jax.numpy as jnp
 from matplotlib.figure import Figure
 
-from ..column.case import Case
-from ..column.observations import Observations
 from ..io.dataset import TracerUnits
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_netcdf
@@ -18,7 +14,6 @@ from ..io.series import start_of_case
 from ..io.times import is_dated, read_time
 from ..io.variables import error_in
 from ..physics import Teos10
-from ..physics.equation_of_state import carries_conservative_temperature
 from . import style
 from .fits import (
     CaseRuns,
@@ -31,14 +26,8 @@ from .fits import (
 from .style import FigureTime
 
 
-def files_figures(
-    files: Sequence[Path], beside: tuple[Case, Observations] | None = None
-) -> dict[str, Figure]:
+def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
     """Figures of several files: of runs of this package or of GOTM, and of observations of one mooring.
-
-    Args:
-        files: of runs, and of observations.
-        beside: a case with its observations, in place of files of observations.
 
     Runs with dates share their axis by date; runs without count from their own starts.
 
@@ -63,13 +52,6 @@ def files_figures(
         label = next(name for name, start in starts.items() if not start)
         advice = "draw runs with dates and runs without apart"
         raise FileFormatError(label, "start_time", "a date, as the other runs have", "none", advice)
-    if beside is not None and observed:
-        expected, advice = "runs alone beside the observations of a configuration", "leave it out"
-        raise FileFormatError(observed[0], "file", expected, "another file", advice)
-    if beside is not None and bool(dated) != (beside[0].start_time is not None):
-        got = "one without" if dated else "one"
-        advice = "give the configuration of the run"
-        raise FileFormatError(files[0], "start_time", "a date where the configuration has one", got, advice)
     if observed and not dated:
         advice = "run a case with a start_time"
         raise FileFormatError(
@@ -82,13 +64,7 @@ def files_figures(
             for name, run in given.items()
         }
     seen = None
-    if beside is not None:
-        case, seen = beside
-        later = 0.0 if first is None else _seconds_between(first, case.start_time)
-        seen = dataclasses.replace(seen, time=jnp.asarray(seen.time) + later)
-        if carries_conservative_temperature(case.equation_of_state):
-            seen = as_instruments(seen)
-    elif observed and first is not None:
+    if observed and first is not None:
         seen = as_instruments(read_oceansites(observed, start_time=first))
     times = FigureTime(max(float(run.time[-1]) for run in given.values()), first)
     shown = CaseRuns("", given, seen, times, tracers=tracers, equation_of_state=Teos10())
