@@ -202,7 +202,7 @@ def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     output = _said("cross-validate", config, "--output", folder)
     assert "missing.yaml" in output and "iteration 1, best" in output
     assert "kato_phillips mixed_layer_depth" in output
-    names = {"cross_validation.csv", "cross_validation.png", "checks.csv", "parameters.yaml", "profiles.png"}
+    names = {"cross_validation.csv", "checks.csv", "parameters.yaml", "profiles.png"}
     assert names <= {path.name for path in folder.iterdir()}
     rows = validation.read_table(folder / "cross_validation.csv", CrossValidationRow)
     assert [row.case for row in rows] == ["synthetic_wind_and_cooling", "less_heat"]

@@ -68,7 +68,5 @@ def test_a_flux_that_is_missing_leaves_a_residual_and_without_budgets_there_are_
     assert not missing_from(invoked("budget", other, code=3).output, "other.nc output.budgets")
 
 
-def test_the_text_names_terms_and_residual_and_a_figure_is_drawn(out):
-    figure = out.with_name(f"{out.stem}_budgets.png")
-    said = invoked("budget", out, "--figures", figure.parent).output
-    assert said.count(": closed,") == 3 and figure.stat().st_size > 10_000
+def test_the_text_names_terms_and_residual(out):
+    assert invoked("budget", out).output.count(": closed,") == 3

@@ -9,18 +9,15 @@ import numpy as np
 import pytest
 from matplotlib import _pylab_helpers
 from matplotlib.dates import num2date
-from matplotlib.patches import StepPatch
 
 import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite.calibration.comparison import Profiles, ShownCase
-from tunax_lite.io.budgets import Budget
 from tunax_lite.physics import Teos10
 from tunax_lite.plotting import (
     case_runs,
     closure_figures,
     closures_of,
-    plot_budgets,
     plot_differences,
     plot_fits,
     plot_loss,
@@ -159,20 +156,6 @@ def test_ice_has_a_temperature_where_there_is_ice(trajectory):
         _y(panel.lines[0]) for panel in _panels(plot_surface(dataclasses.replace(trajectory, state=state)))
     ]
     np.testing.assert_array_equal(np.isfinite(drawn), [[True] * 13, thickness > 0.0])
-
-
-@pytest.mark.parametrize(("days", "are_daily"), [(3, False), (9.5, True)])
-def test_budgets_of_more_than_a_few_days_are_daily_means(days, are_daily):
-    ends = 21600.0 * np.arange(4 * days + 1)
-    sun = np.resize([0.0, 300.0, 500.0, 0.0], ends.size - 1)
-    ice = 1e-3 * np.ones_like(sun)
-    terms, names = {"sun": sun, "ice": ice}, ("heat", "heat", "W m-2")
-    (panel,) = _panels(plot_budgets([Budget(*names, ends[:-1], ends[1:], terms, sun + ice, ice, ())]))
-    change, of_sun = (bars.get_data()[0] for bars in panel.patches[:2] if isinstance(bars, StepPatch))
-    expected = np.full(9, 200.0) if are_daily else sun
-    np.testing.assert_allclose(of_sun, expected, atol=1e-9)
-    np.testing.assert_allclose(change, expected + 1e-3, atol=1e-9)
-    assert ("daily" in panel.get_ylabel()) == are_daily
 
 
 def test_sections_show_the_mixed_layer(trajectory):

@@ -248,7 +248,7 @@ RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME, CHECKS_NAME)
 _DERIVED = "posterior_chain_*.eqx posterior.nc posterior.yaml "
 _DERIVED += (
     "posterior_marginals.png posterior_correlations.png posterior_spectrum.png posterior_bands.png "
-    "report.html loss.png parameters.png profiles.png cross_validation.png series*.png"
+    "report.html loss.png parameters.png profiles.png series*.png"
 )
 
 

@@ -5,31 +5,17 @@ from pathlib import Path
 import jax
 
 from ..io.budgets import Budget, read_budgets
-from ..io.netcdf import read_netcdf
-from ..io.writing import check_outputs
 from . import session
 from .application import Answer
 from .terminal import print_table
 
 
-def budget(file: Path, figures: Path | None, *, overwrite: bool) -> Answer:
+def budget(file: Path) -> Answer:
     """See `commands.budget`."""
-    path = None if figures is None else figures / f"{file.stem}_budgets.png"
-    if path is not None:
-        check_outputs([path], overwrite=overwrite, inputs=[file])
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         budgets = read_budgets(file)
     for one in budgets:
         _print(one)
-    if path is not None:
-        # Slow imports, only where needed.
-        from ..plotting import in_words, plot_budgets, save_figure
-
-        about = read_netcdf(file, only=()).attrs
-        title = in_words(str(about.get("tunax_lite_case") or file.stem))
-        start_time = str(about.get("start_time", "")) or None
-        save_figure(plot_budgets(budgets, title, start_time=start_time), path)
-        session.report_written([path])
     return {"budgets": [_answer(one) for one in budgets]}
 
 

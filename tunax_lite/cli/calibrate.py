@@ -59,15 +59,14 @@ def calibrate(
     *,
     resume: bool = False,
     overwrite: bool = False,
-    show_parameters: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
 ) -> None:
     """See `commands.calibrate`."""
     kind = kind_in(read_document(config).data)
     if kind is not None and kind.calibrate is not None:
-        choices = {"resume": resume, "overwrite": overwrite, "show_parameters": show_parameters}
-        kind.calibrate(config, settings, output, **choices, workers=workers, scheduler=scheduler)
+        engine = {"workers": workers, "scheduler": scheduler}
+        kind.calibrate(config, settings, output, resume=resume, overwrite=overwrite, **engine)
         return
     loaded = load_calibration(config, settings)
     folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
@@ -88,7 +87,9 @@ def calibrate(
             ):
 
                 def report(iteration: Iteration) -> None:
-                    show(*_in_words(iteration, setup.n_iterations, show_parameters))
+                    done, n = iteration.number + 1, setup.n_iterations
+                    loss = f"loss {iteration.loss:.4g}, best {iteration.best_loss:.4g}"
+                    show(done / n, f"iteration {done} of {n}, {loss}")
                     may_end()
 
                 with _options_named("--resume, --overwrite, --output DIR"):
@@ -111,16 +112,6 @@ def _options_named(options: str) -> Iterator[None]:
         yield
     except (ValueError, ImportError) as error:
         raise ConfigError(f"{error} (options: {options})") from error
-
-
-def _in_words(iteration: Iteration, n_iterations: int, show_parameters: bool) -> tuple[float, str, str]:
-    """Fraction that is done, loss, and on request parameters and scores."""
-    done, details = iteration.number + 1, list[str]()
-    loss = f"loss {iteration.loss:.4g}, best {iteration.best_loss:.4g}"
-    if show_parameters:
-        details = [f"{path}={value}" for path, value in in_short(iteration.values, 4).items()]
-        details += [f"score of {case}={score:.5g}" for case, score in iteration.scores.items()]
-    return done / n_iterations, f"iteration {done} of {n_iterations}, {loss}", "  ".join(details)
 
 
 def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> list[Path]:
@@ -246,13 +237,13 @@ def cross_validate(
 ) -> None:
     """See `commands.cross_validate`."""
     loaded = load_calibration(config, settings)
-    folder, draws = session.results_folder(loaded, output), loaded.config.output.figures
+    folder = session.results_folder(loaded, output)
     with session.precision(loaded):
         setup = build_calibration(loaded)
         names = [target.case.name for target in setup.targets]
         # Existing calibrations are continued, so that the table tells whether the command has ended.
-        inputs = session.inputs_of(loaded)
-        check_outputs(_calibration_outputs(folder, setup, figures=draws), overwrite=True, inputs=inputs)
+        outputs = _calibration_outputs(folder, setup, figures=loaded.config.output.figures)
+        check_outputs(outputs, overwrite=True, inputs=session.inputs_of(loaded))
         check_outputs([folder / CROSS_VALIDATION_NAME], overwrite=overwrite)
         groups = {target.case.name: target.group for target in setup.targets if target.weight > 0.0}
         total = setup.n_iterations * (1 + len(validation.left_out_together(groups)))
@@ -286,11 +277,6 @@ def cross_validate(
         written += _check(setup, validated.calibrated, folder)
         written.append(folder / CROSS_VALIDATION_NAME)
         validation.write_table(written[-1], validated.rows)
-        if draws:
-            # Slow imports, only where needed.
-            from ..plotting import plot_cross_validation, save_figures
-
-            written += save_figures({"cross_validation": plot_cross_validation(validated.rows)}, folder)
     _say_what_is_left_out(validated.rows)
     session.report_written(written)
     session.judge_water(beyond)

@@ -122,8 +122,6 @@ def report(
 @command("Core", module="budget")
 def budget(
     file: Annotated[Path, Argument(metavar="OUT.nc", help="Results of a run with output.budgets.")],
-    figures: options.Figures = None,
-    overwrite: options.Overwrite = False,
 ) -> Answer:
     """Print the budgets of heat, salt, tracers and kinetic energy of a run: each term, and the residual.
 
@@ -171,7 +169,6 @@ def calibrate(
     resume: options.Resume = False,
     overwrite: options.Anew = False,
     settings: options.Settings = options.NONE,
-    show_parameters: options.ShowParameters = False,
     workers: options.Workers = None,
     scheduler: options.Scheduler = None,
 ) -> None:

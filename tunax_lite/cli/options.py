@@ -30,10 +30,6 @@ Figures = Annotated[
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing files.")]
 Resume = Annotated[bool, Option("--resume", help="Continue the computation in the folder.")]
 Anew = Annotated[bool, Option("--overwrite", help="Start over in a folder with earlier results.")]
-ShowParameters = Annotated[
-    bool,
-    Option("--show-parameters", help="Print parameters and scores with the progress, every few seconds."),
-]
 Folder = Annotated[Path | None, output("DIR", "Folder for the results; by default results/CONFIG.")]
 
 

@@ -19,12 +19,10 @@ from ..io.netcdf import read_netcdf
 from ..io.runs import read_tracer_units, read_trajectory
 from ..physics import Teos10
 from ..physics.equation_of_state import AbstractEquationOfState
-from .budgets import plot_budgets
 from .calibration import (
     history_figures,
     plot_bands,
     plot_correlations,
-    plot_cross_validation,
     plot_loss,
     plot_marginals,
     plot_parameters,
@@ -53,7 +51,6 @@ from .together import files_figures
 __all__ = [
     "file_figures",
     "files_figures",
-    "plot_budgets",
     "plot_loss",
     "plot_parameters",
     "plot_profiles",

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..calibration.posterior import spectrum_of
-from ..calibration.validation import CrossValidationRow
 from ..column.observations import Observations
 from . import style
 from .fits import CaseRuns, RunProfiles
@@ -107,41 +106,6 @@ def plot_parameters(
 def _entitle(panel: Axes, path: str, unit: str) -> None:
     panel.set_title(path if unit == "1" else f"{path} [{style.in_math(unit)}]", fontsize="small")
     panel.tick_params(labelsize="small")
-
-
-_SHOWN = (  # column, label, marker and colour
-    ("persistence", "initial profile kept", "|", "0.45"),
-    ("uncalibrated", "uncalibrated", "o", "#8a8a8a"),
-    ("left_out", "calibrated without the case", "D", RED),
-    ("calibrated", "calibrated on all cases", "s", BLUE),
-)
-
-
-def plot_cross_validation(rows: Sequence[CrossValidationRow]) -> Figure:
-    """Errors by case, one panel per variable: calibrated without the case, with it, and not calibrated."""
-    variables = list(dict.fromkeys(row.variable for row in rows))
-    cases = list(dict.fromkeys(row.case for row in rows))
-    size = 3.6, 0.55 * len(cases)
-    figure, (axes,) = style.panels(len(variables), len(variables), size, (2.2, 1.9), sharey=True)
-    for panel, variable in zip(axes, variables, strict=True):
-        own = [row for row in rows if row.variable == variable]
-        places = [cases.index(row.case) for row in own]
-        for column, label, marker, colour in _SHOWN:
-            values = np.array([getattr(row, column) for row in own])
-            values = np.where(values > 0.0, values, np.nan)  # a logarithmic axis cannot show others
-            panel.plot(values, places, marker, color=colour, label=label, markersize=7.0)
-        ends = [row.uncalibrated for row in own], [row.left_out for row in own]
-        panel.hlines(places, *ends, color="0.8", zorder=0)
-        panel.set_xscale("log")
-        style.number_log_axis(panel.xaxis)
-        panel.set_xlabel(f"error of {variable} [{style.in_math(own[0].unit)}]", fontsize="small")
-        panel.grid(axis="x", which="both", alpha=0.25)
-        panel.tick_params(labelsize="small")
-    axes[0].set_yticks(range(len(cases)), map(in_words, cases))
-    axes[0].set_ylim(len(cases) - 0.5, -0.5)
-    legend: dict[str, Option] = {"loc": "outside upper center", "ncols": 2 if len(variables) == 1 else 4}
-    figure.legend(*axes[0].get_legend_handles_labels(), **legend, fontsize="small")
-    return figure
 
 
 def plot_marginals(dataset: xr.Dataset) -> Figure:

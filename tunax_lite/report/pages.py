@@ -34,7 +34,6 @@ FIGURES = {
     "loss": "Loss and the score of each case at every evaluation",
     "parameters": "Parameters at every evaluation",
     "profiles": "Profiles at the end of each case, before and after, and observations",
-    "cross_validation": "Errors by case, with the case in the calibration and left out of it",
 }
 POSTERIOR_FIGURES = {
     "posterior_marginals": "Distribution of every parameter, beside its prior",

@@ -121,7 +121,6 @@ def calibrate_map(
     *,
     resume: bool,
     overwrite: bool,
-    show_parameters: bool,
     workers: int | None,
     scheduler: str | None,
 ) -> None:
@@ -142,25 +141,20 @@ def calibrate_map(
         if overwrite:
             path.unlink(missing_ok=True)
         with open_engine(workers, scheduler) as engine:
-            progress = _fit(fit, section.n_iterations, engine, path, show_parameters)
+            progress = _fit(fit, section.n_iterations, engine, path)
         about = session.provenance(loaded, loaded.name, fit.run.model.closure)
         written = write_fit(fit, progress, folder, about)
     _say_fit(fit, progress)
     session.report_written(written)
 
 
-def _fit(
-    fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path, show_parameters: bool
-) -> Progress:
+def _fit(fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path) -> Progress:
     with fraction_of("calibration") as show:
 
         def note(progress: Progress) -> None:
-            number, values = len(progress.losses), ""
-            if show_parameters:
-                found = zip(fit.free.numbers, fit.values(progress.x), strict=True)
-                values = "  ".join(f"{free.path}={value:.4g}" for free, value in found)
+            number = len(progress.losses)
             loss = f"evaluation {number} of {n_iterations}, lowest loss {progress.loss:.4g} K2"
-            show(number / n_iterations, loss, values)
+            show(number / n_iterations, loss)
 
         return fit_map(fit, n_iterations, engine, path=path, report=note)
 
