@@ -44,7 +44,7 @@ def test_wheel_holds_the_package_its_data_and_nothing_else(wheel):
         pytest.skip(f"needs a checkout: {tracked.stderr}")
     package = {name for name in tracked.stdout.splitlines() if (ROOT / name).is_file()}
     data = {f"tunax_lite/data/{path.name}" for path in (ROOT / "data").iterdir() if path.is_file()}
-    assert {"tunax_lite/report/page.html", "tunax_lite/py.typed"} <= package
+    assert {"tunax_lite/report/calibration.html", "tunax_lite/py.typed"} <= package
     configs = {f"tunax_lite/configs/{kind}/synthetic.yaml" for kind in ("calibrations", "runs")}
     # The registry looks for its files beside the package; what makes them stays in the repository.
     assert held == package | configs | {name for name in data if not name.endswith(".py")}

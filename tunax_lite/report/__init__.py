@@ -4,8 +4,6 @@ from .pages import (
     FIGURES,
     POSTERIOR_FIGURES,
     RunFolder,
-    number,
-    page,
     parameter_rows,
     read_run_folder,
     render,

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -45,32 +44,6 @@ _ORIGIN = ("date", "version", "commit", "machine", "command", "config", "package
 _ERROR = "_error"
 _TOO_FEW, _TOO_LARGE = 100.0, 1.05  # warn below this effective sample size, and above this R-hat
 _HERE = Path(__file__).parent
-
-
-def page(
-    template: Path,
-    verb: str,
-    attributes: Mapping[str, str],
-    **content: Any,  # whatever the template shows
-) -> str:
-    """A page of a template as text, with its origin; blocks are those of `page.html`.
-
-    Args:
-        verb: of the sentence on its origin, such as "Computed".
-        attributes: those of a file, with its origin.
-        content: what the template shows, and `title`, `name` as in `render`.
-    """
-    environment = Environment(
-        loader=FileSystemLoader([template.parent, _HERE]),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = number
-    origin = {name: attributes.get(f"tunax_lite_{name}") for name in _ORIGIN}
-    parsed = {name: json.loads(origin[name] or "{}") for name in ("packages", "data")}
-    return environment.get_template(template.name).render(verb=verb, origin=origin | parsed, **content)
 
 
 def number(value: float | list[float] | None, digits: int = 4) -> str:
@@ -155,10 +128,17 @@ def write_report(run: RunFolder, path: str | Path) -> Path:
 
 def render(run: RunFolder) -> str:
     """Render the page as text."""
-    return page(
-        _HERE / "calibration.html",
-        "Calibrated",
-        run.provenance,
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=select_autoescape(["html"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    origin = {name: run.provenance.get(f"tunax_lite_{name}") for name in _ORIGIN}
+    return environment.get_template("calibration.html").render(
+        origin=origin | {name: json.loads(origin[name] or "{}") for name in ("packages", "data")},
         title=f"Calibration of {run.parameters['closure']}",
         name=run.path.resolve().name,
         calibration=run.parameters["calibration"],
