@@ -15,12 +15,12 @@ from matplotlib.ticker import MaxNLocator
 
 from ..calibration import Target
 from ..calibration.comparison import ShownCase
-from ..calibration.observed import faces_from_centers
+from ..calibration.observed import faces_from_centers, sample
 from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_series, run_to_the_end
 from ..column.case import Case
 from ..column.diagnostics import diagnose
 from ..column.model import Model
-from ..column.observables import unit_of_difference
+from ..column.observables import unit_of_difference, usual_mixed_layer
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.dataset import TracerUnits
@@ -28,7 +28,7 @@ from ..io.series import Series
 from ..numerics.regridding import regrid
 from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from . import style
-from .runs import COLOURS, DASHES, MixedLayer
+from .runs import COLOURS, DASHES, mixed_layer
 from .style import STATE, FigureTime, Option
 
 _MOST_TIMES = 1500  # of observations in such a figure
@@ -77,15 +77,13 @@ class RunProfiles(NamedTuple):
 def profiles_of(
     trajectory: Trajectory,
     equation_of_state: AbstractEquationOfState | None = None,
-    layer: MixedLayer | None = None,
     series: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> RunProfiles:
     """A run of one column, in potential temperature if it carries the conservative one."""
     fields = style.fields_of(style.in_potential_temperature(trajectory, equation_of_state))
     profiles = {name: fields[name][1] for name in (*STATE, *trajectory.state.tracers)}
     time, z_face = np.asarray(trajectory.time, float), np.asarray(trajectory.grid.z_face, float).reshape(-1)
-    layer = layer or MixedLayer(trajectory)
-    return RunProfiles(time, z_face, profiles, (layer.label, layer.of_run(trajectory)), series)
+    return RunProfiles(time, z_face, profiles, mixed_layer(trajectory), series)
 
 
 def as_instruments(
@@ -200,24 +198,32 @@ def case_runs(
 ) -> CaseRuns:
     """Runs of one case, a single column each, by label, and the observations.
 
-    The case provides the start date, the equation of state, the units of tracers, and the runs' values of
-    observed scalars. What was `fitted` comes first in figures. The mixed layer is that of one criterion in
-    all runs.
+    The case provides the start date, the equation of state, the units of tracers, the observed mixed layer,
+    and the runs' values of observed scalars. What was `fitted` comes first in figures.
     """
-    layer = MixedLayer(next(iter(runs.values())))
     times = max(float(run.time[-1]) for run in runs.values())
     if case is None:
-        shown = {label: profiles_of(run, None, layer) for label, run in runs.items()}
-        return CaseRuns(name, shown, observations, FigureTime(times), layer.observed(observations), fitted)
+        shown = {label: profiles_of(run) for label, run in runs.items()}
+        return CaseRuns(name, shown, observations, FigureTime(times), fitted=fitted)
     water, seen, shown = case.equation_of_state, observations, {}
     for label, run in runs.items():
         series = {each: np.asarray(diagnose(run, case, [each])[each]) for each in observations.series}
-        shown[label] = profiles_of(run, water, layer, series)
+        shown[label] = profiles_of(run, water, series)
     if carries_conservative_temperature(water):
         z, salinity = np.asarray(case.grid.z_center), np.asarray(case.initial_state.salinity)
         seen = as_instruments(observations, z, salinity)
-    about = layer.observed(observations), fitted, case.tracer_units, water
+    about = _observed_layer(case, observations), fitted, case.tracer_units, water
     return CaseRuns(name, shown, seen, FigureTime(times, case.start_time), *about)
+
+
+def _observed_layer(case: Case, observations: Observations) -> _Series | None:
+    """Times [s] and depths [m] of the mixed layer; `None` if temperature was not observed."""
+    if "temperature" not in observations.profiles:
+        return None
+    name = usual_mixed_layer(case.grid)
+    depths = sample(case, observations, name, "points", (-math.inf, 0.0)).observed[:, 0]
+    there = np.isfinite(observations.profiles["temperature"]).any(axis=1)  # others belong to other variables
+    return np.asarray(observations.time, float)[there], np.asarray(depths)[there]
 
 
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
@@ -496,28 +502,18 @@ def _draw_section(
     return panel.scatter(time[known], z[known], c=values[known], s=6.0, marker="s", linewidths=0.0, **colours)
 
 
-def plot_series(fit: CaseRuns) -> Figure:
-    """Surface temperature, mixed layer depth and every observed scalar, over time.
+def plot_series(shown: CaseRuns, profiles: Sequence[str] | None = None) -> Figure:
+    """Profiles near the surface, mixed layer depth and every observed scalar, over time.
 
-    Surface temperature is the observed one, or that of the uppermost sensor, in which case runs are shown at
-    its height; so is every other profile that was fitted, and tracers. The mixed layer depth is based on
-    temperature for both. Observed scalars require the case. Raises `ValueError` if there is nothing to show,
-    or for a batch of columns.
+    Profiles are by default temperature, what was fitted, and tracers, where they are observed. Temperature is
+    the observed surface temperature, or that of the uppermost sensor, in which case runs are shown at its
+    height; so is every other profile. The mixed layer depth is based on temperature for both. Observed
+    scalars require the case. Raises `ValueError` if there is nothing to show, or for a batch of columns.
     """
-    panels = _near_surface(fit, fit.compared(("temperature",)))
-    panels |= _layers(fit) | _numbers(fit)
+    panels = _near_surface(shown, shown.compared(("temperature",)) if profiles is None else profiles)
+    panels |= _layers(shown) | _numbers(shown)
     if not panels:
         raise ValueError("plot_series: expected profiles of temperature or observed numbers, got neither.")
-    return _plot_series(fit, panels)
-
-
-def plot_series_together(shown: CaseRuns) -> Figure:
-    """Temperature, salinity and tracers near the surface, and the mixed layer depth, of several runs."""
-    panels = _near_surface(shown, shown.varying(("temperature", "salinity"))) | _layers(shown)
-    return _plot_series(shown, panels or _near_surface(shown, ["temperature"]))
-
-
-def _plot_series(shown: CaseRuns, panels: _Panels) -> Figure:
     figure, axes = style.panels(len(panels), 1, (9.0, 2.2), (0.0, 0.8), sharex=True)
     times, first = shown.times, min(float(run.time[0]) for run in shown.runs.values())
     last = max(float(run.time[-1]) for run in shown.runs.values())

@@ -9,10 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..calibration.observed import is_determined, on_centers
-from ..column.grid import Grid
 from ..column.observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
-from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.dataset import TracerUnits
 from ..physics.equation_of_state import AbstractEquationOfState
@@ -43,8 +40,7 @@ def plot_sections(
     figure, axes = style.panels(len(fields), n_columns, (6.4, 2.3), (0.0, 0.9), sharex=True, sharey=True)
     seconds = np.asarray(trajectory.time, dtype=float)
     axis = FigureTime(float(seconds[-1]), start_time)
-    time, layer = axis.places(seconds), MixedLayer(trajectory)
-    depth = layer.of_run(trajectory)
+    time, (layer, depth) = axis.places(seconds), mixed_layer(trajectory)
     for panel, (name, (height, values)) in zip(axes.flat, fields.items(), strict=False):
         colours = style.colours_of(name, values)
         if isinstance(norm := colours["norm"], LogNorm):
@@ -53,7 +49,7 @@ def plot_sections(
         figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name, tracers))
         panel.set_title(style.long_name(name, equation_of_state, tracers), fontsize="medium")
         if name in STATE:
-            style.draw_layer(panel, time, depth, layer.label)
+            style.draw_layer(panel, time, depth, layer)
         panel.set_xlim(time[0], time[-1])
         style.height_axis(panel, float(np.min(trajectory.grid.z_face)))
     if next(iter(fields)) in STATE and np.isfinite(depth).any():
@@ -142,38 +138,13 @@ def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dic
     return {name: fields[name] for name in variables}
 
 
-class MixedLayer:
-    """The mixed layer depth of figures, by one criterion for all times and runs: `usual_mixed_layer`."""
-
-    def __init__(self, trajectory: Trajectory):
-        self._grid = trajectory.grid
-        self.name = usual_mixed_layer(trajectory.grid)
-        self._reference = parse(self.name).depth
-        self.label = f"mixed layer ({MIXED_LAYER_DIFFERENCE:g} K from {self._reference:g} m)"
-
-    def of_run(self, trajectory: Trajectory) -> np.ndarray:
-        """Mixed layer depth of each frame [m]; NaN where no water differs as much."""
-        return self._depths(np.asarray(trajectory.state.temperature), trajectory.grid)
-
-    def observed(self, observations: Observations) -> tuple[np.ndarray, np.ndarray] | None:
-        """Times [s] and depths [m]; `None` if temperature was not observed.
-
-        Linear between sensors; NaN at times whose profile ends above the base of the layer.
-        """
-        if "temperature" not in observations.profiles:
-            return None
-        z, values = np.asarray(observations.z, float), np.asarray(observations.profiles["temperature"], float)
-        centers = np.asarray(self._grid.z_center, dtype=float).reshape(-1)
-        depths = self._depths(on_centers(z, values, centers), self._grid)
-        known = is_determined(self.name, depths, z, values, float(centers[0]))
-        there = np.isfinite(values).any(axis=1)  # other times belong to other variables
-        return np.asarray(observations.time, dtype=float)[there], np.where(known, depths, np.nan)[there]
-
-    def _depths(self, temperature: np.ndarray, grid: Grid) -> np.ndarray:
-        """Mixed layer depths of profiles `(n_times, n_centers)`."""
-        options = {"difference": MIXED_LAYER_DIFFERENCE, "reference_depth": self._reference}
-        of_frame = jax.vmap(lambda profile: mixed_layer_depth(profile, grid, **options))
-        return np.asarray(of_frame(jnp.asarray(temperature)), dtype=float)
+def mixed_layer(trajectory: Trajectory) -> tuple[str, np.ndarray]:
+    """Label and depth of the mixed layer of each frame [m] by `usual_mixed_layer`; NaN without a base."""
+    reference = parse(usual_mixed_layer(trajectory.grid)).depth
+    options = {"difference": MIXED_LAYER_DIFFERENCE, "reference_depth": reference}
+    of_frame = jax.vmap(lambda profile: mixed_layer_depth(profile, trajectory.grid, **options))
+    label = f"mixed layer ({MIXED_LAYER_DIFFERENCE:g} K from {reference:g} m)"
+    return label, np.asarray(of_frame(jnp.asarray(trajectory.state.temperature)), dtype=float)
 
 
 # Safe for colour-blind readers: Okabe and Ito (2008), with black and brown instead of yellow and grey.

@@ -324,24 +324,12 @@ def number_log_axis(axis: Axis) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-_SHORT = 150.0
-"""Days up to which the label of an axis has days, not years."""
-
-
-A_FEW_DAYS = 5.0 * 86400.0
-"""Longer runs have a time axis in days, and daily means where the diurnal cycle would hide the rest [s]."""
-
-
 class FigureTime:
-    """Time axis of a figure: positions and labels.
-
-    Up to `A_FEW_DAYS` are counted in hours; if the case has a start date, the axis shows dates.
-    """
+    """Time axis of a figure: dates if the case has a start date, otherwise hours up to five days, or days."""
 
     def __init__(self, latest: float, start_time: str | None = None):
         self._start = np.datetime64(start_of_case(start_time), "ms") if start_time else None
-        self._latest = latest
-        self._unit, self._length = ("h", 3600.0) if latest <= A_FEW_DAYS else ("d", 86400.0)
+        self._unit, self._length = ("h", 3600.0) if latest <= 5.0 * 86400.0 else ("d", 86400.0)
 
     def places(self, seconds: np.ndarray) -> np.ndarray:
         """Dates, or hours or days since the start."""
@@ -356,15 +344,10 @@ class FigureTime:
         return f"{seconds / self._length:.4g} {self._unit}"
 
     def finish(self, panel: Axes, fontsize: str = "medium") -> None:
-        """Label the horizontal axis of a panel."""
+        """Label the horizontal axis of a panel; at the end of dates stands what the ticks leave out."""
         if self._start is None:
             panel.set_xlabel(f"time [{self._unit}]", fontsize=fontsize)
-            return
-        # Ticks of a short axis are days or hours: its label has what they leave out.
-        days = self._latest / 86400.0
-        unit = "Y" if days > _SHORT else "D"
-        ends = np.unique(self.places(np.array([0.0, self._latest])).astype(f"datetime64[{unit}]"))
-        panel.set_xlabel(" to ".join(map(str, ends)), fontsize=fontsize)
-        locator = AutoDateLocator(minticks=3, maxticks=7)
-        panel.xaxis.set_major_locator(locator)
-        panel.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+        else:
+            locator = AutoDateLocator(minticks=3, maxticks=7)
+            panel.xaxis.set_major_locator(locator)
+            panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))

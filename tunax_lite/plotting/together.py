@@ -20,7 +20,7 @@ from .fits import (
     RunProfiles,
     as_instruments,
     plot_profiles_together,
-    plot_series_together,
+    plot_series,
     profiles_of,
 )
 from .style import FigureTime
@@ -35,54 +35,44 @@ def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
         FileFormatError: files without a run, runs of several columns, runs of which some alone have dates, or
             observations that runs without dates cannot meet.
     """
-    starts, given, observed = dict[str, str | None](), dict[str, RunProfiles](), list[Path]()
+    runs, starts, observed = dict[str, RunProfiles](), dict[str, str](), list[Path]()
     tracers = dict[str, tuple[str, str]]()
     for file, label in zip(files, labels_of(files), strict=True):
-        found = _run_of(file)
-        if found is None:
+        if (run := _run_of(file)) is None:
             observed.append(file)
             continue
-        given[label], starts[label], described = found
-        tracers |= described
-    if not given:
+        runs[label], start, tracers_of_run = run
+        starts |= {label: start} if start else {}
+        tracers |= tracers_of_run
+    if not runs:
         advice = "name the results of a run among the files"
         raise FileFormatError(files[0], "file", "at least one file of a run", "observations alone", advice)
-    dated = [start for start in starts.values() if start]
-    if dated and len(dated) < len(starts):
-        label = next(name for name, start in starts.items() if not start)
-        advice = "draw runs with dates and runs without apart"
-        raise FileFormatError(label, "start_time", "a date, as the other runs have", "none", advice)
-    if observed and not dated:
-        advice = "run a case with a start_time"
-        raise FileFormatError(
-            observed[0], "time", "runs with dates beside observations", "runs without", advice
-        )
-    first = min(dated, key=start_of_case) if dated else None
+    undated = [label for label in runs if label not in starts]
+    if undated and (starts or observed):
+        expected, advice = "a date, as the other files have", "draw files with dates and files without apart"
+        raise FileFormatError(undated[0], "start_time", expected, "none", advice)
+    first, observations = min(starts.values(), key=start_of_case, default=None), None
     if first is not None:
-        given = {
-            name: run._replace(time=run.time + _seconds_between(first, starts[name]))
-            for name, run in given.items()
-        }
-    seen = None
-    if observed and first is not None:
-        seen = as_instruments(read_oceansites(observed, start_time=first))
-    times = FigureTime(max(float(run.time[-1]) for run in given.values()), first)
-    shown = CaseRuns("", given, seen, times, tracers=tracers, equation_of_state=Teos10())
-    return {"profiles": plot_profiles_together(shown), "series": plot_series_together(shown)}
-
-
-def _seconds_between(first: str, start: str | None) -> float:
-    return (start_of_case(start or first) - start_of_case(first)).total_seconds()
+        begin = start_of_case(first)
+        later = {label: (start_of_case(start) - begin).total_seconds() for label, start in starts.items()}
+        runs = {label: run._replace(time=run.time + later[label]) for label, run in runs.items()}
+        if observed:
+            observations = as_instruments(read_oceansites(observed, start_time=first))
+    times = FigureTime(max(float(run.time[-1]) for run in runs.values()), first)
+    shown = CaseRuns("", runs, observations, times, tracers=tracers, equation_of_state=Teos10())
+    # Temperature, salinity and tracers near the surface, and the mixed layer depth.
+    near_surface = shown.varying(("temperature", "salinity")) or ["temperature"]
+    return {"profiles": plot_profiles_together(shown), "series": plot_series(shown, near_surface)}
 
 
 def labels_of(files: Sequence[Path]) -> list[str]:
     """Names of files, with as much of their folders as tells them apart."""
-    found = [file.stem for file in files]
+    labels = [file.stem for file in files]
     for n in range(2, 1 + max(len(file.parts) for file in files)):
-        if len(set(found)) == len(found):
+        if len(set(labels)) == len(labels):
             break
-        found = ["/".join((*file.parts[:-1], file.stem)[-n:]) for file in files]
-    return found
+        labels = ["/".join((*file.parts[:-1], file.stem)[-n:]) for file in files]
+    return labels
 
 
 def _run_of(file: Path) -> tuple[RunProfiles, str | None, TracerUnits] | None:
