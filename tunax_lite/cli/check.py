@@ -107,7 +107,6 @@ class Page:
 
     figures: Path | None
     overwrite: bool
-    title: str = ""  # instead of the name of the case
 
     def of(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
         """Print inputs and budgets of a case, and draw them; of several cases in figures of their own."""
@@ -121,7 +120,7 @@ class Page:
             name = f"inputs_{file_name(case.name)}" if several else "inputs"
             check_outputs([self.figures / f"{name}.png"], overwrite=self.overwrite)
             with np.errstate(all="ignore"):
-                figure = plot_inputs(inputs, self.title or case.name, start)
+                figure = plot_inputs(inputs, case.name, start)
             session.report_written(save_figures({name: figure}, self.figures))
         return answer
 

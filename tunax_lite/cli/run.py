@@ -58,9 +58,9 @@ def run(
         if names is not None:
             where = f"{loaded.path}: output.variables" if variables is None else "--variables"
             setup, kept = select(setup, names, where)
-        start, name, before = None, "", None
+        start, name = None, ""
         if restart is not None:
-            start, name, before = read_restart(restart, frame, setup)
+            start, name = read_restart(restart, frame, setup, loaded.text)
         path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
         with_figures = output is None and loaded.config.output.figures
         about = session.provenance(loaded, setup.case.name, setup.model.closure, name)
@@ -70,8 +70,6 @@ def run(
         inputs = session.inputs_of(loaded, parameters, restart, posterior)
         check_outputs(outputs, overwrite=overwrite, inputs=inputs)
         members = None if posterior is None else _members_of(setup, draws, posterior, restart)
-        if restart is not None and before is not None:
-            say_what_differs(restart, before, about)
         beyond = _simulate(setup, start, loaded, path, about)
         drawn = _draw(path, setup) if with_figures else []
         if members is not None:
@@ -195,17 +193,19 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
     return dataclasses.replace(setup, diagnostics=computed), ours
 
 
-def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Provenance]:
-    """The frame to restart from, its description, and the origin recorded in its file.
+def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Restart, str]:
+    """The frame to restart from, and its description; notes parameters of the closure that have changed.
+
+    `config` is the text of the configuration.
 
     Raises:
-        ConfigError: no such frame, or a run with another grid, time step, closure, precision or tracers;
-            names both.
+        ConfigError: no such frame, or a run with another grid, time step, closure, precision or tracers, or
+            with options of the closure that select other numbers; names both.
     """
     case, model = setup.case, setup.model
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         trajectory = io.read_trajectory(path)
-    about = read_provenance(path)
+    earlier = read_provenance(path)
     faces, before = np.asarray(case.grid.z_face), np.asarray(trajectory.grid.z_face)
     try:
         start = trajectory.restart(frame)
@@ -219,12 +219,14 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Prov
         quantity = jax.tree_util.keystr(place[-1:]).lstrip(".")
         check_possible(path, quantity, quantity, np.asarray(leaf))
     seconds, clo_state = float(trajectory.time[frame]), jax.eval_shape(model.init, case)
-    options = dict(iterate_options(model.closure))
-    options_before = json.loads(about.closure) if about.closure else options
+    classes = dict(iterate_options(model.closure))
+    classes_before = json.loads(earlier.closure) if earlier.closure else classes
     # An option that is not set may be missing in a file of another version.
     apart = [
-        path for path in options | options_before if str(options.get(path)) != str(options_before.get(path))
+        path for path in classes | classes_before if str(classes.get(path)) != str(classes_before.get(path))
     ]
+    (options, numbers), (options_before, numbers_before) = map(_options, (config, earlier.config))
+    same_numbers = not earlier.config or all(numbers_before.get(n, of) == of for n, of in numbers.items())
     same_step = abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt)
     same_grid = faces.shape == before.shape and np.allclose(faces, before, rtol=0.0, atol=1e-6)
     both = {
@@ -235,39 +237,26 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str, Prov
         "ice": (sorted(case.start_state.surface), sorted(start.state.surface)),
         "tracers": (sorted(case.start_state.tracers), sorted(start.state.tracers)),
         "options of the closure": tuple(
-            {path or "class": each.get(path) for path in apart} for each in (options, options_before)
+            {path or "class": each.get(path) for path in apart} for each in (classes, classes_before)
         ),
+        "model.closure.options": (options, options if same_numbers else options_before),
     }
     for name, (ours, theirs) in both.items():
         if ours != theirs:
             raise ConfigError(f"--restart {path}: expected {name} {ours}, got {theirs}; choose the same.")
-    return start, f"{path} at {seconds:g} s", about
+    before, now = json.loads(earlier.parameters or "{}"), session.numbers_of(model.closure)
+    differing = [
+        f"{name} was {before[name]}, now {value}"
+        for name, value in now.items()
+        if before.get(name, value) != value
+    ]
+    if differing:
+        session.say_notes([f"--restart {path}: {within_a_screen('; '.join(differing))}"])
+    return start, f"{path} at {seconds:g} s"
 
 
 def _of_grid(z_face: np.ndarray) -> str:
     return f"{len(z_face) - 1} cells over {-float(z_face.flat[0]):g} m"
-
-
-def say_what_differs(path: Path, before: Provenance, now: Provenance) -> None:
-    """Note parameters of the closure that differ from those of the earlier run.
-
-    Raises:
-        ConfigError: options that select other numbers, such as other stability functions.
-    """
-    (options_before, numbers_before), (options, numbers) = (_options(one.config) for one in (before, now))
-    if before.config and any(numbers_before.get(name, of) != of for name, of in numbers.items()):
-        raise ConfigError(
-            f"--restart {path}: expected model.closure.options {options_before}, got {options}; "
-            "choose the same."
-        )
-    earlier, later = (json.loads(one.parameters or "{}") for one in (before, now))
-    differing = [
-        f"{name} was {earlier[name]}, now {value}"
-        for name, value in later.items()
-        if earlier.get(name, value) != value
-    ]
-    if differing:
-        session.say_notes([f"--restart {path}: {within_a_screen('; '.join(differing))}"])
 
 
 def _options(text: str) -> tuple[dict[str, JSON], dict[str, float | None]]:

@@ -65,7 +65,6 @@ def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected) -> Figure:
     panel.set_xlabel("iteration")
     panel.set_ylabel("loss and scores of the cases" if len(scores) > 1 else "loss")
     panel.grid(which="both", alpha=0.25)
-    style.number_log_axis(panel.yaxis)
     figure.legend(*panel.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
     panel.set_title("Loss of the calibration", fontsize="medium")
     return figure

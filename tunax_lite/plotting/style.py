@@ -20,8 +20,6 @@ from matplotlib.text import Text
 from matplotlib.ticker import (
     FixedLocator,
     LogFormatter,
-    LogLocator,
-    NullFormatter,
     NullLocator,
     StrMethodFormatter,
 )
@@ -313,15 +311,6 @@ def show_names_as_they_are(figure: Figure) -> None:
         ):
             for label in (label for tick in ticks for label in (tick.label1, tick.label2)):
                 label.set_parse_math(isinstance(formatter, LogFormatter))
-
-
-def number_log_axis(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 on a logarithmic axis of few decades; otherwise powers of ten."""
-    least, highest = sorted(axis.get_view_interval())
-    if highest < 1e3 * least:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(NullFormatter())
 
 
 class FigureTime:
