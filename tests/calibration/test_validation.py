@@ -208,7 +208,7 @@ def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     assert [row.case for row in rows] == ["synthetic_wind_and_cooling", "less_heat"]
     _said("report", folder)
     page = (folder / "report.html").read_text()
-    assert 'id="checks"' in page and 'id="cross_validation"' in page
+    assert 'id="checks"' in page and 'id="cross-validation"' in page
     said = _said("evaluate", config, "--parameters", folder / "parameters.yaml")
     assert "kato_phillips mixed_layer_depth" in said
 

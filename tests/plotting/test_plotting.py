@@ -13,6 +13,7 @@ from matplotlib.dates import num2date
 import tunax_lite as tl
 from tests.errors import error_naming
 from tunax_lite.calibration.comparison import Profiles, ShownCase
+from tunax_lite.io import to_dataset
 from tunax_lite.physics import Teos10
 from tunax_lite.plotting import (
     case_runs,
@@ -72,24 +73,25 @@ def _y(line) -> np.ndarray:
 
 @pytest.mark.long  # from the command line: tests/cli/test_cli
 def test_sections_show_the_values_of_every_variable_that_varies(trajectory):
-    figure = plot_sections(trajectory, title="a run")
+    figure = plot_sections(to_dataset(trajectory), title="a run")
     titles = [panel.get_title() for panel in _panels(figure)]
     # v and salinity stay constant: no rotation, no salt flux.
     turbulence = {"turbulent kinetic energy per mass", "dissipation rate of turbulent kinetic energy"}
     coefficients = {"eddy viscosity", "eddy diffusivity"}
     assert set(titles) == {"temperature", "eastward velocity", "dye", *coefficients, *turbulence}
-    dye = {"dye": ("mg m-3", "rhodamine")}
+    run = to_dataset(trajectory)
+    run["dye"].attrs |= {"units": "mg m-3", "long_name": "rhodamine"}
     # Two of one long name are told apart.
-    for tracers, label in ((dye, "rhodamine"), (dye | {"ink": ("mg m-3", "rhodamine")}, "rhodamine (dye)")):
-        (panel,) = _panels(plot_profiles(trajectory, ["dye"], tracers=tracers))
+    for several, label in ((run, "rhodamine"), (run.assign(ink=run["dye"]), "rhodamine (dye)")):
+        (panel, *_) = _panels(plot_profiles(several, [name for name in ("dye", "ink") if name in several]))
         assert panel.get_xlabel() == f"{label} [mg m⁻³]"
-    (panel,) = _panels(plot_sections(trajectory, ["temperature"]))
+    (panel,) = _panels(plot_sections(to_dataset(trajectory), ["temperature"]))
     values = np.asarray(panel.collections[0].get_array()).reshape(8, 13)
     np.testing.assert_array_equal(values, trajectory.state.temperature.T)
 
 
 def test_profiles_have_a_line_per_time(trajectory):
-    figure = plot_profiles(trajectory, ["temperature", "eddy_diffusivity"], n_times=4)
+    figure = plot_profiles(to_dataset(trajectory), ["temperature", "eddy_diffusivity"], n_times=4)
     temperature, diffusivity = _panels(figure)
     assert len(temperature.lines) == 4
     np.testing.assert_array_equal(_x(temperature.lines[-1]), trajectory.state.temperature[-1])
@@ -132,43 +134,43 @@ def test_parameters_have_a_panel_each_with_unit():
 
 def test_figure_is_written_whole_and_without_pyplot(tmp_path, trajectory):
     path = tmp_path / "new" / "figure.png"
-    save_figure(plot_sections(trajectory, ["temperature"]), path)
+    save_figure(plot_sections(to_dataset(trajectory), ["temperature"]), path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert not _pylab_helpers.Gcf.figs
     with error_naming(ValueError, "nothing pdf png"):
-        save_figure(plot_sections(trajectory, ["temperature"]), tmp_path / "figure.nothing")
+        save_figure(plot_sections(to_dataset(trajectory), ["temperature"]), tmp_path / "figure.nothing")
     assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["figure.png"]
 
 
 def test_unknown_variables_and_batches_are_refused(trajectory):
     with error_naming(ValueError, "temperature salinity nitrate"):
-        plot_sections(trajectory, ["nitrate"])
-    batch = jax.tree.map(lambda leaf: leaf[..., None], trajectory)
+        plot_sections(to_dataset(trajectory), ["nitrate"])
     with error_naming(ValueError, "plotting batch"):
-        plot_profiles(batch)
+        plot_profiles(to_dataset(trajectory).expand_dims("column", axis=-1))
 
 
 def test_ice_has_a_temperature_where_there_is_ice(trajectory):
     thickness = jnp.maximum(trajectory.time - 3600.0, 0.0) * 1e-5
     surface = {"ice_thickness": thickness, "upper_ice_temperature": -1.8 - thickness}
     state = dataclasses.replace(trajectory.state, surface=surface)
-    drawn = [
-        _y(panel.lines[0]) for panel in _panels(plot_surface(dataclasses.replace(trajectory, state=state)))
-    ]
+    run = to_dataset(dataclasses.replace(trajectory, state=state))
+    drawn = [_y(panel.lines[0]) for panel in _panels(plot_surface(run))]
     np.testing.assert_array_equal(np.isfinite(drawn), [[True] * 13, thickness > 0.0])
 
 
 def test_sections_show_the_mixed_layer(trajectory):
     z = trajectory.grid.z_center  # -18.75, -16.25, ..., -1.25
     profile = jnp.where(z > -11.0, 20.0, 20.0 + (z + 8.75))  # spans 10 K
-    (panel,) = _panels(plot_sections(_with_temperature(trajectory, profile), ["temperature"]))
+    (panel,) = _panels(plot_sections(to_dataset(_with_temperature(trajectory, profile)), ["temperature"]))
     (line,) = [line for line in panel.lines if not str(line.get_label()).startswith("_")]
     # By hand: 20 degC at -8.75 m and 17.5 degC at -11.25 m are 18.75 degC at 10 m, and 0.2 K less at 10.2 m.
     np.testing.assert_allclose(_y(line), -10.2, atol=1e-12)
 
 
 def test_cases_with_a_date_have_an_axis_of_dates(trajectory):
-    (panel,) = _panels(plot_sections(trajectory, ["temperature"], start_time="2012-02-28T23:00:00"))
+    (panel,) = _panels(
+        plot_sections(to_dataset(trajectory, start_time="2012-02-28T23:00:00"), ["temperature"])
+    )
     begin, end = (num2date(place).replace(tzinfo=None).isoformat() for place in panel.get_xlim())
     assert (begin, end) == ("2012-02-28T23:00:00", "2012-02-29T01:00:00")
 
@@ -255,7 +257,8 @@ def test_a_lake_is_shown_in_the_temperature_that_was_measured(trajectory):
     temperature = jnp.full((times.size, 2), conservative)
     observed = _sensors(times, temperature, sea_surface_temperature=jnp.full(times.size, measured))
     fit = case_runs("a_lake", {"model": lake}, observed, case)
-    alone_of_run = plot_profiles(lake, ["temperature"], equation_of_state=Teos10())
+    diagnostics = tl.diagnose(lake, case, ["potential_temperature"])
+    alone_of_run = plot_profiles(to_dataset(lake, case=case, diagnostics=diagnostics), ["temperature"])
     for panel in (_panels(plot_fits([fit]))[0], *_panels(alone_of_run)):
         for line in panel.lines:
             np.testing.assert_allclose(_x(line), measured, atol=0.006)

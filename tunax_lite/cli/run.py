@@ -19,6 +19,7 @@ from ..config.closures import closure_class, closure_with
 from ..config.section import closest
 from ..declarations import name_of
 from ..io.errors import FileFormatError, check_possible, within_a_screen
+from ..io.netcdf import read_netcdf
 from ..io.provenance import Provenance, read_provenance
 from ..io.writing import check_outputs
 from ..io.yaml_file import parse_yaml
@@ -161,11 +162,10 @@ def _draw(path: Path, setup: Run) -> list[Path]:
     # Slow imports, only where needed.
     from ..plotting import case_runs, fit_figures, in_words, run_figures, save_figures
 
-    trajectory = io.read_trajectory(path, every=1 + io.count_frames(path) // _FRAMES_IN_FIGURES)
-    case = setup.case
-    about = case.start_time, case.equation_of_state, case.tracer_units
-    figures = run_figures(trajectory, in_words(case.name), *about)
+    every, case = 1 + io.count_frames(path) // _FRAMES_IN_FIGURES, setup.case
+    figures = run_figures(read_netcdf(path, at={"time": slice(None, None, every)}), in_words(case.name))
     if setup.observations is not None:
+        trajectory = io.read_trajectory(path, every=every)
         figures |= fit_figures(case_runs(case.name, {"model": trajectory}, setup.observations, case))
     return save_figures(figures, path.parent, f"{path.stem}_")
 

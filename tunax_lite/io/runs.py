@@ -112,20 +112,6 @@ def read_trajectory(
         raise error_in(file, "file", "a trajectory", f"'{error}'", advice) from error
 
 
-@names_its_file("the file of a run")
-def read_tracer_units(path: str | Path) -> dict[str, tuple[str, str]]:
-    """Unit and long name of the tracers in the file of a run, as in `Case.tracer_units`."""
-    about = read_netcdf(path, only=()).attrs
-    names = f"{about.get('tracers', '')} {about.get('surface', '')}".split()
-    file = read_netcdf(path, only=names, at={"time": slice(1)})
-    found = {name: file[name].attrs for name in names if name in file}
-    return {
-        name: (str(own["units"]), str(own["long_name"]))
-        for name, own in found.items()
-        if own.keys() >= {"units", "long_name"}
-    }
-
-
 def _values(file: "xr.Dataset", name: str, *dims: str, kind: str = "f") -> jax.Array:
     """A numeric variable along these axes and those of a batch."""
     if name not in file:

@@ -4,21 +4,14 @@ Every function returns a new `matplotlib.figure.Figure`, independent of pyplot a
 `save_figures` writes figures into a folder, and notebooks display them.
 """
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
 
-import jax
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure
 
-from ..column.trajectory import Trajectory
-from ..io.dataset import TracerUnits
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
-from ..io.runs import read_tracer_units, read_trajectory
-from ..physics import Teos10
-from ..physics.equation_of_state import AbstractEquationOfState
 from .calibration import (
     history_figures,
     plot_bands,
@@ -44,8 +37,9 @@ from .runs import (
     plot_profiles,
     plot_sections,
     plot_surface,
+    surface_of,
 )
-from .style import NO_TRACERS, in_words, save_figure, save_figures
+from .style import in_words, save_figure, save_figures
 from .together import files_figures
 
 __all__ = [
@@ -81,28 +75,12 @@ def file_figures(file: Path) -> dict[str, Figure]:
         return {name.removeprefix("posterior_"): figure for name, figure in figures.items()}
     if "closure_state" not in dataset.attrs:
         raise FileFormatError(file, "file", _KINDS, "one of another kind", "name such a file")
-    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
-        title = in_words(str(dataset.attrs.get("tunax_lite_case") or file.stem))
-        start_time = str(dataset.attrs.get("start_time", "")) or None
-        is_conservative = "Teos10" in str(dataset.attrs.get("equation_of_state", ""))
-        equation_of_state = Teos10() if is_conservative else None
-        tracers = read_tracer_units(file)
-        return run_figures(read_trajectory(file), title, start_time, equation_of_state, tracers)
+    return run_figures(dataset, in_words(str(dataset.attrs.get("tunax_lite_case") or file.stem)))
 
 
-def run_figures(
-    trajectory: Trajectory,
-    title: str,
-    start_time: str | None,
-    equation_of_state: AbstractEquationOfState | None = None,
-    tracers: TracerUnits = NO_TRACERS,
-) -> dict[str, Figure]:
-    """Sections and profiles of a run, and series at its surface; `tracers` as in `Case.tracer_units`."""
-    drawn: dict[str, Callable[..., Figure]] = {
-        "sections": functools.partial(plot_sections, equation_of_state=equation_of_state),
-        "profiles": functools.partial(plot_profiles, equation_of_state=equation_of_state),
-    }
-    if any(np.ptp(values) > 0.0 for values in trajectory.state.surface.values()):
-        drawn["surface"] = plot_surface
-    told = {"title": title, "start_time": start_time, "tracers": tracers}
-    return {name: draw(trajectory, **told) for name, draw in drawn.items()}
+def run_figures(run: xr.Dataset, title: str) -> dict[str, Figure]:
+    """Sections and profiles of a run, from `to_dataset` or a file, and series at its surface."""
+    figures = {"sections": plot_sections(run, title=title), "profiles": plot_profiles(run, title=title)}
+    if any(np.ptp(run[name].values) > 0.0 for name in surface_of(run)):
+        figures["surface"] = plot_surface(run, title)
+    return figures

@@ -201,9 +201,7 @@ def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]
             panel.plot(last[len(last) // 2], z, color=BLUE, linewidth=1.2)
             if (profile := case.last_profile(name)) is not None:
                 panel.plot(profile[2], profile[1], **_OBSERVED)
-            about = band[name].attrs
-            tracers = {name: (about.get("units", ""), about["long_name"])}
-            style.label(panel, style.name_and_unit(name, tracers=tracers))
+            style.label(panel, style.name_and_unit(name, {name: band[name].attrs}))
         row[0].set_ylabel("z [m]")
         row[0].set_title(f"{in_words(band.attrs['case'])}, {axis.moment(end)}", loc="left", fontsize="medium")
         time = axis.places(seconds)

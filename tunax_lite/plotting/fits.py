@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -20,13 +21,13 @@ from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_serie
 from ..column.case import Case
 from ..column.diagnostics import diagnose
 from ..column.model import Model
-from ..column.observables import unit_of_difference, usual_mixed_layer
+from ..column.observables import usual_mixed_layer
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
-from ..io.dataset import TracerUnits
+from ..io.dataset import to_dataset
 from ..io.series import Series
 from ..numerics.regridding import regrid
-from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
+from ..physics.equation_of_state import carries_conservative_temperature
 from . import style
 from .runs import COLOURS, DASHES, mixed_layer
 from .style import STATE, FigureTime, Option
@@ -50,7 +51,7 @@ class RunProfiles(NamedTuple):
     """One run as instruments would see it.
 
     Times [s], heights of the faces of the cells [m], profiles `(n_times, n_cells)` with potential
-    temperature, label and depth of the mixed layer [m], and scalars by name.
+    temperature, label and depth of the mixed layer [m], scalars by name, and attributes of the profiles.
     """
 
     time: np.ndarray
@@ -58,6 +59,7 @@ class RunProfiles(NamedTuple):
     profiles: Mapping[str, np.ndarray]
     layer: tuple[str, np.ndarray] | None = None
     series: Mapping[str, np.ndarray] = MappingProxyType({})
+    attributes: style.Attributes = style.NO_ATTRIBUTES
 
     @property
     def z(self) -> np.ndarray:
@@ -74,16 +76,18 @@ class RunProfiles(NamedTuple):
         return np.stack([np.interp(row_z, self.z, row) for row_z, row in zip(z, rows, strict=True)])
 
 
-def profiles_of(
-    trajectory: Trajectory,
-    equation_of_state: AbstractEquationOfState | None = None,
-    series: Mapping[str, np.ndarray] = MappingProxyType({}),
-) -> RunProfiles:
-    """A run of one column, in potential temperature if it carries the conservative one."""
-    fields = style.fields_of(style.in_potential_temperature(trajectory, equation_of_state))
-    profiles = {name: fields[name][1] for name in (*STATE, *trajectory.state.tracers)}
-    time, z_face = np.asarray(trajectory.time, float), np.asarray(trajectory.grid.z_face, float).reshape(-1)
-    return RunProfiles(time, z_face, profiles, mixed_layer(trajectory), series)
+def profiles_of(run: xr.Dataset) -> RunProfiles:
+    """A run of one column, from `to_dataset` or a file."""
+    fields = style.fields_of(run)
+    fields = {name: fields[name] for name in (*STATE, *str(run.attrs.get("tracers", "")).split())}
+    return RunProfiles(
+        style.seconds_of(run),
+        run["z_face"].values,
+        {name: np.asarray(each, dtype=float) for name, each in fields.items()},
+        mixed_layer(run),
+        {str(name): values.values for name, values in run.items() if values.dims == ("time",)},
+        {name: each.attrs for name, each in fields.items()},
+    )
 
 
 def as_instruments(
@@ -109,8 +113,7 @@ def as_instruments(
 class CaseRuns:
     """Runs of one case by label, and observations, both as instruments see them: see `case_runs`.
 
-    `observed_layer` holds times [s] and depths [m] of the mixed layer, `tracers` their units and long names,
-    as in `Case.tracer_units`.
+    `observed_layer` holds times [s] and depths [m] of the mixed layer.
     """
 
     name: str
@@ -119,8 +122,11 @@ class CaseRuns:
     times: FigureTime
     observed_layer: _Series | None = None
     fitted: tuple[str, ...] = ()
-    tracers: TracerUnits = dataclasses.field(default_factory=dict)
-    equation_of_state: AbstractEquationOfState | None = None
+
+    @property
+    def attributes(self) -> style.Attributes:
+        """Long names and units of the profiles of the runs."""
+        return {name: each for run in self.runs.values() for name, each in run.attributes.items()}
 
     @property
     def end(self) -> float:
@@ -203,17 +209,17 @@ def case_runs(
     """
     times = max(float(run.time[-1]) for run in runs.values())
     if case is None:
-        shown = {label: profiles_of(run) for label, run in runs.items()}
+        shown = {label: profiles_of(to_dataset(run, dates=False)) for label, run in runs.items()}
         return CaseRuns(name, shown, observations, FigureTime(times), fitted=fitted)
-    water, seen, shown = case.equation_of_state, observations, {}
-    for label, run in runs.items():
-        series = {each: np.asarray(diagnose(run, case, [each])[each]) for each in observations.series}
-        shown[label] = profiles_of(run, water, series)
-    if carries_conservative_temperature(water):
+    names, seen, shown = list(observations.series), observations, {}
+    if carries_conservative_temperature(case.equation_of_state):
         z, salinity = np.asarray(case.grid.z_center), np.asarray(case.initial_state.salinity)
-        seen = as_instruments(observations, z, salinity)
-    about = _observed_layer(case, observations), fitted, case.tracer_units, water
-    return CaseRuns(name, shown, seen, FigureTime(times, case.start_time), *about)
+        names, seen = [*names, "potential_temperature"], as_instruments(observations, z, salinity)
+    for label, run in runs.items():
+        diagnostics = diagnose(run, case, names)
+        shown[label] = profiles_of(to_dataset(run, case=case, diagnostics=diagnostics, dates=False))
+    layer = _observed_layer(case, observations)
+    return CaseRuns(name, shown, seen, FigureTime(times, case.start_time), layer, fitted)
 
 
 def _observed_layer(case: Case, observations: Observations) -> _Series | None:
@@ -386,7 +392,7 @@ def _draw_fit(panel: Axes, shown: CaseRuns, name: str) -> None:
         if name in run.profiles:
             values = Series(run.time, run.profiles[name]).on(np.array([_time_of(shown, name)]))[0]
             panel.plot(values, run.z, label=label, **line)
-    style.label(panel, style.name_and_unit(name, shown.equation_of_state, shown.tracers))
+    style.label(panel, style.name_and_unit(name, shown.attributes))
 
 
 def _draw_errors(panel: Axes, shown: CaseRuns, name: str) -> None:
@@ -405,10 +411,12 @@ def _draw_errors(panel: Axes, shown: CaseRuns, name: str) -> None:
         else:
             at, error = z, regrid(values, own, theirs) - seen
         errors.append((error, at, line))
-    factor, unit = style.scaled([error for error, _, _ in errors], unit_of_difference(name, shown.tracers))
+    factor, unit = style.scaled(
+        [error for error, _, _ in errors], style.unit_of_error(name, shown.attributes)
+    )
     for error, at, line in errors:
         panel.plot(factor * error, at, **line)
-    words = style.long_name(name, shown.equation_of_state, shown.tracers)
+    words = style.long_name(name, shown.attributes)
     style.label(panel, f"error of {words} [{style.in_math(unit)}]")
 
 
@@ -455,8 +463,8 @@ def _draw_differences(panels: Sequence[Axes], fit: CaseRuns, name: str) -> None:
     seconds, z, seen = _thinned(fit, name, fit.end)
     errors = {label: run.at(name, seconds, z) - seen for label, run in fit.runs.items()}
     largest = np.asarray(np.nanquantile(np.abs(list(errors.values())), _ERROR_QUANTILE))
-    factor, unit = style.scaled([largest], unit_of_difference(name, fit.tracers))
-    words = style.long_name(name, fit.equation_of_state, fit.tracers)
+    factor, unit = style.scaled([largest], style.unit_of_error(name, fit.attributes))
+    words = style.long_name(name, fit.attributes)
     first, *others = panels
     colours = style.colours_of(name, seen[np.isfinite(seen)])
     meshes = [_draw_section(first, fit, seconds, z, seen, **colours)]
@@ -465,7 +473,7 @@ def _draw_differences(panels: Sequence[Axes], fit: CaseRuns, name: str) -> None:
         colours = style.around_zero(float(factor * largest))
         meshes.append(_draw_section(panel, fit, seconds, z, factor * error, **colours))
         panel.set_title(label, fontsize="medium")
-    of_first = f"{words} {style.unit_label(name, fit.tracers)}", [first], "neither"
+    of_first = f"{words} {style.unit_label(name, fit.attributes)}", [first], "neither"
     of_errors = f"error of {words} [{style.in_math(unit)}]", others, "both"
     for mesh, (label, beside, extend) in zip(meshes[:: len(others)], (of_first, of_errors), strict=True):
         bar = first.figure.colorbar(mesh, ax=beside, pad=0.02, extend=extend)
@@ -563,8 +571,8 @@ def _near_surface(shown: CaseRuns, names: Sequence[str]) -> _Panels:
         for label, run in shown.runs.items():
             if name in run.profiles:
                 runs[label] = run.time, run.at(name, run.time, np.full((run.time.size, 1), height))[:, 0]
-        words = textwrap.fill(style.long_name(name, shown.equation_of_state, shown.tracers), 24)
-        found[f"{words}\n{place} {style.unit_label(name, shown.tracers)}".strip()] = observed, runs
+        words = textwrap.fill(style.long_name(name, shown.attributes), 24)
+        found[f"{words}\n{place} {style.unit_label(name, shown.attributes)}".strip()] = observed, runs
     return found
 
 

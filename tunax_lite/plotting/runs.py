@@ -5,53 +5,50 @@ from collections.abc import Mapping, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..column.observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
-from ..column.trajectory import Trajectory
-from ..io.dataset import TracerUnits
-from ..physics.equation_of_state import AbstractEquationOfState
+from ..io.runs import read_grid
 from ..physics.stratification import mixed_layer_depth
 from . import style
-from .style import LOGARITHMIC_DECADES, NO_TRACERS, STATE, FigureTime
+from .style import LOGARITHMIC_DECADES, STATE, FigureTime
 
 
-def plot_sections(
-    trajectory: Trajectory,
-    variables: Sequence[str] | None = None,
-    title: str = "",
-    *,
-    start_time: str | None = None,
-    equation_of_state: AbstractEquationOfState | None = None,
-    tracers: TracerUnits = NO_TRACERS,
-) -> Figure:
+def plot_sections(run: xr.Dataset, variables: Sequence[str] | None = None, title: str = "") -> Figure:
     """Variables over time and height (Hovmöller diagrams), with the mixed layer depth.
 
-    By default, all variables of state and closure that vary; if the case has a start date, the time axis
-    shows dates. With the equation of state of TEOS-10 temperature is potential, else as carried; `tracers`
-    has their units and long names, as in `Case.tracer_units`. Raises `ValueError` for a batch of columns, or
-    a variable that is not in the run.
+    Args:
+        run: of one column, from `to_dataset` or a file; temperature is potential if it is among the
+            diagnostics, otherwise as carried.
+        variables: by default, all of state and closure that vary.
+        title: above the figure.
+
+    Raises:
+        ValueError: a batch of columns, or a variable that is not in the run.
     """
-    seen = style.in_potential_temperature(trajectory, equation_of_state)
-    fields = _select(style.fields_of(seen), variables)
+    fields = _select(style.fields_of(run), variables)
     n_columns = 1 if len(fields) < 3 else 2
     figure, axes = style.panels(len(fields), n_columns, (6.4, 2.3), (0.0, 0.9), sharex=True, sharey=True)
-    seconds = np.asarray(trajectory.time, dtype=float)
-    axis = FigureTime(float(seconds[-1]), start_time)
-    time, (layer, depth) = axis.places(seconds), mixed_layer(trajectory)
-    for panel, (name, (height, values)) in zip(axes.flat, fields.items(), strict=False):
+    seconds = style.seconds_of(run)
+    axis = FigureTime(float(seconds[-1]), style.start_of(run))
+    time = axis.places(seconds)
+    layer, depth = mixed_layer(run) if "temperature" in run else ("", np.full(len(seconds), np.nan))
+    attributes = {name: each.attrs for name, each in fields.items()}
+    for panel, (name, field) in zip(axes.flat, fields.items(), strict=False):
+        height, values = field[field.dims[1]].values, np.asarray(field, dtype=float)
         colours = style.colours_of(name, values)
         if isinstance(norm := colours["norm"], LogNorm):
             values = np.where(values > 0.0, np.maximum(values, norm.vmin or 0.0), np.nan)
         mesh = panel.pcolormesh(time, height, values.T, shading="nearest", rasterized=True, **colours)
-        figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name, tracers))
-        panel.set_title(style.long_name(name, equation_of_state, tracers), fontsize="medium")
+        figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name, attributes))
+        panel.set_title(style.long_name(name, attributes), fontsize="medium")
         if name in STATE:
             style.draw_layer(panel, time, depth, layer)
         panel.set_xlim(time[0], time[-1])
-        style.height_axis(panel, float(np.min(trajectory.grid.z_face)))
+        style.height_axis(panel, float(run["z_face"].min()))
     if next(iter(fields)) in STATE and np.isfinite(depth).any():
         axes.flat[0].legend(loc="lower left", fontsize="x-small", framealpha=0.8)
     for panel in style.lowest(axes, len(fields)):
@@ -63,24 +60,18 @@ def plot_sections(
 
 
 def plot_profiles(
-    trajectory: Trajectory,
-    variables: Sequence[str] | None = None,
-    *,
-    n_times: int = 6,
-    title: str = "",
-    start_time: str | None = None,
-    equation_of_state: AbstractEquationOfState | None = None,
-    tracers: TracerUnits = NO_TRACERS,
+    run: xr.Dataset, variables: Sequence[str] | None = None, *, n_times: int = 6, title: str = ""
 ) -> Figure:
-    """Profiles at a number of times spread over a run; variables, dates and errors as in `plot_sections`."""
-    seen = style.in_potential_temperature(trajectory, equation_of_state)
-    fields = _select(style.fields_of(seen), variables)
+    """Profiles at a number of times spread over a run; other arguments and errors as in `plot_sections`."""
+    fields = _select(style.fields_of(run), variables)
     figure, axes = style.panels(len(fields), min(4, len(fields)), (3.1, 3.9), (0.6, 0.6), sharey=True)
-    seconds = np.asarray(trajectory.time, dtype=float)
-    axis = FigureTime(float(seconds[-1]), start_time)
+    seconds = style.seconds_of(run)
+    axis = FigureTime(float(seconds[-1]), style.start_of(run))
+    attributes = {name: each.attrs for name, each in fields.items()}
     frames = np.unique(np.linspace(0, len(seconds) - 1, min(n_times, len(seconds))).round().astype(int))
     shades = style.colour_map("dense")(np.linspace(0.25, 0.95, len(frames)))
-    for panel, (name, (height, values)) in zip(axes.flat, fields.items(), strict=False):
+    for panel, (name, field) in zip(axes.flat, fields.items(), strict=False):
+        height, values = field[field.dims[1]].values, np.asarray(field, dtype=float)
         is_logarithmic = isinstance(style.colours_of(name, values)["norm"], LogNorm)
         if is_logarithmic:
             # A logarithmic axis cannot show the zeros at the ends of the column.
@@ -93,8 +84,8 @@ def plot_profiles(
             panel.set_xlim(max(0.5 * least, top * 10.0**-LOGARITHMIC_DECADES), 2.0 * top)
         if not is_logarithmic:
             panel.xaxis.set_major_locator(MaxNLocator(5))
-        style.label(panel, style.name_and_unit(name, equation_of_state, tracers))
-        style.height_axis(panel, float(np.min(trajectory.grid.z_face)))
+        style.label(panel, style.name_and_unit(name, attributes))
+        style.height_axis(panel, float(run["z_face"].min()))
     axes.flat[0].legend(fontsize="small")
     for panel in axes[:, 0]:
         panel.set_ylabel("z [m]")
@@ -102,33 +93,34 @@ def plot_profiles(
     return figure
 
 
-def plot_surface(
-    trajectory: Trajectory,
-    *,
-    title: str = "",
-    start_time: str | None = None,
-    tracers: TracerUnits = NO_TRACERS,
-) -> Figure:
+def plot_surface(run: xr.Dataset, title: str = "") -> Figure:
     """Ice and level of a run over time, for a single column; ice has a temperature where there is ice."""
-    carried = {name: np.asarray(values, dtype=float) for name, values in trajectory.state.surface.items()}
+    names = surface_of(run)
+    attributes = {name: run[name].attrs for name in names}
+    carried = {name: np.asarray(run[name], dtype=float) for name in names}
     if (thickness := carried.get("ice_thickness")) is not None:
-        of_ice = [name for name in carried if style.unit_of(name, tracers) == "degC"]
+        of_ice = [name for name in names if style.unit_of(name, attributes) == "degC"]
         carried |= {name: np.where(thickness > 0.0, carried[name], np.nan) for name in of_ice}
     figure, axes = style.panels(len(carried), 1, (6.4, 1.8), (0.0, 0.9), sharex=True)
-    seconds = np.asarray(trajectory.time, dtype=float)
-    axis = FigureTime(float(seconds[-1]), start_time)
+    seconds = style.seconds_of(run)
+    axis = FigureTime(float(seconds[-1]), style.start_of(run))
     for panel, (name, values) in zip(axes.flat, carried.items(), strict=True):
         panel.plot(axis.places(seconds), values, color="black", linewidth=1.2)
-        panel.set_title(style.long_name(name, tracers=tracers), fontsize="medium")
-        style.label(panel, y=style.unit_label(name, tracers))
+        panel.set_title(style.long_name(name, attributes), fontsize="medium")
+        style.label(panel, y=style.unit_label(name, attributes))
     axis.finish(axes.flat[-1])
     figure.suptitle(title)
     return figure
 
 
-def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dict[str, tuple]:
+def surface_of(run: xr.Dataset) -> list[str]:
+    """Names of the scalars that a run carries at its surface."""
+    return str(run.attrs.get("surface", "")).split()
+
+
+def _select(fields: Mapping[str, xr.DataArray], variables: Sequence[str] | None) -> dict[str, xr.DataArray]:
     if variables is None:
-        varying = [name for name, (_, v) in fields.items() if np.ptp(v) > 1e-12 * np.abs(v).max()]
+        varying = [name for name, v in fields.items() if np.ptp(v.values) > 1e-12 * np.abs(v.values).max()]
         variables = varying or ["temperature"]
     unknown = [name for name in variables if name not in fields]
     if unknown or not variables:
@@ -138,13 +130,14 @@ def _select(fields: Mapping[str, tuple], variables: Sequence[str] | None) -> dic
     return {name: fields[name] for name in variables}
 
 
-def mixed_layer(trajectory: Trajectory) -> tuple[str, np.ndarray]:
+def mixed_layer(run: xr.Dataset) -> tuple[str, np.ndarray]:
     """Label and depth of the mixed layer of each frame [m] by `usual_mixed_layer`; NaN without a base."""
-    reference = parse(usual_mixed_layer(trajectory.grid)).depth
+    grid = read_grid(run)
+    reference = parse(usual_mixed_layer(grid)).depth
     options = {"difference": MIXED_LAYER_DIFFERENCE, "reference_depth": reference}
-    of_frame = jax.vmap(lambda profile: mixed_layer_depth(profile, trajectory.grid, **options))
+    of_frame = jax.vmap(lambda profile: mixed_layer_depth(profile, grid, **options))
     label = f"mixed layer ({MIXED_LAYER_DIFFERENCE:g} K from {reference:g} m)"
-    return label, np.asarray(of_frame(jnp.asarray(trajectory.state.temperature)), dtype=float)
+    return label, np.asarray(of_frame(jnp.asarray(run["temperature"].values)), dtype=float)
 
 
 # Safe for colour-blind readers: Okabe and Ito (2008), with black and brown instead of yellow and grey.

@@ -1,13 +1,12 @@
 """Common parts of figures: panels, names, units, colour maps, and the variables of a run as arrays."""
 
-import dataclasses
 import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,14 +23,15 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
-from ..column.trajectory import Trajectory
-from ..io.dataset import TracerUnits
+from ..io.dataset import attributes_of
 from ..io.errors import shortened
 from ..io.series import start_of_case
 from ..io.writing import replacing
-from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
 from ..physics.teos10 import surface_temperature
 from ..quantities import QUANTITIES
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 STATE = ("temperature", "salinity", "u", "v")
 BLUE, RED = "#3b75af", "#c44e30"
@@ -95,17 +95,6 @@ def potential(temperature: np.ndarray, salinity: np.ndarray) -> np.ndarray:
     return np.asarray(surface_temperature(jnp.asarray(temperature), jnp.asarray(salinity)))
 
 
-def in_potential_temperature(
-    trajectory: Trajectory, equation_of_state: AbstractEquationOfState | None
-) -> Trajectory:
-    """The run as instruments would see it: with potential temperature, if it carries the conservative one."""
-    if not carries_conservative_temperature(equation_of_state):
-        return trajectory
-    state = trajectory.state
-    seen = potential(np.asarray(state.temperature), np.asarray(state.salinity))
-    return dataclasses.replace(trajectory, state=dataclasses.replace(state, temperature=jnp.asarray(seen)))
-
-
 def lowest(axes: np.ndarray, n: int) -> list[Axes]:
     """Those of n panels with none below them, which show the tick labels of a shared axis."""
     found = list(axes.flat[max(0, n - axes.shape[1]) : n])
@@ -129,21 +118,36 @@ def draw_layer(panel: Axes, time: np.ndarray, depth: np.ndarray, label: str) -> 
     panel.plot(time, -depth, color="black", linewidth=0.9, label=label)
 
 
-def fields_of(trajectory: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Heights [m] and values `(time, level)` of all variables of a run, by name."""
-    if np.ndim(trajectory.state.temperature) != 2:
+def fields_of(run: "xr.Dataset") -> dict[str, "xr.DataArray"]:
+    """Profiles over time of a run, with potential temperature if it is among its diagnostics."""
+    if "temperature" in run and run["temperature"].ndim != 2:
         raise ValueError(
-            "plotting: expected a single column, got a batch; take one column of it with "
-            "jax.tree.map(lambda leaf: leaf[..., 0], ...)."
+            "plotting: expected a single column, got a batch; take one column of it with `isel`."
         )
-    found = {name: getattr(trajectory.state, name) for name in STATE} | dict(trajectory.state.tracers)
-    for field in dataclasses.fields(trajectory.clo_state):
-        values = getattr(trajectory.clo_state, field.name)
-        if values is not None and np.ndim(values) == 2:
-            found[field.name] = values
-    levels = (np.asarray(z).reshape(-1) for z in (trajectory.grid.z_center, trajectory.grid.z_face))
-    heights = {z.size: z for z in levels}
-    return {name: (heights[np.shape(v)[1]], np.asarray(v, dtype=float)) for name, v in found.items()}
+    fields = {
+        str(name): values
+        for name, values in run.data_vars.items()
+        if values.dims in (("time", "z_center"), ("time", "z_face"))
+        and values.attrs.get("role") != "diagnostic"
+        and "cell_methods" not in values.attrs  # means between frames
+    }
+    if "temperature" in fields:
+        carried = fields["temperature"].assign_attrs(long_name="temperature")
+        fields["temperature"] = run.get("potential_temperature", carried)
+    return fields
+
+
+def seconds_of(run: "xr.Dataset") -> np.ndarray:
+    """Times of the dataset of a run [s] since its start."""
+    time = run["time"].values
+    if time.dtype.kind != "M":
+        return time
+    return (time - np.datetime64(start_of_case(run.attrs["start_time"]))) / np.timedelta64(1, "s")
+
+
+def start_of(run: "xr.Dataset") -> str | None:
+    """Date of the start of a run, if it has one."""
+    return str(run.attrs.get("start_time") or "") or None
 
 
 def colours_of(name: str, values: np.ndarray) -> dict[str, Option]:
@@ -234,46 +238,40 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-NO_TRACERS: TracerUnits = MappingProxyType({})
+Attributes = Mapping[str, Mapping[str, str]]
+"""Attributes `long_name` and `units` of variables by name; those of the package where there are none."""
+NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
 
-def long_name(
-    name: str,
-    equation_of_state: AbstractEquationOfState | None = None,
-    tracers: TracerUnits = NO_TRACERS,
-) -> str:
-    """The long name of a quantity, or of one of the given tracers; otherwise the name in words.
-
-    Tracers that share a long name have their own beside it. The temperature of a run is shown as
-    `in_potential_temperature` gives it.
-    """
-    if name == "temperature":
-        return "potential temperature" if carries_conservative_temperature(equation_of_state) else name
-    if name not in tracers:
-        return QUANTITIES[name].long_name if name in QUANTITIES else in_words(name)
-    found = tracers[name][1]
-    is_shared = sum(other == found for _, other in tracers.values()) > 1
+def long_name(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
+    """The long name of a variable, with its own name if others share it."""
+    if name not in attributes:
+        return name if name == "temperature" else attributes_of(name)["long_name"]
+    found = attributes[name]["long_name"]
+    is_shared = sum(each["long_name"] == found for each in attributes.values()) > 1
     return f"{found} ({name})" if is_shared else found
 
 
-def unit_of(name: str, tracers: TracerUnits = NO_TRACERS) -> str:
-    """The unit of a quantity, or of one of the given tracers; empty for others."""
-    return QUANTITIES[name].unit if name in QUANTITIES else tracers.get(name, ("",))[0]
+def unit_of(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
+    """The unit of a variable; empty for one without."""
+    return (attributes[name] if name in attributes else attributes_of(name)).get("units", "")
 
 
-def unit_label(name: str, tracers: TracerUnits = NO_TRACERS) -> str:
+def unit_label(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
     """The unit in brackets; empty without one."""
-    unit = unit_of(name, tracers)
+    unit = unit_of(name, attributes)
     return f"[{in_math(unit)}]" if unit else ""
 
 
-def name_and_unit(
-    name: str,
-    equation_of_state: AbstractEquationOfState | None = None,
-    tracers: TracerUnits = NO_TRACERS,
-) -> str:
+def name_and_unit(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
     """The label of an axis."""
-    return f"{long_name(name, equation_of_state, tracers)} {unit_label(name, tracers)}".strip()
+    return f"{long_name(name, attributes)} {unit_label(name, attributes)}".strip()
+
+
+def unit_of_error(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
+    """The unit of a difference of two values of a variable."""
+    unit = unit_of(name, attributes)
+    return "K" if unit == "degC" else unit or "1"
 
 
 def scaled(errors: Sequence[np.ndarray], unit: str) -> tuple[float, str]:

@@ -5,15 +5,13 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from ..io.dataset import TracerUnits
-from ..io.errors import FileFormatError
+from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
 from ..io.oceansites import read_oceansites
-from ..io.runs import read_stored_run, read_tracer_units, read_trajectory
+from ..io.runs import read_stored_run
 from ..io.series import start_of_case
 from ..io.times import is_dated, read_time
 from ..io.variables import error_in
-from ..physics import Teos10
 from . import style
 from .fits import (
     CaseRuns,
@@ -36,14 +34,12 @@ def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
             observations that runs without dates cannot meet.
     """
     runs, starts, observed = dict[str, RunProfiles](), dict[str, str](), list[Path]()
-    tracers = dict[str, tuple[str, str]]()
     for file, label in zip(files, labels_of(files), strict=True):
         if (run := _run_of(file)) is None:
             observed.append(file)
             continue
-        runs[label], start, tracers_of_run = run
+        runs[label], start = run
         starts |= {label: start} if start else {}
-        tracers |= tracers_of_run
     if not runs:
         advice = "name the results of a run among the files"
         raise FileFormatError(files[0], "file", "at least one file of a run", "observations alone", advice)
@@ -59,7 +55,7 @@ def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
         if observed:
             observations = as_instruments(read_oceansites(observed, start_time=first))
     times = FigureTime(max(float(run.time[-1]) for run in runs.values()), first)
-    shown = CaseRuns("", runs, observations, times, tracers=tracers, equation_of_state=Teos10())
+    shown = CaseRuns("", runs, observations, times)
     # Temperature, salinity and tracers near the surface, and the mixed layer depth.
     near_surface = shown.varying(("temperature", "salinity")) or ["temperature"]
     return {"profiles": plot_profiles_together(shown), "series": plot_series(shown, near_surface)}
@@ -75,18 +71,16 @@ def labels_of(files: Sequence[Path]) -> list[str]:
     return labels
 
 
-def _run_of(file: Path) -> tuple[RunProfiles, str | None, TracerUnits] | None:
-    """A run, its start, and units and long names of its tracers; `None` for another file."""
+@names_its_file("the file of a run")
+def _run_of(file: Path) -> tuple[RunProfiles, str | None] | None:
+    """A run and its start; `None` for another file."""
     if file.suffix.lower() not in (".nc", ".nc4", ".cdf"):
         return None
-    contents = read_netcdf(file, only=("time", "zi", "temp"))
+    contents = read_netcdf(file, only=("time", "zi", "temp", "temperature"))
     if "closure_state" in contents.attrs:
-        trajectory = read_trajectory(file)
-        if trajectory.state.temperature.ndim != 2:
+        if contents["temperature"].ndim != 2:
             raise error_in(contents, "temperature", "one column", "several", "write the file of one of them")
-        is_conservative = "Teos10" in str(contents.attrs.get("equation_of_state", ""))
-        run = profiles_of(trajectory, Teos10() if is_conservative else None)
-        return run, str(contents.attrs.get("start_time", "")) or None, read_tracer_units(file)
+        return profiles_of(read_netcdf(file)), style.start_of(contents)
     if "time" not in contents or "zi" not in contents:
         return None
     stored, times = read_stored_run(file), read_time(contents["time"])
@@ -94,4 +88,4 @@ def _run_of(file: Path) -> tuple[RunProfiles, str | None, TracerUnits] | None:
     if "conservative" in str(contents["temp"].attrs.get("long_name", "")) and "salinity" in profiles:
         profiles["temperature"] = style.potential(profiles["temperature"], profiles["salinity"])
     start = str(times.values[0].astype(object)) if is_dated(times) else None
-    return RunProfiles(stored.time, stored.z_face, profiles), start, {}
+    return RunProfiles(stored.time, stored.z_face, profiles), start
