@@ -580,8 +580,9 @@ def _layers(shown: CaseRuns) -> _Panels:
     """Mixed layer depths of runs and profiles, unless others were observed."""
     known = {label: run.layer for label, run in shown.runs.items() if run.layer is not None}
     runs = {label: (shown.runs[label].time, each[1]) for label, each in known.items()}
-    has_depths = any(np.isfinite(depths).any() for _, depths in runs.values())
-    if "mixed_layer_depth" in shown.observed_series or not (has_depths or shown.observed_layer):
+    layers = [*runs.values(), *([] if shown.observed_layer is None else [shown.observed_layer])]
+    has_depths = any(np.isfinite(depths).any() for _, depths in layers)
+    if "mixed_layer_depth" in shown.observed_series or not has_depths:
         return {}
     label = next(iter(known.values()))[0].replace(" (", "\n(")
     return {f"{label} [m]": (shown.observed_layer, runs)}

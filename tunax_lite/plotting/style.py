@@ -131,9 +131,8 @@ def fields_of(run: "xr.Dataset") -> dict[str, "xr.DataArray"]:
         and values.attrs.get("role") != "diagnostic"
         and "cell_methods" not in values.attrs  # means between frames
     }
-    if "temperature" in fields:
-        carried = fields["temperature"].assign_attrs(long_name="temperature")
-        fields["temperature"] = run.get("potential_temperature", carried)
+    if "temperature" in fields and "potential_temperature" in run:
+        fields["temperature"] = run["potential_temperature"]
     return fields
 
 
@@ -244,12 +243,10 @@ NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
 
 def long_name(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
-    """The long name of a variable, with its own name if others share it."""
-    if name not in attributes:
-        return name if name == "temperature" else attributes_of(name)["long_name"]
-    found = attributes[name]["long_name"]
-    is_shared = sum(each["long_name"] == found for each in attributes.values()) > 1
-    return f"{found} ({name})" if is_shared else found
+    """The long name of a variable, with its own name if others share it, and without "conservative"."""
+    words = (attributes[name] if name in attributes else attributes_of(name))["long_name"]
+    is_shared = sum(each["long_name"] == words for each in attributes.values()) > 1
+    return f"{words} ({name})" if is_shared else words.removeprefix("conservative ")
 
 
 def unit_of(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
