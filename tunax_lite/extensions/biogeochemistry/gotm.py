@@ -10,8 +10,6 @@ _SCHEMES = {
     "runge_kutta_4": ("rk4", "3"),
     "modified_patankar": ("mp1", "7"),
     "modified_patankar_2": ("mp2", "8"),
-    "extended_modified_patankar": ("emp1", "10"),
-    "extended_modified_patankar_2": ("emp2", "11"),
 }
 _WITHOUT_SURFACE = ("modified_patankar", "modified_patankar_2")
 """Schemes in which GOTM leaves out what models exchange with the air."""
@@ -75,7 +73,7 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         "models": ecosystem.models,
         "couplings": ecosystem.couplings,
         "initial": ecosystem.initial,
-        "scheme": {"name": scheme, "of_all": True} if scheme.startswith("extended") else scheme,
+        "scheme": scheme,
         "n_substeps": settings["fabm.numerics.split_factor"],
         "sinking": _chosen(settings, "fabm.numerics.w_adv_discr", _ADVECTION),
         "n_sinking_substeps": None,

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from ..._types import ScalarLike
-from ...declarations import named, setting
+from ...declarations import named
 from ...numerics.elementary import at_least, reciprocal
 from .interface import Exchanges, Pools, Values, once
 
@@ -105,85 +105,6 @@ class ModifiedPatankar2(AbstractSourceScheme):
         return modified_patankar(pools, mean, guess, dt, reactions.signed)
 
 
-class AbstractExtendedModifiedPatankar(AbstractSourceScheme):
-    """Schemes that keep all ratios between the exchanges.
-
-    All exchanges of a cell are slowed by one factor, so that their ratios stay: c' = c + dt p f, where p is
-    the product of c'_i / c_i over the pools that shrink.
-
-    Args:
-        of_all: whether pools that may be negative slow the exchanges too, as in GOTM, until nothing moves.
-
-    Source: Bruggeman, Burchard, Kooi and Sommeijer (2007), Appl. Numer. Math. 57, 36-58.
-    """
-
-    of_all: bool = setting(False)
-
-    def _free(self, reactions: Reactions) -> frozenset[str]:
-        """Pools that slow nothing."""
-        return frozenset() if self.of_all else reactions.signed
-
-
-@named("extended_modified_patankar")
-class ExtendedModifiedPatankar(AbstractExtendedModifiedPatankar):
-    """Positive for any step, and conservative of every element at once, first order."""
-
-    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        return _slowed(pools, pools, tendencies(reactions, pools), dt, self._free(reactions))
-
-
-@named("extended_modified_patankar_2")
-class ExtendedModifiedPatankar2(AbstractExtendedModifiedPatankar):
-    """The same, second order: the mean rates of the start and of a first-order step."""
-
-    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        free = self._free(reactions)
-        first = tendencies(reactions, pools)
-        guess = _slowed(pools, pools, first, dt, free)
-        later = tendencies(reactions, guess)
-        mean = {name: 0.5 * (first[name] + later[name]) for name in first}
-        return _slowed(pools, guess, mean, dt, free)
-
-
-def _slowed(
-    pools: Concentrations, weights: Pools, change: Concentrations, dt: ScalarLike, signed: frozenset[str]
-) -> Concentrations:
-    """Values after changes that are slowed by the product of the new values over the weights.
-
-    The product is convex and falls with the factor p, so that Newton's method from zero ends just below the
-    root: values stay positive, whatever the number of iterations. The last one carries the derivative. A pool
-    on the bottom belongs to the lowest cell.
-    """
-    cells = max((pools[name] for name in change), key=jnp.ndim, default=None)
-    if cells is None:
-        return pools
-    lost, held = [], []
-    for name in (name for name in change if name not in signed):
-        inverse = _per_content(weights[name])
-        shrinks = change[name] < 0.0
-        parts = (
-            jnp.where(shrinks, -dt * change[name] * inverse, 0.0),
-            jnp.where(shrinks, pools[name] * inverse, 1.0),
-        )
-        if jnp.ndim(change[name]) < jnp.ndim(cells):
-            parts = (jnp.zeros_like(cells).at[0].set(parts[0]), jnp.ones_like(cells).at[0].set(parts[1]))
-        lost.append(parts[0])
-        held.append(parts[1])
-
-    def improved(factor: Values, lost: list[Values], held: list[Values]) -> Values:
-        product, slope = jnp.ones_like(factor), jnp.zeros_like(factor)
-        for loss, start in zip(lost, held, strict=True):
-            ratio = at_least(start - loss * factor, 0.0)
-            product, slope = product * ratio, slope * ratio - loss * product
-        return factor + (product - factor) * reciprocal(1.0 - slope)
-
-    constants = jax.lax.stop_gradient((lost, held))
-    near = jax.lax.fori_loop(0, 40, lambda _, factor: improved(factor, *constants), jnp.zeros_like(cells))
-    factor = improved(near, lost, held)
-    of = lambda name: factor if jnp.ndim(change[name]) == jnp.ndim(cells) else factor[0]  # noqa: E731
-    return pools | {name: pools[name] + dt * of(name) * change[name] for name in change}
-
-
 def tendencies(reactions: Reactions, pools: Concentrations) -> Concentrations:
     """Rate of change of every pool [unit s-1]."""
     gains, losses = _sums(reactions.water(pools))
@@ -213,12 +134,6 @@ def _sums(exchanges: Exchanges) -> tuple[Concentrations, Concentrations]:
 def add_to(totals: dict[K, Values], key: K, value: Values) -> None:
     """Add to what is known under a key, if anything is."""
     totals[key] = totals[key] + value if key in totals else value
-
-
-def _per_content(values: Values) -> Values:
-    """1 / c, finite for empty pools, whose losses are zero."""
-    tiny = jnp.finfo(values.dtype).tiny ** 0.5
-    return reciprocal(jnp.where(values > tiny, values, tiny))
 
 
 def modified_patankar(
