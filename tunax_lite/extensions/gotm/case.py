@@ -127,7 +127,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     terms = modules.get("terms")
     closure = closure_section(settings)
     depth, below_ice = depth_of(settings), draft(settings)
-    water, relaxation, held = hydrography(settings, times["dt"], relax_from_zero=options.relax_from_zero)
+    water, relaxation, held = hydrography(settings, times["dt"])
     case = {
         "format": "site",
         "name": loaded.name,
@@ -145,7 +145,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         "equation_of_state": equation_of_state(settings) | ({"draft": below_ice} if below_ice else {}),
         "ice": ice_section(settings),
         **surface_sections(settings, held),
-        "interior": interior_section(settings, times, vertical_velocity=options.vertical_velocity)
+        "interior": interior_section(settings, times)
         | {"relaxation": relaxation | modules.get("relaxation", {}), "held": held},
         "absorption": absorption(settings),
         **{key: modules[key] for key in ("terms", "tracers") if modules.get(key)},

@@ -39,14 +39,6 @@ class GotmCase(AbstractTranslatedCase):
         "table of anomalies uses the ratio of the standard ocean",
         True,
     )
-    relax_from_zero: bool = key(
-        "whether a relaxation towards practical salinity, in-situ or potential temperature relaxes towards "
-        "zero in its first step, as in GOTM",
-        True,
-    )
-    vertical_velocity: bool = key(
-        "whether mimic_3d.w advects the profiles; GOTM reads it, but switches it off", False
-    )
     settings: Annotated[dict[str, JSON], BeforeValidator(flatten)] = key(
         "values that replace those of the file, with GOTM's names", default_factory=dict
     )
@@ -63,12 +55,7 @@ class GotmCase(AbstractTranslatedCase):
     def translated(self, where: Place, grid: GridSection, step: float | None) -> tuple[SomeLoaded, Report]:
         from .case import as_run, load_gotm  # imports the configuration, which imports this module
 
-        options = GotmOptions(
-            name=self.name,
-            salinity_anomaly=self.salinity_anomaly,
-            relax_from_zero=self.relax_from_zero,
-            vertical_velocity=self.vertical_velocity,
-        )
+        options = GotmOptions(name=self.name, salinity_anomaly=self.salinity_anomaly)
         replaced: dict[str, JSON] = dict(self.settings)
         if grid.kind != "native":
             replaced["grid.method"] = "analytical"  # whatever its grid file

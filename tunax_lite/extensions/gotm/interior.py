@@ -15,15 +15,13 @@ _MOST_KNOTS = 1_000_000
 _DRIFT = "waves.stokes_drift"
 
 
-def interior_section(
-    settings: Settings, times: Mapping[str, Content], *, vertical_velocity: bool
-) -> dict[str, Content]:
+def interior_section(settings: Settings, times: Mapping[str, Content]) -> dict[str, Content]:
     """Everything below the surface, except relaxation and prescribed profiles."""
+    _note_vertical_velocity(settings)
     parts = {
         "pressure_gradient": _external_pressure(settings, times),
         "buoyancy_gradient": _gradients(settings),
         "plume": _plume(settings),
-        "vertical_velocity": _vertical_velocity(settings, vertical_velocity),
         "bottom_friction": _bottom_friction(settings),
         "seagrass": _seagrass(settings),
         "streams": streams(settings),
@@ -101,27 +99,17 @@ def _gradients(settings: Settings) -> dict[str, Content] | None:
     return {**settings.inputs(f"{group}.gradients", names), **switches}
 
 
-def _vertical_velocity(settings: Settings, carries: bool) -> dict[str, Content] | None:
+def _note_vertical_velocity(settings: Settings) -> None:
+    """Note a vertical velocity, which GOTM 7 reads and switches off."""
     group = "mimic_3d.w"
-    is_given = settings[f"{group}.max.method"] != "off"
-    if is_given and not carries:
-        settings.note(
-            f"{group}.max.method",
-            "GOTM 7 reads the velocity and switches it off, so that it carries nothing, here either; "
-            "`vertical_velocity: true` of a case in a configuration of this package switches it on",
-        )
-        settings.without_effect(group, "GOTM 7 switches the vertical velocity off")
-        return None
-    velocity = settings.input(f"{group}.max")
-    if not is_given:
+    if settings[f"{group}.max.method"] == "off":
         settings.without_effect(group, f"{group}.max.method is off")
-        return None
-    scheme = settings[f"{group}.adv_discr"]
-    if scheme == "p2":
-        settings.refuse(f"{group}.adv_discr", "p2 is not supported, it has no limiter; use p2_pdm")
-        scheme = "p2_pdm"
-    height = settings.input(f"{group}.height")
-    return {"velocity": velocity, "height": height, "scheme": scheme, "n_substeps": None}
+        return
+    settings.note(
+        f"{group}.max.method",
+        "GOTM 7 reads the velocity and switches it off: it carries nothing here, either",
+    )
+    settings.without_effect(group, "GOTM 7 switches the vertical velocity off")
 
 
 def _bottom_friction(settings: Settings) -> dict[str, Content] | None:

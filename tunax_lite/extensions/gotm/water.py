@@ -123,19 +123,14 @@ class GotmOptions:
             cases.
         salinity_anomaly: whether practical salinity is converted with the TEOS-10 anomaly of the position; a
             GOTM built without the table of anomalies uses the reference-composition ratio.
-        relax_from_zero: whether a relaxation towards practical salinity, in-situ or potential temperature
-            relaxes towards zero in its first step, as in GOTM.
         ignore_unsupported: whether to run without settings that are not supported.
         strict: whether likely mistakes in the files are errors, instead of notes.
-        vertical_velocity: whether `mimic_3d.w` advects the profiles; GOTM reads it, but switches it off.
     """
 
     precision: str = "float64"
     output: OutputOptions = OutputOptions()
     name: str | None = None
     salinity_anomaly: bool = True
-    relax_from_zero: bool = True
-    vertical_velocity: bool = False
     ignore_unsupported: bool = False
     strict: bool = False
 
@@ -187,9 +182,7 @@ def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> n
     return thickness
 
 
-def hydrography(
-    settings: Settings, dt: float, *, relax_from_zero: bool
-) -> tuple[dict[str, Content], dict[str, Content], list[str]]:
+def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Content], dict[str, Content], list[str]]:
     """Profiles of the case with their kinds, the section `relaxation`, and prescribed variables."""
     case: dict[str, Content] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
     case |= {name: settings.input(f"velocities.{name}") for name in ("u", "v")}
@@ -199,12 +192,11 @@ def hydrography(
     relaxation = {name: _rates(settings, name, dt) for name in ("temperature", "salinity")}
     for name, kind in (("temperature", "conservative"), ("salinity", "absolute")):
         section = relaxation[name]
-        if section is not None and relax_from_zero and settings[f"{name}.type"] != kind:
+        if section is not None and settings[f"{name}.type"] != kind:
             section["from_zero"] = True
             settings.note(
                 f"{name}.relax.tau",
-                "as in GOTM the first step relaxes to zero, because the profile is converted after it; "
-                "`relax_from_zero: false` of a case in a configuration of this package avoids this",
+                "as in GOTM the first step relaxes to zero, because the profile is converted after it",
             )
     relaxation["velocity"] = _velocity_rates(settings)
     held = [name for name in ("temperature", "salinity") if settings[f"{name}.method"] == "off"]
