@@ -50,8 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     # Notes on files that are there to be read: a test of one records it.
     config.addinivalue_line("filterwarnings", "ignore::tunax_lite._types.InputWarning")
+    configure(precision="float64", cache_folder=CACHE)
     # Smaller programs, too: both processes need the same ones, and each again after its caches are cleared.
-    configure(precision="float64", cache_folder=CACHE, cache_minimum_seconds=0.1)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
     # Batch axes broadcast, but no two types ever mix by accident.
     jax.config.update("jax_numpy_dtype_promotion", "strict")
     # A shell ignores Ctrl-C for what it runs in the background; so would all processes of the tests.

@@ -20,6 +20,7 @@ import json, jax, jax.numpy as jnp
 from tunax_lite.runtime.jax_setup import configuration
 now = configuration()._asdict()
 now["cache_folder"] = now["cache_folder"] and str(now["cache_folder"])
+now["seconds"] = jax.config.jax_persistent_cache_min_compile_time_secs
 print(json.dumps(now | {"dtype": str(jnp.zeros(1).dtype)}))
 """
 START = "from tunax_lite.runtime import configure\n"
@@ -49,7 +50,7 @@ def test_defaults(tmp_path):
     assert found == {
         "precision": "float64",
         "cache_folder": str(tmp_path / "tunax_lite" / "compiled"),
-        "cache_minimum_seconds": 0.0,
+        "seconds": 0.0,
         "fuse_time_loop": True,
         "xla_flags": f"{FUSION_FLAG} {VECTOR_FLAG}",
         "dtype": "float64",
@@ -64,7 +65,7 @@ def test_arguments_win_over_variables_and_the_second_call_keeps_them(tmp_path):
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "7",
         "XLA_FLAGS": "--xla_cpu_enable_fast_math=false",
     }
-    arguments = f"precision='float32', cache_folder={str(mine)!r}, cache_minimum_seconds=0.1"
+    arguments = f"precision='float32', cache_folder={str(mine)!r}"
     found = configured(f"{arguments})\nconfigure(precision=None", tmp_path, **variables)
     assert (found["precision"], found["dtype"]) == ("float32", "float32")
     assert (found["cache_folder"], stat.S_IMODE(mine.stat().st_mode)) == (str(mine), 0o700)
@@ -80,7 +81,7 @@ def test_variables_of_jax_win_over_defaults(tmp_path):
     }
     found = configured("precision=None", tmp_path, XLA_FLAGS=VECTOR_FLAG, **variables)
     assert found["cache_folder"] == str(tmp_path / "other")
-    assert found["cache_minimum_seconds"] == 1.0
+    assert found["seconds"] == 1.0
     assert (found["precision"], found["xla_flags"]) == ("float64", f"{VECTOR_FLAG} {FUSION_FLAG}")
     assert configured("", tmp_path, JAX_ENABLE_COMPILATION_CACHE="false")["cache_folder"] is None
 
@@ -113,8 +114,6 @@ configure(fuse_time_loop=False)
 
 def test_unusable_arguments(tmp_path):
     (tmp_path / "file").write_text("")
-    with error_naming(ValueError, "0 -1"):
-        configure(cache_minimum_seconds=-1.0)
     (tmp_path / "ring").symlink_to(tmp_path / "ring")
     for folder in (tmp_path / "file", "gs://bucket/cache", tmp_path / "ring"):
         with error_naming(PermissionError, "cache_folder=None"):

@@ -1,7 +1,6 @@
 """A full disk, a quota, limits of memory: one message, and nothing half-written."""
 
 import errno
-import os
 import subprocess
 
 import numpy as np
@@ -12,7 +11,6 @@ import xarray as xr
 from tests.errors import error_naming
 from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.io import replacing, write_dataset
-from tunax_lite.runtime.memory import free_memory
 
 
 def noise() -> xr.Dataset:
@@ -61,18 +59,3 @@ def test_what_lacks_is_said(capsys):
             raise error
         said = capsys.readouterr().err
         assert ended.value.exit_code == 1 and fragment in said and "unexpected" not in said
-
-
-def test_free_memory_of_a_process_with_a_limit(tmp_path):
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/meminfo").write_text("MemAvailable: 16777216 kB\n")
-    (tmp_path / "proc/self/statm").write_text("262144 300 20 1 0 131072 0\n")  # 1 GiB of pages, 0.5 GiB data
-    page = os.sysconf("SC_PAGE_SIZE") / 4096
-    for limit, free in (
-        ("data size             unlimited ", 2**34),
-        ("address space         4294967296", 3 * 2**30 * page),
-        ("data size             1610612736", 2**30 * page),
-    ):
-        text = f"Limit  Soft Limit  Hard Limit  Units\nMax {limit}           unlimited            bytes     "
-        (tmp_path / "proc/self/limits").write_text(f"{text}\n")
-        assert free_memory(root=tmp_path) == free

@@ -42,7 +42,6 @@ class Configuration(NamedTuple):
 
     precision: Literal["float64", "float32"]
     cache_folder: Path | None
-    cache_minimum_seconds: float
     fuse_time_loop: bool
     xla_flags: str
 
@@ -51,7 +50,6 @@ def configure(
     *,
     precision: Literal["float64", "float32"] | None = "float64",
     cache_folder: Path | str | None = "auto",
-    cache_minimum_seconds: float | None = None,
     fuse_time_loop: bool = True,
 ) -> Configuration:
     """Configure JAX before it starts: call this first in a program or notebook; repeated calls are harmless.
@@ -60,10 +58,9 @@ def configure(
         precision: of new arrays; `None` leaves it unchanged.
         cache_folder: keeps compiled programs between processes; "auto" takes the existing setting of JAX
             (`$JAX_COMPILATION_CACHE_DIR`, `$JAX_ENABLE_COMPILATION_CACHE`), otherwise `compiled` in the
-            user's cache of this package; `None` stores none. Use a folder that others cannot write to: JAX
-            executes what it finds there.
-        cache_minimum_seconds: compile time below which programs are not stored [s]; by default the existing
-            setting of JAX (`$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS`), otherwise 0.
+            user's cache of this package; `None` stores none. Programs of any compile time are stored, unless
+            `$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS` is set. Use a folder that others cannot write to:
+            JAX executes what it finds there.
         fuse_time_loop: let XLA compile the time loop to one kernel, and use vectors of up to 512 bits, which
             is faster on a CPU. It applies to the whole process and its child processes, including all other
             small loops. `False` leaves the environment variable XLA_FLAGS unchanged; options in it and a file
@@ -71,19 +68,16 @@ def configure(
 
     Raises:
         RuntimeError: JAX has started already, without the flags for `fuse_time_loop`.
-        ValueError: an unknown precision, or a negative number of seconds.
+        ValueError: an unknown precision.
         OSError: a given `cache_folder` that is not writable.
     """
     if precision not in ("float64", "float32", None):
         raise ValueError(f"configure: expected precision float64, float32 or None, got {precision!r}.")
-    least = cache_minimum_seconds
-    if least is not None and not least >= 0.0:
-        raise ValueError(f"configure: expected cache_minimum_seconds of at least 0 s, got {least}.")
     if fuse_time_loop:
         _add_flags()
     if precision is not None:
         jax.config.update("jax_enable_x64", precision == "float64")
-    _set_cache(cache_folder, least)
+    _set_cache(cache_folder)
     return configuration()
 
 
@@ -93,7 +87,6 @@ def configuration() -> Configuration:
     return Configuration(
         precision="float64" if _setting("enable_x64") else "float32",
         cache_folder=None if not folder else Path(folder),
-        cache_minimum_seconds=float(_setting("persistent_cache_min_compile_time_secs")),
         fuse_time_loop=time_loop_is_fused(),
         xla_flags=os.environ.get("XLA_FLAGS", ""),
     )
@@ -151,7 +144,7 @@ _SECONDS_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
 _SECONDS_OF_JAX = 1.0  # JAX's default
 
 
-def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None:
+def _set_cache(folder: Path | str | None) -> None:
     before = _setting("enable_compilation_cache"), _setting("compilation_cache_dir")
     if folder is None:
         wanted = False, before[1]
@@ -165,11 +158,10 @@ def _set_cache(folder: Path | str | None, minimum_seconds: float | None) -> None
         jax.config.update("jax_enable_compilation_cache", wanted[0])
         jax.config.update("jax_compilation_cache_dir", wanted[1])
         reset_cache()  # JAX asks for the folder once, at its first program
+    # Thirty small programs compile in half a second before a run, and load at once.
     seconds = _setting("persistent_cache_min_compile_time_secs")
-    if minimum_seconds is None and seconds == _SECONDS_OF_JAX and _SECONDS_VARIABLE not in os.environ:
-        minimum_seconds = 0.0  # thirty small programs compile in half a second before a run, and load at once
-    if minimum_seconds is not None:
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", float(minimum_seconds))
+    if seconds == _SECONDS_OF_JAX and _SECONDS_VARIABLE not in os.environ:
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 def _default_folder(chosen: str | None) -> tuple[bool, str | None]:

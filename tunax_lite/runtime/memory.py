@@ -1,8 +1,7 @@
 """Free memory of a device, and rejection of computations that are too large.
 
 For a GPU the device is queried; for a CPU the system's files are read. These include the control group: a
-container or batch job may use only part of the machine, and is killed beyond that. The limits of the process,
-`ulimit -v` and `ulimit -d`, apply as well.
+container or batch job may use only part of the machine, and is killed beyond that.
 """
 
 import math
@@ -37,7 +36,7 @@ def free_memory(device: Device = None, *, root: Path = _ROOT) -> int:
 
 def free_on_host(*, root: Path = _ROOT) -> int:
     """Bytes that this process may still allocate on the host, whatever its devices; see `free_memory`."""
-    free = min([_free_in_machine(root), *_free_in_control_groups(root), *_free_in_limits(root)])
+    free = min([_free_in_machine(root), *_free_in_control_groups(root)])
     if math.isinf(free):
         raise RuntimeError(
             "memory: expected the system to report its free memory, got neither /proc/meminfo nor a control "
@@ -83,17 +82,6 @@ def _free_in_control_groups(root: Path) -> Iterator[int]:
             group = group.parent
 
 
-def _free_in_limits(root: Path) -> Iterator[int | float]:
-    """Bytes remaining within the process's limits of address space and data."""
-    used = _text(root / "proc/self/statm").split()
-    columns = {"Max address space": 0, "Max data size": 5}
-    for line in _text(root / "proc/self/limits").splitlines():
-        name = line[:26].strip()
-        soft = line[26:].split()[:1]
-        if name in columns and len(used) > 5 and soft and soft[0].isdigit():
-            yield int(soft[0]) - int(used[columns[name]]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def _numbers(path: Path) -> dict[str, int]:
     """Lines with a name and a number."""
     words = (line.split() for line in _text(path).splitlines())
@@ -137,15 +125,6 @@ def check_steps(duration: float, dt: float) -> None:
             f"expected at most {_COUNTABLE_STEPS} time steps, which are all that are counted, got "
             f"{n_steps:.3g}; choose longer steps, or continue from the end of a shorter run (--restart)."
         )
-
-
-_SECONDS_PER_CELL = 5e-8, 2e-8
-"""Of a step of k-epsilon on one core, in one column and in many: python -m benchmarks."""
-
-
-def expected_seconds(n_steps: float, n_cells: int, n_columns: int = 1) -> float:
-    """About how long steps take on one core [s]; the closures differ by factors from 0.3 to 5."""
-    return n_steps * n_cells * max(_SECONDS_PER_CELL[0], n_columns * _SECONDS_PER_CELL[1])
 
 
 def check_memory(n_bytes: int | float, what: str) -> None:

@@ -22,15 +22,15 @@ from ...column.trajectory import Restart, carried
 from ...runtime import compile_program
 from ...runtime.compilation import Program, Shared
 from ...runtime.devices import Split, block_size, map_blocks
-from ...runtime.memory import TooLargeError, check_memory, expected_seconds
+from ...runtime.memory import TooLargeError, check_memory
 from .setup import INITIAL, Layout, MapRun
 
 PROCESS = 700 * 2**20
 """Bytes of a process with its libraries and compiled programs, without any column."""
 FEWEST_TILES, COLUMNS = 16, (256, 4096)
 """Tiles of a map on a CPU, and their least and most columns; a GPU takes all columns at once."""
-LONGEST_PIECE, PIECE = 60.0, 2**30
-"""Approximate time of a tile and piece [s], which is lost where a process ends, and its most bytes."""
+MOST_CELL_STEPS, PIECE = 3e9, 2**30
+"""Most steps of cells (a minute on one core) and bytes of a piece, whose work is lost if a process ends."""
 _SAMPLE = 4
 
 
@@ -158,8 +158,8 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
     forcing = sum(leaf.nbytes for leaf in jax.tree.leaves(batch)) / _SAMPLE
     # The next forcing is read and the previous results are written while a piece is computed.
     of_frame = width * (5.0 * forcing + 3.0 * frame)
-    seconds = expected_seconds(run.output_interval / run.dt, run.first_column.grid.n_cells, width)
-    most = max(1, int(min(run.n_frames, LONGEST_PIECE / seconds, PIECE / of_frame)))
+    cell_steps = run.steps_per_frame * run.first_column.grid.n_cells * width
+    most = max(1, int(min(run.n_frames, MOST_CELL_STEPS / cell_steps, PIECE / of_frame)))
     n_frames = math.ceil(run.n_frames / math.ceil(run.n_frames / most))
     memory = int(PROCESS + n_frames * of_frame + width * (4.0 * restart + 3.0 * first))
     try:

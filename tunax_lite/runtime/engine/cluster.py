@@ -250,11 +250,7 @@ def _environment() -> dict[str, str]:
     folder = configuration().cache_folder
     if folder is None:
         return {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-    seconds = configuration().cache_minimum_seconds
-    return {
-        "JAX_COMPILATION_CACHE_DIR": str(folder),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(seconds),
-    }
+    return {"JAX_COMPILATION_CACHE_DIR": str(folder)}
 
 
 def _places(workers: int) -> dict[str, worker.WorkerResources]:
