@@ -6,8 +6,7 @@ An extension is a folder of `tunax_lite/extensions`, or a package with an entry 
     commands    commands of `tunax-lite`, declared with `cli.application.command`; imports nothing slow
     formats     closures and terms (`declarations.named`), `CASE_FORMATS`: sections of cases, `SET_UPS`: files
                 of other models that run as they are, `VARIABLE_NAMES`: other names of variables,
-                `NOTES_ON_TERMS` and `NOTES_ON_RUNS`: functions that note what is unlikely
-                about terms of a case, and about what became of their tracers
+                `NOTES_ON_TERMS`: functions that note what is unlikely about terms of a case
     kinds       `KINDS`: kinds of configuration, with what commands do with them
     outputs     `FILES` for `plot`: by the `title` of its NetCDF files, a function for figures of one or
                 several of them

@@ -39,7 +39,7 @@ from ..config.formats import kind_in
 from ..io.dataset import STATE_NAMES
 from ..io.writing import check_outputs
 from ..io.yaml_file import read_document
-from ..plausibility.water_limits import Extreme, extremes_of, lowest_of
+from ..plausibility.water_limits import Extreme, extremes_of
 from ..runtime.engine import open_engine
 from ..runtime.interrupts import Interrupted, finishing
 from . import session
@@ -156,9 +156,6 @@ def _write(
         for target, run in zip(setup.targets, runs, strict=True)
         for one in extremes_of(run, has_ice=target.case.ice is not None)
     ]
-    for target, run in zip(setup.targets, runs, strict=True):
-        lowest = lowest_of(run.state.tracers, run.time)
-        session.say_lowest(f"{target.case.name}, calibrated: ", target.case.terms, lowest)
     if draws:
         # Slow imports, only where needed.
         from ..calibration.results import history_dataset

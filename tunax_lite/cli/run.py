@@ -23,7 +23,7 @@ from ..io.netcdf import read_netcdf
 from ..io.provenance import Provenance, read_provenance
 from ..io.writing import check_outputs
 from ..io.yaml_file import parse_yaml
-from ..plausibility.water_limits import Extreme, Lowest, extremes_of, lower, lowest_of, merged
+from ..plausibility.water_limits import Extreme, extremes_of, merged
 from ..registry import additions
 from . import session
 from .progress import fraction_of
@@ -97,7 +97,7 @@ def _simulate(
     clock = perf_counter()
     from .streaming import run_to_file  # slow import
 
-    beyond, lowest = list[Extreme](), dict[str, Lowest]()
+    beyond = list[Extreme]()
     try:
         with fraction_of("run") as show:
 
@@ -105,7 +105,6 @@ def _simulate(
                 time = float(piece.time[-1])
                 show((time - begin) / duration, f"day {time / 86400.0:.1f}")
                 beyond[:] = merged(beyond, extremes_of(piece, has_ice=setup.case.ice is not None))
-                lowest.update(lower(lowest, lowest_of(piece.state.tracers, piece.time)))
 
             run_to_file(
                 setup.model,
@@ -125,7 +124,6 @@ def _simulate(
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {perf_counter() - clock:.1f} s, compilation included")
-    session.say_lowest("", setup.case.terms, lowest)
     return beyond
 
 

@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import jax
@@ -25,7 +25,6 @@ from ..calibration.base import Base, CalibratedValues
 from ..calibration.parameters import paths_of_other_cases
 from ..closures import AbstractClosure, ValidRange, recommended_sets
 from ..column.forcing import WaterSurface
-from ..column.terms import AbstractTerm
 from ..config import (
     CalibrationConfig,
     ComparisonSetup,
@@ -36,14 +35,14 @@ from ..config import (
     build_run,
     data_files,
 )
-from ..config.formats import AbstractSetUp, SetUpFormat, notes_on_lowest
+from ..config.formats import AbstractSetUp, SetUpFormat
 from ..declarations import name_of
 from ..io.checksums import stamp_of
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.provenance import Provenance
 from ..io.yaml_file import naming, parse_yaml
 from ..plausibility import recorded
-from ..plausibility.water_limits import Extreme, Lowest
+from ..plausibility.water_limits import Extreme
 from ..registry import additions
 from ..runtime import configure
 from ..runtime.interrupts import signal_of
@@ -98,11 +97,6 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
         echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
         raise Exit(FAILED if code is None else code) from None
-
-
-def say_lowest(where: str, terms: Mapping[str, AbstractTerm], lowest: Mapping[str, Lowest]) -> None:
-    """Say what extensions note about the lowest values of tracers in a run, as of keys below `where`."""
-    say_notes(f"{where}terms.{name}: {note}" for name, note in notes_on_lowest(terms, lowest))
 
 
 def say_notes(notes: Iterable[str]) -> None:

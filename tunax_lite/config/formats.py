@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._types import JSON
-from ..column.forcing import AbstractForcing
 from ..column.state import State
 from ..column.terms import AbstractTerm
 from ..io.yaml_file import ConfigError
-from ..plausibility.water_limits import Lowest
 from ..registry import additions
 from .case import AbstractCase, BuiltCase, GridSection, NativeGrid, Run
 from .section import Section
@@ -163,26 +161,15 @@ class Kind(NamedTuple):
         return f"a {self.label}"
 
 
-def notes_on_terms(
-    terms: Mapping[str, AbstractTerm], state: State, forcing: AbstractForcing
-) -> Iterator[tuple[str, str]]:
+def notes_on_terms(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[tuple[str, str]]:
     """Names of terms, and what extensions note about them; `ValueError` for what cannot be.
 
     Args:
         terms: of a case, by name.
         state: at the start, with the tracers that the case gives, and no others.
-        forcing: of the case.
     """
     for look in additions("formats", "NOTES_ON_TERMS"):
-        yield from look(terms, state, forcing)
-
-
-def notes_on_lowest(
-    terms: Mapping[str, AbstractTerm], lowest: Mapping[str, Lowest]
-) -> Iterator[tuple[str, str]]:
-    """Names of terms, and what extensions note about the lowest value of each tracer in a run."""
-    for look in additions("formats", "NOTES_ON_RUNS"):
-        yield from look(terms, lowest)
+        yield from look(terms, state)
 
 
 def kinds() -> tuple[Kind, ...]:

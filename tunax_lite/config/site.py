@@ -542,7 +542,7 @@ def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm])
     if rotation is None:
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
     with setting.naming("terms"):
-        for name, note in notes_on_terms(terms, state, forcing):
+        for name, note in notes_on_terms(terms, state):
             setting.note(note, "terms", name)
     state = with_memory(state, interior, terms)
     if setting.step is not None:

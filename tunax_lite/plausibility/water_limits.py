@@ -1,9 +1,9 @@
-"""Limits of results: water too cold, hot, of negative or high salinity, and the lowest tracers.
+"""Limits of results: water too cold, hot, of negative or high salinity.
 
 Source: McDougall and Barker (2011), Getting started with TEOS-10 (gsw), for the freezing point.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -111,27 +111,6 @@ def extremes_of(trajectory: Trajectory, *, has_ice: bool) -> list[Extreme]:
     """Return the worst water of each kind in all frames of a run."""
     state, z, time = trajectory.state, trajectory.grid.z_center, np.asarray(trajectory.time, dtype=float)
     return extremes(state.temperature, state.salinity, z, time, has_ice=has_ice)
-
-
-class Lowest(NamedTuple):
-    """The lowest value of a tracer, and its time [s]."""
-
-    value: float
-    time: float
-
-
-def lowest_of(tracers: Mapping[str, ArrayLike], time: ArrayLike) -> dict[str, Lowest]:
-    """Return the lowest value of each tracer, of shape `(n_times, n_cells, ...)`, at times [s]."""
-    lowest = {}
-    for name, values in tracers.items():
-        least = np.nan_to_num(np.asarray(values), nan=np.inf).reshape(len(np.asarray(time)), -1).min(axis=1)
-        lowest[name] = Lowest(float(least.min()), float(np.asarray(time)[least.argmin()]))
-    return lowest
-
-
-def lower(lowest: Mapping[str, Lowest], more: Mapping[str, Lowest]) -> dict[str, Lowest]:
-    """Return the lowest values in two parts of a result."""
-    return {**lowest, **{name: min(one, lowest.get(name, one)) for name, one in more.items()}}
 
 
 def _below_freezing(temperature: np.ndarray, salinity: np.ndarray, z: np.ndarray) -> np.ndarray:

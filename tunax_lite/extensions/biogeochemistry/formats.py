@@ -3,8 +3,7 @@
 # Each module gives its classes their names.
 from . import bfm17, carbonate, ergom, fasham, npzd, oxygen, passive, term  # noqa: F401
 from .gotm import fabm_module
-from .notes import notes_on_negative_pools, notes_on_pools
+from .notes import notes_on_pools
 
 NOTES_ON_TERMS = (notes_on_pools,)
-NOTES_ON_RUNS = (notes_on_negative_pools,)
 GOTM_MODULES = (("fabm", fabm_module),)

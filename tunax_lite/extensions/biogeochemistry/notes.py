@@ -6,28 +6,20 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..._types import CenterArray
-from ...column.forcing import AbstractForcing
 from ...column.state import State
 from ...column.terms import AbstractTerm
-from ...plausibility.water_limits import Lowest
-from .interface import DAY
 from .term import Biogeochemistry, below_zero
 
-_ROUND_OFF = 1e-9
-"""Below zero, of the unit of a pool."""
 _MOST = {"mmol m-3": 3000.0, "mEq m-3": 4000.0, "mg m-3": 3e4}
 """Concentrations that water hardly has."""
 
 
-def notes_on_pools(
-    terms: Mapping[str, AbstractTerm], state: State, forcing: AbstractForcing
-) -> Iterator[tuple[str, str]]:
+def notes_on_pools(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[tuple[str, str]]:
     """Names of terms of biogeochemistry, and notes on them.
 
     Args:
         terms: of a case, by name.
         state: at the start, of which the tracers are those that the case gives.
-        forcing: of the case.
 
     Raises:
         ValueError: a pool of two terms, or a negative profile of one that cannot be negative.
@@ -89,29 +81,3 @@ def _of_amounts(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iter
         highest = float(np.max(pools[name])) if name in pools else term.initial.get(name, 0.0)
         if highest > (most := _MOST.get(pool.unit, np.inf)):
             yield f"expected {name} up to {most:g} {pool.unit} at the start, got {highest:g}; check its unit"
-
-
-def notes_on_negative_pools(
-    terms: Mapping[str, AbstractTerm], lowest: Mapping[str, Lowest]
-) -> Iterator[tuple[str, str]]:
-    """Names of terms of biogeochemistry, and notes on pools that became negative, and cannot be.
-
-    Args:
-        terms: of a case, by name.
-        lowest: value of each tracer in a run.
-    """
-    for key, term in terms.items():
-        if not isinstance(term, Biogeochemistry):
-            continue
-        pools = {name: pool for name, pool in term.pools().items() if pool.positive and name in lowest}
-        below = {name: pool for name, pool in pools.items() if lowest[name].value < -_ROUND_OFF}
-        if below:
-            minima = (
-                f"{k} {lowest[k].value:.3g} {of.unit} (day {lowest[k].time / DAY:.4g})"
-                for k, of in below.items()
-            )
-            yield (
-                key,
-                f"expected pools of at least 0, got {', '.join(minima)}; shorten the steps, raise n_substeps "
-                "or choose a positive scheme such as modified_patankar",
-            )

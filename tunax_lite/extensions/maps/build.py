@@ -63,7 +63,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
             case = columns.case(np.array([np.argmin(columns.depth)]), 0.0, config.time.output_interval)
             given = {name: case.initial_state.tracers[name] for name in section.tracers}
             start = dataclasses.replace(case.initial_state, tracers=given)
-            notes = notes_on_terms(terms, start, case.forcing)
+            notes = notes_on_terms(terms, start)
             columns.notes += tuple(f"map.terms.{name}: {note}" for name, note in notes)
     duration = config.time.duration or section.duration
     if duration > section.duration:
