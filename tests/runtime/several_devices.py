@@ -56,7 +56,7 @@ def assert_equal(one, other, rtol=0.0):
         np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * np.max(np.abs(y), initial=0.0))
 
 
-def placed(tree, spec, kind=AxisType.Explicit):
+def placed(tree, spec, kind=AxisType.Auto):
     mesh = jax.make_mesh((4,), ("columns",), axis_types=(kind,))
     arrays, others = eqx.partition(tree, eqx.is_array)
     return eqx.combine(jax.device_put(arrays, NamedSharding(mesh, spec)), others)
@@ -84,36 +84,9 @@ def count_collectives(program: jax.stages.Compiled) -> tuple[int, int]:
     return len(found), sum(map(is_in_loop, found))
 
 
-def test_explicit_axes_of_a_mesh():
-    closure = tl.ConstantDiffusivity()
-    right, split, copied = run(STRESS, closure), placed(STRESS, SPLIT), placed(closure, COPIED)
-    assert jax.typeof(split).sharding.spec == SPLIT
-    results = [run(split, closure), run(split, copied), run(STRESS, copied)]
-    assert_equal([*results, run(STRESS[0], copied)], [right, right, right, run(STRESS[0], closure)])
-    assert jax.typeof(results[1]).sharding.spec == RESULTS
-    explicit, automatic = (
-        gradient_of((placed(STRESS, SPLIT, kind), placed(closure, COPIED, kind)))
-        for kind in (AxisType.Explicit, AxisType.Auto)
-    )
-    assert_equal(explicit, automatic, rtol=1e-12)
-
-
-@each_closure
-def test_no_device_waits_for_another_with_explicit_axes(kind):
-    given, (right, gradient) = (placed(STRESS, SPLIT), placed(kind(), COPIED)), expected(kind)
-    compiled: Any = eqx.filter_jit(run)
-    program = compiled.lower(*given).compile()
-    assert count_collectives(program.compiled) == (0, 0)
-    found = program(*given)
-    assert_equal(found, right)
-    assert jax.typeof(found).sharding.spec == RESULTS
-    assert_equal(gradient_of(given), gradient, rtol=1e-6)
-
-
-@pytest.mark.parametrize("kind", [AxisType.Explicit, AxisType.Auto])
-def test_blocks_do_not_cut_across_the_columns_of_a_device(kind):
+def test_blocks_do_not_cut_across_the_columns_of_a_device():
     (right, gradient), one_block = expected(tl.PacanowskiPhilander), functools.partial(run, column_block=1)
-    given = placed(STRESS, SPLIT, kind), placed(tl.PacanowskiPhilander(), COPIED, kind)
+    given = placed(STRESS, SPLIT), placed(tl.PacanowskiPhilander(), COPIED)
     forward: Any = eqx.filter_jit(one_block)
     backward: Any = eqx.filter_jit(eqx.filter_grad(lambda both: jnp.mean(one_block(*both)[-1] ** 2)))
     for program, arguments, value in ((forward, given, right), (backward, (given,), gradient)):
@@ -124,17 +97,14 @@ def test_blocks_do_not_cut_across_the_columns_of_a_device(kind):
         assert first.sharding.shard_shape(first.shape) == (*first.shape[:-1], 2)
 
 
-def test_transformations_with_explicit_axes():
-    split, closure = placed(STRESS, SPLIT), tl.ConstantDiffusivity()
-    each = jax.vmap(lambda stress: run(stress, closure))
-    assert_equal(each(split), each(STRESS))
-    derivative = jax.jit(lambda x: jax.jvp(lambda x: run(x, closure), (x,), (jnp.ones_like(x),)))
-    assert_equal(derivative(split), derivative(STRESS))
-    with jax.set_mesh(jax.make_mesh((4,), ("columns",))):
-        of_map = jax.jit(jax.grad(lambda x: jax.vmap(lambda one: loss(one, closure))(x).sum()))
-        inside, eager = of_map(placed(STRESS, SPLIT)), jax.grad(loss)(placed(STRESS, SPLIT), closure)
-    assert_equal(inside, of_map(STRESS), rtol=1e-12)
-    assert_equal(eager, jax.grad(loss)(STRESS, closure), rtol=1e-12)
+def test_explicit_axes_of_a_mesh_are_refused():
+    closure = tl.ConstantDiffusivity()
+    for given in (
+        (placed(STRESS, SPLIT, AxisType.Explicit), closure),
+        (STRESS, placed(closure, COPIED, AxisType.Explicit)),
+    ):
+        with error_naming(ValueError, "AxisType.Auto"):
+            run(*given)
 
 
 @each_closure
@@ -157,34 +127,16 @@ def test_shard_map_of_the_caller(kind):
     assert count_collectives(program)[1] == 0  # sums over the devices come after the loop
 
 
-@pytest.mark.parametrize(
-    ("shape", "kind", "n_columns"),
-    [
-        ((4,), AxisType.Explicit, 8),
-        ((2, 2), AxisType.Auto, 8),
-        ((2, 2), AxisType.Explicit, 2),  # fewer columns than devices
-    ],
-)
-def test_all_devices_while_a_mesh_is_set(shape, kind, n_columns):
-    closure, stress = tl.ConstantDiffusivity(), np.asarray(STRESS[:n_columns])
-    right, slope = run(jnp.asarray(stress), closure), jax.grad(loss)(jnp.asarray(stress), closure)
-    names = ("data", "model")[: len(shape)]
-    with jax.set_mesh(jax.make_mesh(shape, names, axis_types=(kind,) * len(names))):
-        given = jnp.asarray(stress)
-        found = run(given, closure, devices="all")
-        assert_equal(found, right)
-        assert_equal(found + 0.0 * given, right)  # of one mesh
-        assert_equal(jax.jit(lambda x: run(x, closure, devices="all"))(given), right)
-        assert_equal(jax.grad(loss)(given, closure, devices="all"), slope, rtol=1e-12)
-        with error_naming(ValueError, "all mesh"):
-            run(given, closure, devices=jax.devices()[:2])
-
-
-def test_devices_inside_of_a_shard_map_are_refused():
-    mesh = jax.make_mesh((4,), ("columns",), axis_types=(AxisType.Auto,))
-    inside = lambda x: run(x, tl.ConstantDiffusivity(), devices="all")  # noqa: E731
-    with error_naming(ValueError, "jax.shard_map"):
+def test_devices_within_a_mesh_of_the_caller_are_refused():
+    mesh, closure = jax.make_mesh((4,), ("columns",), axis_types=(AxisType.Auto,)), tl.ConstantDiffusivity()
+    inside = lambda x: run(x, closure, devices="all")  # noqa: E731
+    with error_naming(ValueError, "devices jax.shard_map"):
         jax.shard_map(inside, mesh=mesh, in_specs=SPLIT, out_specs=RESULTS)(STRESS)
+    with jax.set_mesh(mesh):
+        with error_naming(ValueError, "devices jax.set_mesh"):
+            inside(STRESS)
+        found = run(placed(STRESS, SPLIT), closure)
+    assert_equal(found, run(STRESS, closure))
 
 
 ONE = CASES["everything"].unlabelled()

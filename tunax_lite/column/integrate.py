@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AbstractMesh, Mesh
+from jax.sharding import Mesh
 from jaxtyping import Array, Int, PyTree
 
 from .._types import (
@@ -35,7 +35,7 @@ from ..runtime.devices import (
     map_columns,
     shard_columns,
 )
-from ..runtime.embedding import embedded, varying_alike
+from ..runtime.embedding import check_axes, varying_alike
 from ..runtime.memory import free_memory
 from .arguments import ByIdentity, Parts, Structure, case_over_steps, common_precision
 from .averages import Averaged
@@ -99,7 +99,7 @@ def start_of(model: Model, case: Case) -> Restart:
 
 @eqx.filter_jit
 def _compiled_start(model: Model, case: Case) -> Restart:
-    return embedded(lambda model, case: start_of(model, batched_case(model, case)), model, case)
+    return start_of(model, batched_case(model, case))
 
 
 def restart_of(model: Model, case: Case) -> Restart:
@@ -277,7 +277,7 @@ class _Options(NamedTuple):
     means: bool
     step_starts: bool
     averages: tuple[str, ...]
-    mesh: Mesh | AbstractMesh | None
+    mesh: Mesh | None
     column_block: ColumnBlock
 
     @property
@@ -320,11 +320,9 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: ScalarLike, optio
 
 @functools.partial(jax.jit, static_argnames=("structures", "options"))
 def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) -> Trajectory:
+    check_axes(arrays)
     trees = (structure.tree(part) for structure, part in zip(structures, arrays, strict=True))
-    return embedded(functools.partial(_trajectory, options), *trees, jnp.asarray(dt))
-
-
-def _trajectory(options: _Options, model: Model, case: Case, start: Restart | None, dt: Array) -> Trajectory:
+    model, case, start, dt = varying_alike((*trees, jnp.asarray(dt)))
     case = batched_case(model, case)
     start = _compiled_start(model, case) if start is None else start
     if not shape_of_batch(model, case):
@@ -497,7 +495,7 @@ def _least_bytes(n_frames: int, columns: int, case: Case) -> float:
 
 @contextlib.contextmanager
 def _enough_memory(
-    model: Model, case: Case, n_frames: int, most_columns: int, mesh: Mesh | AbstractMesh | None
+    model: Model, case: Case, n_frames: int, most_columns: int, mesh: Mesh | None
 ) -> Iterator[None]:
     """Raise `MemoryError`, with a remedy, for frames that do not fit, before or while they are computed."""
 
@@ -512,7 +510,7 @@ def _enough_memory(
 
     if _least_bytes(n_frames, most_columns, case) > _LARGE and not is_traced((model, case)):
         with contextlib.suppress(RuntimeError):  # a system that does not report it
-            devices = list(mesh.devices.flat) if isinstance(mesh, Mesh) else jax.devices()[:1]
+            devices = list(mesh.devices.flat) if mesh is not None else jax.devices()[:1]
             on_host = devices[0].platform == "cpu"
             free = free_memory(devices[0]) * (1 if on_host else len(devices))
             if _least_bytes(n_frames, math.prod(shape_of_batch(model, case)), case) > free:

@@ -24,7 +24,7 @@ from ..closures.base import AbstractCloState, AbstractClosure, AbstractStepper, 
 from ..declarations import check_kinds, check_mixing, setting
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
 from ..physics.stratification import buoyancy_frequency_squared
-from ..runtime.embedding import embedded
+from ..runtime.embedding import check_axes, varying_alike
 from ..runtime.jax_setup import time_loop_is_fused
 from ..views import AbstractShown
 from .case import Case
@@ -121,19 +121,18 @@ class Model(AbstractShown):
 
     def init(self, case: Case) -> AbstractCloState:
         """Closure state for the case at rest: the start of a run."""
-        return embedded(Model._init, self, case)
-
-    def _init(self, case: Case) -> AbstractCloState:
-        case = self.with_von_karman(case)
+        check_axes((self, case))
+        model, case = varying_alike((self, case))
+        case = model.with_von_karman(case)
         state = case.start_state
         case = case.placed(state)
         start = jnp.zeros((), state.temperature.dtype)
         at_rest = jnp.zeros_like(case.grid.z_face)
         water = WaterSurface.of(state)
-        fluxes = self.discretisation.at_ends(lambda time: case.forcing.at(time, water), start, start)
+        fluxes = model.discretisation.at_ends(lambda time: case.forcing.at(time, water), start, start)
         column = _column(state.without_surface(), (at_rest, at_rest), case, start, 0.0, fluxes)
-        clo_state = self.closure.prepare().init(self._closure_inputs(state, column, case))
-        check_mixing(self.closure, clo_state, case.grid.n_cells + 1)
+        clo_state = model.closure.prepare().init(model._closure_inputs(state, column, case))
+        check_mixing(model.closure, clo_state, case.grid.n_cells + 1)
         return clo_state
 
     def step(
@@ -158,18 +157,10 @@ class Model(AbstractShown):
         Returns:
             state and closure state at `time + dt`.
         """
-        return embedded(Model._step, self, state, clo_state, case, time, dt, stepper)
-
-    def _step(
-        self,
-        state: State,
-        clo_state: AbstractCloState,
-        case: Case,
-        time: ScalarLike,
-        dt: ScalarLike,
-        stepper: AbstractStepper | None,
-    ) -> tuple[State, AbstractCloState]:
-        stepped = self.stepped(state, clo_state, case, time, dt, stepper)
+        arguments = self, state, clo_state, case, time, dt, stepper
+        check_axes(arguments)
+        model, *others = varying_alike(arguments)
+        stepped = model.stepped(*others)
         return stepped.state, stepped.clo_state
 
     def stepped(

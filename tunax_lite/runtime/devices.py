@@ -13,15 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import (
-    AbstractMesh,
-    AxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    get_abstract_mesh,
-    get_mesh,
-)
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, get_abstract_mesh
 from jaxtyping import PyTree
 
 from .memory import Device
@@ -33,16 +25,17 @@ Devices = Literal["all"] | Sequence[Device]
 """`"all"` devices of this process, or those given."""
 
 
-def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh | AbstractMesh:
+def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
     """A one-dimensional mesh of devices, at most as many as there are columns.
 
-    If the program has set a mesh (`jax.set_mesh`), it is this one, as JAX computes with no other meanwhile.
-
-    Raises `ValueError` if there is no device, a duplicate, something that is not a device, or one outside of
-    the mesh that is set.
+    Raises `ValueError` if there is no device, a duplicate, something that is not a device, or within a mesh
+    of the caller.
     """
-    if not (current := get_abstract_mesh()).empty:
-        return _current_mesh(current, devices)
+    if not get_abstract_mesh().empty:
+        raise ValueError(
+            f"devices: expected none within a mesh of jax.set_mesh or jax.shard_map, got {devices!r}; leave "
+            "`devices` out, and place the columns on that mesh."
+        )
     is_all = isinstance(devices, str) and devices == "all"
     chosen = jax.local_devices() if is_all else list(devices)
     if not all(isinstance(device, jax.Device) for device in chosen):
@@ -54,26 +47,7 @@ def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh | Abstr
     return Mesh(np.array(chosen[:n_columns]), (AXIS,))
 
 
-def _current_mesh(current: AbstractMesh, devices: str | Sequence[Device]) -> Mesh | AbstractMesh:
-    """The mesh that the program has set, without its devices where JAX traces; see `column_mesh`."""
-    if AxisType.Manual in current.axis_types:
-        raise ValueError(
-            "devices: expected no devices inside of jax.shard_map, which has distributed the columns, got "
-            f"{devices!r}; leave `devices` out."
-        )
-    try:
-        mesh, known = get_mesh(), list(get_mesh().devices.flat)
-    except ValueError:  # where JAX traces
-        mesh, known = current, None
-    if devices != "all" and list(devices) != known:
-        raise ValueError(
-            f"devices: expected 'all' within the mesh that jax.set_mesh has set, got {devices!r}; "
-            "give 'all', or leave that mesh."
-        )
-    return mesh
-
-
-def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh | AbstractMesh) -> PyTree:
+def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
     """Split the columns of arrays over devices, and copy everything else to each of them.
 
     `has_columns`, `True` for a whole branch, tells which arrays carry the columns as their last axis. If
@@ -81,11 +55,8 @@ def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh | AbstractMesh) 
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
 
-    is_set = not get_abstract_mesh().empty
-
-    def sharding(leaf: PyTree, split: bool) -> NamedSharding | PartitionSpec:
-        spec = _spec(leaf, split and leaf.shape[-1] % mesh.size == 0, mesh)
-        return spec if is_set else NamedSharding(mesh, spec)
+    def sharding(leaf: PyTree, split: bool) -> NamedSharding:
+        return NamedSharding(mesh, _spec(leaf, split and leaf.shape[-1] % mesh.size == 0))
 
     # One call for all arrays: separate calls take longer than a short run.
     shardings = jax.tree.map(sharding, arrays, of_arrays(has_columns, tree))
@@ -103,20 +74,16 @@ class Split(NamedTuple):
     like_has_columns: PyTree
 
 
-def map_columns(
-    function: Callable[[PyTree], PyTree], tree: PyTree, columns: Split, mesh: Mesh | AbstractMesh
-) -> PyTree:
+def map_columns(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Split, mesh: Mesh) -> PyTree:
     """Run a function of a tree on the columns of each device; columns must be independent."""
-    current = get_abstract_mesh()
-    mesh = mesh if current.empty else current  # with the kinds of axes that they have here
     arrays, others = eqx.partition(tree, eqx.is_array)
     split, like = of_arrays(columns.has_columns, tree), columns.like
     results_split = jax.tree.broadcast(columns.like_has_columns, like)
     on_devices = jax.shard_map(
         lambda local: function(eqx.combine(local, others)),
         mesh=mesh,
-        in_specs=(jax.tree.map(lambda leaf, split: _spec(leaf, split, mesh), arrays, split),),
-        out_specs=jax.tree.map(lambda leaf, split: _spec(leaf[None], split, mesh), like, results_split),
+        in_specs=(jax.tree.map(_spec, arrays, split),),
+        out_specs=jax.tree.map(lambda leaf, split: _spec(leaf[None], split), like, results_split),
         # Loops carry initial zeros, equal on all devices: the check would reject them.
         check_vma=False,
     )
@@ -134,9 +101,8 @@ def _filled_up(leaf: jax.Array, multiple: int) -> jax.Array:
     return jnp.concatenate([leaf] + n_added * [leaf[..., -1:]], axis=-1) if n_added else leaf
 
 
-def _spec(leaf: PyTree, split: bool, mesh: Mesh | AbstractMesh) -> PartitionSpec:
-    names = mesh.axis_names[0] if len(mesh.axis_names) == 1 else mesh.axis_names
-    return PartitionSpec(*[None] * (leaf.ndim - 1), names) if split else PartitionSpec()
+def _spec(leaf: PyTree, split: bool) -> PartitionSpec:
+    return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if split else PartitionSpec()
 
 
 def of_arrays(has_columns: PyTree, tree: PyTree) -> PyTree:

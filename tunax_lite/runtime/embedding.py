@@ -1,57 +1,25 @@
 """Computations inside of programs that place their arrays on several devices themselves."""
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import equinox as eqx
 import jax
-import numpy as np
-from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec, use_abstract_mesh
 from jaxtyping import PyTree
 
-from .._types import is_traced, leading_axes
-
-T = TypeVar("T")
+from .._types import is_traced
 
 
-def embedded(function: Callable[..., T], *arguments: PyTree) -> T:
-    """Call a function of columns on arrays as the caller placed them.
+def check_axes(tree: PyTree) -> None:
+    """Raise `ValueError` for arrays on explicit axes of a mesh.
 
-    With explicit axes of a mesh, the default of `jax.make_mesh`, JAX wants the placement of every
-    intermediate result. Columns are independent, so that XLA finds it alone: the axes are automatic within
-    the function.
-
-    Args:
-        function: of nothing else that is traced.
-        arguments: trees whose declared axes tell which axes are those of the batch.
-
-    Returns:
-        The results, arrays with explicit axes again, and columns placed like those of the arguments.
+    There JAX wants the placement of every intermediate result. Columns are independent, so that XLA finds it
+    alone on automatic axes.
     """
-    arrays, others = eqx.partition(arguments, eqx.is_array)
-    arrays = varying_alike(arrays)
-    mesh = _explicit_mesh(arrays)
-    if mesh is None:
-        return function(*eqx.combine(arrays, others))
-    shape, names = _batch(arrays)
-    automatic = mesh.update_axis_types(dict.fromkeys(mesh.explicit_axes, AxisType.Auto))
-    shardings = [leaf.sharding for leaf in jax.tree.leaves(arrays) if not is_traced(leaf)]
-    meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding) and each.mesh.explicit_axes]
-
-    def placed(leaf: PyTree) -> PyTree:
-        if not eqx.is_array(leaf):
-            return leaf
-        n_others = leaf.ndim - len(shape)
-        is_batched = n_others > 0 and leaf.shape[n_others:] == shape
-        spec = PartitionSpec(*[None] * n_others, *names) if is_batched else PartitionSpec()
-        if meshes and not is_traced(leaf):  # which may be on one device alone
-            return jax.device_put(leaf, NamedSharding(meshes[0], spec))
-        return jax.sharding.reshard(leaf, NamedSharding(mesh, spec))
-
-    with use_abstract_mesh(automatic):
-        arrays = jax.tree.map(lambda leaf: jax.sharding.reshard(leaf, PartitionSpec()), arrays)
-        results = function(*eqx.combine(arrays, others))
-    return jax.tree.map(placed, results)
+    arrays = jax.tree.leaves(eqx.filter(tree, eqx.is_array))
+    explicit = [mesh for leaf in arrays if (mesh := jax.typeof(leaf).sharding.mesh).explicit_axes]
+    if explicit:
+        raise ValueError(
+            f"simulate: expected arrays on automatic axes of a mesh, got the explicit ones of {explicit[0]}; "
+            "make it with jax.make_mesh(shape, names, axis_types=(jax.sharding.AxisType.Auto,) * len(names))."
+        )
 
 
 def varying_alike(tree: PyTree) -> PyTree:
@@ -74,26 +42,3 @@ def varying_alike(tree: PyTree) -> PyTree:
 
 def _varying(leaf: jax.Array) -> frozenset:
     return jax.typeof(leaf).manual_axis_type.varying
-
-
-def _explicit_mesh(tree: PyTree) -> AbstractMesh | None:
-    """Mesh with explicit axes on which one of the arrays is."""
-    meshes = (jax.typeof(leaf).sharding.mesh for leaf in jax.tree.leaves(tree))
-    return next((mesh for mesh in meshes if mesh.explicit_axes), None)
-
-
-def _batch(tree: PyTree) -> tuple[tuple[int, ...], tuple]:
-    """Shape of the batch, and the axes of the mesh over which each of its axes is split."""
-    axes = jax.tree.leaves(leading_axes(tree))
-    found = [
-        (leaf.shape[n:], jax.typeof(leaf).sharding.spec[n:])
-        for leaf, n in zip(jax.tree.leaves(tree), axes, strict=True)
-        if n >= 0
-    ]
-    shape = np.broadcast_shapes((), *(of for of, _ in found))
-    names = [None] * len(shape)
-    for of, given in found:
-        for axis, (n, name) in enumerate(zip(of, given, strict=True), len(shape) - len(of)):
-            if n == shape[axis] and names[axis] is None and name not in names:
-                names[axis] = name
-    return shape, tuple(names)
