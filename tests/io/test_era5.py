@@ -307,38 +307,21 @@ def test_sums_over_three_hours(tmp_path):
     three = {key: (unit, values[stamps]) for key, (unit, values) in SERIES.items()}
     sums = {key: SERIES[key][1][1:].reshape(-1, 3).sum(axis=1) for key in SUMS}
     path = write(tmp_path / "three.nc", three, hours=stamps, **sums)  # pyright: ignore[reportArgumentType]
-    for options in ({}, {"accumulation": 10800.0}):
-        forcing = read(path, **options)
-        rain = SERIES["tp"][1][22:25].sum() / 10800.0
-        np.testing.assert_allclose(at(forcing, 22.5).precipitation, rain, rtol=1e-12)
-    # Every third of hourly sums: the sky would be too cold if they were of three hours.
-    for options in ({}, {"accumulation": 3600.0}):
-        third = read(write(tmp_path / "third.nc", three, hours=stamps), **options)
-        np.testing.assert_allclose(at(third, 11.5).longwave, 312.0)
-    with error_naming(ValueError, "accumulation 0"):
-        read(path, accumulation=0.0)
+    rain = SERIES["tp"][1][22:25].sum() / 10800.0
+    np.testing.assert_allclose(at(read(path, accumulation=10800.0), 22.5).precipitation, rain, rtol=1e-12)
+    third = read(write(tmp_path / "third.nc", three, hours=stamps), accumulation=3600.0)
+    np.testing.assert_allclose(at(third, 11.5).longwave, 312.0)
+    for options, message in (({}, "tp 10800 accumulation"), ({"accumulation": 0.0}, "accumulation 0")):
+        with error_naming(ValueError, message):
+            read(path, **options)
+    midnight = {key: np.cumsum(SERIES[key][1] * (HOURS > 0)) for key in SUMS}  # as ERA5-Land has them
+    with error_naming(FileFormatError, "ssrd accumulated"):
+        read(write(tmp_path / "land.nc", **midnight))
 
 
-@pytest.mark.parametrize("first", [0, 1])
-def test_sums_since_midnight_as_era5_land_has_them(tmp_path, first):
-    hours = HOURS[first:]
-    summed = {}
-    for key in SUMS:
-        of_days = SERIES[key][1][1:].reshape(2, 24).cumsum(axis=1).ravel()
-        summed[key] = np.concatenate([of_days[23:24], of_days])[first:]  # midnight ends the day before
-    others = {key: (unit, values[first:]) for key, (unit, values) in SERIES.items()}
-    land = read(write(tmp_path / "land.nc", others, hours=hours, **summed))
-    plain = read(write(tmp_path / "plain.nc"))
-    for hour in (1.5, 12.5, 23.5, 24.5, 25.5, 47.5):
-        for name in ("shortwave", "longwave", "precipitation"):
-            one, other = (getattr(at(each, hour), name) for each in (land, plain))
-            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
-
-
-def test_what_sums_are_of_where_the_sky_does_not_tell(tmp_path):
+def test_members_tell_over_what_time_fluxes_are_summed(tmp_path):
     stamps = np.arange(3, 49, 3)
     dark = {key: (unit, values[stamps]) for key, (unit, values) in FLUXES.items()}
-    dark["ssr"] = ("J m**-2", 0.2 * dark["ssr"][1])
     path = write(tmp_path / "dark.nc", dark, hours=stamps)
     with error_naming(FileFormatError, "ssr 10800 accumulation"):
         read_fluxes(path)

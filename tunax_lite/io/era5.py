@@ -6,7 +6,7 @@ count downward. All other parameters are instantaneous. GRIB files are read with
 """
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,9 +129,9 @@ def read_era5(
             "net" takes ssr and str, which contain the albedo and surface temperature of ERA5.
         interpolation: bilinear between the four surrounding grid points, or the nearest point.
         accumulation: interval before the time stamp over which parameters are accumulated [s]. By default it
-            is either one hour or the time between records; the reader decides by the sun's elevation, by the
-            air temperature, then by the number of members in the GRIB attributes. Sums since midnight
-            (ERA5-Land) are detected from their growth. If given, records may be more than six hours apart.
+            is one hour; where records are farther apart, the number of members in the GRIB attributes tells
+            the reanalysis from the ensemble (the time between records). If given, records may be more than
+            six hours apart. Sums since midnight (ERA5-Land) are refused.
         units: units or conversions by the package's names; override those in the file. `humidity` is the dew
             point.
         bulk: formula of the turbulent fluxes; `Fairall` by default.
@@ -339,21 +339,16 @@ def _checked(
     points = {key: _converted(point, parameters[key], how[key]) for key, point in points.items()}
     if accumulation is not None and not accumulation > 0.0:
         raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
-    sums = {key for key in points if parameters[key].is_sum(points[key])}
-    if accumulation is None:
-        points, accumulation = _within_days(points, sums)
     longest = _LONGEST_STEP if accumulation is None else np.inf
     accumulated = [points[key] for key in points if parameters[key].means]
     interval, step = accumulation or _HOUR, min(map(_step, accumulated), default=np.inf)
     if accumulation is None and _HOUR + 1.0 < step <= longest + 1.0:
-        possible = [time for time in (_HOUR, step) if _can_hold(points, sums, time, sun)]
         members = {point.attrs.get("GRIB_totalNumber") for point in accumulated} - {None}
-        if len(possible) != 1 and len(members) != 1:
-            expected = f"sums over one hour or over {step:g} s, as the sun and the air temperature tell"
-            advice = f"say over what time they are summed (accumulation, such as {step:g})"
-            got = "what may be either from {}" if possible else "neither from {}"
-            raise error_at(accumulated[0], 0, expected, got, advice)
-        interval = possible[0] if len(possible) == 1 else step if members.pop() else _HOUR
+        if len(members) != 1:
+            expected = "hourly records, or the time over which these are accumulated (accumulation)"
+            advice = "give 3600 for the reanalysis, 10800 for the ensemble"
+            raise error_at(accumulated[0], 0, expected, f"a record every {step:g} s from {{}}", advice)
+        interval = step if members.pop() else _HOUR
     points = {
         key: _rates(point, parameters[key], how[key], interval, longest) for key, point in points.items()
     }
@@ -365,46 +360,6 @@ def _checked(
     return points
 
 
-def _within_days(points: "_Points", sums: Collection[str]) -> tuple["_Points", float | None]:
-    """Convert sums since midnight (universal time, as in ERA5-Land) to sums between records [s].
-
-    Radiation identifies them: it grows throughout the day, and the longwave sum of an evening hour is not
-    twice that of a night hour. Other parameters are returned unchanged, with `None`.
-    """
-    told = [points[key] for key in ("shortwave", "longwave") if key in sums]
-    step = min((_step(points[key]) for key in sums), default=np.inf)
-    if not told or not all(_grows_all_day(one) for one in told) or step > _LONGEST_STEP + 1.0:
-        return points, None
-    if "longwave" in sums:
-        hour, size = _hours(points["longwave"])[1], np.abs(points["longwave"].values)
-        evening, night = size[hour >= 18.0], size[hour <= 6.0]
-        if not (evening.size and night.size and np.median(evening) >= 2.0 * np.median(night)):
-            return points, None
-    return points | {key: _differences(points[key], step) for key in sums}, step
-
-
-def _hours(point: "xr.DataArray") -> tuple[np.ndarray, np.ndarray]:
-    """Days and hours of the day of the time stamps; midnight is the end of a day."""
-    clock = seconds_since(point["moment"], "1970-01-01") / _HOUR
-    day = np.ceil(clock / 24.0 - 1e-6) - 1.0
-    return day, clock - 24.0 * day
-
-
-def _grows_all_day(point: "xr.DataArray") -> bool:
-    size, day, time = np.abs(point.values), _hours(point)[0], point["time"].values
-    steps, is_within, slack = np.diff(size), np.diff(day) == 0.0, 1e-6 * np.max(size, initial=0.0)
-    grows = (steps[is_within] >= -slack).all() and (steps[~is_within] <= slack).all()
-    return bool(grows and slack > 0.0 and time[-1] - time[0] >= 24.0 * _HOUR - 1.0)
-
-
-def _differences(point: "xr.DataArray", step: float) -> "xr.DataArray":
-    """Sums over the time between records [s]; the first record is dropped where its day began earlier."""
-    day, hour = _hours(point)
-    is_first = np.diff(day, prepend=day[0] - 1.0) != 0.0
-    sums = point.copy(data=np.where(is_first, point.values, np.diff(point.values, prepend=0.0)))
-    return sums if _HOUR * hour[0] <= step + 1.0 else sums.isel(time=slice(1, None))
-
-
 def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndarray:
     """Mean shortwave radiation at the top of the atmosphere [W m-2] over intervals [s] before given times."""
     moments = time[:, None] - interval * (np.arange(12) + 0.5) / 12.0
@@ -414,24 +369,6 @@ def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndar
 def _cosine(time: np.ndarray, sun: SolarPosition) -> np.ndarray:
     """Cosine of the zenith angle of the sun."""
     return np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(time))))
-
-
-def _can_hold(points: "_Points", sums: Collection[str], interval: float, sun: SolarPosition) -> bool:
-    """Whether the radiation is physically possible for an interval of accumulation [s].
-
-    By day, some but not all of the radiation at the top of the atmosphere reaches the surface; the sky emits
-    between half and all of the black-body radiation at the air temperature.
-    """
-    short, long, air = (points.get(key) for key in ("shortwave", "longwave", "air_temperature"))
-    possible = True
-    if short is not None and "shortwave" in sums:
-        above = _above_air(short["time"].values, interval, sun)
-        share = short.values[above > 150.0] / (interval * above[above > 150.0])
-        possible &= share.size == 0 or 0.35 <= share.max() <= 1.1
-    if long is not None and air is not None and "longwave" in sums:
-        kelvin = 273.15 + np.interp(long["time"].values, air["time"].values, air.values)
-        possible &= 0.45 <= np.median(long.values / (interval * 5.67e-8 * kelvin**4)) <= 1.15
-    return bool(possible)
 
 
 def _filled_by_sun(point: "xr.DataArray", interval: float, sun: SolarPosition) -> "xr.DataArray":
