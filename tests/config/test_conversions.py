@@ -93,13 +93,13 @@ def test_nonsense_is_an_error_that_names_the_key(tmp_path):
 
 def test_weather_of_era5_counts_from_the_package_s_zero_and_hour(tmp_path):
     era5.write(tmp_path / "e.nc")
-    plain = era5.read(tmp_path / "e.nc").weather.at(10.5 * 3600.0)
+    plain = era5.read(tmp_path / "e.nc").at(10.5 * 3600.0)
     units: dict[str, Any] = {
         "air_temperature": Conversion(factor=0.5, offset=1.0),
         "longwave": Conversion(factor=0.9, offset=7.0),
         "wind_u": Conversion(**HOW),
     }
-    weather = era5.read(tmp_path / "e.nc", units=units).weather.at(10.5 * 3600.0)
+    weather = era5.read(tmp_path / "e.nc", units=units).at(10.5 * 3600.0)
     np.testing.assert_allclose(weather.air_temperature, 0.5 * plain.air_temperature + 1.0)
     np.testing.assert_allclose(weather.longwave, 0.9 * plain.longwave + 7.0)
     np.testing.assert_allclose(weather.wind_u, converted(plain.wind_u))
@@ -107,7 +107,7 @@ def test_weather_of_era5_counts_from_the_package_s_zero_and_hour(tmp_path):
     sun, air = -era5.SERIES["ssrd"][1] / 1e3, era5.SERIES["t2m"][1] - 273.15
     era5.write(tmp_path / "other.nc", ssrd=sun, t2m=air)
     units = {"shortwave": Conversion(unit="kJ m-2", sign=-1), "air_temperature": "degC"}
-    weather = era5.read(tmp_path / "other.nc", units=units).weather.at(10.5 * 3600.0)
+    weather = era5.read(tmp_path / "other.nc", units=units).at(10.5 * 3600.0)
     np.testing.assert_allclose(weather.shortwave, plain.shortwave, rtol=1e-12)
     np.testing.assert_allclose(weather.air_temperature, plain.air_temperature)
     with error_naming(FileFormatError, "ssrd W m-2 m s-1"):

@@ -194,8 +194,8 @@ def test_mooring_and_era5_from_the_configuration(load, tmp_path):
     run = build_run(loaded)
     case: Any = run.case
     z = np.asarray(case.grid.z_center)
-    direct: Any = read_era5(weather, **PLACE, interpolation="nearest")
-    found, expected = case.forcing.weather.values, direct.weather.values
+    direct, _ = read_era5(weather, **PLACE, interpolation="nearest")
+    found, expected = case.forcing.weather.values, direct.values
     for name in ("wind_u", "humidity", "shortwave", "longwave"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert isinstance(case.forcing.bulk, Fairall) and isinstance(case.forcing.longwave, DownwardLongwave)

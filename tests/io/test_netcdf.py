@@ -73,7 +73,7 @@ def test_other_kinds_of_files_under_the_name(tmp_path):
     path = tmp_path / "e.nc"
     for start, named in (
         (b"\x1f\x8b\x08", "gzip gunzip"),
-        (b"GRIB\x00\x00", "GRIB read_era5"),
+        (b"GRIB\x00\x00", "GRIB grib_to_netcdf"),
         (b"\n<!DOCTYPE html><html>", "web"),
     ):
         path.write_bytes(start)

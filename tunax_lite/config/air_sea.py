@@ -126,19 +126,17 @@ class Era5Weather(Era5Source):
     def read(self, formulae: AirSeaSection, setting: Setting) -> ReadWeather:
         """Read the weather at the position of the case, and the kind of its humidity."""
         latitude, longitude = setting.required_position("weather")
-        read = io.read_era5(
+        return io.read_era5(
             [setting.file(path, "weather", "paths") for path in self.paths],
             latitude=latitude,
             longitude=longitude,
             start_time=setting.required_start(),
-            radiation=_radiation_of_era5(formulae),
+            shortwave=None if formulae.sky is not None else formulae.shortwave.name,
+            longwave=formulae.longwave if formulae.formula is None else None,
             interpolation=self.interpolation,
             accumulation=self.accumulation,
             units=conversions_of(self.units),
-            longwave=formulae.formula,
-            shortwave=formulae.sky,
         )
-        return read.weather, read.humidity_measure
 
 
 class TableWeather(Section):
@@ -260,17 +258,6 @@ def _step_is_long(reference_density: float, setting: Setting) -> bool:
     assert setting.step is not None  # set where a case is built for a run
     z = np.asarray(setting.grid.z_face)
     return bool(setting.step * _DRAG_OF_A_STORM > 0.5 * reference_density * (z[-1] - z[-2]))
-
-
-def _radiation_of_era5(section: AirSeaSection) -> str:
-    """Which radiation of ERA5 to read: one kind, because both components assume the same surface."""
-    kinds = {section.longwave, section.shortwave.name} & {"downward", "net"}
-    if len(kinds) == 2:
-        raise ValueError(
-            "expected shortwave and longwave of ERA5 both net or neither, got "
-            f"shortwave {section.shortwave.name} and longwave {section.longwave}; change air_sea."
-        )
-    return kinds.pop() if kinds else "downward"
 
 
 def wind_of(forcing: AbstractForcing) -> TimeSeries[WindVector] | None:

@@ -2,52 +2,34 @@
 
 Source: Hersbach et al. (2020), Q. J. R. Meteorol. Soc. 146, 1999-2049; ECMWF documentation: radiation,
 precipitation and fluxes are accumulated over the hour before the time stamp (three hours in the ensemble) and
-count downward. All other parameters are instantaneous. GRIB files are read with the optional package cfgrib.
+count downward. All other parameters are instantaneous.
 """
 
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..air_sea import (
-    AbstractAlbedo,
-    AbstractBulkFormula,
-    AbstractLongwave,
-    BulkForcing,
-    ClearSky,
-    ConstantAlbedo,
-    DownwardLongwave,
-    Fairall,
-    MeanSun,
-    Payne,
-    SolarPosition,
-    Weather,
-    with_mean_sun,
-)
+from ..air_sea import SolarPosition, Weather
+from ..air_sea.air import HumidityMeasure
 from ..column.forcing import TimeSeriesForcing
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
-from ..runtime.machine import MissingPackageError, command_for, needed
 from .axes import as_sources, check_position, read_at, stem_of
 from .errors import (
     FileFormatError,
     Source,
     check_names,
-    existing_file,
-    first_bytes,
-    is_path,
     name_of,
     names_its_file,
 )
 from .netcdf import read_netcdf
 from .series import as_series_together
-from .times import as_series, error_at, joined, seconds_since, timed, with_bounds
+from .times import as_series, error_at, joined, timed, with_bounds
 from .units import Conversion, Conversions, as_conversion
 from .variables import error_in, error_of, in_unit, like, listing, name_in_file
 from .yaml_file import NAMES
@@ -106,27 +88,23 @@ def read_era5(
     latitude: float,
     longitude: float,
     start_time: str,
-    radiation: str = "downward",
+    shortwave: str | None = "downward",
+    longwave: str | None = "downward",
     interpolation: str = "bilinear",
     accumulation: float | None = None,
     units: Conversions | None = None,
-    bulk: AbstractBulkFormula | None = None,
-    albedo: AbstractAlbedo | None = None,
-    longwave: AbstractLongwave | None = None,
-    shortwave: ClearSky | None = None,
-) -> BulkForcing:
-    """Bulk forcing from ERA5: u10, v10, t2m, d2m, sp or msl, radiation, and tcc and tp if present.
+) -> tuple[TimeSeries[Weather], HumidityMeasure]:
+    """Read the weather of ERA5, u10, v10, t2m, d2m, sp or msl, radiation, and tcc and tp if present.
 
-    Means of accumulated parameters hold over their interval, so that their sums are those of the file.
-    The forcing includes evaporation, with and without precipitation.
+    The kind of its humidity is the dew point. Means of accumulated parameters hold over their interval, so
+    that their sums are those of the file.
 
     Args:
-        paths: one file or xarray dataset, or several (one per parameter, one per month); NetCDF, or GRIB,
-            which needs the package cfgrib.
+        paths: one NetCDF file or xarray dataset, or several (one per parameter, one per month).
         latitude, longitude: of the position [degrees north, degrees east].
         start_time: ISO 8601 time, universal time, at which the time of the case is 0.
-        radiation: "downward" takes ssrd less an albedo and strd less the emission of the modelled surface;
-            "net" takes ssr and str, which contain the albedo and surface temperature of ERA5.
+        shortwave, longwave: "downward" for ssrd and strd, "net" for ssr and str, which contain the albedo and
+            surface temperature of ERA5; `None` where a formula gives the radiation, from tcc.
         interpolation: bilinear between the four surrounding grid points, or the nearest point.
         accumulation: interval before the time stamp over which parameters are accumulated [s]. By default it
             is one hour; where records are farther apart, the number of members in the GRIB attributes tells
@@ -134,51 +112,31 @@ def read_era5(
             six hours apart. Sums since midnight (ERA5-Land) are refused.
         units: units or conversions by the package's names; override those in the file. `humidity` is the dew
             point.
-        bulk: formula of the turbulent fluxes; `Fairall` by default.
-        albedo: of the water, unless the shortwave radiation is net; `Payne` by default. That of the day where
-            records are more than three hours apart.
-        longwave, shortwave: formulae based on cloud cover that replace the radiation of ERA5, which is then
-            not read; they need tcc.
 
     Raises:
         FileFormatError: a parameter that is missing or in an unexpected unit, a position outside the grid,
             missing or unsorted times, a gap, or an impossible value, with its time.
-        ValueError: an albedo with net radiation, a longwave that is not a formula, or unknown options.
+        ValueError: one radiation net and the other downward, or unknown options.
     """
-    if radiation not in _RADIATION:
-        raise ValueError(f"radiation: expected 'downward' or 'net', got '{radiation}'.")
-    if longwave is not None and not longwave.needs_cloud:
+    kinds = {"shortwave": shortwave, "longwave": longwave}
+    known = {*kinds.values()} - {None}
+    if not known <= _RADIATION.keys() or len(known) > 1:
+        expected = "shortwave and longwave of ERA5 both downward or both net, or from a formula"
         raise ValueError(
-            f"longwave: expected a formula from the cloud cover, got {type(longwave).__name__}; leave it out "
-            "for the radiation of ERA5."
+            f"expected {expected}, got shortwave {shortwave} and longwave {longwave}; change one."
         )
-    is_net = radiation == "net"
-    if is_net and shortwave is None and albedo is not None:
-        raise ValueError("albedo: expected none with net radiation, from which ERA5 took its own; leave it.")
-    formulae = {"longwave": longwave, "shortwave": shortwave}
-    cloudy = [f"{field} formula {type(formula).__name__}" for field, formula in formulae.items() if formula]
-    parameters = _PARAMETERS | {k: v for k, v in _RADIATION[radiation].items() if formulae[k] is None}
-    check_names("units", units or {}, (*_PARAMETERS, *formulae))
-    other = "downward" if is_net else "net"
-    hints = dict.fromkeys(formulae, f", choose radiation='{other}', or a formula from the cloud cover, tcc")
-    if cloudy:
-        hints["cloud_cover"] = f", which the {' and the '.join(cloudy)} needs"
+    radiation = {name: _RADIATION[kind][name] for name, kind in kinds.items() if kind is not None}
+    check_names("units", units or {}, (*_PARAMETERS, *kinds))
+    hints = dict.fromkeys(
+        kinds, ", choose the other kind of radiation, or a formula from the cloud cover, tcc"
+    )
+    if len(radiation) < len(kinds):
+        hints["cloud_cover"] = ", from which the radiation follows"
     place = {"latitude": latitude, "longitude": longitude}
     how = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
-    sources = _opened(as_sources(paths))
-    time, values = _series_of(sources, parameters, units or {}, place, hints, **how)
-    if albedo is None:
-        albedo = ConstantAlbedo(0.0) if is_net and shortwave is None else Payne()
-    forcing = BulkForcing(
-        weather=TimeSeries(time, Weather(**values), stem_of(sources[0])),
-        bulk=Fairall() if bulk is None else bulk,
-        longwave=DownwardLongwave() if longwave is None and not is_net else longwave,
-        shortwave=shortwave,
-        albedo=albedo,
-        sun=SolarPosition(start_time, latitude, longitude),
-        humidity_measure="dew_point",
-    )
-    return with_mean_sun(forcing, MeanSun(), step=_HOUR, duration=float(time[-1]))[0]
+    sources = as_sources(paths)
+    time, values = _series_of(sources, _PARAMETERS | radiation, units or {}, place, hints, **how)
+    return TimeSeries(time, Weather(**values), stem_of(sources[0])), "dew_point"
 
 
 @names_its_file("a file of ERA5")
@@ -209,7 +167,7 @@ def read_era5_fluxes(
     needed = [key for key in _FLUXES if key not in _OPTIONAL]
     hints = dict.fromkeys(needed, "; or read_era5 makes the fluxes of the weather")
     how = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
-    sources = _opened(as_sources(paths))
+    sources = as_sources(paths)
     time, values = _series_of(sources, _FLUXES, units or {}, place, hints, **how)
     heat = sum(values[key] for key in ("longwave", "sensible", "latent"))
     fluxes = {key: values[key] for key in ("stress_u", "stress_v")}
@@ -409,46 +367,3 @@ def _check_shortwave(point: "xr.DataArray", interval: float, sun: SolarPosition)
         expected = f"at most {most[at]:g} W m-2, what the sun gives in that hour"
         advice = "check the longitude, that times are Universal Time, and that it is the sum of one hour"
         raise error_at(point, at, expected, f"{point.values[at]:g} at {{}}", advice)
-
-
-def _opened(sources: list[Source]) -> list[Source]:
-    """Replace GRIB files among the sources by their datasets.
-
-    Raises:
-        FileFormatError: a GRIB file that cannot be read, or without cfgrib.
-    """
-    datasets = []
-    for source in sources:
-        if is_path(source) and first_bytes(existing_file(source), 4) == b"GRIB":
-            datasets += _datasets(Path(source))
-        else:
-            datasets.append(source)
-    return datasets
-
-
-def _datasets(path: Path) -> list["xr.Dataset"]:
-    try:
-        cfgrib: Any = needed("cfgrib", "GRIB")  # untyped
-    except MissingPackageError as error:  # also where ecCodes is missing
-        expected, advice = "NetCDF, or the package cfgrib", f"{command_for('cfgrib')}, or download NetCDF"
-        got = f"GRIB without it ({error.__cause__})"
-        raise FileFormatError(path, "file", expected, got, advice) from None
-    # Write no index file: the folder may not be writable.
-    datasets = cfgrib.open_datasets(str(path), backend_kwargs={"indexpath": ""})
-    return [_over_time(dataset).assign_attrs(id=str(path)) for dataset in datasets]
-
-
-def _over_time(dataset: "xr.Dataset") -> "xr.Dataset":
-    """Make the valid time the only time dimension."""
-    if "valid_time" not in dataset.variables:
-        return dataset
-    over = [dim for dim in ("time", "step") if dim in dataset.dims]
-    times = np.asarray(dataset["valid_time"].transpose(*over).values).reshape(-1)
-    if over:
-        dataset = dataset.stack(moment=over, create_index=False)
-    else:
-        dataset = dataset.expand_dims("moment")
-    dataset = dataset.drop_vars(["time", "step", "valid_time"], errors="ignore")
-    dataset = dataset.assign_coords(valid_time=("moment", times)).swap_dims(moment="valid_time")
-    # The last forecast of a file may be incomplete.
-    return dataset.sortby("valid_time").dropna("valid_time", how="all")

@@ -13,9 +13,9 @@ import numpy as np
 from .errors import FileFormatError, check_names, decimal, names_its_file, read_text
 from .units import Conversions, as_conversion
 
-_FROM_BOTTOM = (3, 4)
+_FROM_BOTTOM = ("3", "4")
 _UNITS = {"z": "m", "area": "m2"}
-_HEIGHTS = {"depth": -1.0, "z": 1.0, "height": 1.0}
+_HEIGHTS = ("depth", "z", "height")
 
 
 @names_its_file("a hypsography")
@@ -36,23 +36,33 @@ def read_hypsography(
     """
     path = Path(path)
     text = read_text(path, "text in UTF-8", "utf-8-sig")
-    lines = [(number, _cells(line)) for number, line in enumerate(text.splitlines(), 1)]
-    lines = [(number, cells) for number, cells in lines if cells and cells[0][0] not in "!#"]
+    lines = [(f"line {number}", _cells(line)) for number, line in enumerate(text.splitlines(), 1)]
+    lines = [(line, cells) for line, cells in lines if cells and cells[0][0] not in "!#"]
     if len(lines) < 3:
         raise FileFormatError(path, "file", "a head and at least two lines", f"{len(lines)}", "complete it")
-    (number, head), *rows = lines
-    from_bottom = head[0].lstrip("+-").isdigit()
-    if from_bottom:
-        from_bottom, columns, sign = _order(path, number, head, len(rows)) in _FROM_BOTTOM, (0, 1), 1.0
+    (first, head), *rows = lines
+    from_bottom, columns, sign = False, (0, 1), 1.0
+    if head[0].lstrip("+-").isdigit():
+        if len(head) < 2 or head[1] not in ("1", "2", "3", "4") or int(head[0]) > len(rows):
+            expected = "the number of lines that follow and 1, 2, 3 or 4"
+            got = f"{' '.join(head)} above {len(rows)} lines"
+            raise FileFormatError(path, first, expected, got, "correct the numbers")
+        from_bottom = head[1] in _FROM_BOTTOM
     else:
-        columns, sign = _named(path, number, head)
+        names = [name.lower() for name in head]
+        areas = [i for i, name in enumerate(names) if "area" in name]
+        heights = [i for i, name in enumerate(names) if name.startswith(_HEIGHTS)]
+        if len(areas) != 1 or len(heights) != 1:
+            expected = "names of columns, one with area and one with depth, z or height"
+            raise FileFormatError(path, first, expected, ", ".join(head), "rename the columns")
+        columns, sign = (heights[0], areas[0]), -1.0 if names[heights[0]].startswith("depth") else 1.0
     table = np.zeros((len(rows), 2))
-    for row, (number, cells) in enumerate(rows):
+    for row, (line, cells) in enumerate(rows):
         try:
             table[row] = [decimal(cells[column]) for column in columns]
         except (ValueError, IndexError):
             expected, got = "a height and an area", f"'{' '.join(cells)}'"
-            raise FileFormatError(path, f"line {number}", expected, got, "correct it") from None
+            raise FileFormatError(path, line, expected, got, "correct it") from None
     z, area = in_metres(sign * table[:, 0], table[:, 1], units or {})
     if from_bottom:
         if depth is None:
@@ -62,11 +72,11 @@ def read_hypsography(
     order = np.argsort(z)
     repeated = np.flatnonzero(np.diff(z[order]) == 0.0)
     if repeated.size:
-        where = f"line {rows[int(order[repeated[0] + 1])][0]}"
-        raise FileFormatError(path, where, "every height once", f"{z[order][repeated[0]]:g} m", "remove one")
+        at = int(order[repeated[0] + 1])
+        raise FileFormatError(path, rows[at][0], "every height once", f"{z[at]:g} m", "remove one")
     if np.any(area < 0.0):
         line = rows[int(np.argmin(area))][0]
-        raise FileFormatError(path, f"line {line}", "an area [m2]", f"{area.min():g}", "correct it")
+        raise FileFormatError(path, line, "an area [m2]", f"{area.min():g}", "correct it")
     return z[order], area[order]
 
 
@@ -81,22 +91,3 @@ def in_metres(z: np.ndarray, area: np.ndarray, units: Conversions) -> tuple[np.n
 
 def _cells(line: str) -> list[str]:
     return [cell.strip(" \t\"'") for cell in (line.split(",") if "," in line else line.split())]
-
-
-def _order(path: Path, number: int, head: list[str], n_rows: int) -> int:
-    expected = "the number of lines that follow and 1, 2, 3 or 4"
-    if len(head) < 2 or head[1] not in ("1", "2", "3", "4") or int(head[0]) > n_rows:
-        got = f"{' '.join(head)} above {n_rows} lines"
-        raise FileFormatError(path, f"line {number}", expected, got, "correct the numbers")
-    return int(head[1])
-
-
-def _named(path: Path, number: int, head: list[str]) -> tuple[tuple[int, int], float]:
-    names = [name.lower() for name in head]
-    areas = [i for i, name in enumerate(names) if "area" in name]
-    known = _HEIGHTS.items()
-    heights = [(i, sign) for i, name in enumerate(names) for key, sign in known if name.startswith(key)]
-    if len(areas) != 1 or len(heights) != 1:
-        expected = "names of columns, one with area and one with depth, z or height"
-        raise FileFormatError(path, f"line {number}", expected, ", ".join(head), "rename the columns")
-    return (heights[0][0], areas[0]), heights[0][1]

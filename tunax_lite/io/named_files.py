@@ -75,12 +75,15 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     for candidate in (*candidates, *starts):
         if what_is_at(candidate) == "a file" or is_store(candidate):
             return candidate
-    there = [(shortened(candidate.absolute()), what_is_at(candidate)) for candidate in candidates]
-    places = " or ".join(f"{at}{'' if what == 'none' else f' ({shortened(what)})'}" for at, what in there)
-    places += f", nor below ${variable} ({os.environ.get(variable) or 'not set'})" if starts else ""
+    what = {candidate: what_is_at(candidate) for candidate in candidates}
+    places = [
+        f"{shortened(at.absolute())}{'' if kind == 'none' else f' ({shortened(kind)})'}"
+        for at, kind in what.items()
+    ]
+    below = f", nor below ${variable} ({os.environ.get(variable) or 'not set'})" if starts else ""
     raise FileNotFoundError(
-        f"{shortened(name_or_path)}: expected a file, got none at {places}; give a path, or a name such as "
-        "lesbrary:two_day_suite/8m/strong_wind."
+        f"{shortened(name_or_path)}: expected a file, got none at {' or '.join(places)}{below}; give a "
+        "path, or a name such as lesbrary:two_day_suite/8m/strong_wind."
     )
 
 
@@ -108,23 +111,19 @@ def _resolve_name(name: str) -> Path:
 
 def _download(entry: Entry) -> Path:
     given = os.environ.get(ENVIRONMENT_VARIABLE)
-    searched = f"the folders of ${ENVIRONMENT_VARIABLE} ({given or 'not set'}), data/"
-    folder = Path((given or "data").split(os.pathsep)[0]).absolute()
-    advice = f"put the file at {folder / entry.file}"
-    advice += "" if entry.sha256 is None else f" (SHA-256 {entry.sha256})"
-    if entry.url is None:
-        raise FileNotFoundError(
-            f"{entry.name}: expected its file in {searched}, got none, and it has no address to download "
-            f"from; {advice}."
-        )
-    file, cache = Path(entry.file), Path(pooch.os_cache("tunax_lite"))
-    try:
+    file, cache, reason = Path(entry.file), Path(pooch.os_cache("tunax_lite")), "no address to download from"
+    if entry.url is not None:
         known = f"sha256:{entry.sha256}"
-        return Path(pooch.retrieve(entry.url, known_hash=known, fname=file.name, path=cache / file.parent))
-    except (OSError, ValueError) as error:
-        # The messages of urllib3 are nested and long; the first part is enough.
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise FileNotFoundError(
-            f"{entry.name}: expected its file in {searched}, in the cache {cache} or a download, got: "
-            f"{reason}; download {entry.url} yourself and {advice}."
-        ) from error
+        try:
+            path = pooch.retrieve(entry.url, known_hash=known, fname=file.name, path=cache / file.parent)
+            return Path(path)
+        except (OSError, ValueError) as error:
+            # The messages of urllib3 are nested and long; the first part is enough.
+            reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+    place = Path((given or "data").split(os.pathsep)[0]).absolute() / file
+    checksum = "" if entry.sha256 is None else f" (SHA-256 {entry.sha256})"
+    raise FileNotFoundError(
+        f"{entry.name}: expected its file in the folders of ${ENVIRONMENT_VARIABLE} ({given or 'not set'}), "
+        f"data/, the cache {cache} or a download, got: {reason}; put {entry.url or 'the file'} at "
+        f"{place}{checksum}."
+    )

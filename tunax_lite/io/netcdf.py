@@ -297,7 +297,7 @@ def _check_format(path: Path) -> None:
     elif first.startswith(b"\x1f\x8b"):
         got, advice = "a file packed by gzip", "unpack it (gunzip)"
     elif first.startswith(b"GRIB"):
-        got, advice = "a GRIB file", "use read_era5, or convert it (grib_to_netcdf)"
+        got, advice = "a GRIB file", "download NetCDF, or convert it (grib_to_netcdf)"
     elif re.match(rb"\s*<(!doctype|html|\?xml)", first[:512], re.IGNORECASE):
         got, advice = "a web page", "look into it: most often a login or an error; download it again"
     elif path.suffix.lower() in (".yaml", ".yml"):

@@ -47,7 +47,6 @@ def commit() -> str:
 EXTRAS = {
     "posterior": ("blackjax", "arviz_stats"),
     "cluster": ("dask", "distributed", "zarr", "cryptography"),
-    "grib": ("cfgrib",),
     "sites": ("cdsapi", "argopy", "copernicusmarine", "pyTMD"),
 }
 """Packages that not every installation has, by the extra that brings them."""
