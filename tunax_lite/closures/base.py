@@ -62,8 +62,8 @@ class ClosureInputs(eqx.Module):
     """Input of a closure, computed once per step by the model.
 
     `radiative_buoyancy_flux` is the downward flux by shortwave radiation through each face, so that a layer
-    below the surface gains its divergence; `None` at night. `friction_velocity_of_sea` is the u* that sets
-    the surface roughness: the same, or as in GOTM that of the previous step.
+    below the surface gains its divergence; `None` at night. `friction_velocity_of_sea` sets the surface
+    roughness: it is u* of this step or, as in GOTM, of the previous step.
     """
 
     grid: Grid  # with the batch axes of the state
@@ -80,15 +80,15 @@ class ClosureInputs(eqx.Module):
     radiative_buoyancy_flux: FaceArray | None = None  # [m2 s-3]
     waves: SurfaceWaves | None = None  # at the surface
     bottom: BottomFlow | None = None  # where there is bottom friction
-    plume_energy: PlumeEnergy | None = None  # for the closure around plumes: effect of their mass flux
+    plume_energy: PlumeEnergy | None = None  # energy from plumes, for the closure of the water around them
     stirring: InnerFaceArray | None = None  # production of k by terms [m2 s-3]
     acted: tuple[AbstractTerm, ...] = ()  # terms of the step, including those of the closure's own state
     tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
-    explicit_waves: bool = eqx.field(default=False, static=True)  # even where waves remove energy, as in GOTM
+    explicit_waves: bool = eqx.field(default=False, static=True)  # negative Stokes production, too (GOTM)
 
     @property
     def buoyancy_flux_above(self) -> FaceArray:
-        """Into the water above each face, at the surface and by shortwave radiation [m2 s-3]."""
+        """Buoyancy flux through the surface plus radiation absorbed above each face [m2 s-3]."""
         flux, light = self.surface_buoyancy_flux, self.radiative_buoyancy_flux
         return flux + (jnp.zeros_like(self.grid.z_face) if light is None else light[-1] - light)
 
@@ -121,7 +121,7 @@ class AbstractClosure(AbstractShown, Generic[S]):
     """
 
     von_karman = constants.VON_KARMAN
-    """kappa at the bottom [1]; a closure with its own has a parameter or a property of this name."""
+    """kappa of the logarithmic layer [1]; some closures have a parameter or property of this name instead."""
 
     def __check_init__(self):
         check_kinds(self)
@@ -130,8 +130,8 @@ class AbstractClosure(AbstractShown, Generic[S]):
     def prepare(self) -> AbstractStepper[S]:
         """The closure prepared for a run; the time loop calls this once, so that no step repeats the work.
 
-        The result is of another type if anything follows from the parameters, so that no parameter can be
-        changed without what follows from it.
+        If numbers are derived from the parameters, the result has another type, without parameters that could
+        be changed while the derived numbers stay.
         """
 
     @classmethod
@@ -153,28 +153,28 @@ class AbstractClosure(AbstractShown, Generic[S]):
                 "use its default ones."
             )
         values: dict[str, FieldValue] = {}
-        of_parts: dict[str, dict[str, FieldValue]] = {}
+        by_part: dict[str, dict[str, FieldValue]] = {}
         for path, value in sets[name].constants.items():
             part, _, field = path.rpartition(".")
             if part:
-                of_parts.setdefault(part, {})[field] = value
+                by_part.setdefault(part, {})[field] = value
             else:
-                values[field] = _given(cls, field, value)
+                values[field] = _field_value(cls, field, value)
         closure = cls(**values)
         parts = {
-            part: dataclasses.replace(getattr(closure, part), **values) for part, values in of_parts.items()
+            part: dataclasses.replace(getattr(closure, part), **values) for part, values in by_part.items()
         }
         return dataclasses.replace(closure, **(parts | others))
 
 
-def _given(kind: type[AbstractClosure], field: str, value: ConstantValue) -> FieldValue:
-    """A recommended constant for a field: a vector as an array, a part by its name in files."""
+def _field_value(kind: type[AbstractClosure], field: str, value: ConstantValue) -> FieldValue:
+    """Convert a recommended constant to the value of a field: a list to an array, a name to the part."""
     if isinstance(value, list):
         return jnp.asarray(value, float)
     hint = get_type_hints(kind)[field]
     if not isinstance(value, str) or hint is str:
         return value
-    family = next(each for each in get_args(hint) or (hint,) if each is not type(None))
+    family = next(option for option in get_args(hint) or (hint,) if option is not type(None))
     return names_of(family)[value].make()
 
 

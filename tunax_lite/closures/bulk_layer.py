@@ -16,8 +16,8 @@ from ..numerics.elementary import at_least, at_most, difference, reciprocal, sma
 from .base import AbstractPlainClosure, ClosureInputs, EddyCoefficients
 
 MIXING_NUMBER = 10.0  # diffusivity times step over squared depth: differences vanish within a step
-_SMALLEST_ENERGY, _SMALLEST_REST = 1e-14, 1e-7
-_LOWEST_RATIO = 0.01  # of the Richardson number in the exchange: two cells then become one
+_SMALLEST_ENERGY, _SMALLEST_REMAINDER = 1e-14, 1e-7  # divisors: energy [m3 s-2], unmixed fraction [1]
+_LOWEST_RATIO = 0.01  # lowest Richardson number in the exchange [1], which makes two cells uniform
 _SMALLEST_DIFFERENCE = 1e-10  # squared velocity difference, for gradients [m2 s-2]
 
 
@@ -33,13 +33,13 @@ def face_depth(grid: Grid) -> InnerFaceArray:
 
 def buoyancy_after(inputs: ClosureInputs, dt: ScalarLike) -> CenterArray:
     """Buoyancy relative to the uppermost cell, after one more step of forcing [m s-2]."""
-    steps = inputs.buoyancy_frequency_squared * inputs.grid.center_spacing
-    below_surface = -jnp.cumsum(steps[::-1], axis=0)[::-1]
+    jumps = inputs.buoyancy_frequency_squared * inputs.grid.center_spacing
+    below_surface = -jnp.cumsum(jumps[::-1], axis=0)[::-1]
     top = jnp.zeros_like(below_surface[-1:])
-    gained = jnp.concatenate([jnp.zeros_like(below_surface), top + inputs.surface_buoyancy_flux])
+    fluxes = jnp.concatenate([jnp.zeros_like(below_surface), top + inputs.surface_buoyancy_flux])
     if inputs.radiative_buoyancy_flux is not None:
-        gained = gained + difference(inputs.radiative_buoyancy_flux)
-    return jnp.concatenate([below_surface, top]) + dt * gained / inputs.grid.cell_thickness
+        fluxes = fluxes + difference(inputs.radiative_buoyancy_flux)
+    return jnp.concatenate([below_surface, top]) + dt * fluxes / inputs.grid.cell_thickness
 
 
 def coefficient_within(depth: Scalar, dt: ScalarLike) -> Scalar:
@@ -47,7 +47,7 @@ def coefficient_within(depth: Scalar, dt: ScalarLike) -> Scalar:
     return MIXING_NUMBER * depth**2 / dt
 
 
-def _uniform(coefficient: InnerFaceArray) -> EddyCoefficients:
+def _equal_coefficients(coefficient: InnerFaceArray) -> EddyCoefficients:
     return EddyCoefficients.within(coefficient, coefficient)
 
 
@@ -78,28 +78,29 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
     background_coefficient: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
 
     def init(self, inputs: ClosureInputs) -> EddyCoefficients:
-        return _uniform(jnp.zeros_like(inputs.shear_squared) + self.background_coefficient)
+        return _equal_coefficients(jnp.zeros_like(inputs.shear_squared) + self.background_coefficient)
 
     def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:
         grid = inputs.grid
         depth, cell = face_depth(grid), grid.cell_thickness[:-1]
         buoyancy = buoyancy_after(inputs, dt)
-        lighter = total_above(buoyancy * grid.cell_thickness) - depth * buoyancy[:-1]
-        needed = 0.5 * cell * lighter
-        taken = at_least(needed, 0.0)
-        spent_above = jnp.cumsum(taken[::-1], axis=0)[::-1] - taken
-        released = jnp.sum(jnp.where(spent_above > 0.0, 0.0, taken - needed), axis=0)
+        excess = total_above(buoyancy * grid.cell_thickness) - depth * buoyancy[:-1]
+        needed = 0.5 * cell * excess
+        spent = at_least(needed, 0.0)
+        spent_above = jnp.cumsum(spent[::-1], axis=0)[::-1] - spent
+        released = jnp.sum(jnp.where(spent_above > 0.0, 0.0, spent - needed), axis=0)
         energy = dt * self.wind_efficiency * inputs.surface_friction_velocity**3
         energy = energy + self.convective_efficiency * released
 
-        fraction = (energy - spent_above + taken - needed) * reciprocal(at_least(needed, _SMALLEST_ENERGY))
+        # The remaining energy mixes this fraction of each cell; unstable cells add what they release.
+        fraction = (energy - spent_above + spent - needed) * reciprocal(at_least(needed, _SMALLEST_ENERGY))
         fraction = at_most(at_least(fraction, 0.0), 1.0)
         thickness = grid.cell_thickness[-1] + jnp.sum(fraction * cell, axis=0)
-        # Two layers that exchange g reduce their difference by g (1 / D + 1 / h_c) / (1 + the same).
-        exchange = fraction * reciprocal(at_least(1.0 - fraction, _SMALLEST_REST))
+        # Exchange g that mixes the fraction f of a cell: f = r / (1 + r) with r = g (1 / D + 1 / h_c).
+        exchange = fraction * reciprocal(at_least(1.0 - fraction, _SMALLEST_REMAINDER))
         exchange = exchange * (depth * cell / (depth + cell) * grid.center_spacing / dt)
         coefficient = at_most(exchange, coefficient_within(thickness, dt))
-        return _uniform(coefficient + self.background_coefficient)
+        return _equal_coefficients(coefficient + self.background_coefficient)
 
 
 @named("price_weller_pinkel")
@@ -111,8 +112,7 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
     D (b_layer - b_cell) / |V_layer - V_cell|² is at most R_b. Below, neighbouring cells with a gradient
     Richardson number below R_g exchange enough to raise it above R_g.
 
-    Layer membership has no derivative; the derivatives by the three numbers are 0, except through the
-    exchange below the layer.
+    Layer membership has no derivative: only R_g has one, through the exchange below the layer.
 
     Args:
         bulk_richardson_number: R_b [1].
@@ -128,45 +128,45 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
     density_threshold: Scalar = parameter(1e-4, unit="kg m-3", valid_range=(0.0, 1.0))
 
     def init(self, inputs: ClosureInputs) -> EddyCoefficients:
-        return _uniform(jnp.zeros_like(inputs.shear_squared))
+        return _equal_coefficients(jnp.zeros_like(inputs.shear_squared))
 
     def step(self, clo_state: EddyCoefficients, inputs: ClosureInputs, dt: ScalarLike) -> EddyCoefficients:
         grid = inputs.grid
         # Buoyancy and velocity after one more step of forcing.
         u, v = inputs.state.u, inputs.state.v
-        gained = [dt * flux / grid.cell_thickness[-1:] for flux in inputs.surface_momentum_flux]
-        u, v = (jnp.concatenate([x[:-1], x[-1:] + more]) for x, more in zip((u, v), gained, strict=True))
+        changes = [dt * flux / grid.cell_thickness[-1:] for flux in inputs.surface_momentum_flux]
+        u, v = (jnp.concatenate([x[:-1], x[-1:] + change]) for x, change in zip((u, v), changes, strict=True))
         column = buoyancy_after(inputs, dt), u, v
-        within = self._within(column, inputs)
-        cells = jnp.concatenate([within, jnp.ones_like(within[:1])])
-        layer = jnp.where(cells, grid.cell_thickness, 0.0)
-        total = jnp.sum(layer, axis=0)
-        mixed = [jnp.where(cells, jnp.sum(values * layer, axis=0) / total, values) for values in column]
-        uniform = within | (difference(mixed[0]) < 0.0)
+        in_layer = self._in_layer(column, inputs)
+        in_cells = jnp.concatenate([in_layer, jnp.ones_like(in_layer[:1])])
+        thickness = jnp.where(in_cells, grid.cell_thickness, 0.0)
+        depth = jnp.sum(thickness, axis=0)
+        mixed = [jnp.where(in_cells, jnp.sum(x * thickness, axis=0) / depth, x) for x in column]
+        uniform = in_layer | (difference(mixed[0]) < 0.0)
         exchange = self._exchange(mixed, grid, dt)
-        return _uniform(jnp.where(uniform, coefficient_within(total, dt), exchange))
+        return _equal_coefficients(jnp.where(uniform, coefficient_within(depth, dt), exchange))
 
-    def _within(self, column: Sequence[CenterArray], inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:
+    def _in_layer(self, column: Sequence[CenterArray], inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:
         """Mask of the inner faces within the layer."""
         grid, eos = inputs.grid, inputs.equation_of_state
         depth, thickness = face_depth(grid), grid.cell_thickness
         # Depth times (mean above minus value below).
-        stable, u, v = (total_above(x * thickness) - depth * x[:-1] for x in column)
-        bulk = stable * depth**2 <= self.bulk_richardson_number * (u**2 + v**2)
+        lighter, du, dv = (total_above(x * thickness) - depth * x[:-1] for x in column)
+        is_sheared = lighter * depth**2 <= self.bulk_richardson_number * (du**2 + dv**2)
         threshold = eos.gravity / eos.reference_density * self.density_threshold
         # Relative to the mean, not to the uppermost cell, which is dense under cooling until it is mixed.
-        alike = stable <= threshold * depth
-        return smallest_upward((bulk | alike).astype(stable.dtype)) > 0.5
+        is_neutral = lighter <= threshold * depth
+        return smallest_upward((is_sheared | is_neutral).astype(lighter.dtype)) > 0.5
 
     def _exchange(self, column: Sequence[CenterArray], grid: Grid, dt: ScalarLike) -> InnerFaceArray:
         """Coefficient [m2 s-1] that raises a gradient Richardson number within a step."""
         spacing, thickness = grid.center_spacing, grid.cell_thickness
         critical = self.gradient_richardson_number
-        step, du, dv = map(difference, column)
-        sheared, stable = du**2 + dv**2, step * spacing
-        inverse = sheared * reciprocal(at_least(stable, _LOWEST_RATIO * sheared + 1e-15))
-        # Ri' = Ri_c + (0.02 + (Ri_c - Ri) / 2) / 5, and g (1 / h + 1 / h) = Ri' / Ri - 1
-        number = (1.1 * critical + 0.004) * inverse - 1.1
-        mixes = (stable < critical * sheared) & (sheared >= _SMALLEST_DIFFERENCE)
+        db, du, dv = map(difference, column)
+        du_squared, jump = du**2 + dv**2, db * spacing
+        inverse_ri = du_squared * reciprocal(at_least(jump, _LOWEST_RATIO * du_squared + 1e-15))
+        # Price's code: Ri' = Ri_c + (0.02 + (Ri_c - Ri) / 2) / 5, with g (1 / h_1 + 1 / h_2) = Ri' / Ri - 1.
+        number = (1.1 * critical + 0.004) * inverse_ri - 1.1
+        mixes = (jump < critical * du_squared) & (du_squared >= _SMALLEST_DIFFERENCE)
         volume = thickness[1:] * thickness[:-1] / (thickness[1:] + thickness[:-1])
         return jnp.where(mixes, number, 0.0) * volume * spacing / dt
