@@ -11,14 +11,13 @@ with J_0 the destabilising surface buoyancy flux and dz the thickness of the upp
     entrainment:  l_psi = C^e_psi J / (w N²)                             where N² > 0, and N² < 0 just above
     waves:        w / N times min(1 + C^La U_s u* / (u*² + (1 mm s-1)²), 5), if `c_waves` is not 0
 
-with d the depth and D the height above the bottom. The larger of the two is taken, up to the water depth.
+with d the depth and D the height above the bottom. The largest length applies, up to the water depth.
 sigma_psi is C^un_psi where Ri < 0, and varies from C^lo_psi to C^hi_psi between the Richardson numbers C^Ri0
 and C^Ri0 + C^Rid. J relaxes to J_0 over the time scale of convective overturning, t = (l_D² / max(J, J_0,
 J_min))^(1/3) in the uppermost cell.
 
-Order of a step: sources from the coefficients of the previous step, kappa_e and l_D from the old e; the new
-e, with implicit transport, dissipation, negative P and B, and bottom flux; J; the coefficients from the new
-e.
+Order of a step: P and B from the previous coefficients, kappa_e and l_D from the old e; then the new e, with
+implicit transport, dissipation, negative P and B, and bottom flux; then J and the coefficients of the new e.
 
 Source: Wagner et al. (2025), J. Adv. Model. Earth Syst. 17, e2024MS004522; constants and discretisation of
 Oceananigans.jl, with backward Euler instead of Adams-Bashforth steps, so that e stays positive. The factor of
@@ -66,28 +65,28 @@ class Surroundings(NamedTuple):
     buoyancy_frequency: ColumnArray  # N in stable stratification, 0 elsewhere [s-1]
     buoyancy_frequency_squared: ColumnArray  # N² [s-2]
     shear_squared: ColumnArray  # S² [s-2]
-    unstable_above: Bool[Array, "level *#batch"]  # whether N² < 0 on the next level above
-    negative: Bool[Array, "level *#batch"]  # whether Ri < 0
-    rise: ColumnArray  # from 0 to 1 as Ri passes from C^Ri0 to C^Ri0 + C^Rid [1]
+    unstable_above: Bool[Array, "level *#batch"]  # whether N² < 0 at the next level up
+    negative_ri: Bool[Array, "level *#batch"]  # whether Ri < 0
+    ramp: ColumnArray  # from 0 to 1 as Ri passes from C^Ri0 to C^Ri0 + C^Rid [1]
     depth: ColumnArray  # d [m]
     inverse_wall_length: ColumnArray  # 1 / min(C^s d, C^b D) [m-1]
 
     @classmethod
     def of(cls, on_levels: tuple[ColumnArray, ...], z: ColumnArray, bottom: Scalar, c: "CATKE"):
-        """The flow at heights z [m] above a bottom, from N², S² and Ri there."""
+        """Build from N², S² and Ri at heights z [m] over a bottom at height `bottom` [m]."""
         n_squared, s_squared, ri = on_levels
         unstable = n_squared < 0.0
-        rise = (ri - c.c_ri_0) * reciprocal(c.c_ri_delta)
+        ramp = (ri - c.c_ri_0) * reciprocal(c.c_ri_delta)
         # Nothing is unstable above the uppermost level.
         unstable_above = jnp.concatenate([unstable[1:], jnp.zeros_like(unstable[:1])])
-        rise = at_most(at_least(rise, 0.0), 1.0)
+        ramp = at_most(at_least(ramp, 0.0), 1.0)
         inverse = reciprocal(at_most(-c.c_s * z, c.c_b * (z - bottom)))
-        return cls(safe_sqrt(n_squared), n_squared, s_squared, unstable_above, ri < 0.0, rise, -z, inverse)
+        return cls(safe_sqrt(n_squared), n_squared, s_squared, unstable_above, ri < 0.0, ramp, -z, inverse)
 
     def sigma(self, factors: Factors) -> ColumnArray:
         """The stability function [1]."""
-        stable = factors.low + (factors.high - factors.low) * self.rise
-        return jnp.where(self.negative, factors.unstable, stable)
+        stable = factors.low + (factors.high - factors.low) * self.ramp
+        return jnp.where(self.negative_ri, factors.unstable, stable)
 
 
 def to_centers(values: InnerFaceArray) -> ColumnArray:
@@ -103,22 +102,22 @@ class Lengths(NamedTuple):
     entraining: ColumnArray
 
     @classmethod
-    def of(cls, flow: Surroundings, speed: ColumnArray, cubed: ColumnArray, flux: Scalar, c: "CATKE"):
-        """Lengths for w [m s-1] and w³ in a flow, with the mean surface buoyancy flux J [m2 s-3]."""
-        n_squared, least = at_least(flow.buoyancy_frequency_squared, 0.0), c.minimum_convective_flux
-        convects, flux = flux > least, at_least(flux, 0.0)
-        inverse_flux = reciprocal(flux + least)
-        left = 1.0 - c.c_sp * flow.depth * speed * flow.shear_squared * inverse_flux
-        plume = at_least(left, 0.0) * cubed * inverse_flux
-        entraining = flux * reciprocal(speed * n_squared + least)
-        is_plume = convects & (flow.buoyancy_frequency_squared < 0.0)
-        is_base = convects & (flow.buoyancy_frequency_squared > 0.0) & flow.unstable_above
+    def of(cls, flow: Surroundings, speed: ColumnArray, speed_cubed: ColumnArray, flux: Scalar, c: "CATKE"):
+        """Compute the lengths for w [m s-1] and w³ in a flow, with J [m2 s-3]."""
+        n_squared, smallest = at_least(flow.buoyancy_frequency_squared, 0.0), c.minimum_convective_flux
+        is_convective, flux = flux > smallest, at_least(flux, 0.0)
+        inverse_flux = reciprocal(flux + smallest)
+        unsheared = 1.0 - c.c_sp * flow.depth * speed * flow.shear_squared * inverse_flux
+        plume = at_least(unsheared, 0.0) * speed_cubed * inverse_flux
+        entraining = flux * reciprocal(speed * n_squared + smallest)
+        is_plume = is_convective & (flow.buoyancy_frequency_squared < 0.0)
+        is_base = is_convective & (flow.buoyancy_frequency_squared > 0.0) & flow.unstable_above
         rate = at_least(flow.buoyancy_frequency, speed * flow.inverse_wall_length)
         stable = speed * reciprocal(rate)
         return cls(stable, jnp.where(is_plume, plume, 0.0), jnp.where(is_base, entraining, 0.0))
 
-    def limited(self, stable: ColumnArray, factors: Factors, depth: Scalar) -> ColumnArray:
-        """The larger of the stable and the convective length [m], at most the water depth [m]."""
+    def larger(self, stable: ColumnArray, factors: Factors, depth: Scalar) -> ColumnArray:
+        """Larger of the stable and the convective length [m], at most the water depth [m]."""
         convective = factors.convective * self.plume + factors.entraining * self.entraining
         return at_most(at_least(stable, convective), depth)
 
@@ -215,10 +214,10 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     def step(self, clo_state: CATKEState, inputs: ClosureInputs, dt: ScalarLike) -> CATKEState:
         grid, n_squared = inputs.grid, inputs.buoyancy_frequency_squared
         s_squared = gradient(inputs.state.u, grid) ** 2 + gradient(inputs.state.v, grid) ** 2
-        produced, waves = inputs.shear_squared, inputs.waves
+        producing, waves = inputs.shear_squared, inputs.waves
         if waves is not None and self._mixes_drift(inputs):
-            of_waves = 2.0 * waves.shear + waves.shear_squared
-            s_squared, produced = s_squared + of_waves, produced + of_waves
+            by_drift = 2.0 * waves.shear + waves.shear_squared  # |dU/dz + dU_s/dz|² - |dU/dz|²
+            s_squared, producing = s_squared + by_drift, producing + by_drift
         ri = richardson_number(n_squared, s_squared)
         on_faces = n_squared, s_squared, ri
         faces = Surroundings.of(on_faces, grid.z_face[1:-1], grid.z_face[0], self)
@@ -226,15 +225,15 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         on_centers = tuple(map(to_centers, on_faces))
         centers = Surroundings.of(on_centers, grid.z_center, grid.z_face[0], self)
         if waves is not None:
-            shorter = reciprocal(self._wave_factor(inputs, drift_at_surface(waves, grid)))
+            inverse_factor = reciprocal(self._wave_factor(inputs, drift_at_surface(waves, grid)))
             faces, centers = (
-                flow._replace(buoyancy_frequency=flow.buoyancy_frequency * shorter)
+                flow._replace(buoyancy_frequency=flow.buoyancy_frequency * inverse_factor)
                 for flow in (faces, centers)
             )
         # Production by shear and buoyancy [m2 s-3], with the coefficients of the previous step.
-        of_shear = inner_faces(clo_state.eddy_viscosity) * produced * grid.center_spacing
-        of_buoyancy = -inner_faces(clo_state.eddy_diffusivity) * n_squared
-        sources = to_centers(of_shear) * reciprocal(grid.cell_thickness), to_centers(of_buoyancy)
+        shear = inner_faces(clo_state.eddy_viscosity) * producing * grid.center_spacing
+        buoyancy = -inner_faces(clo_state.eddy_diffusivity) * n_squared
+        sources = to_centers(shear) * reciprocal(grid.cell_thickness), to_centers(buoyancy)
         tke, flux = clo_state.turbulent_kinetic_energy, clo_state.mean_destabilising_flux
         for _ in range(self.n_substeps):
             tke = self._advance_tke(tke, flux, sources, (faces, centers), inputs, dt / self.n_substeps)
@@ -258,14 +257,14 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         )
 
     def _mixes_drift(self, inputs: ClosureInputs) -> bool:
-        """Return whether nu mixes a drift that velocities do not contain."""
+        """Return whether nu mixes the Stokes drift, and the velocities do not include it."""
         return self.lagrangian_stress and inputs.waves is not None and not inputs.waves.in_velocity
 
     def _wave_factor(self, inputs: ClosureInputs, drift: Scalar) -> Scalar:
         """Factor of w / N for a Stokes drift at the surface [m s-1]: C^La / La² in wind, less in swell."""
         speed = inputs.surface_friction_velocity
-        inverse = drift * speed * reciprocal(speed * speed + _WEAKEST_WIND**2)
-        return at_most(1.0 + self.c_waves * inverse, _LARGEST_WAVE_FACTOR)
+        inverse_la_squared = drift * speed * reciprocal(speed * speed + _WEAKEST_WIND**2)
+        return at_most(1.0 + self.c_waves * inverse_la_squared, _LARGEST_WAVE_FACTOR)
 
     @property
     def factors_of_momentum(self) -> Factors:
@@ -292,16 +291,16 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         return safe_sqrt(at_least(tke, self.minimum_tke))
 
     def _coefficients(
-        self, quantities: Sequence[Factors], tke: CenterArray, flux: Scalar, faces: Surroundings, grid: Grid
+        self, factor_sets: Sequence[Factors], tke: CenterArray, flux: Scalar, faces: Surroundings, grid: Grid
     ) -> list[InnerFaceArray]:
         """w l [m2 s-1] of several quantities on inner faces; w and w³ are means over the two cells."""
         speed = self._speed(tke)
-        cubed = mean_of_neighbours(speed**3)
+        speed_cubed = mean_of_neighbours(speed**3)
         speed = mean_of_neighbours(speed)
-        lengths = Lengths.of(faces, speed, cubed, flux, self)
+        lengths = Lengths.of(faces, speed, speed_cubed, flux, self)
         return [
-            speed * lengths.limited(faces.sigma(factors) * lengths.stable, factors, grid.depth)
-            for factors in quantities
+            speed * lengths.larger(faces.sigma(factors) * lengths.stable, factors, grid.depth)
+            for factors in factor_sets
         ]
 
     def _dissipation_length(
@@ -310,7 +309,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         """l_D [m] at centers, or at some of them; its sigma divides the shear length."""
         speed, factors = self._speed(tke), self.factors_of_dissipation
         lengths = Lengths.of(flow, speed, speed**3, flux, self)
-        return lengths.limited(lengths.stable * reciprocal(flow.sigma(factors)), factors, grid.depth)
+        return lengths.larger(lengths.stable * reciprocal(flow.sigma(factors)), factors, grid.depth)
 
     def _advance_tke(
         self,
@@ -326,25 +325,26 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         (tke_diffusivity,) = self._coefficients((self.factors_of_tke,), tke, flux, faces, grid)
         root = safe_sqrt(tke)
         sink = root * reciprocal(self._dissipation_length(tke, flux, centers, grid))
-        consumed = at_most(buoyancy, 0.0) + at_most(shear, 0.0)
-        consumed = consumed * reciprocal(at_least(tke, self.minimum_tke))
-        sink = sink - jnp.where(tke > self.minimum_tke, consumed, 0.0)
-        at_bottom = sink[:1] + self.c_w_eps * root[:1] * reciprocal(grid.cell_thickness[:1])
-        sink = jax.lax.dynamic_update_slice_in_dim(sink, at_bottom, 0, axis=0)
-        produced = (at_least(shear, 0.0) + at_least(buoyancy, 0.0)) * grid.cell_thickness
+        removal = at_most(buoyancy, 0.0) + at_most(shear, 0.0)
+        removal = removal * reciprocal(at_least(tke, self.minimum_tke))
+        # At its minimum e cannot supply more, as in Oceananigans.
+        sink = sink - jnp.where(tke > self.minimum_tke, removal, 0.0)
+        bottom_sink = sink[:1] + self.c_w_eps * root[:1] * reciprocal(grid.cell_thickness[:1])
+        sink = jax.lax.dynamic_update_slice_in_dim(sink, bottom_sink, 0, axis=0)
+        production = (at_least(shear, 0.0) + at_least(buoyancy, 0.0)) * grid.cell_thickness
         destabilising = at_least(-inputs.surface_buoyancy_flux, 0.0)
-        entering = self.c_w_u_star * inputs.surface_friction_velocity**3
-        entering = entering + self.c_w_w_delta * destabilising * grid.cell_thickness[-1]
+        surface_flux = self.c_w_u_star * inputs.surface_friction_velocity**3
+        surface_flux = surface_flux + self.c_w_w_delta * destabilising * grid.cell_thickness[-1]
         conductance = tke_diffusivity * reciprocal(grid.center_spacing)
         areas, cell_area = grid.relative_area, grid.cell_area
         if areas is not None and cell_area is not None:
-            conductance, produced = areas[1:-1] * conductance, cell_area * produced
+            conductance, production = areas[1:-1] * conductance, cell_area * production
         return diffuse(
             tke,
             conductance,
             grid.cell_volume,
             dt,
-            source=Added(produced, surface=entering),
+            source=Added(production, surface=surface_flux),
             sink_rate=sink,
             method=inputs.tridiagonal_method,
         )

@@ -31,7 +31,7 @@ Coefficients = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
 
 
 class AbstractInternalWaves(eqx.Module):
-    """Modifies the shear that produces turbulence, the eddy coefficients, or both."""
+    """Internal waves that change the shear that produces turbulence, the eddy coefficients, or both."""
 
     @abc.abstractmethod
     def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
@@ -65,8 +65,8 @@ class WaveShear(AbstractInternalWaves):
 class BackgroundMixing(AbstractInternalWaves):
     """Mixing by breaking internal waves and their shear where k is at most `weakest_tke`.
 
-    The fraction of the shear mixing is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above. GOTM uses
-    this with first-order stability functions only.
+    The fraction of the shear mixing is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above, with Ri =
+    N² / (S² + 1e-10 s-2). GOTM uses this with first-order stability functions only.
 
     Args:
         weakest_tke: largest k for this mixing [m2 s-2].
@@ -137,20 +137,20 @@ class EnergyStepper(AbstractEnergyStepper):
     functions: AbstractStabilityFunctions
     von_karman: Scalar  # kappa of the logarithmic layer [1]
     waves: ShearFreeLayer | None  # layer below breaking waves, if any
-    has_shortest: bool = eqx.field(default=False, static=True)  # limits l to that of both floors
+    bounds_below: bool = eqx.field(default=False, static=True)  # l at least that of both floors
     repeats: bool = eqx.field(default=False, static=True)  # whether a step is repeated with midpoint rates
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
         settings = self.settings
-        driven = isinstance(self.functions, AbstractWaveFunctions) or settings.lagrangian_stress
-        driven = driven and inputs.waves is not None
+        waves_drive_momentum = isinstance(self.functions, AbstractWaveFunctions) or settings.lagrangian_stress
+        waves_drive_momentum = waves_drive_momentum and inputs.waves is not None
         return TurbulenceState(
             eddy_viscosity=faces + settings.initial_eddy_coefficient,
             eddy_diffusivity=faces + settings.initial_eddy_coefficient,
             turbulent_kinetic_energy=faces + settings.turbulent_kinetic_energy_floor,
             dissipation_rate=faces + settings.dissipation_rate_floor,
-            stokes_viscosity=faces if driven else None,
+            stokes_viscosity=faces if waves_drive_momentum else None,
         )
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
@@ -178,15 +178,14 @@ class EnergyStepper(AbstractEnergyStepper):
             driven = inner_faces(clo_state.stokes_viscosity)
             by_shear = by_shear + driven * waves.shear
             by_waves = by_waves + driven * waves.shear_squared
-        if waves.in_velocity:
+        if waves.in_velocity:  # S² includes the drift: P_St is part of nu S²
             by_shear = by_shear - by_waves
         return Production(by_shear, by_buoyancy, by_waves)
 
     def at_interface(self, inputs: ClosureInputs) -> ClosureInputs:
-        """Inputs with the N² whose Richardson number is that of a jump thinner than the cells around it.
+        """Multiply N² by h / dz, which gives Ri of a jump of thickness h < dz at the end of a mixed layer.
 
-        Over the thickness h of the jump both differences are larger than over the cells, dz: N² by dz / h, S²
-        by its square.
+        From cells of thickness dz to the jump, N² increases by dz / h, S² by its square.
         """
         if self.settings.interface_thickness is None:
             return inputs
@@ -204,17 +203,17 @@ class EnergyStepper(AbstractEnergyStepper):
         functions, waves = self.functions, inputs.waves
         flow = Flow(frequency**2, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         if not isinstance(functions, AbstractWaveFunctions) or waves is None or stokes_production is None:
-            return self.of_flow(*functions.in_flow(flow), inputs)
+            return self.as_numbers(*functions.in_flow(flow), inputs)
         length = functions.c_mu_0**3 * safe_sqrt(tke) * reciprocal(frequency)
         depth, spacing = -inputs.grid.z_face[1:-1], inputs.grid.center_spacing
         shear = waves.shear - waves.shear_squared if waves.in_velocity else waves.shear
         production = Waves(shear, waves.shear_squared, stokes_production, length, depth, spacing)
         return EddyNumbers(*functions.in_waves(flow, production))
 
-    def of_flow(self, c_mu: InnerFaceArray, c_mu_prime: InnerFaceArray, inputs: ClosureInputs) -> EddyNumbers:
-        """Stability functions of a flow, with c_mu for the Stokes shear if waves drive momentum."""
-        both = self.settings.lagrangian_stress and inputs.waves is not None
-        return EddyNumbers(c_mu, c_mu_prime, c_mu if both else None)
+    def as_numbers(self, c_mu: InnerFaceArray, c_prime: InnerFaceArray, inputs: ClosureInputs) -> EddyNumbers:
+        """Convert stability functions, with c_mu also for the Stokes shear if waves drive momentum."""
+        waves_drive_momentum = self.settings.lagrangian_stress and inputs.waves is not None
+        return EddyNumbers(c_mu, c_prime, c_mu if waves_drive_momentum else None)
 
     def advanced(
         self,
@@ -224,7 +223,7 @@ class EnergyStepper(AbstractEnergyStepper):
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> TurbulenceState:
-        """The state at the end of a step with given production and stability functions."""
+        """State at the end of a step, from production and stability functions at its start."""
         settings = self.settings
         tke, dissipation = clo_state.on_inner_faces
         start = Step(
@@ -249,13 +248,13 @@ class EnergyStepper(AbstractEnergyStepper):
 
         tke, dissipation = evolve(start)
         if self.repeats:
-            tke, dissipation = evolve(start.towards(tke, dissipation))
+            tke, dissipation = evolve(start.at_midpoint(tke, dissipation))
 
         scale = tke**2 * reciprocal(dissipation)
         viscosity, diffusivity = numbers.momentum * scale, numbers.scalars * scale
         driven = None if numbers.stokes is None else numbers.stokes * scale
         if driven is not None and inputs.waves is not None and inputs.waves.in_velocity:
-            driven = driven - viscosity  # which acts on the shear of the drift, too
+            driven = driven - viscosity  # which mixes the drift already, as part of the velocity
         if settings.internal_waves is not None:
             viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
         bottom, surface = self._at_wall(start.bottom), self._at_wall(start.surface)
@@ -286,13 +285,13 @@ class EnergyStepper(AbstractEnergyStepper):
         settings, thickness = self.settings, inputs.grid.cell_thickness
         friction_velocity, roughness = inputs.surface_friction_velocity, settings.surface_roughness_length
         if settings.charnock_constant is not None:
-            of_sea = charnock_length(inputs.friction_velocity_of_sea, settings.charnock_constant)
-            roughness = at_least(of_sea, roughness)
+            charnock = charnock_length(inputs.friction_velocity_of_sea, settings.charnock_constant)
+            roughness = at_least(charnock, roughness)
         slope = self.von_karman if self.waves is None else self.waves.length_slope
         convection = None
         if settings.convective_flux_factor is not None:
-            lost = at_least(-inputs.surface_buoyancy_flux, 0.0)
-            convection = 0.5 * settings.convective_flux_factor * lost * thickness[-1]
+            buoyancy_loss = at_least(-inputs.surface_buoyancy_flux, 0.0)
+            convection = 0.5 * settings.convective_flux_factor * buoyancy_loss * thickness[-1]
         surface = settings.surface, friction_velocity, roughness, thickness[-1], slope, self.waves
         surface = Wall(*surface, convection)
         at_bottom = jnp.zeros_like(friction_velocity), settings.bottom_roughness_length
@@ -303,18 +302,18 @@ class EnergyStepper(AbstractEnergyStepper):
     def _limited(
         self, dissipation: InnerFaceArray, tke: InnerFaceArray, inputs: ClosureInputs
     ) -> InnerFaceArray:
-        """epsilon with its floor and the limits of the length, in stable stratification and by the walls."""
+        """epsilon with its floor, and with l limited in stable stratification and by wall distance."""
         limit, floor = self.settings.length_limit, self.settings.dissipation_rate_floor
         dissipation = at_least(dissipation, floor)
         if limit is not None:
             n_squared = inputs.buoyancy_frequency_squared
-            lowest = self.functions.c_mu_0**3 / (math.sqrt(2.0) * limit) * tke * safe_sqrt(n_squared)
-            dissipation = at_least(dissipation, lowest)
+            smallest = self.functions.c_mu_0**3 / (math.sqrt(2.0) * limit) * tke * safe_sqrt(n_squared)
+            dissipation = at_least(dissipation, smallest)
         if self.settings.wall_length_limit is not None:
-            longest = self.settings.wall_length_limit * _wall_distance(inputs)
-            of_longest = self.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(longest)
-            dissipation = at_least(dissipation, of_longest)
-        if self.has_shortest:
+            longest_length = self.settings.wall_length_limit * _wall_distance(inputs)
+            smallest = self.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(longest_length)
+            dissipation = at_least(dissipation, smallest)
+        if self.bounds_below:
             ratio = tke / self.settings.turbulent_kinetic_energy_floor
             dissipation = at_least(at_most(dissipation, floor * ratio * safe_sqrt(ratio)), floor)
         return dissipation
@@ -340,19 +339,19 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         sigma_k: turbulent Schmidt number of k [1].
         length_limit: c in l <= c sqrt(2 k) / N [1]; `None` for no limit.
         wall_length_limit: largest length per distance from the nearest wall, surface or bottom [1]; `None`
-            for no limit. Where waves and buoyancy drain the second quantity, the length would grow for ever.
+            for no limit. Where waves and buoyancy reduce epsilon, the length would grow without bound.
         interface_thickness: thickness of the jump at the end of a mixed layer over the depth of that layer
-            [1], of which turbulence feels the Richardson number where cells are thicker; `None` for that of
-            the cells, as in GOTM.
+            [1]; where cells are thicker, the Richardson number is that of the jump; `None` for that of the
+            cells, as in GOTM.
         turbulent_kinetic_energy_floor, dissipation_rate_floor: minimum values; they determine when convection
             starts from rest.
         surface_roughness_length: z_0 of the surface [m]; its lower limit if `charnock_constant` is given.
         bottom_roughness_length: z_0 of the bottom if there is no bottom friction [m].
         charnock_constant: factor in z_0 = constant u*² / g at the surface [1]; `None` for a constant z_0.
         initial_eddy_coefficient: nu and kappa in the first step [m2 s-1].
-        convective_flux_factor: fraction c of the production of k by the surface buoyancy flux B_0 above the
-            center of the uppermost cell that enters the column, as the flux c B_0 dz / 2 [1]; `None` for
-            none, as in GOTM.
+        convective_flux_factor: fraction c of the production of k in the upper half of the uppermost cell, by
+            surface buoyancy loss B_0, that enters the column, as the flux c B_0 dz / 2 [1]; `None` for none,
+            as in GOTM.
         lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift.
         stability: stability functions.
         surface, bottom: boundary conditions.

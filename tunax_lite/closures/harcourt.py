@@ -14,8 +14,8 @@ below: near the surface, waves feed the vertical velocity variance less. l/q is 
 offset in waves and with twice G_H in convection, so that the heat flux increases with -N².
 
 Source: Harcourt (2015), J. Phys. Oceanogr. 45, 84-103, and (2013), J. Phys. Oceanogr. 43, 673-697; Kantha and
-Clayson (1994), J. Geophys. Res. 99, 25235-25266, for the constants; GOTM for the limits of l/q, which are
-later ones by Harcourt.
+Clayson (1994), J. Geophys. Res. 99, 25235-25266, for the constants; GOTM for the limits of l/q, which
+Harcourt revised later.
 """
 
 import math
@@ -110,15 +110,15 @@ class HarcourtFunctions(AbstractWaveFunctions):
     def _fraction(
         self, g_h: InnerFaceArray, g_v: ColumnArray | Scalar, offset_h: ScalarLike, offset_v: ScalarLike
     ) -> InnerFaceArray:
-        """The largest fraction R <= 1 of both numbers with D(R G_H + offset, R G_V + offset) >= 0."""
+        """Largest R <= 1 for which D(R G_H + offset_h, R G_V + offset_v) >= 0, a quadratic in R."""
         c = self.coefficients
-        first, second = c.p_h * g_h + c.p_v * g_v, c.q_h * g_h
-        third = c.r_h * g_h + c.r_v * g_v
-        first_0 = 1.0 + c.p_h * offset_h + c.p_v * offset_v
-        second_0, third_0 = 1.0 + c.q_h * offset_h, c.r_0 + c.r_h * offset_h + c.r_v * offset_v
-        constant = at_least(jnp.asarray(first_0 * second_0 + third_0 * offset_v), 0.05)
-        linear = first * second_0 + second * first_0 + third * offset_v + third_0 * g_v
-        square = first * second + third * g_v
+        p, q = c.p_h * g_h + c.p_v * g_v, c.q_h * g_h
+        r = c.r_h * g_h + c.r_v * g_v
+        p_0 = 1.0 + c.p_h * offset_h + c.p_v * offset_v
+        q_0, r_0 = 1.0 + c.q_h * offset_h, c.r_0 + c.r_h * offset_h + c.r_v * offset_v
+        constant = at_least(jnp.asarray(p_0 * q_0 + r_0 * offset_v), 0.05)
+        linear = p * q_0 + q * p_0 + r * offset_v + r_0 * g_v
+        square = p * q + r * g_v
         # The smallest positive root, in the form that is also exact for square = 0.
         root = safe_sqrt(linear**2 - 4.0 * square * constant) - linear
         return 2.0 * constant * reciprocal(at_least(root, 2.0 * constant))
@@ -127,11 +127,11 @@ class HarcourtFunctions(AbstractWaveFunctions):
         """c_mu, c_mu' and c_mu_S [1] without limits of l/q; each S is between 0 and its maximum."""
         c, (g_h, g_v, g_s) = self.coefficients, forcing
         common = 1.0 + c.p_h * g_h
-        of_momentum = common + c.p_v * g_v
-        of_heat = of_momentum * (1.0 + c.q_h * g_h) + (c.r_0 + c.r_h * g_h + c.r_v * g_v) * g_v
-        s_h = self._quotient(c.h_0 * common + c.h_s * g_s + c.h_v * g_v, of_heat)
+        momentum_divisor = common + c.p_v * g_v
+        heat_divisor = momentum_divisor * (1.0 + c.q_h * g_h) + (c.r_0 + c.r_h * g_h + c.r_v * g_v) * g_v
+        s_h = self._quotient(c.h_0 * common + c.h_s * g_s + c.h_v * g_v, heat_divisor)
         s_s = self._quotient(c.s_0 + 0.0 * g_h, common + c.s_v * g_v)
-        s_m = self._quotient(c.m_0 + c.m_h * g_h * s_h + c.m_s * g_s * s_s, of_momentum)
+        s_m = self._quotient(c.m_0 + c.m_h * g_h * s_h + c.m_s * g_s * s_s, momentum_divisor)
         factor = _ROOT_2 * self.c_mu_0**3
         return factor * s_m, factor * s_h, factor * s_s * proximity
 
@@ -145,9 +145,9 @@ class Harcourt(AbstractStability):
     """Stability functions with the vortex force of waves; without waves, those of Kantha and Clayson.
 
     Args:
-        a_1, a_2: length scales of return to isotropy and of buoyancy decorrelation, over l [1].
-        b_1, b_2: length scales of the dissipation of q² and of buoyancy variance, over l [1].
-        c_1, c_2, c_3: of pressure and mean shear, and in the buoyancy fluxes [1].
+        a_1, a_2: length scales of return to isotropy and of buoyancy decorrelation, divided by l [1].
+        b_1, b_2: length scales of the dissipation of q² and of buoyancy variance, divided by l [1].
+        c_1, c_2, c_3: pressure terms of the stress (c_1) and of the buoyancy fluxes (c_2, c_3) [1].
         proximity_factor: C in F = tanh(C |z| / l_S), l_S the mean length where waves produce turbulence [1].
         lowest_buoyancy_number: minimum of G_H [1]; -0.28 means l <= 0.53 q / N.
         buoyancy_offset, vortex_offset: distances of G_H and G_V from the zero of D in waves [1].
@@ -171,15 +171,15 @@ class Harcourt(AbstractStability):
 
     def stability_functions(self) -> HarcourtFunctions:
         a_1, a_2, b_1, c_1, c_2 = self.a_1, self.a_2, self.b_1, self.c_1, self.c_2
-        shape, more = 1.0 - 6.0 * a_1 / b_1, 3.0 * c_1  # 3 w'² / q² in isotropic dissipation
+        isotropic, c_1_term = 1.0 - 6.0 * a_1 / b_1, 3.0 * c_1  # 3 w'² / q² in isotropic dissipation
         coefficients = _Coefficients(
-            m_0=a_1 * (shape - more),
+            m_0=a_1 * (isotropic - c_1_term),
             m_h=9.0 * a_1 * (2.0 * a_1 + a_2 * (1.0 - c_2)),
             m_s=27.0 * a_1**2,
-            h_0=a_2 * shape,
-            h_s=9.0 * a_1 * a_2 * shape * (2.0 * a_1 + a_2),
-            h_v=9.0 * a_1 * a_2 * (a_2 * (shape - more) - 2.0 * a_1 * (shape + more)),
-            s_0=a_1 * shape,
+            h_0=a_2 * isotropic,
+            h_s=9.0 * a_1 * a_2 * isotropic * (2.0 * a_1 + a_2),
+            h_v=9.0 * a_1 * a_2 * (a_2 * (isotropic - c_1_term) - 2.0 * a_1 * (isotropic + c_1_term)),
+            s_0=a_1 * isotropic,
             s_v=-9.0 * a_1**2,
             p_h=-9.0 * a_1 * a_2,
             p_v=-36.0 * a_1**2,

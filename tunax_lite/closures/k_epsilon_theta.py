@@ -48,7 +48,7 @@ _SMALLEST_VARIANCE = 1e-15  # K2, as a divisor: its inverse square is finite in 
 class VarianceFunctions(eqx.Module):
     """c_mu, c_mu' and c_mu* for a known temperature variance."""
 
-    without: StabilityFunctions  # the functions without temperature variance
+    base: StabilityFunctions  # the functions for ctt = 0, without the terms of the variance
     n3: Scalar  # coefficient of alpha_theta in c_mu, divided by d0 as all others [1]
     s0: Scalar  # coefficients of c_mu* [1]
     s1: Scalar
@@ -56,18 +56,18 @@ class VarianceFunctions(eqx.Module):
 
     @classmethod
     def of(cls, closure: SecondMomentClosure) -> "VarianceFunctions":
-        """The functions for the constants of a closure, independent of `ctt`."""
-        none, unit = (
+        """Derive the functions from constants of a closure; the terms of the variance are linear in ctt."""
+        at_zero, at_half = (
             eqx.tree_at(lambda c: c.ctt, closure, jnp.full_like(closure.ctt, ctt)).stability_functions()
             for ctt in (0.0, 0.5)
         )
-        s0, s1, s2 = unit.d1 - none.d1, unit.d4 - none.d4, unit.d3 - none.d3
-        n3 = ((unit.n1 - none.n1) * none.d1 - none.n0 * s1 - none.n1 * s0) / none.b0
-        return cls(none, n3, s0, s1, s2)
+        s0, s1, s2 = at_half.d1 - at_zero.d1, at_half.d4 - at_zero.d4, at_half.d3 - at_zero.d3
+        n3 = ((at_half.n1 - at_zero.n1) * at_zero.d1 - at_zero.n0 * s1 - at_zero.n1 * s0) / at_zero.b0
+        return cls(at_zero, n3, s0, s1, s2)
 
     def in_flow(self, flow: Flow, variance_per_tke: InnerFaceArray) -> WaveFunctions:
         """c_mu, c_mu' and c_mu* [1], limited to 0 to 2; the last argument is (g alpha)² theta'² / k [s-2]."""
-        f = self.without
+        f = self.base
         alpha_n, alpha_m = f.limited(flow.alpha_n, flow.alpha_m)
         inverse = f.inverse_denominator(alpha_n, alpha_m)
         by_variance = self.n3 * quotient(variance_per_tke, flow.frequency_squared)
@@ -112,7 +112,7 @@ class KEpsilonTheta(AbstractKEpsilon):
     def prepare(self) -> "TemperatureVarianceStepper":
         assert isinstance(self.stability, SecondMomentClosure)  # checked at construction
         functions = VarianceFunctions.of(self.stability)
-        energy = dataclasses.replace(self._energy_stepper(), functions=functions.without)
+        energy = dataclasses.replace(self._energy_stepper(), functions=functions.base)
         return TemperatureVarianceStepper(energy, functions, self.sigma_theta, self.stability.ctt)
 
 
@@ -126,18 +126,18 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         state = self.energy.init(inputs)
-        nothing = jnp.zeros_like(state.eddy_viscosity)
-        return dataclasses.replace(state, temperature_variance=nothing, variance_driven_flux=nothing)
+        zeros = jnp.zeros_like(state.eddy_viscosity)
+        return dataclasses.replace(state, temperature_variance=zeros, variance_driven_flux=zeros)
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
         production, inputs = self.production(clo_state, inputs), self.energy.at_interface(inputs)
-        lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)  # g alpha
+        g_alpha = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
         tke, dissipation = clo_state.on_inner_faces
-        lifting = lift**2 * _variance_and_flux(clo_state)[0]
-        squared = quotient(dissipation, tke) ** 2
-        flow = Flow(squared, inputs.buoyancy_frequency_squared, inputs.shear_squared)
-        c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, lifting * reciprocal(tke))
-        numbers = self.energy.of_flow(c_mu, c_mu_prime, inputs)
+        buoyancy_variance = g_alpha**2 * _variance_and_flux(clo_state)[0]
+        rate_squared = quotient(dissipation, tke) ** 2
+        flow = Flow(rate_squared, inputs.buoyancy_frequency_squared, inputs.shear_squared)
+        c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, buoyancy_variance * reciprocal(tke))
+        numbers = self.energy.as_numbers(c_mu, c_mu_prime, inputs)
         new = self.energy.advanced(clo_state, production, numbers, inputs, dt)
         # The variance at the end of the step, from the flux during the step; it stays positive (Patankar).
         (variance, flux), diffusivity = _variance_and_flux(clo_state), inner_faces(clo_state.eddy_diffusivity)
@@ -150,18 +150,18 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         ends = EndCondition(), EndCondition()
         variance = advance(variance, conductance, at_least(produced, 0.0), sink_rate, ends, inputs, dt)
         tke, dissipation = new.on_inner_faces
-        flux = c_mu_star * tke * reciprocal(dissipation) * lift * variance
+        flux = c_mu_star * tke * reciprocal(dissipation) * g_alpha * variance
         variance, flux = (with_end_faces(values) for values in (variance, flux))
         return dataclasses.replace(new, temperature_variance=variance, variance_driven_flux=flux)
 
     def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
         production = self.energy.production(clo_state, inputs)
-        lift = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
-        lifted = lift * _variance_and_flux(clo_state)[1]
-        return production._replace(buoyancy=production.buoyancy + lifted)
+        g_alpha = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
+        by_flux = g_alpha * _variance_and_flux(clo_state)[1]
+        return production._replace(buoyancy=production.buoyancy + by_flux)
 
 
 def _variance_and_flux(clo_state: TurbulenceState) -> tuple[InnerFaceArray, InnerFaceArray]:
-    """theta'² [K2] and Gamma [K m s-1] on inner faces."""
+    """Return theta'² [K2] and Gamma [K m s-1] on inner faces."""
     assert clo_state.temperature_variance is not None and clo_state.variance_driven_flux is not None
     return inner_faces(clo_state.temperature_variance), inner_faces(clo_state.variance_driven_flux)

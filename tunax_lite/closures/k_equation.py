@@ -71,9 +71,10 @@ class EddyNumbers(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Input of all parts of a step: k and epsilon at its start, and those used for rates on inner faces.
+    """Input of all parts of a step on inner faces.
 
-    Rates are taken from the start of the step or, if it is repeated, from its midpoint.
+    `tke_before` and `dissipation_before` belong to the start of the step; `tke`, `dissipation` and `rates` to
+    its start or, if the step is repeated, to its midpoint.
     """
 
     functions: AbstractStabilityFunctions
@@ -91,8 +92,8 @@ class Step(NamedTuple):
     numbers: EddyNumbers
     waves_join_sink: bool
 
-    def towards(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Step":
-        """The step with rates halfway (in logarithms) to given k and epsilon; production is unchanged."""
+    def at_midpoint(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Step":
+        """Move the rates halfway (in logarithms) towards new k and epsilon; production is unchanged."""
         tke, dissipation = safe_sqrt(self.tke * tke), safe_sqrt(self.dissipation * dissipation)
         rates = Rates.of(tke, dissipation, self.production)
         return self._replace(tke=tke, dissipation=dissipation, rates=rates)
@@ -123,8 +124,8 @@ def split_sources(
     produced = production + buoyancy
     grows = produced > 0.0
     source = jnp.where(grows, produced, production)
-    more = buoyancy + at_most(production, 0.0) if waves else buoyancy
-    return at_least(source, 0.0) if waves else source, jnp.where(grows, sink, sink - more)
+    implicit_part = buoyancy + at_most(production, 0.0) if waves else buoyancy
+    return at_least(source, 0.0) if waves else source, jnp.where(grows, sink, sink - implicit_part)
 
 
 def advance(
@@ -161,17 +162,17 @@ def advance(
 
 
 def nonlocal_diffusivity(now: Step, slope: Scalar) -> InnerFaceArray:
-    """Additional diffusivity by eddies from elsewhere, with a length l_e that exceeds the local one,
+    """Additional diffusivity [m2 s-1] by eddies of length l_e > l that come from other levels:
 
-    sqrt(k) (l_e - l) [m2 s-1],   l_e(z) = max over z' of l(z') - r |z - z'|.
+    sqrt(k) (l_e - l),   l_e(z) = max over z' of l(z') - r |z - z'|.
 
     Source: after Bougeault and Lacarrere (1989), Mon. Weather Rev. 117, 1872-1890, whose r is 1.
     """
-    root, falling = safe_sqrt(now.tke), slope * now.inputs.grid.z_face[1:-1]
-    length = now.functions.c_mu_0**3 * root * now.time_scale
-    from_above = falling - smallest_upward(falling - length)
-    from_below = -falling - smallest_downward(-falling - length)
-    return root * (jnp.maximum(from_above, from_below) - length)
+    speed, slope_times_z = safe_sqrt(now.tke), slope * now.inputs.grid.z_face[1:-1]
+    length = now.functions.c_mu_0**3 * speed * now.time_scale
+    from_above = slope_times_z - smallest_upward(slope_times_z - length)
+    from_below = -slope_times_z - smallest_downward(-slope_times_z - length)
+    return speed * (jnp.maximum(from_above, from_below) - length)
 
 
 class AbstractDiffusion(eqx.Module):
@@ -187,9 +188,9 @@ class AbstractDiffusion(eqx.Module):
 
 
 class SchmidtNumber(AbstractDiffusion):
-    """nu / sigma; or with eddies from elsewhere, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma.
+    """nu / sigma; or with eddies from other levels, [nu + c_mu0 sqrt(k) (l_e - l)] / sigma.
 
-    Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for a variable one.
+    Source: Burchard (2001), J. Phys. Oceanogr. 31, 3133-3145, for a variable Schmidt number.
     """
 
     sigma: Scalar  # turbulent Schmidt number [1]
@@ -206,7 +207,7 @@ class SchmidtNumber(AbstractDiffusion):
             return mean_of_neighbours(viscosity) * reciprocal(sigma * thickness)
         fraction = at_most((now.rates.shear + now.rates.buoyancy) * now.time_scale, 1.0)
         varying = shear_free + fraction * (sigma - shear_free)
-        # For constants with which it would fall below both, and pass zero.
+        # Some constants and rates would make it fall below both numbers, and pass zero.
         varying = at_least(varying, jnp.minimum(sigma, shear_free))
         return mean_of_neighbours(now.viscosity * reciprocal(varying)) * reciprocal(thickness)
 
@@ -237,7 +238,7 @@ class DiffusionByLength(AbstractDiffusion):
 
 
 class AbstractLengthScale(eqx.Module):
-    """Length scale at the end of a step, as epsilon = c_mu0³ k^(3/2) / l."""
+    """Length scale at the end of a step, expressed by epsilon = c_mu0³ k^(3/2) / l."""
 
     @abc.abstractmethod
     def dissipation(self, now: Step, tke: InnerFaceArray) -> InnerFaceArray:

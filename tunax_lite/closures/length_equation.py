@@ -7,7 +7,7 @@ A closure defines the exponents and constants. The variable carried between step
 
 For steps much longer than k/eps there is an option, `long_steps`, because backward Euler with rates from the
 start of the step fails in two ways. Turbulence without production has k/eps growing by a dt, a > 0, and
-hardly recovers from a collapse. And a psi that contains k to a different power than epsilon, such as omega,
+hardly recovers from a fall of k. And a psi that contains k to a different power than epsilon, such as omega,
 follows a production that the next step will not have: from rest, k/omega falls as much as k rises. With this
 option the equation is written for epsilon, at the new k,
 
@@ -46,7 +46,7 @@ class Exponents(NamedTuple):
 
 Constants = tuple[Scalar | InnerFaceArray, ...]  # for P, eps, B and P_St [1], each a number or one per face
 Sources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
-"""psi that a step starts from, its source, and the rate of its implicit sink [s-1]."""
+"""psi at the start of a step, its source, and the rate of its implicit sink [s-1]."""
 
 
 class LengthScaleConstants(NamedTuple):
@@ -103,7 +103,7 @@ class TransportedLength(AbstractLengthScale):
         c_1, c_2, c_3, c_3_unstable, c_4 = self.constants
         if self.wall_function is not None:
             c_2 = self.wall_function.sink_constant(now)
-        assert c_3 is not None  # derived before
+        assert c_3 is not None  # set by `_with_stable_constant`
         if c_3_unstable is not None:
             c_3 = jnp.where(now.rates.buoyancy > 0.0, c_3_unstable, c_3)
         constants = c_1, c_2, c_3, c_4
@@ -148,8 +148,8 @@ class TransportedLength(AbstractLengthScale):
             return EndCondition(value=product_of_powers((c_mu_0, p), (tke, m), (length, n)))
         logarithmic_slope = n if wall.waves is None else m * wall.waves.decay + n
         factor = -logarithmic_slope * self.diffusion.at_wall(functions, wall.waves is not None)
-        of_tke = product_of_powers((c_mu_0, p), (tke, m + 0.5), (wall.length_slope, n + 1.0))
-        return EndCondition(flux=factor * of_tke * power(distance, n))
+        scale = product_of_powers((c_mu_0, p), (tke, m + 0.5), (wall.length_slope, n + 1.0))
+        return EndCondition(flux=factor * scale * power(distance, n))
 
     def _sources(self, now: Step, constants: Constants) -> Sources:
         """Sources with psi at the start of the step."""
@@ -162,49 +162,49 @@ class TransportedLength(AbstractLengthScale):
         return psi, psi * growth, sink_rate
 
     def _produced(self, now: Step, c_1: ScalarLike, c_4: ScalarLike) -> InnerFaceArray:
-        """Production by shear, terms and waves in the equation for psi, divided by psi [s-1]."""
+        """Production by shear, terms and waves, divided by psi [s-1]."""
         produced, ratio, stirred = c_1 * now.rates.shear, self.closure.stirring_ratio, now.inputs.stirring
-        if ratio is not None and stirred is not None:  # included in shear production
+        if ratio is not None and stirred is not None:  # shear production includes it with weight 1
             produced = produced + (ratio - 1.0) * self.constants.c_1 * quotient(stirred, now.tke)
         return produced if now.rates.stokes is None else produced + c_4 * now.rates.stokes
 
     def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, constants: Constants) -> Sources:
         """Sources with psi from the new k [m2 s-2] and the old epsilon."""
         (p, m, n), c_mu_0, dt = self.exponents, now.functions.c_mu_0, now.dt
-        of_tke = m + 1.5 * n
-        c_1, c_2, c_3, c_4 = (c - of_tke for c in constants)
+        s = m + 1.5 * n
+        c_1, c_2, c_3, c_4 = (c - s for c in constants)
         shear_part = self._produced(now, c_1, c_4)
         net = shear_part + c_3 * now.rates.buoyancy
-        fed = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))
+        production = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))
         new_inverse = reciprocal(new_tke)
-        fall = now.tke_before * new_inverse
-        others = [-c_2 * now.rates.dissipation, -_recovery(now, fall, c_2, n)]
-        if of_tke != 0.0:
+        tke_ratio = now.tke_before * new_inverse
+        changes = [-c_2 * now.rates.dissipation, -_recovery(now, tke_ratio, c_2, n)]
+        if s != 0.0:
             source, sink_rate = now.sources_of_tke()
-            others.append(-of_tke * ((1.0 - fall) / dt - source * new_inverse + sink_rate))
-        growth = fed + sum(at_least(x, 0.0) for x in others)
-        sink_rate = fed - net + sum(at_least(-x, 0.0) for x in others)
+            changes.append(-s * ((1.0 - tke_ratio) / dt - source * new_inverse + sink_rate))
+        growth = production + sum(at_least(x, 0.0) for x in changes)
+        sink_rate = production - net + sum(at_least(-x, 0.0) for x in changes)
 
         def psi(dissipation: InnerFaceArray) -> InnerFaceArray:
-            return product_of_powers((c_mu_0, p + 3.0 * n), (dissipation, -n), (new_tke, of_tke))
+            return product_of_powers((c_mu_0, p + 3.0 * n), (dissipation, -n), (new_tke, s))
 
         return psi(now.dissipation_before), psi(now.dissipation) * growth, sink_rate
 
 
-def _recovery(now: Step, fall: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: float) -> InnerFaceArray:
+def _recovery(now: Step, tke_ratio: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: float) -> InnerFaceArray:
     """Rate of an additional sink [s-1] with which k/eps grows by a dt where there is no production.
 
     With x = dt eps/k, k is divided by 1 + x, and eps by (1 + x) (1 + a x), a = (c_2 + n) / (-n).
     """
-    # Use the initial time scale: that of the midpoint has grown already.
+    # Use the time scale at the start: that of the midpoint has grown already.
     dt = now.dt
     x = dt * now.dissipation_before / now.tke_before
-    further = at_least(fall - 1.0, 0.0) * x
+    correction = at_least(tke_ratio - 1.0, 0.0) * x
     if n > 0.0:
-        return (c_2 + n) * further / dt
-    slow = 1.0 + at_least(-c_2 / n, 0.0) * x
-    fast = slow + at_least(-(c_2 + n) / n, 0.0) * further
-    return (power(fast, -n) - power(slow, -n)) / dt
+        return (c_2 + n) * correction / dt
+    plain_decay = 1.0 + at_least(-c_2 / n, 0.0) * x
+    corrected_decay = plain_decay + at_least(-(c_2 + n) / n, 0.0) * correction
+    return (power(corrected_decay, -n) - power(plain_decay, -n)) / dt
 
 
 class AbstractTwoEquation(AbstractEnergyClosure):
@@ -215,12 +215,12 @@ class AbstractTwoEquation(AbstractEnergyClosure):
             nor decays [1]; c_3 in stable water follows from it unless given.
         imposed_von_karman: kappa of the logarithmic layer [1], from which a constant of the equation for psi
             follows; `None` for the kappa that the constants imply.
-        stirring_ratio: weight in the equation for psi of the k produced by terms, such as leaves of seagrass,
-            relative to shear production [1]; `None` for 1.
-        eddy_slope: decrease of the length of the eddies that carry k per distance from their level [1]:
-            eddies of a mixed layer reach into the stratified water below; `None` for local eddies.
-        long_steps: scheme for steps much longer than k/eps: see `equation`. It costs a second step of the
-            closure; its effect vanishes for short steps.
+        stirring_ratio: weight of production by terms, such as leaves of seagrass, in the equation for psi,
+            relative to that of shear production [1]; `None` for 1.
+        eddy_slope: decrease of the length of eddies per distance from their level [1]: eddies of a mixed
+            layer diffuse k into the stratified water below; `None` for local eddies.
+        long_steps: scheme for steps much longer than k/eps. It costs a second step of the closure; its effect
+            vanishes for short steps.
     """
 
     steady_state_richardson_number: Scalar = parameter(
@@ -244,7 +244,7 @@ class AbstractTwoEquation(AbstractEnergyClosure):
 
     @property
     def c_3_stable(self) -> Scalar:
-        """c_3 in stable stratification [1], set or derived; half of e_3 for Mellor-Yamada."""
+        """c_3 in stable stratification [1], set or derived; half of E_3 for Mellor-Yamada."""
         equation = self._energy_stepper().length_scale
         assert isinstance(equation, TransportedLength) and equation.constants.c_3_stable is not None
         return equation.constants.c_3_stable
@@ -256,9 +256,9 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         sigma: Scalar,
         shear_free: Scalar | None = None,
     ) -> EnergyStepper:
-        """Set a constant sink and Schmidt numbers; that of psi follows from `imposed_von_karman` if given.
+        """Return the stepper for a constant c_2 and for Schmidt numbers sigma_k and `sigma`, that of psi.
 
-        With a value for breaking waves, the Schmidt number varies towards it.
+        An `imposed_von_karman` replaces `sigma`. With `shear_free`, it varies towards this value below waves.
         """
         varies = shear_free is not None
         functions = self.stability.stability_functions()
@@ -275,14 +275,14 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         constants = self._with_stable_constant(constants, constants.c_2, functions)
         diffusion = SchmidtNumber(sigma, shear_free, varies)
         length_scale = TransportedLength(self, exponents, constants, diffusion)
-        of_tke = SchmidtNumber(self.sigma_k, self.sigma_k, slope=self.eddy_slope)
-        parts = of_tke, length_scale, functions, von_karman, waves
+        tke_diffusion = SchmidtNumber(self.sigma_k, self.sigma_k, slope=self.eddy_slope)
+        parts = tke_diffusion, length_scale, functions, von_karman, waves
         return EnergyStepper(self, *parts, repeats=self.long_steps)
 
     def _von_karman(
         self, exponents: Exponents, constants: LengthScaleConstants, sigma: Scalar, c_mu_0: Scalar
     ) -> Scalar:
-        """kappa of the logarithmic layer [1], imposed or implied."""
+        """kappa of the logarithmic layer [1], imposed or implied by the constants."""
         if self.imposed_von_karman is not None:
             return self.imposed_von_karman
         # Without a logarithmic layer (c_1 >= c_2) use a thin one: kappa is a divisor at the walls.
@@ -302,11 +302,11 @@ class AbstractTwoEquation(AbstractEnergyClosure):
 def _shear_free_decay(
     exponents: Exponents, c_2: Scalar, sigmas: tuple[Scalar, Scalar], functions: AbstractStabilityFunctions
 ) -> tuple[Scalar, Scalar]:
-    """alpha and L [1] of shear-free turbulence stirred at a wall, for the Schmidt numbers."""
+    """alpha and L [1] of shear-free turbulence stirred at a wall, as in Umlauf and Burchard (2003)."""
     (_, m, n), (sigma_k, sigma_psi), c_mu_0 = exponents, sigmas, functions.c_mu_0
-    spread = sigma_k + 24.0 * sigma_psi * c_2
-    both = 1.0 + 4.0 * m
-    decay = -4.0 * n * safe_sqrt(sigma_k) / (both * safe_sqrt(sigma_k) - safe_sqrt(spread))
-    inside = (both + 8.0 * m**2) * sigma_k + 12.0 * sigma_psi * c_2
-    inside = inside - both * safe_sqrt(sigma_k * spread)
-    return decay, c_mu_0 * safe_sqrt(c_mu_0 / functions.c_mu_shear_free * inside / (12.0 * n**2))
+    sum_of_sigmas = sigma_k + 24.0 * sigma_psi * c_2
+    m_factor = 1.0 + 4.0 * m
+    decay = -4.0 * n * safe_sqrt(sigma_k) / (m_factor * safe_sqrt(sigma_k) - safe_sqrt(sum_of_sigmas))
+    radicand = (m_factor + 8.0 * m**2) * sigma_k + 12.0 * sigma_psi * c_2
+    radicand = radicand - m_factor * safe_sqrt(sigma_k * sum_of_sigmas)
+    return decay, c_mu_0 * safe_sqrt(c_mu_0 / functions.c_mu_shear_free * radicand / (12.0 * n**2))

@@ -21,9 +21,8 @@ from ..declarations import named, setting
 from ..numerics.elementary import apart, at_least, at_most, reciprocal, safe_sqrt
 from .stability import AbstractStability, AbstractStabilityFunctions, Flow, Functions
 
-# Above the range of realisable closures, so that other constants cannot make the column overflow: D / d0 is 1
-# in neutral stratification and at least 0.3 for Canuto A at its convective limit, where c_mu' has its
-# maximum, 0.3.
+# Realisable closures reach neither bound; other constants cannot make the column overflow. D / d0 is 1 in
+# neutral stratification, at least 0.3 for Canuto A at its convective limit, where c_mu' is largest, 0.3.
 _SMALLEST_DENOMINATOR = 1e-3
 _LARGEST_FUNCTION = 2.0
 _SMALLEST_ALPHA_M = 1e-10
@@ -119,7 +118,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
         the quadratic has no real root, its vertex is used.
         """
         alpha_n = at_least(alpha_n, self.lowest_alpha_n)
-        # t2 alpha_M² + t1 alpha_M + t0 = 0; the root that stays finite as t2 tends to zero.
+        # t2 alpha_M² + t1 alpha_M + t0 = 0, in the form of the root that stays finite as t2 tends to 0.
         t0 = -1.0 - (self.d1 + self.b0) * alpha_n - (self.d4 + self.b1) * alpha_n**2
         t1 = self.n0 - self.d2 + (self.n1 - self.d3 - self.b2) * alpha_n
         t2 = self.n2 - self.d5
@@ -199,7 +198,7 @@ class SecondMomentClosure(AbstractStability):
             )
         return cls(**(PUBLISHED_SETS[name] | others))
 
-    @eqx.filter_jit  # traced once, however often a run needs them
+    @eqx.filter_jit  # traced only once per process
     def stability_functions(self) -> StabilityFunctions:
         """The functions that these constants imply."""
         n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5 = self._coefficients()

@@ -1,8 +1,8 @@
-"""Stability functions c_mu and c_mu' of stratification and shear: their interface, and those of first order,
+"""Stability functions c_mu and c_mu' of stratification and shear. First-order functions are
 
     c_mu = c_mu_0^4,   c_mu' = c_mu / Pr(Ri),   Ri = N² / S²
 
-with one formula for the Prandtl number per class.
+with one class per formula for the Prandtl number.
 """
 
 import abc
@@ -42,14 +42,14 @@ class Flow(NamedTuple):
 
 
 class Waves(NamedTuple):
-    """Stokes drift as input of stability functions, on inner faces."""
+    """Stokes drift, and turbulence in it, as input of stability functions on inner faces."""
 
     shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
     shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
-    production: InnerFaceArray  # of turbulence by Stokes drift [m2 s-3]
+    production: InnerFaceArray  # P_St [m2 s-3]
     length: InnerFaceArray  # length scale of turbulence [m]
     depth: InnerFaceArray  # depth below the surface [m]
-    spacing: InnerFaceArray  # distance of the neighbouring centers [m]
+    spacing: InnerFaceArray  # distance between the neighbouring centers [m]
 
 
 class AbstractStabilityFunctions(eqx.Module):
@@ -90,7 +90,7 @@ class AbstractStability(AbstractShown):
         """The functions that these constants imply."""
 
 
-# Shear numbers below which Ri no longer increases; those of GOTM.
+# GOTM's bounds of alpha_M and of the divisor in Ri.
 _SMALLEST_ALPHA_M, _SMALLEST_DIVISOR = 1e-10, 1e-8
 
 
@@ -171,7 +171,7 @@ class SchumannGerz(AbstractFirstOrder):
     flux_richardson_number: Scalar = parameter(0.25, valid_range=(0.05, 1.0))
 
     def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
-        # Beyond Pr = 3 the limit holds: bound the exponent.
+        # Bound the exponent: Pr is 3 there in any case.
         scaled = at_most(at_least(richardson_number, 0.0) / self.flux_richardson_number, 30.0)
         neutral = self.neutral_prandtl_number
         return at_most(neutral * jnp.exp(-scaled / neutral) + scaled, 3.0)
@@ -191,11 +191,11 @@ class EiflerSchrimpf(AbstractFirstOrder):
     neutral_prandtl_number: Scalar = parameter(0.7143, valid_range=(0.1, 10.0))
 
     def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
-        # The bound of the bracket holds below r = -0.36: bound the argument of the root.
+        # Bound r: below -0.36 the bracket has its bound in any case.
         r = at_least(0.5 * richardson_number / self.neutral_prandtl_number, -1.0)
-        left = at_most(safe_sqrt(r * r + 1.0) - r, math.sqrt(2.0))
-        inverse = at_least(left * reciprocal(self.neutral_prandtl_number), 0.18)
-        return reciprocal(at_most(inverse, 2.0))
+        bracket = at_most(safe_sqrt(r * r + 1.0) - r, math.sqrt(2.0))
+        inverse_prandtl = at_least(bracket * reciprocal(self.neutral_prandtl_number), 0.18)
+        return reciprocal(at_most(inverse_prandtl, 2.0))
 
 
 @named("brueggemann")

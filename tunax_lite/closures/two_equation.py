@@ -6,8 +6,8 @@
     q² l:      dq²l/dt = d/dz (S_l q l dq²l/dz) + l (E_1 P + E_6 P_St + E_3 B) - q³/B_1 [1 + E_2 (l/L_z)²]
                with q² = 2 k, dk/dt = d/dz (S_q q l dk/dz) + P + P_St + B - q³/(B_1 l), B_1 = 2^(3/2) / c_mu0³
 
-In the common form, the last is: psi = k l, c_1 = E_1/2, c_3 = E_3/2, c_4 = E_6/2, c_2 = [1 + E_2 (l/L_z)²]/2,
-and diffusivities equivalent to a Schmidt number c_mu0 / (sqrt(2) S) in a logarithmic layer.
+In the common form, q² l has psi = k l, c_1 = E_1/2, c_3 = E_3/2, c_4 = E_6/2, c_2 = [1 + E_2 (l/L_z)²]/2, and
+diffusivities equivalent to a Schmidt number c_mu0 / (sqrt(2) S) in a logarithmic layer.
 """
 
 import math
@@ -75,7 +75,7 @@ class AbstractKEpsilon(AbstractTwoEquation):
         shear_free = None
         if self.varying_schmidt_number:
             assert self.imposed_von_karman is not None  # checked at construction
-            # With this value, l = kappa z where waves stir and there is no shear production.
+            # With this value, l = kappa z solves the equations below breaking waves, without shear.
             ratio = self.imposed_von_karman / self.stability.stability_functions().c_mu_shear_free
             decay = safe_sqrt(1.5 * self.sigma_k) / ratio
             shear_free = (4.0 / 3.0 * decay + 1.0) * (decay + 1.0) * ratio**2 / self.c_eps_2
@@ -95,9 +95,9 @@ class KEpsilon(AbstractKEpsilon):
     def as_in_oceananigans(cls, **others: FieldValue) -> "KEpsilon":
         """The constants of Oceananigans' `TKEDissipationVerticalDiffusivity`.
 
-        Canuto's model A in weak equilibrium with another `cc6`, one negative buoyancy constant in stable and
-        unstable stratification, more energy in quiescent water, a Charnock roughness length. There, variables
-        are at cell centers, here on faces. Other arguments replace or complete the constants.
+        They differ from the defaults in Canuto's model A in weak equilibrium with another `cc6`, a negative
+        buoyancy constant in any stratification, more energy in quiescent water, and a Charnock roughness
+        length. Its variables are at cell centers, here on faces. Other arguments replace the constants.
         """
         constants: dict[str, FieldValue] = {
             "c_eps_3_minus": -0.65,
@@ -162,7 +162,7 @@ class GenericLengthScale(AbstractTwoEquation):
         stability: AbstractStability | None = None,
         **others: FieldValue,
     ) -> "GenericLengthScale":
-        """The model for given properties of turbulence.
+        """Choose exponents and constants for given properties of turbulence.
 
         Args:
             von_karman: kappa of the logarithmic layer [1].
@@ -187,7 +187,7 @@ class GenericLengthScale(AbstractTwoEquation):
         difference = r * kappa_squared - slope_squared
         squared = (shear_free_decay * shear_free_slope * (2.0 + d)) ** 2
         radicand = 8.0 * squared * difference * m * (1.0 + 2.0 * m) + linear**2
-        n = math.nan
+        n = math.nan  # unless the quadratic equation has a root
         if radicand > 0.0 and difference != 0.0 and d != -2.0:
             n = -(linear + math.sqrt(radicand)) / (4.0 * (2.0 + d) * difference)
         if not (n < 0.0 and -2.0 < d < 0.0):
@@ -266,8 +266,8 @@ class MellorYamada(AbstractTwoEquation):
         e_3_plus: the same in unstable stratification; `None` for the stable value, as in GOTM.
         e_6: production by the Stokes drift [1].
         s_q, s_l: diffusivities of q² and q² l over q l [1].
-        s_h: fraction s of the stability function S_H in both, sqrt(S² + (s S_H)²) [1]; `None` for constant
-            diffusivities.
+        s_h: factor s of the stability function S_H in both diffusivities, sqrt(S² + (s S_H)²) [1]; `None` for
+            constant ones.
         wall_length: L_z / kappa: the parabolic or the triangular mean of the distances to surface and
             bottom, or the distance to the surface.
 
@@ -334,20 +334,20 @@ class MellorYamada(AbstractTwoEquation):
             waves = ShearFreeLayer.of(waves, decay, slope, diffusion.at_wall(functions, shear_free=True))
         constants = self._with_stable_constant(constants, jnp.asarray(0.5), functions)
         wall_function = WallFunction(e_2, von_karman, self.wall_length)
-        of_length = DiffusionByLength(self.s_l, self.s_h)
-        length_scale = TransportedLength(self, exponents, constants, of_length, wall_function)
+        length_diffusion = DiffusionByLength(self.s_l, self.s_h)
+        length_scale = TransportedLength(self, exponents, constants, length_diffusion, wall_function)
         parts = diffusion, length_scale, functions, von_karman, waves
-        return EnergyStepper(self, *parts, has_shortest=True, repeats=self.long_steps)
+        return EnergyStepper(self, *parts, bounds_below=True, repeats=self.long_steps)
 
     def _shear_free_decay(self, growth: Scalar, e_2: Scalar, c_mu_0: Scalar) -> tuple[Scalar, Scalar]:
-        """alpha and L [1] of shear-free turbulence stirred at a wall, for c_2 - c_1."""
+        """alpha and L [1] of shear-free turbulence stirred at a wall, for `growth` = c_2 - c_1."""
         s_q, s_l = self.s_q, self.s_l
         b_kappa = 2.0 * growth / s_l  # B_1 kappa²
-        both = 12.0 * e_2 * (2.0 * s_l - s_q)
-        root = safe_sqrt(both + b_kappa * s_l * (s_l + 12.0 * s_q))
-        linear = safe_sqrt(b_kappa)
-        decay = (5.0 * linear * s_l + root) / (3.0 * linear * (s_q - 2.0 * s_l))
-        inside = 0.5 * both + b_kappa * s_l * (13.0 * s_l + 6.0 * s_q) - 5.0 * linear * s_l * root
-        slope_squared = inside / (6.0 * s_q * (e_2 - b_kappa * s_l) ** 2)
+        wall_term = 12.0 * e_2 * (2.0 * s_l - s_q)
+        root = safe_sqrt(wall_term + b_kappa * s_l * (s_l + 12.0 * s_q))
+        kappa_b = safe_sqrt(b_kappa)
+        decay = (5.0 * kappa_b * s_l + root) / (3.0 * kappa_b * (s_q - 2.0 * s_l))
+        radicand = 0.5 * wall_term + b_kappa * s_l * (13.0 * s_l + 6.0 * s_q) - 5.0 * kappa_b * s_l * root
+        slope_squared = radicand / (6.0 * s_q * (e_2 - b_kappa * s_l) ** 2)
         von_karman = safe_sqrt(b_kappa * c_mu_0**3 / (2.0 * _ROOT_2))
         return decay, von_karman * safe_sqrt(slope_squared)

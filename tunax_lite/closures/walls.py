@@ -37,9 +37,9 @@ class Boundary(eqx.Module):
     """Boundary conditions at the surface or the bottom.
 
     Args:
-        tke, length_scale: whether a flux (at the center of the end cell) or a value (at the first inner face)
-            follows from the law of the layer.
-        breaking_waves: their injection instead of the logarithmic layer; only at the surface.
+        tke, length_scale: "flux" (at the center of the end cell) or "value" (at the first inner face), from
+            the law of the layer.
+        breaking_waves: injection of k by waves; `None` for a logarithmic layer, as at the bottom.
     """
 
     tke: str = setting("flux", choices=CONDITIONS)
@@ -57,10 +57,10 @@ class ShearFreeLayer(eqx.Module):
 
     @classmethod
     def of(cls, waves: BreakingWaves, decay: Scalar, length_slope: Scalar, diffusivity: Scalar):
-        """The layer whose flux of k at the wall is that of the waves; diffusivity of k over sqrt(k) l [1]."""
-        factor = waves.energy_flux_factor
-        tke_factor = jnp.cbrt(factor / (-diffusivity * decay * length_slope)) ** 2
-        return cls(decay, length_slope, tke_factor, factor)
+        """Derive k_0 from the flux of k by waves at the wall; `diffusivity` of k is over sqrt(k) l [1]."""
+        flux_factor = waves.energy_flux_factor
+        tke_factor = jnp.cbrt(flux_factor / (-diffusivity * decay * length_slope)) ** 2
+        return cls(decay, length_slope, tke_factor, flux_factor)
 
 
 class EndCondition(NamedTuple):
@@ -71,7 +71,7 @@ class EndCondition(NamedTuple):
 
 
 class Wall(NamedTuple):
-    """One end of the column in one step."""
+    """Properties of one end of the column in a step."""
 
     boundary: Boundary  # boundary conditions
     friction_velocity: Scalar  # u* [m s-1]
@@ -82,7 +82,7 @@ class Wall(NamedTuple):
     convection: Scalar | None = None  # flux of k by surface buoyancy loss [m3 s-3]
 
     def distance(self, condition: str) -> Scalar:
-        """z + z_0 [m] at the position of a condition."""
+        """z + z_0 [m] where a condition applies: center of the end cell (flux) or inner face (value)."""
         return (0.5 if condition == "flux" else 1.0) * self.thickness + self.roughness_length
 
     def tke_at(self, distance: Scalar, c_mu_0: Scalar) -> Scalar:
@@ -101,8 +101,8 @@ class Wall(NamedTuple):
         if self.waves is None:
             return EndCondition(flux=self.convection)
         energy_flux = self.waves.energy_flux_factor * self.friction_velocity**3
-        decayed = jnp.exp(1.5 * self.waves.decay * jnp.log(distance / self.roughness_length))
-        flux = energy_flux * decayed
+        fraction = jnp.exp(1.5 * self.waves.decay * jnp.log(distance / self.roughness_length))
+        flux = energy_flux * fraction
         return EndCondition(flux=flux if self.convection is None else flux + self.convection)
 
 
