@@ -54,7 +54,7 @@ Numbers = Float[Array, "..."]  # one number per column, per level, or per trial 
 # Below this energy, mixing fades out within a cell [m3 s-3]: slower turbulence needs less energy, so that a
 # tiny remainder could reach the bottom, and the depth would jump where it vanishes.
 _SMALLEST_POWER = 1e-12
-_SMALLEST_CUBE = 1e-11  # of a velocity [m3 s-3]; below it, w is linear in the energy
+_SMALLEST_CUBE = 1e-11  # energy [m3 s-3] below which its cube root, w, becomes linear
 _SMALLEST_TURBULENT_VELOCITY = 1e-12  # [m s-1]
 
 
@@ -82,12 +82,8 @@ class EnergyVelocity(eqx.Module):
     def diffusivity(self, energy: Numbers, length: Numbers, turning: Numbers) -> Numbers:
         """K [m2 s-1] from E + c R [m3 s-3], kappa l without rotation [m] and c_f |f| / kappa [s-1]."""
         velocity = cube_root(at_least(energy, 0.0))
-        return (
-            velocity
-            * velocity
-            * length
-            * reciprocal(velocity + turning * length + _SMALLEST_TURBULENT_VELOCITY)
-        )
+        divisor = velocity + turning * length + _SMALLEST_TURBULENT_VELOCITY
+        return velocity * velocity * length * reciprocal(divisor)
 
 
 class Water(NamedTuple):
@@ -107,74 +103,76 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
 
     `wind` is the energy from wind [m3 s-3]; `profile` is K [m2 s-1], or kappa l [m] with a formula for w.
     Returns K, the available fraction of the energy that each face requires, and the depth where it ends [m].
+
+    The march carries 1 / h_a, b_a - b, d - d_a, the remaining energy, the fraction at the face above, the
+    depth reached, and with a formula for w the energy E + c R.
     """
     grid, dt, velocity = water.grid, water.dt, water.velocity
-    level = jnp.zeros_like(water.buoyancy)[:, None]
-    cell, depth = grid.cell_thickness[:, None] + level, level - grid.z_center[:, None]
+    zeros_in_cells = jnp.zeros_like(water.buoyancy)[:, None]
+    cell, depth = grid.cell_thickness[:, None] + zeros_in_cells, zeros_in_cells - grid.z_center[:, None]
     inverse_cell = reciprocal(cell)
     per_spacing = (dt * reciprocal(grid.center_spacing))[:, None]
-    step, fall = water.buoyancy[1:, None] - water.buoyancy[:-1, None], depth[:-1] - depth[1:]
-    same = jnp.zeros_like(profile[0] + wind + cell[0])
-    left = same + wind + water.efficiency * water.convection
-    start = (inverse_cell[-1] + same, same, same, left, 1.0 + same, cell[-1] + same)
+    buoyancy_step, depth_step = water.buoyancy[1:, None] - water.buoyancy[:-1, None], depth[:-1] - depth[1:]
+    zeros = jnp.zeros_like(profile[0] + wind + cell[0])
+    remaining = zeros + wind + water.efficiency * water.convection
+    start = (inverse_cell[-1] + zeros, zeros, zeros, remaining, 1.0 + zeros, cell[-1] + zeros)
     if velocity is not None:
-        start = *start, same + wind + velocity.convection * water.convection
+        start = *start, zeros + wind + velocity.convection * water.convection
     inverse_dt = 1.0 / dt
 
     def down(above, face):
-        inverse, lighter, higher, left, goes_on, reached, *available = above
-        profile, per_spacing, cell, inverse_cell, step, fall = face
-        lighter, higher = lighter + step, higher + fall
-        both, lever = inverse + inverse_cell, lighter * higher * inverse_dt
+        inverse_above, excess, height, remaining, continues, reached, *available = above
+        profile, per_spacing, cell, inverse_cell, buoyancy_step, depth_step = face
+        excess, height = excess + buoyancy_step, height + depth_step
+        inverse_sum, energy_rate = inverse_above + inverse_cell, excess * height * inverse_dt
         if velocity is None:
-            wanted = profile * per_spacing
+            conductance = profile * per_spacing
         else:
-            most = velocity.convection * at_least(-lever, 0.0) * reciprocal(both)
-            wanted = velocity.diffusivity(available[0] + most, profile, water.turning) * per_spacing
-        exchanged = wanted * reciprocal(1.0 + wanted * both)
-        needed = exchanged * lever
-        taken = at_least(needed, 0.0)
-        part = at_most(left * reciprocal(at_least(taken, _SMALLEST_POWER)), 1.0)
-        ends = left < taken
+            release = velocity.convection * at_least(-energy_rate, 0.0) * reciprocal(inverse_sum)
+            conductance = velocity.diffusivity(available[0] + release, profile, water.turning) * per_spacing
+        volume = conductance * reciprocal(1.0 + conductance * inverse_sum)
+        required = volume * energy_rate
+        spent = at_least(required, 0.0)
+        fraction_here = at_most(remaining * reciprocal(at_least(spent, _SMALLEST_POWER)), 1.0)
+        ends = remaining < spent
         # Unstable faces need no energy, but they mix only as far as the faces above do.
-        part = goes_on * jnp.where(needed < 0.0, 1.0, part)
-        taken, released = part * taken, part * (taken - needed)
-        exchanged = part * exchanged
-        renewed = exchanged * inverse_cell
+        fraction_here = continues * jnp.where(required < 0.0, 1.0, fraction_here)
+        spent, released = fraction_here * spent, fraction_here * (spent - required)
+        volume = fraction_here * volume
+        share = volume * inverse_cell
         below = (
-            inverse_cell * (1.0 - renewed),
-            renewed * lighter,
-            renewed * higher,
+            inverse_cell * (1.0 - share),
+            share * excess,
+            share * height,
             # Where the energy ends, set it to exactly zero: the next face may need as little as rounding.
-            jnp.where(ends, 0.0, left - taken) + water.efficiency * released,
-            part,
-            reached + part * cell,
+            jnp.where(ends, 0.0, remaining - spent) + water.efficiency * released,
+            fraction_here,
+            reached + fraction_here * cell,
         )
         if velocity is not None:
-            kept = jnp.where(ends, 0.0, 1.0 - taken * reciprocal(at_least(left, _SMALLEST_POWER)))
-            below = *below, available[0] * kept + velocity.convection * released
-        return below, (exchanged * reciprocal(1.0 - exchanged * both), part)
+            unspent = jnp.where(ends, 0.0, 1.0 - spent * reciprocal(at_least(remaining, _SMALLEST_POWER)))
+            below = *below, available[0] * unspent + velocity.convection * released
+        return below, (volume * reciprocal(1.0 - volume * inverse_sum), fraction_here)
 
-    faces = (profile, per_spacing, cell[:-1], inverse_cell[:-1], step, fall)
+    faces = (profile, per_spacing, cell[:-1], inverse_cell[:-1], buoyancy_step, depth_step)
     last, (conductance, fraction) = lax.scan(down, start, faces, reverse=True)
     return conductance / per_spacing, fraction, last[5]
 
 
 _N_TRIED = 4
-_BRACKET = 0.1  # width of the final bracket of the rounds [mean cell thickness]
+_FINAL_WIDTH = 0.1  # of the bracket after the rounds [mean cell thickness]
 _MOST_STEPS = 40  # usually four or five; some thirty where the remaining energy fades out
 
 
-def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like: Scalar) -> Scalar:
-    """H with reached(H) = H [m]; if there are several, the shallowest found in the first round.
+def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, template: Scalar) -> Scalar:
+    """Depth H with reached(H) = H [m]; of several, the shallowest that the first round brackets.
 
-    `reached` returns depths between the uppermost cell and the bottom; `like` has the batch axes of the
-    column.
+    `reached` returns depths between the uppermost cell and the bottom; `template` has the batch shape.
     """
     n = grid.n_cells
-    n_rounds = math.ceil(math.log(n / _BRACKET) / math.log(_N_TRIED + 1))
-    start = jnp.zeros_like(like)
-    exact = 8.0 * jnp.finfo(start.dtype).eps * grid.depth
+    n_rounds = math.ceil(math.log(n / _FINAL_WIDTH) / math.log(_N_TRIED + 1))
+    start = jnp.zeros_like(template)
+    tolerance = 8.0 * jnp.finfo(start.dtype).eps * grid.depth
 
     def search(_, start: Scalar) -> Scalar:
         below_surface = grid.z_face[-1] - grid.z_face[::-1]
@@ -186,21 +184,21 @@ def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like:
             bracket = bracket.narrowed(tried, reached(tried) - tried)
             return bracket, bracket.inner()
 
-        def goes_on(search):
-            bracket, (_, excess), _, n_steps = search
-            open_ = (jnp.abs(excess) > exact) & (bracket.upper - bracket.lower > exact)
-            return jnp.any(open_) & (n_steps < _MOST_STEPS)
+        def goes_on(carry):
+            bracket, (_, excess), _, n_steps = carry
+            is_open = (jnp.abs(excess) > tolerance) & (bracket.upper - bracket.lower > tolerance)
+            return jnp.any(is_open) & (n_steps < _MOST_STEPS)
 
-        def approach(search):
-            bracket, last, moved, n_steps = search
-            depth = jnp.where(jnp.abs(last[1]) > exact, bracket.crossing(), last[0])
-            here = depth, excess(depth)
-            return *bracket.ending(here, moved), n_steps + 1
+        def approach(carry):
+            bracket, estimate, last_move, n_steps = carry
+            depth = jnp.where(jnp.abs(estimate[1]) > tolerance, bracket.crossing(), estimate[0])
+            estimate = depth, excess(depth)
+            return *bracket.with_estimate(estimate, last_move), n_steps + 1
 
         bracket = _Bracket(tried[0], start, tried[-1], start)
         bracket, _ = lax.fori_loop(0, n_rounds, narrow, (bracket, tried))
-        nowhere = bracket.upper, jnp.full_like(start, jnp.inf)
-        return lax.while_loop(goes_on, approach, (bracket, nowhere, start, 0))[1][0]
+        no_estimate = bracket.upper, jnp.full_like(start, jnp.inf)
+        return lax.while_loop(goes_on, approach, (bracket, no_estimate, start, 0))[1][0]
 
     def excess(depth: Scalar) -> Scalar:
         return reached(depth[None])[0] - depth
@@ -209,17 +207,17 @@ def self_consistent_depth(reached: Callable[[Depths], Depths], grid: Grid, like:
 
 
 class _Bracket(NamedTuple):
-    """Two depths, and the excess of the depth reached over each: non-negative and non-positive."""
+    """Shallower and deeper limit of H, and reached(H) - H at both: at least zero, and at most zero."""
 
     lower: Scalar
-    above: Scalar
+    excess_at_lower: Scalar
     upper: Scalar
-    below: Scalar
+    excess_at_upper: Scalar
 
     def narrowed(self, tried: Depths, excess: Depths) -> "_Bracket":
-        """The first neighbours between which the excess becomes negative; otherwise the last ones."""
+        """Narrow to the first neighbours between which the excess becomes negative, or to the last two."""
         depth = jnp.concatenate([self.lower[None], tried, self.upper[None]])
-        excess = jnp.concatenate([self.above[None], excess, self.below[None]])
+        excess = jnp.concatenate([self.excess_at_lower[None], excess, self.excess_at_upper[None]])
         upper = jnp.min(jnp.where(excess < 0.0, depth, depth[-1]), axis=0)
         lower = jnp.max(jnp.where(depth < upper, depth, depth[0]), axis=0)
         above = jnp.max(jnp.where(depth == lower, excess, 0.0), axis=0)
@@ -227,33 +225,33 @@ class _Bracket(NamedTuple):
         return _Bracket(lower, above, upper, below)
 
     def inner(self) -> Depths:
-        """Depths in between."""
+        """Depths that divide the bracket evenly."""
         step = (self.upper - self.lower) * (1.0 / (_N_TRIED + 1))
         return jnp.stack([self.lower + k * step for k in range(1, _N_TRIED + 1)])
 
     def crossing(self) -> Scalar:
-        """Zero of the line between the two."""
-        fall = self.above - self.below
-        fraction = -self.below * reciprocal(jnp.where(fall > 0.0, fall, 1.0))
+        """Zero of the straight line through both excesses."""
+        fall = self.excess_at_lower - self.excess_at_upper
+        fraction = -self.excess_at_upper * reciprocal(jnp.where(fall > 0.0, fall, 1.0))
         return self.upper - fraction * (self.upper - self.lower)
 
-    def ending(self, here: tuple[Scalar, Scalar], moved: Scalar):
-        """Replace one end by a depth and its excess; also returns which: 1 for the lower, -1 for the upper.
+    def with_estimate(self, estimate: tuple[Scalar, Scalar], moved: Scalar):
+        """Replace one limit by a depth with its excess; also return 1 for the lower, -1 for the upper.
 
-        If the same end `moved` twice, the weight of the other is reduced, so that both approach the root.
+        If the same limit `moved` before, the excess at the other is reduced, so that both approach the root.
 
         Source: Anderson and Bjorck (1973), BIT 13, 253-264.
         """
-        depth, excess = here
+        depth, excess = estimate
         positive = excess > 0.0
-        left = 1.0 - excess / jnp.where(positive, self.above, self.below)
-        less = jnp.where(left > 0.0, left, 0.5)
-        above = jnp.where(moved < 0.0, less, 1.0) * self.above
-        below = jnp.where(moved > 0.0, less, 1.0) * self.below
+        weight = 1.0 - excess / jnp.where(positive, self.excess_at_lower, self.excess_at_upper)
+        reduced = jnp.where(weight > 0.0, weight, 0.5)
+        above = jnp.where(moved < 0.0, reduced, 1.0) * self.excess_at_lower
+        below = jnp.where(moved > 0.0, reduced, 1.0) * self.excess_at_upper
         lower = jnp.where(positive, depth, self.lower), jnp.where(positive, excess, above)
         upper = jnp.where(positive, self.upper, depth), jnp.where(positive, below, excess)
         towards_lower = jnp.ones_like(depth)
-        return _Bracket(*lower, *upper), here, jnp.where(positive, towards_lower, -towards_lower)
+        return _Bracket(*lower, *upper), estimate, jnp.where(positive, towards_lower, -towards_lower)
 
 
 _SMALLEST_VELOCITY = 1e-6
@@ -261,7 +259,7 @@ _SMALLEST_RATIO = 1e-30
 
 
 class SurfaceForcing(NamedTuple):
-    """Surface forcing."""
+    """Surface forcing on which m* depends."""
 
     friction_velocity: Scalar  # u* [m s-1]
     buoyancy_flux: Scalar  # B including all shortwave radiation [m2 s-3], positive if stabilising
@@ -306,7 +304,7 @@ class OM4WindEnergy(AbstractWindEnergy):
         heating_scale: c_s [1].
         rotation_scale: c_e [1].
         largest: m [1]; 1.25 corresponds to a layer as deep as the Obukhov length.
-        largest_heated: the largest m* [1].
+        largest_heated: maximum of the first term [1].
         convective_reduction: c; m* decreases by the factor 1 - c H|B| / (H|B| + 2 m* u*³) for destabilising B
             [1].
 
@@ -367,7 +365,7 @@ class ReichlHallbergWindEnergy(AbstractWindEnergy):
 
 
 _UNSTABLE = 1e-7  # -N² at which convection below the layer is complete [s-2]
-_OF_VELOCITY = {"energy_velocity": (None,)}
+_WITHOUT_FORMULA = {"energy_velocity": (None,)}
 
 
 class EPBLState(CloState):
@@ -394,8 +392,8 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         convective_coefficient: coefficient in unstable water below the layer [m2 s-1].
         least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
         wind_energy: formula for m*.
-        energy_velocity: formula for w; `None` for that with c_u, c_w and the decay.
-        interior_shear: mixing by shear, outside the budget; the larger coefficient acts, as in OM4; or none.
+        energy_velocity: formula for w from the energy; `None` for that with c_u, c_w and a.
+        interior_shear: mixing by shear outside the energy budget; the larger coefficient acts, as in OM4.
         langmuir: factor of m* u*³ by waves; `None` for 1.
         exponent: exponent of the length scale, l = z (1 - z / H)^exponent above the base.
 
@@ -404,9 +402,9 @@ class EPBL(AbstractPlainClosure[EPBLState]):
 
     convective_efficiency: Scalar = parameter(0.066, valid_range=(0.0, 1.0))
     von_karman: Scalar = parameter(0.41, valid_range=(0.1, 1.0))
-    wind_velocity: Scalar = parameter(1.2, valid_range=(0.0, 10.0), only_if=_OF_VELOCITY)
-    convective_velocity: Scalar = parameter(1.0, valid_range=(0.0, 10.0), only_if=_OF_VELOCITY)
-    velocity_decay: Scalar = parameter(0.95, valid_range=(0.0, 1.0), only_if=_OF_VELOCITY)
+    wind_velocity: Scalar = parameter(1.2, valid_range=(0.0, 10.0), only_if=_WITHOUT_FORMULA)
+    convective_velocity: Scalar = parameter(1.0, valid_range=(0.0, 10.0), only_if=_WITHOUT_FORMULA)
+    velocity_decay: Scalar = parameter(0.95, valid_range=(0.0, 1.0), only_if=_WITHOUT_FORMULA)
     transition: Scalar = parameter(0.1, valid_range=(0.0, 1.0))
     background_coefficient: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
     convective_coefficient: Scalar = parameter(0.1, unit="m2 s-1", valid_range=(0.0, 1e3))
@@ -420,7 +418,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     @classmethod
     def as_in_om4(cls, **others: FieldValue) -> "EPBL":
         """Constants and formulae of the OM4 configuration of MOM6; other arguments replace them."""
-        numbers = {
+        settings = {
             "convective_efficiency": 0.06,
             "transition": 0.01,
             "exponent": 1,
@@ -429,7 +427,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
             "wind_energy": OM4WindEnergy(),
             "energy_velocity": EnergyVelocity(),
         }
-        return cls(**(numbers | others))
+        return cls(**(settings | others))
 
     def init(self, inputs: ClosureInputs) -> EPBLState:
         at_rest = jnp.zeros_like(inputs.shear_squared) + self.background_coefficient
@@ -439,29 +437,29 @@ class EPBL(AbstractPlainClosure[EPBLState]):
 
     def step(self, clo_state: EPBLState, inputs: ClosureInputs, dt: ScalarLike) -> EPBLState:
         grid, flux, light = inputs.grid, inputs.surface_buoyancy_flux, inputs.radiative_buoyancy_flux
-        of_all_light = flux if light is None else flux + light[-1]
+        total_flux = flux if light is None else flux + light[-1]
         rotation = safe_sqrt(inputs.coriolis_parameter**2 + self.least_rotation**2)
-        forcing = SurfaceForcing(inputs.surface_friction_velocity, of_all_light, rotation)
-        # The uppermost cell mixes its surface flux.
-        top, velocity = 0.5 * grid.cell_thickness[-1] * flux, forcing.friction_velocity
+        forcing = SurfaceForcing(inputs.surface_friction_velocity, total_flux, rotation)
+        # Energy that the uppermost cell needs to mix the surface flux; negative where it releases energy.
+        flux_energy, velocity = 0.5 * grid.cell_thickness[-1] * flux, forcing.friction_velocity
         turning, formula = jnp.zeros_like(rotation), self.energy_velocity
         if formula is not None:
             turning = formula.rotation * rotation * reciprocal(self.von_karman)
-        entering = at_least(-top, 0.0), self.convective_efficiency
-        water = Water(buoyancy_after(inputs, dt), grid, dt, *entering, formula, turning)
+        convection = at_least(-flux_energy, 0.0), self.convective_efficiency
+        water = Water(buoyancy_after(inputs, dt), grid, dt, *convection, formula, turning)
         scale = self._scale(inputs, face_depth(grid))
 
         work = velocity * velocity * velocity
         if self.langmuir is not None:
             work = work * self.langmuir.factor(clo_state.boundary_layer_depth, inputs)
 
-        def mixed(depth: Depths) -> tuple[Faces, Faces, Depths]:
+        def march_for(depth: Depths) -> tuple[Faces, Faces, Depths]:
             wind = self.wind_energy.efficiency(depth, forcing) * work
-            wind = at_least(wind - at_least(top, 0.0), 0.0)
+            wind = at_least(wind - at_least(flux_energy, 0.0), 0.0)
             return march(water, wind, self._profile(scale, depth, inputs))
 
-        layer = self_consistent_depth(lambda depth: mixed(depth)[2], grid, water.buoyancy[0])
-        coefficient, fraction, reached = mixed(layer[None])
+        layer = self_consistent_depth(lambda depth: march_for(depth)[2], grid, water.buoyancy[0])
+        coefficient, fraction, reached = march_for(layer[None])
         coefficient, fraction = coefficient[:, 0], fraction[:, 0]
         unstable = at_most(at_least(-inputs.buoyancy_frequency_squared, 0.0), _UNSTABLE) * (1.0 / _UNSTABLE)
         coefficient = coefficient + (1.0 - fraction) * unstable * self.convective_coefficient
@@ -485,9 +483,9 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     def _profile(self, scale: InnerFaceArray, layer: Depths, inputs: ClosureInputs) -> Faces:
         """K, or kappa l, for layers of given depths; l decreases to 0 at the bottom."""
         grid = inputs.grid
-        part = at_most(face_depth(grid)[:, None] * reciprocal(layer), 1.0)
-        shape = self.transition + (1.0 - self.transition) * (1.0 - part) ** self.exponent
+        relative_depth = at_most(face_depth(grid)[:, None] * reciprocal(layer), 1.0)
+        shape = self.transition + (1.0 - self.transition) * (1.0 - relative_depth) ** self.exponent
         shape = at_most(shape, (1.0 - face_depth(grid) * reciprocal(grid.depth))[:, None])
         if self.energy_velocity is None:
-            shape = shape * at_least(1.0 - part, 1.0 - self.velocity_decay)
+            shape = shape * at_least(1.0 - relative_depth, 1.0 - self.velocity_decay)
         return scale[:, None] * shape
