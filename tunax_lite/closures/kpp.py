@@ -33,11 +33,11 @@ without a search; the result is a smooth function of Ri_b at three levels. Shape
     match_both:            that cubic for both
 
 Source: Large, McWilliams and Doney (1994), Rev. Geophys. 32, 363-403, sections 2 and 3, appendix B, eqs. 11,
-17, 18 and D5; Danabasoglu et al. (2006), J. Clim. 19, 2347-2365, for C_v; Van Roekel et al. (2018), J. Adv.
-Model. Earth Syst. 10, 2647-2685, for N; Pacanowski and Philander (1981), J. Phys. Oceanogr. 11, 1443-1451;
-Marmorino and Caldwell (1976), Deep-Sea Res. 23, 59-67; Ruddick (1983), Deep-Sea Res. 30, 527-537, for the
-salt flux of diffusive convection; CVMix and GOTM where they leave a choice, with the constants and the names
-of the shapes of CVMix.
+17, 18 and D5; Danabasoglu et al. (2006), J. Clim. 19, 2347-2365, for C_v in V_t²; Van Roekel et al. (2018),
+J. Adv. Model. Earth Syst. 10, 2647-2685, for N in V_t²; Pacanowski and Philander (1981), J. Phys. Oceanogr.
+11, 1443-1451; Marmorino and Caldwell (1976), Deep-Sea Res. 23, 59-67; Ruddick (1983), Deep-Sea Res. 30,
+527-537, for the salt flux of diffusive convection; CVMix and GOTM where they leave a choice, with the
+constants and the names of the shapes of CVMix.
 """
 
 import abc
@@ -70,8 +70,8 @@ from ..numerics.elementary import (
 from .base import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from .langmuir import Langmuir, LangmuirEffect
 
-_SHEAR_FLOOR = 1e-14
-_SMALLEST_STRATIFICATION = 1e-20
+_SHEAR_FLOOR = 1e-14  # [s-2]
+_SMALLEST_STRATIFICATION = 1e-20  # [s-2]
 Pair = tuple[InnerFaceArray, InnerFaceArray]
 
 
@@ -107,8 +107,8 @@ class LargeShear(AbstractInteriorShear):
 
     def coefficients(self, richardson: InnerFaceArray) -> Pair:
         relative = at_least(richardson, 0.0) * reciprocal(self.limiting_richardson_number)
-        left = at_least(1.0 - relative * relative, 0.0)
-        shape = left * left * left if self.exponent is None else at_least(left, 1e-12) ** self.exponent
+        base = at_least(1.0 - relative * relative, 0.0)
+        shape = base * base * base if self.exponent is None else at_least(base, 1e-12) ** self.exponent
         value = self.coefficient * shape
         return value, value
 
@@ -118,7 +118,7 @@ class PacanowskiPhilanderShear(AbstractInteriorShear):
     """Pacanowski and Philander (1981), with GOTM's coefficient; the background is separate.
 
     Args:
-        coefficient: nu_0, of nu at Ri = 0 [m2 s-1].
+        coefficient: nu_0, which is nu at Ri = 0 [m2 s-1].
         alpha: factor of Ri [1].
         exponent: n [1].
     """
@@ -135,7 +135,7 @@ class PacanowskiPhilanderShear(AbstractInteriorShear):
 
 @named("fingers_and_layers")
 class DoubleDiffusion(eqx.Module):
-    """Salt fingers and diffusive convection, by the density ratio R: alpha dT/dz / (beta dS/dz).
+    """Salt fingers and diffusive convection, by the density ratio R = alpha dT/dz / (beta dS/dz).
 
         fingers (R > 1):                kappa_S = kappa_f (1 - (R - 1) / (R_0 - 1))³, kappa_T = r kappa_S
         diffusive convection (R < 1):   kappa_T = nu c_1 exp(c_2 exp(-c_3 (1 / R - 1))), kappa_S by Ruddick
@@ -160,21 +160,21 @@ class DoubleDiffusion(eqx.Module):
         """Diffusivities of temperature and salinity [m2 s-1], from g alpha dT/dz and g beta dS/dz [s-2]."""
         fingers = (thermal >= haline) & (haline > _SMALLEST_STRATIFICATION)
         convection = (thermal >= haline) & (thermal < -_SMALLEST_STRATIFICATION)
-        ratio = thermal * reciprocal(jnp.where(fingers | convection, haline, 1.0))
-        beyond = at_most((ratio - 1.0) * reciprocal(self.finger_limit - 1.0), 1.0)
-        left = 1.0 - jnp.where(fingers, beyond, 1.0)
-        finger = self.finger_diffusivity * (left * left * left)
-        ratio = at_least(jnp.where(convection, ratio, 1.0), 1e-3)
-        decay = jnp.exp(-self.convection_decay * (reciprocal(ratio) - 1.0))
-        layered = self.molecular_viscosity * self.convection_scale * jnp.exp(self.convection_growth * decay)
-        layered = jnp.where(convection, layered, 0.0)
-        of_salt = jnp.where(ratio < 0.5, 0.15 * ratio, 1.85 * ratio - 0.85)
-        return self.finger_ratio * finger + layered, finger + of_salt * layered
+        density_ratio = thermal * reciprocal(jnp.where(fingers | convection, haline, 1.0))
+        beyond_one = at_most((density_ratio - 1.0) * reciprocal(self.finger_limit - 1.0), 1.0)
+        decrease = 1.0 - jnp.where(fingers, beyond_one, 1.0)
+        by_fingers = self.finger_diffusivity * (decrease * decrease * decrease)
+        density_ratio = at_least(jnp.where(convection, density_ratio, 1.0), 1e-3)
+        decay = jnp.exp(-self.convection_decay * (reciprocal(density_ratio) - 1.0))
+        by_layers = self.molecular_viscosity * self.convection_scale * jnp.exp(self.convection_growth * decay)
+        by_layers = jnp.where(convection, by_layers, 0.0)
+        salt_ratio = jnp.where(density_ratio < 0.5, 0.15 * density_ratio, 1.85 * density_ratio - 0.85)
+        return self.finger_ratio * by_fingers + by_layers, by_fingers + salt_ratio * by_layers
 
 
 @named("adjustment")
 class InteriorConvection(eqx.Module):
-    """Large coefficients in unstable water, also within the boundary layer.
+    """Large coefficients in unstable water, within and below the boundary layer.
 
     Args:
         viscosity, diffusivity: value where N² is below the threshold [m2 s-1].
@@ -189,9 +189,9 @@ class InteriorConvection(eqx.Module):
     def weight(self, n_squared: InnerFaceArray) -> InnerFaceArray:
         """Fraction of the coefficients [1]."""
         smooth = self.threshold < 0.0
-        left = 1.0 - n_squared * reciprocal(jnp.where(smooth, self.threshold, 1.0))
-        left = at_most(at_least(left, 0.0), 1.0)
-        rising = 1.0 - left * left
+        remaining = 1.0 - n_squared * reciprocal(jnp.where(smooth, self.threshold, 1.0))
+        remaining = at_most(at_least(remaining, 0.0), 1.0)
+        rising = 1.0 - remaining * remaining
         switched = jnp.where(n_squared <= 0.0, 1.0, 0.0)
         return jnp.where(smooth, rising * rising * rising, switched)
 
@@ -215,15 +215,15 @@ def gradient_richardson_number(inputs: ClosureInputs) -> InnerFaceArray:
 def thermal_and_haline(inputs: ClosureInputs) -> Pair:
     """g alpha dT/dz and g beta dS/dz [s-2], whose difference is N²."""
     state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
-    at = (mean_of_neighbours(state.temperature), mean_of_neighbours(state.salinity), grid.z_face[1:-1])
-    alpha, beta = eos.expansion(*at)
+    on_faces = (mean_of_neighbours(state.temperature), mean_of_neighbours(state.salinity), grid.z_face[1:-1])
+    alpha, beta = eos.expansion(*on_faces)
     thermal = eos.gravity * alpha * gradient(state.temperature, grid)
     return thermal, eos.gravity * beta * gradient(state.salinity, grid)
 
 
 _WEAKEST_FORCING = 7e-12
 """w³ below which convection without wind fades [m3 s-3]: its cube root has no derivative at zero."""
-_SMALLEST_CUBE, _SMALLEST_SPEED = 1e-15, 1e-6
+_SMALLEST_CUBE, _SMALLEST_SPEED = 1e-15, 1e-6  # divisors [m3 s-3, m s-1]
 
 
 class Friction(NamedTuple):
@@ -240,7 +240,7 @@ class Friction(NamedTuple):
         cube = friction_velocity * friction_velocity * friction_velocity
         root = safe_sqrt(friction_velocity)
         inverse_root = reciprocal(at_least(root, _SMALLEST_SPEED**0.5))
-        # With wind nothing has to fade.
+        # Wind keeps the cube root away from zero, so that nothing has to fade.
         weakest = _WEAKEST_FORCING * (_WEAKEST_FORCING * reciprocal(_WEAKEST_FORCING + cube))
         return cls(friction_velocity, cube, root, inverse_root, weakest)
 
@@ -263,15 +263,15 @@ class VelocityScales(eqx.Module):
 
     def momentum_convection(self) -> tuple[Scalar, Scalar]:
         """a and b of momentum [1]."""
-        g, at = self.unstable_slope, self.momentum_transition
-        scale = reciprocal(safe_sqrt(safe_sqrt(1.0 - g * at)))
-        return scale * (1.0 - 0.25 * g * at), scale * (0.75 * g)
+        g, transition = self.unstable_slope, self.momentum_transition
+        scale = reciprocal(safe_sqrt(safe_sqrt(1.0 - g * transition)))
+        return scale * (1.0 - 0.25 * g * transition), scale * (0.75 * g)
 
     def scalar_convection(self) -> tuple[Scalar, Scalar]:
         """a and b of scalars [1]."""
-        g, at = self.unstable_slope, self.scalar_transition
-        scale = safe_sqrt(1.0 - g * at)
-        return scale * (1.0 + 0.5 * g * at), scale * (1.5 * g)
+        g, transition = self.unstable_slope, self.scalar_transition
+        scale = safe_sqrt(1.0 - g * transition)
+        return scale * (1.0 + 0.5 * g * transition), scale * (1.5 * g)
 
     def forcing(self, distance: ColumnArray | Scalar, buoyancy_flux: ColumnArray | Scalar):
         """X [m3 s-3] at a distance below the surface [m], for a buoyancy flux [m2 s-3]."""
@@ -279,24 +279,24 @@ class VelocityScales(eqx.Module):
 
     def momentum(self, x: ColumnArray | Scalar, friction: Friction) -> ColumnArray | Scalar:
         """w_m [m s-1]."""
-        mild = x >= self.momentum_transition * friction.cube
-        sheared = safe_sqrt(friction.root * self._mild(x, mild, friction))
-        free = _free(x, mild, friction, *self.momentum_convection())
-        return self._either(x, jnp.where(mild, sheared, free), friction)
+        is_sheared = x >= self.momentum_transition * friction.cube
+        sheared = safe_sqrt(friction.root * self._unstable_root(x, is_sheared, friction))
+        free = _free(x, is_sheared, friction, *self.momentum_convection())
+        return self._stable_or_unstable(x, jnp.where(is_sheared, sheared, free), friction)
 
     def scalar(self, x: ColumnArray | Scalar, friction: Friction) -> ColumnArray | Scalar:
         """w_s [m s-1]."""
-        mild = x >= self.scalar_transition * friction.cube
-        sheared = friction.inverse_root * self._mild(x, mild, friction)
-        free = _free(x, mild, friction, *self.scalar_convection())
-        return self._either(x, jnp.where(mild, sheared, free), friction)
+        is_sheared = x >= self.scalar_transition * friction.cube
+        sheared = friction.inverse_root * self._unstable_root(x, is_sheared, friction)
+        free = _free(x, is_sheared, friction, *self.scalar_convection())
+        return self._stable_or_unstable(x, jnp.where(is_sheared, sheared, free), friction)
 
-    def _mild(self, x, mild, friction: Friction):
+    def _unstable_root(self, x, is_sheared, friction: Friction):
         """(u*³ - g X)^(1/2)."""
-        within = jnp.where(mild & (x <= 0.0), x, 0.0)
-        return safe_sqrt(friction.cube - self.unstable_slope * within)
+        unstable_x = jnp.where(is_sheared & (x <= 0.0), x, 0.0)
+        return safe_sqrt(friction.cube - self.unstable_slope * unstable_x)
 
-    def _either(self, x, unstable, friction: Friction):
+    def _stable_or_unstable(self, x, unstable, friction: Friction):
         cube = friction.cube + self.stable_slope * jnp.where(x >= 0.0, x, 0.0)
         stable = friction.speed * friction.cube * reciprocal(at_least(cube, _SMALLEST_CUBE))
         return self.von_karman * (stable + fraction_unstable(x) * (unstable - stable))
@@ -310,51 +310,51 @@ def fraction_unstable(x: ColumnArray | Scalar) -> ColumnArray | Scalar:
     return jnp.where(x < 0.0, 1.0, jnp.where(x > 0.0, 0.0, jnp.full_like(x, 0.5)))
 
 
-def _free(x, mild, friction: Friction, a: Scalar, b: Scalar):
-    cube = jnp.where(mild, 0.0, a * friction.cube - b * x)
-    # The cube root of cube + f times [cube / (cube + f)]^8, which fades as cube vanishes.
-    raised = cube + friction.weakest
-    inverse = inverse_cube_root(raised)
+def _free(x, is_sheared, friction: Friction, a: Scalar, b: Scalar):
+    cube = jnp.where(is_sheared, 0.0, a * friction.cube - b * x)
+    # (cube + f)^(1/3) [cube / (cube + f)]^8, f the weakest forcing: no infinite slope where cube vanishes.
+    guarded = cube + friction.weakest
+    inverse = inverse_cube_root(guarded)
     square = inverse * inverse
-    fading = cube * square * inverse
+    factor = cube * square * inverse
     for _ in range(3):
-        fading = fading * fading
-    return raised * square * fading
+        factor = factor * factor
+    return guarded * square * factor
 
 
-_N_NEWTON, _TINY = 6, 1e-12
+_N_NEWTON, _TINY = 6, 1e-12  # iterations; smallest divisor [1]
 
 
 def pick(where: Bool[Array, "..."], values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The value at the only marked level, per column."""
+    """Value at the level that `where` marks, one per column; 0 if it marks none."""
     return jnp.sum(jnp.where(where, values, 0.0), axis=0)
 
 
 def means_over_upper_part(
     fields: tuple[CenterArray, ...], thickness: CenterArray, grid: Grid
 ) -> tuple[CenterArray, ...]:
-    """Means of fields from the surface to a depth [m] for each level; at least over the uppermost cell."""
+    """Means of fields over the upper `thickness` [m] of the column, one for each level; at least one cell."""
     cell = grid.cell_thickness
     upper_depth = -grid.z_face[1:]
     thickness = at_least(thickness, cell[-1])
-    # The cell in which a part ends depends on the grid alone, so that no step repeats this.
-    below = jnp.sum(thickness[:, None] > upper_depth[None], axis=1)
-    ends_in = jnp.clip(cell.shape[0] - below, 0, cell.shape[0] - 1)
+    # The cell in which a part ends depends on the grid alone: no step repeats this.
+    n_below = jnp.sum(thickness[:, None] > upper_depth[None], axis=1)
+    end_cells = jnp.clip(cell.shape[0] - n_below, 0, cell.shape[0] - 1)
 
     def at_end(values):
-        return _at_ends(*_aligned(values, ends_in))
+        return _at_ends(*_aligned(values, end_cells))
 
-    def add(above, content):
-        return jax.tree.map(jnp.add, above, content), above
+    def add(contents_above, content):
+        return jax.tree.map(jnp.add, contents_above, content), contents_above
 
     contents = tuple(values * cell for values in fields)
-    nothing = jax.tree.map(lambda content: jnp.zeros_like(content[0]), contents)
-    _, above = lax.scan(add, nothing, contents, reverse=True)
-    rest = thickness - at_end(upper_depth)
+    zeros = jax.tree.map(lambda content: jnp.zeros_like(content[0]), contents)
+    _, contents_above = lax.scan(add, zeros, contents, reverse=True)
+    remainder = thickness - at_end(upper_depth)
     inverse = reciprocal(thickness)
     return tuple(
-        (at_end(content) + at_end(values) * rest) * inverse
-        for content, values in zip(above, fields, strict=True)
+        (at_end(content) + at_end(values) * remainder) * inverse
+        for content, values in zip(contents_above, fields, strict=True)
     )
 
 
@@ -391,7 +391,7 @@ def _at_ends(values: CenterArray, ends_in: Int[Array, "..."]) -> CenterArray:
 
 
 def larger_of_both_faces(values: InnerFaceArray) -> CenterArray:
-    """The larger value at the two faces of a cell, 0 at both ends of the column."""
+    """Larger of the values at the two faces of each cell; 0 at both ends of the column."""
     end = jnp.zeros_like(values[:1])
     upper, lower = jnp.concatenate([values, end]), jnp.concatenate([end, values])
     return jnp.where(upper > lower, upper, lower)
@@ -400,59 +400,59 @@ def larger_of_both_faces(values: InnerFaceArray) -> CenterArray:
 def first_crossing(
     richardson: CenterArray, critical: Scalar, depth: CenterArray, interpolation: str
 ) -> Scalar:
-    """Depth [m] at which a number on centers first exceeds a critical value; else of the lowest center.
+    """Depth [m] at which Ri_b on centers first exceeds a critical value; without crossing, the lowest center.
 
-    The uppermost center never exceeds it. `quadratic` and `cubic` take the slope at the center above the
-    crossing from the two above, or zero at the uppermost; `cubic` ends with the slope between both.
+    The uppermost center is ignored. At the center above the crossing, `quadratic` and `cubic` have the slope
+    of the interval above it, or 0 without one; `cubic` ends with the mean slope of its own interval.
     """
     n = richardson.shape[0]
     level = lax.broadcasted_iota(int, richardson.shape, 0)
     crossed = jnp.max(jnp.where((richardson > critical) & (level < n - 1), level, -1), axis=0)
-    beyond, last, before = (level == crossed + k for k in range(3))
-    is_crossed = crossed >= 0
-    upper, lower = pick(last, richardson), jnp.where(is_crossed, pick(beyond, richardson), critical + 1.0)
-    top, bottom = pick(last, depth), jnp.where(is_crossed, pick(beyond, depth), 0.0)
-    spacing = jnp.where(is_crossed, bottom - top, 1.0)
-    rise, missing = at_least(lower - upper, _TINY), critical - upper
+    at_lower, at_upper, at_second = (level == crossed + k for k in range(3))
+    crosses = crossed >= 0
+    upper, lower = pick(at_upper, richardson), jnp.where(crosses, pick(at_lower, richardson), critical + 1.0)
+    top, bottom = pick(at_upper, depth), jnp.where(crosses, pick(at_lower, depth), 0.0)
+    spacing = jnp.where(crosses, bottom - top, 1.0)
+    increase, to_critical = at_least(lower - upper, _TINY), critical - upper
     if interpolation == "linear":
-        fraction = missing * reciprocal(rise)
+        fraction = to_critical * reciprocal(increase)
     else:
-        has_before = is_crossed & (crossed < n - 2)
-        interval = jnp.where(has_before, top - pick(before, depth), 1.0)
-        change = jnp.where(has_before, upper - pick(before, richardson), 0.0)
+        has_second = crosses & (crossed < n - 2)
+        interval = jnp.where(has_second, top - pick(at_second, depth), 1.0)
+        change = jnp.where(has_second, upper - pick(at_second, richardson), 0.0)
         slope = change * spacing * reciprocal(interval)
         solve = _quadratic_fraction if interpolation == "quadratic" else _cubic_fraction
-        fraction = solve(rise, slope, jnp.where(is_crossed, missing, 0.5))
-    return jnp.where(is_crossed, top + fraction * spacing, depth[0])
+        fraction = solve(increase, slope, jnp.where(crosses, to_critical, 0.5))
+    return jnp.where(crosses, top + fraction * spacing, depth[0])
 
 
-def _quadratic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
+def _quadratic_fraction(increase: Scalar, slope: Scalar, to_critical: Scalar) -> Scalar:
     """x in [0, 1] with slope x + (rise - slope) x² = missing, where the left-hand side increases."""
-    curvature = rise - slope
-    root = safe_sqrt(slope * slope + 4.0 * curvature * missing)
+    curvature = increase - slope
+    root = safe_sqrt(slope * slope + 4.0 * curvature * to_critical)
     # Of the two forms of the root, the one without cancellation.
     grows = slope >= 0.0
     divisor = jnp.where(grows, slope + root, 2.0 * curvature)
-    return jnp.where(grows, 2.0 * missing, root - slope) * reciprocal(at_least(divisor, _TINY))
+    return jnp.where(grows, 2.0 * to_critical, root - slope) * reciprocal(at_least(divisor, _TINY))
 
 
-def _cubic_fraction(rise: Scalar, slope: Scalar, missing: Scalar) -> Scalar:
+def _cubic_fraction(increase: Scalar, slope: Scalar, to_critical: Scalar) -> Scalar:
     """x in [0, 1] where the cubic with the given end slopes reaches `missing`."""
 
-    def newton(x, rise, slope, missing):
-        quadratic, cubic = 2.0 * (rise - slope), slope - rise
-        value = x * (slope + x * (quadratic + x * cubic)) - missing
+    def newton(x, increase, slope, to_critical):
+        quadratic, cubic = 2.0 * (increase - slope), slope - increase
+        value = x * (slope + x * (quadratic + x * cubic)) - to_critical
         steepness = slope + x * (2.0 * quadratic + x * (3.0 * cubic))
         return at_most(at_least(x - value * reciprocal(at_least(steepness, _TINY)), 0.0), 1.0)
 
     # A loop, because the fused kernel of a run would recompute all iterations for each use of the last.
-    known = lax.stop_gradient((rise, slope, missing))
-    x = lax.fori_loop(0, _N_NEWTON, lambda _, x: newton(x, *known), jnp.full_like(missing, 0.5))
+    constants = lax.stop_gradient((increase, slope, to_critical))
+    x = lax.fori_loop(0, _N_NEWTON, lambda _, x: newton(x, *constants), jnp.full_like(to_critical, 0.5))
     # One more iteration from the solution has the derivative of the implicit function.
-    return newton(x, rise, slope, missing)
+    return newton(x, increase, slope, to_critical)
 
 
-_WEAKEST_MIXING = 1e-10
+_SLOWEST_MIXING = 1e-10  # smallest w as a divisor [m s-1]
 
 
 class Cubic(NamedTuple):
@@ -469,22 +469,22 @@ class Cubic(NamedTuple):
 
 def simple(sigma: Float[Array, "..."]) -> Float[Array, "..."]:
     """sigma (1 - sigma)²."""
-    left = 1.0 - sigma
-    return sigma * (left * left)
+    remaining = 1.0 - sigma
+    return sigma * (remaining * remaining)
 
 
 def nonlocal_shape(shape: str, sigma: Float[Array, "..."], of_scalars: Cubic | None) -> Float[Array, "..."]:
     """Shape of the non-local flux [1] by name of the option, at depths sigma in the layer."""
     if shape == "match_both" and of_scalars is not None:
         return of_scalars(sigma)
-    left = 1.0 - sigma
-    return left * left if shape == "parabolic_nonlocal" else sigma * (left * left)
+    remaining = 1.0 - sigma
+    return remaining * remaining if shape == "parabolic_nonlocal" else sigma * (remaining * remaining)
 
 
 def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> tuple[Scalar, Scalar]:
-    """Interior coefficient [m2 s-1] and slope [m s-1], positive upward, at the depth of the layer [m].
+    """Interior coefficient [m2 s-1] and its slope [m s-1], positive upward, at the depth of the layer [m].
 
-    Extrapolated from the face below, with the distance-weighted mean of the slopes in this cell and the next;
+    Extrapolate from the face below, with the distance-weighted mean of the slopes in this cell and the next;
     negative slopes count as zero. Source: Large et al. (1994), eq. D5.
     """
     faces = with_end_faces(coefficient)
@@ -492,24 +492,24 @@ def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> tu
     within = (upper <= depth) & (depth < lower)
     slope = at_least((faces[1:] - faces[:-1]) * reciprocal(grid.cell_thickness), 0.0)
     next_slope = jnp.concatenate([jnp.zeros_like(slope[:1]), slope[:-1]])
-    above_face = pick(within, lower - depth)
+    height = pick(within, lower - depth)
     weight = pick(within, (lower - depth) * reciprocal(grid.cell_thickness))
     mean = weight * pick(within, slope) + (1.0 - weight) * pick(within, next_slope)
-    return pick(within, faces[:-1]) + mean * above_face, mean
+    return pick(within, faces[:-1]) + mean * height, mean
 
 
 def matched(
-    below: tuple[Scalar, Scalar], depth: Scalar, velocity: Scalar, stable_slope: Scalar | None
+    interior: tuple[Scalar, Scalar], depth: Scalar, velocity: Scalar, stable_slope: Scalar | None
 ) -> Cubic:
-    """The shape that continues the interior coefficient below h [m], for w [m s-1] at sigma = 1.
+    """Shape that continues the interior coefficient and its slope below h [m], for w [m s-1] at sigma = 1.
 
-    The slope is matched given c B / u*⁴ of the stable side [s m-2]; `None` for G'(1) = 0.
+    `stable_slope` is c B / u*⁴ [s m-2], 0 where B destabilises; `None` for G'(1) = 0.
     """
-    inverse = reciprocal(at_least(velocity, _WEAKEST_MIXING))
-    value = below[0] * inverse * reciprocal(depth)
+    inverse = reciprocal(at_least(velocity, _SLOWEST_MIXING))
+    value = interior[0] * inverse * reciprocal(depth)
     if stable_slope is None:
         return Cubic(value, jnp.zeros_like(value))
-    return Cubic(value, at_most(stable_slope * below[0] - below[1] * inverse, 0.0))
+    return Cubic(value, at_most(stable_slope * interior[0] - interior[1] * inverse, 0.0))
 
 
 class KPPState(AbstractCloState):
@@ -526,7 +526,7 @@ class KPPState(AbstractCloState):
         return self.eddy_salt_diffusivity
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
-        # More than the surface flux would warm the cell that is cooled, and cool the next beyond any budget.
+        # Above 1 the flux would exceed the surface flux: it would warm the uppermost cell under cooling.
         return (NonlocalTransport(at_most(self.nonlocal_transport, 1.0)),)
 
 
@@ -575,15 +575,15 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         weak_concavity, strong_concavity, concavity_slope: C_v = max(C_weak - s N, C_strong) [1, 1, s].
         nonlocal_coefficient: C* [1].
         ekman_factor: depth over u* / |f| under stable forcing [1], with `limit_by_ekman_depth`.
-        background_viscosity, background_diffusivity: below the layer [m2 s-1].
+        background_viscosity, background_diffusivity: values in quiescent water below the layer [m2 s-1].
         initial_eddy_coefficient: nu and kappa in the first step [m2 s-1].
         velocity_scales: similarity functions.
         shear, double_diffusion, convection: interior mixing; `None` for none.
         langmuir: enhancement by waves; `None` for none; no effect without waves.
         enhanced_diffusivity: whether to enhance the coefficient at the base of the layer, by the distance
             that h reaches into the next cell.
-        closed_base: whether, without that enhancement, the first face below the layer has no mixing if h is
-            below the center above it, as in CVMix.
+        closed_base: whether the first face below h has no mixing if h lies between the center above that face
+            and the face, as in CVMix; only without the enhancement.
         n_smoothing: number of running means applied to Ri for interior shear.
         surface_layer: whether there is a boundary layer at the surface.
         bottom_layer: bottom boundary layer; `None` for none; no effect without bottom friction.
@@ -615,23 +615,23 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         return self.velocity_scales.von_karman
 
     def init(self, inputs: ClosureInputs) -> KPPState:
-        nothing = jnp.zeros_like(with_end_faces(inputs.buoyancy_frequency_squared))
-        start = nothing + self.initial_eddy_coefficient
+        zeros = jnp.zeros_like(with_end_faces(inputs.buoyancy_frequency_squared))
+        start = zeros + self.initial_eddy_coefficient
         salt = None if self.double_diffusion is None else start
-        thin = jnp.zeros_like(nothing[0])
-        return KPPState(start, start, nothing, thin, salt, None if self.bottom_layer is None else thin)
+        no_layer = jnp.zeros_like(zeros[0])
+        return KPPState(start, start, zeros, no_layer, salt, None if self.bottom_layer is None else no_layer)
 
     def step(self, clo_state: KPPState, inputs: ClosureInputs, dt: ScalarLike) -> KPPState:
-        mixing, depth, of_bottom = self._interior(inputs), clo_state.boundary_layer_depth, None
+        mixing, depth, bottom_thickness = self._interior(inputs), clo_state.boundary_layer_depth, None
         nonlocal_fraction = jnp.zeros_like(mixing.viscosity)
         if self.surface_layer:
             eos, surface = inputs.equation_of_state, jnp.zeros((), depth.dtype)
             buoyancy = eos.buoyancy(inputs.state.temperature, inputs.state.salinity, surface)
             mixing, nonlocal_fraction, depth = self._with_layer(mixing, depth, buoyancy, inputs)
         if self.bottom_layer is not None and clo_state.bottom_layer_thickness is not None:
-            of_bottom = clo_state.bottom_layer_thickness
+            bottom_thickness = clo_state.bottom_layer_thickness
             if inputs.bottom is not None:
-                mixing, of_bottom = self._with_bottom_layer(mixing, of_bottom, inputs)
+                mixing, bottom_thickness = self._with_bottom_layer(mixing, bottom_thickness, inputs)
         viscosity, diffusivity, salt = mixing
         if self.convection is not None:
             weight = self.convection.weight(inputs.buoyancy_frequency_squared)
@@ -640,22 +640,22 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             salt = None if salt is None else salt + more
         viscosity, diffusivity, fraction = map(with_end_faces, (viscosity, diffusivity, nonlocal_fraction))
         salt = None if salt is None else with_end_faces(salt)
-        return KPPState(viscosity, diffusivity, fraction, depth, salt, of_bottom)
+        return KPPState(viscosity, diffusivity, fraction, depth, salt, bottom_thickness)
 
     def _with_layer(
-        self, mixing: Coefficients, before: Scalar, buoyancy: CenterArray, inputs: ClosureInputs
+        self, mixing: Coefficients, old_depth: Scalar, buoyancy: CenterArray, inputs: ClosureInputs
     ) -> tuple[Coefficients, InnerFaceArray, Scalar]:
         """Coefficients with the boundary layer, its non-local fraction, and its depth [m]."""
         friction, effect = Friction.of(inputs.surface_friction_velocity), None
         if self.langmuir is not None:
-            effect = self.langmuir.effect(before, self.velocity_scales.von_karman, inputs)
-        depth = self._depth(before, friction, effect, buoyancy, inputs)
+            effect = self.langmuir.effect(old_depth, self.velocity_scales.von_karman, inputs)
+        depth = self._depth(old_depth, friction, effect, buoyancy, inputs)
         flux = interpolated(-depth, inputs.grid.z_face, inputs.buoyancy_flux_above)
         layer = Layer(depth, flux, friction, effect)
         return *self._mix(layer, mixing, inputs), depth
 
     def _with_bottom_layer(
-        self, mixing: Coefficients, before: Scalar, inputs: ClosureInputs
+        self, mixing: Coefficients, old_depth: Scalar, inputs: ClosureInputs
     ) -> tuple[Coefficients, Scalar]:
         """Coefficients with the bottom layer, computed with the column upside down."""
         assert self.bottom_layer is not None and inputs.bottom is not None
@@ -663,11 +663,11 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             field.name: getattr(self.bottom_layer, field.name)
             for field in dataclasses.fields(self.bottom_layer)
         }
-        upside_down = dataclasses.replace(self, **settings, langmuir=None, enhanced_diffusivity=False)
-        eos, surface = inputs.equation_of_state, jnp.zeros((), before.dtype)
+        bottom_kpp = dataclasses.replace(self, **settings, langmuir=None, enhanced_diffusivity=False)
+        eos, surface = inputs.equation_of_state, jnp.zeros((), old_depth.dtype)
         buoyancy = -eos.buoyancy(inputs.state.temperature, inputs.state.salinity, surface)
         z_face, light = inputs.grid.z_face, inputs.radiative_buoyancy_flux
-        turned = dataclasses.replace(
+        flipped_inputs = dataclasses.replace(
             inputs,
             grid=Grid((z_face[0] - z_face)[::-1]),
             state=jax.tree.map(lambda values: values[::-1], inputs.state),
@@ -676,14 +676,14 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             surface_buoyancy_flux=jnp.zeros_like(inputs.surface_buoyancy_flux),
             radiative_buoyancy_flux=None if light is None else light[::-1],
         )
-        of_column = jax.tree.map(lambda values: values[::-1], mixing)
-        mixing, _, thickness = upside_down._with_layer(of_column, before, buoyancy[::-1], turned)
+        flipped = jax.tree.map(lambda values: values[::-1], mixing)
+        mixing, _, thickness = bottom_kpp._with_layer(flipped, old_depth, buoyancy[::-1], flipped_inputs)
         return jax.tree.map(lambda values: values[::-1], mixing), thickness
 
     def _interior(self, inputs: ClosureInputs) -> Coefficients:
         """Coefficients below the boundary layer."""
-        nothing = jnp.zeros_like(inputs.buoyancy_frequency_squared)
-        viscosity, diffusivity = nothing + self.background_viscosity, nothing + self.background_diffusivity
+        zeros = jnp.zeros_like(inputs.buoyancy_frequency_squared)
+        viscosity, diffusivity = zeros + self.background_viscosity, zeros + self.background_diffusivity
         if self.shear is not None:
             richardson = gradient_richardson_number(inputs)
             by_shear = self.shear.coefficients(smoothed(richardson, self.n_smoothing))
@@ -695,7 +695,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
 
     def _depth(
         self,
-        before: Scalar,
+        old_depth: Scalar,
         friction: Friction,
         effect: LangmuirEffect | None,
         buoyancy: CenterArray,
@@ -708,7 +708,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         critical = self.critical_richardson_number
         boundary_depth = first_crossing(richardson, critical, depth, self.depth_interpolation)
         limits = [depth[0]]
-        flux = interpolated(-before, inputs.grid.z_face, inputs.buoyancy_flux_above)
+        flux = interpolated(-old_depth, inputs.grid.z_face, inputs.buoyancy_flux_above)
         stable = flux > 0.0
         if self.limit_by_ekman_depth:
             f = jnp.abs(inputs.coriolis_parameter)
@@ -765,24 +765,24 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         face, center = -grid.z_face[1:-1], -grid.z_center
         inside = face <= h
         # The deepest center in the layer; the face at the base lies between it and the next.
-        last = jnp.max(jnp.where(center <= h, center, 0.0), axis=0)
+        last_center = jnp.max(jnp.where(center <= h, center, 0.0), axis=0)
         at_base = (center[1:] <= h) & (h < center[:-1])
         closed = at_base & ~inside if self.closed_base and not self.enhanced_diffusivity else None
         if not self.enhanced_diffusivity:
             at_base = jnp.zeros_like(at_base)
         reach = jnp.where(at_base, (h - center[1:]) * reciprocal(grid.center_spacing), 0.0)
-        sigma, sigma_last = at_most(face * inverse_h, 1.0), last * inverse_h
-        fraction = reach * (1.0 - reach) ** 2, reach * reach * reach  # of the center, and of the face
+        sigma, sigma_last = at_most(face * inverse_h, 1.0), last_center * inverse_h
+        weights = reach * (1.0 - reach) ** 2, reach * reach * reach  # of the last center, and of the face
 
         def blend(coefficient, velocity, velocity_last, cubic):
             shape = simple if cubic is None else cubic
             within = jnp.where(inside, h * velocity * shape(sigma), coefficient)
-            enhanced = fraction[0] * (h * velocity_last * shape(sigma_last)) + fraction[1] * within
+            enhanced = weights[0] * (h * velocity_last * shape(sigma_last)) + weights[1] * within
             mixing = jnp.where(at_base, (1.0 - reach) * coefficient + enhanced, within)
             return mixing if closed is None else jnp.where(closed, 0.0, mixing)
 
         momentum, scalars = self._velocities(layer, face, sigma)
-        momentum_last, scalars_last = self._velocities(layer, last, None)
+        momentum_last, scalars_last = self._velocities(layer, last_center, None)
         of_momentum, of_heat, of_salt = self._cubics(layer, interior, grid)
         salt = interior.salt_diffusivity
         mixing = Coefficients(
@@ -790,18 +790,18 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             blend(interior.diffusivity, scalars, scalars_last, of_heat),
             None if salt is None else blend(salt, scalars, scalars_last, of_salt),
         )
-        carried = nonlocal_shape(self.shape, sigma, of_heat)
-        carried_last = nonlocal_shape(self.shape, sigma_last, of_heat)
+        flux = nonlocal_shape(self.shape, sigma, of_heat)
+        flux_last = nonlocal_shape(self.shape, sigma_last, of_heat)
         # At the base, use the fluxes of the enhanced coefficient without its interior part.
-        carried = jnp.where(at_base, fraction[0] * carried_last + fraction[1] * carried, carried)
+        flux = jnp.where(at_base, weights[0] * flux_last + weights[1] * flux, flux)
         strength = self._nonlocal_strength() * fraction_unstable(layer.buoyancy_flux)
-        return mixing, jnp.where(inside, strength * carried, 0.0)
+        return mixing, jnp.where(inside, strength * flux, 0.0)
 
     def _velocities(self, layer: Layer, depth, sigma):
         """w_m and w_s [m s-1] at a depth [m] in the layer, with wave enhancement.
 
-        The enhancement of RWHGK16 has the shape of the coefficients; it is omitted at the last center
-        (`sigma` is `None`).
+        The enhancement of RWHGK16 has the shape of the coefficients; it is omitted without `sigma`, at the
+        last center.
         """
         scales = self.velocity_scales
         reach = self.surface_layer_fraction * layer.depth
@@ -828,8 +828,8 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         stable_slope = None
         if self.match_slope:
             fourth = at_least(layer.friction.speed * layer.friction.cube, 1e-16)
-            gained = at_least(layer.buoyancy_flux, 0.0)
-            stable_slope = self.velocity_scales.stable_slope * gained * reciprocal(fourth)
+            stabilising = at_least(layer.buoyancy_flux, 0.0)
+            stable_slope = self.velocity_scales.stable_slope * stabilising * reciprocal(fourth)
 
         def of(coefficient, velocity):
             below = at_layer_depth(coefficient, layer.depth, grid)
