@@ -23,8 +23,8 @@ from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, horner, reciprocal, safe_sqrt, vector_norm
 from .base import ClosureInputs, SurfaceWaves
 
-_LEAST_ROUGHNESS = 0.08  # of the sea, for waves of 0.02 m [m]
-_WEAKEST = 1e-4  # Stokes drift and friction velocity below which there are no Langmuir cells [m s-1]
+_LEAST_ROUGHNESS = 0.08  # roughness length of the sea for waves of 0.02 m [m]
+_WEAKEST = 1e-4  # Stokes drift or friction velocity below which there are no Langmuir cells [m s-1]
 _LEAST_INVERSE = 1e-8  # La^-2 below which waves have no effect [1]
 
 
@@ -37,18 +37,18 @@ class LangmuirEffect(NamedTuple):
 
 def drift_at_surface(waves: SurfaceWaves, grid: Grid) -> Scalar:
     """Magnitude of the Stokes drift at the surface [m s-1]."""
-    drift_at_surface = waves.at_surface
-    if drift_at_surface is None:
+    components = waves.at_surface
+    if components is None:
         # Extrapolate linearly from the two uppermost cells.
         slopes = ((u[-1] - u[-2]) * reciprocal(grid.center_spacing[-1]) for u in waves.drift)
-        drift_at_surface = (
+        components = (
             u[-1] + 0.5 * s * grid.cell_thickness[-1] for u, s in zip(waves.drift, slopes, strict=True)
         )
-    return vector_norm(*drift_at_surface)
+    return vector_norm(*components)
 
 
 class LangmuirNumber(NamedTuple):
-    """The drift that La_SL consists of."""
+    """La_SL and the Stokes drift that it depends on."""
 
     means: tuple[Scalar, Scalar]  # over the surface layer [m s-1]
     at_surface: Scalar  # its magnitude [m s-1]
@@ -59,15 +59,15 @@ class LangmuirNumber(NamedTuple):
     def of(
         cls, depth: Scalar, fraction: Scalar, inputs: ClosureInputs, waves: SurfaceWaves
     ) -> "LangmuirNumber":
-        """La_SL of a layer of a depth [m], with the drift averaged over a fraction of it [1]."""
+        """Compute La_SL for a layer of a depth [m], with the drift averaged over a fraction of it [1]."""
         speed, drift, grid = inputs.surface_friction_velocity, waves.drift, inputs.grid
         means = _upper_mean(drift[0], fraction * depth, grid), _upper_mean(drift[1], fraction * depth, grid)
         at_depth = (_at_depth(u, depth, grid) for u in drift)
         at_surface = drift_at_surface(waves, grid)
         active = (at_surface > _WEAKEST) & (speed > _WEAKEST)
         difference = jnp.abs(vector_norm(*means) - vector_norm(*at_depth))
-        inverse = jnp.where(active, difference * reciprocal(at_least(speed, _WEAKEST)), 0.0)
-        return cls(means, at_surface, active, inverse)
+        inverse_squared = jnp.where(active, difference * reciprocal(at_least(speed, _WEAKEST)), 0.0)
+        return cls(means, at_surface, active, inverse_squared)
 
 
 @named("reichl_li")
@@ -95,9 +95,9 @@ class LangmuirWork(eqx.Module):
             return jnp.ones_like(depth)
         number = LangmuirNumber.of(depth, self.surface_layer_fraction, inputs, inputs.waves)
         # The power of a number above zero has a finite derivative.
-        inverse = jnp.where(number.inverse_squared > _LEAST_INVERSE, number.inverse_squared, 1.0)
-        more = self.coefficient * inverse ** (0.5 * self.exponent)
-        return at_most(1.0 + jnp.where(number.inverse_squared > _LEAST_INVERSE, more, 0.0), self.largest)
+        inverse_squared = jnp.where(number.inverse_squared > _LEAST_INVERSE, number.inverse_squared, 1.0)
+        increase = self.coefficient * inverse_squared ** (0.5 * self.exponent)
+        return at_most(1.0 + jnp.where(number.inverse_squared > _LEAST_INVERSE, increase, 0.0), self.largest)
 
 
 @named(li_2016={"method": "LWF16"}, li_2017={"method": "LF17"}, reichl_2016={"method": "RWHGK16"})
@@ -108,10 +108,9 @@ class Langmuir(eqx.Module):
         method: `LWF16` multiplies mixing and entrainment by one factor; `LF17` uses its mixing, with the
             entrainment of Li and Fox-Kemper (2017); `RWHGK16` is for hurricanes.
         surface_layer_fraction: fraction of the boundary layer over which the drift is averaged [1].
-        wave_roughness: four times the wave height, at least 0.08 m, if the latter is not given [m].
+        wave_roughness: four times the wave height, for cases without wave heights [m].
         largest_enhancement: maximum of the factor [1]; `None` for 2, or 2.25 for `RWHGK16`.
-        first_order, second_order: coefficients of 1 / La² and 1 / La⁴ in the factor of LWF16, as 1.5 and 5.4
-            [1].
+        first_order, second_order: a and b in (1 + (a La)^-2 + (b La)^-4)^(1/2), the factor of LWF16 [1].
         convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].
         entrainment_factor: factor of La^(-1/2) in the entrainment of RWHGK16 [1].
         wind_direction: towards which the wind blows, counterclockwise from east [rad]; `None` for that of the
@@ -135,21 +134,21 @@ class Langmuir(eqx.Module):
         if inputs.waves is None:
             return None
         number = LangmuirNumber.of(depth, self.surface_layer_fraction, inputs, inputs.waves)
-        means, at_surface, active, inverse = number
-        turned, aligned = self._angles(means, at_surface, depth, von_karman, inputs)
-        turned, aligned = jnp.where(active, turned, 1.0), jnp.where(active, aligned, 1.0)
+        means, at_surface, active, inverse_squared = number
+        cos_cells, cos_waves = self._angles(means, at_surface, depth, von_karman, inputs)
+        cos_cells, cos_waves = jnp.where(active, cos_cells, 1.0), jnp.where(active, cos_waves, 1.0)
         if self.method == "RWHGK16":
-            inverse = inverse * aligned
-            factor = 1.0 + safe_sqrt(inverse)
+            inverse_squared = inverse_squared * cos_waves
+            factor = 1.0 + safe_sqrt(inverse_squared)
         else:
-            cells = inverse * aligned * reciprocal(at_least(turned, 1e-6))
-            first = cells * reciprocal(self.first_order * self.first_order)
-            second = cells * reciprocal(self.second_order * self.second_order)
-            factor = turned * safe_sqrt(1.0 + first + second * second)
+            projected = inverse_squared * cos_waves * reciprocal(at_least(cos_cells, 1e-6))
+            first = projected * reciprocal(self.first_order * self.first_order)
+            second = projected * reciprocal(self.second_order * self.second_order)
+            factor = cos_cells * safe_sqrt(1.0 + first + second * second)
         bound = self.largest_enhancement
         if bound is None:
             bound = 2.25 if self.method == "RWHGK16" else 2.0
-        return LangmuirEffect(at_most(factor, bound), inverse)
+        return LangmuirEffect(at_most(factor, bound), inverse_squared)
 
     def _angles(
         self,
@@ -159,7 +158,7 @@ class Langmuir(eqx.Module):
         kappa: Scalar,
         inputs: ClosureInputs,
     ) -> tuple[Scalar, Scalar]:
-        """|cos| of the angle from the wind to the cells, and of that from the cells to the waves."""
+        """|cos| of the angle between wind and Langmuir cells, and of that between cells and waves."""
         u, v = inputs.surface_momentum_flux
         if self.wind_direction is not None:
             u, v = jnp.cos(self.wind_direction), jnp.sin(self.wind_direction)
@@ -169,16 +168,16 @@ class Langmuir(eqx.Module):
         roughness, waves = self.wave_roughness, inputs.waves
         if waves is not None and waves.height is not None:
             roughness = at_least(4.0 * waves.height, _LEAST_ROUGHNESS)
-        layers = jnp.log(at_least(depth * reciprocal(roughness), 1.0))
-        shear = inputs.surface_friction_velocity * layers * reciprocal(at_least(kappa * at_surface, 1e-12))
-        cells = shear + along
-        inverse = reciprocal(at_least(vector_norm(cells, across), 1e-12))
-        return jnp.abs(cells) * inverse, jnp.abs(along * cells + across * across) * inverse
+        profile = jnp.log(at_least(depth * reciprocal(roughness), 1.0))
+        shear = inputs.surface_friction_velocity * profile * reciprocal(at_least(kappa * at_surface, 1e-12))
+        along_cells = shear + along
+        inverse = reciprocal(at_least(vector_norm(along_cells, across), 1e-12))
+        return jnp.abs(along_cells) * inverse, jnp.abs(along * along_cells + across * across) * inverse
 
     def entrainment(
         self, effect: LangmuirEffect, depth: CenterArray, buoyancy_flux: CenterArray, inputs: ClosureInputs
     ) -> tuple[Scalar, CenterArray | None]:
-        """Factor of V_t² [1], and w³ to use instead where buoyancy is lost [m3 s-3].
+        """Factor of V_t² [1], and w³ that replaces it where buoyancy is lost, or `None` [m3 s-3].
 
         Arguments are the depth of the centers [m], and the buoyancy flux into the water above them [m2 s-3].
         """
@@ -210,7 +209,7 @@ def _at_depth(values: CenterArray, depth: Scalar, grid: Grid) -> Scalar:
 
 @named("axell")
 class LangmuirCells(eqx.Module):
-    """Production of k by Langmuir cells: u_s w³ / H with w = c u_s sin(pi d / H) at depth d above H.
+    """Production of k by Langmuir cells: w³ / H with w = c u_s sin(pi d / H) at depth d above H.
 
     H is the depth at which stratification stops a parcel of kinetic energy u_s²/2: integral of max(N², 0) d
     over d = u_s²/2, linear between the faces.
@@ -236,7 +235,7 @@ class LangmuirCells(eqx.Module):
         lowest = self._depth(0.5 * drift**2, depth, inputs)
         inverse = reciprocal(at_least(lowest, 1e-2))
         fraction = at_most(depth * inverse, 1.0)
-        # sin(pi x) to 1e-10: a polynomial costs a tenth of the sine.
+        # sin(pi x) as the series of cos(pi (x - 1/2)), to 1e-10: it costs a tenth of the sine.
         series = [(-1.0) ** k / math.factorial(2 * k) for k in range(8)]
         velocity = self.velocity_ratio * drift * horner(series, (math.pi * (fraction - 0.5)) ** 2)
         return jnp.where(depth < lowest, velocity**3 * inverse, 0.0)
@@ -245,10 +244,10 @@ class LangmuirCells(eqx.Module):
         """H [m]."""
         grid = inputs.grid
         work = at_least(inputs.buoyancy_frequency_squared, 0.0) * depth * grid.center_spacing
-        until = jnp.cumsum(work[::-1], axis=0)[::-1]
-        # Fraction of the cell above each face that is passed; 1e-15 if nothing in it stops a parcel.
-        passed = (energy - until + work) * reciprocal(at_least(work, 1e-15))
-        passed = at_most(at_least(passed, 0.0), 1.0)
+        work_to_face = jnp.cumsum(work[::-1], axis=0)[::-1]
+        # Fraction of the cell above each face that a parcel crosses; without work nothing stops it.
+        crossed = (energy - work_to_face + work) * reciprocal(at_least(work, 1e-15))
+        crossed = at_most(at_least(crossed, 0.0), 1.0)
         thickness = jnp.broadcast_to(grid.cell_thickness, (depth.shape[0] + 1, *work.shape[1:]))
-        at_bottom = jnp.where(energy > until[0], thickness[0], 0.0)
-        return jnp.sum(passed * thickness[1:], axis=0) + at_bottom
+        lowest_cell = jnp.where(energy > work_to_face[0], thickness[0], 0.0)
+        return jnp.sum(crossed * thickness[1:], axis=0) + lowest_cell
