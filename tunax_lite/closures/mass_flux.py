@@ -2,14 +2,14 @@
 
 Plumes with velocity w (downward), area a and properties phi_p = (T, S, u, v) obey, from cell to cell,
 
-    alpha (w²)' = -2 (b' w² + a_B B),     B = b_p - b,   alpha = 1 + b beta_1 if accelerating, else 1,
+    alpha (w²)' = -2 (d w² + a_B B),      B = buoyancy in plumes minus around,  alpha = 1 + b beta_1 or 1,
     E = beta_1 a max(w', 0),              D = beta_2 a max(-w', 0) + delta_0 a w,
     (a w)' = E - D,                       a w phi_p' = E (phi - phi_p),
     w k_p' = E / a (k - k_p + (w² + |u_p - u|²) / 2) - c_eps k_p^(3/2) / l,
 
-where ' is the downward derivative, and B is negative for dense plumes. M = a w transports heat, salt, tracers
-and momentum. The energy lost by the mean flow, and the energy that sinks, go to the turbulent energy of the
-local closure.
+where ' is the downward derivative; B is negative for dense plumes, and alpha is 1 where they slow down. M =
+a w transports heat, salt, tracers and momentum. The energy lost by the mean flow, and the energy that sinks,
+go to the turbulent energy of the local closure.
 
 Source: Perrot and Lemarie (2025), J. Adv. Model. Earth Syst., parts I and II; Rio et al. (2010),
 Boundary-Layer Meteorol. 135, 469-483, for E and D.
@@ -74,11 +74,11 @@ class MassFluxState(AbstractCloState):
 _Cells = namedtuple(
     "_Cells", "temperature salinity u v thermal haline tke thickness faster slower dissipation"
 )
-"""Input of the march: properties of a cell, and the energy of the face below it."""
+"""Input of the march, per cell; `faster` and `slower` convert the push into the gain of w²."""
 _Plumes = namedtuple(
     "_Plumes", "velocity_squared velocity area temperature salinity u v kinetic_energy depth drained"
 )
-"""The plumes at a face."""
+"""The plumes at a face; `drained` is the largest rate so far at which they empty a cell [s-1]."""
 
 
 @named("mass_flux")
@@ -89,7 +89,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         entrainment, detrainment: beta_1 and beta_2 [1].
         buoyancy_coefficient: a_B [1].
         entrainment_drag: b [1].
-        drag: b' times the depth of the plumes [1].
+        drag: d times the depth of the plumes [1].
         background_detrainment: delta_0 times the depth of the plumes [1].
         momentum_coefficient: fraction of the ambient velocity that pressure imparts to the plumes [1].
         surface_area: fraction of the surface area covered by plumes [1].
@@ -120,11 +120,11 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
 
     def with_energy(self, clo_state: MassFluxState, inputs: ClosureInputs) -> ClosureInputs:
         """Input of the local closure, with the energy carried down by the plumes."""
-        acted = [term for term in inputs.acted if isinstance(term, Plumes)]
-        if not acted:  # without a transport step
+        plumes = [term for term in inputs.acted if isinstance(term, Plumes)]
+        if not plumes:  # without a transport step
             return inputs
         eos = inputs.equation_of_state
-        energy = PlumeEnergy.of(acted[0], inputs.state, inputs.start, inputs.grid, eos)
+        energy = PlumeEnergy.of(plumes[0], inputs.state, inputs.start, inputs.grid, eos)
         velocity = inner_faces(clo_state.plume_velocity)
         # Area: M / w. Without plumes both are 0.
         area = inner_faces(clo_state.plume_mass_flux) * reciprocal(at_least(velocity, self.least_velocity))
@@ -143,23 +143,23 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
     def march(
         self, local: AbstractCloState, inputs: ClosureInputs, depth: Scalar, dt: ScalarLike
     ) -> MassFluxState:
-        """The plumes from the surface down, cell by cell, with the volume taken from each."""
+        """Compute the plumes cell by cell from the surface down."""
         drag = self.drag * reciprocal(depth)
         cells = self._cells(local, inputs, drag, depth)
         sink = partial(self._sink, drag, self.background_detrainment * reciprocal(depth))
         # At rest at the surface, with linearly extrapolated temperature and salinity.
         thickness, contents = inputs.grid.cell_thickness, (inputs.state.temperature, inputs.state.salinity)
-        beyond = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
-        temperature, salinity = (values[-1] + beyond * (values[-1] - values[-2]) for values in contents)
-        nothing = jnp.zeros_like(temperature)
-        at_rest = nothing + self.least_velocity**2, nothing, nothing + self.surface_area
+        weight = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
+        temperature, salinity = (values[-1] + weight * (values[-1] - values[-2]) for values in contents)
+        zeros = jnp.zeros_like(temperature)
+        at_rest = zeros + self.least_velocity**2, zeros, zeros + self.surface_area
         surroundings = cells.u[-1], cells.v[-1], cells.tke[-1]
-        start = _Plumes(*at_rest, temperature, salinity, *surroundings, nothing, nothing)
+        start = _Plumes(*at_rest, temperature, salinity, *surroundings, zeros, zeros)
         end, (flux, *others) = lax.scan(sink, start, cells, reverse=True)
         # No cell may lose more water within a step than it contains.
         flux = flux * reciprocal(at_least(dt * end.drained, 1.0))
-        kept = flux, (1.0 - self.momentum_coefficient) * flux, *others
-        return MassFluxState(local, *map(with_end_faces, kept), end.depth)  # pyright: ignore
+        profiles = flux, (1.0 - self.momentum_coefficient) * flux, *others
+        return MassFluxState(local, *map(with_end_faces, profiles), end.depth)  # pyright: ignore
 
     def _cells(self, local: AbstractCloState, inputs: ClosureInputs, drag: Scalar, depth: Scalar) -> _Cells:
         state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
@@ -186,30 +186,30 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
     def _sink(
         self, drag: Scalar, detrainment: Scalar, above: _Plumes, cell: _Cells
     ) -> tuple[_Plumes, tuple[Scalar, ...]]:
-        """March from the face above a cell to the face below: a w, entrained fraction, w and k_p."""
+        """March from the face above a cell to the face below; returns a w, entrained fraction, w and k_p."""
         gain = self._gain(drag, above, cell)
         squared = above.velocity_squared + gain
         velocity_squared = at_least(squared, self.least_velocity**2)
         velocity = jnp.sqrt(velocity_squared) - self.least_velocity
-        # Conditions use the root, because XLA repeats their computation for each result of a batch.
+        # Use the root in conditions: XLA recomputes them for each result of a batch.
         goes_on = (velocity > 0.0) & (above.area > 0.0)
 
-        total, faster = above.velocity + velocity, velocity - above.velocity
-        taken = self.entrainment * at_least(faster, 0.0)
-        left = self.detrainment * at_least(-faster, 0.0)
-        left = left + at_least(0.5 * cell.thickness * detrainment * total, 2.0 * self.least_velocity)
-        # (a w)' = E - D with the mean area of both faces, solved for the area below.
-        factor = 2.0 * velocity - taken + left
+        speeds, acceleration = above.velocity + velocity, velocity - above.velocity
+        inflow = self.entrainment * at_least(acceleration, 0.0)
+        outflow = self.detrainment * at_least(-acceleration, 0.0)
+        outflow = outflow + at_least(0.5 * cell.thickness * detrainment * speeds, 2.0 * self.least_velocity)
+        # Solve (a w)' = E - D, with the mean area of both faces, for the area below.
+        factor = 2.0 * velocity - inflow + outflow
         area_per_factor = above.area * reciprocal(factor)
-        area = at_least(area_per_factor * (2.0 * above.velocity + taken - left), 0.0)
-        entrained = total * taken
-        carried = above.velocity * factor + entrained
-        fraction = jnp.where(goes_on, entrained * reciprocal(jnp.where(carried > 0.0, carried, 1.0)), 0.0)
+        area = at_least(area_per_factor * (2.0 * above.velocity + inflow - outflow), 0.0)
+        entrained = speeds * inflow
+        flow = above.velocity * factor + entrained
+        fraction = jnp.where(goes_on, entrained * reciprocal(jnp.where(flow > 0.0, flow, 1.0)), 0.0)
 
         stops_after = (above.velocity_squared - self.least_velocity**2) * reciprocal(
             at_least(-gain, self.least_velocity**2)
         )
-        passed = jnp.where(above.area > 0.0, jnp.where(goes_on, 1.0, at_most(stops_after, 1.0)), 0.0)
+        crossed = jnp.where(above.area > 0.0, jnp.where(goes_on, 1.0, at_most(stops_after, 1.0)), 0.0)
         below = _Plumes(
             velocity_squared=velocity_squared,
             velocity=velocity,
@@ -218,27 +218,27 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
             salinity=_mixed(above.salinity, cell.salinity, fraction),
             u=_mixed(above.u, cell.u, fraction),
             v=_mixed(above.v, cell.v, fraction),
-            kinetic_energy=jnp.where(goes_on, self._kinetic_energy(above, cell, total, fraction), 0.0),
-            depth=above.depth + passed * cell.thickness,
+            kinetic_energy=jnp.where(goes_on, self._kinetic_energy(above, cell, speeds, fraction), 0.0),
+            depth=above.depth + crossed * cell.thickness,
             drained=at_least(above.drained, area_per_factor * entrained * reciprocal(cell.thickness)),
         )
         return below, (below.area * velocity, fraction, velocity, below.kinetic_energy)
 
     def _gain(self, drag: Scalar, above: _Plumes, cell: _Cells) -> Scalar:
-        """Increase of w² over a cell [m2 s-2]; its sign selects the inertia coefficient in advance."""
+        """Increase of w² over a cell [m2 s-2]; alpha depends on its sign, which is that of the push."""
         buoyancy = cell.thermal * (above.temperature - cell.temperature)
         buoyancy = buoyancy - cell.haline * (above.salinity - cell.salinity)
         push = -(drag * above.velocity_squared + self.buoyancy_coefficient * buoyancy)
         return push * jnp.where(push > 0.0, cell.faster, cell.slower)
 
-    def _kinetic_energy(self, above: _Plumes, cell: _Cells, total: Scalar, fraction: Scalar) -> Scalar:
+    def _kinetic_energy(self, above: _Plumes, cell: _Cells, speeds: Scalar, fraction: Scalar) -> Scalar:
         """k_p below the cell, with implicit dissipation."""
         slip = (above.u - cell.u) ** 2 + (above.v - cell.v) ** 2
-        relative = (1.0 - self.momentum_coefficient) ** 2 * slip + 0.25 * total**2
-        arriving = _mixed(above.kinetic_energy, cell.tke + 0.5 * relative, fraction)
-        lost = cell.dissipation * safe_sqrt(above.kinetic_energy)
-        passing = total + self.least_velocity
-        return arriving * passing * reciprocal(passing + lost)
+        relative = (1.0 - self.momentum_coefficient) ** 2 * slip + 0.25 * speeds**2
+        mixed_energy = _mixed(above.kinetic_energy, cell.tke + 0.5 * relative, fraction)
+        decay = cell.dissipation * safe_sqrt(above.kinetic_energy)
+        speed = speeds + self.least_velocity
+        return mixed_energy * speed * reciprocal(speed + decay)
 
 
 class MassFluxStepper(AbstractStepper[MassFluxState]):
@@ -249,8 +249,8 @@ class MassFluxStepper(AbstractStepper[MassFluxState]):
 
     def init(self, inputs: ClosureInputs) -> MassFluxState:
         local = self.local.init(inputs)
-        nothing = jnp.zeros_like(local.eddy_viscosity)
-        return MassFluxState(local, *[nothing] * 5, nothing[0])  # pyright: ignore
+        zeros = jnp.zeros_like(local.eddy_viscosity)
+        return MassFluxState(local, *[zeros] * 5, zeros[0])  # pyright: ignore
 
     def step(self, clo_state: MassFluxState, inputs: ClosureInputs, dt: ScalarLike) -> MassFluxState:
         depth = at_least(clo_state.plume_depth, self.plumes.least_depth)

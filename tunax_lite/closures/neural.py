@@ -49,10 +49,10 @@ def initial_weights(sizes: Sequence[tuple[int, int]], seed: int) -> np.ndarray:
 
     Source: LeCun et al. (1998), in Neural Networks: Tricks of the Trade, Springer, for the variance.
     """
-    random = np.random.default_rng(seed)
+    generator = np.random.default_rng(seed)
     parts = []
     for n_out, n_in in sizes[:-1]:
-        parts += [random.normal(0.0, 1.0 / math.sqrt(n_in), n_out * n_in), np.zeros(n_out)]
+        parts += [generator.normal(0.0, 1.0 / math.sqrt(n_in), n_out * n_in), np.zeros(n_out)]
     n_out, n_in = sizes[-1]
     return np.concatenate([*parts, np.zeros(n_out * (n_in + 1))])
 
@@ -65,19 +65,19 @@ def evaluate(
     for i, (n_out, n_in) in enumerate(sizes):
         matrix = weights[start : start + n_out * n_in].reshape(n_out, n_in, *weights.shape[1:])
         start += n_out * n_in
-        total = _beside(weights[start : start + n_out], signals[0])
+        total = _aligned(weights[start : start + n_out], signals[0])
         start += n_out
         for j, signal in enumerate(signals):
-            total = total + _beside(matrix[:, j], signal) * signal
+            total = total + _aligned(matrix[:, j], signal) * signal
         total = total if i == len(sizes) - 1 else jnp.tanh(total)
         signals = [total[k] for k in range(n_out)]
     return signals
 
 
-def _beside(weights: Float[Array, "..."], signal: InnerFaceArray) -> Float[Array, "..."]:
-    """Weights by output, with axes of length one for the levels and the batch axes."""
-    missing = 1 + signal.ndim - weights.ndim
-    return weights.reshape(weights.shape[0], *(1,) * missing, *weights.shape[1:])
+def _aligned(weights: Float[Array, "..."], signal: InnerFaceArray) -> Float[Array, "..."]:
+    """Insert axes of length one into weights, for the levels and batch axes of a signal."""
+    n_axes = 1 + signal.ndim - weights.ndim
+    return weights.reshape(weights.shape[0], *(1,) * n_axes, *weights.shape[1:])
 
 
 # Constants that keep the inputs smooth and finite at rest; they hardly affect values above.
@@ -95,7 +95,7 @@ class NeuralCorrection(AbstractClosure[AbstractCloState]):
     Args:
         largest_correction: b, largest change of the logarithm of a coefficient [1].
         weights: weights of all layers in one vector [1]; by default random, with zeros in the last layer, so
-            that there is no correction. A calibration frees all of them under this name.
+            that there is no correction. A calibration varies all of them, under this name.
         physical: corrected closure; a separate diffusivity of salinity and non-local transport remain
             unchanged.
         width: outputs of a hidden layer.
@@ -173,8 +173,8 @@ def _coefficients(clo_state: AbstractCloState):
     return clo_state.eddy_viscosity, clo_state.eddy_diffusivity
 
 
-_STABLE = 0.25  # of the shear squared: the stratification at which shear becomes stable [1]
-_EKMAN_FACTOR = 0.4  # of U / |f|: depth of a neutral layer under wind [1]
+_CRITICAL_RICHARDSON = 0.25  # critical Richardson number of sheared flow [1]
+_EKMAN_FACTOR = 0.4  # depth of the neutral layer under wind, over U / |f| [1]
 
 
 def entrainment_weight(inputs: ClosureInputs) -> InnerFaceArray:
@@ -183,35 +183,35 @@ def entrainment_weight(inputs: ClosureInputs) -> InnerFaceArray:
         w = F² N⁴ / (N⁴ + (S² / 4)²) exp(-(d / h)⁸),   h = 0.4 U / |f|,   U³ = max(u*³ - B d, 0),
         F = U³ / (U³ + (1 mm s-1)³)
 
-    with B the surface buoyancy flux, negative under cooling, and d the distance to the surface: near 0 where
-    N² < S² / 4, and 0 where N² <= 0, without wind and cooling, below the Obukhov length, to which heating
-    confines the stirring, and below the neutral Ekman layer h, where water mixed earlier is not stirred from
-    the surface. Waves with the Stokes drift U_s of the uppermost cell multiply it by u*² / (u*² + U_s²). The
-    guards are those of the inputs.
+    with B the surface buoyancy flux, negative under cooling, and d the distance to the surface. The weight is
+    near 0 where N² < S² / 4, and 0 where N² <= 0, where there is neither wind nor cooling, below the Obukhov
+    length under heating, and below the neutral Ekman layer h, where wind no longer stirs. In waves with the
+    Stokes drift U_s of the uppermost cell it is multiplied by u*² / (u*² + U_s²). Constants keep it smooth,
+    as for the inputs.
 
     Source: Miles (1961), J. Fluid Mech. 10, 496-508, for 1/4; Kraus and Turner (1967), Tellus 19, 98-106, for
     U; 0.4 lies between the 0.25 of Blackadar and Tennekes (1968), J. Atmos. Sci. 25, 1015-1020, and the 0.7
     of Large et al. (1994), Rev. Geophys. 32, 363-403.
     """
-    distance, least = -inputs.grid.z_face[1:-1], _WEAKEST_FRICTION_VELOCITY**3
+    distance, smallest = -inputs.grid.z_face[1:-1], _WEAKEST_FRICTION_VELOCITY**3
     stirring = at_least(inputs.surface_friction_velocity**3 - inputs.surface_buoyancy_flux * distance, 0.0)
-    guarded = stirring + least
-    velocity = guarded * inverse_cube_root(guarded) ** 2
+    positive = stirring + smallest
+    velocity = positive * inverse_cube_root(positive) ** 2
     stable = at_least(inputs.buoyancy_frequency_squared, 0.0) ** 2
-    sheared = (_STABLE * inputs.shear_squared) ** 2 + _SLOWEST_ROTATION**4
+    sheared = (_CRITICAL_RICHARDSON * inputs.shear_squared) ** 2 + _SLOWEST_ROTATION**4
     depth = inputs.coriolis_parameter * distance * reciprocal(_EKMAN_FACTOR * velocity)
     weight = (
-        (stirring * reciprocal(guarded)) ** 2 * stable * reciprocal(stable + sheared) * jnp.exp(-(depth**8))
+        (stirring * reciprocal(positive)) ** 2 * stable * reciprocal(stable + sheared) * jnp.exp(-(depth**8))
     )
     if inputs.waves is None:
         return weight
-    of_wind = (inputs.surface_friction_velocity + _WEAKEST_FRICTION_VELOCITY) ** 2
+    wind_squared = (inputs.surface_friction_velocity + _WEAKEST_FRICTION_VELOCITY) ** 2
     u, v = (drift[-1] for drift in inputs.waves.drift)
-    return weight * of_wind * reciprocal(of_wind + u * u + v * v)
+    return weight * wind_squared * reciprocal(wind_squared + u * u + v * v)
 
 
 def network_inputs(clo_state: AbstractCloState, inputs: ClosureInputs) -> list[InnerFaceArray]:
-    """Smooth network inputs at the inner faces after a step [1], each between -1 and 1.
+    """Inputs of the network at the inner faces after a step [1]: smooth, each between -1 and 1.
 
     With d the distance to the surface: stratification relative to shear, N² / sqrt(N⁴ + S⁴ + f⁴); d |f| / (d
     |f| + u*); B d / (|B| d + u*³), negative under cooling; nu / (nu + u* d); and for a closure with k: n /

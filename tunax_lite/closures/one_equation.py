@@ -102,7 +102,7 @@ class Blackadar(AbstractLength):
     Args:
         gamma: l_a over the mean height of the turbulence [1].
 
-    Source: Blackadar (1962), J. Geophys. Res. 67, 3095-3102, for two walls; gamma as in GOTM.
+    Source: Blackadar (1962), J. Geophys. Res. 67, 3095-3102, here with two walls; gamma of GOTM.
     """
 
     gamma: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
@@ -159,11 +159,11 @@ class OneEquation(AbstractEnergyClosure):
             decay = -safe_sqrt(jnp.asarray(squared)) / self.von_karman
             at_wall = diffusion.at_wall(functions, shear_free=True)
             waves = ShearFreeLayer.of(waves, decay, self.von_karman, at_wall)
-        of_k, length = (
+        tke_diffusion, length = (
             None if self.local_equilibrium else diffusion,
             AlgebraicLength(self.length, self.von_karman),
         )
-        return EnergyStepper(self, of_k, length, functions, self.von_karman, waves)
+        return EnergyStepper(self, tke_diffusion, length, functions, self.von_karman, waves)
 
 
 class AlgebraicLength(AbstractLengthScale):
@@ -187,11 +187,11 @@ class AlgebraicLength(AbstractLengthScale):
 
 
 def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array, ...]:
-    """Upward paths from every inner face, in segments; axes: face, segment.
+    """Split the upward path from every inner face into segments; results have the axes (face, segment).
 
-    From the face to the center above, from center to center, and from the last center to the surface: whether
-    a path has the segment, its length, the buoyancy excess b - b_0 at its start, its slope, and the work up
-    to its start and its end.
+    Segments lead from the face to the center above, between centers, and from the last center to the surface.
+    Returns whether the path has the segment, the segment's length, the buoyancy excess b - b_0 at its start,
+    the slope of b, and the work up to its start and up to its end.
     """
     n = thickness.shape[0]
     half = 0.5 * jnp.broadcast_to(thickness, (n, *n_squared.shape[1:]))
@@ -210,11 +210,11 @@ def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array,
     work = (end_integral - integral_at_start[:, None]) - at_face[:, None] * (end - start[:, None])
     face, segment = (jax.lax.broadcasted_iota(int, work.shape, axis) for axis in (0, 1))
 
-    def at_beginning(of_ends, of_face):
-        """Values at the start of segments: the end of the previous one, or the face."""
-        before = jnp.broadcast_to(of_ends, work.shape)[:, :-1]
-        before = jnp.concatenate([before[:, :1], before], axis=1)
-        return jnp.where(face == segment, of_face[:, None], before)
+    def at_beginning(at_ends, at_faces):
+        """Values at the start of segments: those at the end of the previous one, or at the face."""
+        previous = jnp.broadcast_to(at_ends, work.shape)[:, :-1]
+        previous = jnp.concatenate([previous[:, :1], previous], axis=1)
+        return jnp.where(face == segment, at_faces[:, None], previous)
 
     length = end - at_beginning(end, start)
     excess = at_beginning(jnp.concatenate([buoyancy[1:], zero]), at_face) - at_face[:, None]
@@ -225,17 +225,17 @@ def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array,
 def _distance_upward(
     tke: InnerFaceArray, n_squared: InnerFaceArray, thickness: ColumnArray
 ) -> InnerFaceArray:
-    """l_u [m] from every inner face."""
+    """l_u [m] of every inner face."""
     exists, length, excess, slope, work_before, work = _segments(n_squared, thickness)
-    left = tke[:, None] - work_before
-    square = excess**2 + 2.0 * slope * left
+    remaining = tke[:, None] - work_before
+    square = excess**2 + 2.0 * slope * remaining
     # Where the excess changes sign within a segment, the work has its maximum there.
     turns = (excess > 0.0) & (excess + slope * length < 0.0) & (square >= 0.0)
-    reached = (exists & ((work >= tke[:, None]) | turns)).astype(int)
-    n_reached = jnp.cumsum(reached, axis=1)
-    passed, stopped = exists & (n_reached == 0), (reached == 1) & (n_reached == 1)
+    stops = (exists & ((work >= tke[:, None]) | turns)).astype(int)
+    n_stops = jnp.cumsum(stops, axis=1)
+    is_crossed, is_last = exists & (n_stops == 0), (stops == 1) & (n_stops == 1)
 
     root = safe_sqrt(at_least(square, _SMALLEST_SQUARE))
-    divisor = jnp.where(stopped, excess + root, 1.0)
-    last = 2.0 * left * reciprocal(at_least(divisor, _SMALLEST_DIVISOR))
-    return jnp.sum(jnp.where(passed, length, jnp.where(stopped, last, 0.0)), axis=1)
+    divisor = jnp.where(is_last, excess + root, 1.0)
+    last_length = 2.0 * remaining * reciprocal(at_least(divisor, _SMALLEST_DIVISOR))
+    return jnp.sum(jnp.where(is_crossed, length, jnp.where(is_last, last_length, 0.0)), axis=1)

@@ -1,4 +1,4 @@
-"""Recommended constants of closures, with what they rest on: `recommended.toml`."""
+"""Recommended constants of closures, their data and valid range, from `recommended.toml`."""
 
 import dataclasses
 import functools
@@ -12,7 +12,7 @@ ConstantValue = float | list[float] | bool | str | None
 
 
 class ValidRange(NamedTuple):
-    """Lowest and highest values for which recommended constants were calibrated or tried."""
+    """Lowest and highest values for which recommended constants were calibrated or tested."""
 
     stress: tuple[float, float]  # [N m-2]
     heat_flux: tuple[float, float]  # into the water [W m-2]
@@ -25,10 +25,10 @@ class RecommendedSet:
     """Constants of a closure that carry over to simulations which did not calibrate them, by dotted name.
 
     Args:
-        calibrated: results of `command`, to the digits that are given.
-        imposed: chosen before the calibration.
-        command: what calibrates them; `None` if nothing is.
-        data: what they were calibrated on.
+        calibrated: results of `command`, rounded.
+        imposed: constants chosen before the calibration.
+        command: command that calibrates them; `None` if no constant is calibrated.
+        data: simulations of the calibration.
         version: version of this package.
         valid: range of the data and of the resolutions.
     """

@@ -12,7 +12,7 @@ from .base import AbstractDiagnosticClosure, AbstractPlainClosure, ClosureInputs
 
 @named("constant")
 class ConstantDiffusivity(AbstractDiagnosticClosure[EddyCoefficients]):
-    """Constant nu and kappa on all inner faces; zero at both ends.
+    """Constant nu and kappa on all inner faces, zero at surface and bottom.
 
     Args:
         viscosity: viscosity of momentum [m2 s-1].
@@ -175,28 +175,28 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
         n_squared = inputs.buoyancy_frequency_squared
         unstable = n_squared < 0.0
         s_squared = at_least(inputs.shear_squared, self.shear_squared_floor)
-        fading = self._fading(at_least(n_squared, 0.0) * reciprocal(s_squared))
+        f_of_ri = self._taper(at_least(n_squared, 0.0) * reciprocal(s_squared))
         # Nothing is unstable above the uppermost inner face.
         unstable_above = jnp.concatenate([unstable[1:], jnp.zeros_like(unstable[:1])])
-        smallest = self.minimum_entrainment_n_squared
-        is_base = (n_squared > smallest) & unstable_above
+        n_squared_floor = self.minimum_entrainment_n_squared
+        is_base = (n_squared > n_squared_floor) & unstable_above
         flux = self.entrainment_coefficient * at_least(-inputs.surface_buoyancy_flux, 0.0)
-        entrainment = flux * reciprocal(at_least(n_squared, smallest))
+        entrainment = flux * reciprocal(at_least(n_squared, n_squared_floor))
         convection = jnp.where(unstable, self.convective_diffusivity, jnp.where(is_base, entrainment, 0.0))
 
-        kept = self.averaging_coefficient
-        weight = 1.0 / (1.0 + kept)
-        viscosity = kept * inner_faces(clo_state.eddy_viscosity) + self.shear_viscosity * fading
-        diffusivity = kept * inner_faces(clo_state.eddy_diffusivity) + self.shear_diffusivity * fading
+        old_weight = self.averaging_coefficient
+        weight = 1.0 / (1.0 + old_weight)
+        viscosity = old_weight * inner_faces(clo_state.eddy_viscosity) + self.shear_viscosity * f_of_ri
+        diffusivity = old_weight * inner_faces(clo_state.eddy_diffusivity) + self.shear_diffusivity * f_of_ri
         diffusivity = diffusivity + convection
         return EddyCoefficients.within(weight * viscosity, weight * diffusivity)
 
-    def _fading(self, ri: InnerFaceArray) -> InnerFaceArray:
-        """f [1]."""
+    def _taper(self, ri: InnerFaceArray) -> InnerFaceArray:
+        """f(Ri) [1]."""
         x = (ri - self.ri_0) * reciprocal(self.ri_delta)
         if self.taper == "tanh":
             return 0.5 * (1.0 - jnp.tanh(x))
         if self.taper == "linear":
             return 1.0 - at_most(at_least(x, 0.0), 1.0)
-        # Beyond this f is negligible in either precision.
+        # Beyond 80, f is negligible in either precision.
         return jnp.exp(-at_most(at_least(x, 0.0), 80.0))

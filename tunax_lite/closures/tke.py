@@ -4,9 +4,9 @@
     nu = max(c_k l_m sqrt(k), background),   kappa = max(nu / Pr, background),   l = sqrt(2 k) / N
     1 / Pr = Ri_c / max(Ri, Ri_c), at least 1 / Pr_max
 
-k is defined on the inner faces and at the surface, which has half a cell. Its diffusion is implicit, the
-sources are explicit, and in the linearised sink k^(3/2) = sqrt(k_old) (w k + (1 - w) k_old) the fraction w is
-implicit. With limits l_up from the surface downward and l_down from the bottom upward,
+k is defined on the inner faces and at the surface, which has half a cell. Its diffusion is implicit, sources
+are explicit. The sink has k^(3/2) = sqrt(k_old) (w k + (1 - w) k_old), with Newton's linearisation for w =
+3/2. With limits l_up from the surface downward and l_down from the bottom upward,
 
     l_up(z) = min over z' >= z of l(z') + z' - z,    l_down(z) = min over z' <= z of l(z') + z - z',
 
@@ -39,7 +39,7 @@ from .energy import TurbulenceState
 from .langmuir import LangmuirCells
 from .walls import EndCondition, charnock_length
 
-Lengths = tuple[InnerFaceArray, InnerFaceArray]  # two on the inner faces [m]
+Lengths = tuple[InnerFaceArray, InnerFaceArray]  # l_m and l_d, or l_up and l_down [m]
 
 
 class AbstractLengthBounds(eqx.Module):
@@ -55,8 +55,8 @@ class WithinColumn(AbstractLengthBounds):
     """Lengths limited by the distances to surface and bottom.
 
     Args:
-        half_spacing: whether the distance to the surface counts from half a face spacing above it, as in
-            Veros.
+        half_spacing: whether half the distance between centers is added to the distance to the surface, as
+            in Veros.
     """
 
     half_spacing: bool = setting(False)
@@ -193,11 +193,11 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
     """One equation for k, with a length from k and N; the defaults are those of NEMO.
 
     Args:
-        c_k, c_eps: of the viscosity and of the dissipation [1].
+        c_k, c_eps: coefficients of the viscosity and of the dissipation [1].
         alpha_tke: diffusivity of k over the viscosity [1].
         critical_richardson_number: Ri_c of the Prandtl number [1]; `None` for 2 / (2 + c_eps / c_k).
         largest_prandtl_number: Pr_max [1].
-        prandtl_number: constant Pr instead of the two above [1].
+        prandtl_number: constant Pr that replaces the two numbers above [1].
         turbulent_kinetic_energy_floor: lowest k [m2 s-2].
         length_floor: lowest l, and l at the bottom [m].
         charnock_constant: c in l = max(c u*² / g, surface_length_floor) at the surface [1]; `None` for
@@ -205,17 +205,17 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         surface_length_floor: [m].
         background_viscosity, background_diffusivity: lowest coefficients [m2 s-1].
         largest_viscosity: [m2 s-1]; `None` for no limit.
-        convective_diffusivity: kappa where N² < 0 [m2 s-1]; `None` for that of the closure.
+        convective_diffusivity: kappa where N² < 0 [m2 s-1]; `None` for nu / Pr.
         bottom_factor: k / u*² at the bottom if the model has bottom friction [1].
         length_bounds: bounds of the mixing and dissipation lengths.
         surface_energy: k at the surface, or its flux.
         langmuir_cells: production of k by Langmuir cells; turn it off if the case has a Stokes drift, which
             itself produces k.
-        penetration: penetration of k below the surface.
-        imposed_von_karman: kappa of the logarithmic layer [1], by the slope of the bounds on l, kappa (c_k
-            c_eps)^(1/4) / c_k, if both lengths have the same; `None` for a slope of one.
+        penetration: penetration of k from the surface into the water.
+        imposed_von_karman: kappa of the logarithmic layer [1], which sets the slope of both lengths at walls,
+            kappa (c_k c_eps)^(1/4) / c_k; `None` for a slope of one.
         lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift.
-        implicit_fraction: implicit fraction w of the sink, at least 1.
+        implicit_fraction: weight w of the new k in the sink, at least 1: 1.5 is Newton's linearisation.
 
     Raises:
         ValueError: an implicit fraction below 1, with which k can become negative.
@@ -249,8 +249,8 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
 
     @classmethod
     def veros(cls, **settings) -> "TKE":
-        """The global set-ups of Veros, modified by `settings`; its k has no floor, which is needed here."""
-        of_veros = {
+        """The global set-ups of Veros, modified by `settings`; unlike in Veros, k needs a floor here."""
+        constants = {
             "alpha_tke": 30.0,
             "critical_richardson_number": 1.0 / 6.6,
             "turbulent_kinetic_energy_floor": 1e-12,
@@ -265,7 +265,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             "penetration": None,
             "implicit_fraction": 1.0,
         }
-        return cls(**{**of_veros, **settings})
+        return cls(**{**constants, **settings})
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
@@ -280,23 +280,23 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
         tke, at_surface = self._advance(clo_state, inputs, dt)
-        root = jnp.sqrt(tke)
-        (mixing, dissipating), surface_length = self._lengths(tke, at_surface, inputs)
-        viscosity, diffusivity = self._coefficients(mixing * root, inputs)
-        dissipation = self.c_eps * tke * root * reciprocal(dissipating)
-        of_surface = self.c_eps * at_surface * jnp.sqrt(at_surface) / surface_length
+        speed = jnp.sqrt(tke)
+        (mixing_length, dissipation_length), surface_length = self._lengths(tke, at_surface, inputs)
+        viscosity, diffusivity = self._coefficients(mixing_length * speed, inputs)
+        dissipation = self.c_eps * tke * speed * reciprocal(dissipation_length)
+        surface_dissipation = self.c_eps * at_surface * jnp.sqrt(at_surface) / surface_length
         floor = self.turbulent_kinetic_energy_floor
-        of_bottom = self.c_eps * floor * jnp.sqrt(floor) / self.length_floor
+        bottom_dissipation = self.c_eps * floor * jnp.sqrt(floor) / self.length_floor
         return TurbulenceState(
             eddy_viscosity=with_end_faces(viscosity),
             eddy_diffusivity=with_end_faces(diffusivity),
             turbulent_kinetic_energy=with_end_faces(tke, floor, at_surface),
-            dissipation_rate=with_end_faces(dissipation, of_bottom, of_surface),
+            dissipation_rate=with_end_faces(dissipation, bottom_dissipation, surface_dissipation),
             stokes_viscosity=self._stokes_viscosity(with_end_faces(viscosity), inputs),
         )
 
     def _stokes_viscosity(self, viscosity: FaceArray, inputs: ClosureInputs) -> FaceArray | None:
-        """nu_S [m2 s-1]; velocities that include the drift need no more than nu."""
+        """nu_S [m2 s-1]; `None` if nu mixes the drift already, as part of the velocity."""
         has_eulerian_waves = inputs.waves is not None and not inputs.waves.in_velocity
         return viscosity if has_eulerian_waves and self.lagrangian_stress else None
 
@@ -308,9 +308,9 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         # From the lowest inner face to the surface.
         tke, dissipation = clo_state.turbulent_kinetic_energy[1:], clo_state.dissipation_rate[1:]
         s_squared = inputs.shear_squared
-        if inputs.waves is not None and not inputs.waves.in_velocity:  # else in S² already
+        if inputs.waves is not None and not inputs.waves.in_velocity:  # otherwise S² includes them
             s_squared = s_squared + inputs.waves.shear
-            if self.lagrangian_stress:
+            if self.lagrangian_stress:  # S² + 2 dU/dz . dU_s/dz + |dU_s/dz|² in all
                 s_squared = s_squared + inputs.waves.shear + inputs.waves.shear_squared
         produced = inner_faces(clo_state.eddy_viscosity) * s_squared
         produced = produced - inner_faces(clo_state.eddy_diffusivity) * inputs.buoyancy_frequency_squared
@@ -350,7 +350,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
     def _conductance(self, clo_state: TurbulenceState, grid: Grid) -> ColumnArray:
         """Diffusivity of k over thickness, in the cells above the lowest inner face [m s-1]."""
         at_surface = clo_state.turbulent_kinetic_energy[-1:]
-        # Uses l and k at the surface, though the model has no mixing through it.
+        # nu from l and k at the surface, where the state has none: nothing mixes through the surface.
         ratio = at_surface**2 / clo_state.dissipation_rate[-1:]
         surface = at_least(self.c_k * self.c_eps * ratio, self.background_viscosity)
         viscosity = jnp.concatenate([inner_faces(clo_state.eddy_viscosity), surface])
@@ -363,12 +363,12 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         n_squared = at_least(inputs.buoyancy_frequency_squared, _SMALLEST_SQUARE)
         length = at_least(jnp.sqrt(2.0 * tke * reciprocal(n_squared)), self.length_floor)
         if self.charnock_constant is None:
-            of_parcel = jnp.sqrt(2.0 * at_surface / n_squared[-1])
-            surface = at_most(of_parcel, 0.5 * inputs.grid.cell_thickness[-1])
+            parcel_length = jnp.sqrt(2.0 * at_surface / n_squared[-1])
+            surface = at_most(parcel_length, 0.5 * inputs.grid.cell_thickness[-1])
             surface = at_least(surface, self.length_floor)
         else:
-            stirred = charnock_length(inputs.surface_friction_velocity, self.charnock_constant)
-            surface = at_least(stirred, self.surface_length_floor)
+            charnock = charnock_length(inputs.surface_friction_velocity, self.charnock_constant)
+            surface = at_least(charnock, self.surface_length_floor)
         if self.imposed_von_karman is None:
             return self.length_bounds(length, surface, self.length_floor, inputs.grid), surface
         # P = eps with both l = slope z gives nu = kappa u* z.
@@ -377,10 +377,10 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         bounded = self.length_bounds(length, surface, self.length_floor, inputs.grid)
         return (slope * bounded[0], slope * bounded[1]), slope * surface
 
-    def _coefficients(self, mixed: InnerFaceArray, inputs: ClosureInputs) -> tuple[InnerFaceArray, ...]:
+    def _coefficients(self, mixing: InnerFaceArray, inputs: ClosureInputs) -> tuple[InnerFaceArray, ...]:
         """nu and kappa from l_m sqrt(k) [m2 s-1]."""
         n_squared = inputs.buoyancy_frequency_squared
-        viscosity = self.c_k * mixed
+        viscosity = self.c_k * mixing
         if self.largest_viscosity is not None:
             viscosity = at_most(viscosity, self.largest_viscosity)
         if self.prandtl_number is not None:
