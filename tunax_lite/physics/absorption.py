@@ -49,7 +49,7 @@ class AbstractAbsorption(AbstractShown):
         return self.infrared(z) + self.visible(z)
 
     def at(self, time: ScalarLike) -> "AbstractAbsorption":
-        """The absorption at a time [s] since the start of the case; by default constant in time."""
+        """Absorption at a time [s] since the start of the case; by default constant in time."""
         return self
 
     def transmission(self, grid: Grid, shade: FaceArray | None = None) -> FaceArray:
@@ -57,7 +57,7 @@ class AbstractAbsorption(AbstractShown):
 
         Args:
             grid: vertical grid.
-            shade: fraction of the visible light that matter in the water leaves, on faces [1].
+            shade: fraction of the visible light that passes the matter in the water, on faces [1].
         """
         z = grid.z_face[1:] if self.bottom_absorbs else grid.z_face
         visible = self.visible(z) if shade is None else self.visible(z) * shade[-z.shape[0] :]
@@ -98,7 +98,7 @@ class TwoBandAbsorption(AbstractAbsorption):
     infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
     infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
     visible_depth: Scalar = parameter(23.0, unit="m", valid_range=(1e-3, 1e3))
-    # Like `setting`; type checkers know only `field` as keyword-only.
+    # A `setting`, written out: type checkers read `kw_only` from `field` alone.
     bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def visible(self, z: ColumnArray) -> ColumnArray:
@@ -129,8 +129,8 @@ class TwoBandSeries(AbstractAbsorption):
     bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def at(self, time: ScalarLike) -> TwoBandAbsorption:
-        now = self.series.at(time)
-        numbers = now.infrared_fraction, now.infrared_depth, now.visible_depth
+        optics = self.series.at(time)
+        numbers = optics.infrared_fraction, optics.infrared_depth, optics.visible_depth
         return TwoBandAbsorption(*numbers, bottom_absorbs=self.bottom_absorbs)
 
     def visible(self, z: ColumnArray) -> ColumnArray:
@@ -148,7 +148,7 @@ _BANDS = ((0.011664, 0.099467, 0.67103), (0.072529, 0.043860, 0.65726), (0.37609
 Least squares through the 61 concentrations of NEMO's table, within 3e-5 m-1 of it.
 """
 LEAST_CHLOROPHYLL = 0.01
-"""Least concentration of that table [mg m-3]; waters below it do not exist."""
+"""Least concentration of that table [mg m-3], that of the clearest waters."""
 
 
 @named("rgb")
@@ -167,7 +167,7 @@ class RgbAbsorption(AbstractAbsorption):
     chlorophyll: Scalar = parameter(0.05, unit="mg m-3", valid_range=(LEAST_CHLOROPHYLL, 10.0))
     infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
     infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
-    # Like `setting`; type checkers know only `field` as keyword-only.
+    # A `setting`, written out: type checkers read `kw_only` from `field` alone.
     bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def visible(self, z: ColumnArray) -> ColumnArray:

@@ -27,8 +27,8 @@ class AbstractEquationOfState(AbstractShown):
         gravity: acceleration of gravity [m s-2].
         reference_density: reference density for fluxes and buoyancy [kg m-3].
         heat_capacity: heat capacity of sea water [J kg-1 K-1].
-        draft: depth of the top of the column below sea level, under ice [m]; expansion then takes heights
-            from that level, density takes heights from sea level.
+        draft: depth of the top of the column below sea level, under ice [m]. `expansion` takes heights above
+            the top of the column and subtracts the draft; `density` takes heights above sea level.
     """
 
     gravity: Scalar = parameter(constants.GRAVITY, unit="m s-2", valid_range=(1e-3, 100.0))
@@ -109,9 +109,9 @@ class LinearEquationOfState(AbstractEquationOfState):
                 f"[g kg-1] and pressure [dbar] of at least 0, got {point}."
             )
         z = jnp.asarray(-pressure, dtype=float)
-        at = (jnp.asarray(temperature, dtype=float), jnp.asarray(salinity, dtype=float))
+        temperature_and_salinity = (jnp.asarray(temperature, dtype=float), jnp.asarray(salinity, dtype=float))
         water = Teos10(**constants) if water is None else water
-        alpha, beta = water.expansion(*at, z)
+        alpha, beta = water.expansion(*temperature_and_salinity, z)
         return cls(
             thermal_expansion=alpha,
             haline_contraction=beta,
@@ -121,13 +121,13 @@ class LinearEquationOfState(AbstractEquationOfState):
         )
 
     def density(self, temperature: Values, salinity: Values, z: Values) -> Values:
-        return self.reference_density * (1.0 - self._lighter(temperature, salinity))
+        return self.reference_density * (1.0 - self._lightness(temperature, salinity))
 
     def buoyancy(self, temperature: Values, salinity: Values, z: Values) -> Values:
-        # without the density itself, whose size would swamp small differences
-        return self.gravity * self._lighter(temperature, salinity)
+        # Do not subtract densities: rounding would swamp small differences.
+        return self.gravity * self._lightness(temperature, salinity)
 
-    def _lighter(self, temperature: Values, salinity: Values) -> Values:
+    def _lightness(self, temperature: Values, salinity: Values) -> Values:  # (rho_0 - rho) / rho_0
         warmer = temperature - self.reference_temperature
         saltier = salinity - self.reference_salinity
         return self.thermal_expansion * warmer - self.haline_contraction * saltier

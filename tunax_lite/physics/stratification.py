@@ -68,7 +68,7 @@ def shear_squared(new: State, old: State, grid: Grid) -> InnerFaceArray:
 
 
 def shear_squared_between_cells(new: State, old: State, grid: Grid, theta: float) -> InnerFaceArray:
-    """S² [s-2] as in GOTM: the energy lost by each of two cells is divided by its own thickness.
+    """S² [s-2] as in GOTM, which divides the energy lost by each of the two cells by that cell's thickness.
 
     S² = sum over both cells of du_theta (U - U_other) / (2 dz h), with du_theta the difference between
     neighbours in the viscous flux, and U - U_other the new value of one minus the old value of the other.
@@ -79,13 +79,13 @@ def shear_squared_between_cells(new: State, old: State, grid: Grid, theta: float
     """
     grid = grid.matched_to(new.u)
     thickness = grid.cell_thickness
-    lower, upper = reciprocal(thickness[:-1]), reciprocal(thickness[1:])
+    inverse_lower, inverse_upper = reciprocal(thickness[:-1]), reciprocal(thickness[1:])
 
     def of(new: CenterArray, old: CenterArray) -> InnerFaceArray:
-        after, before = theta * difference(new), (1.0 - theta) * difference(old)
-        new_upper, new_lower = new[1:] - old[:-1], old[1:] - new[:-1]
-        over_lower = (after * new_upper + before * new_lower) * lower
-        return over_lower + (after * new_lower + before * new_upper) * upper
+        new_part, old_part = theta * difference(new), (1.0 - theta) * difference(old)
+        upper_jump, lower_jump = new[1:] - old[:-1], old[1:] - new[:-1]
+        in_lower = (new_part * upper_jump + old_part * lower_jump) * inverse_lower
+        return in_lower + (new_part * lower_jump + old_part * upper_jump) * inverse_upper
 
     return 0.5 * (of(new.u, old.u) + of(new.v, old.v)) * reciprocal(grid.center_spacing)
 
@@ -109,8 +109,8 @@ def usual_reference_depth(grid: Grid) -> Scalar:
     10 m lies below diurnal warm layers (de Boyer Montegut et al. 2004). Mixed layers of lakes and shallow
     water are often shallower than 10 m; 1 m lies below the skin that the sun warms.
     """
-    usual = jnp.where(grid.depth < _SHALLOW, 1.0, 10.0) if grid.area is None else jnp.ones_like(grid.depth)
-    return usual.astype(grid.z_face.dtype)
+    depth = jnp.where(grid.depth < _SHALLOW, 1.0, 10.0) if grid.area is None else jnp.ones_like(grid.depth)
+    return depth.astype(grid.z_face.dtype)
 
 
 def mixed_layer_depth(
@@ -152,11 +152,11 @@ def mixed_layer_depth(
     t_low, t_up = _take(temperature, lower), _take(temperature, lower + 1)
     z_low, z_up = _take(z, lower), _take(z, lower + 1)
     threshold = temperature[-1] + jnp.where(t_low < temperature[-1], -difference, difference)
-    spread = jnp.where(t_up == t_low, 1.0, t_up - t_low)
-    crossing = z_low + (threshold - t_low) / spread * (z_up - z_low)
+    divisor = jnp.where(t_up == t_low, 1.0, t_up - t_low)
+    crossing = z_low + (threshold - t_low) / divisor * (z_up - z_low)
     # The product keeps the NaN of a run that failed.
-    absent = -z[0] + 0.0 * jnp.sum(temperature, axis=0) if bounded else jnp.nan
-    return jnp.where(jnp.any(is_beyond, axis=0), -crossing, absent)
+    fallback = -z[0] + 0.0 * jnp.sum(temperature, axis=0) if bounded else jnp.nan
+    return jnp.where(jnp.any(is_beyond, axis=0), -crossing, fallback)
 
 
 def _take(values: Float[Array, "center *#batch"], index: Int[Array, "*#batch"]) -> Scalar:

@@ -124,7 +124,7 @@ DENSITY_BY_TEMPERATURE, DENSITY_BY_SALINITY = _by_temperature(DENSITY), _by_sali
 
 
 def polynomial(table: Table, s: Values, tau: Values, zeta: Values) -> Values:
-    """Sum over powers of zeta, tau and s, in this order of the table."""
+    """Evaluate the polynomial of a table at s, tau and zeta [1]."""
     return horner([horner(row, s) for row in _at_height(table, zeta)], tau)
 
 
@@ -142,11 +142,11 @@ def _at_height(table: Table, zeta: Values) -> list[list]:
     On a fixed grid XLA computes them once, before the loop over steps.
     """
 
-    def row(j: int) -> list:
-        rows = [rows[j] for rows in table if j < len(rows)]
+    def by_power_of_s(j: int) -> list:
+        rows = [block[j] for block in table if j < len(block)]
         return [horner([row[i] for row in rows if i < len(row)], zeta) for i in range(len(rows[0]))]
 
-    return [row(j) for j in range(len(table[0]))]
+    return [by_power_of_s(j) for j in range(len(table[0]))]
 
 
 def _with_slope(coefficients: Sequence, x: Values) -> tuple[PyTree, PyTree]:
@@ -161,7 +161,7 @@ def _with_slope(coefficients: Sequence, x: Values) -> tuple[PyTree, PyTree]:
 
 def scaled(temperature: Values, salinity: Values, z: Values, offset: float) -> tuple[Values, Values, Values]:
     """s, tau and zeta [1]; an offset is added to the salinity in s [g kg-1]."""
-    # Positive for all possible salinities: no guard.
+    # The offset makes the argument positive for every salinity: no guard.
     s = jnp.sqrt((salinity + offset) * (1.0 / SALINITY_UNIT))
     return s, temperature * (1.0 / TEMPERATURE_UNIT), z * (-1.0 / HEIGHT_UNIT)
 
