@@ -76,26 +76,26 @@ class BasalMelt(AbstractIce):
         return None if self.replenished else self.ice_density * ice["ice_thickness"]
 
     def melt(self, thickness: Scalar, cell: UppermostCell) -> MeltLayer:
-        """Melt layer below ice of a thickness [m]; no melting if the water is at rest."""
+        """Solve the three equations below ice of a thickness [m]; no melting if the water is at rest."""
         density, capacity = self._water(cell)
-        over_heat, over_salt = (
+        r_heat, r_salt = (
             self._resistance(cell, molecular) for molecular in (self.prandtl_number, self.schmidt_number)
         )
-        gamma_heat = self.von_karman * cell.friction_velocity / (self.turbulent_prandtl_number * over_heat)
-        slower = over_heat / over_salt  # gamma_S / gamma_T
+        gamma_heat = self.von_karman * cell.friction_velocity / (self.turbulent_prandtl_number * r_heat)
+        gamma_ratio = r_heat / r_salt  # gamma_S / gamma_T
         # Quadratic equation for S_b; its other root is negative.
-        fresh = _FRESH + _BY_DEPTH * thickness * self.ice_density / density
-        ice = self.ice_heat_capacity / capacity
-        taken = self.ice_heat_capacity * (fresh - self.ice_temperature) + self.latent_heat
-        melting = slower / capacity * taken
-        a = _BY_SALT * (1.0 - slower * ice)
-        b = slower * cell.salinity * _BY_SALT * ice - melting - (cell.temperature - fresh)
+        freezing = _FRESH + _BY_DEPTH * thickness * self.ice_density / density
+        c_ratio = self.ice_heat_capacity / capacity
+        heat_of_ice = self.ice_heat_capacity * (freezing - self.ice_temperature) + self.latent_heat
+        melting = gamma_ratio / capacity * heat_of_ice
+        a = _BY_SALT * (1.0 - gamma_ratio * c_ratio)
+        b = gamma_ratio * cell.salinity * _BY_SALT * c_ratio - melting - (cell.temperature - freezing)
         half = -0.5 * b / a
         salinity = half + safe_sqrt(half**2 - cell.salinity * melting / a)
-        temperature = _BY_SALT * salinity + fresh
+        temperature = _BY_SALT * salinity + freezing
         exchange = gamma_heat * (cell.temperature - temperature)
-        taken = ice * (temperature - self.ice_temperature) + self.latent_heat / capacity
-        return MeltLayer(temperature, salinity, exchange / taken, exchange)
+        warming = c_ratio * (temperature - self.ice_temperature) + self.latent_heat / capacity
+        return MeltLayer(temperature, salinity, exchange / warming, exchange)
 
     def step(
         self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
@@ -103,17 +103,17 @@ class BasalMelt(AbstractIce):
         thickness = ice["ice_thickness"]
         melting = self.melt(thickness, cell)
         density, capacity = self._water(cell)
-        nothing = jnp.zeros_like(thickness)
-        # Water of temperature T leaves the cell and is replaced by meltwater and water at T_b.
-        lost = density * capacity * (melting.heat_exchange - melting.melt_rate * melting.temperature)
-        lost = lost + cell.density * cell.heat_capacity * melting.melt_rate * cell.temperature
-        fluxes = SurfaceFluxes(heat_flux=-lost, freshwater_flux=cell.density * melting.melt_rate)
+        zeros = jnp.zeros_like(thickness)
+        # Water at the cell's temperature is replaced by meltwater at T_b, in a column of constant volume.
+        heat_loss = density * capacity * (melting.heat_exchange - melting.melt_rate * melting.temperature)
+        heat_loss = heat_loss + cell.density * cell.heat_capacity * melting.melt_rate * cell.temperature
+        fluxes = SurfaceFluxes(heat_flux=-heat_loss, freshwater_flux=cell.density * melting.melt_rate)
         taken = None if self.replenished else -cell.density * melting.melt_rate
         if not self.replenished:
             melted = density / self.ice_density * melting.melt_rate * dt
             thickness = at_least(thickness - melted, 0.0)
-        everywhere = jnp.ones_like(nothing, bool)
-        return IceStep({"ice_thickness": thickness}, cell.temperature, fluxes, nothing, everywhere, taken)
+        covered = jnp.ones_like(zeros, bool)
+        return IceStep({"ice_thickness": thickness}, cell.temperature, fluxes, zeros, covered, taken)
 
     def _water(self, cell: UppermostCell) -> tuple[Scalar, Scalar]:
         density = cell.density if self.water_density is None else self.water_density
@@ -123,12 +123,12 @@ class BasalMelt(AbstractIce):
         """ln((z + z_0) / z_0) + kappa / Pr_t beta [1], at the center of the cell."""
         turbulent, z_0 = self.turbulent_prandtl_number, self.roughness_length
         roughness = safe_sqrt(z_0 * cell.friction_velocity / self.viscosity)
-        rough = 0.55 * jnp.exp(0.5 * self.von_karman * _BS) * roughness
-        beta = rough * (jnp.cbrt(molecular) ** 2 - 0.2) - turbulent * _BS + 9.5
+        rough = 0.55 * jnp.exp(0.5 * self.von_karman * _ROUGH_INTERCEPT) * roughness
+        beta = rough * (jnp.cbrt(molecular) ** 2 - 0.2) - turbulent * _ROUGH_INTERCEPT + 9.5
         return jnp.log1p(0.5 * cell.thickness / z_0) + self.von_karman / turbulent * beta
 
 
-_BS = 8.5
+_ROUGH_INTERCEPT = 8.5
 """Intercept of the logarithmic layer over rough walls [1]."""
 _BY_SALT, _FRESH, _BY_DEPTH = -5.6705121472405570e-2, 7.5436448744204881e-2, 7.6828512903539831e-4
-"""Freezing point as potential temperature: by salinity [K per g kg-1], of fresh water [degC], by depth."""
+"""Potential freezing point: by salinity [K per g kg-1], of fresh water [degC], by depth [K m-1]."""

@@ -4,10 +4,10 @@ The prognostic variables of the ice are in `State.surface`, one number per colum
 of quantities. If ice covers the water at the start of a step, the water receives no wind stress; it receives
 the shortwave radiation that passes the ice, and the heat that keeps its uppermost cell at the freezing point.
 
-In a column of constant volume, freezing at the rate F of salt-free water leaves S F, with the salinity S of
-the moment. Part of it would stay if melting diluted with another salinity. The column therefore stores the
-salt that freezing left (`salinity_left_by_ice` [g m-2], and likewise for tracers), and melting takes it back
-in proportion to the ice that melts: a closed cycle leaves every content as it was.
+In a column of constant volume, freezing of salt-free water at the rate F adds salt at the rate S F, with the
+current salinity S. Melting at another salinity would not remove the same amount. The column therefore stores
+the salt that freezing left (`salinity_left_by_ice` [g m-2], and likewise for tracers), and melting takes it
+back in proportion to the ice that melts: a closed cycle changes no content.
 """
 
 import abc
@@ -40,7 +40,7 @@ class UppermostCell(NamedTuple):
     volume: Scalar  # volume over surface area [m]: the thickness, except in a lake
     heat_capacity: Scalar  # [J kg-1 K-1]
     density: Scalar  # reference density [kg m-3]
-    friction_velocity: Scalar  # of the ice base, or of the wind, at the start of the step [m s-1]
+    friction_velocity: Scalar  # at the ice base, or by wind, at the start of the step [m s-1]
 
     @property
     def heat_per_kelvin(self) -> Scalar:
@@ -57,7 +57,7 @@ class IceStep(NamedTuple):
         fluxes: fluxes into the water.
         heat_from_air: heat gained by the ice through its upper surface, minus that passed to the water [W
             m-2].
-        covered: whether ice closes the surface for all but the fluxes; `None` if it never does.
+        covered: whether ice covers the surface, for processes other than `fluxes`; `None` if it never does.
         taken: fresh water that the ice takes from the water, which is part of the fluxes, negative where it
             melts [kg m-2 s-1]; `None` if ice exchanges no water.
     """
@@ -100,8 +100,8 @@ class AbstractIce(eqx.Module):
 
     def spread(self, ice: Carried, factor: Scalar) -> Carried:
         """Spread the volume of ice over another area; `factor` is the old over the new area [1]."""
-        of_area = (*self.thicknesses, *(name for name in ice if name.endswith(LEFT_BY_ICE)))
-        return ice | {name: ice[name] * factor for name in of_area}
+        per_area = (*self.thicknesses, *(name for name in ice if name.endswith(LEFT_BY_ICE)))
+        return ice | {name: ice[name] * factor for name in per_area}
 
     def freezing_point(self, salinity: Scalar) -> Scalar:
         """Freezing point at the surface [degC]."""
@@ -113,9 +113,9 @@ LEFT_BY_ICE = "_left_by_ice"
 
 
 def left_at_start(ice: AbstractIce, carried: Carried, concentrations: Mapping[str, Scalar]) -> Carried:
-    """Salt and tracers that the initial ice left in water with the concentrations of the uppermost cell."""
+    """Salt and tracers that the initial ice left, at the concentrations of the uppermost cell."""
     mass = ice.mass(carried)
-    return {} if mass is None else {name + LEFT_BY_ICE: mass * of for name, of in concentrations.items()}
+    return {} if mass is None else {name + LEFT_BY_ICE: mass * c for name, c in concentrations.items()}
 
 
 def left_by_ice(
@@ -126,7 +126,7 @@ def left_by_ice(
     cell_mass: Scalar,
     dt: ScalarLike,
 ) -> tuple[Carried, dict[str, Scalar]]:
-    """Salt and tracers left by freezing after a step, and the correction of the dilution by melting.
+    """Update the salt and tracers left by freezing, and correct the dilution by melting.
 
     Melting takes back at most half of the content of the uppermost cell in a step, so that no concentration
     becomes negative; the rest follows in later steps.
@@ -144,15 +144,15 @@ def left_by_ice(
         [concentration kg m-2 s-1].
     """
     frozen, melted = at_least(taken, 0.0), at_least(-taken, 0.0)
-    there = mass > 0.0
-    melting = jnp.where(there, at_most(melted * dt * reciprocal(jnp.where(there, mass, 1.0)), 1.0), 1.0)
-    left, correction = {}, {}
+    has_ice = mass > 0.0
+    fraction = jnp.where(has_ice, at_most(melted * dt * reciprocal(jnp.where(has_ice, mass, 1.0)), 1.0), 1.0)
+    stored, correction = {}, {}
     for name, concentration in concentrations.items():
-        before = carried[name + LEFT_BY_ICE]
-        returned = at_most(melting * before, 0.5 * cell_mass * at_least(concentration, 0.0))
-        left[name + LEFT_BY_ICE] = before + concentration * frozen * dt - returned
+        stored_before = carried[name + LEFT_BY_ICE]
+        returned = at_most(fraction * stored_before, 0.5 * cell_mass * at_least(concentration, 0.0))
+        stored[name + LEFT_BY_ICE] = stored_before + concentration * frozen * dt - returned
         correction[name] = concentration * melted - returned / dt
-    return left, correction
+    return stored, correction
 
 
 def check_air(ice: AbstractIce, is_known: bool) -> None:
@@ -189,12 +189,12 @@ def below_cover(
             keeps rain off.
         heat: heat flux from the ice [W m-2].
     """
-    closed = {"heat_flux": heat}
-    passing = ("shortwave_flux",) if gained is None else ("shortwave_flux", "freshwater_flux", "rain")
+    below_ice = {"heat_flux": heat}
+    unchanged = ("shortwave_flux",) if gained is None else ("shortwave_flux", "freshwater_flux", "rain")
     changed = {
-        name: jnp.where(covered, closed.get(name, 0.0), flux)
+        name: jnp.where(covered, below_ice.get(name, 0.0), flux)
         for name in (*FLUXES, "surface_drag", "rain")
-        if name not in passing and (flux := getattr(sky, name)) is not None
+        if name not in unchanged and (flux := getattr(sky, name)) is not None
     }
     if sky.shortwave_flux is not None:
         changed["shortwave_flux"] = jnp.where(covered, transmitted, 1.0) * sky.shortwave_flux

@@ -20,7 +20,7 @@ class FreezingBound(AbstractIce):
     """Holds the uppermost cell at or above its freezing point; the water stays exposed to the air.
 
     Args:
-        shown_thickness: thickness in the output while the water is held at its freezing point [m].
+        shown_thickness: ice thickness in the output while water is held at its freezing point [m].
 
     Source: GOTM, `surface/ice/model: simple`.
     """
@@ -47,7 +47,7 @@ class Lebedev(AbstractIce):
 
         H = 0.01 c F**n,    dF/dt = T_f - T_air   in K day, where there is ice, or water at its freezing point
 
-    Below one degree-day the water is open; STIM then resets the degree-days at every step.
+    There is no ice below one degree-day, where STIM also resets the degree-days in every step.
 
     Args:
         initial_thickness: initial thickness H [m].
@@ -74,35 +74,35 @@ class Lebedev(AbstractIce):
         check_air(self, knows_air)
 
     def start(self, state: State) -> Carried:
-        there = self.initial_thickness > 0.0
-        centimetres = jnp.where(there, 100.0 * self.initial_thickness / self.growth, 1.0)
-        frost = jnp.where(there, jnp.exp(jnp.log(centimetres) / self.exponent), 0.0)
-        nothing = 0.0 * state.temperature[-1]
+        has_ice = self.initial_thickness > 0.0
+        centimetres = jnp.where(has_ice, 100.0 * self.initial_thickness / self.growth, 1.0)
+        degree_days = jnp.where(has_ice, jnp.exp(jnp.log(centimetres) / self.exponent), 0.0)
+        zeros = 0.0 * state.temperature[-1]
         return {
-            "ice_thickness": self.initial_thickness + nothing,
-            "freezing_degree_days": frost + nothing,
+            "ice_thickness": self.initial_thickness + zeros,
+            "freezing_degree_days": degree_days + zeros,
         }
 
     def step(
         self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
         assert air_temperature is not None
-        thickness, frost = ice["ice_thickness"], ice["freezing_degree_days"]
+        thickness, days = ice["ice_thickness"], ice["freezing_degree_days"]
         freezing, covered = self.freezing_point(cell.salinity), thickness > 0.0
-        counts = covered | ((air_temperature < freezing) & (cell.temperature < freezing))
-        frost = jnp.where(counts, frost + (freezing - air_temperature) * (dt / _DAY), 0.0)
-        thick = frost > 1.0
-        grown = 0.01 * self.growth * jnp.exp(self.exponent * jnp.log(jnp.where(thick, frost, 1.0)))
-        now = jnp.where(thick, grown, 0.0)
-        # Where the cover has gone, degree-days restart.
-        frost = jnp.where(thick | ~covered, at_least(frost, 0.0), 0.0)
-        temperature = jnp.where(thick, freezing, at_least(cell.temperature, freezing))
+        accumulates = covered | ((air_temperature < freezing) & (cell.temperature < freezing))
+        days = jnp.where(accumulates, days + (freezing - air_temperature) * (dt / _DAY), 0.0)
+        has_ice = days > 1.0
+        grown = 0.01 * self.growth * jnp.exp(self.exponent * jnp.log(jnp.where(has_ice, days, 1.0)))
+        new_ice = jnp.where(has_ice, grown, 0.0)
+        # Degree-days restart from 0 when the ice has gone.
+        days = jnp.where(has_ice | ~covered, at_least(days, 0.0), 0.0)
+        temperature = jnp.where(has_ice, freezing, at_least(cell.temperature, freezing))
         heat = (temperature - cell.temperature) * cell.heat_per_kelvin
-        heat = heat - self.ice_density * self.latent_heat * (now - thickness)
+        heat = heat - self.ice_density * self.latent_heat * (new_ice - thickness)
         fluxes = sky(IceSurface(covered, at_most(air_temperature, 0.0), self.albedo))
-        fluxes = below_cover(covered, fluxes, jnp.exp(-now / self.light_depth), None)
+        fluxes = below_cover(covered, fluxes, jnp.exp(-new_ice / self.light_depth), None)
         return IceStep(
-            {"ice_thickness": now, "freezing_degree_days": frost}, temperature, fluxes, heat / dt, covered
+            {"ice_thickness": new_ice, "freezing_degree_days": days}, temperature, fluxes, heat / dt, covered
         )
 
 

@@ -57,8 +57,8 @@ class MyLake(AbstractIce):
         check_air(self, knows_air)
 
     def start(self, state: State) -> Carried:
-        nothing = 0.0 * state.temperature[-1]
-        return {"ice_thickness": self.initial_thickness + nothing, "frazil_thickness": nothing}
+        zeros = 0.0 * state.temperature[-1]
+        return {"ice_thickness": self.initial_thickness + zeros, "frazil_thickness": zeros}
 
     def mass(self, ice: Carried) -> Scalar | None:
         if not self.exchanges_water:
@@ -72,29 +72,29 @@ class MyLake(AbstractIce):
         thickness, frazil = ice["ice_thickness"], ice["frazil_thickness"]
         freezing, covered = self.freezing_point(cell.salinity), thickness > 0.0
         latent = self.ice_density * self.latent_heat
-        melted = (cell.temperature - freezing) * cell.heat_per_kelvin / latent  # by warm water
-        # From above.
+        melted = (cell.temperature - freezing) * cell.heat_per_kelvin / latent  # by warm water [m]
+        # Growth and melting from above.
         cold = air_temperature < freezing
-        thin = self.insulation * reciprocal(thickness + self.insulation)
-        middle = thin * freezing + (1.0 - thin) * air_temperature
-        surface = jnp.where(cold, middle, 0.0)
-        fluxes = sky(IceSurface(covered, surface, self.albedo))
+        open_weight = self.insulation * reciprocal(thickness + self.insulation)
+        conducting = open_weight * freezing + (1.0 - open_weight) * air_temperature
+        ice_temperature = jnp.where(cold, conducting, 0.0)
+        fluxes = sky(IceSurface(covered, ice_temperature, self.albedo))
         transmitted = jnp.exp(-self.light_attenuation * thickness)
         light = (1.0 - transmitted) * flux_like(fluxes.shortwave_flux, thickness)
         heat = flux_like(fluxes.heat_flux, thickness) + light
         grows = covered & cold
-        squared = thickness**2 + 2.0 * self.conductivity / latent * dt * (freezing - middle)
+        squared = thickness**2 + 2.0 * self.conductivity / latent * dt * (freezing - conducting)
         grown = jnp.sqrt(jnp.where(grows, squared, 1.0)) - thickness
         from_air = jnp.where(covered, jnp.where(cold, -latent * grown / dt, at_least(heat, 0.0)), 0.0)
-        # Thickness of ice or frazil; negative where more melted than there was.
-        there = jnp.where(covered, thickness, frazil) - from_air * dt / latent - melted
-        now = at_least(there, 0.0)
-        temperature = cell.temperature + (now - there - melted) * latent / cell.heat_per_kelvin
-        closed = covered | (now >= self.frazil_limit)
+        # Thickness of ice or frazil; negative where the heat exceeds that of all ice.
+        balance = jnp.where(covered, thickness, frazil) - from_air * dt / latent - melted
+        new_ice = at_least(balance, 0.0)
+        temperature = cell.temperature + (new_ice - balance - melted) * latent / cell.heat_per_kelvin
+        is_closed = covered | (new_ice >= self.frazil_limit)
         carried = {
-            "ice_thickness": jnp.where(closed, now, 0.0),
-            "frazil_thickness": jnp.where(closed, 0.0, now),
+            "ice_thickness": jnp.where(is_closed, new_ice, 0.0),
+            "frazil_thickness": jnp.where(is_closed, 0.0, new_ice),
         }
-        gained = self.ice_density * (now - thickness - frazil) / dt if self.exchanges_water else None
+        gained = self.ice_density * (new_ice - thickness - frazil) / dt if self.exchanges_water else None
         fluxes = below_cover(covered, fluxes, transmitted, gained)
         return IceStep(carried, temperature, fluxes, from_air, covered, gained)

@@ -116,11 +116,11 @@ class Winton(AbstractIce):
             )
 
     def start(self, state: State) -> Carried:
-        nothing = 0.0 * state.temperature[-1]
-        cold = at_most(self.freezing_point(state.salinity[-1]), self.melting_point) + nothing
+        zeros = 0.0 * state.temperature[-1]
+        cold = at_most(self.freezing_point(state.salinity[-1]), self.melting_point) + zeros
         return {
-            "ice_thickness": self.initial_thickness + nothing,
-            "snow_thickness": self.initial_snow + nothing,
+            "ice_thickness": self.initial_thickness + zeros,
+            "snow_thickness": self.initial_snow + zeros,
             "ice_surface_temperature": cold,
             "upper_ice_temperature": cold,
             "lower_ice_temperature": cold,
@@ -154,59 +154,59 @@ class Winton(AbstractIce):
         freezing = at_most(self.freezing_point(cell.salinity), self.melting_point)
         excess = (cell.temperature - freezing) * cell.heat_per_kelvin
         albedo, into_bare = self._optics(ice)
-        before = ice["ice_surface_temperature"]
+        old_surface = ice["ice_surface_temperature"]
 
-        def above(surface: Scalar) -> tuple[Scalar, SurfaceFluxes]:
+        def air_fluxes(surface: Scalar) -> tuple[Scalar, SurfaceFluxes]:
             fluxes = sky(IceSurface(covered, surface, albedo))
             return flux_like(fluxes.heat_flux, surface), fluxes
 
-        heat, slope, fluxes = jax.jvp(above, (before,), (jnp.ones_like(before),), has_aux=True)
-        slope, light = at_least(-slope, 0.0), flux_like(fluxes.shortwave_flux, before)
-        passing = into_bare * jnp.exp(-ice["ice_thickness"] / self.light_depth)
-        at_zero = -heat - slope * before - (1.0 - into_bare) * light
-        air = Warming(at_zero, slope, (into_bare - passing) * light)
+        heat, slope, fluxes = jax.jvp(air_fluxes, (old_surface,), (jnp.ones_like(old_surface),), has_aux=True)
+        slope, light = at_least(-slope, 0.0), flux_like(fluxes.shortwave_flux, old_surface)
+        transmitted = into_bare * jnp.exp(-ice["ice_thickness"] / self.light_depth)
+        loss_at_zero = -heat - slope * old_surface - (1.0 - into_bare) * light
+        air = Warming(loss_at_zero, slope, (into_bare - transmitted) * light)
         # In open water the ice variables have no meaning, but must be finite.
         thickness = jnp.where(covered, ice["ice_thickness"], 1.0)
         temperatures = ice["upper_ice_temperature"], ice["lower_ice_temperature"]
         start = Layers(ice["snow_thickness"], 0.5 * thickness, 0.5 * thickness, *temperatures)
         layers, surface, melting = self._conducted(start, air, freezing, dt)
         melting = Melting(melting.above, melting.below + at_least(excess, 0.0))
-        gained = air.absorbed - air.loss - air.slope * surface
+        heat_gained = air.absorbed - air.loss - air.slope * surface
         if self.snow_falls and air_temperature is not None and fluxes.freshwater_flux is not None:
-            falls = (air_temperature < 0.0) & covered
-            snow = jnp.where(falls, at_least(fluxes.freshwater_flux, 0.0), 0.0)
+            is_snow = (air_temperature < 0.0) & covered
+            snow = jnp.where(is_snow, at_least(fluxes.freshwater_flux, 0.0), 0.0)
             layers = layers._replace(snow=layers.snow + snow * dt / self.snow_density)
-            gained = gained - self.latent_heat * snow
-        nothing = jnp.zeros_like(before)
-        open_water = Layers(nothing, nothing, nothing, freezing, freezing)
-        layers, melting, gained = jax.tree.map(
+            heat_gained = heat_gained - self.latent_heat * snow
+        zeros = jnp.zeros_like(old_surface)
+        open_water = Layers(zeros, zeros, zeros, freezing, freezing)
+        layers, melting, heat_gained = jax.tree.map(
             lambda ice, water: jnp.where(covered, ice, water),
-            (layers, melting, gained),
-            (open_water, Melting(nothing, nothing), nothing),
+            (layers, melting, heat_gained),
+            (open_water, Melting(zeros, zeros), zeros),
         )
-        layers, left = self._resized(layers, melting, at_least(-excess, 0.0), freezing, cell.density)
+        layers, excess_heat = self._resized(layers, melting, at_least(-excess, 0.0), freezing, cell.density)
         total = layers.upper + layers.lower
-        there = total > 0.0
-        at_freezing = freezing + left / cell.heat_per_kelvin
+        has_ice = total > 0.0
+        at_freezing = freezing + excess_heat / cell.heat_per_kelvin
         temperature = jnp.where(covered | (excess < 0.0), at_freezing, cell.temperature)
         carried = {
             "ice_thickness": total,
             "snow_thickness": layers.snow,
-            "ice_surface_temperature": jnp.where(there & covered, surface, freezing),
-            "upper_ice_temperature": jnp.where(there, layers.upper_temperature, freezing),
-            "lower_ice_temperature": jnp.where(there, layers.lower_temperature, freezing),
+            "ice_surface_temperature": jnp.where(has_ice & covered, surface, freezing),
+            "upper_ice_temperature": jnp.where(has_ice, layers.upper_temperature, freezing),
+            "lower_ice_temperature": jnp.where(has_ice, layers.lower_temperature, freezing),
         }
         taken = None
         if self.exchanges_water:
             ice_grown, snow_grown = total - ice["ice_thickness"], layers.snow - ice["snow_thickness"]
             taken = (self.ice_density * ice_grown + self.snow_density * snow_grown) / dt
-        fluxes = below_cover(covered, fluxes, passing, taken)
-        return IceStep(carried, temperature, fluxes, gained, covered, taken)
+        fluxes = below_cover(covered, fluxes, transmitted, taken)
+        return IceStep(carried, temperature, fluxes, heat_gained, covered, taken)
 
     def _optics(self, ice: Carried) -> tuple[Scalar, Scalar]:
         """Albedo, and the fraction of the absorbed radiation that penetrates below the surface [1]."""
         snow = ice["snow_thickness"]
-        snowy = snow / (snow + 0.02)  # thin snow leaves bare ice
+        snowy = snow / (snow + 0.02)  # fraction covered by snow
         thick = at_most(jnp.arctan(5.0 * ice["ice_thickness"]) / math.atan(2.5), 1.0)
         warm = (ice["ice_surface_temperature"] - self.melting_point) / self.melting_range + 1.0
         melts = jnp.clip(warm, 0.0, 1.0)
@@ -217,33 +217,33 @@ class Winton(AbstractIce):
     def _conducted(
         self, layers: Layers, air: Warming, freezing: Scalar, dt: ScalarLike
     ) -> tuple[Layers, Scalar, Melting]:
-        """Layer temperatures after a step, surface temperature, and heat for melting; equations times h."""
+        """Layer and surface temperatures after a step, and heat for melting, from the equations times h."""
         h, melting_point = layers.upper + layers.lower, self.melting_point
         upper, lower = layers.upper_temperature, layers.lower_temperature
-        stored, k = self.ice_density * h * h / (2.0 * dt), self.conductivity
-        heat, latent = self.ice_heat_capacity, self.latent_heat * melting_point
-        to_surface = 4.0 * k * self.snow_conductivity / (self.snow_conductivity + 4.0 * k * layers.snow / h)
-        conductance = 6.0 * k + stored * heat
-        a = stored * heat + 2.0 * k * (4.0 * k + stored * heat) / conductance
-        b = stored * (heat * upper + latent / upper) + air.absorbed * h
-        b = -b - 2.0 * k * (4.0 * k * freezing + stored * heat * lower) / conductance
-        c = stored * latent
+        storage, k = self.ice_density * h * h / (2.0 * dt), self.conductivity
+        capacity, latent = self.ice_heat_capacity, self.latent_heat * melting_point
+        k_surface = 4.0 * k * self.snow_conductivity / (self.snow_conductivity + 4.0 * k * layers.snow / h)
+        conductance = 6.0 * k + storage * capacity
+        a = storage * capacity + 2.0 * k * (4.0 * k + storage * capacity) / conductance
+        b = storage * (capacity * upper + latent / upper) + air.absorbed * h
+        b = -b - 2.0 * k * (4.0 * k * freezing + storage * capacity * lower) / conductance
+        c = storage * latent
 
-        def solved(a: Scalar, b: Scalar) -> Scalar:
+        def root_of(a: Scalar, b: Scalar) -> Scalar:
             return -0.5 * (b + safe_sqrt(b * b - 4.0 * a * c)) / a
 
-        with_air = to_surface + air.slope * h
-        free = solved(a + to_surface * air.slope * h / with_air, b + air.loss * h * to_surface / with_air)
-        surface = (to_surface * free - air.loss * h) / with_air
+        k_sum = k_surface + air.slope * h
+        unmelted = root_of(a + k_surface * air.slope * h / k_sum, b + air.loss * h * k_surface / k_sum)
+        surface = (k_surface * unmelted - air.loss * h) / k_sum
         highest = jnp.where(layers.snow > 0.0, 0.0, melting_point)
-        bound = solved(a + to_surface, b - to_surface * highest)
+        at_melting = root_of(a + k_surface, b - k_surface * highest)
         melts = surface > highest
-        upper, surface = jnp.where(melts, bound, free), jnp.where(melts, highest, surface)
-        conducted = to_surface * (upper - surface) / h
+        upper, surface = jnp.where(melts, at_melting, unmelted), jnp.where(melts, highest, surface)
+        conducted = k_surface * (upper - surface) / h
         above = jnp.where(melts, (conducted - air.loss - air.slope * surface) * dt, 0.0)
-        lower = (2.0 * k * (upper + 2.0 * freezing) + stored * heat * lower) / conductance
+        lower = (2.0 * k * (upper + 2.0 * freezing) + storage * capacity * lower) / conductance
         below = 4.0 * k * (lower - freezing) / h * dt
-        # Ice warmer than its melting point: the excess heat melts it.
+        # Cap temperatures at the melting point; the excess heat melts ice.
         capped = at_most(upper, melting_point), at_most(lower, melting_point)
         above = above + (self._upper(capped[0]) - self._upper(upper)) * 0.5 * h
         below = below + (self._lower(capped[1]) - self._lower(lower)) * 0.5 * h
@@ -251,37 +251,37 @@ class Winton(AbstractIce):
         return layers, surface, Melting(above, below)
 
     def _resized(
-        self, layers: Layers, melting: Melting, frazil: Scalar, freezing: Scalar, water: Scalar
+        self, layers: Layers, melting: Melting, frazil: Scalar, freezing: Scalar, rho_water: Scalar
     ) -> tuple[Layers, Scalar]:
-        """Layers after melting and freezing, with both halves of the ice equal, and excess heat [J m-2]."""
+        """Layers after melting, freezing and division into equal halves, and excess heat [J m-2]."""
         snow, h1, h2, t1, t2 = layers
         grown = (frazil + at_least(-melting.below, 0.0)) / self._lower(freezing)
         t2 = _mixed(h2, t2, grown, freezing)
         h2 = h2 + grown
         of_snow, upper, lower = self.snow_density * self.latent_heat, self._upper(t1), self._lower(t2)
-        snow, left = _melted(snow, of_snow, melting.above)
-        h1, left = _melted(h1, upper, left)
-        h2, left_above = _melted(h2, lower, left)
-        h2, left = _melted(h2, lower, at_least(melting.below, 0.0))
-        h1, left = _melted(h1, upper, left)
-        snow, left = _melted(snow, of_snow, left)
-        # Snow pressed below the water line becomes ice at its melting point.
+        snow, heat_left = _melted(snow, of_snow, melting.above)
+        h1, heat_left = _melted(h1, upper, heat_left)
+        h2, heat_left_above = _melted(h2, lower, heat_left)
+        h2, heat_left = _melted(h2, lower, at_least(melting.below, 0.0))
+        h1, heat_left = _melted(h1, upper, heat_left)
+        snow, heat_left = _melted(snow, of_snow, heat_left)
+        # Snow below the water line, pressed down by its weight, becomes ice at its melting point.
         total = h1 + h2
-        flooded = at_least((self.ice_density * total + self.snow_density * snow) / water - total, 0.0)
-        snow = snow - flooded * self.ice_density / self.snow_density
-        with_brine = _mixed(h1, self._as_plain(t1), flooded, self.melting_point)
-        h1 = h1 + flooded
+        snow_ice = at_least((self.ice_density * total + self.snow_density * snow) / rho_water - total, 0.0)
+        snow = snow - snow_ice * self.ice_density / self.snow_density
+        with_brine = _mixed(h1, self._as_plain(t1), snow_ice, self.melting_point)
+        h1 = h1 + snow_ice
         # Redistribute to equal halves.
         half = 0.5 * (h1 + h2)
-        down, up = at_least(h1 - half, 0.0), at_least(h2 - half, 0.0)
-        upper_plain = _mixed(h1 - down, with_brine, up, t2)
-        t2 = _mixed(h2 - up, t2, down, with_brine)
+        moved_down, moved_up = at_least(h1 - half, 0.0), at_least(h2 - half, 0.0)
+        upper_plain = _mixed(h1 - moved_down, with_brine, moved_up, t2)
+        t2 = _mixed(h2 - moved_up, t2, moved_down, with_brine)
         t1 = self._with_brine(upper_plain)
         above_melting = at_least(t2 - self.melting_point, 0.0)
         t2 = at_most(t2, self.melting_point)
-        too_warm = half * self.ice_density * self.ice_heat_capacity * above_melting
-        half = half - too_warm / (self._upper(t1) + self._lower(t2))
-        return Layers(snow, half, half, t1, t2), left_above + left
+        excess_heat = half * self.ice_density * self.ice_heat_capacity * above_melting
+        half = half - excess_heat / (self._upper(t1) + self._lower(t2))
+        return Layers(snow, half, half, t1, t2), heat_left_above + heat_left
 
     def _as_plain(self, temperature: Scalar) -> Scalar:
         """Temperature of ice without brine with the same heat content as ice with brine [degC]."""
@@ -294,18 +294,18 @@ class Winton(AbstractIce):
 
 
 def _melted(thickness: Scalar, heat_to_melt: Scalar, heat: Scalar) -> tuple[Scalar, Scalar]:
-    """Melt a layer [m] that takes `heat_to_melt` [J m-3]; return what is left of layer and heat [J m-2]."""
+    """Melt a layer [m] that takes `heat_to_melt` [J m-3]; return the remaining layer and heat [J m-2]."""
     needed = thickness * heat_to_melt
-    all_of_it = heat >= needed
-    some = thickness - heat / jnp.where(all_of_it, 1.0, heat_to_melt)
-    nothing_to_do = heat <= 0.0
-    left = jnp.where(all_of_it & ~nothing_to_do, 0.0, some)
-    return jnp.where(nothing_to_do, thickness, left), jnp.where(all_of_it, heat - needed, 0.0)
+    melts_all = heat >= needed
+    remainder = thickness - heat / jnp.where(melts_all, 1.0, heat_to_melt)
+    no_melting = heat <= 0.0
+    remaining = jnp.where(melts_all & ~no_melting, 0.0, remainder)
+    return jnp.where(no_melting, thickness, remaining), jnp.where(melts_all, heat - needed, 0.0)
 
 
-def _mixed(thickness: Scalar, value: Scalar, added: Scalar, of_added: Scalar) -> Scalar:
+def _mixed(thickness: Scalar, value: Scalar, other: Scalar, other_value: Scalar) -> Scalar:
     """Mean of two parts of a layer, weighted by thickness [m]; the first value if both are empty."""
-    total = thickness + added
-    there = total > 0.0
-    fraction = jnp.where(there, added, 0.0) / jnp.where(there, total, 1.0)
-    return value + fraction * (of_added - value)
+    total = thickness + other
+    has_layer = total > 0.0
+    fraction = jnp.where(has_layer, other, 0.0) / jnp.where(has_layer, total, 1.0)
+    return value + fraction * (other_value - value)
