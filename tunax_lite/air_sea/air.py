@@ -34,7 +34,7 @@ def saturation_vapour_pressure(temperature: Scalar) -> Scalar:
 
 
 def specific_humidity(vapour_pressure: Scalar, pressure: Scalar) -> Scalar:
-    """Mass of vapour per mass of air [kg kg-1] from pressures [Pa]."""
+    """Mass of vapour per mass of air [kg kg-1] from pressures [Pa], with the constants of GOTM."""
     return VAPOUR_RATIO * vapour_pressure * reciprocal(pressure - 0.377 * vapour_pressure)
 
 
@@ -66,7 +66,7 @@ class MoistAir(NamedTuple):
 
     wind_u: Scalar  # relative to the water [m s-1]
     wind_v: Scalar
-    wind_speed: Scalar  # its magnitude [m s-1]
+    wind_speed: Scalar  # magnitude of the relative wind [m s-1]
     temperature: Scalar  # [degC]
     vapour_pressure: Scalar  # [Pa]
     specific_humidity: Scalar  # [kg kg-1]
@@ -109,7 +109,7 @@ Scales = tuple[Scalar, Scalar, Scalar]
 
 
 class AbstractSimilarity(AbstractBulkFormula):
-    """A formula that iterates between fluxes and stability.
+    """A bulk formula that iterates between fluxes and stability.
 
     Args:
         wind_height: measurement height of the wind [m].
@@ -128,13 +128,13 @@ class AbstractSimilarity(AbstractBulkFormula):
             iterate, jax.tree.map(lambda x: jnp.broadcast_to(x, shape), first), self.iterations
         )
 
-    def _exchange(self, scales: Scales, raised: Scales, air: MoistAir, skin: WaterSkin) -> Exchange:
+    def _exchange(self, scales: Scales, at_wind_height: Scales, air: MoistAir, skin: WaterSkin) -> Exchange:
         """Fluxes from u* [m s-1], theta* [K] and q* [kg kg-1], and from the air at the height of the wind.
 
-        The air is given by wind speed with gusts [m s-1], potential temperature [K] and specific humidity [kg
-        kg-1].
+        `at_wind_height` has wind speed with gusts [m s-1], potential temperature [K] and specific humidity
+        [kg kg-1]. The density follows twice: its first value gives the pressure at that height.
         """
-        (friction, temperature_scale, humidity_scale), (speed, kelvin, humidity) = scales, raised
+        (friction, temperature_scale, humidity_scale), (speed, kelvin, humidity) = scales, at_wind_height
         kelvin = kelvin - LAPSE_RATE * self.wind_height
         density = _density(kelvin, humidity, air.pressure)
         density = _density(kelvin, humidity, air.pressure - density * GRAVITY * self.wind_height)
@@ -150,7 +150,7 @@ class AbstractSimilarity(AbstractBulkFormula):
         )
 
 
-GRAVITY, KARMAN = 9.8, 0.4
+GRAVITY, KARMAN = 9.8, 0.4  # constants of AeroBulk from here on; those above are GOTM's
 _GAS_CONSTANT = 287.05
 VIRTUAL = 461.495 / _GAS_CONSTANT - 1.0  # excess of the virtual temperature per specific humidity [1]
 DRY_HEAT_CAPACITY, VAPOUR_HEAT_CAPACITY = 1005.0, 1860.0  # [J kg-1 K-1]
@@ -181,10 +181,10 @@ def inverse_obukhov_length(
     kelvin: Scalar, humidity: Scalar, friction: Scalar, temperature_scale: Scalar, humidity_scale: Scalar
 ) -> Scalar:
     """1 / L [m-1] from the state of the air and the turbulent scales; clipped to +- 200 m-1."""
-    humid = 1.0 + VIRTUAL * humidity
-    buoyant = temperature_scale * humid + VIRTUAL * kelvin * humidity_scale
-    inertia = at_least(friction * friction * kelvin * humid, 1e-9)
-    return bounded(GRAVITY * KARMAN * buoyant * reciprocal(inertia), 200.0)
+    virtual_factor = 1.0 + VIRTUAL * humidity
+    virtual_scale = temperature_scale * virtual_factor + VIRTUAL * kelvin * humidity_scale
+    inertia = at_least(friction * friction * kelvin * virtual_factor, 1e-9)
+    return bounded(GRAVITY * KARMAN * virtual_scale * reciprocal(inertia), 200.0)
 
 
 # Stability functions psi of unstable air. Their arguments are functions of zeta <= 0, the height over the

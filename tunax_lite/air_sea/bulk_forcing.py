@@ -82,7 +82,7 @@ def weather_variable(
 
 
 _KELVIN = "K", 183.0, 340.0
-"""A unit that is easily confused with degC, and the values that suggest it."""
+"""Unit that is easily confused with degC, and the range of values that suggests it."""
 
 
 @declares("outside")
@@ -152,7 +152,7 @@ WEATHER = tuple(dataclasses.fields(Weather))
 """Fields of the weather, with their declaration in the metadata."""
 
 
-def _offsets() -> Any:  # to derive from
+def _offsets() -> Any:  # base class with a parameter for each variable of the weather
     fields, about = {}, {}
     for field in WEATHER:
         quantity = field.metadata.get("quantity")
@@ -167,7 +167,7 @@ class WeatherOffsets(_offsets()):
     """Offsets added to each series of the weather, for calibrations and sensitivities; 0 by default."""
 
     def add_to(self, weather: Weather) -> Weather:
-        """The weather with the offsets added."""
+        """Add the offsets to the weather."""
         known = {name: values for name, values in vars(weather).items() if values is not None}
         return Weather(**{name: values + getattr(self, name) for name, values in known.items()})
 
@@ -185,7 +185,7 @@ def check_weather(weather: TimeSeries[Weather], humidity_measure: HumidityMeasur
     """Raise an error for values impossible in air, most often in an unexpected unit.
 
     Raises:
-        ValueError: with name, value and time.
+        ValueError: an impossible value, with its name and time.
     """
     for name in (field.name for field in WEATHER):
         quantity = quantity_of(HUMIDITY_QUANTITIES[humidity_measure] if name == "humidity" else name)
@@ -214,7 +214,7 @@ def check_weather(weather: TimeSeries[Weather], humidity_measure: HumidityMeasur
 
 FRESHWATER_DENSITY = 1000.0  # [kg m-3]
 RAIN_SPEED_RATIO = 0.85  # horizontal speed of rain over that of the wind at 10 m [1]
-_RAIN_HEAT_CAPACITY = 3985.0
+_RAIN_HEAT_CAPACITY = 3985.0  # [J kg-1 K-1]
 
 
 def rain_heat(rain: Scalar, air: MoistAir, skin: WaterSkin, vaporisation_heat: Scalar) -> Scalar:
@@ -224,11 +224,11 @@ def rain_heat(rain: Scalar, air: MoistAir, skin: WaterSkin, vaporisation_heat: S
     conductivity = 0.02411 * (1.0 + t * (3.309e-3 - 1.44e-6 * t))
     heat_diffusivity = conductivity * reciprocal(air.density * AIR_HEAT_CAPACITY)
     slope = air.specific_humidity * vaporisation_heat * reciprocal(GAS_CONSTANT * kelvin * kelvin)
-    moist = slope * vaporisation_heat * vapour_diffusivity
-    factor = 1.0 + VAPOUR_RATIO * moist * reciprocal(AIR_HEAT_CAPACITY * heat_diffusivity)
-    moister = skin.specific_humidity - air.specific_humidity
-    colder = skin.temperature - t + moister * vaporisation_heat * (1.0 / AIR_HEAT_CAPACITY)
-    return -rain * _RAIN_HEAT_CAPACITY * colder * reciprocal(factor)
+    latent_transport = slope * vaporisation_heat * vapour_diffusivity
+    factor = 1.0 + VAPOUR_RATIO * latent_transport * reciprocal(AIR_HEAT_CAPACITY * heat_diffusivity)
+    moisture_excess = skin.specific_humidity - air.specific_humidity
+    excess = skin.temperature - t + moisture_excess * vaporisation_heat * (1.0 / AIR_HEAT_CAPACITY)
+    return -rain * _RAIN_HEAT_CAPACITY * excess * reciprocal(factor)
 
 
 class BulkForcing(AbstractForcing):
@@ -255,8 +255,8 @@ class BulkForcing(AbstractForcing):
         rain_heat, rain_stress: whether rain carries heat and momentum.
         unresolved_wind: root of the difference between the squares of mean wind speed and mean wind vector
             [m s-1]; a run sets it where the records are finer than its step.
-        evaporation: whether the latent heat flux removes water, from the salinity as from the level of a
-            lake, with and without precipitation.
+        evaporation: whether evaporation (from the latent heat flux) changes salinity and the level of a lake,
+            with and without precipitation.
 
     Raises:
         ValueError: a missing series that a formula needs, or a value impossible in air.
@@ -323,10 +323,10 @@ class BulkForcing(AbstractForcing):
             temperature = surface_temperature(water.temperature, water.salinity)
         if water.ice is not None:
             temperature = jnp.where(water.ice.covers, water.ice.temperature, temperature)
-            moving = {name: jnp.where(water.ice.covers, 0.0, getattr(water, name)) for name in ("u", "v")}
-            water = water._replace(**moving)
+            current = {name: jnp.where(water.ice.covers, 0.0, getattr(water, name)) for name in ("u", "v")}
+            water = water._replace(**current)
         air = self.air(weather, water, self._unresolved(time))
-        # XLA would repeat these scalars, and their derivatives, in everything that uses them.
+        # Without the barrier XLA recomputes these scalars, and their derivatives, wherever they are used.
         air, skin = lax.optimization_barrier((air, WaterSkin.at(temperature, air.pressure)))
         exchange = self.bulk.exchange(air, skin)
         transfer, heat = exchange.momentum_transfer, exchange.sensible_heat + exchange.latent_heat
@@ -361,10 +361,10 @@ class BulkForcing(AbstractForcing):
         weather, wind = self.weather.averaged(means), self.weather.values
         mean_speed = means(vector_norm(wind.wind_u, wind.wind_v))
         mean = weather.values
-        lacking = mean_speed**2 - mean.wind_u**2 - mean.wind_v**2
+        variance = mean_speed**2 - mean.wind_u**2 - mean.wind_v**2
         is_mean = means.is_mean.reshape(-1, *(1,) * (mean_speed.ndim - 1))
-        lacking = jnp.where(is_mean & (lacking > 1e-12 * mean_speed**2), lacking, 0.0)
-        unresolved = TimeSeries(weather.time, safe_sqrt(lacking), weather.name)
+        variance = jnp.where(is_mean & (variance > 1e-12 * mean_speed**2), variance, 0.0)
+        unresolved = TimeSeries(weather.time, safe_sqrt(variance), weather.name)
         parts = lambda forcing: (forcing.weather, forcing.unresolved_wind)  # noqa: E731
         return eqx.tree_at(parts, self, (weather, unresolved), is_leaf=lambda part: part is None)
 
@@ -408,15 +408,15 @@ class BulkForcing(AbstractForcing):
     def _shortwave(self, time: ScalarLike, weather: Weather, ice: IceSurface | None) -> Scalar:
         """Shortwave radiation that enters the water or ice [W m-2]."""
         zenith, day, downward = 0.0, 0.0, weather.shortwave
-        parts = self.shortwave, self.diurnal_cycle, self.albedo if self.albedo.needs_sun else None
-        if self.sun is not None and any(part is not None for part in parts):
-            now = self.sun.at(time)
-            day, cosine = now.day, self.sun.cosine_of_zenith(now)
+        formulae = self.shortwave, self.diurnal_cycle, self.albedo if self.albedo.needs_sun else None
+        if self.sun is not None and any(part is not None for part in formulae):
+            sun_time = self.sun.at(time)
+            day, cosine = sun_time.day, self.sun.cosine_of_zenith(sun_time)
             # The arc cosine has infinite slope where the sun is in the zenith.
             zenith = jnp.rad2deg(jnp.arccos(at_most(cosine, 1.0 - 1e-7)))
             if self.shortwave is not None:
                 cloud = 0.0 if weather.cloud_cover is None else weather.cloud_cover
-                downward = self.shortwave.downward(cosine, self.sun.noon_altitude(now), cloud)
+                downward = self.shortwave.downward(cosine, self.sun.noon_altitude(sun_time), cloud)
             elif self.diurnal_cycle is not None:
                 downward = self.diurnal_cycle.downward(time, cosine, self.offsets.shortwave)
         assert downward is not None
@@ -429,18 +429,18 @@ class BulkForcing(AbstractForcing):
 def with_mean_sun(
     forcing: BulkForcing, how: MeanSun, *, step: float, duration: float
 ) -> tuple[BulkForcing, list[str]]:
-    """Add the albedo and the diurnal cycle that suit the records of shortwave radiation; also return notes.
+    """Add the albedo and the diurnal cycle that suit the records of shortwave radiation; return notes, too.
 
     Args:
-        forcing: forcing of one column; returned as it is where a formula gives the shortwave radiation.
+        forcing: forcing of one column; unchanged if a formula gives the shortwave radiation.
         how: requested treatment.
         step: time step of the run [s]; over the steps of a day, the cycle has the mean of the records.
         duration: duration of the run [s].
     """
-    light, sun, albedo = forcing.weather.values.shortwave, forcing.sun, forcing.albedo
-    if light is None or sun is None or forcing.shortwave is not None:
+    shortwave, sun, albedo = forcing.weather.values.shortwave, forcing.sun, forcing.albedo
+    if shortwave is None or sun is None or forcing.shortwave is not None:
         return forcing, []
-    time, values = np.asarray(forcing.weather.time, dtype=float), np.asarray(light, dtype=float)
+    time, values = np.asarray(forcing.weather.time, dtype=float), np.asarray(shortwave, dtype=float)
     interval, cycle = time_between_records(time, values), forcing.diurnal_cycle
     if how.spreads(interval):
         cycle = diurnal_cycle(days_of(sun, 0.0, duration), time, values, sun, step)

@@ -34,13 +34,13 @@ from .air import (
 
 _BOUNDARY_LAYER = 600.0  # height of the atmospheric boundary layer [m]
 _CALM, _SLOWEST = 0.1, 0.2
-"""Lowest wind for the coefficients of `Fairall`, below which the first guess is useless, and lowest wind with
-gusts of COARE 3 [m s-1]."""
+"""Lowest wind for `Fairall`, whose first guess fails in calmer air, and lowest wind with gusts for COARE 3
+[m s-1]."""
 _CRITICAL_RICHARDSON_NUMBER = 0.25  # between surface and instrument; above it fluxes vanish
 _LARGEST_ZETA = 50.0
 
-# Upper bounds of the roughness Reynolds number per row; factor and exponent for temperature and for humidity,
-# z_T = a Re^b nu / u*. Above 1000 the last row is kept.
+# Rows: upper bound of the roughness Reynolds number; a and b in z_T = a Re^b nu / u*; the same for humidity.
+# The source ends at 1000; the last row also serves above.
 _LIU = (
     (0.11, 0.177, 0.0, 0.292, 0.0),
     (0.825, 1.376, 0.929, 1.808, 0.826),
@@ -54,12 +54,12 @@ _LIU = (
 
 
 def _log_scalar_roughness(log_reynolds: Scalar, column: int) -> Scalar:
-    """Logarithm of z_T u* / nu or z_q u* / nu, which avoids powers."""
+    """Logarithm of z_T u* / nu (column 1) or z_q u* / nu (column 3); logarithms avoid powers."""
     rows = [(row[0], math.log(row[column]), row[column + 1]) for row in _LIU]
-    total = rows[-1][1] + rows[-1][2] * log_reynolds
+    logarithm = rows[-1][1] + rows[-1][2] * log_reynolds
     for bound, intercept, slope in reversed(rows[:-1]):
-        total = jnp.where(log_reynolds < math.log(bound), intercept + slope * log_reynolds, total)
-    return total
+        logarithm = jnp.where(log_reynolds < math.log(bound), intercept + slope * log_reynolds, logarithm)
+    return logarithm
 
 
 def convective(argument: Scalar) -> Scalar:
@@ -71,7 +71,7 @@ def convective(argument: Scalar) -> Scalar:
 
 
 def blend(zeta: Scalar, near_neutral: Scalar, free: Scalar) -> Scalar:
-    """Mean of two functions with the weights 1 / (1 + zeta²) and zeta² / (1 + zeta²)."""
+    """Mean of near-neutral and free-convective functions, with weights 1 and zeta² over 1 + zeta²."""
     squared = zeta * zeta
     return (near_neutral + squared * free) / (1.0 + squared)
 
@@ -109,51 +109,51 @@ class Fairall(AbstractSimilarity):
         buoyant = warmer + 0.61 * kelvin * moister
         sheared = _CRITICAL_RICHARDSON_NUMBER * kelvin * air.wind_speed * air.wind_speed
         turbulent = (9.81 * self.wind_height * buoyant <= sheared) | (buoyant <= 0.0)
-        # Where air is not turbulent, iterate as if neutral: finite, and not used.
+        # Where air is not turbulent, fluxes are 0: iterate on neutral air, which stays finite.
         warmer = jnp.where(turbulent, warmer, 0.0)
         moister = jnp.where(turbulent, moister, 0.0)
         friction, temperature_scale, humidity_scale, speed = self._scales(air, warmer, moister, kelvin)
         friction = jnp.where(turbulent, friction, 0.0)
         vaporisation_heat = 2.501e6 - 2370.0 * skin.temperature
         water = air.density * friction * humidity_scale
-        lift = -1.61 * friction * humidity_scale - (
+        webb = -1.61 * friction * humidity_scale - (
             1.0 + 1.61 * air.specific_humidity
         ) * friction * temperature_scale * reciprocal(kelvin)
         return Exchange(
             momentum_transfer=air.density * friction * friction * reciprocal(speed),
             sensible_heat=AIR_HEAT_CAPACITY * air.density * friction * temperature_scale,
-            latent_heat=vaporisation_heat * (water - air.density * lift * air.specific_humidity),
+            latent_heat=vaporisation_heat * (water - air.density * webb * air.specific_humidity),
             water=water,
             vaporisation_heat=vaporisation_heat,
         )
 
     def _scales(self, air: MoistAir, warmer: Scalar, moister: Scalar, kelvin: Scalar) -> tuple[Scalar, ...]:
         """Friction velocity, scales of temperature and humidity, and wind speed with gusts."""
-        gravity, karman, gustiness = 9.81, 0.41, 1.2
-        humid, wind = 1.0 + 0.61 * air.specific_humidity, at_least(air.wind_speed, _CALM)
-        of_air = viscosity(air.temperature)
-        log_viscosity = jnp.log(of_air)
+        gravity, karman, gustiness = 9.81, 0.41, 1.2  # GOTM's, unlike those of COARE 3
+        virtual_factor, wind = 1.0 + 0.61 * air.specific_humidity, at_least(air.wind_speed, _CALM)
+        nu = viscosity(air.temperature)
+        log_viscosity = jnp.log(nu)
         buoyancy = gravity * reciprocal(kelvin)
-        obukhov = karman * buoyancy * reciprocal(humid)
+        obukhov = karman * buoyancy * reciprocal(virtual_factor)
         log_wind_height, log_air_height = math.log(self.wind_height), math.log(self.air_height)
 
         def iterate(scales):
             friction, temperature_scale, humidity_scale, speed = scales
-            virtual = temperature_scale * humid + 0.61 * kelvin * humidity_scale
+            virtual_scale = temperature_scale * virtual_factor + 0.61 * kelvin * humidity_scale
             inverse = reciprocal(friction)
-            inverse_length = obukhov * virtual * (inverse * inverse)
-            log_roughness = jnp.log(0.011 / gravity * friction * friction + 0.11 * of_air * inverse)
+            inverse_length = obukhov * virtual_scale * (inverse * inverse)
+            log_roughness = jnp.log(0.011 / gravity * friction * friction + 0.11 * nu * inverse)
             psi_m = _psi(self.wind_height * inverse_length, kansas_momentum)
             psi_h = _psi(self.air_height * inverse_length, kansas_heat)
             profile = at_least(log_wind_height - log_roughness - psi_m, 0.5)
             friction = karman * speed * reciprocal(profile)
             log_scale = jnp.log(friction) - log_viscosity
-            above = log_air_height + log_scale - psi_h
+            log_height = log_air_height + log_scale - psi_h
             log_t, log_q = (_log_scalar_roughness(log_roughness + log_scale, column) for column in (1, 3))
-            temperature_scale = karman * warmer * reciprocal(at_least(above - log_t, 0.5))
-            humidity_scale = karman * moister * reciprocal(at_least(above - log_q, 0.5))
-            virtual = temperature_scale * humid + 0.61 * kelvin * humidity_scale
-            gust = gust_squared(-_BOUNDARY_LAYER * buoyancy * friction * virtual, gustiness**2)
+            temperature_scale = karman * warmer * reciprocal(at_least(log_height - log_t, 0.5))
+            humidity_scale = karman * moister * reciprocal(at_least(log_height - log_q, 0.5))
+            virtual_scale = temperature_scale * virtual_factor + 0.61 * kelvin * humidity_scale
+            gust = gust_squared(-_BOUNDARY_LAYER * buoyancy * friction * virtual_scale, gustiness**2)
             return friction, temperature_scale, humidity_scale, jnp.sqrt(wind * wind + gust)
 
         first = (0.04 * wind, 0.04 * warmer, 0.04 * moister, wind + 0.0 * (warmer + moister))
@@ -187,13 +187,13 @@ def psi_heat(zeta: Scalar) -> Scalar:
     return jnp.where(zeta < 0.0, unstable, _stable(positive, base * jnp.sqrt(base)))
 
 
-def _log_roughness(charnock: Scalar, friction: Scalar, of_air: Scalar) -> Scalar:
-    roughness = charnock * friction * friction / GRAVITY + 0.11 * of_air / friction
+def _log_roughness(charnock: Scalar, friction: Scalar, nu: Scalar) -> Scalar:
+    roughness = charnock * friction * friction / GRAVITY + 0.11 * nu / friction
     return jnp.log(at_most(at_least(roughness, 1e-9), 1.0))
 
 
 class _Coare(AbstractSimilarity):
-    gustiness: ClassVar[float]
+    gustiness: ClassVar[float]  # factor of the convective velocity scale [1]
 
     @abc.abstractmethod
     def charnock(self, neutral_wind: Scalar) -> Scalar:
@@ -205,19 +205,19 @@ class _Coare(AbstractSimilarity):
 
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         potential = air.temperature + KELVIN + LAPSE_RATE * self.air_height
-        of_air = viscosity(air.temperature + LAPSE_RATE * self.air_height)
-        inputs = air, skin, potential, of_air
+        nu = viscosity(air.temperature + LAPSE_RATE * self.air_height)
+        inputs = air, skin, potential, nu
         first = self._first_guess(*inputs)
         state = self._iterated(lambda scales: self._iterate(scales, *inputs), first, air)
         scales = state.friction, state.temperature, state.humidity
         return self._exchange(scales, (state.speed, state.air_kelvin, state.air_humidity), air, skin)
 
-    def _first_guess(self, air: MoistAir, skin: WaterSkin, potential: Scalar, of_air: Scalar) -> _Scales:
+    def _first_guess(self, air: MoistAir, skin: WaterSkin, potential: Scalar, nu: Scalar) -> _Scales:
         height, skin_kelvin = self.wind_height, skin.temperature + KELVIN
         speed = jnp.sqrt(air.wind_speed**2 + 0.25)
         friction = 0.035 * math.log(10.0 / 1e-4) / math.log(height / 1e-4) * speed
         charnock = self.charnock(air.wind_speed)
-        log_roughness = _log_roughness(charnock, friction, of_air)
+        log_roughness = _log_roughness(charnock, friction, nu)
         profile = math.log(height) - log_roughness
         # Roughness length for heat from a neutral transfer coefficient of 1.15e-3.
         neutral = (math.log(10.0) - log_roughness) / KARMAN
@@ -225,34 +225,34 @@ class _Coare(AbstractSimilarity):
         log_scalar = at_least(log_scalar, math.log(1e-8))
         virtual_skin = virtual(skin_kelvin, skin.specific_humidity)
         virtual_air = virtual(potential, air.specific_humidity)
-        layer = 0.5 * (virtual_skin + virtual(potential - LAPSE_RATE * height, air.specific_humidity))
-        richardson = GRAVITY * height * (virtual_air - virtual_skin) / (layer * speed**2)
-        slope = profile**2 / (math.log(self.air_height) - log_scalar) * richardson
+        mean_virtual = 0.5 * (virtual_skin + virtual(potential - LAPSE_RATE * height, air.specific_humidity))
+        richardson = GRAVITY * height * (virtual_air - virtual_skin) / (mean_virtual * speed**2)
+        zeta_0 = profile**2 / (math.log(self.air_height) - log_scalar) * richardson
         # Fairall et al. (2003), eq. 21: the bulk Richardson number at which convection dominates shear.
-        saturation = -height / (_BOUNDARY_LAYER * 0.004 * 1.2**3)
-        unstable = slope / (1.0 + at_most(richardson, 0.0) / saturation)
-        zeta = jnp.where(richardson < 0.0, unstable, slope + 3.0 * richardson**2)
+        convective_richardson = -height / (_BOUNDARY_LAYER * 0.004 * 1.2**3)
+        unstable = zeta_0 / (1.0 + at_most(richardson, 0.0) / convective_richardson)
+        zeta = jnp.where(richardson < 0.0, unstable, zeta_0 + 3.0 * richardson**2)
         friction = at_least(KARMAN * speed / (profile - psi_momentum(zeta)), 1e-9)
-        lower = self.air_height / height
-        psi_h, psi_air = psi_heat(jnp.stack([zeta, lower * zeta]))
+        height_ratio = self.air_height / height
+        psi_h, psi_air = psi_heat(jnp.stack([zeta, height_ratio * zeta]))
         transfer = KARMAN / (math.log(height) - log_scalar - psi_h)
-        shift = math.log(lower) + psi_h - psi_air
+        shift = math.log(height_ratio) + psi_h - psi_air
         warmer = potential - skin_kelvin
         moister = air.specific_humidity - skin.specific_humidity
-        # Shifting the air to the height of the wind changes its difference from the water.
-        raised = 1.0 - transfer / KARMAN * shift
+        # Factor of the differences between air and water when the air is shifted to the height of the wind.
+        factor = 1.0 - transfer / KARMAN * shift
         return _Scales(
             friction=friction,
-            temperature=transfer * warmer * raised,
-            humidity=transfer * moister * raised,
-            log_roughness=_log_roughness(charnock, friction, of_air),
-            air_kelvin=skin_kelvin + warmer * raised,
-            air_humidity=skin.specific_humidity + moister * raised,
-            speed=speed + 0.0 * raised,
+            temperature=transfer * warmer * factor,
+            humidity=transfer * moister * factor,
+            log_roughness=_log_roughness(charnock, friction, nu),
+            air_kelvin=skin_kelvin + warmer * factor,
+            air_humidity=skin.specific_humidity + moister * factor,
+            speed=speed + 0.0 * factor,
         )
 
     def _iterate(
-        self, scales: _Scales, air: MoistAir, skin: WaterSkin, potential: Scalar, of_air: Scalar
+        self, scales: _Scales, air: MoistAir, skin: WaterSkin, potential: Scalar, nu: Scalar
     ) -> _Scales:
         friction = scales.friction
         inverse_length = inverse_obukhov_length(
@@ -264,8 +264,8 @@ class _Coare(AbstractSimilarity):
         zeta = bounded(self.wind_height * inverse_length, _LARGEST_ZETA)
         zeta_air = bounded(self.air_height * inverse_length, _LARGEST_ZETA)
         neutral_wind = friction / KARMAN * (math.log(10.0) - scales.log_roughness)
-        log_roughness = _log_roughness(self.charnock(neutral_wind), friction, of_air)
-        log_reynolds = log_roughness + jnp.log(friction) - jnp.log(of_air)
+        log_roughness = _log_roughness(self.charnock(neutral_wind), friction, nu)
+        log_reynolds = log_roughness + jnp.log(friction) - jnp.log(nu)
         log_scalar = at_least(self.log_scalar_roughness(log_reynolds), math.log(1e-9))
         psi_h, psi_air = psi_heat(jnp.stack([zeta, zeta_air]))
         transfer = KARMAN / (math.log(self.wind_height) - log_scalar - psi_h)

@@ -35,20 +35,20 @@ def time_between_records(time: np.ndarray, values: np.ndarray) -> float:
 
 
 def _records(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times, values, and the mask of records."""
-    largest, before, after = np.max(values, initial=0.0), np.diff(time)[:-1], np.diff(time)[1:]
-    between = (values[:-2] * after + values[2:] * before) / (before + after)
-    turns = np.abs(values[1:-1] - between) > 1e-6 * largest
-    return time, values, np.concatenate([[True], turns, [True]])
+    """Return times, values, and the mask of records: points where the slope changes, and both ends."""
+    largest, dt_before, dt_after = np.max(values, initial=0.0), np.diff(time)[:-1], np.diff(time)[1:]
+    interpolated = (values[:-2] * dt_after + values[2:] * dt_before) / (dt_before + dt_after)
+    has_kink = np.abs(values[1:-1] - interpolated) > 1e-6 * largest
+    return time, values, np.concatenate([[True], has_kink, [True]])
 
 
 def _time_between(time: np.ndarray, values: np.ndarray, is_record: np.ndarray) -> float:
-    lit = np.maximum(values[1:], values[:-1]) > 1e-3 * np.max(values, initial=0.0)
-    apart = np.diff(time[is_record])
-    # A jump between two means has two points in time within an instant; they count as one record.
-    n_between = int((apart > 1e-3 * np.mean(apart)).sum())
+    is_daylight = np.maximum(values[1:], values[:-1]) > 1e-3 * np.max(values, initial=0.0)
+    intervals = np.diff(time[is_record])
+    # A jump between two means has two records almost at one time, which count as one.
+    n_between = int((intervals > 1e-3 * np.mean(intervals)).sum())
     is_constant = n_between < 2 and np.ptp(values) == 0.0
-    return np.inf if is_constant else float(np.diff(time)[lit].sum() / n_between)
+    return np.inf if is_constant else float(np.diff(time)[is_daylight].sum() / n_between)
 
 
 def is_mean(interval: float) -> bool:
@@ -74,24 +74,24 @@ class AlbedoOfTheDay(AbstractAlbedo):
 
     def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
         latitude, declination = jnp.deg2rad(self.latitude), declination_of(jnp.asarray(day))
-        polar = jnp.sin(latitude) * jnp.sin(declination)
-        daily = at_least(jnp.cos(latitude) * jnp.cos(declination), 1e-6)
+        constant = jnp.sin(latitude) * jnp.sin(declination)
+        amplitude = at_least(jnp.cos(latitude) * jnp.cos(declination), 1e-6)
         # The arc cosine has infinite slope where the sun does not rise or set.
-        sunset = jnp.arccos(at_least(at_most(-polar * reciprocal(daily), 1.0 - 1e-6), 1e-6 - 1.0))
+        sunset = jnp.arccos(at_least(at_most(-constant * reciprocal(amplitude), 1.0 - 1e-6), 1e-6 - 1.0))
         reflected, received = 0.0, 0.0
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            cosine = at_least(polar + daily * jnp.cos(0.5 * (1.0 + node) * sunset), 0.0)
+            cosine = at_least(constant + amplitude * jnp.cos(0.5 * (1.0 + node) * sunset), 0.0)
             light = weight * (_clear(cosine) + _FAINT)
-            elevation = jnp.rad2deg(jnp.arccos(at_most(cosine, 1.0 - 1e-7)))
-            reflected += light * self.of_elevation.value(elevation, day)
+            zenith_angle = jnp.rad2deg(jnp.arccos(at_most(cosine, 1.0 - 1e-7)))
+            reflected += light * self.of_elevation.value(zenith_angle, day)
             received += light
         return reflected * reciprocal(received)
 
 
 class DiurnalCycle(eqx.Module):
-    """Daily means of shortwave radiation, spread over each day as the radiation under a clear sky.
+    """Daily means of shortwave radiation, distributed over each day like the radiation under a clear sky.
 
-    Over the steps of a day the mean is that of the record. Steps count for the day in which they end.
+    The mean over the steps of a day is that of the record. A step belongs to the day in which it ends.
 
     Args:
         first: start of the first day [s].
@@ -140,25 +140,25 @@ class MeanSun:
 
     def notes(self, albedo: AbstractAlbedo, interval: float) -> list[str]:
         """Notes on unusual choices for records at this interval [s]."""
-        apart = f"records of shortwave radiation are {interval / 3600.0:.3g} h apart"
+        reason = f"records of shortwave radiation are {interval / 3600.0:.3g} h apart"
         if np.isinf(interval):
-            apart = "the shortwave radiation is constant"
+            reason = "the shortwave radiation is constant"
         if not is_mean(interval):
-            return [f"{apart}: diurnal_cycle has no effect"] if self.diurnal_cycle else []
+            return [f"{reason}: diurnal_cycle has no effect"] if self.diurnal_cycle else []
         if self.diurnal_cycle:
-            return [f"{apart}: their means of days (universal time) are spread over the day"]
+            return [f"{reason}: daily means (universal time) are spread over the hours of daylight"]
         if not albedo.needs_sun:
             return []
         if self.albedo_of == "instant":
             return [
-                f"{apart}, the albedo follows the sun of every step (albedo_of: instant): at night it takes "
-                "that of the horizon off what fell by day"
+                f"{reason}, but `albedo_of: instant` takes the albedo from the sun at each step: at night, that "
+                "of a sun on the horizon reflects part of the daily mean; use `albedo_of: day`"
             ]
-        return [f"{apart}: the albedo is that of the day; `diurnal_cycle: true` spreads the sun over the day"]
+        return [f"{reason}: the albedo is a daily mean; `diurnal_cycle: true` restores day and night"]
 
 
 def days_of(sun: SolarPosition, start: float, stop: float) -> np.ndarray:
-    """Starts of the days (universal time) from `start` to `stop` [s]; equally many for equal lengths."""
+    """Starts of the days (universal time) from `start` to `stop` [s]; equal durations give equally many."""
     at_midnight = float(sun.at(start).hour) * 3600.0
     n_days = int(np.ceil((stop - start) / DAY - 1e-9)) + 1
     return start - at_midnight + DAY * np.arange(n_days)
@@ -169,17 +169,17 @@ def diurnal_cycle(
 ) -> DiurnalCycle:
     """The cycle of days that start at these times [s], for steps of a length [s] since time 0.
 
-    The mean of a day is that of the records [W m-2] in it, or that of the middle of the day, interpolated
-    between records that are farther apart; `values` has time as its first axis.
+    The mean of a day is that of its records [W m-2]; a day without records has the value of its middle,
+    interpolated between records. `values` has time as its first axis.
     """
     *series, is_record = _records(time, values) if values.ndim == 1 else (time, values, slice(None))
     time, values = (each[is_record] for each in series)
-    number = np.floor((time - days[0]) / DAY + 1e-9).astype(int)
+    day_numbers = np.floor((time - days[0]) / DAY + 1e-9).astype(int)
     middle = days + 0.5 * DAY
-    flat = values.reshape(time.size, -1)
-    means = np.stack([np.interp(middle, time, column) for column in flat.T], axis=1)
-    for day in np.intersect1d(number, np.arange(days.size)):
-        means[day] = flat[number == day].mean(axis=0)
+    columns = values.reshape(time.size, -1)
+    means = np.stack([np.interp(middle, time, column) for column in columns.T], axis=1)
+    for day in np.intersect1d(day_numbers, np.arange(days.size)):
+        means[day] = columns[day_numbers == day].mean(axis=0)
     means = means.reshape(days.size, *values.shape[1:])
     clear = jnp.broadcast_to(_clear_means(sun, jnp.asarray(days), step).T, means.shape[::-1]).T
     return DiurnalCycle(jnp.asarray(days[0]), jnp.asarray(means), clear)

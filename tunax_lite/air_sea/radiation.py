@@ -73,9 +73,9 @@ class SolarPosition(eqx.Module):
         declination = declination_of(now.day)
         latitude = jnp.deg2rad(self.latitude)
         hour_angle = jnp.deg2rad((now.hour - 12.0) * 15.0 + self.longitude)
-        polar = jnp.sin(latitude) * jnp.sin(declination)
-        daily = jnp.cos(latitude) * jnp.cos(declination) * jnp.cos(hour_angle)
-        return at_least(polar + daily, 0.0)
+        constant = jnp.sin(latitude) * jnp.sin(declination)
+        diurnal = jnp.cos(latitude) * jnp.cos(declination) * jnp.cos(hour_angle)
+        return at_least(constant + diurnal, 0.0)
 
     def noon_altitude(self, now: SunTime) -> Scalar:
         """Altitude of the sun at noon [degrees], for the cloud formula."""
@@ -101,9 +101,9 @@ def _day_of_year(days_since_epoch):
     """Day of the year from the days since 1970 (integers)."""
     # Count from 1 March of the year 0: with years that begin in March, the leap day comes last.
     days = days_since_epoch + 719468
-    of_era = days % 146097  # 400 years
-    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
-    since_march = of_era - (365 * year + year // 4 - year // 100)
+    day_of_era = days % 146097  # 400 years
+    year = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
+    since_march = day_of_era - (365 * year + year // 4 - year // 100)
     is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     return jnp.where(since_march >= 306, since_march - 305, since_march + jnp.where(is_leap, 61, 60))
 
@@ -210,16 +210,16 @@ class Cogley(AbstractAlbedo):
         zenith, day = jnp.asarray(zenith), jnp.asarray(day)
         table = jnp.asarray(_COGLEY, dtype=zenith.dtype)
         row = (90.0 - at_most(at_least(zenith, 0.0), 90.0)) * 0.1
-        upper = jnp.clip(jnp.floor(row).astype(jnp.int32), 0, 8)
-        by_zenith = row - upper.astype(row.dtype)
+        cell = jnp.clip(jnp.floor(row).astype(jnp.int32), 0, 8)
+        fraction = row - cell.astype(row.dtype)
         month = jnp.clip(jnp.floor(day / _MONTH).astype(jnp.int32), 0, 11)
-        by_month = (day - jnp.asarray(_MONTH_STARTS, dtype=zenith.dtype)[month]) * (1.0 / _MONTH)
+        month_fraction = (day - jnp.asarray(_MONTH_STARTS, dtype=zenith.dtype)[month]) * (1.0 / _MONTH)
 
         def of_month(index):
-            return table[upper, index] + by_zenith * (table[upper + 1, index] - table[upper, index])
+            return table[cell, index] + fraction * (table[cell + 1, index] - table[cell, index])
 
         first, second = of_month(month), of_month((month + 1) % 12)
-        return at_most(at_least(first + by_month * (second - first), 0.0), 1.0)
+        return at_most(at_least(first + month_fraction * (second - first), 0.0), 1.0)
 
 
 EMISSIVITY = 0.97  # of sea water [1]
@@ -269,7 +269,7 @@ class Clark(AbstractLongwave):
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
         kelvin, weight = water_temperature + KELVIN, cloud_coefficient(latitude)
-        return _cloudy(kelvin, weight, cloud, vapour, water_temperature - air.temperature)
+        return _net_flux(kelvin, weight, cloud, vapour, water_temperature - air.temperature)
 
 
 @named("hastenrath_lamb")
@@ -279,12 +279,12 @@ class HastenrathLamb(AbstractLongwave):
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.056 * safe_sqrt(1000.0 * air.specific_humidity)
         kelvin, weight = water_temperature + KELVIN, cloud_coefficient(latitude)
-        return _cloudy(kelvin, weight, cloud, vapour, water_temperature - air.temperature)
+        return _net_flux(kelvin, weight, cloud, vapour, water_temperature - air.temperature)
 
 
-def _cloudy(kelvin, weight, cloud, vapour, warmer):
-    clear = (1.0 - weight * cloud * cloud) * kelvin**4 * vapour
-    return -EMISSIVITY * STEFAN_BOLTZMANN * (clear + 4.0 * kelvin**3 * warmer)
+def _net_flux(kelvin, weight, cloud, vapour_factor, excess):
+    emission = (1.0 - weight * cloud * cloud) * kelvin**4 * vapour_factor
+    return -EMISSIVITY * STEFAN_BOLTZMANN * (emission + 4.0 * kelvin**3 * excess)
 
 
 @named("bignami")
@@ -302,7 +302,7 @@ class BerliandBerliand(AbstractLongwave):
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
-        return _cloudy(air.temperature + KELVIN, 0.6823, cloud, vapour, water_temperature - air.temperature)
+        return _net_flux(air.temperature + KELVIN, 0.6823, cloud, vapour, water_temperature - air.temperature)
 
 
 @named("josey1")

@@ -26,8 +26,8 @@ from .air import (
 
 _CALM = 0.01
 """Lowest wind for the coefficients of `Kondo` [m s-1]; they diverge in calm weather."""
-_CLASSES = (2.2, 5.0, 8.0, 25.0)
-# 1000 C = a + b w^p + c (w - 8 m/s)², p = 1 except in the lowest class.
+_CLASSES = (2.2, 5.0, 8.0, 25.0)  # upper bounds of the first four of five wind classes [m s-1]
+# 1000 C = a + b w^p + c (w - 8 m/s)²: a, b and c by class, and p for the lowest class; p = 1 in the others.
 _DRAG = ((0.0, 0.771, 0.867, 1.2, 0.0), (1.08, 0.0858, 0.0667, 0.025, 0.073), None, -0.15)
 _HEAT_C, _MOISTURE_C = (0.0, 0.0, 0.0, -0.00045, 0.0), (0.0, 0.0, 0.0, -0.0004, 0.0)
 _HEAT = ((0.0, 0.927, 1.15, 1.17, 1.652), (1.185, 0.0546, 0.01, 0.0075, -0.017), _HEAT_C, -0.157)
@@ -35,10 +35,10 @@ _MOISTURE = ((0.0, 0.969, 1.18, 1.196, 1.68), (1.23, 0.0521, 0.01, 0.008, -0.016
 
 
 def _of_class(wind: Scalar, values: tuple[float, ...]) -> Scalar | float:
-    chosen = values[0]
+    value_of_class = values[0]
     for bound, value in zip(_CLASSES, values[1:], strict=True):
-        chosen = jnp.where(wind < bound, chosen, value)
-    return chosen
+        value_of_class = jnp.where(wind < bound, value_of_class, value)
+    return value_of_class
 
 
 def _neutral(wind: Scalar, table) -> Scalar:
@@ -62,18 +62,17 @@ class Kondo(AbstractBulkFormula):
         wind = at_least(air.wind_speed, _CALM)
         warmer = skin.temperature - air.temperature
         bulk = 0.25 * warmer / (wind * wind)
-        size = jnp.abs(bulk)
-        # Square root of the stability parameter s = bulk |bulk| / (|bulk| + 0.01), without taking the root of
-        # 0.
-        root = size / jnp.sqrt(size + 0.01)
-        stable = at_most(bulk * size / (size + 0.01), 0.0)
-        damped = jnp.where(stable > -3.3, 0.1 + 0.03 * stable + 0.9 * jnp.exp(4.8 * stable), 0.0)
+        magnitude = jnp.abs(bulk)
+        # Root of the stability parameter s = bulk |bulk| / (|bulk| + 0.01), without the infinite slope at 0.
+        root = magnitude / jnp.sqrt(magnitude + 0.01)
+        stable = at_most(bulk * magnitude / (magnitude + 0.01), 0.0)
+        stable_factor = jnp.where(stable > -3.3, 0.1 + 0.03 * stable + 0.9 * jnp.exp(4.8 * stable), 0.0)
         unstable = bulk >= 0.0
-        drag = _neutral(wind, _DRAG) * jnp.where(unstable, 1.0 + 0.47 * root, damped)
-        enhanced = jnp.where(unstable, 1.0 + 0.63 * root, damped)
+        drag = _neutral(wind, _DRAG) * jnp.where(unstable, 1.0 + 0.47 * root, stable_factor)
+        scalar_factor = jnp.where(unstable, 1.0 + 0.63 * root, stable_factor)
         transport = air.density * air.wind_speed
-        heat = _neutral(wind, _HEAT) * enhanced * transport
-        moisture = _neutral(wind, _MOISTURE) * enhanced * transport
+        heat = _neutral(wind, _HEAT) * scalar_factor * transport
+        moisture = _neutral(wind, _MOISTURE) * scalar_factor * transport
         vaporisation_heat = 2.5e6 - 2340.0 * skin.temperature
         water = moisture * (air.specific_humidity - skin.specific_humidity)
         return Exchange(
@@ -123,11 +122,11 @@ class LargeYeager(AbstractSimilarity):
         skin_kelvin = skin.temperature + KELVIN
         potential = air.temperature + KELVIN + LAPSE_RATE * self.air_height
         speed = at_least(air.wind_speed, _SLOWEST)
-        lighter = virtual(potential, air.specific_humidity) - virtual(skin_kelvin, skin.specific_humidity)
+        air_excess = virtual(potential, air.specific_humidity) - virtual(skin_kelvin, skin.specific_humidity)
         drag = neutral_drag(speed)
-        heat, moisture = _neutral_transfer(jnp.sqrt(drag), lighter)
+        heat, moisture = _neutral_transfer(jnp.sqrt(drag), air_excess)
         ratio = self.air_height / self.wind_height
-        above = math.log(self.wind_height / 10.0)
+        log_ratio = math.log(self.wind_height / 10.0)
 
         def iterate(coefficients):
             drag, heat, moisture, kelvin, humidity = coefficients
@@ -144,15 +143,15 @@ class LargeYeager(AbstractSimilarity):
                 shift = math.log(ratio) + psi_h - _psi(zeta_air, kansas_heat)
                 kelvin = potential - temperature_scale / KARMAN * shift
                 humidity = at_least(air.specific_humidity - humidity_scale / KARMAN * shift, 0.0)
-            neutral_wind = speed * (1.0 - root / KARMAN * (above - psi_m))
+            neutral_wind = speed * (1.0 - root / KARMAN * (log_ratio - psi_m))
             neutral = neutral_drag(at_least(neutral_wind, _SLOWEST_NEUTRAL))
             neutral_root = jnp.sqrt(neutral)
-            shifted = 1.0 + neutral_root / KARMAN * (above - psi_m)
-            drag = at_least(neutral / (shifted * shifted), _LEAST_TRANSFER)
-            larger = jnp.sqrt(drag) / neutral_root
-            stability = (above - psi_h) / (KARMAN * neutral_root)
+            profile = 1.0 + neutral_root / KARMAN * (log_ratio - psi_m)
+            drag = at_least(neutral / (profile * profile), _LEAST_TRANSFER)
+            drag_ratio = jnp.sqrt(drag) / neutral_root
+            stability = (log_ratio - psi_h) / (KARMAN * neutral_root)
             heat, moisture = (
-                at_least(transfer * larger / (1.0 + transfer * stability), _LEAST_TRANSFER)
+                at_least(transfer * drag_ratio / (1.0 + transfer * stability), _LEAST_TRANSFER)
                 for transfer in _neutral_transfer(neutral_root, zeta)
             )
             return drag, heat, moisture, kelvin, humidity
