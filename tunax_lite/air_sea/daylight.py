@@ -151,8 +151,8 @@ class MeanSun:
             return []
         if self.albedo_of == "instant":
             return [
-                f"{reason}, but `albedo_of: instant` takes the albedo from the sun at each step: at night, that "
-                "of a sun on the horizon reflects part of the daily mean; use `albedo_of: day`"
+                f"{reason}, but `albedo_of: instant` takes the albedo from the sun at each step: at night, "
+                "that of a sun on the horizon reflects part of the daily mean; use `albedo_of: day`"
             ]
         return [f"{reason}: the albedo is a daily mean; `diurnal_cycle: true` restores day and night"]
 
