@@ -131,7 +131,7 @@ _ELEMENTWISE = frozenset(
     "floor ge gt integer_pow is_finite le log log1p logistic lt max min mul name ne neg not or pow "
     "rsqrt select_n sign sin sqrt square sub tan tanh".split()
 )
-# Their parameters count axes from the front, where nothing changes.
+# Primitives whose parameters count axes from the front: a further last axis changes none of them.
 _SAME_PARAMETERS = frozenset(
     "argmax argmin cumlogsumexp cummax cummin cumprod cumsum reduce_and reduce_max reduce_min reduce_or "
     "reduce_prod reduce_sum rev squeeze".split()
@@ -346,8 +346,8 @@ def _optimization_barrier(values, parameters, size):
 
 
 def _tridiagonal_systems(values, parameters, size):
-    one = [jax.ShapeDtypeStruct(v.array.shape[: v.array.ndim - v.mapped], v.array.dtype) for v in values]
-    return _run(jax.make_jaxpr(partial(swept, **parameters))(*one), values, size)
+    columns = [jax.ShapeDtypeStruct(v.array.shape[: v.array.ndim - v.mapped], v.array.dtype) for v in values]
+    return _run(jax.make_jaxpr(partial(swept, **parameters))(*columns), values, size)
 
 
 _RULES = (_slice, _concatenate, _broadcast_in_dim, _reshape, _transpose, _pad)

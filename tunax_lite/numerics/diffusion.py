@@ -30,15 +30,15 @@ from .tridiagonal import (
 class Added(NamedTuple):
     """Explicit sources of a quantity per area and time [unit m s-1]; `None` for none.
 
-    A downward flux, however large, conserves content exactly; its convergence would not, due to rounding.
+    Pass a downward flux rather than its convergence, which would lose content to rounding.
     """
 
     volumes: ColumnArray | None = None  # h Q, in every volume
     bottom: Scalar | None = None  # flux into the first volume
     surface: Scalar | None = None  # flux into the last volume
-    sinking: InnerFaceArray | None = None  # value [unit] that sinks in exchange for what is carried up
+    sinking: InnerFaceArray | None = None  # value [unit] of the water that sinks in exchange for rising water
     downward: InnerFaceArray | None = None  # flux from each volume to the one below
-    exchanged: InnerFaceArray | None = None  # rate of `sinking` [m s-1]; `None` for all that is carried up
+    exchanged: InnerFaceArray | None = None  # rate of that exchange [m s-1]; `None` for that of `upward`
 
     def through(self, areas: FaceArray, volumes: CenterArray) -> "Added":
         """Sources per unit area of the surface, from relative areas of faces and mean areas of volumes."""
@@ -69,11 +69,11 @@ def _add_to_level(content: ColumnArray, level: int, amount: Scalar) -> ColumnArr
 
 @_add_to_level.defjvp
 def _(level, primals, tangents):
-    (content, amount), (change, of_amount) = primals, tangents
-    nothing = jnp.zeros_like(change)
+    (content, amount), (content_change, amount_change) = primals, tangents
+    zeros = jnp.zeros_like(content_change)
     # The transpose of this is one value; the transpose of replacing a level would be a loop with a branch.
-    alone = jax.lax.dynamic_update_slice_in_dim(nothing, nothing[:1] + of_amount, level, axis=0)
-    return _add_to_level(content, level, amount), change + alone
+    at_level = jax.lax.dynamic_update_slice_in_dim(zeros, zeros[:1] + amount_change, level, axis=0)
+    return _add_to_level(content, level, amount), content_change + at_level
 
 
 class CarryingRates(NamedTuple):
@@ -99,16 +99,16 @@ class CarryingRates(NamedTuple):
         self, quantity: ColumnArray, sinking: InnerFaceArray | None, exchanged: InnerFaceArray | None = None
     ) -> InnerFaceArray:
         """Net downward flux between volumes [unit m s-1], including water that sinks in exchange."""
-        gained = jnp.zeros_like(quantity[1:])
+        flux = jnp.zeros_like(quantity[1:])
         if self.upward is not None:
             below = quantity[:-1]
             if sinking is None or exchanged is None:
-                gained = gained + self.upward * (-below if sinking is None else sinking - below)
+                flux = flux + self.upward * (-below if sinking is None else sinking - below)
             else:
-                gained = gained + exchanged * (sinking - below) - (self.upward - exchanged) * below
+                flux = flux + exchanged * (sinking - below) - (self.upward - exchanged) * below
         if self.downward is not None:
-            gained = gained + self.downward * quantity[1:]
-        return gained
+            flux = flux + self.downward * quantity[1:]
+        return flux
 
 
 class EndValues(NamedTuple):
@@ -120,30 +120,30 @@ class EndValues(NamedTuple):
     def hold(self, system: "DiffusionSystem") -> "DiffusionSystem":
         """Replace the balance of a volume by the equation Y = value; `rhs` is an array."""
         rhs, matrix = system.rhs, system.matrix
-        kept, *carried = jax.tree.map(
+        kept, *rates = jax.tree.map(
             lambda x: jnp.broadcast_to(x, (x.shape[0], *rhs.shape[1:])), tuple(matrix)
         )
         # The known value moves the neighbour's gain to the right-hand side; its loss stays in the matrix.
         for value, end, neighbour, face in ((self.bottom, 0, 1, 0), (self.surface, -1, -2, -1)):
             if value is not None:
-                gained, lost = (carried[0], carried[-1]) if end == 0 else (carried[-1], carried[0])
+                gained, lost = (rates[0], rates[-1]) if end == 0 else (rates[-1], rates[0])
                 rhs = _set_level(rhs, neighbour, rhs[neighbour] + gained[face] * value)
                 kept = _set_level(kept, neighbour, kept[neighbour] + lost[face])
                 rhs, kept = _set_level(rhs, end, value), _set_level(kept, end, 1.0)
-                carried = [_set_level(each, face, 0.0) for each in carried]
-        return system._replace(matrix=type(matrix)(kept, *carried), rhs=rhs)
+                rates = [_set_level(rate, face, 0.0) for rate in rates]
+        return system._replace(matrix=type(matrix)(kept, *rates), rhs=rhs)
 
 
 def _set_level(values: ColumnArray, level: int, value: ScalarLike) -> ColumnArray:
-    at = jnp.zeros_like(values[:1]) + value
-    return jax.lax.dynamic_update_slice_in_dim(values, at, level % values.shape[0], axis=0)
+    new_level = jnp.zeros_like(values[:1]) + value
+    return jax.lax.dynamic_update_slice_in_dim(values, new_level, level % values.shape[0], axis=0)
 
 
 class DiffusionSystem(NamedTuple):
     """One time step as linear systems: `matrix @ new = rhs`, or `matrix @ (new - old) = residual`.
 
-    The second form keeps rounding relative to the change instead of the value. `sinking` has the downward
-    fluxes between volumes, which are not part of the residual.
+    The second form keeps rounding relative to the change instead of the value. Its residual leaves out the
+    downward fluxes between volumes [unit m], which `sinking` has.
     """
 
     matrix: ExchangeMatrix | CarryingMatrix
@@ -176,27 +176,25 @@ def diffusion_system(
         if theta != 1.0:
             content = content + (1.0 - theta) * convergence(exchange, quantity)
         if flow is not None and flow.upward is not None and added.sinking is not None:
-            exchanged = flow.upward if added.exchanged is None else added.exchanged
-            content = added_up(content, dt * exchanged * added.sinking)
+            rate = flow.upward if added.exchanged is None else added.exchanged
+            content = added_up(content, dt * rate * added.sinking)
         if added.downward is not None:
             content = added_up(content, dt * added.downward)
         return added.add_to(content, dt)
 
     def residual(quantity: ColumnArray, added: Added) -> ColumnArray:
-        gained = jnp.zeros_like(quantity)
+        gain = jnp.zeros_like(quantity)
         if thickness_before is not None:
-            gained = (thickness_before - thickness) * quantity
+            gain = (thickness_before - thickness) * quantity
         if sink_rate is not None:
-            gained = gained - dt * sink_rate * thickness * quantity
-        return added.add_to(gained, dt)
+            gain = gain - dt * sink_rate * thickness * quantity
+        return added.add_to(gain, dt)
 
     def sinking(quantity: ColumnArray, added: Added) -> InnerFaceArray:
-        between = exchange * difference(quantity)
+        flux = exchange * difference(quantity)
         if added.downward is not None:
-            between = between + dt * added.downward
-        return (
-            between if flow is None else between + dt * flow.between(quantity, added.sinking, added.exchanged)
-        )
+            flux = flux + dt * added.downward
+        return flux if flow is None else flux + dt * flow.between(quantity, added.sinking, added.exchanged)
 
     matrix = ExchangeMatrix(kept, theta * exchange)
     return DiffusionSystem(

@@ -84,7 +84,7 @@ def power(x: Float[Array, "..."], exponent: float) -> Float[Array, "..."]:
 
 
 def product_of_powers(*factors: tuple[Float[Array, "..."], float]) -> Float[Array, "..."]:
-    """Product of x to the power e over the pairs (x, e), one of which has a nonzero exponent."""
+    """Product of x^e over the pairs (x, e), at least one of which has a nonzero exponent."""
     first, *others = [power(x, exponent) for x, exponent in factors if exponent != 0.0]
     for other in others:
         first = first * other
@@ -103,8 +103,8 @@ def horner(coefficients: Sequence[PyTree], x: Float[Array, "..."]) -> PyTree:
 def inverse_cube_root(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """x^(-1/3) of positive numbers, to round-off, without a logarithm or a division.
 
-    A third of the exponent is taken from the bits of the number, accurate to 3 %; each Newton iteration for
-    r^-3 = x doubles the digits. Compilers vectorise all of it, but not a power.
+    The bits of a number, read as an integer, grow like its logarithm: `start` minus a third of them is within
+    3 %. Each Newton iteration for r^-3 = x doubles the digits. Compilers vectorise this, but not a power.
     """
     if x.dtype == jnp.float32:
         bits, start = jnp.int32, 0x548C39CB
@@ -126,7 +126,7 @@ def _(primals, tangents):
 def _transposed_apart(
     linear: Callable[[ColumnArray], InnerFaceArray],
 ) -> Callable[[ColumnArray], InnerFaceArray]:
-    """Linear function whose transpose pads an array only after computing it: see `apart`.
+    """Compute the array that the transpose of a linear function pads before padding it: see `apart`.
 
     Otherwise XLA computes the array in a loop over the padded length, with a branch at the ends.
     """
@@ -168,7 +168,7 @@ def column_integral(values: CenterArray, grid: Grid) -> Scalar:
 
 
 def sum_above(half: CenterArray) -> CenterArray:
-    """Integrate from the surface to each center by the trapezoidal rule, from the content of half a cell."""
+    """Integral from the surface to each center, from the content of half of each cell."""
     if half.ndim == 1:  # a loop over the levels costs one column more than sums by shifts
         total, shift = 2.0 * half, 1
         while shift < len(half):
@@ -214,19 +214,19 @@ def interpolated(
 
 def smallest_upward(values: ColumnArray) -> ColumnArray:
     """Smallest value at or above each level; the gradient is that of this value, the nearest at a tie."""
-    return _smallest(values, lambda shifted, nothing: [shifted[nothing.shape[0] :], nothing])
+    return _smallest(values, lambda shifted, padding: [shifted[padding.shape[0] :], padding])
 
 
 def smallest_downward(values: ColumnArray) -> ColumnArray:
     """Smallest value at or below each level; gradient as in `smallest_upward`."""
-    return _smallest(values, lambda shifted, nothing: [nothing, shifted[: -nothing.shape[0]]])
+    return _smallest(values, lambda shifted, padding: [padding, shifted[: -padding.shape[0]]])
 
 
 def _smallest(values: ColumnArray, parts: Callable[..., list]) -> ColumnArray:
-    """Running minimum by a few shifts of the column instead of a loop over levels."""
+    """Running minimum by a few shifts of the column instead of a loop; `parts` shifts and pads the column."""
     shift, n = 1, values.shape[0]
     while shift < n:
-        further = jnp.concatenate(parts(values, jnp.full_like(values[:shift], jnp.inf)))
-        values = jnp.where(further < values, further, values)
+        shifted = jnp.concatenate(parts(values, jnp.full_like(values[:shift], jnp.inf)))
+        values = jnp.where(shifted < values, shifted, values)
         shift *= 2
     return values

@@ -20,9 +20,9 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
     Derivatives are those of the fixed point, (1 - df/dx)^-1 df, from one evaluation.
 
     Args:
-        function: returns values like its argument; it may use any arrays from outside.
-        first: guess, a tuple of arrays `(*batch)` of one shape, of the order of the result.
-        largest_number: of evaluations.
+        function: returns values like its argument; it may close over arrays.
+        first: guess of the right order of magnitude, a tuple of arrays `(*batch)` of equal shape.
+        largest_number: largest number of evaluations.
 
     Source: Anderson (1965), J. ACM 12, 547-560, with one earlier iterate.
     """
@@ -47,7 +47,7 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
             # Extrapolate only from the second iteration on, and only moderately. Otherwise iterate plainly:
             # the first iterations decide which of several fixed points is reached.
             weight = jnp.where((number > 0) & (weight >= -1.0) & (weight <= 1.0 / 3.0), weight, 0.0)
-            x = jnp.where(active, _mixed(weight, new_image, image), x)
+            x = jnp.where(active, _extrapolated(weight, new_image, image), x)
             active = active & (product(new_change, new_change) > least)
             return number + 1, x, new_image, new_change, active
 
@@ -65,22 +65,22 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
     return like([*solve(jnp.stack(first), *outside)])
 
 
-def _mixed(weight: Array, new: Array, old: Array) -> Array:
-    """Extrapolate, by at most half of the new value: `function` takes logarithms and quotients of it."""
-    further = weight * (new - old)
-    return jnp.where(jnp.abs(further) <= 0.5 * jnp.abs(new), new - further, new)
+def _extrapolated(weight: Array, new: Array, old: Array) -> Array:
+    """Extrapolate where that changes a value by at most half: logarithms and quotients stay valid."""
+    step = weight * (new - old)
+    return jnp.where(jnp.abs(step) <= 0.5 * jnp.abs(new), new - step, new)
 
 
-def _inverse(function: Callable[[Array], Array], at: Float[Array, "value ..."]) -> Array:
+def _inverse(function: Callable[[Array], Array], point: Float[Array, "value ..."]) -> Array:
     """Inverse of 1 - df/dx, `(value, value, *batch)`: Gaussian elimination without pivoting.
 
     All directions are differentiated at once, and the elimination is a loop: written out, both took half of
     the compile time of a gradient with COARE.
     """
-    count = len(at)
-    unit = jnp.eye(count, dtype=at.dtype).reshape(count, count, *(1,) * (at.ndim - 1))
-    unit = jnp.broadcast_to(unit, (count, *at.shape))
-    derivative = jax.vmap(lambda change: jax.jvp(function, (at,), (change,))[1], out_axes=1)(unit)
+    count = len(point)
+    unit = jnp.eye(count, dtype=point.dtype).reshape(count, count, *(1,) * (point.ndim - 1))
+    unit = jnp.broadcast_to(unit, (count, *point.shape))
+    derivative = jax.vmap(lambda change: jax.jvp(function, (point,), (change,))[1], out_axes=1)(unit)
     rows = jnp.concatenate([unit - derivative, unit], axis=1)
 
     def eliminate(k, rows):

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Means over the target cells; NaN for those not covered by source cells with values.
+    """Means over the target cells; NaN for cells that source cells with values do not cover completely.
 
     Values are `(n_source, ...)`, NaN where missing; source and target are faces [m], increasing.
     """
@@ -23,14 +23,14 @@ def regrid(values: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.nda
     content, covered = (np.cumsum(np.pad(x * thickness, ((1, 0), (0, 0))), axis=0) for x in (mean, known))
     inside = np.clip(target, source[0], source[-1])
     cell = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
-    above = (inside - source[cell])[:, None]
+    height = (inside - source[cell])[:, None]
     # Integral of mean + slope (z - center) from the lower face of the cell.
-    from_slope = 0.5 * slope[cell] * above * (above - thickness[cell])
-    at_faces = content[cell] + mean[cell] * above + from_slope
-    covered_at_faces = covered[cell] + known[cell] * above
-    new = np.diff(target)[:, None]
-    complete = np.diff(covered_at_faces, axis=0) >= new * (1.0 - 1e-9)
-    means = np.where(complete, np.diff(at_faces, axis=0) / new, np.nan)
+    from_slope = 0.5 * slope[cell] * height * (height - thickness[cell])
+    at_faces = content[cell] + mean[cell] * height + from_slope
+    covered_at_faces = covered[cell] + known[cell] * height
+    new_thickness = np.diff(target)[:, None]
+    complete = np.diff(covered_at_faces, axis=0) >= new_thickness * (1.0 - 1e-9)
+    means = np.where(complete, np.diff(at_faces, axis=0) / new_thickness, np.nan)
     return means.reshape(target.size - 1, *values.shape[1:])
 
 
