@@ -7,9 +7,9 @@ differentiating the sweeps. Several systems of the same size can be solved side 
 of dependent operations, and two chains in one loop take hardly longer than one.
 
 Elimination proceeds in one direction or from both ends, as loops over the levels. Instead of the diagonal, a
-row stores the retained part s: when volume i is eliminated, the volume above retains what both retain in
-series. With the pivot p_i = s_i + upward_i, the right-hand side r_i and the amount R_i that sinks into
-volume i,
+row stores the part s that the volume retains; eliminating volume i adds to s of the volume above what passes
+down from it and is retained in i. With the pivot p_i = s_i + upward_i, the right-hand side r_i and the amount
+R_i that sinks into volume i,
 
     s_{i+1} = kept_{i+1} + downward_i s_i / p_i,   r_{i+1} = rhs_{i+1} + (upward_i r_i - s_i R_i) / p_i
     x_i = (r_i + R_i + downward_i x_{i+1}) / p_i
@@ -76,7 +76,7 @@ class CarryingMatrix(NamedTuple):
     it is stored separately. Each column of the matrix sums to it.
     """
 
-    kept: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
+    kept: ColumnArray  # part that a volume keeps, `(n, *batch)`
     upward: InnerFaceArray  # from the volume i to i + 1, `(n - 1, *batch)`
     downward: InnerFaceArray  # from the volume i + 1 to i, `(n - 1, *batch)`
 
@@ -103,7 +103,7 @@ class ExchangeMatrix(NamedTuple):
     A x, and so the derivatives of a solution, need one product per face instead of four.
     """
 
-    kept: ColumnArray  # fraction that a volume keeps, `(n, *batch)`
+    kept: ColumnArray  # part that a volume keeps, `(n, *batch)`
     exchange: InnerFaceArray  # between the volumes i and i + 1, `(n - 1, *batch)`
 
     def carrying(self) -> CarryingMatrix:
@@ -123,14 +123,14 @@ def convergence(exchange: InnerFaceArray, x: ColumnArray) -> ColumnArray:
 
 
 def shifts(between: InnerFaceArray) -> tuple[ColumnArray, ColumnArray]:
-    """Values between volumes as seen from the volume below, and from the one above."""
-    nothing = jnp.zeros((between.shape[0] + 1, *between.shape[1:]), between.dtype)
-    below, above = (lax.dynamic_update_slice_in_dim(nothing, between, i, axis=0) for i in (0, 1))
+    """Align values between volumes with the volume below each, and with the one above; 0 at the end."""
+    zeros = jnp.zeros((between.shape[0] + 1, *between.shape[1:]), between.dtype)
+    below, above = (lax.dynamic_update_slice_in_dim(zeros, between, i, axis=0) for i in (0, 1))
     return below, above
 
 
 def added_up(rhs: ColumnArray, sinking: InnerFaceArray | None) -> ColumnArray:
-    """The right-hand side including fluxes between volumes."""
+    """Add the convergence of downward fluxes between volumes to a right-hand side."""
     if sinking is None:
         return rhs
     gained, lost = shifts(sinking)
@@ -209,9 +209,9 @@ class TwistedThomas(AbstractTridiagonalMethod):
         middle, n_pairs = n // 2, (n - 1) // 2
         # With an even number of rows the lower half has an extra row, which is eliminated first.
         first = n - 1 - 2 * n_pairs
-        # Rows are overwritten, and XLA first copies the values read from them. In a batch this is avoided by
-        # reading each row after the previous one has been written. For one column, registers would not
-        # suffice, and with a varying lake level the last bit would depend on the length of the run.
+        # Rows are overwritten in place, and XLA first copies the values read from them, unless each row is
+        # read after the previous one has been written: do so in a batch. For one column that needs too many
+        # registers, and with a varying lake level the last bit would depend on the length of the run.
         in_batch = jax.tree.leaves(rhs)[0].ndim > 1
 
         unchanged = [(m.kept, r) for m, r in zip(matrices, rhs, strict=True)]
@@ -242,7 +242,7 @@ class TwistedThomas(AbstractTridiagonalMethod):
             rows, _, passed_on = lax.fori_loop(0, n_pairs, eliminate, (rows, current, passed_on))
 
         ends = zip(_row(rows if in_batch else unchanged, middle), *passed_on, strict=True)
-        center = [_close(row, *contributions) for row, *contributions in ends]
+        center = [_solve_meeting_row(row, *contributions) for row, *contributions in ends]
         ratios, right = [ratio for ratio, _ in rows], [r for _, r in rows]
         solution = _set_row(right, middle, center)
 
@@ -257,9 +257,9 @@ class TwistedThomas(AbstractTridiagonalMethod):
             below = _substitute_at(ratios, right_hand_sides(solution), high, below)
             return _set_row(solution, high, below), (above, below)
 
-        solution, near = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
+        solution, last_rows = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
         if first:
-            row = _substitute_at(ratios, right_hand_sides(solution), 0, near[0])
+            row = _substitute_at(ratios, right_hand_sides(solution), 0, last_rows[0])
             solution = jax.tree.map(apart, _set_row(solution, 0, row))
         return solution
 
@@ -276,7 +276,7 @@ def _side_by_side(rhs: PyTree) -> PyTree:
 
 
 def _zero_row(kept: PyTree, rhs: PyTree) -> PyTree:
-    """Zeros in place of the values that the first row would receive."""
+    """Zeros for the first row of an elimination, which receives nothing from another row."""
     return jax.tree.map(lambda x: jnp.zeros_like(x[0]), (kept, rhs))
 
 
@@ -331,8 +331,8 @@ def _eliminate(
     return row, ((back * kept_in_all) * inverse_pivot, carried)
 
 
-def _close(row: PyTree, below: PyTree, above: PyTree) -> PyTree:
-    """Solution of the row where the two eliminations meet."""
+def _solve_meeting_row(row: PyTree, below: PyTree, above: PyTree) -> PyTree:
+    """Solution of the row in which the two eliminations meet."""
     kept, rhs = row
     inverse_pivot = 1.0 / (kept + below[0] + above[0])
     return jax.tree.map(lambda r, low, high: (r + low + high) * inverse_pivot, rhs, below[1], above[1])
@@ -454,7 +454,7 @@ def _solve(solver: AbstractTridiagonalMethod, matrices: tuple[Matrix, ...], rhs:
 
 @partial(jax.jit, static_argnames=("structure", "solver"))
 def swept(*leaves: Array, structure: PyTree, solver: AbstractTridiagonalMethod) -> list[Array]:
-    """Results of `SYSTEMS` from its operands: matrices, right-hand sides, and what is known of solutions."""
+    """Results of `SYSTEMS` from its operands: matrices, right-hand sides, and guess with its residuals."""
     matrices, rhs, known = structure.unflatten(leaves)
     matrices = tuple(matrix.carrying() for matrix in matrices)
     if not known:
@@ -464,7 +464,7 @@ def swept(*leaves: Array, structure: PyTree, solver: AbstractTridiagonalMethod) 
 
 
 def _tangents(primals, tangents, *, structure: PyTree, solver: AbstractTridiagonalMethod):
-    """Solution, and A dx = db - dA x; the solution does not depend on what is known of it."""
+    """Solution and its derivative, A dx = db - dA x; the guess has no derivative."""
     matrices, rhs, known = structure.unflatten(primals)
     matrix_tangents, rhs_tangents, _ = structure.unflatten(map(ad.instantiate_zeros, tangents))
     # Checkpointed loops find the solution by this name and store it instead of solving again.
