@@ -156,6 +156,7 @@ class Fairall(AbstractSimilarity):
             gust = gust_squared(-_BOUNDARY_LAYER * buoyancy * friction * virtual_scale, gustiness**2)
             return friction, temperature_scale, humidity_scale, jnp.sqrt(wind * wind + gust)
 
+        # Neutral guess, with u* = 0.04 U; adding 0 gives the speed the shape of all columns.
         first = (0.04 * wind, 0.04 * warmer, 0.04 * moister, wind + 0.0 * (warmer + moister))
         return self._iterated(iterate, first, air)
 
@@ -193,6 +194,8 @@ def _log_roughness(charnock: Scalar, friction: Scalar, nu: Scalar) -> Scalar:
 
 
 class _Coare(AbstractSimilarity):
+    """COARE 3: iterates fluxes, roughness and the air at the height of the wind."""
+
     gustiness: ClassVar[float]  # factor of the convective velocity scale [1]
 
     @abc.abstractmethod
@@ -213,6 +216,7 @@ class _Coare(AbstractSimilarity):
         return self._exchange(scales, (state.speed, state.air_kelvin, state.air_humidity), air, skin)
 
     def _first_guess(self, air: MoistAir, skin: WaterSkin, potential: Scalar, nu: Scalar) -> _Scales:
+        """Scales from the bulk Richardson number; potential temperature [K], viscosity of air [m2 s-1]."""
         height, skin_kelvin = self.wind_height, skin.temperature + KELVIN
         speed = jnp.sqrt(air.wind_speed**2 + 0.25)
         friction = 0.035 * math.log(10.0 / 1e-4) / math.log(height / 1e-4) * speed
@@ -248,7 +252,7 @@ class _Coare(AbstractSimilarity):
             log_roughness=_log_roughness(charnock, friction, nu),
             air_kelvin=skin_kelvin + warmer * factor,
             air_humidity=skin.specific_humidity + moister * factor,
-            speed=speed + 0.0 * factor,
+            speed=speed + 0.0 * factor,  # broadcast
         )
 
     def _iterate(

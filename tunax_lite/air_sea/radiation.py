@@ -283,6 +283,7 @@ class HastenrathLamb(AbstractLongwave):
 
 
 def _net_flux(kelvin, weight, cloud, vapour_factor, excess):
+    """Net radiation [W m-2]; `excess` is the temperature of the water minus that of the air [K]."""
     emission = (1.0 - weight * cloud * cloud) * kelvin**4 * vapour_factor
     return -EMISSIVITY * STEFAN_BOLTZMANN * (emission + 4.0 * kelvin**3 * excess)
 

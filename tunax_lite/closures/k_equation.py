@@ -183,7 +183,7 @@ class AbstractDiffusion(eqx.Module):
         """Diffusivity over thickness, at the centers of inner cells [m s-1]."""
 
     @abc.abstractmethod
-    def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
+    def at_wall(self, functions: AbstractStabilityFunctions, below_waves: bool) -> Scalar:
         """Diffusivity over sqrt(k) l [1] in a logarithmic layer, or in a shear-free layer below waves."""
 
 
@@ -211,8 +211,8 @@ class SchmidtNumber(AbstractDiffusion):
         varying = at_least(varying, jnp.minimum(sigma, shear_free))
         return mean_of_neighbours(now.viscosity * reciprocal(varying)) * reciprocal(thickness)
 
-    def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
-        return functions.c_mu_shear_free / self.shear_free if shear_free else functions.c_mu_0 / self.sigma
+    def at_wall(self, functions: AbstractStabilityFunctions, below_waves: bool) -> Scalar:
+        return functions.c_mu_shear_free / self.shear_free if below_waves else functions.c_mu_0 / self.sigma
 
 
 class DiffusionByLength(AbstractDiffusion):
@@ -233,7 +233,7 @@ class DiffusionByLength(AbstractDiffusion):
             diffusivity = diffusivity + _ROOT_2 * factor * nonlocal_diffusivity(now, self.slope)
         return mean_of_neighbours(diffusivity) * reciprocal(now.inputs.grid.cell_thickness[1:-1])
 
-    def at_wall(self, functions: AbstractStabilityFunctions, shear_free: bool) -> Scalar:
+    def at_wall(self, functions: AbstractStabilityFunctions, below_waves: bool) -> Scalar:
         return _ROOT_2 * self.factor
 
 

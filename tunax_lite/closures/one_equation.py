@@ -155,9 +155,10 @@ class OneEquation(AbstractEnergyClosure):
         functions, waves = self.stability.stability_functions(), self.surface.breaking_waves
         diffusion = SchmidtNumber(self.sigma_k, self.sigma_k)
         if waves is not None:
+            # k ~ z^alpha where the diffusion of k balances eps, with l = kappa z.
             squared = 2.0 / 3.0 * functions.c_mu_0**3 / functions.c_mu_shear_free * self.sigma_k
             decay = -safe_sqrt(jnp.asarray(squared)) / self.von_karman
-            at_wall = diffusion.at_wall(functions, shear_free=True)
+            at_wall = diffusion.at_wall(functions, below_waves=True)
             waves = ShearFreeLayer.of(waves, decay, self.von_karman, at_wall)
         tke_diffusion, length = (
             None if self.local_equilibrium else diffusion,

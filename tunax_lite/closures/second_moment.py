@@ -18,7 +18,7 @@ import equinox as eqx
 
 from .._types import FieldValue, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named, setting
-from ..numerics.elementary import apart, at_least, at_most, reciprocal, safe_sqrt
+from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, unfused
 from .stability import AbstractStability, AbstractStabilityFunctions, Flow, Functions
 
 # Realisable closures reach neither bound; other constants cannot make the column overflow. D / d0 is 1 in
@@ -128,10 +128,10 @@ class StabilityFunctions(AbstractStabilityFunctions):
 
     def __call__(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
         """c_mu and c_mu' [1] at given stability and shear numbers, limited to 0 to 2."""
-        alpha_n, alpha_m = apart(alpha_n), apart(alpha_m)
+        alpha_n, alpha_m = unfused(alpha_n), unfused(alpha_m)
         inverse = self.inverse_denominator(alpha_n, alpha_m)
-        c_mu = apart(self.n0 + self.n1 * alpha_n + self.n2 * alpha_m) * inverse
-        c_mu_prime = apart(self.b0 + self.b1 * alpha_n + self.b2 * alpha_m) * inverse
+        c_mu = unfused(self.n0 + self.n1 * alpha_n + self.n2 * alpha_m) * inverse
+        c_mu_prime = unfused(self.b0 + self.b1 * alpha_n + self.b2 * alpha_m) * inverse
         return bounded(c_mu), bounded(c_mu_prime)
 
     def inverse_denominator(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> InnerFaceArray:
@@ -141,7 +141,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
             + (self.d1 + self.d4 * alpha_n) * alpha_n
             + (self.d2 + self.d3 * alpha_n + self.d5 * alpha_m) * alpha_m
         )
-        return reciprocal(at_least(apart(denominator), _SMALLEST_DENOMINATOR))
+        return reciprocal(at_least(unfused(denominator), _SMALLEST_DENOMINATOR))
 
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
         """c_mu / c_mu' [1] in equilibrium at a given Richardson number, where alpha_M = alpha_N / Ri.

@@ -331,7 +331,7 @@ class MellorYamada(AbstractTwoEquation):
         diffusion = DiffusionByLength(self.s_q, self.s_h, self.eddy_slope)
         if waves is not None:
             decay, slope = self._shear_free_decay(constants.c_2 - constants.c_1, e_2, c_mu_0)
-            waves = ShearFreeLayer.of(waves, decay, slope, diffusion.at_wall(functions, shear_free=True))
+            waves = ShearFreeLayer.of(waves, decay, slope, diffusion.at_wall(functions, below_waves=True))
         constants = self._with_stable_constant(constants, jnp.asarray(0.5), functions)
         wall_function = WallFunction(e_2, von_karman, self.wall_length)
         length_diffusion = DiffusionByLength(self.s_l, self.s_h)

@@ -21,9 +21,9 @@ from .tridiagonal import (
     AbstractTridiagonalMethod,
     CarryingMatrix,
     ExchangeMatrix,
-    added_up,
     convergence,
     solve_tridiagonal_systems,
+    with_convergence,
 )
 
 
@@ -177,9 +177,9 @@ def diffusion_system(
             content = content + (1.0 - theta) * convergence(exchange, quantity)
         if flow is not None and flow.upward is not None and added.sinking is not None:
             rate = flow.upward if added.exchanged is None else added.exchanged
-            content = added_up(content, dt * rate * added.sinking)
+            content = with_convergence(content, dt * rate * added.sinking)
         if added.downward is not None:
-            content = added_up(content, dt * added.downward)
+            content = with_convergence(content, dt * added.downward)
         return added.add_to(content, dt)
 
     def residual(quantity: ColumnArray, added: Added) -> ColumnArray:

@@ -123,10 +123,10 @@ def _(primals, tangents):
     return root, (-1.0 / 3.0) * (root * root) * (root * root) * tangents[0]
 
 
-def _transposed_apart(
+def _compute_before_padding(
     linear: Callable[[ColumnArray], InnerFaceArray],
 ) -> Callable[[ColumnArray], InnerFaceArray]:
-    """Compute the array that the transpose of a linear function pads before padding it: see `apart`.
+    """Keep the transpose of a linear function from fusing the array that it pads: see `unfused`.
 
     Otherwise XLA computes the array in a loop over the padded length, with a branch at the ends.
     """
@@ -134,18 +134,18 @@ def _transposed_apart(
 
     @function.defjvp
     def _(primals, tangents):
-        return function(*primals), apart(linear(*tangents))
+        return function(*primals), unfused(linear(*tangents))
 
     return function
 
 
-@_transposed_apart
+@_compute_before_padding
 def inner_faces(faces: FaceArray) -> InnerFaceArray:
     """Values on the faces between cells: all but the two ends."""
     return faces[1:-1]
 
 
-@_transposed_apart
+@_compute_before_padding
 def difference(values: CenterArray) -> InnerFaceArray:
     """Upper minus lower neighbour, on inner faces."""
     return values[1:] - values[:-1]
@@ -156,7 +156,7 @@ def gradient(values: CenterArray, grid: Grid) -> InnerFaceArray:
     return difference(values) * reciprocal(grid.center_spacing)
 
 
-@_transposed_apart
+@_compute_before_padding
 def mean_of_neighbours(values: CenterArray) -> InnerFaceArray:
     """Arithmetic mean of the two neighbours, on inner faces."""
     return 0.5 * (values[1:] + values[:-1])
@@ -172,7 +172,7 @@ def sum_above(half: CenterArray) -> CenterArray:
     if half.ndim == 1:  # a loop over the levels costs one column more than sums by shifts
         total, shift = 2.0 * half, 1
         while shift < len(half):
-            total = total + apart(jnp.concatenate([total[shift:], jnp.zeros_like(total[:shift])]))
+            total = total + unfused(jnp.concatenate([total[shift:], jnp.zeros_like(total[:shift])]))
             shift *= 2
         return total - half
     # On a GPU a loop over the levels launches a kernel for each, and sums by shifts may be such a loop.
@@ -186,7 +186,7 @@ def sum_above(half: CenterArray) -> CenterArray:
     )
 
 
-def apart(values: Float[Array, "..."]) -> Float[Array, "..."]:
+def unfused(values: Float[Array, "..."]) -> Float[Array, "..."]:
     """Keep XLA from fusing the values of a single column with the code that uses them.
 
     A loop over levels that sets another value at one end has a branch, and LLVM does not vectorise it from
@@ -198,17 +198,17 @@ def apart(values: Float[Array, "..."]) -> Float[Array, "..."]:
 def with_end_faces(inner: InnerFaceArray, bottom: ScalarLike = 0.0, surface: ScalarLike = 0.0) -> FaceArray:
     """Values on all faces, from inner faces and the two ends."""
     end = jnp.zeros_like(inner[:1])
-    return jnp.concatenate([end + bottom, apart(inner), end + surface])
+    return jnp.concatenate([end + bottom, unfused(inner), end + surface])
 
 
 def interpolated(
-    at: Float[Array, "..."], points: Float[Array, "..."], values: Float[Array, "..."]
+    position: Float[Array, "..."], points: Float[Array, "..."], values: Float[Array, "..."]
 ) -> Float[Array, "..."]:
     """Interpolate linearly between points that increase along axis 0; constant beyond both ends.
 
     A sum over all intervals instead of a search, because the transpose of a gather is slow.
     """
-    fraction = at_most(at_least((at - points[:-1]) / (points[1:] - points[:-1]), 0.0), 1.0)
+    fraction = at_most(at_least((position - points[:-1]) / (points[1:] - points[:-1]), 0.0), 1.0)
     return values[0] + jnp.sum((values[1:] - values[:-1]) * fraction, axis=0)
 
 

@@ -26,12 +26,12 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
 
     Source: Anderson (1965), J. ACM 12, 547-560, with one earlier iterate.
     """
-    like = jax.tree.structure(first).unflatten
-    evaluate, outside = jax.closure_convert(lambda x: jnp.stack(function(like([*x]))), jnp.stack(first))
+    unpack = jax.tree.structure(first).unflatten
+    evaluate, captured = jax.closure_convert(lambda x: jnp.stack(function(unpack([*x]))), jnp.stack(first))
     least = jnp.finfo(first[0].dtype).eps ** 1.5
 
     @jax.custom_jvp
-    def solve(first: Array, *outside: Array) -> Array:
+    def solve(first: Array, *captured: Array) -> Array:
         weights = reciprocal(first * first + 1e-30)
 
         def product(x, y):
@@ -39,7 +39,7 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
 
         def step(carry):
             number, x, image, change, active = carry
-            new_image = evaluate(x, *outside)
+            new_image = evaluate(x, *captured)
             new_change = new_image - x
             second_difference = new_change - change
             size = product(second_difference, second_difference)
@@ -59,10 +59,10 @@ def fixed_point(function: Callable[[Values], Values], first: Values, largest_num
     @solve.defjvp
     def _(primals, tangents):
         solution = solve(*primals)
-        _, change = jax.jvp(lambda *outside: evaluate(solution, *outside), primals[1:], tangents[1:])
+        _, change = jax.jvp(lambda *captured: evaluate(solution, *captured), primals[1:], tangents[1:])
         return solution, jnp.sum(_inverse(lambda x: evaluate(x, *primals[1:]), solution) * change, axis=1)
 
-    return like([*solve(jnp.stack(first), *outside)])
+    return unpack([*solve(jnp.stack(first), *captured)])
 
 
 def _extrapolated(weight: Array, new: Array, old: Array) -> Array:

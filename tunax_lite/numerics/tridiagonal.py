@@ -35,7 +35,7 @@ from jaxtyping import Array, PyTree
 
 from .._types import ColumnArray, InnerFaceArray
 from ..runtime.embedding import varying_alike
-from .elementary import apart, difference
+from .elementary import difference, unfused
 
 Trees = tuple[PyTree, ...]  # arrays `(n, *batch)` for each of several systems
 
@@ -129,7 +129,7 @@ def shifts(between: InnerFaceArray) -> tuple[ColumnArray, ColumnArray]:
     return below, above
 
 
-def added_up(rhs: ColumnArray, sinking: InnerFaceArray | None) -> ColumnArray:
+def with_convergence(rhs: ColumnArray, sinking: InnerFaceArray | None) -> ColumnArray:
     """Add the convergence of downward fluxes between volumes to a right-hand side."""
     if sinking is None:
         return rhs
@@ -208,7 +208,7 @@ class TwistedThomas(AbstractTridiagonalMethod):
         n = matrices[0].kept.shape[0]
         middle, n_pairs = n // 2, (n - 1) // 2
         # With an even number of rows the lower half has an extra row, which is eliminated first.
-        first = n - 1 - 2 * n_pairs
+        n_extra = n - 1 - 2 * n_pairs
         # Rows are overwritten in place, and XLA first copies the values read from them, unless each row is
         # read after the previous one has been written: do so in a batch. For one column that needs too many
         # registers, and with a varying lake level the last bit would depend on the length of the run.
@@ -216,35 +216,35 @@ class TwistedThomas(AbstractTridiagonalMethod):
 
         unchanged = [(m.kept, r) for m, r in zip(matrices, rhs, strict=True)]
 
-        def both(rows: PyTree, below: PyTree, above: PyTree) -> tuple[PyTree, PyTree]:
+        def rows_at(rows: PyTree, below: PyTree, above: PyTree) -> tuple[PyTree, PyTree]:
             return _row(rows, below), _row(rows, above)
 
         def eliminate(j: PyTree, carry: PyTree):
             rows, current, passed_on = carry
-            below, above = first + j, n - 1 - j
-            row_below, row_above = both(unchanged, below, above) if current is None else current
+            below, above = n_extra + j, n - 1 - j
+            row_below, row_above = rows_at(unchanged, below, above) if current is None else current
             row_below, from_below = _eliminate_at(systems, row_below, below, passed_on[0], 1)
             row_above, from_above = _eliminate_at(systems, row_above, above, passed_on[1], -1)
             rows = _set_row(_set_row(rows, below, row_below), above, row_above)
             return (
                 rows,
-                None if current is None else both(rows, below + 1, above - 1),
+                None if current is None else rows_at(rows, below + 1, above - 1),
                 (from_below, from_above),
             )
 
         rows, from_below, nothing = unchanged, *2 * [[_zero_row(*row) for row in unchanged]]
-        if first:
+        if n_extra:
             row, from_below = _eliminate_at(systems, _row(rows, 0), 0, nothing, 1)
             rows = _set_row(rows, 0, row)
         passed_on = from_below, nothing
         if n_pairs:
-            current = both(rows, first, n - 1) if in_batch else None
+            current = rows_at(rows, n_extra, n - 1) if in_batch else None
             rows, _, passed_on = lax.fori_loop(0, n_pairs, eliminate, (rows, current, passed_on))
 
         ends = zip(_row(rows if in_batch else unchanged, middle), *passed_on, strict=True)
-        center = [_solve_meeting_row(row, *contributions) for row, *contributions in ends]
+        middle_row = [_solve_meeting_row(row, *contributions) for row, *contributions in ends]
         ratios, right = [ratio for ratio, _ in rows], [r for _, r in rows]
-        solution = _set_row(right, middle, center)
+        solution = _set_row(right, middle, middle_row)
 
         def right_hand_sides(solution: PyTree) -> PyTree:
             return solution if in_batch else right
@@ -257,10 +257,10 @@ class TwistedThomas(AbstractTridiagonalMethod):
             below = _substitute_at(ratios, right_hand_sides(solution), high, below)
             return _set_row(solution, high, below), (above, below)
 
-        solution, last_rows = lax.fori_loop(0, n_pairs, substitute, (solution, (center, center)))
-        if first:
+        solution, last_rows = lax.fori_loop(0, n_pairs, substitute, (solution, (middle_row, middle_row)))
+        if n_extra:
             row = _substitute_at(ratios, right_hand_sides(solution), 0, last_rows[0])
-            solution = jax.tree.map(apart, _set_row(solution, 0, row))
+            solution = jax.tree.map(unfused, _set_row(solution, 0, row))
         return solution
 
 
@@ -358,7 +358,7 @@ class VendorLibrary(AbstractTridiagonalMethod):
     """
 
     def __call__(self, matrices: Matrices, rhs: Trees, sinking: Trees | None = None) -> Trees:
-        rhs = rhs if sinking is None else jax.tree.map(added_up, rhs, sinking)
+        rhs = rhs if sinking is None else jax.tree.map(with_convergence, rhs, sinking)
         return tuple(self._solve_one(m.diagonals(), r) for m, r in zip(matrices, rhs, strict=True))
 
     def _solve_one(self, matrix: TridiagonalMatrix, rhs: PyTree) -> PyTree:
@@ -433,7 +433,8 @@ def solve_tridiagonal_systems(
     known = ()
     if guess is not None and residual is not None and sinking is not None:
         gains = (
-            tuple(_spread(*both)[1] for both in zip(matrices, of, strict=True)) for of in (residual, sinking)
+            tuple(_spread(*pair)[1] for pair in zip(matrices, gain, strict=True))
+            for gain in (residual, sinking)
         )
         known = guess, *gains
     matrices, rhs = zip(*spread, strict=True)

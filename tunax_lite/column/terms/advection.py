@@ -24,7 +24,7 @@ from ..._types import (
     as_float_array,
 )
 from ...declarations import setting
-from ...numerics.elementary import apart, reciprocal, with_end_faces
+from ...numerics.elementary import reciprocal, unfused, with_end_faces
 from ..grid import Grid
 from ..state import State
 from ..time_series import TimeSeries
@@ -144,7 +144,7 @@ def _at_faces(
     """Values carried through the inner faces."""
     n, upward = len(values), velocity > 0.0
     # Beyond an end, repeat the value of the end cell.
-    cells = apart(jnp.concatenate([values[:1], values, values[-1:]]))
+    cells = unfused(jnp.concatenate([values[:1], values, values[-1:]]))
     below, lower, upper, above = (cells[i : i + n - 1] for i in range(4))
     upwind = jnp.where(upward, lower, upper)
     downwind = jnp.where(upward, upper, lower)
