@@ -113,6 +113,10 @@ def command(
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
                 session.set_up_jax(no_limits=_no_limits)
+                if options.get("resume") and options.get("overwrite"):
+                    raise session.ConfigError(
+                        "expected either --resume or --overwrite, got both; choose one."
+                    )
                 with (
                     contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext(),
                     session.notes_shown() as notes,

@@ -69,7 +69,7 @@ def calibrate(
         kind.calibrate(config, settings, output, resume=resume, overwrite=overwrite, **engine)
         return
     loaded = load_calibration(config, settings)
-    folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
+    folder = session.results_folder(loaded, output)
     with session.precision(loaded):
         setup = build_calibration(loaded)
         outputs = _calibration_outputs(folder, setup, figures=loaded.config.output.figures)
@@ -314,7 +314,7 @@ def posterior(
     chosen = [] if method is None else [f"posterior.method={method}"]
     loaded = load_calibration(config, [*settings, *chosen])
     section, draws = loaded.config.posterior, loaded.config.output.figures
-    folder = session.results_folder(loaded, output, resume=resume, overwrite=overwrite)
+    folder = session.results_folder(loaded, output)
     calibrated = folder / PARAMETERS_NAME
     parameters = parameters or (calibrated if calibrated.is_file() else None)
     values = session.parameters_for(parameters, loaded.closure_class.__name__)

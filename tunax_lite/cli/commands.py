@@ -17,7 +17,6 @@ from .application import app as app
 @command("Core", "The same command with --overwrite starts anew.", module="demo")
 def demo(
     output: Annotated[Path, options.output("DIR", "Folder for the results.")] = Path("results/demo"),
-    show: Annotated[bool, Option("--open", help="Open the figures when they are drawn.")] = False,
     overwrite: options.Anew = False,
 ) -> None:
     """Calibrate k-epsilon on observations that come with the package, and run it; takes a minute or two."""

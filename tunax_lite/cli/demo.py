@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import typer
-
 from ..config import ConfigError
 from ..io.writing import check_outputs, write_text
 from .calibrate import calibrate
@@ -16,7 +14,7 @@ _FOLDERS = _PACKAGE / "configs", _PACKAGE.parent / "configs"  # of an installed 
 _CONFIGS = {"calibration.yaml": "calibrations/synthetic.yaml", "run.yaml": "runs/synthetic.yaml"}
 
 
-def demo(output: Path, *, show: bool, overwrite: bool) -> None:
+def demo(output: Path, *, overwrite: bool) -> None:
     """See `commands.demo`."""
     folder = output
     configs = [_copied(folder / name, source, overwrite) for name, source in _CONFIGS.items()]
@@ -30,12 +28,8 @@ def demo(output: Path, *, show: bool, overwrite: bool) -> None:
     run(configs[1], [f"output.folder={folder}"], parameters=found, overwrite=overwrite)
     echo(f"\n3. Errors before and after: tunax-lite evaluate {configs[1]} --parameters {found}")
     evaluate(configs[1], [], found, None, overwrite=False)
-    figures = folder / "profiles.png", folder / "run_fit.png"
-    echo(f"\nThe observations, and the model before and after: {figures[0]}")
-    echo(f"The calibrated run beside the observations: {figures[1]}")
-    if show:
-        for figure in figures:
-            typer.launch(str(figure))
+    echo(f"\nThe observations, and the model before and after: {folder / 'profiles.png'}")
+    echo(f"The calibrated run beside the observations: {folder / 'run_fit.png'}")
 
 
 def _copied(path: Path, name: str, overwrite: bool) -> Path:

@@ -28,8 +28,8 @@ Figures = Annotated[
     Path | None, Option("--figures", metavar="DIR", help="Folder for figures; by default none are drawn.")
 ]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace existing files.")]
-Resume = Annotated[bool, Option("--resume", help="Continue the computation in the folder.")]
-Anew = Annotated[bool, Option("--overwrite", help="Start over in a folder with earlier results.")]
+Resume = Annotated[bool, Option("--resume", help="Continue the computation in the output.")]
+Anew = Annotated[bool, Option("--overwrite", help="Start over in an output with earlier results.")]
 Folder = Annotated[Path | None, output("DIR", "Folder for the results; by default results/CONFIG.")]
 
 

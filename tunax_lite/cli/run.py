@@ -151,8 +151,7 @@ def _write_bands(path: Path, members: Model, n: int, setup: Run, about: Provenan
         duration=setup.duration_from(0.0),
         output_interval=setup.output_interval,
     )
-    attributes = {f"tunax_lite_{key}": value for key, value in dataclasses.asdict(about).items()}
-    write_dataset(bands.assign_attrs(attributes), path)
+    write_dataset(bands.assign_attrs(about.attributes), path)
 
 
 def _draw(path: Path, setup: Run) -> list[Path]:

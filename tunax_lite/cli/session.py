@@ -148,12 +148,8 @@ def report_written(paths: Iterable[Path]) -> None:
         echo(f"wrote {path}")
 
 
-def results_folder(
-    loaded: Loaded[CalibrationConfig], output: Path | None, *, resume: bool = False, overwrite: bool = False
-) -> Path:
-    """Output folder of a command on a calibration; rejects contradictory options."""
-    if resume and overwrite:
-        raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
+def results_folder(loaded: Loaded[CalibrationConfig], output: Path | None) -> Path:
+    """Output folder of a command on a calibration."""
     return output or Path(loaded.config.output.folder or Path("results") / loaded.name)
 
 
@@ -213,9 +209,8 @@ def inputs_of(source: Source | ComparisonSetup, *others: Path | None) -> list[Pa
 
 
 def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):
-    """The same as attributes of the files of a calibration on cases of these names."""
-    origin = provenance(loaded, ", ".join(names), closure)
-    return {f"tunax_lite_{key}": value for key, value in dataclasses.asdict(origin).items()}
+    """Origin of the files of a calibration on cases of these names, as attributes."""
+    return provenance(loaded, ", ".join(names), closure).attributes
 
 
 def _machine() -> str:

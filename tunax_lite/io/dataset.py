@@ -418,7 +418,7 @@ def _global_attributes(
         "title": f"Water column {provenance.case}".strip(),
         "source": f"tunax_lite {provenance.version}",
         "history": f"{now}: {provenance.command or 'tunax_lite.to_dataset'}",
-        **{f"tunax_lite_{name}": text for name, text in dataclasses.asdict(provenance).items()},
+        **provenance.attributes,
         "start_time": start_time or "",
         **_closure_classes("closure_state", trajectory.clo_state),
         "tracers": " ".join(trajectory.state.tracers),

@@ -22,6 +22,11 @@ class Provenance:
     packages: str = ""  # versions of Python and of what computes, as JSON
     data: str = ""  # size and time of change of the files that the configuration names, as JSON
 
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Global attributes of a file."""
+        return {f"tunax_lite_{name}": text for name, text in vars(self).items()}
+
 
 def read_provenance(path) -> Provenance:
     """Origin recorded in a file of `write_trajectory`; empty if there is none."""

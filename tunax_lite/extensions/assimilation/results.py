@@ -1,6 +1,5 @@
 """Results of an assimilation as CF NetCDF."""
 
-import dataclasses
 from pathlib import Path
 
 import jax
@@ -89,8 +88,7 @@ def to_frames(run: Assimilation, records: Records, about: Provenance | None = No
     if not run.system.processes:
         del coordinates["process"], coordinates["process_unit"]
     attributes = {"Conventions": "CF-1.11", "title": "assimilation", "method": type(run.method).__name__}
-    origin = dataclasses.asdict(about or Provenance())
-    attributes |= {f"tunax_lite_{name}": value for name, value in origin.items()}
+    attributes |= (about or Provenance()).attributes
     attributes["tunax_lite_judged_from"] = str(run.cycles.judged_from)  # seconds, as the times
     heights = height_coordinates(run.system.case.grid)
     return Frames(variables | heights, coordinates, attributes)

@@ -76,7 +76,7 @@ def board(
             simulations=digests,
             missing=missing | {f"check {number}": str(note) for number, note in enumerate(notes, 1)},
             rows=ordered(judged),
-            origin={f"tunax_lite_{name}": text for name, text in vars(origin).items() if text},
+            origin={name: text for name, text in origin.attributes.items() if text},
         )
         written = write(made, folder)
     table = tables(made)[0]

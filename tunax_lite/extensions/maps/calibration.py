@@ -329,7 +329,7 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
     """Write corrections, and parameters for all commands, into a folder, and return their paths."""
     import xarray as xr  # takes long
 
-    origin = {f"tunax_lite_{name}": text for name, text in dataclasses.asdict(about).items()}
+    origin = about.attributes
     paths, closure = [folder / CORRECTIONS_NAME, folder / PARAMETERS_NAME], fit.run.model.closure
     columns, used = fit.run.columns, progress.weight > 0.0
     last = progress.equations.mean_square - (fit.penalty * progress.correction) ** 2

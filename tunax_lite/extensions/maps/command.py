@@ -16,7 +16,7 @@ from ...cli.application import Answer
 from ...cli.check import Page, describe_model, describe_times, duration
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
-from ...config import ConfigError, Loaded
+from ...config import Loaded
 from ...declarations import name_of
 from ...io.writing import check_outputs
 from ...runtime.engine import AbstractEngine, open_engine
@@ -48,8 +48,6 @@ def map_columns(
     scheduler: str | None,
 ) -> None:
     """See `commands.map_columns`."""
-    if resume and overwrite:
-        raise ConfigError("expected either --resume or --overwrite, got both; choose one.")
     needed("zarr", "tunax-lite map")
     loaded = load_map(config, settings)
     with session.precision(loaded):

@@ -26,8 +26,8 @@ def map_columns(
             help="Approximate columns per tile; by default a 16th of the map on a CPU, all on a GPU.",
         ),
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="Continue an incomplete store.")] = False,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace an existing store.")] = False,
+    resume: options.Resume = False,
+    overwrite: options.Anew = False,
     workers: options.Workers = None,
     scheduler: options.Scheduler = None,
 ) -> None:

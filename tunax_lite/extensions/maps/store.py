@@ -164,7 +164,7 @@ def create_store(path: Path, run: MapRun, plan: Plan) -> MapStore:
         "Conventions": "CF-1.11",
         "title": f"Water columns on a map {run.about.case}".strip(),
         "source": f"tunax_lite {run.about.version}",
-        **{f"tunax_lite_{name}": text for name, text in dataclasses.asdict(run.about).items()},
+        **run.about.attributes,
         _DIMS: list(map_dims(columns)),
         _FINGERPRINT: run.fingerprint,
         _LAYOUT: dataclasses.asdict(plan.layout),
