@@ -257,7 +257,7 @@ def test_a_file_keeps_the_variables_that_are_named(tmp_path):
         assert set(dataset.data_vars) == {"temperature", "eddy_diffusivity", "step", "z_center_bounds"}
         assert set(dataset.coords) == {"time", "z_center", "z_face", "latitude", "longitude"}
         np.testing.assert_array_equal(dataset["temperature"], trajectory.state.temperature)
-    with error_naming(FileFormatError, "run.nc temperature eddy_diffusivity output.variables --variables"):
+    with error_naming(FileFormatError, "run.nc temperature eddy_diffusivity output.variables"):
         read_trajectory(path)
     with error_naming(ValueError, "run.nc salinity temperature"):
         keep_variables(path, ["salinity"])

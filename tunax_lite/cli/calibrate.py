@@ -64,9 +64,10 @@ def calibrate(
 ) -> None:
     """See `commands.calibrate`."""
     kind = kind_in(read_document(config).data)
-    if kind is not None and kind.calibrate is not None:
+    calibrate_kind = None if kind is None else getattr(kind.commands, "calibrate", None)
+    if calibrate_kind is not None:
         engine = {"workers": workers, "scheduler": scheduler}
-        kind.calibrate(config, settings, output, resume=resume, overwrite=overwrite, **engine)
+        calibrate_kind(config, settings, output, resume=resume, overwrite=overwrite, **engine)
         return
     loaded = load_calibration(config, settings)
     folder = session.results_folder(loaded, output)

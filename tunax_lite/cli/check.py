@@ -67,7 +67,7 @@ def check(
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             if (kind := kind_of(loaded.config)) is not None:
-                answer = kind.check(loaded, values, page)
+                answer = kind.commands.check(loaded, values, page)
             else:
                 answer = _describe_calibration(build_calibration(loaded, values), page)
                 _say_what_the_posterior_lacks(loaded)

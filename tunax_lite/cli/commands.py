@@ -52,13 +52,6 @@ def run(
     ] = None,
     parameters: options.Parameters = None,
     settings: options.Settings = options.NONE,
-    variables: Annotated[
-        str | None,
-        Option(
-            metavar="NAME,NAME",
-            help="Write only these variables, by our names or another model's; like output.variables.",
-        ),
-    ] = None,
     restart: Annotated[
         Path | None, Option(metavar="FILE.nc", help="Continue from a frame of an earlier run.")
     ] = None,

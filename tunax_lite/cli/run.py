@@ -39,7 +39,6 @@ def run(
     *,
     output: Path | None = None,
     parameters: Path | None = None,
-    variables: str | None = None,
     restart: Path | None = None,
     frame: int = -1,
     overwrite: bool = False,
@@ -55,10 +54,9 @@ def run(
         raise ConfigError("--draws N, --posterior FILE: expected both, got one of them; add the other.")
     with session.precision(loaded):
         setup = session.build_source(loaded, parameters)
-        names, kept = loaded.config.output.variables if variables is None else variables.split(","), ()
-        if names is not None:
-            where = f"{loaded.path}: output.variables" if variables is None else "--variables"
-            setup, kept = select(setup, names, where)
+        kept: tuple[str, ...] = ()
+        if loaded.config.output.variables is not None:
+            setup, kept = select(setup, loaded.config.output.variables, f"{loaded.path}: output.variables")
         start, name = None, ""
         if restart is not None:
             start, name = read_restart(restart, frame, setup, loaded.text)

@@ -6,8 +6,10 @@ The same set-up may be the case of a configuration, with a grid, a model or time
 
 import abc
 import dataclasses
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from .._types import JSON
@@ -143,22 +145,26 @@ class Kind(NamedTuple):
         label: as `tunax-lite schema` names it.
         key: at the top level of its files, and of no others.
         config: its section.
-        check: prints what its command would do: of the loaded configuration, values of parameters, and the
-            page of `tunax-lite check`; returns the answer for scripts.
-        calibrate: calibrates what it describes, with the arguments of `cli.calibrate.calibrate`; `None` if it
-            cannot be calibrated.
+        module: name of the module with its commands, imported when one runs. Its `check` prints what its
+            command would do, of the loaded configuration, values of parameters, and the page of `tunax-lite
+            check`, and returns the answer for scripts. Its `calibrate`, if it has one, calibrates what it
+            describes, with the arguments of `cli.calibrate.calibrate`.
     """
 
     label: str
     key: str
     config: type[Section]
-    check: Callable[..., dict[str, Any]]  # Any: what JSON holds
-    calibrate: Callable[..., None] | None = None
+    module: str
 
     @property
     def name(self) -> str:
         """In messages."""
         return f"a {self.label}"
+
+    @property
+    def commands(self) -> ModuleType:
+        """The module, imported."""
+        return importlib.import_module(self.module)
 
 
 def notes_on_terms(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[tuple[str, str]]:

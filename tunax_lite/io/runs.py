@@ -72,7 +72,7 @@ def read_trajectory(
     """
     file = read_netcdf(path, at={"time": slice(None, None, every)})
     if SELECTED in file.attrs:
-        got, advice = f"one with {file.attrs[SELECTED]} alone", "run without output.variables or --variables"
+        got, advice = f"one with {file.attrs[SELECTED]} alone", "run without output.variables"
         raise error_in(file, "file", "a file of a run with all variables", got, advice)
     if not is_path(path) and file.attrs.get("start_time") and "time" in file:
         # Convert dates of a dataset back to seconds since the start.

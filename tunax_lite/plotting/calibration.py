@@ -174,11 +174,11 @@ def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
     return {f"posterior_{name}": draw(dataset) for name, draw in drawn.items()}
 
 
-def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations] | None = None) -> Figure:
+def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]) -> Figure:
     """Final profiles and scalar time series, with the spread from the parameters.
 
-    One row of panels per dataset of `bands_of_members`, with quantiles symmetric around the median. If
-    observations of the same cases are given, their profiles and scalars are drawn, too.
+    One row of panels per dataset of `bands_of_members`, with quantiles symmetric around the median, beside
+    the observed profiles and scalars of the same cases.
     """
     if not bands:
         raise ValueError("plot_bands: expected at least one case, got none.")
@@ -186,8 +186,7 @@ def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]
     names = [str(name) for name in bands[0] if "z_center" not in bands[0][name].dims]
     n_columns = len(profiles) + len(names)
     figure, axes = style.panels(len(bands) * n_columns, n_columns, (3.3, 2.9))
-    seen = [None] * len(bands) if observations is None else observations
-    for row, band, observed in zip(axes, bands, seen, strict=True):
+    for row, band, observed in zip(axes, bands, observations, strict=True):
         seconds, z = band["time"].values, band["z_center"].values
         end = float(seconds[-1])
         axis = FigureTime(end, band.attrs.get("start_time"))
@@ -215,7 +214,7 @@ def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]
             # Use the short name: the long name does not fit the height of the panel.
             style.label(panel, y=f"{in_words(name)} {style.unit_label(name)}")
             axis.finish(panel, fontsize="small")
-    legend = "shades: quantiles" if observations is None else "shades: quantiles; dotted: observed"
+    legend = "shades: quantiles; dotted: observed"
     figure.suptitle(f"Runs with parameters drawn from the posterior ({legend})", fontsize="medium")
     return figure
 

@@ -66,10 +66,6 @@ class RunProfiles(NamedTuple):
         """Heights of the centers of the cells [m]."""
         return 0.5 * (self.z_face[1:] + self.z_face[:-1])
 
-    def varies(self, name: str) -> bool:
-        """Whether a profile is there and not uniform."""
-        return name in self.profiles and float(np.ptp(self.profiles[name])) > _LEAST
-
     def at(self, name: str, seconds: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Values at given times and heights `(n_times, n_levels)`, bilinear."""
         rows = Series(self.time, self.profiles[name]).on(seconds)
@@ -169,12 +165,16 @@ class CaseRuns:
         ]
 
     def varying(self, usual: Sequence[str]) -> list[str]:
-        """Profiles that are observed or vary: usual ones, and tracers, of which observed ones go first."""
-        carried = dict.fromkeys(name for run in self.runs.values() for name in run.profiles)
-        vary = [name for name in carried if any(run.varies(name) for run in self.runs.values())]
-        tracers = [name for name in carried if name not in STATE and name in self.observed]
-        tracers = tracers or [name for name in vary if name not in STATE]
-        return [*(name for name in usual if name in vary or name in self.observed), *tracers]
+        """Profiles that are observed, or vary in a run: usual ones, and tracers."""
+        runs = self.runs.values()
+        carried = dict.fromkeys(
+            name for run in runs for name in run.profiles if name in usual or name not in STATE
+        )
+        return [
+            name
+            for name in carried
+            if name in self.observed or any(np.ptp(run.profiles.get(name, 0.0)) > _LEAST for run in runs)
+        ]
 
     def moves(self, name: str) -> bool:
         """Whether a profile is not a velocity at rest in every run: that of an LES is then noise."""

@@ -61,11 +61,11 @@ def test_means_are_asked_for_and_what_else_a_method_says_is_named(tmp_path):
 def test_variables_are_chosen_by_our_names_and_by_those_of_gotm(tmp_path):
     run = build(tmp_path, prof={"variables": variables("/*")}).run
     given = ["temp", "nuh", "NN", "mixed_layer_depth_from_10m", "temperature"]
-    chosen, names = select(run, given, "--variables")
+    chosen, names = select(run, given, "output.variables")
     diagnosed = ("buoyancy_frequency_squared", "mixed_layer_depth_from_10m")
     assert names == ("temperature", "eddy_diffusivity", *diagnosed) and chosen.diagnostics == diagnosed
-    with error_naming(ConfigError, "--variables tmep temp"):
-        select(run, ["tmep"], "--variables")
+    with error_naming(ConfigError, "output.variables tmep temp"):
+        select(run, ["tmep"], "output.variables")
 
 
 def test_sections_that_are_none_name_their_line(tmp_path):

@@ -3,11 +3,4 @@
 from ...config.formats import Kind
 from .sections import AssimilationConfig
 
-
-def _check(*arguments):
-    from .command import check  # imports the command line
-
-    return check(*arguments)
-
-
-KINDS = (Kind("assimilation", "cycles", AssimilationConfig, _check),)
+KINDS = (Kind("assimilation", "cycles", AssimilationConfig, f"{__package__}.command"),)

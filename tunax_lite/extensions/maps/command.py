@@ -112,7 +112,7 @@ def _run(
     return report
 
 
-def calibrate_map(
+def calibrate(
     config: Path,
     settings: Sequence[str],
     output: Path | None,
