@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -18,8 +19,11 @@ ITEMS = runs.items()
 
 @pytest.fixture(autouse=True, scope="module")
 def _quickly() -> Iterator[None]:
+    """Neither optimised nor with types checked at run time, which other tests do."""
+    jaxtyping.config.update("jaxtyping_disable", True)
     with runs.compiled_quickly():
         yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def assert_same(items: Sequence[Item], stored: dict) -> None:

@@ -30,7 +30,7 @@ from .progress import fraction_of
 from .terminal import echo
 
 _FRAMES_IN_FIGURES = 2000
-FIGURES = ("sections", "profiles", "fit", "differences", "series")
+FIGURES = ("sections", "profiles", "surface", "fit", "differences", "series")
 
 
 def run(
@@ -116,7 +116,6 @@ def _simulate(
                 means=setup.means,
                 averages=setup.averages,
                 provenance=about,
-                start_time=setup.case.start_time,
                 report=report,
             )
     except ValueError as error:

@@ -43,7 +43,6 @@ def run_to_file(
     means: bool = False,
     averages: Sequence[str] = (),
     provenance: Provenance | None = None,
-    start_time: str | None = None,
     memory_budget: int = 2**26,
     report: Callable[[Trajectory], None] = lambda piece: None,
 ) -> None:
@@ -53,7 +52,7 @@ def run_to_file(
         model, case, dt, duration, output_interval, start: as in `simulate`.
         diagnostics: names of `DIAGNOSTICS`.
         means, averages: what to average between frames, as in `simulate`.
-        provenance, start_time: as in `to_dataset`.
+        provenance: as in `to_dataset`.
         memory_budget: bytes of frames held at once.
         report: called with each piece; an exception ends the run.
 
@@ -111,7 +110,6 @@ def run_to_file(
                 closure=model.closure,
                 diagnostics=further,
                 provenance=provenance,
-                start_time=start_time,
             )
             # The first frame of a piece is the last of the previous one.
             append(found if done == 0 else found.after(1 + again))

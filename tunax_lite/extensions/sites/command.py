@@ -70,26 +70,21 @@ def site(
     stop: str,
     name: str | None,
     data: Path | None,
-    weather: str | None,
-    water: str | None,
-    depth: str | None,
-    waves: str | None,
-    tides: str | None,
     column: float,
     radius: float,
     settings: Sequence[str],
     *,
     no_run: bool,
     overwrite: bool,
+    **chosen: str | None,
 ) -> None:
-    """See `commands.site`."""
+    """See `commands.site`; `chosen` are the sources of the inputs, by kind."""
     first, last = _time("start", start), _time("stop", stop)
     if first >= last:
         raise ConfigError(f"--stop {stop}: expected a time after {start}, got none; correct it.")
     name = name or output.absolute().name or "site"
     place = Site(name, latitude, longitude, first, last, output, column, radius)
-    asked = {"depth": depth, "weather": weather, "water": water, "waves": waves, "tides": tides}
-    specified = {kind: text or _by_default(kind, data) for kind, text in asked.items()}
+    specified = {kind: chosen[kind] or _by_default(kind, data) for kind in _SOURCES}
     sources = {kind: _source(kind, text) for kind, text in specified.items() if text}
     if "depth" not in sources:
         raise ConfigError("site: expected --depth, got none; give metres, or a grid: gebco:FILE.")
