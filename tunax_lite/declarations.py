@@ -36,7 +36,6 @@ def setting(
     at_most: float | int | None = None,
     below: float | int | None = None,
     finite: bool = True,
-    null_is_default: bool = False,
     **options: Any,  # arguments of `equinox.field`
 ) -> Any:  # as the class annotates the field
     """Declare a field that a file may set and that is not a calibratable number; static in a module.
@@ -49,7 +48,6 @@ def setting(
         choices: allowed texts.
         at_least, above, at_most, below: bounds of a number, closed and open ones.
         finite: whether the number must be finite; otherwise infinity has a meaning.
-        null_is_default: whether `null` in a file selects the default.
         options: further arguments of `equinox.field`.
     """
     bounds = {"ge": at_least, "gt": above, "le": at_most, "lt": below}
@@ -57,7 +55,6 @@ def setting(
         "choices": None if choices is None else tuple(choices),
         "bounds": {name: bound for name, bound in bounds.items() if bound is not None},
         "finite": finite,
-        "null_is_default": null_is_default,
     }
 
     def checked(value: Any) -> Any:  # as the class annotates the field

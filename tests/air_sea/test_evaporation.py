@@ -51,7 +51,7 @@ time: {{step: 3600.0, output_interval: 86400.0}}
 """
 
 
-@pytest.mark.parametrize("said", ["", "evaporation: false", "evaporation: null"])
+@pytest.mark.parametrize("said", ["", "evaporation: false"])
 def test_a_configuration_without_rain_evaporates_unless_it_says_otherwise(tmp_path, said):
     path = tmp_path / "lake.yaml"
     path.write_text(LAKE.format(said=said))

@@ -18,7 +18,7 @@ from tunax_lite.config import ConfigError, build_calibration, evaluation_of, loa
 SYNTHETIC = """
 cases:
   - case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}
-grid: {kind: uniform, n_cells: [16, 32]}
+grid: [{kind: uniform, n_cells: 16}, {kind: uniform, n_cells: 32}]
 time: {step: [300.0, 600.0]}
 parameters: {c_eps_1: {lower: 1.2, upper: 1.7}}
 """
@@ -112,7 +112,11 @@ MISTAKES = [
     ("        sea_surface_temperature", "        skin", "cases.0.case.series.skin"),
     ("2015-01-01T00:00:00", "2019-01-01T00:00:00", "cases.0.case.observations float start_time"),
     ("depth: {path: sst.csv", "depth: {path: mld.csv", "series.mixed_layer_depth.path"),
-    ("n_cells: 20}", "n_cells: [20, 20]}", "cases.0.case float@20 n_cells"),
+    (
+        "grid: {kind: uniform, n_cells: 20}",
+        "grid: [{kind: uniform, n_cells: 20}, {kind: uniform, n_cells: 20}]",
+        "cases.0.case float@20 n_cells",
+    ),
     ("step: 3600.0", "step: []", "time.step"),
     ("start: 0.0", "initial_time: 600.0", "cases.0 initial_time 600"),
 ]
@@ -129,13 +133,16 @@ def test_several_configurations_share_a_file_of_cases(tmp_path):
     case = '{group: made, case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}'
     (tmp_path / "cases.yaml").write_text(f"cases: [{case}]\n")
     text = "\ncases: cases.yaml\n" + ONE_STEP[ONE_STEP.index("grid") :]
-    config = loaded(tmp_path, text.replace("n_cells: [16, 32]", "cell_thickness: [2.0, 5.0]"))
+    config = loaded(
+        tmp_path,
+        text.replace("n_cells: 16", "cell_thickness: 2.0").replace("n_cells: 32", "cell_thickness: 5.0"),
+    )
     targets = build_calibration(config).targets
     depth = float(targets[0].case.grid.depth)
     assert [t.case.grid.n_cells for t in targets] == [round(depth / 2.0), round(depth / 5.0)]
     assert [t.group for t in targets] == ["made", "made"]
     with error_naming(ConfigError, "n_cells cell_thickness"):
-        loaded(tmp_path, text.replace("n_cells: [16, 32]", "cell_thickness: 2.0, n_cells: 16"))
+        loaded(tmp_path, text.replace("n_cells: 16", "cell_thickness: 2.0, n_cells: 16"))
     (tmp_path / "cases.yaml").write_text("cases: {}\n")
     with error_naming(ConfigError, "2 cases cases.yaml"):
         loaded(tmp_path, text)
@@ -164,7 +171,7 @@ def test_padded_cases_have_the_residuals_of_their_own_and_share_a_program(tmp_pa
 
 
 def test_the_scale_of_a_change(tmp_path):
-    text = ONE_STEP.replace("[16, 32]", "16")
+    text = ONE_STEP.replace(", {kind: uniform, n_cells: 32}", "")
     (target,) = build_calibration(loaded(tmp_path, text + "misfit: {scale: change}\n")).targets
     values = np.asarray(target.observations.profiles["temperature"])
     change = (values - values[0])[target.times]

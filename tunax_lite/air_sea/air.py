@@ -119,7 +119,7 @@ class AbstractSimilarity(AbstractBulkFormula):
 
     wind_height: float = setting(10.0, above=0.1, at_most=1000.0)
     air_height: float = setting(2.0, above=0.1, at_most=1000.0)
-    iterations: int = setting(10, at_least=1, at_most=100, null_is_default=True)
+    iterations: int = setting(10, at_least=1, at_most=100)
 
     def _iterated(self, iterate, first: Values, air: MoistAir) -> Values:
         """Iterate from a first guess until each column has converged."""

@@ -280,7 +280,7 @@ class BulkForcing(AbstractForcing):
     implicit_stress: bool = setting(True)
     rain_heat: bool = setting(False)
     rain_stress: bool = setting(False)
-    evaporation: bool = setting(True, null_is_default=True)
+    evaporation: bool = setting(True)
 
     def __check_init__(self):
         check_kinds(self)

@@ -100,7 +100,7 @@ class Fairall(AbstractSimilarity):
     Source: Fairall et al. (1996), J. Geophys. Res. 101, 3747-3764; GOTM.
     """
 
-    iterations: int = setting(20, at_least=1, at_most=100, null_is_default=True)
+    iterations: int = setting(20, at_least=1, at_most=100)
 
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         kelvin = air.temperature + KELVIN

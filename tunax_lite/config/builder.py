@@ -5,22 +5,18 @@ into a pydantic model, and `one_of` into the choice among all named classes of a
 class with the values of the file. Sections with other keys are written by hand, and registered in `BY_HAND`.
 """
 
-import contextlib
-import contextvars
 import dataclasses
 import enum
 import functools
 import importlib
 import inspect
 import math
-import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Optional, TypeVar, Union, get_args, get_origin
 
 from pydantic import BeforeValidator, Field, TypeAdapter, WrapValidator, create_model
-from pydantic_core import PydanticUseDefault
 
 from .._docstrings import docstring_of
 from .._types import JSON
@@ -136,13 +132,11 @@ def _annotation(field: dataclasses.Field, hint: Annotation) -> Annotation:
             float, Field(**{name: each for name, each in bounds.items() if math.isfinite(each)})
         ]
         return Optional[found] if is_optional or field.default is None else found  # noqa: UP045
-    declared = field.metadata.get("setting", {"choices": None, "bounds": {}, "null_is_default": False})
+    declared = field.metadata.get("setting", {"choices": None, "bounds": {}})
     inner = [each for each in get_args(hint) if each is not types.NoneType] if is_optional else [hint]
     found = _annotation_of(inner[0] if len(inner) == 1 else hint, declared)
     if found is None:
         return None
-    if declared["null_is_default"]:
-        return Annotated[found, BeforeValidator(_null_is_default, json_schema_input_type=found | None)]
     if is_optional and isinstance(found, type) and issubclass(found, DerivedSection):  # true for its defaults
         switch = lambda value: ({} if value else None) if isinstance(value, bool) else value  # noqa: E731
         return Annotated[found | None, BeforeValidator(switch, json_schema_input_type=found | bool | None)]
@@ -214,26 +208,6 @@ def _argument(value: Any) -> Any:  # of a key, and of a field
     return value.build() if hasattr(value, "build") else value
 
 
-def _null_is_default(value: JSON) -> JSON:
-    if value is None:
-        raise PydanticUseDefault
-    return value
-
-
-_trusted = contextvars.ContextVar("trusted", default=True)
-"""Whether to import modules that a configuration names: in results it may be that of somebody else."""
-
-
-@contextlib.contextmanager
-def importing(trusted: bool) -> Iterator[None]:
-    """Within, whether import paths in files may import modules that are not imported yet."""
-    before = _trusted.set(trusted)
-    try:
-        yield
-    finally:
-        _trusted.reset(before)
-
-
 def class_of(family: type[T], name: str, what: str) -> type[T]:
     """The class for a name or an import path `package.module:Class`; raises `PydanticCustomError`."""
     if (known := names_of(family).get(name)) is not None:
@@ -242,8 +216,6 @@ def class_of(family: type[T], name: str, what: str) -> type[T]:
         hint = closest(name, list(names_of(family)))
         raise invalid(f"the name of a {what}, or package.module:Class", f"'{name}'", hint)
     module, _, attribute = name.partition(":")
-    if not (_trusted.get() or module in sys.modules):
-        raise invalid(f"a {what} of the package", f"'{name}'", "import it first, if you trust it")
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:

@@ -15,7 +15,7 @@ from ..calibration.priors import CorrelatedNormal, LogNormal, LogUniform, Normal
 from ..calibration.target import AbstractScale, AbstractScore
 from ..declarations import names_of
 from .builder import BY_HAND, one_of, section_of
-from .case import GridSection, NCells, StretchedGrid, Thickness, UniformGrid
+from .case import GridSection, UniformGrid
 from .schema import Averaging, CorrectionsSection, ModelSection, ObservedVariable, Precision
 from .section import Accepted, Annotation, Section, invalid, key
 from .site import CaseSection
@@ -260,29 +260,10 @@ def _as_list(value: JSON) -> list[JSON]:
     return value if isinstance(value, list) else [value]
 
 
-def _as_grids(value: JSON) -> list[JSON]:
-    """One grid, several, or one with several numbers of cells, as a list."""
-    grids = []
-    for grid in _as_list(value):
-        given = grid if isinstance(grid, dict) else {}
-        several = next(
-            (name for name in ("n_cells", "cell_thickness") if isinstance(given.get(name), list)), ""
-        )
-        grids += [{**given, several: size} for size in given[several]] if several else [grid]
-    return grids
-
-
-class _UniformGrids(UniformGrid):
-    n_cells: list[NCells] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-    cell_thickness: list[Thickness] | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
-
-
-class _StretchedGrids(StretchedGrid):
-    n_cells: list[NCells]  # pyright: ignore[reportIncompatibleVariableOverride]
-
-
-_Grid = GridSection | _UniformGrids | _StretchedGrids
-_Grids = Annotated[list[GridSection], BeforeValidator(_as_grids, json_schema_input_type=_Grid | list[_Grid])]
+_Grids = Annotated[
+    list[GridSection],
+    BeforeValidator(_as_list, json_schema_input_type=GridSection | list[GridSection]),
+]
 _Step = Annotated[float, Field(gt=0.0, le=86400.0)]
 _Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type=_Step | list[_Step])]
 

@@ -53,11 +53,9 @@ class CorrectionsSection(Section):
     fluxes: Annotated[list[str], known("the name of a correction", CORRECTIONS)] = key(
         "names such as heat_flux_bias, stress_scale", []
     )
-    knots: list[float] | None = key(
-        "times between which fluxes are corrected linearly [s]", None, min_length=2
-    )
-    knot_interval: float | None = key(
-        "a knot every so often [s]; without knots corrections are constants", None, gt=0.0
+    knots: Annotated[list[float], Field(min_length=2)] | Annotated[float, Field(gt=0.0)] | None = key(
+        "times between which fluxes are corrected linearly, or the time between two [s]; null for constants",
+        None,
     )
     period: float | None = key("after which the knots repeat [s], a year for one", None, gt=0.0)
     initial: list[Literal["temperature", "salinity", "u", "v"]] = key(
@@ -68,16 +66,11 @@ class CorrectionsSection(Section):
     )
 
     def _check(self) -> None:
-        if self.knots is not None and self.knot_interval is not None:
-            raise invalid("`knots` or `knot_interval`", "both", "give one of them")
-        if self.period is not None and self.knots is None and self.knot_interval is None:
-            raise invalid("`knots` or `knot_interval` within the period", "neither", "give one of them")
-        for given, needed in (
-            (("knots", "knot_interval"), "fluxes"),
-            (("z",), "initial"),
-        ):
-            if not getattr(self, needed) and any(getattr(self, name) is not None for name in given):
-                raise invalid(f"`{needed}` to correct", "none", f"name them, or remove {' and '.join(given)}")
+        if self.period is not None and self.knots is None:
+            raise invalid("`knots` within the period", "none", "add them")
+        for name, needed in (("knots", "fluxes"), ("z", "initial")):
+            if not getattr(self, needed) and getattr(self, name) is not None:
+                raise invalid(f"`{needed}` to correct", "none", f"name them, or remove {name}")
 
     def of(self, case: Case) -> Case:
         """The case with neutral corrections."""
@@ -94,10 +87,10 @@ class CorrectionsSection(Section):
         return case
 
     def _knots(self, duration: float) -> list[float] | None:
-        if self.knot_interval is None:
+        if not isinstance(self.knots, float):
             return self.knots
-        n = max(1, int(np.ceil((self.period or duration) / self.knot_interval * (1.0 - 1e-9))))
-        return [i * self.knot_interval for i in range(n + (self.period is None))]
+        n = max(1, int(np.ceil((self.period or duration) / self.knots * (1.0 - 1e-9))))
+        return [i * self.knots for i in range(n + (self.period is None))]
 
 
 class RunOutputSection(Section):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..calibration.results import read_values, write_values
 from ..closures import AbstractClosure
 from ..declarations import name_of, names_of
 from ..io.errors import ConfigError
-from .builder import importing, keys_of, numbers_of
+from .builder import keys_of, numbers_of
 from .closures import closure_with
 
 
@@ -75,9 +76,13 @@ def load_closure(path: str | Path, like: AbstractClosure | None = None) -> Abstr
     content, values = read_values(path)
     kind, name = content.get("closure"), content.get("closure_name")
     if like is None:
+        options = content.get("closure_options") or {}
+        if foreign := sorted(_modules_in([name, options]) - sys.modules.keys()):
+            raise ConfigError(
+                f"{path}: expected classes of imported modules, got {foreign[0]}; import it, if you trust it."
+            )
         try:
-            with importing(trusted=False):
-                like = closure_with(str(name), content.get("closure_options") or {})
+            like = closure_with(str(name), options)
         except (ValueError, TypeError) as error:  # of pydantic, too
             raise ConfigError(
                 f"{path}: closure {name}: {str(error).rstrip('.')}; or give `like`, a closure with the same "
@@ -89,6 +94,14 @@ def load_closure(path: str | Path, like: AbstractClosure | None = None) -> Abstr
             "class, or leave it out."
         )
     return with_parameters(like, values)
+
+
+def _modules_in(value: JSON) -> set[str]:
+    """Modules of all import paths `package.module:Class` in a file, which could run anything."""
+    if isinstance(value, str):
+        return {value.partition(":")[0]} if ":" in value else set()
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return set().union(*map(_modules_in, parts))
 
 
 def _settings(module: FieldValue) -> dict[str, JSON]:

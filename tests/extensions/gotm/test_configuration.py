@@ -170,7 +170,7 @@ def test_numbers_that_no_closure_takes_name_the_line_of_gotms_file(tmp_path):
 
 SST = 12.0 + 0.1 * np.arange(25)
 OBSERVED = {"surface_temperature": True, "surface_interval": 7200.0}
-KNOTS = {"fluxes": ["stress_scale"], "knot_interval": 36000.0}
+KNOTS = {"fluxes": ["stress_scale"], "knots": 36000.0}
 CORRECTIONS = KNOTS | {"initial": ["temperature", "u"], "z": [-12, -4]}
 
 
@@ -235,13 +235,11 @@ def test_parameters_of_a_case_are_free_with_its_corrections(write):
 
 def test_corrections_that_cannot_be_are_refused(write):
     stress, numbers = {"fluxes": ["stress_scale"]}, "cases.small.coriolis_parameter"
-    both = stress | {"knots": [0.0, 1.0], "knot_interval": 5.0}
     for corrections, parameter, parts in (
-        (stress | {"period": 5.0}, None, "cases.0.corrections knots knot_interval"),
+        (stress | {"period": 5.0}, None, "cases.0.corrections knots"),
         ({"fluxes": ["heat_bias"]}, None, "cases.0.corrections.fluxes heat_bias heat_flux_bias"),
         ({"fluxes": ["shortwave_flux_scale"]}, None, "cases.0.corrections shortwave_flux_scale"),
         ({"knots": [0.0, 1.0]}, None, "cases.0.corrections fluxes"),
-        (both, None, "cases.0.corrections knots knot_interval"),
         ({"initial": ["temperature"], "z": [-4, -12]}, None, "cases.0.corrections -4 -12"),
         ({"initial": ["temperature"]}, "cases.small.forcing.stress_scale", numbers),
         ({}, "cases.large.coriolis_parameter", numbers),
