@@ -56,7 +56,7 @@ BASE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": BASE | {"platformdirs", "dask", "distributed", "cloudpickle"},
     "plausibility": BASE | {"gsw"},
-    "io": BASE | {"xarray", "pandas", "netCDF4", "cftime", "zarr", "h5py", "pooch", "yaml", "gsw"},
+    "io": BASE | {"xarray", "pandas", "scipy", "netCDF4", "cftime", "zarr", "h5py", "pooch", "yaml", "gsw"},
     "extensions": BASE | {"xarray", "cftime", "scipy", "zarr", "pydantic", "matplotlib", "typer"},
     "calibration": BASE | {"optax", "xarray"},  # blackjax by name, where it is installed
     "plotting": BASE | {"matplotlib", "cmocean", "xarray"},

@@ -20,7 +20,7 @@ from ..column.integrate import length_of_run, restart_of, simulate
 from ..column.model import Model
 from ..column.terms import ELEVATION
 from ..column.trajectory import Restart, Trajectory, first_non_finite
-from ..io.dataset import appending_frames, frames_of
+from ..io.dataset import appending_frames, to_dataset
 from ..io.provenance import Provenance
 from ..runtime.memory import free_memory
 
@@ -90,7 +90,7 @@ def run_to_file(
         return trajectory
 
     done, last = 0, None
-    with appending_frames(path, length.n_all + 1) as append:
+    with appending_frames(path) as append:
         while done < length.n_all:
             # Steps that do not fill a frame make a shorter last one.
             is_rest = done == n_frames
@@ -104,15 +104,16 @@ def run_to_file(
                 start = restart_of(model, case)
             last = compute(frames, start, rest * dt if is_rest else output_interval)
             further = diagnose(last, case, diagnostics, model)
-            found = frames_of(
+            found = to_dataset(
                 last,
                 case=case,
                 closure=model.closure,
                 diagnostics=further,
                 provenance=provenance,
+                dates=False,
             )
             # The first frame of a piece is the last of the previous one.
-            append(found if done == 0 else found.after(1 + again))
+            append(found if done == 0 else found.isel(time=slice(1 + again, None)))
             done += frames - again
             report(last)
 

@@ -5,9 +5,7 @@
 Coordinates along the batch axes identify the columns: site names, positions, parameters that differ. Times
 are seconds in a file, and dates in a dataset if the case has a date.
 
-Every value keeps its precision, so a run restarted from a file reproduces the same numbers bit for bit. The
-frames of a run are sliced and written without xarray: importing it takes half a second and, where
-Dask is installed, writing with it another half.
+Every value keeps its precision, so a run restarted from a file reproduces the same numbers bit for bit.
 """
 
 import contextlib
@@ -16,7 +14,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -33,7 +31,6 @@ from .provenance import Provenance
 from .writing import replacing
 
 if TYPE_CHECKING:
-    import netCDF4
     import xarray as xr
 
 IDEALISED_EPOCH = "2000-01-01 00:00:00"
@@ -49,89 +46,56 @@ TracerUnits = Mapping[str, tuple[str, str]]
 _COORDINATES = ("time", "z_center", "z_face")
 
 
-class Frames(NamedTuple):
-    """Variables and coordinates by name, each `(dims, values, attributes)`, and global attributes."""
-
-    variables: dict[str, tuple]
-    coordinates: dict[str, tuple]
-    attributes: dict[str, Any]  # texts and numbers, as stored in files
-
-    @property
-    def n_frames(self) -> int:
-        return len(self.coordinates["time"][1])
-
-    def after(self, n_frames: int) -> "Frames":
-        """The frames without the first `n_frames`."""
-
-        def rest(variable: tuple) -> tuple:
-            dims, values, attributes = variable
-            return (dims, values[n_frames:], attributes) if "time" in _names(dims) else variable
-
-        variables, coordinates = ({name: rest(one) for name, one in each.items()} for each in self[:2])
-        return Frames(variables, coordinates, self.attributes)
+def write_dataset(dataset: "xr.Dataset", path) -> None:
+    """Write a dataset to NetCDF atomically, as `replacing` does."""
+    with replacing(path) as temporary:
+        dataset.to_netcdf(temporary, engine="netcdf4", encoding=_encoding(dataset))
 
 
-def _names(dims: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (dims,) if isinstance(dims, str) else tuple(dims)
-
-
-def write_frames(frames: Frames, path) -> None:
-    """Write to NetCDF atomically, as `replacing` does."""
-    with appending_frames(path) as append:
-        append(frames)
+_FRAMES_OF_A_CHUNK = 64
+"""Frames that NetCDF compresses together in a file to which frames are appended."""
 
 
 @contextlib.contextmanager
-def appending_frames(path, n_frames: int | None = None) -> Iterator[Callable[[Frames], None]]:
-    """Provide a function that appends frames to a NetCDF file, written atomically.
+def appending_frames(path) -> Iterator[Callable[["xr.Dataset"], None]]:
+    """Provide a function that appends datasets along time to a NetCDF file, written atomically.
 
-    The file has so many frames, by default those of the first part, which also gives what has no time.
+    The first dataset gives what does not vary in time.
     """
     import netCDF4  # takes long
 
-    with replacing(path) as temporary, netCDF4.Dataset(temporary, "w") as file:
-        start = 0
+    n_frames = 0
+    with replacing(path) as temporary:
 
-        def append(frames: Frames) -> None:
-            nonlocal start
-            if start == 0:
-                _create_variables(file, frames, frames.n_frames if n_frames is None else n_frames)
-            for name, (dims, values, _) in (frames.variables | frames.coordinates).items():
-                values = np.asarray(values)
-                values = values.astype(object) if values.dtype.kind in "OU" else values
-                if "time" in _names(dims):
-                    file[name][start : start + len(values)] = values
-                elif start == 0:
-                    file[name][...] = values
-            start += frames.n_frames
+        def append(dataset: "xr.Dataset") -> None:
+            nonlocal n_frames
+            if n_frames == 0:
+                encoding = _encoding(dataset)
+                for name, variable in dataset.variables.items():
+                    if variable.dims[:1] == ("time",):
+                        frames = min(_FRAMES_OF_A_CHUNK, variable.shape[0])
+                        encoding[str(name)]["chunksizes"] = (frames, *variable.shape[1:])
+                dataset.to_netcdf(temporary, engine="netcdf4", encoding=encoding, unlimited_dims=["time"])
+            else:
+                with netCDF4.Dataset(temporary, "a") as file:
+                    for name, variable in dataset.variables.items():
+                        if variable.dims[:1] == ("time",):
+                            file[str(name)][n_frames:] = variable.values
+            n_frames += dataset.sizes["time"]
 
         yield append
 
 
-def _create_variables(file: "netCDF4.Dataset", frames: Frames, n_frames: int) -> None:
-    """Create attributes, dimensions and empty variables of a file with so many frames."""
-    given = frames.variables | frames.coordinates
-    found = {
-        name: (_names(dims), np.asarray(values), attributes)
-        for name, (dims, values, attributes) in given.items()
+def _encoding(dataset: "xr.Dataset") -> dict[str, dict[str, Any]]:
+    """How variables are stored: compressed, with checksums, and without a fill value that nothing states."""
+    kept = ("units", "calendar", "dtype")  # attributes of times
+    return {
+        str(name): ({} if "_FillValue" in variable.attrs else {"_FillValue": None})
+        | {key: variable.encoding[key] for key in kept if key in variable.encoding}
+        | ({"zlib": True, "complevel": 1, "shuffle": True} if variable.ndim > 1 else {})
+        | ({"fletcher32": True} if variable.ndim > 0 and variable.dtype.kind in "fiubmM" else {})
+        for name, variable in dataset.variables.items()
     }
-    auxiliary = {name: found[name][0] for name in frames.coordinates if name not in found[name][0]}
-    file.setncatts(frames.attributes)
-    for dims, values, _ in found.values():
-        for dim, size in zip(dims, values.shape, strict=True):
-            if dim not in file.dimensions:
-                file.createDimension(dim, n_frames if dim == "time" else size)
-    for name, (dims, values, attributes) in found.items():
-        kind = str if values.dtype.kind in "OU" else values.dtype
-        given = dict(attributes)
-        packed = {"zlib": len(dims) > 1, "complevel": 1, "shuffle": True}
-        packed["fletcher32"] = len(dims) > 0 and kind is not str
-        missing = given.pop("_FillValue", False)
-        variable = file.createVariable(name, kind, dims, fill_value=missing, **packed)
-        variable.setncatts(given)
-        beside = [other for other, own in auxiliary.items() if set(own) <= set(dims)]
-        if beside and name not in auxiliary and name not in dims:
-            variable.coordinates = " ".join(sorted(beside))
 
 
 def attributes_of(name: str, tracers: TracerUnits = MappingProxyType({})) -> dict[str, str]:
@@ -238,32 +202,6 @@ def to_dataset(
     """
     import xarray as xr  # takes long
 
-    frames = frames_of(
-        trajectory,
-        case=case,
-        closure=closure,
-        diagnostics=diagnostics,
-        provenance=provenance,
-        start_time=start_time,
-        dims=dims,
-    )
-    dataset = xr.Dataset(*frames)
-    if not frames.attributes["start_time"] or not dates:
-        return dataset
-    return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
-
-
-def frames_of(
-    trajectory: Trajectory,
-    *,
-    case: Case | None = None,
-    closure: closures.AbstractClosure | None = None,
-    diagnostics: Mapping[str, ArrayLike] | None = None,
-    provenance: Provenance | None = None,
-    start_time: str | None = None,
-    dims: Sequence[str] = (),
-) -> Frames:
-    """The frames behind `to_dataset`, from the same arguments."""
     start_time = start_time or (None if case is None else case.start_time)
     shape = np.shape(trajectory.state.u)[2:]
     own = tuple("column" if i == 0 else f"column_{i}" for i in range(len(shape)))
@@ -289,7 +227,10 @@ def frames_of(
         for info in iterate_parameters(eos):
             if info.value is not None and np.ndim(info.value) == 0:
                 attributes[info.path] = float(info.value)
-    return Frames(variables, found, attributes)
+    dataset = xr.Dataset(variables, found, attributes)
+    if not start_time or not dates:
+        return dataset
+    return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
 
 
 def _variables(
@@ -457,23 +398,9 @@ def _parameters(
     return found
 
 
-def write_dataset(dataset: "xr.Dataset", path) -> None:
-    """Write a dataset to NetCDF atomically, as `replacing` does."""
-    kept = ("units", "calendar", "dtype")  # attributes of times
-    encoding = {
-        name: ({} if "_FillValue" in variable.attrs else {"_FillValue": None})
-        | {key: variable.encoding[key] for key in kept if key in variable.encoding}
-        | ({"zlib": True, "complevel": 1, "shuffle": True} if variable.ndim > 1 else {})
-        | ({"fletcher32": True} if variable.ndim > 0 and variable.dtype.kind in "fiubmM" else {})
-        for name, variable in dataset.variables.items()
-    }
-    with replacing(path) as temporary:
-        dataset.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
-
-
 def write_trajectory(trajectory: Trajectory, path, **options: Any) -> None:  # Any: options of `to_dataset`
     """Write a trajectory to NetCDF; takes the options of `to_dataset`, see also `write_dataset`."""
-    write_frames(frames_of(trajectory, **options), path)
+    write_dataset(to_dataset(trajectory, dates=False, **options), path)
 
 
 def described(dims, values, long_name: str, unit: str = "1", **more) -> tuple:

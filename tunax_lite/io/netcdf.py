@@ -8,7 +8,6 @@ Every variable knows its file: `encoding["source"]`.
 import contextlib
 import math
 import re
-import struct
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -237,81 +236,42 @@ def _valid_range(
     return found[0], found[1]
 
 
-_TYPE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
-
-
-def _end_of_classic(data: bytes) -> int:
-    """Smallest size in bytes that the header implies: classic NetCDF version 1, 2 (64-bit offset) or 5."""
-    at, count, offset = 4, ">q" if data[3] == 5 else ">i", ">i" if data[3] == 1 else ">q"
-
-    def take(code: str = count) -> int:
-        nonlocal at
-        at += struct.calcsize(code)
-        return struct.unpack_from(code, data, at - struct.calcsize(code))[0]
-
-    def skip(n_bytes: int) -> None:
-        nonlocal at
-        at += -(-n_bytes // 4) * 4
-
-    def members() -> range:
-        take(">i")
-        return range(take())
-
-    def skip_attributes() -> None:
-        for _ in members():
-            skip(take())
-            size = _TYPE_SIZES[take(">i")]
-            skip(size * take())
-
-    n_records, lengths, records = take(), [], []
-    for _ in members():
-        skip(take())
-        lengths.append(take())
-    skip_attributes()
-    end = at
-    for _ in members():
-        skip(take())
-        dimensions = [take() for _ in range(take())]
-        skip_attributes()
-        size = _TYPE_SIZES[take(">i")]
-        take()
-        begin, n_bytes = take(offset), size * math.prod(lengths[i] for i in dimensions if lengths[i])
-        if dimensions and lengths[dimensions[0]] == 0:
-            records.append((begin, n_bytes))
-        else:
-            end = max(end, begin + n_bytes)
-    if records and n_records > 0:
-        # Records are padded to four bytes, except those of a single record variable.
-        stride = sum(-(-n // 4) * 4 for _, n in records) if len(records) > 1 else records[0][1]
-        end = max(end, max(map(sum, records)) + (n_records - 1) * stride)
-    return end
+_OTHERS = (
+    (rb"\x1f\x8b", "a file packed by gzip", "unpack it (gunzip)"),
+    (rb"GRIB", "a GRIB file", "download NetCDF, or convert it (grib_to_netcdf)"),
+    (
+        rb"\s*<(!doctype|html|\?xml)",
+        "a web page",
+        "look into it: most often a login or an error; download it again",
+    ),
+)
+"""How files begin that people take for NetCDF: what they are, and what to do."""
 
 
 def _check_format(path: Path) -> None:
-    """Raise `FileFormatError` for a file of another format, or cut, which libraries read as zeros."""
-    first, expected, got, advice = first_bytes(path, 1 << 20), "a NetCDF file", "", ""
+    """Raise `FileFormatError` for another format, or a cut file, which the NetCDF library reads as zeros."""
+    first = first_bytes(path, 512)
+    for start, got, advice in _OTHERS:
+        if re.match(start, first, re.IGNORECASE):
+            raise FileFormatError(path, "file", "a NetCDF file", got, advice)
     if first.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(path) as archive:
             got = f"a zip archive with {', '.join(archive.namelist())}"
-        advice = "unpack it (unzip), and give the files in it"
-    elif first.startswith(b"\x1f\x8b"):
-        got, advice = "a file packed by gzip", "unpack it (gunzip)"
-    elif first.startswith(b"GRIB"):
-        got, advice = "a GRIB file", "download NetCDF, or convert it (grib_to_netcdf)"
-    elif re.match(rb"\s*<(!doctype|html|\?xml)", first[:512], re.IGNORECASE):
-        got, advice = "a web page", "look into it: most often a login or an error; download it again"
-    elif path.suffix.lower() in (".yaml", ".yml"):
-        got, advice = (
-            "a YAML file",
-            "`tunax-lite run` writes the results of a configuration, and `output: {budgets: true}` budgets",
+        raise FileFormatError(
+            path, "file", "a NetCDF file", got, "unpack it (unzip), and give the files in it"
         )
-    elif first[:3] == b"CDF" and len(first) >= 8 and first[3] in (1, 2, 5):
-        size = path.stat().st_size
+    if path.suffix.lower() in (".yaml", ".yml"):
+        advice = (
+            "`tunax-lite run` writes the results of a configuration, and `output: {budgets: true}` budgets"
+        )
+        raise FileFormatError(path, "file", "a NetCDF file", "a YAML file", advice)
+    if first.startswith((b"CDF\x01", b"CDF\x02")):
+        from scipy.io import netcdf_file
+
         try:
-            end = _end_of_classic(first)
-        except (struct.error, KeyError, IndexError):
-            end = len(first) + 1
-        if size < end:
-            expected, got, advice = f"at least {end} bytes", f"{size}", "it is truncated; copy it again"
-    if got:
-        raise FileFormatError(path, "file", expected, got, advice)
+            netcdf_file(path, mmap=True).close()  # maps all variables, and reads none
+        except (TypeError, ValueError, IndexError, OverflowError):
+            got = f"{path.stat().st_size} bytes that end before its variables"
+            raise FileFormatError(
+                path, "file", "a NetCDF file", got, "it is truncated; copy it again"
+            ) from None

@@ -1,15 +1,19 @@
 """Results of an assimilation as CF NetCDF."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ...column.observables import unit_of_difference, variable_of
-from ...io.dataset import IDEALISED_EPOCH, Frames, height_coordinates, write_frames
+from ...io.dataset import IDEALISED_EPOCH, height_coordinates, write_dataset
 from ...io.provenance import Provenance
 from .cycles import Assimilation, Records
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _DAY = 86400.0
 _OBSERVATION_VARIABLES = {
@@ -28,8 +32,10 @@ _TEMPERATURE_VARIABLES = {
 }
 
 
-def to_frames(run: Assimilation, records: Records, about: Provenance | None = None) -> Frames:
-    """Variables and coordinates of a file; with several streams they have an axis `stream`."""
+def to_dataset(run: Assimilation, records: Records, about: Provenance | None = None) -> "xr.Dataset":
+    """Results as in a file; with several streams they have an axis `stream`."""
+    import xarray as xr  # takes long
+
     streams, epoch = run.streams, run.system.case.start_time or IDEALISED_EPOCH
     several = ("stream",) if len(streams) > 1 else ()
     names = [stream.operator.variable for stream in streams]
@@ -91,7 +97,7 @@ def to_frames(run: Assimilation, records: Records, about: Provenance | None = No
     attributes |= (about or Provenance()).attributes
     attributes["tunax_lite_judged_from"] = str(run.cycles.judged_from)  # seconds, as the times
     heights = height_coordinates(run.system.case.grid)
-    return Frames(variables | heights, coordinates, attributes)
+    return xr.Dataset(variables | heights, coordinates, attributes)
 
 
 def _axis(meaning: str, epoch: str, axis: str = "") -> dict[str, str]:
@@ -132,5 +138,5 @@ def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
 
 
 def write_records(path: Path, run: Assimilation, records: Records, about: Provenance | None = None) -> None:
-    """Write the results, atomically; see `to_frames`."""
-    write_frames(to_frames(run, records, about), path)
+    """Write the results, atomically; see `to_dataset`."""
+    write_dataset(to_dataset(run, records, about), path)
