@@ -475,8 +475,8 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         """Factor of the shape: kappa w z [m2 s-1], or kappa z if the march determines w [m]."""
         if self.energy_velocity is not None:
             return self.von_karman * (depth + jnp.zeros_like(inputs.buoyancy_frequency_squared))
-        lost = at_least(-inputs.buoyancy_flux_above[1:-1], 0.0)
-        velocity = self.convective_velocity * cube_root(lost * depth)
+        buoyancy_loss = at_least(-inputs.buoyancy_flux_above[1:-1], 0.0)
+        velocity = self.convective_velocity * cube_root(buoyancy_loss * depth)
         velocity = velocity + self.wind_velocity * inputs.surface_friction_velocity
         return self.von_karman * velocity * depth
 

@@ -635,9 +635,9 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         viscosity, diffusivity, salt = mixing
         if self.convection is not None:
             weight = self.convection.weight(inputs.buoyancy_frequency_squared)
-            more = weight * self.convection.diffusivity
-            viscosity, diffusivity = viscosity + weight * self.convection.viscosity, diffusivity + more
-            salt = None if salt is None else salt + more
+            increase = weight * self.convection.diffusivity
+            viscosity, diffusivity = viscosity + weight * self.convection.viscosity, diffusivity + increase
+            salt = None if salt is None else salt + increase
         viscosity, diffusivity, fraction = map(with_end_faces, (viscosity, diffusivity, nonlocal_fraction))
         salt = None if salt is None else with_end_faces(salt)
         return KPPState(viscosity, diffusivity, fraction, depth, salt, bottom_thickness)
@@ -749,9 +749,9 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             entrained = scale * velocity * factor
             if cube is not None:
                 # (w³ / w_s)^(1/2) instead of the scale times w_s.
-                lost = flux < 0.0
-                safe = at_least(jnp.where(lost, velocity, 1.0), 1e-8)
-                entrained = jnp.where(lost, safe_sqrt(cube * reciprocal(safe)), entrained)
+                is_convecting = flux < 0.0
+                safe = at_least(jnp.where(is_convecting, velocity, 1.0), 1e-8)
+                entrained = jnp.where(is_convecting, safe_sqrt(cube * reciprocal(safe)), entrained)
         else:
             entrained = scale * velocity
         return depth * frequency * concavity * entrained * reciprocal(self.critical_richardson_number)
@@ -783,15 +783,15 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
 
         momentum, scalars = self._velocities(layer, face, sigma)
         momentum_last, scalars_last = self._velocities(layer, last_center, None)
-        of_momentum, of_heat, of_salt = self._cubics(layer, interior, grid)
+        momentum_shape, heat_shape, salt_shape = self._cubics(layer, interior, grid)
         salt = interior.salt_diffusivity
         mixing = Coefficients(
-            blend(interior.viscosity, momentum, momentum_last, of_momentum),
-            blend(interior.diffusivity, scalars, scalars_last, of_heat),
-            None if salt is None else blend(salt, scalars, scalars_last, of_salt),
+            blend(interior.viscosity, momentum, momentum_last, momentum_shape),
+            blend(interior.diffusivity, scalars, scalars_last, heat_shape),
+            None if salt is None else blend(salt, scalars, scalars_last, salt_shape),
         )
-        flux = nonlocal_shape(self.shape, sigma, of_heat)
-        flux_last = nonlocal_shape(self.shape, sigma_last, of_heat)
+        flux = nonlocal_shape(self.shape, sigma, heat_shape)
+        flux_last = nonlocal_shape(self.shape, sigma_last, heat_shape)
         # At the base, use the fluxes of the enhanced coefficient without its interior part.
         flux = jnp.where(at_base, weights[0] * flux_last + weights[1] * flux, flux)
         strength = self._nonlocal_strength() * fraction_unstable(layer.buoyancy_flux)

@@ -258,13 +258,13 @@ class Winton(AbstractIce):
         grown = (frazil + at_least(-melting.below, 0.0)) / self._lower(freezing)
         t2 = _mixed(h2, t2, grown, freezing)
         h2 = h2 + grown
-        of_snow, upper, lower = self.snow_density * self.latent_heat, self._upper(t1), self._lower(t2)
-        snow, heat_left = _melted(snow, of_snow, melting.above)
-        h1, heat_left = _melted(h1, upper, heat_left)
-        h2, heat_left_above = _melted(h2, lower, heat_left)
-        h2, heat_left = _melted(h2, lower, at_least(melting.below, 0.0))
-        h1, heat_left = _melted(h1, upper, heat_left)
-        snow, heat_left = _melted(snow, of_snow, heat_left)
+        q_snow, q_upper, q_lower = self.snow_density * self.latent_heat, self._upper(t1), self._lower(t2)
+        snow, heat_left = _melted(snow, q_snow, melting.above)
+        h1, heat_left = _melted(h1, q_upper, heat_left)
+        h2, heat_left_above = _melted(h2, q_lower, heat_left)
+        h2, heat_left = _melted(h2, q_lower, at_least(melting.below, 0.0))
+        h1, heat_left = _melted(h1, q_upper, heat_left)
+        snow, heat_left = _melted(snow, q_snow, heat_left)
         # Snow below the water line, pressed down by its weight, becomes ice at its melting point.
         total = h1 + h2
         snow_ice = at_least((self.ice_density * total + self.snow_density * snow) / rho_water - total, 0.0)

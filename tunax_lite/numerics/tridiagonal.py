@@ -165,7 +165,7 @@ class ThomasScan(AbstractTridiagonalMethod):
 
         rows = [(m.kept, from_below(m.upward), from_below(m.downward)) for m in matrices]
         gains_of_rows = [None] * len(rhs) if sinking is None else jax.tree.map(from_below, sinking)
-        nothing = [_zero_row(m.kept, r) for m, r in zip(matrices, rhs, strict=True)]
+        zero_rows = [_zero_row(m.kept, r) for m, r in zip(matrices, rhs, strict=True)]
 
         def eliminate(passed_on: PyTree, row: PyTree):
             eliminated_rows = [_eliminate(*each) for each in zip(*row, passed_on, strict=True)]
@@ -175,8 +175,8 @@ class ThomasScan(AbstractTridiagonalMethod):
             solution = [_substitute(*each) for each in zip(row, ahead, strict=True)]
             return solution, solution
 
-        _, eliminated = lax.scan(eliminate, nothing, (rows, list(rhs), gains_of_rows))
-        _, solution = lax.scan(substitute, [none[1] for none in nothing], eliminated, reverse=True)
+        _, eliminated = lax.scan(eliminate, zero_rows, (rows, list(rhs), gains_of_rows))
+        _, solution = lax.scan(substitute, [row[1] for row in zero_rows], eliminated, reverse=True)
         return tuple(solution)
 
 
@@ -232,11 +232,11 @@ class TwistedThomas(AbstractTridiagonalMethod):
                 (from_below, from_above),
             )
 
-        rows, from_below, nothing = unchanged, *2 * [[_zero_row(*row) for row in unchanged]]
+        rows, from_below, zero_rows = unchanged, *2 * [[_zero_row(*row) for row in unchanged]]
         if n_extra:
-            row, from_below = _eliminate_at(systems, _row(rows, 0), 0, nothing, 1)
+            row, from_below = _eliminate_at(systems, _row(rows, 0), 0, zero_rows, 1)
             rows = _set_row(rows, 0, row)
-        passed_on = from_below, nothing
+        passed_on = from_below, zero_rows
         if n_pairs:
             current = rows_at(rows, n_extra, n - 1) if in_batch else None
             rows, _, passed_on = lax.fori_loop(0, n_pairs, eliminate, (rows, current, passed_on))
