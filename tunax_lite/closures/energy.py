@@ -239,7 +239,7 @@ class EnergyStepper(AbstractEnergyStepper):
             viscosity=inner_faces(clo_state.eddy_viscosity),
             production=production,
             numbers=numbers,
-            waves_join_sink=production.stokes is not None and not inputs.explicit_waves,
+            negative_in_sink=production.stokes is not None and not inputs.explicit_waves,
         )
 
         def evolve(now: Step) -> tuple[InnerFaceArray, InnerFaceArray]:
@@ -252,9 +252,9 @@ class EnergyStepper(AbstractEnergyStepper):
 
         scale = tke**2 * reciprocal(dissipation)
         viscosity, diffusivity = numbers.momentum * scale, numbers.scalars * scale
-        driven = None if numbers.stokes is None else numbers.stokes * scale
-        if driven is not None and inputs.waves is not None and inputs.waves.in_velocity:
-            driven = driven - viscosity  # which mixes the drift already, as part of the velocity
+        stokes_viscosity = None if numbers.stokes is None else numbers.stokes * scale
+        if stokes_viscosity is not None and inputs.waves is not None and inputs.waves.in_velocity:
+            stokes_viscosity = stokes_viscosity - viscosity  # nu mixes the drift in the velocity already
         if settings.internal_waves is not None:
             viscosity, diffusivity = settings.internal_waves.mix((viscosity, diffusivity), tke, inputs)
         bottom, surface = self._at_wall(start.bottom), self._at_wall(start.surface)
@@ -263,14 +263,13 @@ class EnergyStepper(AbstractEnergyStepper):
             eddy_diffusivity=with_end_faces(diffusivity),
             turbulent_kinetic_energy=with_end_faces(tke, bottom[0], surface[0]),
             dissipation_rate=with_end_faces(dissipation, bottom[1], surface[1]),
-            stokes_viscosity=None if driven is None else with_end_faces(driven),
+            stokes_viscosity=None if stokes_viscosity is None else with_end_faces(stokes_viscosity),
         )
 
     def _new_tke(self, now: Step) -> InnerFaceArray:
         """k [m2 s-2] at the end of the step, before its floor."""
         if self.diffusion is None:
-            # P + B = eps with the length scale of the previous step: k = k τ² (c_mu S² - c_mu' N²), τ =
-            # k/eps.
+            # P + B = eps with the old length scale gives k_new = k (k/eps)² (c_mu S² - c_mu' N²).
             growth = now.numbers.momentum * now.inputs.shear_squared
             growth = growth - now.numbers.scalars * now.inputs.buoyancy_frequency_squared
             return now.tke * now.time_scale**2 * growth

@@ -220,9 +220,9 @@ class _Bracket(NamedTuple):
         excess = jnp.concatenate([self.excess_at_lower[None], excess, self.excess_at_upper[None]])
         upper = jnp.min(jnp.where(excess < 0.0, depth, depth[-1]), axis=0)
         lower = jnp.max(jnp.where(depth < upper, depth, depth[0]), axis=0)
-        above = jnp.max(jnp.where(depth == lower, excess, 0.0), axis=0)
-        below = jnp.min(jnp.where(depth == upper, excess, 0.0), axis=0)
-        return _Bracket(lower, above, upper, below)
+        excess_at_lower = jnp.max(jnp.where(depth == lower, excess, 0.0), axis=0)
+        excess_at_upper = jnp.min(jnp.where(depth == upper, excess, 0.0), axis=0)
+        return _Bracket(lower, excess_at_lower, upper, excess_at_upper)
 
     def inner(self) -> Depths:
         """Depths that divide the bracket evenly."""
@@ -244,17 +244,17 @@ class _Bracket(NamedTuple):
         """
         depth, excess = estimate
         positive = excess > 0.0
-        weight = 1.0 - excess / jnp.where(positive, self.excess_at_lower, self.excess_at_upper)
-        reduced = jnp.where(weight > 0.0, weight, 0.5)
-        above = jnp.where(moved < 0.0, reduced, 1.0) * self.excess_at_lower
-        below = jnp.where(moved > 0.0, reduced, 1.0) * self.excess_at_upper
-        lower = jnp.where(positive, depth, self.lower), jnp.where(positive, excess, above)
-        upper = jnp.where(positive, self.upper, depth), jnp.where(positive, below, excess)
+        remaining = 1.0 - excess / jnp.where(positive, self.excess_at_lower, self.excess_at_upper)
+        reduced = jnp.where(remaining > 0.0, remaining, 0.5)
+        excess_at_lower = jnp.where(moved < 0.0, reduced, 1.0) * self.excess_at_lower
+        excess_at_upper = jnp.where(moved > 0.0, reduced, 1.0) * self.excess_at_upper
+        lower = jnp.where(positive, depth, self.lower), jnp.where(positive, excess, excess_at_lower)
+        upper = jnp.where(positive, self.upper, depth), jnp.where(positive, excess_at_upper, excess)
         towards_lower = jnp.ones_like(depth)
         return _Bracket(*lower, *upper), estimate, jnp.where(positive, towards_lower, -towards_lower)
 
 
-_SMALLEST_VELOCITY = 1e-6
+_SMALLEST_VELOCITY = 1e-6  # u* as a divisor [m s-1]
 _SMALLEST_RATIO = 1e-30
 
 

@@ -90,7 +90,7 @@ class Step(NamedTuple):
     viscosity: InnerFaceArray
     production: Production
     numbers: EddyNumbers
-    waves_join_sink: bool
+    negative_in_sink: bool  # whether negative shear production joins the sink
 
     def at_midpoint(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Step":
         """Move the rates halfway (in logarithms) towards new k and epsilon; production is unchanged."""
@@ -109,7 +109,7 @@ class Step(NamedTuple):
         if self.rates.stokes is not None:
             production = production + self.rates.stokes
         parts = production, self.rates.buoyancy, self.rates.dissipation
-        growth, sink_rate = split_sources(*parts, waves=self.waves_join_sink)
+        growth, sink_rate = split_sources(*parts, waves=self.negative_in_sink)
         return self.tke * growth, sink_rate
 
 
@@ -118,8 +118,8 @@ def split_sources(
 ) -> tuple[InnerFaceArray, InnerFaceArray]:
     """Explicit source and implicit sink of a quantity, divided by it, so that it stays positive (Patankar).
 
-    If the sum of shear and buoyancy production is negative, the buoyancy part joins the sink, and in `waves`,
-    where shear production may be negative, so does a negative shear production.
+    If the sum of shear and buoyancy production is negative, the buoyancy part joins the sink, and with
+    `waves`, which can make shear production negative, a negative shear production does so, too.
     """
     produced = production + buoyancy
     grows = produced > 0.0

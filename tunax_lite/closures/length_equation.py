@@ -156,7 +156,7 @@ class TransportedLength(AbstractLengthScale):
         (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, constants
         shear_part = self._produced(now, c_1, c_4)
         parts = shear_part, c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
-        growth, sink_rate = split_sources(*parts, waves=now.waves_join_sink)
+        growth, sink_rate = split_sources(*parts, waves=now.negative_in_sink)
         c_mu_0 = now.functions.c_mu_0
         psi = product_of_powers((c_mu_0, p + 3.0 * n), (now.dissipation, -n), (now.tke, m + 1.5 * n))
         return psi, psi * growth, sink_rate

@@ -134,13 +134,13 @@ def left_by_ice(
     Args:
         mass: mass of ice and snow at the start of the step [kg m-2].
         taken: fresh water that the ice takes from the water [kg m-2 s-1].
-        carried: variables of the surface at the start.
+        carried: prognostic variables of ice and surface at the start.
         concentrations: concentrations of the uppermost cell, by name.
         cell_mass: mass of that cell [kg m-2].
         dt: length of the step [s].
 
     Returns:
-        The new values, and by name the flux into the water in addition to the dilution of the uppermost cell
+        The new stores, and by name the flux into the water that corrects the dilution of the uppermost cell
         [concentration kg m-2 s-1].
     """
     frozen, melted = at_least(taken, 0.0), at_least(-taken, 0.0)
