@@ -1,10 +1,10 @@
-"""Figures and tables of the page on maps, of stores that its commands make.
+"""Figures and tables of the page on maps, from the stores of its commands.
 
     python docs/figures/world_ocean.py closures COADS K_EPSILON.zarr KPP.zarr
     python docs/figures/world_ocean.py corrections COADS CORRECTIONS.nc NONE.zarr RESTORED.zarr CORRECTED.zarr
 
 COADS is `coads_climatology.cdf` of Ferret. Errors are those of the uppermost cell, weighted by area;
-`fitted` are those of the year that a calibration sees, `later` those of the nine months after it.
+`fitted` means the year of the calibration, `later` the nine months after it.
 """
 
 import io
@@ -27,15 +27,15 @@ FITTED, OTHER = (185.0, 550.0), (550.0, 825.0)  # days since the start
 
 
 def days(run: xr.Dataset) -> np.ndarray:
-    """Of the ends of the frames since the start of the year in which the run begins."""
+    """Days of the ends of the frames since 2001-01-01, in which the run begins."""
     return np.asarray((run.time - np.datetime64("2001-01-01")) / np.timedelta64(1, "D"))
 
 
 def observed(coads: Path, run: xr.Dataset) -> np.ndarray:
     """Climatology at the points of a map, linear in time between the middles of months."""
-    given = xr.open_dataset(coads, decode_times=False).SST
-    given = given.assign_coords(COADSX=given.COADSX % 360.0).sortby("COADSX")
-    at = np.asarray(given.interp(COADSX=run.lon, COADSY=run.lat))
+    climatology = xr.open_dataset(coads, decode_times=False).SST
+    climatology = climatology.assign_coords(COADSX=climatology.COADSX % 360.0).sortby("COADSX")
+    at = np.asarray(climatology.interp(COADSX=run.lon, COADSY=run.lat))
     middle = (np.arange(-1, 13) + 0.5) * YEAR / 12.0
     at, now = at[np.arange(-1, 13) % 12], days(run) % YEAR
     after = np.clip(np.searchsorted(middle, now), 1, 13)
@@ -44,7 +44,7 @@ def observed(coads: Path, run: xr.Dataset) -> np.ndarray:
 
 
 def errors(coads: Path, run: xr.Dataset, when: tuple[float, float]) -> xr.DataArray:
-    """Of the surface temperature [K] between two days since the start."""
+    """Errors of the surface temperature [K] between two days since the start."""
     error = run.sea_surface_temperature - observed(coads, run)
     now = days(run)
     return error.isel(time=(now > when[0]) & (now <= when[1]))
@@ -67,7 +67,7 @@ def heading() -> str:
 
 
 def save(figure: Figure, name: str) -> None:
-    """With a palette, which keeps the file small."""
+    """Save with a palette, which keeps the file small."""
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=85)
     image = Image.open(buffer).convert("RGB").quantize(128, dither=Image.Dither.NONE)
@@ -75,31 +75,31 @@ def save(figure: Figure, name: str) -> None:
 
 
 def draw(panel, values: xr.DataArray, **colours):
-    """A map, from 20 degrees east on, so that no ocean is cut."""
-    values = values.assign_coords(lon=(values.lon - 20.0) % 360.0 + 20.0).sortby("lon")
+    """Draw a map on a Mollweide projection centred on 200 degrees east, so that no ocean is cut."""
+    values = values.assign_coords(lon=(values.lon - 20.0) % 360.0 - 180.0).sortby("lon")
     panel.set_facecolor("0.82")
-    drawn = panel.pcolormesh(values.lon, values.lat, values, shading="nearest", rasterized=True, **colours)
-    panel.set(xlim=(20, 380), ylim=(-70, 80), xticks=range(60, 361, 60), yticks=range(-60, 61, 30))
-    return drawn
+    places = np.deg2rad(values.lon), np.deg2rad(values.lat)
+    mesh = panel.pcolormesh(*places, values, shading="nearest", rasterized=True, **colours)
+    panel.set(xticks=np.deg2rad(range(-140, 161, 60)), yticks=np.deg2rad(range(-60, 61, 30)))
+    panel.set_xticklabels([])
+    panel.tick_params(labelsize="small")
+    panel.grid(alpha=0.3, linewidth=0.5)
+    return mesh
 
 
 def closures(coads: Path, runs: Mapping[str, xr.Dataset]) -> None:
     """Mixed layers of two closures in March and September, and errors of their surface temperature."""
     figure = Figure(figsize=(11.0, 5.4), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    months, drawn = {"March": MARCH, "September": SEPTEMBER}, None
+    panels = figure.subplots(2, 2, subplot_kw={"projection": "mollweide"})
+    months, mesh = {"March": MARCH, "September": SEPTEMBER}, None
     for row_of, (name, run) in zip(panels, runs.items(), strict=True):
         for panel, (month, when) in zip(row_of, months.items(), strict=True):
             now = days(run)
             layer = run.mixed_layer_depth.isel(time=(now > when[0]) & (now <= when[1])).mean("time")
-            drawn = draw(panel, layer, cmap=style.colour_map("deep"), vmin=0.0, vmax=300.0)
+            mesh = draw(panel, layer, cmap=style.colour_map("deep"), vmin=0.0, vmax=300.0)
             panel.set_title(f"{name}, {month}", fontsize="medium")
-    for panel in panels[:, 0]:
-        panel.set_ylabel("latitude [°N]")
-    for panel in panels[1]:
-        panel.set_xlabel("longitude [°E]")
-    assert drawn is not None
-    figure.colorbar(drawn, ax=panels, extend="max", shrink=0.8).set_label("mixed layer depth [m]")
+    assert mesh is not None
+    figure.colorbar(mesh, ax=panels, extend="max", shrink=0.8).set_label("mixed layer depth [m]")
     save(figure, "world_closures")
     print(heading())
     for name, run in runs.items():
@@ -107,13 +107,13 @@ def closures(coads: Path, runs: Mapping[str, xr.Dataset]) -> None:
             print(row(f"{name}, {month}", errors(coads, run, when)))
 
 
-def corrections(coads: Path, found: xr.Dataset, runs: Mapping[str, xr.Dataset]) -> None:
+def corrections(coads: Path, fitted: xr.Dataset, runs: Mapping[str, xr.Dataset]) -> None:
     """The correction on the map, errors by latitude after the year that was fitted, and a table of all."""
     figure = Figure(figsize=(11.0, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1.7, 1.0))
-    drawn = draw(left, found.heat_flux_correction, **style.around_zero(100.0))
-    left.set(xlabel="longitude [°E]", ylabel="latitude [°N]")
-    figure.colorbar(drawn, ax=left, extend="both").set_label("correction of the heat flux [W m⁻²]")
+    places = figure.add_gridspec(1, 2, width_ratios=(1.7, 1.0))
+    left, right = figure.add_subplot(places[0], projection="mollweide"), figure.add_subplot(places[1])
+    mesh = draw(left, fitted.heat_flux_correction, **style.around_zero(100.0))
+    figure.colorbar(mesh, ax=left, shrink=0.7, extend="both").set_label("correction of the heat flux [W m⁻²]")
     for name, run in runs.items():
         square = (errors(coads, run, OTHER) ** 2).mean(("time", "lon")) ** 0.5
         right.plot(square.lat, square, "o-", ms=3, label=name)
