@@ -83,7 +83,7 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
         case=case,
         observations=made.observations,
         dt=time.step,
-        output_interval=_output_interval(config, chosen.output_interval, time.step, made.observations),
+        output_interval=chosen.output_interval,
         duration=config.time.duration,
         source=loaded.path,
         diagnostics=tuple(dict.fromkeys((*measurable, *output.diagnostics, *config.output.diagnostics))),
@@ -111,16 +111,6 @@ def _end_of(case: Case, step: float) -> float:
         case.check_covers(0.0, end + step)
         end = case.duration
     return end * (1.0 + 1e-9)
-
-
-def _output_interval(
-    config: RunConfig, interval: float, step: float, observations: Observations | None
-) -> float:
-    """Time between frames [s], shortened to meet the observed times, to the nearest step."""
-    if not config.output.observed_times or observations is None:
-        return interval
-    steps = np.rint(np.append(np.asarray(observations.time), interval) / step).astype(int)
-    return step * int(np.gcd.reduce(steps))
 
 
 def build_model(section: ModelSection, place: Place, parameters: Mapping[str, float] | None = None) -> Model:

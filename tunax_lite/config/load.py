@@ -197,20 +197,12 @@ def validated(document: Document, model: type[ConfigT]) -> ConfigT:
 
 def _message(problem: ErrorDetails, document: Document) -> str:
     path = _key_path(problem["loc"], document.data, named=problem["type"] in ("missing", "rejected"))
-    where = f"{document.source}: {_origin(path, document)}{'.'.join(path) or 'top level'}"
-    said = problem.get("ctx", {}).get(
-        "error", problem["msg"]
-    )  # the error of a class, which pydantic prefixes
-    return f"{where}: {str(said).removesuffix('.')}."
-
-
-def _origin(path: tuple[str, ...], document: Document) -> str:
-    """Where the key, or the nearest parent, was set."""
-    while path:
-        if path in document.origins:
-            return f"{document.origins[path]}: "
-        path = path[:-1]
-    return ""
+    where = (
+        Place(Path(document.source), document.origins).at(*path) if path else f"{document.source}: top level"
+    )
+    # The error of a class, which pydantic prefixes.
+    message = problem.get("ctx", {}).get("error", problem["msg"])
+    return f"{where}: {str(message).removesuffix('.')}."
 
 
 def _key_path(location: tuple, data: JSON, *, named: bool) -> tuple[str, ...]:

@@ -107,9 +107,6 @@ class RunOutputSection(Section):
         "whether to write what each term does to heat, salt and kinetic energy between saved frames", False
     )
     tendencies: bool = key("whether to write what each term does to every variable in each cell, too", False)
-    observed_times: bool = key(
-        "whether to save so much oftener than time.output_interval that frames meet the observed times", False
-    )
 
     @field_validator("diagnostics")
     @classmethod

@@ -229,6 +229,10 @@ class InputObservations(Section):
         "heights to interpolate them to [m]; null for the cells", None, min_length=1
     )
 
+    def _check(self) -> None:
+        if not (self.profiles or self.surface_temperature):
+            raise invalid("`surface_temperature` or `profiles`", "neither", "give one of them")
+
     def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
         """In-situ temperature of the surface and conservative one of profiles, with the case's salinity."""
         profiles, numbers = None, dict[str, Numbers]()
@@ -247,7 +251,7 @@ class InputObservations(Section):
             observed = {"temperature": jnp.asarray(rows)}
             profiles = Observations(jnp.asarray(time), jnp.asarray(heights), observed, name=site.name)
         joined = _joined(profiles, numbers, site.name)
-        assert joined is not None  # checked by the section
+        assert joined is not None  # `_check` requires one
         return joined
 
     def _surface(
