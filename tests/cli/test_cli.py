@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 import jax
+import jaxtyping
 import netCDF4
 import numpy as np
 import pytest
@@ -78,7 +79,8 @@ def test_errors_of_water_that_cannot_be_are_no_result(invoke):
 
 @pytest.mark.long
 @pytest.mark.skipif(not os.environ.get("TUNAX_LITE_DATA"), reason="TUNAX_LITE_DATA is not set")
-def test_every_configuration_is_fine(tmp_path):
+def test_every_configuration_is_fine(monkeypatch):
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)  # types are checked elsewhere
     for path in CONFIGS.glob("runs/*.yaml"):
         invoked("check", path)
     read = []  # by several of them, and here once

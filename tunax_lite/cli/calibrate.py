@@ -275,20 +275,16 @@ def cross_validate(
         written += _check(setup, validated.calibrated, folder)
         written.append(folder / CROSS_VALIDATION_NAME)
         validation.write_table(written[-1], validated.rows)
-    _say_what_is_left_out(validated.rows)
-    session.report_written(written)
-    session.judge_water(beyond)
-
-
-def _say_what_is_left_out(rows: Sequence[validation.CrossValidationRow]) -> None:
     columns = ("persistence", "uncalibrated", "calibrated", "left_out")
     cells = [
         (row.case, row.variable, *(f"{getattr(row, name):.5f}" for name in columns), row.unit)
         + ("yes" if row.better else "no",)
-        for row in rows
+        for row in validated.rows
     ]
-    names = ("left out", "variable", "persistence", "uncalibrated", "on all", "without", "unit", "better")
-    print_table(names, cells, "root mean square errors on the case left out of the calibration")
+    titles = ("left out", "variable", "persistence", "uncalibrated", "on all", "without", "unit", "better")
+    print_table(titles, cells, "root mean square errors on the case left out of the calibration")
+    session.report_written(written)
+    session.judge_water(beyond)
 
 
 _MOST_FRAMES = 24

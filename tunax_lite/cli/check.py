@@ -50,27 +50,26 @@ def check(
     overwrite: bool = False,
 ) -> Answer:
     """See `commands.check`."""
-    page = Page(figures, overwrite)
-    if (set_up := session.set_up_format(config)) is not None:
+    page, set_up = Page(figures, overwrite), session.set_up_format(config)
+    if set_up is not None:
         answer = _check_set_up(set_up.load(config, settings), output, page)
-        echo(f"{config}: fine")
-        return answer
-    if output is not None:
+    elif output is not None:
         raise ConfigError(
             f"--output {output}: expected a set-up of another model, got a configuration of the package; "
             "copy the file."
         )
-    loaded = load_any(config, settings)
-    with session.precision(loaded):
-        if isinstance(loaded.config, RunConfig):
-            answer = _describe_run(session.build_source(loaded, parameters), page)
-        else:
-            values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            if (kind := kind_of(loaded.config)) is not None:
-                answer = kind.commands.check(loaded, values, page)
+    else:
+        loaded = load_any(config, settings)
+        with session.precision(loaded):
+            if isinstance(loaded.config, RunConfig):
+                answer = _describe_run(session.build_source(loaded, parameters), page)
             else:
-                answer = _describe_calibration(build_calibration(loaded, values), page)
-                _say_what_the_posterior_lacks(loaded)
+                values = session.parameters_for(parameters, loaded.closure_class.__name__)
+                if (kind := kind_of(loaded.config)) is not None:
+                    answer = kind.commands.check(loaded, values, page)
+                else:
+                    answer = _describe_calibration(build_calibration(loaded, values), page)
+                    _say_what_the_posterior_lacks(loaded)
     echo(f"{config}: fine")
     return answer
 

@@ -159,7 +159,7 @@ class Kind(NamedTuple):
     @property
     def name(self) -> str:
         """In messages."""
-        return f"a {self.label}"
+        return f"{'an' if self.label[0] in 'aeiou' else 'a'} {self.label}"
 
     @property
     def commands(self) -> ModuleType:

@@ -354,7 +354,7 @@ def _finish_row(row: Sequence[tuple[Axes, _Cell]]) -> None:
     common = _time_of(shown, name)
     first.set_ylabel("z [m]")
     first.tick_params(labelleft=True)  # shared axes hide those of all but the first column
-    style.height_axis(first, min(float(run.z_face[0]) for run in shown.runs.values()))
+    style.vertical_axis(first, min(float(run.z_face[0]) for run in shown.runs.values()))
     heading = f"{style.in_words(shown.name)}, " if shown.name else ""
     first.set_title(f"{heading}{shown.times.moment(common)}", loc="left", fontsize="medium")
     for panel, (_, other, _) in row[1:]:
@@ -499,7 +499,7 @@ def _draw_section(
     panel: Axes, shown: CaseRuns, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours: Option
 ):
     """Values as cells between fixed heights, with empty time in gaps of the records, or else as marks."""
-    style.height_axis(panel, float(np.nanmin(z)) * 1.03)
+    style.vertical_axis(panel, float(np.nanmin(z)) * 1.03)
     panel.tick_params(labelsize="small")
     if shown.observations is not None and not shown.observations.moves and len(z) > 1 and z.shape[1] > 1:
         seconds, values = style.with_gaps(seconds, values)
@@ -543,7 +543,7 @@ def plot_series(shown: CaseRuns, profiles: Sequence[str] | None = None) -> Figur
         style.label(panel, y=label)
         if label.startswith("mixed layer"):
             drawn = [np.asarray(line.get_ydata(), dtype=float) for line in panel.lines]
-            style.depth_axis(
+            style.vertical_axis(
                 panel, 1.05 * max(float(np.nanmax(depths, initial=0.0)) for depths in drawn) or 1.0
             )
     if len(shown.runs) > _FEW_RUNS:

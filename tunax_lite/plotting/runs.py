@@ -48,7 +48,7 @@ def plot_sections(run: xr.Dataset, variables: Sequence[str] | None = None, title
         if name in STATE:
             style.draw_layer(panel, time, depth, layer)
         panel.set_xlim(time[0], time[-1])
-        style.height_axis(panel, float(run["z_face"].min()))
+        style.vertical_axis(panel, float(run["z_face"].min()))
     if next(iter(fields)) in STATE and np.isfinite(depth).any():
         axes.flat[0].legend(loc="lower left", fontsize="x-small", framealpha=0.8)
     for panel in style.lowest(axes, len(fields)):
@@ -85,7 +85,7 @@ def plot_profiles(
         if not is_logarithmic:
             panel.xaxis.set_major_locator(MaxNLocator(5))
         style.label(panel, style.name_and_unit(name, attributes))
-        style.height_axis(panel, float(run["z_face"].min()))
+        style.vertical_axis(panel, float(run["z_face"].min()))
     axes.flat[0].legend(fontsize="small")
     for panel in axes[:, 0]:
         panel.set_ylabel("z [m]")

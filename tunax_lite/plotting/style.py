@@ -167,19 +167,13 @@ _UPPER = 100.0  # m, of which a deep column shows at least half
 _MARKS = (0, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
-def height_axis(panel: Axes, lowest: float) -> None:
-    """Heights from `lowest` [m] to the surface; in water deeper than 200 m logarithmic below 100 m."""
-    _stretch(panel, -lowest, -1)
-    panel.set_ylim(lowest, 0.0)
+def vertical_axis(panel: Axes, end: float) -> None:
+    """Heights from the surface to `end` [m] if it is negative, or depths, downward, if it is positive.
 
-
-def depth_axis(panel: Axes, deepest: float) -> None:
-    """Depths from the surface to `deepest` [m], downward; scaled as in `height_axis`."""
-    _stretch(panel, deepest, 1)
-    panel.set_ylim(deepest, 0.0)
-
-
-def _stretch(panel: Axes, deepest: float, sign: int) -> None:
+    In water deeper than 200 m the axis is logarithmic below 100 m.
+    """
+    panel.set_ylim(end, 0.0)
+    deepest, sign = abs(end), 1 if end > 0.0 else -1
     if deepest <= 2.0 * _UPPER:
         return
     # As much room for the upper 100 m as for all below.
