@@ -1,8 +1,9 @@
 """Fields of files at the columns of a map: read, remapped around coasts, over time or depth."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import sparse
 
 from ...io.attributes import examine, leaves_water
 from ...io.axes import place_in_words
-from ...io.errors import check_possible, name_of
+from ...io.errors import Source, check_possible, name_of
 from ...io.netcdf import read_netcdf
 from ...io.series import Series
 from ...io.units import is_known, unit_of
@@ -19,13 +20,13 @@ from .calendars import RecordTimes, read_times
 from .remapping import Matrix, Remapping
 from .sections import Gridded, MapInput, SitePoints
 from .sources import (
-    Sources,
     axis_of,
     header_of,
     horizontal_axes,
     joined_sites,
     levels_of,
     middles_of,
+    open_source,
     points_of,
     variable_of,
 )
@@ -316,18 +317,45 @@ def finest(fields: Sequence[FileField] | Sequence[Field]) -> RecordTimes | None:
 
 
 class FieldBuilder:
-    """Build the fields of a map from its settings.
+    """Build the fields of a map from its settings; a file of several fields is opened once.
 
     Args:
         given: settings of the map.
-        sources: its files.
+        sources: files or datasets for fields without their own.
+        find: returns the path for a name.
         epoch: time 0.
         humidity: name of the quantity that the humidity of the weather is.
     """
 
-    def __init__(self, given: MapInput, sources: Sources, epoch: datetime.datetime, humidity: str):
-        self._given, self._sources, self._epoch = given, sources, epoch
+    def __init__(
+        self,
+        given: MapInput,
+        sources: Sequence[Source],
+        find: Callable[[str], Path],
+        epoch: datetime.datetime,
+        humidity: str,
+    ):
+        self._given, self._sources, self._find, self._epoch = given, list(sources), find, epoch
         self._quantities = _QUANTITIES | {"humidity": humidity}
+        self._opened: dict[Hashable, xr.Dataset] = {}
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Opened files and folders of this machine."""
+        named = [Path(str(one.encoding.get("source", ""))) for one in self._opened.values()]
+        return tuple(dict.fromkeys(path for path in named if path.name and path.exists()))
+
+    def _datasets(self, paths: Sequence[str]) -> list["xr.Dataset"]:
+        """The datasets of these paths, or those for all fields."""
+        datasets = []
+        for name in paths or self._sources:
+            key = name if isinstance(name, str | Path) else id(name)
+            if key not in self._opened:
+                self._opened[key] = open_source(name, self._find)
+            datasets.append(self._opened[key])
+        if not datasets:
+            raise ValueError("paths: expected the files of the map, got none; name them.")
+        return datasets
 
     def field(self, quantity: str, given: Gridded) -> Field:
         """A quantity over time; the empty name is that of a parameter."""
@@ -353,13 +381,13 @@ class FieldBuilder:
         quantity, points = self._quantities.get(quantity, quantity), self._given.points
         files = []
         if not any("{site}" in path for path in given.paths):
-            files = self._sources.of(given.paths)
+            files = self._datasets(given.paths)
         elif not isinstance(points, SitePoints):
             got = "files of single sites for a map"
             raise ValueError(f"paths: expected points of the kind sites with {{site}}, got {got}; list them.")
         else:
             paths = [[path.replace("{site}", site) for path in given.paths] for site in points.places]
-            several = [self._sources.of(each) for each in paths]
+            several = [self._datasets(each) for each in paths]
             name = variable_of(quantity, given, several[0])
             files = [joined_sites(each, name, points.of()) for each in zip(*several, strict=True)]
         return FileField(quantity, given, files, self._epoch, self._given.duration, has_levels=has_levels)

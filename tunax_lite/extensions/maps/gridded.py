@@ -41,7 +41,7 @@ from ...physics import (
 from .fields import HALF, FieldBuilder, finest
 from .remapping import TINY, Points, Remapping
 from .sections import MapInput
-from .sources import Sources, kind_of
+from .sources import kind_of
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
 
@@ -106,8 +106,8 @@ class GriddedColumns:
         self.epoch = start_of_case(given.start_time)
         weather = given.weather
         self._humidity: HumidityMeasure = "relative" if weather is None else weather.humidity_measure
-        opened = Sources(sources or given.paths, find)
-        build = FieldBuilder(given, opened, self.epoch, HUMIDITY_QUANTITIES[self._humidity])
+        humidity = HUMIDITY_QUANTITIES[self._humidity]
+        build = FieldBuilder(given, sources or given.paths, find, self.epoch, humidity)
         self._profiles = {
             name: build.profile(name, each)
             for name, each in {"temperature": given.temperature, "salinity": given.salinity}.items()
@@ -134,7 +134,7 @@ class GriddedColumns:
             self._between_suns = np.inf if sun.times is None else sun.times.step  # [s]
             notes = self._mean_sun.notes(self._bulk.get("albedo", ConstantAlbedo(0.0)), self._between_suns)
             self.notes += tuple(f"weather: {note}" for note in notes)
-        self.inputs = opened.paths
+        self.inputs = build.paths
         parts = self._water, self._light, self._ice, self._bulk, self._terms
         arrays = self._fractions, self.index, self.depth
         self.fingerprint = digest_of_tree((parts, arrays), given, self._mean_sun, parts)

@@ -1,6 +1,6 @@
 """Gridded files of a map: open them, and find their variables and axes."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from ...io.errors import (
     name_of,
     reading,
 )
-from ...io.named_files import resolve
 from ...io.netcdf import open_file, open_store, read_netcdf
 from ...io.times import bounds_of_means
 from ...io.variables import array, error_of, like, numbers_in
@@ -42,37 +41,6 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
         return open_store(path)
     with reading(path, "a NetCDF file"):
         return open_file(path)
-
-
-class Sources:
-    """Files by name, opened once.
-
-    Args:
-        default: files or datasets for fields without their own.
-        find: returns the path for a name.
-    """
-
-    def __init__(self, default: Sequence[Source], find: Callable[[str], Path] = resolve):
-        self._default, self._find = list(default), find
-        self.opened: dict[Hashable, xr.Dataset] = {}
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Opened files and folders of this machine."""
-        named = [Path(str(one.encoding.get("source", ""))) for one in self.opened.values()]
-        return tuple(dict.fromkeys(path for path in named if path.name and path.exists()))
-
-    def of(self, paths: Sequence[str]) -> list["xr.Dataset"]:
-        """The datasets of these paths, or the default ones."""
-        found = []
-        for name in paths or self._default:
-            key = name if isinstance(name, str | Path) else id(name)
-            if key not in self.opened:
-                self.opened[key] = open_source(name, self._find)
-            found.append(self.opened[key])
-        if not found:
-            raise ValueError("paths: expected the files of the map, got none; name them.")
-        return found
 
 
 def header_of(file: "xr.Dataset", name: str) -> "xr.DataArray":
