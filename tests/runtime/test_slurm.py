@@ -210,9 +210,10 @@ def variables_of(path: Path) -> dict[str, np.ndarray]:
 
 def test_a_job_on_two_nodes_that_loses_a_worker_has_the_bits_of_one_process(slurm, tmp_path):
     config = str(ROOT / "configs" / "maps" / "synthetic.yaml")
-    alone = ["tunax-lite", "map", config, "--output", "one.zarr"]
+    tiles = "--columns", "10"  # of which some remain when the first is done
+    alone = ["tunax-lite", "map", config, "--output", "one.zarr", *tiles]
     subprocess.run(alone, env=slurm, cwd=tmp_path, check=True, capture_output=True)
-    job = submit(slurm, tmp_path, "map.sbatch", config, "two.zarr")
+    job = submit(slurm, tmp_path, "map.sbatch", config, "two.zarr", *tiles)
     assert wait_for(lambda: ended(slurm, job) or any(tmp_path.glob("two.zarr/restart/*.npz")), 300.0)
     assert not ended(slurm, job), log_of(tmp_path, job)
     subprocess.run(["pkill", "-KILL", "--newest", "--full", "dask worker"], check=True)
