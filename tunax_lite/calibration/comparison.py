@@ -305,8 +305,8 @@ def _by_case(chosen: Sequence[ComparisonRow], resolution: str, time_step: float)
         shortest = min(filter(math.isfinite, times), default=math.nan)
         velocity = 1e3 * _mean([row.velocity_rms for row in own.values()])
         depth = _mean([row.mixed_layer_depth_rms for row in own.values()])
-        others = _number(velocity, 1), _number(depth, 1), _number(shortest, 2)
-        errors = (_number(1e3 * value, 2) for value in (*temperature, _mean(temperature)))
+        others = number(velocity, 1), number(depth, 1), number(shortest, 2)
+        errors = (number(1e3 * value, 2) for value in (*temperature, _mean(temperature)))
         lines.append((closure, *errors, *others))
     units = ("mean [mK]", "velocity [mm/s]", "mixed layer [m]", "time per step [us]")
     names = [case.replace("_", " ") for case in cases]
@@ -327,7 +327,7 @@ def _by_group(chosen: Sequence[ComparisonRow], resolution: str, time_step: float
         everything = [row.temperature_rms for row in own]
         worst = max(everything) if all(map(math.isfinite, everything)) else math.nan
         numbers = (*map(_mean, errors), _mean(everything), worst)
-        lines.append((closure, *(_number(1e3 * value, 1) for value in numbers)))
+        lines.append((closure, *(number(1e3 * value, 1) for value in numbers)))
     return Summary(
         f"By source, {resolution}, steps of {time_step:g} s",
         "Mean over the cases of a source, and over all, of the root mean square error of temperature, and "
@@ -348,7 +348,7 @@ def _by_resolution(rows: Sequence[ComparisonRow]) -> Summary:
         cells = []
         for setting in settings:
             own = [r for r in rows if (r.closure, r.time_step, r.resolution) == (closure, *setting)]
-            cells.append(_number(1e3 * _mean([row.temperature_rms for row in own]), 2))
+            cells.append(number(1e3 * _mean([row.temperature_rms for row in own]), 2))
         lines.append((closure, *cells))
     return Summary(
         "Resolution and time step",
@@ -362,7 +362,8 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else math.nan
 
 
-def _number(value: float, digits: int) -> str:
+def number(value: float, digits: int) -> str:
+    """A number for a table, with a dash for one that is missing."""
     return f"{value:.{digits}f}" if math.isfinite(value) else "–"
 
 

@@ -150,7 +150,7 @@ def of_json(value: Any) -> Any:  # JSON
     """Replace numbers that are not finite by null: JSON has no such numbers."""
     if isinstance(value, dict):
         return {name: of_json(each) for name, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [of_json(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import gsw
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from .._types import InputWarning
 from ..air_sea import SolarPosition
@@ -320,25 +321,25 @@ def coriolis_parameter(evidence: Evidence) -> Iterator[InputWarning]:
         yield unlikely(name, name, f"{problem}, got {f:.4g} s-1", cause, "`latitude`")
 
 
-def _distance(latitude: float, longitude: float, other: tuple[float, float]) -> float:
-    """Return the distance of two positions [km], on a sphere."""
-    a, b, c = np.deg2rad([latitude, other[0], other[1] - longitude])
+def distance_of(latitude: ArrayLike, longitude: ArrayLike, site: tuple[float, float]) -> np.ndarray:
+    """Return the distance of positions from a site [km], on a sphere."""
+    a, b, c = np.deg2rad(latitude), np.deg2rad(site[0]), np.deg2rad(site[1] - np.asarray(longitude))
     h = np.sin((b - a) / 2.0) ** 2 + np.cos(a) * np.cos(b) * np.sin(c / 2.0) ** 2
-    return float(2.0 * 6371.0 * np.arcsin(np.sqrt(min(1.0, h))))
+    return np.asarray(2.0 * 6371.0 * np.arcsin(np.sqrt(np.minimum(1.0, h))))
 
 
 def far_away(
     where: str, places: Iterable[tuple[float, float]], site: tuple[float, float]
 ) -> Iterator[InputWarning]:
     """Note instruments that are all far from a site; positions are latitude and longitude [degrees]."""
-    latitude, longitude = min(places, key=lambda place: _distance(*place, site))
-    distance = _distance(latitude, longitude, site)
+    latitude, longitude = min(places, key=lambda place: distance_of(*place, site))
+    distance = distance_of(latitude, longitude, site)
     if not distance >= _FARTHEST:
         return
     cause = "a file of another place, or a wrong position in the configuration"
-    if abs(longitude) <= 90.0 and _distance(longitude, latitude, site) < 100.0:
+    if abs(longitude) <= 90.0 and distance_of(longitude, latitude, site) < 100.0:
         cause = "latitude and longitude are swapped"
-    elif min(_distance(latitude, -longitude, site), _distance(-latitude, longitude, site)) < 100.0:
+    elif min(distance_of(latitude, -longitude, site), distance_of(-latitude, longitude, site)) < 100.0:
         cause = "a latitude or longitude of the wrong sign"
     problem = (
         f"expected an instrument at the site, {site[0]:g} N {site[1]:g} E, got {latitude:.4g} N "

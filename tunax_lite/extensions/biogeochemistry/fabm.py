@@ -4,7 +4,6 @@ Instances become models, their parameters keep FABM's names, and pools are calle
 output of GOTM with FABM. What is not available is named with its line.
 """
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import pydantic
 
 from ..._types import JSON
 from ...config.builder import keys_of, section_of
+from ...config.section import closest
 from ...declarations import names_of
 from ...io.yaml_file import Document, read_document
 from .carbonate import Carbonate
@@ -121,9 +121,7 @@ class _Instance(NamedTuple):
             return
         model = str(self.settings.get("model", self.name))
         if model not in MODELS:
-            near = difflib.get_close_matches(model, list(MODELS), n=1)
-            hint = f"did you mean {near[0]}" if near else f"available are {', '.join(MODELS)}"
-            self._refuse(("model",), f"model {model!r} is not available; {hint}")
+            self._refuse(("model",), f"model {model!r} is not available; {closest(model, list(MODELS))}")
             return
         for key in self.settings.keys() - set(_INSTANCE):
             self._refuse((key,), f"expected one of {', '.join(_INSTANCE)}, got {key!r}; remove it")
@@ -171,8 +169,7 @@ class _Instance(NamedTuple):
             if name in known:
                 parameters[name] = value
                 continue
-            near = difflib.get_close_matches(name, sorted(known), n=1)
-            hint = f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(known))}"
+            hint = closest(name, sorted(known))
             self._refuse(("parameters", name), f"parameter {name!r} is not available; {hint}")
         if ours == "carbonate" and parameters.get("pCO2a", 0.0) == 0.0:
             parameters["pCO2a"] = self._carbon_dioxide()

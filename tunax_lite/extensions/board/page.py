@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
-from ...calibration.comparison import Summary, write_markdown
+from ...calibration.comparison import Summary, number, write_markdown
+from ...cli.application import of_json
 from ...io.writing import write_text
 from .scores import LEVEL, Row, Score
 from .sections import BoardConfig
@@ -75,15 +76,7 @@ def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
         "missing": board.missing,
         "rows": rows,
     }
-    return _without_nan(found)
-
-
-def _without_nan(value: Any) -> Any:  # of JSON
-    if isinstance(value, Mapping):
-        return {name: _without_nan(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return of_json(found)
 
 
 def tables(board: Board) -> list[Summary]:
@@ -138,25 +131,25 @@ def _ranked(board: Board, row: Row, checks: Sequence[str]) -> tuple[str, ...]:
     assert whole is not None
     without = ("?",) * 3 if row.saw is None else ("–", "0", "–")
     if unseen is not None:
-        without = _interval(unseen), str(unseen.n), _number(unseen.ratio, 2)
+        without = _interval(unseen), str(unseen.n), number(unseen.ratio, 2)
     return (
         row.label,
         _interval(whole),
-        _number(1e3 * whole.worst, 1),
+        number(1e3 * whole.worst, 1),
         f"{whole.ratio:.2f} ({whole.ratio_lower:.2f} to {whole.ratio_upper:.2f})"
         if math.isfinite(whole.ratio_lower)
-        else _number(whole.ratio, 2),
+        else number(whole.ratio, 2),
         *without,
-        _number(1e3 * row.mean("velocity_rms"), 1),
-        _number(row.mean("mixed_layer_depth_rms"), 1),
-        *(_number(row.checks.get(name, math.nan), 2) for name in checks),
-        _number(board.cost(row), 1),
+        number(1e3 * row.mean("velocity_rms"), 1),
+        number(row.mean("mixed_layer_depth_rms"), 1),
+        *(number(row.checks.get(name, math.nan), 2) for name in checks),
+        number(board.cost(row), 1),
     )
 
 
 def _single(row: Row, name: str) -> str:
     errors = row.numbers("temperature_rms")
-    text = _number(1e3 * errors[name], 1) if name in errors else ""
+    text = number(1e3 * errors[name], 1) if name in errors else ""
     return text if row.saw is None or name in row.unseen or not text else f"({text})"
 
 
@@ -169,11 +162,7 @@ def _source(board: Board, source: str, digest: str) -> tuple[str, str, str, str]
     return source, of.url or of.title, of.licence, digest and f"`{digest}`"
 
 
-def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}" if math.isfinite(value) else "–"
-
-
 def _interval(score: Score) -> str:
     """The mean with its interval [mK]."""
-    text, ends = _number(1e3 * score.mean, 1), f" ({1e3 * score.lower:.1f} to {1e3 * score.upper:.1f})"
+    text, ends = number(1e3 * score.mean, 1), f" ({1e3 * score.lower:.1f} to {1e3 * score.upper:.1f})"
     return text + ends if math.isfinite(score.lower) else text

@@ -18,6 +18,7 @@ from ...io import sea_water
 from ...io.axes import stem_of
 from ...io.errors import FileFormatError, Source, name_of
 from ...io.netcdf import opened
+from ...plausibility.rules import distance_of
 from ...runtime.machine import needed
 from .grids import columns_at
 from .place import Section, Site, asking, names_of, netcdf_files
@@ -78,7 +79,8 @@ def _floats(place: Site, sources: Sequence[Source]) -> Section:
         if not {"temperature", "salinity"} <= observed.profiles.keys():
             continue
         time = np.asarray(observed.time)
-        distance = _distance(place, argo["latitude"].values, argo["longitude"].values)
+        site = place.latitude, place.longitude
+        distance = distance_of(argo["latitude"].values, argo["longitude"].values, site)
         is_during = (time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)
         nearest = min(nearest, *distance[is_during], np.inf)
         for at in np.flatnonzero(is_during & (distance <= place.radius)):
@@ -94,14 +96,6 @@ def _floats(place: Site, sources: Sequence[Source]) -> Section:
     time = np.array(sorted(profiles))
     temperature, salinity = (np.stack([profiles[each][i] for each in time]) for i in (0, 1))
     return _written(place, time, temperature, salinity, floats=", ".join(dict.fromkeys(names)))
-
-
-def _distance(place: Site, latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:
-    """Distance from the place on a sphere [km]."""
-    a, b = np.deg2rad(place.latitude), np.deg2rad(latitude)
-    half = np.deg2rad(longitude - place.longitude) / 2.0
-    square = np.sin((b - a) / 2.0) ** 2 + np.cos(a) * np.cos(b) * np.sin(half) ** 2
-    return 2.0 * 6371.0 * np.arcsin(np.sqrt(square))
 
 
 def mooring(place: Site, where: str) -> Section:

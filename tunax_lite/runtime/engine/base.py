@@ -22,13 +22,12 @@ class AbstractEngine(abc.ABC):
     """Runs a function for many items.
 
     Args:
-        n_workers: number of concurrent items.
-        n_here: number of these that share the memory of this machine.
+        n_here: number of concurrent items that share the memory of this machine.
         n_drivers: number of concurrent functions in `side_by_side`.
     """
 
-    def __init__(self, n_workers: int, n_here: int, n_drivers: int):
-        self.n_workers, self.n_here, self.n_drivers = n_workers, n_here, n_drivers
+    def __init__(self, n_here: int, n_drivers: int):
+        self.n_here, self.n_drivers = n_here, n_drivers
 
     @abc.abstractmethod
     def map(
@@ -74,7 +73,7 @@ class ThisProcess(AbstractEngine):
     """This process: one item after the other, or a few at a time on threads, as compiled programs allow."""
 
     def __init__(self, n_threads: int = 1):
-        super().__init__(n_threads, n_threads, n_threads)
+        super().__init__(n_threads, n_threads)
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     def map(self, function, items, report=lambda number, result: None):

@@ -49,7 +49,7 @@ class DaskEngine(AbstractEngine):
     """
 
     def __init__(self, client: Client, places: dict[str, worker.WorkerResources]):
-        super().__init__(max(1, len(client.nthreads())), max(1, len(places)), 64)
+        super().__init__(max(1, len(places)), 64)
         self._client, self._places = client, places
         self._sent: deque[tuple[Callable, str, Future]] = deque(maxlen=worker.N_FUNCTIONS)
         self._sending, self._n_maps = threading.Lock(), itertools.count()
