@@ -6,6 +6,7 @@ then the levels.
 
 import dataclasses
 import datetime
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsFloat
@@ -107,32 +108,19 @@ def read_columns(
     file: TextFile, indices: np.ndarray, columns: tuple[int, ...], *, skip: int, names: str
 ) -> np.ndarray:
     """Numbers by line and column; columns count from 0 after `skip` characters."""
-    texts = [file.texts[index][skip:] for index in indices]
-    if not texts:
-        return np.zeros((0, len(columns)))
-    if any("," in text for text in texts[:1]):
-        texts = [text.replace(",", " ") for text in texts]
-    try:
-        values = np.loadtxt(texts, usecols=columns, ndmin=2, comments=None)
-        if values.shape[0] == len(texts):  # fails on blank lines
-            return values
-    except ValueError:
-        pass
-    # Line by line: to name the wrong line, and to read Fortran's exponents `1.0D-3`.
-    values = np.full((len(texts), len(columns)), np.nan)
+    values = np.full((len(indices), len(columns)), np.nan)
     short: list[tuple[int, str]] = []
     wrong: dict[int, list[tuple[int, str]]] = {column: [] for column in columns}
-    for row, text in enumerate(texts):
-        words = text.replace(",", " ").split()
-        at = int(indices[row])
+    for row, index in enumerate(map(int, indices)):
+        words = file.texts[index][skip:].replace(",", " ").split()
         if len(words) <= max(columns):
-            short.append((at, f"{len(words)}: {file.texts[at].strip()!r}"))
+            short.append((index, f"{len(words)}: {file.texts[index].strip()!r}"))
             continue
         for place, column in enumerate(columns):
             try:
-                values[row, place] = decimal(words[column].lower().replace("d", "e"))
+                values[row, place] = decimal(words[column].lower().replace("d", "e"))  # Fortran's 1.0D-3
             except ValueError:
-                wrong[column].append((at, repr(words[column])))
+                wrong[column].append((index, repr(words[column])))
     expected = f"at least {max(columns) + 1} columns ({names})"
     file.check(short, expected, "check the column number and the line")
     for column, lines in wrong.items():
@@ -321,6 +309,16 @@ def _levels(profiles: Profiles, column: Column) -> list[tuple[np.ndarray, np.nda
     return list(zip(np.split(z, ends), np.split(values, ends), strict=True))
 
 
+_TIME = re.compile(r"\d{4}.{9}:.{5}.")
+_HEADER = re.compile(r"\d{4}\D.{8}:.{5}[\s,]*0*([1-9]\d*)[\s,]+([-+]?\d+)(?:[\s,]|$)")
+
+
+def begins_with_header(line: str) -> bool:
+    """Whether a line has a time, the number of levels and their order, and no more."""
+    match = _HEADER.fullmatch(line.rstrip())
+    return match is not None and match[2] in ("1", "2")
+
+
 def find_profiles(file: TextFile) -> Profiles:
     """Find the profiles by going from header to header."""
     headers, counts, upward = [], [], []
@@ -328,29 +326,20 @@ def find_profiles(file: TextFile) -> Profiles:
     advice = "correct the number of levels in the header, or the levels"
     form = "YYYY-MM-DD HH:MM:SS, number of levels, 1 (upward) or 2 (downward)"
     while index < n_lines:
-        words = file.texts[index][TIME_WIDTH:].replace(",", " ").split()
-        if not _is_header(file.texts[index], words):
+        match = _HEADER.match(file.texts[index])
+        if match is None:
             last = f" after the {counts[-1]} levels of line {file.numbers[headers[-1]]}" if headers else ""
             got = repr(file.texts[index].strip())
             raise file.error(index, f"the header of a profile{last}: {form}", got, advice)
-        count = int(words[0])
+        count = int(match[1])
         following = range(index + 1, min(index + 1 + count, n_lines))
-        early = next((line for line in following if _begins_with_time(file.texts[line])), None)
+        early = next((line for line in following if _TIME.match(file.texts[line])), None)
         if early is not None or index + count >= n_lines:
             end = n_lines if early is None else early
             raise file.error(index, f"{count} levels, as the header says", f"{end - index - 1}", advice)
         headers.append(index)
         counts.append(count)
-        upward.append(int(words[1]) == 1)
+        upward.append(int(match[2]) == 1)
         index += 1 + count
     places = np.asarray(headers, dtype=int)
     return Profiles(file, places, np.asarray(counts), np.asarray(upward), read_times(file, places))
-
-
-def _is_header(text: str, words: list[str]) -> bool:
-    counts = len(words) >= 2 and words[0].isdigit() and words[1].lstrip("+-").isdigit()
-    return _begins_with_time(text) and not text[4].isdigit() and counts and int(words[0]) > 0
-
-
-def _begins_with_time(text: str) -> bool:
-    return len(text) > TIME_WIDTH and text[:4].isdigit() and text[13] == ":"

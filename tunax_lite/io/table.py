@@ -26,7 +26,7 @@ from ..plausibility import recorded
 from ..quantities import quantity_of
 from .attributes import examine
 from .axes import as_sources, at_position, check_measured, find_axis, has_flag, stem_of
-from .dated_text import find_profiles, read_columns, read_lines
+from .dated_text import begins_with_header, find_profiles, read_columns, read_lines
 from .errors import (
     FileFormatError,
     check_lines,
@@ -79,7 +79,6 @@ _PLAIN = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)\s+(\d\d:\d\d:\d\d)\s")
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*$")
 _NAN = ("nan", "-nan", "+nan")
 _MISSING = (*_NAN, "", "na", "null", "none")
-_HEAD = re.compile(r"(\d{4}[-/]\d\d[-/]\d\d)\s+(\d\d:\d\d:\d\d)\s+(\d+)\s+([12])\s*$")
 _PLACE = re.compile(r"([\d.]+)\s*([NS])[,\s]+([\d.]+)\s*([EW])")
 _PMEL = {
     "TEMP": ("SST TEMP", {"units": "degC", "standard_name": "sea_water_temperature"}),
@@ -344,7 +343,7 @@ def read_profile_text(path) -> "xr.Dataset":
     lines = read_text(path, "text in UTF-8", decoded).splitlines()
     if any(line.lstrip().startswith("Depth(M):") for line in lines[:20]):
         return _blocks_of_pmel(path, lines)
-    if _HEAD.match(next((line for line in lines if line.strip() and line[0] not in "#!"), "")):
+    if begins_with_header(next((line for line in lines if line.strip() and line[0] not in "#!"), "")):
         return _profiles_of_gotm(path)
     table = read_table(path)
     profiles = _profiles_of_table(table)
