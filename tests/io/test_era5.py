@@ -82,7 +82,7 @@ def read(path, **options) -> Any:
     return read_era5(path, **given)[0]
 
 
-def at(weather, hour):
+def at(weather, hour) -> Any:
     return weather.at(3600.0 * hour)
 
 

@@ -37,11 +37,6 @@ Position = tuple[float, float]
 """Latitude and longitude [degrees]."""
 
 
-def is_sunlight(quantity: str) -> bool:
-    """Whether a quantity is shortwave radiation."""
-    return quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux")
-
-
 def _long_gaps(time: np.ndarray) -> np.ndarray:
     """Records of the sun before gaps so long that a straight line misses its daily course."""
     apart = np.diff(time)
@@ -75,7 +70,8 @@ def bridged(
     Raises:
         FileFormatError: a missing value, a longer gap, or one in shortwave radiation without a position.
     """
-    along_sun = is_sunlight(quantity) and not linear_sunlight
+    is_sunlight = quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux")
+    along_sun = is_sunlight and not linear_sunlight
     time, known = series["time"].values, np.isfinite(series.values)
     late, apart = late_records(time), np.diff(time)
     if "line" in series.coords:

@@ -4,8 +4,6 @@ Each function changes rows of texts to the plain form where what is meant is cer
 they are, for the errors of `table`.
 """
 
-import contextlib
-import datetime
 import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
@@ -25,7 +23,6 @@ _CLOCK = re.compile(r"\d{1,2}:\d\d(:\d\d(\.\d+)?)?")
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ]+(.*))?")
 _YEAR_LAST = re.compile(r"(\d{1,2})([/.])(\d{1,2})[/.](\d{4})(?:[T ]+(.*))?")
 _COMPACT = re.compile(r"\d{8}([T ]\d.*)?")
-_WEEK = re.compile(r"\d{4}-?W\d\d")
 _COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 _POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 _CODE = re.compile(r"-(9{3,5})(\.(0+|9+))?")
@@ -112,10 +109,6 @@ def iso_times(texts: Collection[str]) -> list[str]:
                 return ""
             if mark == "/" and is_month_first:
                 day, month = month, day
-        elif _WEEK.match(text):
-            with contextlib.suppress(ValueError):
-                return datetime.datetime.fromisoformat(text).isoformat()
-            return ""
         else:
             return text if _COMPACT.fullmatch(text) else ""
         clock = (clock or "").strip().replace(",", ".")

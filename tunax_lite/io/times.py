@@ -79,16 +79,16 @@ def read_time(
     if epoch is None:
         check_increasing(*check, seconds, increasing=increasing)
         return times
-    since_1970 = seconds + epoch
-    is_early = since_1970 < (datetime.datetime.min - _1970).total_seconds()
-    beyond = np.flatnonzero(is_early | (since_1970 > (datetime.datetime.max - _1970).total_seconds()))
+    first, last = ((date - _1970).total_seconds() for date in (datetime.datetime.min, datetime.datetime.max))
+    beyond = np.flatnonzero((seconds + epoch < first) | (seconds + epoch > last))
     if beyond.size:
         got = f"{variable.values[beyond[0]]} in {variable.attrs.get('units')} in record {beyond[0]}"
         expected = "times between the years 1 and 9999"
         raise error_of(variable, expected, got, "correct the unit or the times, or flag them as bad")
     known = np.isfinite(seconds)
     moments = np.full(seconds.shape, np.datetime64("NaT", "us"))
-    moments[known] = np.round(1e6 * seconds[known]).astype("m8[us]") + _moment(epoch)
+    start = np.datetime64(_1970, "us") + np.timedelta64(round(1e6 * epoch), "us")
+    moments[known] = np.round(1e6 * seconds[known]).astype("m8[us]") + start
     times = like(variable, moments)
     times.encoding |= {key: times.attrs.pop(key) for key in ("units", "calendar") if key in times.attrs}
     check_increasing(*check, seconds, lambda record: describe(times, record), increasing=increasing)
@@ -96,10 +96,6 @@ def read_time(
 
 
 _1970 = datetime.datetime(1970, 1, 1)
-
-
-def _moment(seconds: float) -> np.datetime64:
-    return np.datetime64(_1970, "us") + np.timedelta64(round(1e6 * seconds), "us")
 
 
 def _seconds(variable: "xr.DataArray", given_unit: str | None) -> tuple[np.ndarray, float | None]:

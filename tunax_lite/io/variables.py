@@ -16,6 +16,7 @@ _MOST_LISTED = 40
 _REFERENCES = ("bounds", "coordinates", "ancillary_variables", "grid_mapping", "cell_measures")
 _PLACES = ("time", "latitude", "longitude", "depth", "height", "altitude")
 """Standard names of coordinates."""
+_AXIS_NAMES = re.compile("time|lat|lon|latitude|longitude|lev|level|depth|height|altitude|z", re.IGNORECASE)
 
 
 def array(
@@ -164,29 +165,24 @@ def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
 
     Coordinates, bounds, quality flags and other variables that attributes refer to are not listed.
     """
-    there = {name: file.variables[name] for name in names_of(file)}
-    referred = " ".join(str(one.attrs.get(key, "")) for one in there.values() for key in _REFERENCES).split()
-    left = [
+    variables = {name: file.variables[name] for name in names_of(file)}
+    references = [str(one.attrs.get(key, "")) for one in variables.values() for key in _REFERENCES]
+    hidden = {*used, *" ".join(references).split()}
+    unused = [
         name
-        for name, one in there.items()
-        if name not in {*used, *referred}
-        and one.dims not in ((), (name,))
-        and one.dtype.kind in "fiu"
-        and not _is_about_others(name, one.attrs)
+        for name, one in variables.items()
+        if name not in hidden and one.dims not in ((), (name,)) and one.dtype.kind in "fiu"
+        if not _is_about_others(name, one.attrs)
     ]
-    if not left:
+    if not unused:
         return []
-    others = f" and {len(left) - _MOST_LISTED} others" if len(left) > _MOST_LISTED else ""
-    return [f"{name_of(file)}: not used: {', '.join(left[:_MOST_LISTED])}{others}"]
+    others = f" and {len(unused) - _MOST_LISTED} others" if len(unused) > _MOST_LISTED else ""
+    return [f"{name_of(file)}: not used: {', '.join(unused[:_MOST_LISTED])}{others}"]
 
 
 def _is_about_others(name: str, attrs: Mapping[str, Any]) -> bool:
-    words = f"{name} {attrs.get('standard_name', '')}".lower()
-    places = r"(time|lat|lon|latitude|longitude|lev|level|depth|height|altitude|z)"
-    is_place = re.fullmatch(places, name.lower()) or str(attrs.get("standard_name")) in _PLACES
-    return (
-        bool(is_place)
-        or "axis" in attrs
-        or "flag_values" in attrs
-        or bool(re.search("qc|flag|quality", words))
-    )
+    """Whether a variable is an axis, a place or a quality flag."""
+    standard_name = str(attrs.get("standard_name", ""))
+    is_place = standard_name in _PLACES or _AXIS_NAMES.fullmatch(name)
+    is_flag = "flag_values" in attrs or re.search("qc|flag|quality", f"{name} {standard_name}".lower())
+    return "axis" in attrs or bool(is_place) or bool(is_flag)
