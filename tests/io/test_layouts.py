@@ -71,10 +71,6 @@ def test_instruments_at_given_depths_that_measure_others(recwarn):
     np.testing.assert_allclose(moved.z, right, atol=1e-6)
     read(mooring.drop_vars("PRES"), depths="measured")
     assert not missing_from(notes_in(recwarn)[0], "TEMP depths nominal")
-    without = read(mooring, depths="measured", exclude_depths=[30.0])
-    np.testing.assert_allclose(without.z, right[:, [0, 2]], atol=1e-6)
-    with error_naming(FileFormatError, "exclude_depths 31"):
-        read(mooring, exclude_depths=[31.0])
 
 
 def test_without_a_nominal_depth_the_median_or_as_measured():

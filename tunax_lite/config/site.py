@@ -98,7 +98,6 @@ class MooringProfiles(Section):
         "for instruments whose depth varies; or the depth [m] of an instrument whose file does not give it",
         "nominal",
     )
-    exclude_depths: list[float] = key("nominal depths of instruments to leave out [m]", default_factory=list)
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
     def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
@@ -110,7 +109,6 @@ class MooringProfiles(Section):
             units=conversions_of(self.units),
             good_flags=self.good_flags,
             depths=self.depths,
-            exclude_depths=self.exclude_depths,
             salinity=_practical_salinity(site, setting, own),
             position=(site.latitude, site.longitude),
             tracers=setting.tracers(self.tracers, key, "tracers"),

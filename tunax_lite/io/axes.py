@@ -193,7 +193,6 @@ class Heights(NamedTuple):
     dims: tuple[str, ...]  # of the variable other than that of the records
     moves: bool  # from record to record
     is_ragged: bool  # records of several instruments follow each other
-    of_instruments: np.ndarray  # heights without their movement [m], broadcast like `z`
 
 
 def heights_of(
@@ -255,10 +254,7 @@ def heights_of(
     elif has_levels and nominal is not None and not np.isfinite(z).any(axis=0).all():
         said = _displace(z, nominal[0])
     warn_of_input([note_on(variable, said)] if said else [])
-    at_rest = z
-    if moves and instrument is None:
-        at_rest = nominal if has_levels and nominal is not None else np.nanmedian(z, axis=0, keepdims=True)
-    return Heights(z, others, moves, instrument is not None, at_rest)
+    return Heights(z, others, moves, instrument is not None)
 
 
 def _displace(z: np.ndarray, nominal: np.ndarray) -> str:

@@ -305,7 +305,8 @@ def _fluxes(
     for flux, name in names.items():
         key, how, turned = quantity_of(flux).name, mapping.units.get(flux), flux in mapping.upward
         if isinstance(name, str):
-            variable = variable_named(file, name, flux, "correct 'fluxes' in the mapping")
+            is_given, advice = flux in mapping.fluxes, "correct 'fluxes' in the mapping"
+            variable = variable_named(file, name, flux, advice) if is_given else file[name]
             turned = turned or leaves_water(variable)
             examine(variable, flux, given=how, turned=turned, has_sun=has_sun)
             found[key] = _over_time(file, variable, flux, mapping, profiles, (), upward=turned, **of_water)

@@ -13,9 +13,8 @@ import contextlib
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -65,16 +64,13 @@ if TYPE_CHECKING:
 _KNOWN = NAMES["oceansites"]
 
 
-@dataclass(frozen=True)
-class _Options:
-    """Options for all files (see `open_oceansites`), and the depths that were excluded."""
+class _Options(NamedTuple):
+    """Options for all files, as in `open_oceansites`."""
 
     units: Conversions
     good_flags: tuple[int, ...]
     depths: str | float
     tracers: Mapping[str, Tracer]
-    exclude_depths: tuple[float, ...]
-    excluded: set[float] = dataclasses.field(default_factory=set)
 
 
 class _NothingGoodError(FileFormatError):
@@ -112,7 +108,6 @@ def open_oceansites(
     depths: str | float = "nominal",
     position: tuple[float, float] | None = None,
     tracers: Tracers | None = None,
-    exclude_depths: Sequence[float] = (),
 ) -> "xr.Dataset":
     """Read a mooring over `time` and `z`, or `level` where heights vary; see `open_observations`.
 
@@ -134,7 +129,6 @@ def open_oceansites(
         position: latitude and longitude of the site [degrees north, degrees east]; that of the instruments in
             files that do not give it.
         tracers: variables of the files by the names of tracers, such as pools of biogeochemistry.
-        exclude_depths: nominal depths [m] of instruments to leave out.
 
     Raises:
         FileFormatError: nothing to read, unsorted times or depths, impossible values, no good value, a gap,
@@ -149,12 +143,9 @@ def open_oceansites(
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     flags, known = tuple(good_flags), as_tracers(tracers)
-    options = _Options(units, flags, depths, known, tuple(exclude_depths))
+    options = _Options(units, flags, depths, known)
     check_position(position)
     found = [one for path in sources for one in _read(path, given, position, options)]
-    for depth in sorted({*exclude_depths} - options.excluded):
-        files, got = ", ".join(map(name_of, sources)), f"{depth:g} m"
-        raise FileFormatError(files, "exclude_depths", "depths of instruments", got, "correct the depth")
     samples = [one for one in found if not isinstance(one, _NothingGoodError)]
     empty = [one for one in found if isinstance(one, _NothingGoodError)]
     if not samples:
@@ -314,14 +305,6 @@ def _samples(
         said.append(f"left out {n_unplaced} of {n_all} values: no good depth, or above the water")
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
-    for depth in options.exclude_depths:
-        is_near = np.abs(heights.of_instruments + depth) <= max(0.1, 0.005 * depth)
-        if is_near.any():
-            options.excluded.add(depth)
-            is_near = np.broadcast_to(is_near, kept.shape)
-            n_excluded = int((kept & is_near).sum())
-            said.append(f"left out {n_excluded} values of the instrument at {depth:g} m (exclude_depths)")
-            kept, placed = kept & ~is_near, placed & ~is_near
     if not kept.any():
         expected = "good values at a known depth below the surface and with a good time"
         got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"

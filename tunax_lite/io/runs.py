@@ -37,7 +37,7 @@ def _find_state_class(file: "xr.Dataset", name: str) -> type[closures.AbstractCl
             found[class_name(cls)] = cls
     if not found:
         expected = "the name of a class of a closure state"
-        advice = "import the module of that closure first, or pass clo_state_class"
+        advice = "import the module of that closure first"
         raise error_in(file, "attribute closure_state", expected, f"'{name}'", advice)
     return found.get(name, list(found.values())[-1])
 
@@ -56,15 +56,12 @@ def count_frames(path) -> int:
 
 
 @names_its_file("the file of a run")
-def read_trajectory(
-    path, *, clo_state_class: type[closures.AbstractCloState] | None = None, every: int = 1
-) -> Trajectory:
+def read_trajectory(path, *, every: int = 1) -> Trajectory:
     """Read a file of `write_trajectory` without loss; diagnostics and means are ignored.
 
     Args:
         path: the file, or the dataset of `to_dataset`.
         every: read every n-th frame, for a look at a long run.
-        clo_state_class: class of the closure state; by default the imported class named in the file.
 
     Raises:
         FileFormatError: a damaged file, a variable that is missing or of unexpected shape, or an unknown
@@ -78,7 +75,7 @@ def read_trajectory(
         # Convert dates of a dataset back to seconds since the start.
         seconds = seconds_since(read_time(file["time"]), file.attrs["start_time"])
         file = file.assign_coords(time=seconds)
-    cls = clo_state_class or _find_state_class(file, str(file.attrs.get("closure_state", "")))
+    cls = _find_state_class(file, str(file.attrs.get("closure_state", "")))
 
     def closure_state(cls: type[closures.AbstractCloState], attribute: str) -> closures.AbstractCloState:
         fields = {}

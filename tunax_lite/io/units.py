@@ -164,14 +164,15 @@ def _is_unit(text: str) -> bool:
 
 
 _SPELLED = {
-    "meter": "m", "metre": "m", "second": "s", "minute": "min", "hour": "h", "day": "day", "gram": "g",
-    "pascal": "Pa", "bar": "bar", "watt": "W", "joule": "J", "newton": "N", "kelvin": "K", "knot": "knot",
-    "celsius": "degC", "percent": "%", "degree": "degree", "fraction": "1", "practicalsalinityunit": "psu",
+    "celsius": "degC", "kelvin": "K", "percent": "%", "decimalfraction": "1", "degree": "degree",
+    "meter": "m", "metersquared": "m2", "permeter": "m-1", "meterpersecond": "m s-1", "knot": "knot",
+    "kilometerperhour": "km h-1", "centimeterpersecond": "cm s-1", "metercubedpersecond": "m3 s-1",
+    "millimeterperday": "mm day-1", "millimeterperhour": "mm h-1", "millimeterpersecond": "mm s-1",
+    "wattpermetersquared": "W m-2", "joulepermetersquared": "J m-2", "pascal": "Pa", "hectopascal": "hPa",
+    "kilopascal": "kPa", "millibar": "mbar", "practicalsalinityunit": "psu", "milligramperliter": "mg L-1",
+    "microgramperliter": "ug L-1", "kilogramperkilogram": "kg kg-1",
 }  # fmt: skip
-_PREFIXES = {"kilo": "k", "hecto": "h", "centi": "c", "milli": "m", "micro": "u", "mega": "M"}
-_SPELLED_UNIT = re.compile(
-    rf"(decimal)?({'|'.join(_PREFIXES)})?({'|'.join(_SPELLED)})s?(squared|cubed)?$", re.IGNORECASE
-)
+"""Units in words, in the singular, as in files of LakeEnsemblR: `wattPerMeterSquared`."""
 
 
 def unit_at_end(name: str) -> tuple[str, str | None]:
@@ -188,19 +189,8 @@ def unit_at_end(name: str) -> tuple[str, str | None]:
 
 
 def _spelled(text: str) -> str | None:
-    """A unit in words, as in files of LakeEnsemblR: `wattPerMeterSquared`."""
-    factors = []
-    for position, part in enumerate(re.split(r"(?<=[a-z])Per(?=[A-Z])|^per(?=[A-Z])", text)):
-        match = _SPELLED_UNIT.fullmatch(part)
-        if match is None:
-            if position == 0 and not part:
-                continue
-            return None
-        power = {"squared": 2, "cubed": 3}.get((match[4] or "").lower(), 1)
-        unit = _PREFIXES.get((match[2] or "").lower(), "") + _SPELLED[match[3].lower()]
-        power = -power if position else power
-        factors.append(unit if power == 1 else f"{unit}{power}")
-    return " ".join(factors)
+    singular = re.sub("(?<!u)s(?=per|squared|cubed|$)", "", text.lower().replace("metre", "meter"))
+    return _SPELLED.get(singular)
 
 
 def _abbreviated(text: str) -> str | None:
