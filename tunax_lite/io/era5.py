@@ -20,13 +20,7 @@ from ..column.forcing import TimeSeriesForcing
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
 from .axes import as_sources, check_position, read_at, stem_of
-from .errors import (
-    FileFormatError,
-    Source,
-    check_names,
-    name_of,
-    names_its_file,
-)
+from .errors import FileFormatError, Source, check_names, name_of, names_its_file
 from .netcdf import read_netcdf
 from .series import as_series_together
 from .times import as_series, error_at, joined, timed, with_bounds
@@ -131,7 +125,7 @@ def read_era5(
         kinds, ", choose the other kind of radiation, or a formula from the cloud cover, tcc"
     )
     if len(radiation) < len(kinds):
-        hints["cloud_cover"] = ", from which the radiation follows"
+        hints["cloud_cover"] = ": the formula of the radiation needs it"
     place = {"latitude": latitude, "longitude": longitude}
     how = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
     sources = as_sources(paths)
