@@ -410,6 +410,7 @@ def first_crossing(
     crossed = jnp.max(jnp.where((richardson > critical) & (level < n - 1), level, -1), axis=0)
     at_lower, at_upper, at_second = (level == crossed + k for k in range(3))
     crosses = crossed >= 0
+    # Without a crossing, finite numbers replace the missing ones, and the last line ignores them.
     upper, lower = pick(at_upper, richardson), jnp.where(crosses, pick(at_lower, richardson), critical + 1.0)
     top, bottom = pick(at_upper, depth), jnp.where(crosses, pick(at_lower, depth), 0.0)
     spacing = jnp.where(crosses, bottom - top, 1.0)

@@ -93,7 +93,7 @@ class Wall(NamedTuple):
         return at_wall * jnp.exp(self.waves.decay * jnp.log(distance / self.roughness_length))
 
     def tke_condition(self, c_mu_0: Scalar) -> EndCondition:
-        """Condition for k: a value [m2 s-2], or a flux [m3 s-3]."""
+        """Condition for k: a value [m2 s-2], or a flux [m3 s-3], which decays below waves like k^(3/2)."""
         condition = self.boundary.tke
         distance = self.distance(condition)
         if condition == "value":
