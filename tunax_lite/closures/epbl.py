@@ -82,8 +82,8 @@ class EnergyVelocity(eqx.Module):
     def diffusivity(self, energy: Numbers, length: Numbers, turning: Numbers) -> Numbers:
         """K [m2 s-1] from E + c R [m3 s-3], kappa l without rotation [m] and c_f |f| / kappa [s-1]."""
         velocity = cube_root(at_least(energy, 0.0))
-        divisor = velocity + turning * length + _SMALLEST_TURBULENT_VELOCITY
-        return velocity * velocity * length * reciprocal(divisor)
+        product = velocity * velocity * length
+        return product * reciprocal(velocity + turning * length + _SMALLEST_TURBULENT_VELOCITY)
 
 
 class Water(NamedTuple):
