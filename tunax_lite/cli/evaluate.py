@@ -204,20 +204,22 @@ def compare(
         if is_observed:
             session.say_accounts(targets)
             with fraction_of("comparison") as show, setup.place.naming("stored"):
-                found = comparison.compare_observed(candidates, targets, show, stored)
-            parts = comparison.tables(found.rows)
+                result = comparison.compare_observed(candidates, targets, show, stored)
+            parts = comparison.tables(result.rows)
             shown = (
                 case_runs(one.case.name, runs, one.observations, one.case, tuple(one.weights))
-                for one, runs in zip(found.targets, found.runs, strict=True)
+                for one, runs in zip(result.targets, result.runs, strict=True)
                 if runs
             )
         else:
-            found = computed(setup, candidates, references, stored, workers, scheduler)
+            result = computed(setup, candidates, references, stored, workers, scheduler)
             cells, step = setup.config.shown
             resolution = comparison.resolution_in_words(cells)
-            parts = comparison.summaries(found.rows, resolution=resolution, time_step=step)
-            shown = map(closures_of, found.shown)
-        write_rows(folder / "comparison.csv", type(found.rows[0]), found.rows, ".6g")  # even if drawing fails
+            parts = comparison.summaries(result.rows, resolution=resolution, time_step=step)
+            shown = map(closures_of, result.shown)
+        write_rows(
+            folder / "comparison.csv", type(result.rows[0]), result.rows, ".6g"
+        )  # even if drawing fails
         echo("drawing figures ...")
         drawn = [closure_figures(case) for case in shown]
         figures = {file_name(name): figure for each in drawn for name, figure in each.items()}
@@ -229,7 +231,7 @@ def compare(
         print_table(part.header, part.rows, part.title, part.explanation)
     written += outputs[-2:]
     session.report_written(written)
-    rows = [dataclasses.asdict(row) for row in found.rows]
+    rows = [dataclasses.asdict(row) for row in result.rows]
     return {"rows": rows, "written": [str(path) for path in written]}
 
 
