@@ -25,7 +25,7 @@ def run_of(closure, stress_u=0.05, stress_v=0.0, heat_flux=-100.0, n_cells: Any 
     water = tl.State.from_profiles(grid, temperature=20.0, salinity=35.0)
     case = tl.Case(grid, water, forcing, coriolis_parameter=1e-4, duration=86400.0)
     settings = {"observations": None, "dt": dt, "output_interval": 3600.0, "duration": None}
-    return Run(model=tl.Model(closure), case=case, start=None, source=Path("run.yaml"), **settings)
+    return Run(model=tl.Model(closure), case=case, source=Path("run.yaml"), **settings)
 
 
 def test_fluxes_cells_and_steps_beyond_their_range_are_noted():

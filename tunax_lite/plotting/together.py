@@ -5,6 +5,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from ..io.dataset import SELECTED
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
 from ..io.oceansites import read_oceansites
@@ -78,6 +79,9 @@ def _run_of(file: Path) -> tuple[RunProfiles, str | None] | None:
         return None
     contents = read_netcdf(file, only=("time", "zi", "temp", "temperature"))
     if "closure_state" in contents.attrs:
+        if SELECTED in contents.attrs:
+            got, advice = f"one with {contents.attrs[SELECTED]} alone", "run without output.variables"
+            raise error_in(contents, "file", "a file of a run with all variables", got, advice)
         if contents["temperature"].ndim != 2:
             raise error_in(contents, "temperature", "one column", "several", "write the file of one of them")
         return profiles_of(read_netcdf(file)), style.start_of(contents)
