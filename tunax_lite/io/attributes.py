@@ -11,7 +11,7 @@ from .._types import warn_of_input
 from ..plausibility.rules import unlikely
 from ..quantities import QUANTITIES, quantity_of
 from .errors import name_of
-from .units import AbstractConversion, Conversion, conversion
+from .units import Conversion, as_conversion, conversion
 from .variables import name_in_file
 from .yaml_file import NAMES
 
@@ -59,7 +59,7 @@ def examine(
     variable: "xr.DataArray",
     quantity: str,
     *,
-    given: str | AbstractConversion | None = None,
+    given: str | Conversion | None = None,
     turned: bool = False,
     kind: str | None = None,
     has_sun: bool = False,
@@ -84,7 +84,7 @@ def examine(
         return
     said = " ".join(texts[:3] if len(texts[3]) > 200 else texts).lower().replace("_", " ")
     where = f"{name_of(variable)}: {name_in_file(variable)}"
-    how = given if isinstance(given, AbstractConversion) else Conversion(unit=given)
+    how = as_conversion(given)
     claims = [] if turned or how.sign * how.factor < 0.0 else [*_sign_claims(said, known, variable)]
     claims += _kind_claims(said, known, where, kind, has_sun=has_sun)
     if (how.factor, how.offset) == (1.0, 0.0):  # otherwise the unit is not that of the name

@@ -239,7 +239,7 @@ def unit_of(quantity: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AbstractConversion:
+class Conversion:
     """How an input becomes a quantity of the package: unit, then factor, then offset, then sign.
 
     sign (factor x + offset), where x is the value converted from its unit to that of the package.
@@ -308,11 +308,6 @@ class AbstractConversion:
         """The same to a wanted unit, where the quantity is not in the table, from that of the file."""
         scale, offset = between(unit if self.unit is None else self.unit, wanted)
         return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Conversion(AbstractConversion):
-    """The conversion of an input, without more."""
 
 
 Conversions = Mapping[str, str | Conversion]
