@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from pydantic import BeforeValidator, Field, create_model, field_validator
 from pydantic_core import PydanticUndefined
@@ -62,11 +61,6 @@ def constants_of(name: str) -> list[str]:
 def closure_class(name: str) -> type[AbstractClosure]:
     """The class for a name or an import path `package.module:Class`; raises `PydanticCustomError`."""
     return class_of(AbstractClosure, name, "closure")
-
-
-def imported_class(name: str) -> type[eqx.Module]:
-    """The closure, term or part of one at an import path; raises `PydanticCustomError` for anything else."""
-    return class_of(eqx.Module, name, "closure, a term or a part of one")
 
 
 def term_of(given: Mapping[str, JSON]) -> AbstractTerm:

@@ -11,8 +11,7 @@ from jaxtyping import PyTree
 from ..closures import AbstractClosure
 from ..declarations import Named, all_names, meanings, names_of, summary_and_source, words_of
 from ..views import AbstractShown
-from .builder import is_number
-from .closures import imported_class
+from .builder import class_of, is_number
 from .section import closest
 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
@@ -57,7 +56,7 @@ def describe(name: str) -> tuple[Described, ...]:
     """
     found = [each for each in all_names() if each.name == name]
     if ":" in name:
-        kind = imported_class(name)
+        kind = class_of(eqx.Module, name, "closure, a term or a part of one")
         found = [Named(name, kind, kind)]
     if not found:
         known = sorted({each.name for each in all_names()})
