@@ -279,12 +279,15 @@ def _run_frames(step, save, carry, inputs, n_frames: int, steps_per_frame: int):
 
 
 def scan_frames(
-    step, save, carry, *, n_frames: int, steps_per_frame: int, checkpointing, inputs: PyTree = None
+    make_step, save, carry, *, n_frames: int, steps_per_frame: int, checkpointing, inputs: PyTree = None
 ):
     """Run `n_frames * steps_per_frame` steps, at least one, and save after each frame.
 
     Args:
-        step: function from carry to carry.
+        make_step: called in the loop over frames with the number 1; returns a function from carry to carry.
+            Values that a loop does not change are computed before it, and each scalar there is a program of
+            its own, which takes 8 ms to compile. The compiler does not know that the number is 1 in every
+            frame, so that scalars multiplied by it stay in the loop.
         save: function from carry and the inputs of a frame to the stored variables of the frame.
         inputs: pytree passed to `save`, with a leading axis of `n_frames`.
 
@@ -292,25 +295,35 @@ def scan_frames(
     """
     bytes_per_step = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(carry))
     layout = checkpointing.layout(bytes_per_step, n_frames * steps_per_frame)
-    if layout.checkpoint_steps:
+    frames = lax.optimization_barrier(jnp.ones(n_frames)), inputs
+
+    def step_of_frame(one):
+        step = make_step(one)
+        if not layout.checkpoint_steps:
+            return step
         policy = jax.checkpoint_policies.save_only_these_names(SOLUTION)
-        step = jax.checkpoint(step, prevent_cse=False, policy=policy)
+        return jax.checkpoint(step, prevent_cse=False, policy=policy)
+
     # Segments shorter than half a frame lie within frames; others consist of whole frames.
     in_frame = tuple(s for s in layout.segments if steps_per_frame >= 2 * s)
     of_frames = tuple(max(1, round(s / steps_per_frame)) for s in layout.segments if steps_per_frame < 2 * s)
 
     if of_frames and not in_frame:
 
-        def run(carry, inputs, length):
-            return _run_frames(step, save, carry, inputs, length, steps_per_frame)
+        def run(carry, frames, length):
+            ones, inputs = frames
+            return _run_frames(step_of_frame(ones[0]), save, carry, inputs, length, steps_per_frame)
 
-        return _segmented_scan(run, carry, inputs, n_frames, of_frames, layout.in_pairs)
+        return _segmented_scan(run, carry, frames, n_frames, of_frames, layout.in_pairs)
 
-    def run_steps(carry, _, length):
-        return lax.scan(lambda c, _: (step(c), None), carry, None, length)
+    def frame(carry, frame):
+        one, frame_inputs = frame
+        step = step_of_frame(one)
 
-    def frame(carry, frame_inputs):
+        def run_steps(carry, _, length):
+            return lax.scan(lambda c, _: (step(c), None), carry, None, length)
+
         carry, _ = _segmented_scan(run_steps, carry, None, steps_per_frame, in_frame, layout.in_pairs)
         return carry, save(carry, frame_inputs)
 
-    return _segmented_scan(partial(lax.scan, frame), carry, inputs, n_frames, of_frames)
+    return _segmented_scan(partial(lax.scan, frame), carry, frames, n_frames, of_frames)

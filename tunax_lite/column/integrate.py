@@ -169,21 +169,25 @@ def integrate(
     """
     model, case, start = varying_alike((model, case, start))
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
-    step, requested = _stepping(model, case, dt), Averaged(averages)
-    prepared = model.with_von_karman(case)
+    requested, prepared = Averaged(averages), model.with_von_karman(case)
 
-    def advanced(carry: Carry) -> Carry:
-        now, stepped = step(carry.now)
-        mean, others = carry.means, carry.others
-        n = (carry.now.step - start.step) % steps_per_frame + 1
-        if mean is not None:
-            mean = _averaged(mean, (now.state, now.clo_state), n)
-        if averages:
-            others = _averaged(others, requested.of_step(model, prepared, carry.now, stepped, dt), n)
-        return Carry(now, mean, None if carry.step_start is None else carry.now, others)
+    def make_step(one: jax.Array) -> Callable[[Carry], Carry]:
+        step = _stepping(_scaled(model, one), _scaled(case, one), dt)
+
+        def advanced(carry: Carry) -> Carry:
+            now, stepped = step(carry.now)
+            mean, others = carry.means, carry.others
+            n = (carry.now.step - start.step) % steps_per_frame + 1
+            if mean is not None:
+                mean = _averaged(mean, (now.state, now.clo_state), n)
+            if averages:
+                others = _averaged(others, requested.of_step(model, prepared, carry.now, stepped, dt), n)
+            return Carry(now, mean, None if carry.step_start is None else carry.now, others)
+
+        return advanced
 
     end, saved = scan_frames(
-        advanced,
+        make_step,
         save,
         _Kept(means, step_starts, averages).first(model, case, start, dt),
         inputs=inputs,
@@ -234,9 +238,20 @@ def advance(
     return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current)[0], start)
 
 
+def _scaled(tree: PyTree, one: jax.Array) -> PyTree:
+    """Multiply real scalars by a number of `scan_frames`."""
+
+    def scale(leaf: PyTree) -> PyTree:
+        is_scalar = eqx.is_inexact_array(leaf) and leaf.ndim == 0
+        return leaf * one.astype(leaf.dtype) if is_scalar else leaf
+
+    return jax.tree.map(scale, tree)
+
+
 def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], tuple[Restart, Stepped]]:
     """One step of a loop, with loop-invariant work moved out."""
-    stepper, case = model.closure.prepare(), model.with_von_karman(case)
+    prepare = lambda model, case: (model.closure.prepare(), model.with_von_karman(case))  # noqa: E731
+    stepper, case = eqx.filter_checkpoint(prepare)(model, case)
 
     def step(current: Restart) -> tuple[Restart, Stepped]:
         time = current.step.astype(dt.dtype) * dt
