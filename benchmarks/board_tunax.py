@@ -13,24 +13,18 @@ from typing import Any
 import numpy as np
 
 from tunax_lite import Grid, KEpsilon, Model
-from tunax_lite.calibration.comparison import (
-    VARIABLES,
-    Candidate,
-    Judging,
-    Reference,
-    StoredResult,
-    compare_closures,
-)
+from tunax_lite.calibration import Target
+from tunax_lite.calibration.comparison import VARIABLES, Candidate, StoredResult, compare
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.extensions.board.command import present
 from tunax_lite.extensions.board.sections import ProtocolSection, load_board
 from tunax_lite.physics import LinearEquationOfState
 
 
-def fluxes_of(reference: Reference) -> tuple[float, float, float] | None:
+def fluxes_of(target: Target) -> tuple[float, float, float] | None:
     """Kinematic stress [m2 s-2] and heat flux [K m s-1]; `None` where they vary."""
-    case, eos = reference.case, reference.case.equation_of_state
-    times = np.linspace(0.0, float(reference.observations.time[-1]), 50)
+    case, eos = target.case, target.case.equation_of_state
+    times = np.linspace(0.0, float(target.observations.time[-1]), 50)
     found = [case.forcing.at(time, WaterSurface.of(case.initial_state)) for time in times]
     values = [[float(x or 0.0) for x in (one.stress_u, one.stress_v, one.heat_flux)] for one in found]
     if np.ptp(values, axis=0).max() > 1e-9:
@@ -40,18 +34,18 @@ def fluxes_of(reference: Reference) -> tuple[float, float, float] | None:
     return stress_u / density, stress_v / density, heat / (density * capacity)
 
 
-def background(reference: Reference) -> dict[str, float]:
+def background(target: Target) -> dict[str, float]:
     """The floors of viscosity and diffusivity where the simulation has a background."""
-    case = reference.case
+    case = target.case
     found = {"akv_min": case.background_viscosity, "akt_min": case.background_diffusivity}
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
 def run(
-    tunax: Any, protocol: ProtocolSection, reference: Reference, fluxes: tuple[float, float, float]
+    tunax: Any, protocol: ProtocolSection, target: Target, fluxes: tuple[float, float, float]
 ) -> StoredResult:
     """The simulation with Tunax."""
-    case, eos, step = reference.case, reference.case.equation_of_state, protocol.time_step
+    case, eos, step = target.case, target.case.equation_of_state, protocol.time_step
     assert isinstance(eos, LinearEquationOfState)
     depth = float(case.grid.depth)
     grid = tunax.Grid.linear(round(depth / protocol.cell_thickness), depth)
@@ -75,36 +69,34 @@ def run(
         vstr_sfc=stress_v,
         t_forcing=(-from_below, heat),
     )
-    every = reference.interval / np.ceil(reference.interval / 3600.0)
-    n_steps = round(float(reference.observations.time[-1]) / step)
+    interval = float(target.observations.time[1])
+    every = interval / np.ceil(interval / 3600.0)
+    n_steps = round(float(target.observations.time[-1]) / step)
     model = tunax.SingleColumnModel(n_steps, step, round(every / step), state, physics, "k-epsilon")
-    found = model.jit_run(tunax.CLOSURES_REGISTRY["k-epsilon"].parameters_class(**background(reference)))
+    found = model.jit_run(tunax.CLOSURES_REGISTRY["k-epsilon"].parameters_class(**background(target)))
     profiles = {
         name: np.asarray(values).T
         for name, values in zip(VARIABLES, (found.t, found.u, found.v), strict=True)
     }
     own = Grid.uniform(depth, round(depth / protocol.cell_thickness))
-    return StoredResult("tunax", case.name, np.asarray(found.time), own, profiles, step)
+    return StoredResult("tunax", case.name, np.asarray(found.time), own, profiles)
 
 
 def main() -> None:
     tunax = importlib.import_module("tunax")
     board = load_board(Path("configs/boards/les.yaml"))
-    protocol, references = board.config.protocol, present(board)[0]
-    given = {name: fluxes_of(reference) for name, reference in references.items()}
+    protocol, targets = board.config.protocol, present(board)[0]
+    given = {name: fluxes_of(target) for name, target in targets.items()}
     print("left out, because their forcing varies:", *(name for name in given if given[name] is None))
     constant = {name: fluxes for name, fluxes in given.items() if fluxes is not None}
-    compared = compare_closures(
+    compared = compare(
         [Candidate("k_epsilon", Model(KEpsilon()))],
-        [references[name] for name in constant],
-        n_cells=[protocol.cell_thickness],
-        time_steps=[protocol.time_step],
-        how=Judging(protocol.start, protocol.temperature_difference, protocol.averaging),
-        n_timings=0,
-        stored=[run(tunax, protocol, references[name], fluxes) for name, fluxes in constant.items()],
+        {"board": [targets[name] for name in constant]},
+        stored=[run(tunax, protocol, targets[name], fluxes) for name, fluxes in constant.items()],
     )
     for label in ("k_epsilon", "tunax"):
-        errors = [1e3 * row.temperature_rms for row in compared.rows if row.closure == label]
+        rows = (row for row in compared.rows if (row.closure, row.variable) == (label, "temperature"))
+        errors = [1e3 * row.root_mean_square for row in rows]
         print(f"{label}: mean {np.mean(errors):.1f} mK, worst {np.max(errors):.1f} mK")
 
 

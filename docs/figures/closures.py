@@ -17,16 +17,16 @@ from PIL import Image
 import tunax_lite as tl
 from tunax_lite import TimeSeries
 from tunax_lite.calibration import read_parameters, with_parameters
-from tunax_lite.calibration.comparison import ShownCase, compare_closures
+from tunax_lite.calibration.comparison import compare
 from tunax_lite.calibration.validation import run_to_the_end
 from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.config import build_calibration, load_calibration, load_comparison
-from tunax_lite.plotting import case_runs, closures_of, plot_fits, style
+from tunax_lite.plotting import CaseRuns, case_runs, plot_fits, style
 
 FOLDER = Path(__file__).parent
 CONFIGS = FOLDER.parents[1] / "configs"
-N_CELLS, TIME_STEP = 64, 60.0
+ONE_RUN = ["grid={kind: uniform, n_cells: 64}", "time_steps=60.0"]
 
 
 def _both(*names: str) -> list[str]:
@@ -54,18 +54,13 @@ PAGES: dict[str, tuple[str, list[str]]] = {
 """The case and the labels of the closures of each page."""
 
 
-def profiles(page: str) -> ShownCase:
+def profiles(page: str) -> CaseRuns:
     """The runs of a page."""
     case, labels = PAGES[page]
-    setup = load_comparison(CONFIGS / "comparisons/lesbrary_calibrated.yaml")
-    return compare_closures(
-        setup.candidates(labels),
-        setup.references([case]),
-        n_cells=[N_CELLS],
-        time_steps=[TIME_STEP],
-        shown=(N_CELLS, TIME_STEP),
-        n_timings=0,
-    ).shown[0]
+    setup = load_comparison(CONFIGS / "comparisons/lesbrary_calibrated.yaml", ONE_RUN)
+    compared = compare(setup.candidates(labels), setup.targets([case]))
+    (target,) = compared.shown
+    return case_runs(case, compared.runs[case], target.observations, target.case)
 
 
 def lesbrary_two_day() -> Figure:
@@ -120,7 +115,7 @@ def main(pages: list[str]) -> None:
     others = {"langmuir": langmuir, "lesbrary_two_day": lesbrary_two_day}
     for page in pages or [*PAGES, *others]:
         buffer = io.BytesIO()
-        figure = others[page]() if page in others else plot_fits([closures_of(profiles(page))])
+        figure = others[page]() if page in others else plot_fits([profiles(page)])
         figure.savefig(buffer, dpi=100)
         # Of lines a palette keeps everything, in a third of the bytes.
         image = Image.open(buffer).convert("RGB").quantize(256, dither=Image.Dither.NONE)

@@ -19,7 +19,7 @@ import tunax_lite as tl
 from tunax_lite.config.closures import ClosureSection
 
 ERRORS = Path(__file__).parents[2] / "benchmarks" / "les_errors.csv"
-CELL_THICKNESS, TIME_STEP = 2.0, 60.0  # [m], [s]
+GRID, TIME_STEP = "cells of 2 m", 60.0  # [s]
 COLOURS = {"default": "tab:blue", "recommended": "tab:red"}
 
 
@@ -28,8 +28,8 @@ def store(comparison: Path) -> None:
     errors: dict[str, dict[str, float]] = {}
     with comparison.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            if (float(row["cell_thickness"]), float(row["time_step"])) == (CELL_THICKNESS, TIME_STEP):
-                errors.setdefault(row["closure"], {})[row["case"]] = 1e3 * float(row["temperature_rms"])
+            if (row["variable"], row["grid"], float(row["time_step"])) == ("temperature", GRID, TIME_STEP):
+                errors.setdefault(row["closure"], {})[row["case"]] = 1e3 * float(row["root_mean_square"])
     simulations = list(next(iter(errors.values())))
     with ERRORS.open("w", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -107,7 +107,9 @@ def test_persistence_between_centers_and_frames():
     comparison = Target(target.case, observations, dt=300.0).comparison
     difference = (20.0 + 0.02 * np.asarray(z)) - np.asarray(observed)
     expected = np.sqrt(np.nanmean(difference**2))
-    assert validation.persistence_errors(comparison)["temperature"] == pytest.approx(expected, rel=1e-12)
+    assert validation.persistence_errors(comparison)["temperature"].root_mean_square == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def _wind_case(**changes):

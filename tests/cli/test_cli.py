@@ -95,7 +95,7 @@ def test_every_configuration_is_fine(monkeypatch):
         setup = load_comparison(path)
         cases = [str(each.case) for each in setup.config.cases]
         assert len(setup.candidates()) > 1 and len(cases) >= 4, path
-        assert setup.reference(0) if cases in read else setup.references()
+        assert setup.case_on_grids(0) if cases in read else setup.targets()
         read.append(cases)
 
 

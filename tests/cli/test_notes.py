@@ -26,11 +26,9 @@ CALIBRATION = {
 COMPARISON = {
     "closures": ["constant"],
     "cases": [CASE],
-    "n_cells": [8],
-    "time_steps": [3600.0],
-    "n_timings": 0,
+    "grid": {"kind": "uniform", "n_cells": 8},
+    "time_steps": 3600.0,
     "persistence": False,
-    "figures": {"n_cells": 8, "time_step": 3600.0},
 }
 COMMANDS = {
     "run": ["run", "run.yaml"],

@@ -12,13 +12,11 @@ from matplotlib.dates import num2date
 
 import tunax_lite as tl
 from tests.errors import error_naming
-from tunax_lite.calibration.comparison import Profiles, ShownCase
 from tunax_lite.io import to_dataset
 from tunax_lite.physics import Teos10
 from tunax_lite.plotting import (
     case_runs,
     closure_figures,
-    closures_of,
     plot_differences,
     plot_fits,
     plot_loss,
@@ -267,12 +265,13 @@ def test_a_lake_is_shown_in_the_temperature_that_was_measured(trajectory):
 
 
 def test_many_closures_have_lines_of_their_own(trajectory):
-    profiles: Profiles = {name: np.ones((8, 2)) for name in ("temperature", "u", "v")}
-    runs: dict[str, Profiles] = {f"closure {number}": profiles for number in range(23)}
-    shown = ShownCase("a_case", np.array([0.0, 7200.0]), trajectory.grid, profiles, runs)
-    figures = closure_figures(closures_of(shown))
+    times = trajectory.time[jnp.asarray([0, -1])]
+    profiles = {name: jnp.ones((2, trajectory.grid.n_cells)) for name in ("temperature", "u", "v")}
+    reference = tl.Observations(times, trajectory.grid.z_center, profiles, source="LES")
+    runs = {f"closure {number}": trajectory for number in range(23)}
+    figures = closure_figures(case_runs("a_case", runs, reference))
     panels = _panels(figures["profiles_a_case"])
-    assert len(panels) == 12 and len(_panels(figures["sections_a_case"])) == 24
-    for panel in panels[::4]:
+    assert len(panels) == 9 and len(_panels(figures["sections_a_case"])) == 24
+    for panel in panels[::3]:
         styles = {(line.get_color(), line.get_linestyle()) for line in panel.lines}
         assert 7 <= len(styles) - 1 <= 8 and len(panel.lines) == len(styles)  # with the LES

@@ -185,11 +185,11 @@ def smoothing_matrix(z: np.ndarray, centers: np.ndarray) -> np.ndarray:
 
 
 def is_determined(
-    variable: str, numbers: np.ndarray, z: np.ndarray, values: np.ndarray, lowest_center: float
+    variable: str, numbers: np.ndarray, z: np.ndarray, values: np.ndarray, centers: np.ndarray
 ) -> np.ndarray:
     """Whether scalars of an observable are determined by the observations at each time, `(n_times,)`.
 
-    Heights and values are those of `on_centers`; the lowest center is that of the model [m].
+    Heights and values are those of `on_centers`, with the centers of the model [m].
     """
     known = np.isfinite(values)
     heights = np.broadcast_to(z, values.shape)
@@ -197,14 +197,15 @@ def is_determined(
     highest = np.max(heights, axis=1, where=known, initial=-np.inf)
     parsed = parse(variable)
     above = _NEAR_SURFACE if parsed.name in INTEGRALS or parsed.depth is None else parsed.depth
-    needed = np.full(numbers.shape, lowest_center)
+    above = max(above, -float(centers[-1]))  # the model does not resolve more
+    needed = np.full(numbers.shape, float(centers[0]))
     if parsed.name in INTEGRALS and parsed.depth is not None:
         needed = np.maximum(needed, -parsed.depth)
     elif parsed.name.startswith("mixed_layer_depth"):
         needed = -numbers
     elif parsed.name == "sea_surface_temperature":
         needed = highest
-    slack = 1e-6 * abs(lowest_center)
+    slack = 1e-6 * abs(float(centers[0]))
     return known.any(axis=1) & (highest >= -above - slack) & (lowest <= needed + slack)
 
 
@@ -223,6 +224,7 @@ class ComparedVariable(eqx.Module):
     )
     z: np.ndarray | None = None  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a scalar
     inside: np.ndarray | None = None  # whether a level is in the depth window; shape of the values
+    thickness: np.ndarray | None = None  # of the levels that are means over cells [m], (n_levels,)
     counts: Any = None  # of the same shape; sum is 1; 0 for values not selected
     factor: Any = None  # of the mean square, such as w_v / (s_v² sum w_v)
 
@@ -293,6 +295,7 @@ def with_levels(sampled: ComparedVariable, case: Case, n_levels: int) -> Compare
         z=np.pad(sampled.z, (0, more), mode="edge"),
         operator=Averaging(jnp.asarray(np.pad(matrix, ((0, more), (0, 0))))),
         inside=np.pad(sampled.inside, ((0, 0), (0, more))),
+        thickness=None if sampled.thickness is None else np.pad(sampled.thickness, (0, more)),
     )
 
 
@@ -322,7 +325,7 @@ def _number_at_points(case: Case, observations: Observations, variable: str) -> 
     profiles = {name: on_centers(z, values, centers) for name, values in given.items()}
     numbers = _observed_observable(case, case.grid, profiles, variable)
     for name in set(depends_on(variable)) & set(given):
-        reach = is_determined(variable, numbers, z, given[name], float(centers[0]))
+        reach = is_determined(variable, numbers, z, given[name], centers)
         numbers = np.where(reach, numbers, np.nan)
     seen = None if observations.moves else smoothing_matrix(z, centers)
     return dataclasses.replace(_number(numbers), seen=seen)
@@ -419,7 +422,8 @@ def _cell_means(
     z = 0.5 * (faces[1:] + faces[:-1])
     _check_window(case.name, inside, z, window)
     values = np.where(inside, values, np.nan)
-    return ComparedVariable(values, operator, z=z, inside=np.broadcast_to(inside, values.shape))
+    inside = np.broadcast_to(inside, values.shape)
+    return ComparedVariable(values, operator, z=z, inside=inside, thickness=np.diff(faces))
 
 
 def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[float, float]) -> None:

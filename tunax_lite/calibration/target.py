@@ -19,7 +19,7 @@ import abc
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -29,6 +29,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from .._types import Scalar, in_precision, precision_of
+from ..closures.base import EddyCoefficients
 from ..column.case import Case
 from ..column.checkpointing import AbstractCheckpointing, SaveEverything
 from ..column.integrate import Carry, advance, batched_case, integrate, start_of
@@ -36,10 +37,10 @@ from ..column.model import Model
 from ..column.observables import ColumnState, observable
 from ..column.observations import Observations
 from ..column.state import State
-from ..column.trajectory import Restart
+from ..column.terms import BottomHeat
+from ..column.trajectory import Restart, Trajectory
 from ..declarations import check_settings, named, setting
 from ..numerics.elementary import safe_sqrt
-from ..plausibility.water_limits import Extreme, extremes
 from .observed import (
     ComparedVariable,
     Interpolation,
@@ -130,21 +131,34 @@ class ErrorOf(NamedTuple):
 
 def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
     """Root mean square and mean error of each variable, without weights and scales, for a single column."""
-    return errors_and_water(model, comparison)[0]
+    return errors_and_run(model, comparison)[0]
 
 
-def errors_and_water(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorOf], list[Extreme]]:
-    """Like `errors_of`, and also water of the run that is impossible or unlikely."""
-    by_time, (temperature, salinity, step) = _errors_and_water(model, comparison)
-    case = comparison.case
-    time = np.asarray(step) * float(comparison.dt)
-    water = extremes(temperature, salinity, case.grid.z_center, time, has_ice=case.ice is not None)
-    return _errors(by_time), water
+def errors_and_run(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorOf], Trajectory]:
+    """Like `errors_of`, and also the run at the frames of the comparison."""
+    # The errors have a program of their own, which all closures share.
+    states, step = _frames(model, dataclasses.replace(comparison, variables={}, in_time=None))
+    by_time = _errors_of_frames(comparison, states)
+    is_new = np.append(True, np.diff(step) > 0)  # a padded comparison repeats its last frame
+    states, step = jax.tree.map(lambda leaf: np.asarray(leaf)[is_new], (states, step))
+    return _errors(by_time), run_of_states(comparison.case, states, step * float(comparison.dt), step)
+
+
+def run_of_states(case: Case, states: State, time: np.ndarray, step: np.ndarray) -> Trajectory:
+    """A run of states along a leading axis at times [s] and steps, without a state of the closure."""
+    at_rest = jnp.zeros((len(time), *case.grid.z_face.shape))
+    coefficients = EddyCoefficients(at_rest, at_rest)
+    return Trajectory(case.grid, jnp.asarray(time), jnp.asarray(step, int), states, coefficients)
+
+
+def initial_states(case: Case, n_times: int) -> State:
+    """The initial state of a case at a number of times."""
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (n_times, *jnp.shape(x))), case.start_state)
 
 
 def errors_of_states(comparison: Comparison, states: State) -> dict[str, ErrorOf]:
     """Errors as in `errors_of`, of stored states at the times of a comparison, along a leading axis."""
-    return _errors(_errors_of_states(comparison, states))
+    return _errors(_errors_of_frames(dataclasses.replace(comparison, in_time=None), states))
 
 
 def _errors(by_time: Mapping[str, tuple[Array, Array]]) -> dict[str, ErrorOf]:
@@ -157,11 +171,11 @@ def _square_and_mean(name: str, at: ComparedVariable, difference: Array) -> tupl
 
 
 @eqx.filter_jit
-def _errors_and_water(model: Model, comparison: Comparison) -> tuple[PyTree, PyTree]:
-    def water(now: Restart) -> tuple:
-        return now.state.temperature, now.state.salinity, now.step
+def _frames(model: Model, comparison: Comparison) -> tuple[State, Array]:
+    def frame(now: Restart) -> tuple:
+        return now.state, now.step
 
-    return _compare(model, comparison, SaveEverything(), _square_and_mean, water)
+    return _compare(model, comparison, SaveEverything(), _square_and_mean, frame)[1]
 
 
 @eqx.filter_jit
@@ -171,8 +185,11 @@ def modelled_by_states(comparison: Comparison, states: State) -> dict[str, Array
 
 
 @eqx.filter_jit
-def _errors_of_states(comparison: Comparison, states: State) -> PyTree:
-    return _at_times(comparison, modelled_by_states(comparison, states), _square_and_mean)
+def _errors_of_frames(comparison: Comparison, states: State) -> PyTree:
+    modelled = modelled_by_states(comparison, states)
+    if comparison.in_time is not None:
+        modelled = {name: comparison.in_time(each) for name, each in modelled.items()}
+    return _at_times(comparison, modelled, _square_and_mean)
 
 
 def residuals(
@@ -504,6 +521,25 @@ def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray,
         raise ValueError(f"{name}: expected at least {steps.size} frames, got {n_frames}; pad it with more.")
     rows = np.arange(times.size) + 1 - starts_at_rest
     return n_frames, np.pad(steps, (0, n_frames - steps.size)), rows
+
+
+def padded_together(targets: Sequence[Target], model: Model) -> tuple[Target, ...]:
+    """Pad targets so that those with the same number of cells share programs in forward mode."""
+    n_frames = max(target.times.size for target in targets)
+    n_levels = max(one.observed.shape[1] for target in targets for one in target.sampled.values())
+    molecular = {f"background_{n}": getattr(model, f"molecular_{n}") for n in ("viscosity", "diffusivity")}
+    some_have = any(getattr(target.case, name) is not None for target in targets for name in molecular)
+    some_lose = any(target.case.interior.bottom_heat is not None for target in targets)
+    found = []
+    for target in targets:
+        case, interior = target.case, target.case.interior
+        if some_have:
+            missing = {name: value for name, value in molecular.items() if getattr(case, name) is None}
+            case = dataclasses.replace(case, **missing)
+        if some_lose and interior.bottom_heat is None:
+            case = dataclasses.replace(case, interior=dataclasses.replace(interior, bottom_heat=BottomHeat()))
+        found.append(dataclasses.replace(target, case=case, padded=(n_frames, n_levels)))
+    return tuple(found)
 
 
 def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> ComparedVariable:

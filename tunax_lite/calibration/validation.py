@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -58,6 +57,7 @@ from .target import (
     Target,
     errors_of,
     errors_of_states,
+    initial_states,
 )
 
 CaseReport = Callable[[float, str], None]
@@ -231,13 +231,10 @@ class ObservedCase(AbstractCheck):
         return tuple((row.variable, row.unit, row.root_mean_square) for row in rows)
 
 
-def persistence_errors(comparison: Comparison) -> dict[str, float]:
-    """Root mean square errors of persistence by variable [its unit], from `Target.comparison`."""
+def persistence_errors(comparison: Comparison) -> dict[str, ErrorOf]:
+    """Errors of persistence by variable [its unit], from `Target.comparison`."""
     n_times = len(next(iter(comparison.variables.values())).observed)
-    initial = comparison.case.start_state
-    states = jax.tree.map(lambda x: jnp.broadcast_to(x, (n_times, *x.shape)), initial)
-    errors = errors_of_states(comparison, states)
-    return {name: error.root_mean_square for name, error in errors.items()}
+    return errors_of_states(comparison, initial_states(comparison.case, n_times))
 
 
 FEWEST_TIMES = 3
@@ -283,23 +280,24 @@ class ErrorRow:
     unit: str
     root_mean_square: float
     mean: float  # model minus observed
-    note: str = ""  # why the run failed
+    grid: str  # in words
+    time_step: float  # [s]
+    group: str = ""  # of cases from one source
+    note: str = ""  # why the run failed, or unlikely water
 
 
-def rows_of(label: str, target: Target, errors: Mapping[str, ErrorOf], note: str = "") -> list[ErrorRow]:
-    """Rows of a run from its errors by variable, which do not count if a note says why it failed."""
-    case, nothing = target.case, ErrorOf(math.nan, math.nan)
-    return [
-        ErrorRow(
-            label,
-            case.name,
-            variable,
-            unit_of_difference(variable, case.tracer_units),
-            *(nothing if note else errors[variable]),
-            note,
-        )
-        for variable in target.weights
-    ]
+def rows_of(
+    label: str, target: Target, errors: Mapping[str, ErrorOf] | None, grid: str = "", note: str = ""
+) -> list[ErrorRow]:
+    """Rows of a run from its errors by variable, `None` if it failed, on a grid of that name."""
+    case = target.case
+    grid = grid or f"{case.grid.n_cells} cells"
+    errors = errors or dict.fromkeys(target.weights, ErrorOf(math.nan, math.nan))
+    rows = []
+    for variable in target.weights:
+        unit, about = unit_of_difference(variable, case.tracer_units), (grid, target.dt, target.group or "")
+        rows.append(ErrorRow(label, case.name, variable, unit, *errors[variable], *about, note))
+    return rows
 
 
 def with_values(
@@ -436,7 +434,7 @@ def cross_validate(
             errors = [each.get(variable, math.nan) for each in found]
             errors = [error if math.isfinite(error) else math.nan for error in errors]
             unit = unit_of_difference(variable, comparisons[case].case.tracer_units)
-            rows.append(CrossValidationRow(case, variable, unit, kept, *errors))
+            rows.append(CrossValidationRow(case, variable, unit, kept.root_mean_square, *errors))
     return CrossValidation(tuple(rows), on_all, without)
 
 

@@ -189,7 +189,7 @@ def _say_errors(result: CalibrationResult, setup: Calibration) -> None:
     kept = [validation.persistence_errors(target.comparison) for target in setup.targets]
     rows = []
     for place, name in enumerate(result.variables):
-        of_cases = first[:, place], best[:, place], [errors[name] for errors in kept if name in errors]
+        of_cases = first[:, place], best[:, place], [e[name].root_mean_square for e in kept if name in e]
         known = [np.asarray(errors)[np.isfinite(errors)] for errors in of_cases]
         means = [float(errors.mean()) if errors.size else math.nan for errors in known]
         worse = "worse than persistence" if means[1] > means[2] else ""

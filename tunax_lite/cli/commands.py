@@ -242,11 +242,10 @@ def compare(
     workers: options.Workers = None,
     scheduler: options.Scheduler = None,
 ) -> Answer:
-    """Compare closures: errors against large-eddy simulations or any observations, and time per step.
+    """Compare closures: errors against large-eddy simulations or any other observations.
 
-    Writes comparison.csv with a row for each closure, case, resolution and time step; comparison.md with
-    means; and figures of profiles, sections of errors and series for each case. With `observed` in CONFIG,
-    cases may have any observations, and the table has a row for each variable.
+    Writes comparison.csv with a row for each closure, grid, case, time step and variable; comparison.md with
+    a table for each variable and means; and figures of profiles, sections of errors and series for each case.
     """
     ...
 

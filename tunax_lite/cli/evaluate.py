@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from ..calibration import Target, comparison
-from ..calibration.target import errors_and_water
+from ..calibration.target import errors_and_run
 from ..calibration.validation import (
     ErrorRow,
     rows_of,
@@ -31,7 +31,7 @@ from ..config import (
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_netcdf
 from ..io.writing import check_outputs, file_name, write_csv, write_rows
-from ..plausibility.water_limits import Extreme
+from ..plausibility.water_limits import Extreme, extremes_of
 from ..registry import additions
 from ..runtime.engine import open_engine
 from ..runtime.jax_setup import failures_as_values
@@ -91,7 +91,8 @@ def _judged(
     for number, runs in enumerate(together, 1):
         case = runs[0][1].case.name
         for label, (model, target) in zip(candidates, runs, strict=True):
-            errors, water = errors_and_water(model, target.comparison)
+            errors, run = errors_and_run(model, target.comparison)
+            water = extremes_of(run, has_ice=target.case.ice is not None)
             beyond += [one._replace(place=f"{case} with the {label}, ") for one in water]
             for row in rows_of(label, target, errors):
                 if not math.isfinite(row.root_mean_square):
@@ -186,42 +187,28 @@ def compare(
 ) -> Answer:
     """See `commands.compare`."""
     # Slow import: figures.
-    from ..plotting import case_runs, closure_figures, closures_of, in_words, save_figures
+    from ..plotting import case_runs, closure_figures, in_words, save_figures
 
     setup = load_comparison(config, settings)
     folder = output or Path("results") / setup.path.stem
     with jax.enable_x64(setup.config.precision == "float64"):
-        candidates, names = setup.candidates(names_in(closures)), names_in(cases)
-        is_observed = setup.config.observed is not None
-        targets = setup.targets(names) if is_observed else []
-        references = [] if is_observed else setup.references(names)
-        compared = [*targets, *references]
-        stored = setup.stored(compared)
+        candidates, targets = setup.candidates(names_in(closures)), setup.targets(names_in(cases))
+        stored = setup.stored(targets)
+        names = dict.fromkeys(file_name(target.case.name) for each in targets.values() for target in each)
         kinds = ("profiles", "sections", "series")
-        outputs = [folder / f"{kind}_{file_name(one.case.name)}.png" for one in compared for kind in kinds]
+        outputs = [folder / f"{kind}_{name}.png" for name in names for kind in kinds]
         outputs += [folder / f"comparison.{suffix}" for suffix in ("csv", "md")]
         check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(setup))
-        if is_observed:
-            session.say_accounts(targets)
-            with fraction_of("comparison") as show, setup.place.naming("stored"):
-                result = comparison.compare_observed(candidates, targets, show, stored)
-            parts = comparison.tables(result.rows)
-            shown = (
-                case_runs(one.case.name, runs, one.observations, one.case, tuple(one.weights))
-                for one, runs in zip(result.targets, result.runs, strict=True)
-                if runs
-            )
-        else:
-            result = computed(setup, candidates, references, stored, workers, scheduler)
-            cells, step = setup.config.shown
-            resolution = comparison.resolution_in_words(cells)
-            parts = comparison.summaries(result.rows, resolution=resolution, time_step=step)
-            shown = map(closures_of, result.shown)
-        write_rows(
-            folder / "comparison.csv", type(result.rows[0]), result.rows, ".6g"
-        )  # even if drawing fails
+        session.say_accounts(next(iter(targets.values())))
+        compared = computed(setup, candidates, targets, stored, workers, scheduler)
+        rows, parts = compared.rows, comparison.tables(compared.rows)
+        write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")  # even if drawing fails
         echo("drawing figures ...")
-        drawn = [closure_figures(case) for case in shown]
+        drawn = [
+            closure_figures(case_runs(one.case.name, runs, one.observations, one.case, tuple(one.weights)))
+            for one in compared.shown
+            if (runs := compared.runs[one.case.name])
+        ]
         figures = {file_name(name): figure for each in drawn for name, figure in each.items()}
         links = {in_words(name): f"{name}.png" for name in figures}
         written = save_figures(figures, folder)
@@ -231,8 +218,8 @@ def compare(
         print_table(part.header, part.rows, part.title, part.explanation)
     written += outputs[-2:]
     session.report_written(written)
-    rows = [dataclasses.asdict(row) for row in result.rows]
-    return {"rows": rows, "written": [str(path) for path in written]}
+    answer = [dataclasses.asdict(row) for row in rows]
+    return {"rows": answer, "written": [str(path) for path in written]}
 
 
 def names_in(text: str) -> list[str]:
@@ -242,39 +229,24 @@ def names_in(text: str) -> list[str]:
 
 def computed(
     setup: ComparisonSetup,
-    candidates: list[comparison.Candidate],
-    references: list[comparison.Reference],
-    stored: list[comparison.StoredResult],
+    candidates: Sequence[comparison.Candidate],
+    targets: Mapping[str, Sequence[Target]],
+    stored: Sequence[comparison.StoredResult],
     workers: int | None,
     scheduler: str | None,
 ) -> comparison.Compared:
-    """`compare_closures` as configured, with its progress on the screen."""
-    config = setup.config
-    n_together = len(references) * len(config.time_steps)
-    n_rows = len(candidates) * len(config.sizes) * n_together
-    rows: list[comparison.ComparisonRow] = []
-    echo(f"{len(candidates)} closures, {len(references)} cases, {n_rows} rows")
+    """`compare` as configured, with its progress on the screen."""
+    n_runs = len(candidates) * sum(map(len, targets.values()))
+    echo(f"{len(candidates)} closures, {n_runs} runs")
     clock = time.perf_counter()
     with open_engine(workers, scheduler) as engine, fraction_of("comparison") as show:
-
-        def add(row: comparison.ComparisonRow) -> None:
-            """Show each closure at each resolution when it is done."""
-            rows.append(row)
-            if len(rows) % n_together == 0:
-                show(len(rows) / n_rows, f"{row.closure}, {row.resolution}")
-
-        compared = comparison.compare_closures(
+        compared = comparison.compare(
             candidates,
-            references,
-            n_cells=config.sizes,
-            time_steps=config.time_steps,
-            how=comparison.Judging(config.start, config.temperature_difference, config.averaging),
-            shown=config.shown,
-            n_timings=config.n_timings,
-            with_persistence=config.persistence,
+            targets,
             stored=stored,
+            with_persistence=setup.config.persistence,
             engine=engine,
-            report=add,
+            report=show,
         )
     echo(f"computed in {time.perf_counter() - clock:.0f} s, compilation included")
     return compared

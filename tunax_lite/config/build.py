@@ -22,7 +22,7 @@ from ..calibration.comparison import VARIABLES
 from ..calibration.methods import AbstractMethod
 from ..calibration.observed import can_be_observed, starting_at
 from ..calibration.parameters import ParameterTable, paths_in_short
-from ..calibration.target import AbstractScore
+from ..calibration.target import AbstractScore, padded_together
 from ..calibration.validation import AbstractCheck, EntrainmentLaw, ObservedCase
 from ..column.averages import KINDS
 from ..column.case import Case
@@ -30,7 +30,6 @@ from ..column.forcing import WaterSurface
 from ..column.integrate import whole_steps
 from ..column.model import Model
 from ..column.observations import Observations
-from ..column.terms import BottomHeat
 from ..io.errors import FileFormatError
 from ..io.named_files import resolve
 from ..io.yaml_file import ConfigError
@@ -38,12 +37,12 @@ from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import recorded, remarks
 from ..runtime.memory import check_steps
 from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
-from .case import AbstractFileCase, BuiltCase, NativeGrid, Run
+from .case import AbstractFileCase, BuiltCase, GridSection, NativeGrid, Run
 from .formats import AbstractTranslatedCase, kind_of
 from .load import Loaded, load_run
 from .schema import ModelSection, RunConfig
 from .series import Place
-from .site import DescribedCase
+from .site import CaseSection, DescribedCase
 
 
 def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None = None) -> Run:
@@ -183,7 +182,7 @@ def build_calibration(
     config, place = loaded.config, loaded.place
     targets = tuple(target for index in range(len(config.cases)) for target in _targets(config, index, place))
     if config.misfit.padded:
-        targets = tuple(_padded(targets, build_model(config.model, place)))
+        targets = padded_together(targets, build_model(config.model, place))
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -219,23 +218,6 @@ def build_calibration(
     )
 
 
-def _padded(targets: Sequence[Target], model: Model) -> Iterator[Target]:
-    """Pad targets so that those with the same number of cells share programs."""
-    n_frames = max(target.times.size for target in targets)
-    n_levels = max(one.observed.shape[1] for target in targets for one in target.sampled.values())
-    own = {f"background_{name}": getattr(model, f"molecular_{name}") for name in ("viscosity", "diffusivity")}
-    some_have = any(getattr(target.case, name) is not None for target in targets for name in own)
-    some_lose = any(target.case.interior.bottom_heat is not None for target in targets)
-    for target in targets:
-        missing = {name: value for name, value in own.items() if getattr(target.case, name) is None}
-        case, interior = target.case, target.case.interior
-        if some_have:
-            case = dataclasses.replace(case, **missing)
-        if some_lose and interior.bottom_heat is None:
-            case = dataclasses.replace(case, interior=dataclasses.replace(interior, bottom_heat=BottomHeat()))
-        yield dataclasses.replace(target, case=case, padded=(n_frames, n_levels))
-
-
 def _notes_on_priors(config: CalibrationConfig, free: ParameterTable) -> Iterator[str]:
     """Note priors with a most probable value that the method ignores."""
     if config.misfit.prior_weight > 0.0 or config.optimiser.name == "ensemble_kalman":
@@ -250,21 +232,34 @@ def _notes_on_priors(config: CalibrationConfig, free: ParameterTable) -> Iterato
         )
 
 
+def cases_on(
+    section: CaseSection,
+    grids: Sequence[GridSection],
+    steps: Sequence[float],
+    where: Place,
+    accept: Collection[str],
+) -> Iterator[tuple[GridSection, float, Case, Observations]]:
+    """A case with observations on every grid with every time step; a file is read once."""
+    read = None
+    if isinstance(section, AbstractFileCase):
+        read = with_remarks(lambda: section.read(where), accept)
+    for grid, step in itertools.product(grids, steps):
+        if read is None:
+            built = with_remarks(functools.partial(section.build, grid, where, step), accept)
+        else:
+            built = read.on(grid, where)
+        yield grid, step, *with_observations(built, where)
+
+
 def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
     """A case at every resolution; if there are several, the names tell which."""
     section, where = config.cases[index], place.below("cases", str(index))
-    here, given, accept = where.below("case"), section.case, config.accept
-    read = with_remarks(lambda: given.read(here), accept) if isinstance(given, AbstractFileCase) else None
-    for grid, step in itertools.product(config.grid, config.time.step):
-        if read is None:
-            built = with_remarks(functools.partial(given.build, grid, here, step), accept)
-        else:
-            built = read.on(grid, here)
-        case, observations = with_observations(built, here)
+    here, steps = where.below("case"), config.time.step
+    for _, step, case, observations in cases_on(section.case, config.grid, steps, here, config.accept):
         with place.naming("time", "step"):
             check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)
-        which += [f"{step:g}s"] * (len(config.time.step) > 1)
+        which += [f"{step:g}s"] * (len(steps) > 1)
         name = case.name + (f"@{','.join(which)}" if which else "")
         with where.naming("corrections"):
             case = section.corrections.of(dataclasses.replace(case, name=name))
@@ -361,29 +356,31 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
             warn_of_input([f"{loaded.place.at('evaluation', 'variables')}: {said}"])
         window = section.start, min(section.end or math.inf, run.duration_from(0.0))
         targets = [Target(case, observations, dt=run.dt, time_window=window)]
-    options = {"averaging": averaging, "samples_forcing": model.discretisation.samples_forcing}
-    return model, tuple(
+    options, place = {"averaging": averaging}, loaded.place.below("evaluation")
+    options |= {"samples_forcing": model.discretisation.samples_forcing}
+    targets = tuple(
         evaluation_target(
             dataclasses.replace(one, **options),
             variables or dict.fromkeys((*VARIABLES, *one.case.initial_state.tracers, *weights)),
-            loaded.place,
+            place,
         )
         for one in targets
     )
+    with place.naming():
+        for target in targets:
+            _ = target.comparison  # raises if it does not fit
+    return model, targets
 
 
-def evaluation_target(target: Target, variables: Collection[str], place: Place) -> Target:
-    """The target with equal weights of the observed variables."""
+def evaluation_target(target: Target, variables: Collection[str], where: Place) -> Target:
+    """The target with equal weights of the observed variables; `where` has the key `variables`."""
     observed = [name for name in variables if can_be_observed(target.observations, name)]
     if not observed:
         raise ConfigError(
-            f"{place.at('evaluation', 'variables')}: expected at least one of the observed variables "
+            f"{where.at('variables')}: expected at least one of the observed variables "
             f"{', '.join(target.observations.names)}, got {', '.join(variables)}; add one."
         )
-    target = dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
-    with place.naming("evaluation"):
-        _ = target.comparison  # raises if it does not fit
-    return target
+    return dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
 
 
 def _method(config: CalibrationConfig) -> AbstractMethod:

@@ -260,25 +260,25 @@ def _as_list(value: JSON) -> list[JSON]:
     return value if isinstance(value, list) else [value]
 
 
-_Grids = Annotated[
+Grids = Annotated[
     list[GridSection],
     BeforeValidator(_as_list, json_schema_input_type=GridSection | list[GridSection]),
 ]
 _Step = Annotated[float, Field(gt=0.0, le=86400.0)]
-_Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type=_Step | list[_Step])]
+Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type=_Step | list[_Step])]
 
 
 class CalibrationTimeSection(Section):
     """Time step of the runs of a calibration."""
 
-    step: _Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
+    step: Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
 
 
 class CalibrationConfig(Section):
     """Free parameters of a closure, calibrated on all cases together."""
 
     cases: list[TargetSection] = key("cases with observations", min_length=1)
-    grid: _Grids = key(
+    grid: Grids = key(
         "vertical grid, or several: every case on each",
         [UniformGrid(kind="uniform", n_cells=64)],
         min_length=1,

@@ -1,24 +1,24 @@
-"""The configuration of a comparison: closures, cases, resolutions and time steps."""
+"""The configuration of a comparison: closures, cases, grids and time steps."""
 
 import dataclasses
-import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Tag
 
 from .._types import JSON
 from ..calibration import Target, read_parameters, with_parameters
-from ..calibration.comparison import Candidate, Reference, StoredResult
+from ..calibration.comparison import Candidate, StoredResult
 from ..column.grid import Grid
 from ..column.model import Model
 from ..io.errors import FileFormatError
 from ..io.named_files import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError, read_document, with_overrides
 from ..runtime.memory import check_steps
-from .build import evaluation_target, with_observations, with_remarks
-from .case import GridSection, NativeGrid, NCells, Thickness, UniformGrid
+from .build import cases_on, evaluation_target
+from .calibration import Grids, Steps
+from .case import GridSection, NativeGrid, StretchedGrid, UniformGrid
 from .closures import ClosureSection, Parameters, closure_names
 from .load import validated, with_cases
 from .schema import Averaging, ObservedVariable, Precision
@@ -89,33 +89,10 @@ class StoredResultSection(Section):
         min_length=1,
     )
     cases: list[str] | None = key("names of its cases; null for all", None)
-    time_step: float | None = key("time step of the result [s]; null if the file gives it", None, gt=0.0)
-
-
-class FiguresSection(Section):
-    """The runs to draw, which are also those of the first part of the summary."""
-
-    n_cells: NCells = 64
-    cell_thickness: Thickness | None = key("where cells are chosen by it [m]", None)
-    time_step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
-
-
-class ObservedSection(Section):
-    """How closures are compared with any observations: moorings, profiles, lakes, at any times."""
-
-    variables: list[ObservedVariable] | None = key(
-        "compared variables and observables; null for all that a case has observed", None, min_length=1
-    )
-    grid: GridSection = key(
-        "vertical grid; native for that of the files", UniformGrid(kind="uniform", n_cells=64)
-    )
-    time_step: float = key("time step [s]", 600.0, gt=0.0, le=86400.0)
-    end: float | None = key("last time that counts [s]; null for the whole case", None, gt=0.0)
-    averaging: Averaging = "points"
 
 
 class ComparisonConfig(Section):
-    """Closures on cases with large-eddy simulations, at several resolutions and time steps."""
+    """Closures on cases with observations, on several grids and with several time steps."""
 
     closures: _Closures = key(
         "`all`, or a list of names and of mappings with name, label, options, parameters",
@@ -123,28 +100,23 @@ class ComparisonConfig(Section):
         min_length=1,
     )
     cases: _Cases = key(
-        "cases with profiles over the whole column, each alone or as `case` beside its group, or a "
-        "file of such",
+        "cases with observations, each alone or as `case` beside its group, or a file of such", min_length=1
+    )
+    grid: Grids = key(
+        "vertical grid, or several: every case on each; runs on the first are drawn",
+        [UniformGrid(kind="uniform", n_cells=64)],
         min_length=1,
     )
-    n_cells: list[NCells] = key("numbers of cells", [32, 64, 128], min_length=1)
-    cell_thicknesses: list[Thickness] | None = key("instead of them, of all cells [m]", None, min_length=1)
-    time_steps: list[Annotated[float, Field(gt=0.0, le=86400.0)]] = key(
-        "time steps [s]", [60.0, 600.0], min_length=1
+    time_steps: Steps = key("time step [s], or several; runs with the first are drawn", [60.0], min_length=1)
+    variables: list[ObservedVariable] | None = key(
+        "compared variables and observables; null for all that a case has observed", None, min_length=1
     )
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
-    averaging: Averaging = "cell_means"
-    temperature_difference: float = key(
-        "between the surface and the base of the mixed layer [K]", 0.05, gt=0.0, le=10.0
-    )
-    n_timings: int = key("runs for the time per step; 0 for none", 5, ge=0, le=1000)
-    persistence: bool = key("whether the initial profiles kept have rows too; not with `observed`", True)
-    observed: ObservedSection | None = key(
-        "compare with any observations instead, at one resolution and time step, with these settings", None
-    )
+    end: float | None = key("last time that counts [s]; null for the whole case", None, gt=0.0)
+    averaging: Averaging = "points"
+    persistence: bool = key("whether the initial profiles kept have rows too", True)
     stored: list[StoredResultSection] = key("results that are compared too", [])
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
-    figures: FiguresSection = key("what is drawn", FiguresSection())
     precision: Precision = "float64"
 
     def _check(self) -> None:
@@ -153,34 +125,20 @@ class ComparisonConfig(Section):
         if repeated:
             todo = "add a `label` to one of them"
             raise invalid("closures of different labels", f"'{repeated[0]}' twice", todo)
-        size = "n_cells" if self.cell_thicknesses is None else "cell_thickness"
-        if self.cell_thicknesses is not None and "n_cells" in self.model_fields_set:
-            raise invalid("`n_cells` or `cell_thicknesses`", "both", "give one of them")
-        for name, chosen, known in (
-            (f"figures.{size}", getattr(self.figures, size), self.sizes),
-            ("figures.time_step", self.figures.time_step, self.time_steps),
-        ):
-            if chosen not in known:
-                if chosen is None:
-                    raise invalid(f"`{name}` with `cell_thicknesses`", "none", "add it")
-                listed = ", ".join(f"{value:g}" for value in known)
-                raise invalid(f"{name} to be one of {listed}", f"{chosen:g}", "choose one of these")
 
-    @property
-    def sizes(self) -> Sequence[int | float]:
-        """Numbers of cells, or thicknesses [m]."""
-        return self.n_cells if self.cell_thicknesses is None else self.cell_thicknesses
 
-    @property
-    def shown(self) -> tuple[int | float, float]:
-        """The one to draw, and its time step [s]."""
-        chosen = self.figures.n_cells if self.cell_thicknesses is None else self.figures.cell_thickness
-        return chosen or self.sizes[0], self.figures.time_step
+def _in_words(grid: GridSection) -> str:
+    """A grid as rows name it."""
+    if isinstance(grid, UniformGrid):
+        return f"{grid.n_cells} cells" if grid.n_cells else f"cells of {grid.cell_thickness:g} m"
+    if isinstance(grid, StretchedGrid):
+        return f"{grid.n_cells} cells, stretched by {grid.surface_zoom:g} and {grid.bottom_zoom:g}"
+    return "native grid" if isinstance(grid, NativeGrid) else f"{len(grid.z_face) - 1} cells between faces"
 
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonSetup:
-    """Input of `compare_closures`, as configured.
+    """Input of `compare`, as configured.
 
     All methods raise `ConfigError` for an invalid name or value, and `FileNotFoundError` or `FileFormatError`
     for a file that is missing or cannot be used.
@@ -213,9 +171,13 @@ class ComparisonSetup:
                 closure = with_parameters(closure, read_parameters(path, type(closure).__name__))
             return Candidate(section.title, Model(closure))
 
-    def references(self, chosen: Sequence[str] = ()) -> list[Reference]:
-        """Cases on their own grids; all of them, or those with the given names."""
-        return [self.reference(index) for index in self._chosen(chosen)]
+    def targets(self, chosen: Sequence[str] = ()) -> dict[str, list[Target]]:
+        """Cases on each grid, by its name; all of them, or those with the given names."""
+        targets: dict[str, list[Target]] = {}
+        for index in self._chosen(chosen):
+            for grid, of_case in self.case_on_grids(index).items():
+                targets.setdefault(grid, []).extend(of_case)
+        return targets
 
     def _chosen(self, chosen: Sequence[str]) -> list[int]:
         """Places of the cases with the given names, or of all."""
@@ -233,63 +195,40 @@ class ComparisonSetup:
         _check_chosen("cases", chosen, list(names.values()))
         return [index for index, name in names.items() if name in chosen]
 
-    def targets(self, chosen: Sequence[str] = ()) -> list[Target]:
-        """Cases with any observations, on the grid of `observed`; all, or those with the given names."""
-        assert self.config.observed is not None
-        targets = [self._target(index, self.config.observed) for index in self._chosen(chosen)]
-        names = [target.case.name for target in targets]
-        if repeated := [name for name in names if names.count(name) > 1]:
-            at, got = self.place.at("cases"), f"'{repeated[0]}' twice"
-            raise ConfigError(f"{at}: expected cases of different names, got {got}; name one of them.")
-        return targets
+    def case_on_grids(self, index: int) -> dict[str, list[Target]]:
+        """The case at this place in the list on each grid, by its name, with each time step."""
+        config, section = self.config, self.config.cases[index]
+        where, found = self.place.below("cases", str(index)), dict[str, list[Target]]()
+        of_case = cases_on(section.case, config.grid, config.time_steps, where, config.accept)
+        for grid, step, case, observations in of_case:
+            with where.naming():
+                check_steps(case.duration, step)
+            end = min(config.end or case.duration, case.duration)
+            window = config.start * (1.0 - 1e-9), end * (1.0 + 1e-9)  # but for round-off
+            options = {"group": section.group or None, "averaging": config.averaging}
+            target = Target(case, observations, dt=step, time_window=window, **options)
+            target = evaluation_target(target, config.variables or observations.names, self.place)
+            with where.naming():
+                _ = target.comparison  # raises if it does not fit
+            found.setdefault(_in_words(grid), []).append(target)
+        return found
 
-    def _target(self, index: int, settings: ObservedSection) -> Target:
-        section, where = self.config.cases[index].case, self.place.below("cases", str(index))
-        with where.naming("observed"):
-            check_steps(settings.end or 0.0, settings.time_step)
-        build = functools.partial(section.build, settings.grid, where, settings.time_step)
-        case, observations = with_observations(with_remarks(build, self.config.accept), where)
-        end = settings.end or case.duration
-        options = {"dt": settings.time_step, "averaging": settings.averaging}
-        target = Target(
-            case, observations, time_window=(self.config.start, min(end, case.duration)), **options
-        )
-        return evaluation_target(target, settings.variables or observations.names, self.place)
-
-    def stored(self, compared: Sequence[Reference | Target]) -> list[StoredResult]:
-        """Stored results on the cases of these references or targets."""
+    def stored(self, targets: Mapping[str, Sequence[Target]]) -> list[StoredResult]:
+        """Stored results on the cases of these targets."""
+        names = dict.fromkeys(target.case.name for each in targets.values() for target in each)
         return [
-            self._stored(section, each.case.name, ("stored", str(index)))
+            self._stored(section, name, ("stored", str(index)))
             for index, section in enumerate(self.config.stored)
-            for each in compared
-            if section.cases is None or each.case.name in section.cases
+            for name in names
+            if section.cases is None or name in section.cases
         ]
 
     def _stored(self, section: StoredResultSection, case: str, key: tuple[str, ...]) -> StoredResult:
         from ..io.runs import read_stored_run  # needs xarray, which is slow to import
 
         name = section.path.replace("{case}", case)
-        path = self.place.file(name, *key, "path", variable=REFERENCE_VARIABLE)
-        run = read_stored_run(path)
-        step = run.dt if section.time_step is None else section.time_step
-        if not step > 0.0 and self.config.observed is None:
-            raise ConfigError(
-                f"{self.place.at(*key, 'time_step')}: expected a time step, which {path} does not say, "
-                "got none; add it."
-            )
-        return StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles, step)
-
-    def reference(self, index: int) -> Reference:
-        """The case at this place in the list, on its own grid."""
-        given, where = self.config.cases[index], self.place.below("cases", str(index))
-        build = functools.partial(given.case.build, NativeGrid(kind="native"), where)
-        case, observations = with_observations(with_remarks(build, self.config.accept), where)
-        with where.naming():
-            reference = Reference(case, observations, given.group)
-            for step in self.config.time_steps:
-                check_steps(case.duration, step)
-                reference.n_steps(step)
-        return reference
+        run = read_stored_run(self.place.file(name, *key, "path", variable=REFERENCE_VARIABLE))
+        return StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles)
 
 
 def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:

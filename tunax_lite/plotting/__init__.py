@@ -27,7 +27,6 @@ from .fits import (
     calibration_figures,
     case_runs,
     closure_figures,
-    closures_of,
     fit_figures,
     plot_differences,
     plot_fits,

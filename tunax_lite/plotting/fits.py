@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..calibration import Target
-from ..calibration.comparison import ShownCase
 from ..calibration.observed import faces_from_centers, sample
 from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_series, run_to_the_end
 from ..column.case import Case
@@ -283,18 +282,6 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
         raise ValueError(f"plot_fits: expected at least one fit with profiles of {expected}, got none.")
     of_errors = [name for name in names if any(name in fit.fitted for fit in fits)] or names[:1]
     return _plot_profiles(fits, names, of_errors)
-
-
-def closures_of(shown: ShownCase) -> CaseRuns:
-    """Closures by label, and a large-eddy simulation in place of observations."""
-    z_face, time = np.asarray(shown.grid.z_face, float).reshape(-1), np.asarray(shown.time, float)
-    profiles = {name: jnp.asarray(values.T) for name, values in shown.reference.items()}
-    reference = Observations(time, shown.grid.z_center, profiles, name=shown.name, source="LES")
-    runs = {
-        label: RunProfiles(time, z_face, {name: values.T for name, values in run.items()})
-        for label, run in shown.runs.items()
-    }
-    return CaseRuns(shown.name, runs, reference, FigureTime(time[-1]))
 
 
 def closure_figures(case: CaseRuns) -> dict[str, Figure]:

@@ -9,8 +9,9 @@ from pathlib import Path
 import equinox as eqx
 
 from ..._types import warn_of_input
-from ...calibration.comparison import PERSISTENCE, Candidate, ComparisonRow, Reference
-from ...calibration.validation import AbstractCheck
+from ...calibration import Target
+from ...calibration.comparison import PERSISTENCE, Candidate
+from ...calibration.validation import AbstractCheck, ErrorRow
 from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page
@@ -52,14 +53,15 @@ def board(
     loaded = load_board(config, settings)
     folder = output or Path("results") / loaded.name
     with session.precision(loaded):
-        references, digests, missing = present(loaded, names_in(cases))
+        targets, digests, missing = present(loaded, names_in(cases))
         session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())
         sections = _closures(loaded.config, enter, names_in(rows))
         inputs = session.inputs_of(loaded)
         check_outputs([folder / name for name in FILES], overwrite=overwrite, inputs=inputs)
         setup = ComparisonSetup(loaded.config.comparison(sections), loaded.path)
-        candidates = setup.candidates()
-        compared = computed(setup, candidates, list(references.values()), [], workers, scheduler).rows
+        candidates, protocol = setup.candidates(), loaded.config.protocol
+        on_grid = {f"cells of {protocol.cell_thickness:g} m": list(targets.values())}
+        compared = computed(setup, candidates, on_grid, [], workers, scheduler).rows
         with recorded() as notes:
             checks = build_checks(loaded.config.checks, loaded.place)
         warn_of_input(notes)
@@ -95,7 +97,7 @@ def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
 
 def present(
     loaded: Loaded[BoardConfig], chosen: Sequence[str] = ()
-) -> tuple[dict[str, Reference], dict[str, str], dict[str, str]]:
+) -> tuple[dict[str, Target], dict[str, str], dict[str, str]]:
     """Available simulations, all or those chosen, with SHA-256 of their files, and reasons for missing ones.
 
     Raises:
@@ -105,7 +107,7 @@ def present(
     config = loaded.config
     _check_chosen("--cases", chosen, [one.name for one in config.simulations])
     setup = ComparisonSetup(config.comparison(config.rows), loaded.path)
-    references, digests, missing = dict[str, Reference](), dict[str, str](), dict[str, str]()
+    targets, digests, missing = dict[str, Target](), dict[str, str](), dict[str, str]()
     for index, one in enumerate(config.simulations):
         if chosen and one.name not in chosen:
             continue
@@ -114,16 +116,16 @@ def present(
             if path is not None:
                 file = loaded.place.file(path, "simulations", str(index), "case", "path")
                 digest = checked_digest(file, one.sha256)
-            reference = setup.reference(index)
+            ((target,),) = setup.case_on_grids(index).values()
         except FileNotFoundError as error:
             missing[one.name] = str(error)
             continue
-        case = dataclasses.replace(reference.case, name=one.name)
-        references[one.name], digests[one.name] = dataclasses.replace(reference, case=case), digest
-    if not references:
+        case = dataclasses.replace(target.case, name=one.name)
+        targets[one.name], digests[one.name] = dataclasses.replace(target, case=case), digest
+    if not targets:
         why = next(iter(missing.values()))
         raise ConfigError(f"{loaded.path}: expected at least one simulation of the board, got none: {why}")
-    return references, digests, missing
+    return targets, digests, missing
 
 
 def checked_digest(path: Path, expected: str | None) -> str:
@@ -144,7 +146,7 @@ def _closures(board: BoardConfig, enter: Sequence[str], chosen: Sequence[str]) -
         if labels.count(label) > 1 or label == PERSISTENCE:
             raise ConfigError(f"board: expected rows of different labels, got '{label}' again; rename one.")
     _check_chosen("--rows", chosen, labels)
-    wanted = {*(chosen or labels), board.protocol.reference, board.protocol.cost_reference}
+    wanted = {*(chosen or labels), board.protocol.reference}
     return [one for one in sections if one.title in wanted]
 
 
@@ -154,7 +156,7 @@ def _row(
     constants_from: str,
     saw: Sequence[str] | None,
     checks: Mapping[str, float],
-    compared: Sequence[ComparisonRow],
+    compared: Sequence[ErrorRow],
 ) -> Row:
     """A row with its results on all simulations."""
     results = tuple(each for each in compared if each.closure == label)
@@ -184,8 +186,8 @@ def _errors_on_checks(
 
 def check(loaded: Loaded[BoardConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
     """Print which simulations of a board are available, and the number of its rows."""
-    references, _, missing = present(loaded)
+    targets, _, missing = present(loaded)
     config = loaded.config
-    echo(f"board: {len(references)} of {len(config.simulations)} simulations, {len(config.rows)} closures")
+    echo(f"board: {len(targets)} of {len(config.simulations)} simulations, {len(config.rows)} closures")
     session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())
-    return {"kind": "board", "simulations": list(references), "missing": missing}
+    return {"kind": "board", "simulations": list(targets), "missing": missing}

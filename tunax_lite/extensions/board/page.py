@@ -40,11 +40,6 @@ class Board:
         """The row that errors are divided by."""
         return next(row for row in self.rows if row.label == self.config.protocol.reference)
 
-    def cost(self, row: Row) -> float:
-        """The time per step of a row relative to that of another one."""
-        label = self.config.protocol.cost_reference
-        return row.cost(next(other for other in self.rows if other.label == label))
-
     def unseen(self, row: Row) -> Score | None:
         """The score on simulations that a row never saw; `None` if there are none, or it is unknown."""
         return None if row.saw is None else row.score(self.reference, row.unseen)
@@ -65,8 +60,7 @@ def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
     for row in board.rows:
         scores = {"temperature": row.score(board.reference), "unseen": board.unseen(row)}
         found = dataclasses.asdict(row) | {"unseen_simulations": sorted(row.unseen)}
-        found |= {name: each and dataclasses.asdict(each) for name, each in scores.items()}
-        rows.append(found | {"cost": board.cost(row)})
+        rows.append(found | {name: each and dataclasses.asdict(each) for name, each in scores.items()})
     found = {
         "version": __version__,
         "origin": board.origin,
@@ -91,10 +85,9 @@ def tables(board: Board) -> list[Summary]:
         f"temperature: mean over the simulations with its {100.0 * LEVEL:g} % interval, largest; the mean "
         f"over that of {p.reference} on the same simulations; the same for those that the constants did not "
         "see, with their number (? where that is unknown); mean errors of velocity and of the depth of the "
-        "mixed layer; laws and moorings; time per step over that of "
-        f"{p.cost_reference}.",
+        "mixed layer; laws and moorings.",
         ("row", "mean [mK]", "worst", "ratio", "unseen [mK]", "number", "ratio")
-        + ("velocity [mm/s]", "mixed layer [m]", *checks, "cost"),
+        + ("velocity [mm/s]", "mixed layer [m]", *checks),
         tuple(_ranked(board, row, checks) for row in board.rows),
     )
     errors = Summary(
@@ -117,7 +110,9 @@ def tables(board: Board) -> list[Summary]:
         ("simulation", "source", "from", "licence", "SHA-256"),
         tuple(shown),
     )
-    failed = [(row.label, of.case, of.note) for row in board.rows for of in row.results if of.note]
+    failed = dict.fromkeys(
+        (row.label, of.case, of.note) for row in board.rows for of in row.results if of.note
+    )
     lacking = (
         Summary("Missing", "Left out of all scores.", ("what", "why"), tuple(board.missing.items())),
         Summary("Failures and unlikely water", "By run.", ("row", "simulation", "why"), tuple(failed)),
@@ -140,15 +135,14 @@ def _ranked(board: Board, row: Row, checks: Sequence[str]) -> tuple[str, ...]:
         if math.isfinite(whole.ratio_lower)
         else number(whole.ratio, 2),
         *without,
-        number(1e3 * row.mean("velocity_rms"), 1),
-        number(row.mean("mixed_layer_depth_rms"), 1),
+        number(1e3 * row.mean("u", "v"), 1),
+        number(row.mean(board.config.protocol.layer), 1),
         *(number(row.checks.get(name, math.nan), 2) for name in checks),
-        number(board.cost(row), 1),
     )
 
 
 def _single(row: Row, name: str) -> str:
-    errors = row.numbers("temperature_rms")
+    errors = row.errors("temperature")
     text = number(1e3 * errors[name], 1) if name in errors else ""
     return text if row.saw is None or name in row.unseen or not text else f"({text})"
 

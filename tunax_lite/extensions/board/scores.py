@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from ...calibration.comparison import ComparisonRow
+from ...calibration.validation import ErrorRow
 
 LEVEL = 0.9
 """Probability of the intervals."""
@@ -46,26 +46,25 @@ class Row:
     label: str
     constants_from: str
     saw: tuple[str, ...] | None  # names of sources and simulations; `None` if unknown
-    results: tuple[ComparisonRow, ...]  # one for each simulation
+    results: tuple[ErrorRow, ...]  # one for each simulation and variable
     unseen: frozenset[str] = frozenset()  # simulations that its constants did not see
     checks: Mapping[str, float] = dataclasses.field(default_factory=dict)  # by name with unit
 
-    def numbers(self, name: str) -> dict[str, float]:
-        """A column of the comparison by simulation."""
-        return {row.case: getattr(row, name) for row in self.results}
+    def errors(self, *variables: str) -> dict[str, float]:
+        """Errors of a variable, or lengths of those of the components of a vector, by simulation."""
+        squares: dict[str, float] = {}
+        for row in self.results:
+            if row.variable in variables:
+                squares[row.case] = squares.get(row.case, 0.0) + row.root_mean_square**2
+        return {name: math.sqrt(square) for name, square in squares.items()}
 
-    def mean(self, name: str) -> float:
-        """The mean of a column of the comparison over the simulations."""
-        return float(np.mean(list(self.numbers(name).values()))) if self.results else math.nan
-
-    def cost(self, reference: "Row") -> float:
-        """Median over the simulations of the time per step relative to the reference."""
-        own, theirs = (row.numbers("microseconds_per_step") for row in (self, reference))
-        return float(np.median([own[name] / theirs[name] for name in own])) if own else math.nan
+    def mean(self, *variables: str) -> float:
+        """The mean of the errors over the simulations."""
+        return float(np.mean(list(self.errors(*variables).values()))) if self.results else math.nan
 
     def score(self, reference: "Row", only: Collection[str] | None = None) -> Score | None:
         """The score on all simulations, or only on some; `None` if there are none."""
-        errors, theirs = (row.numbers("temperature_rms") for row in (self, reference))
+        errors, theirs = (row.errors("temperature") for row in (self, reference))
         names = [name for name in errors if only is None or name in only]
         if not names:
             return None
@@ -83,5 +82,5 @@ class Row:
 
 def ordered(rows: Sequence[Row]) -> list[Row]:
     """Rows by their mean error, failures last."""
-    means = {row.label: row.mean("temperature_rms") for row in rows}
+    means = {row.label: row.mean("temperature") for row in rows}
     return sorted(rows, key=lambda row: (not math.isfinite(means[row.label]), means[row.label]))

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ...config.calibration import CheckSection
 from ...config.case import Thickness
 from ...config.comparison import ComparedClosureSection, ComparisonConfig
@@ -24,8 +26,12 @@ class ProtocolSection(Section):
         "between the surface and the base of the mixed layer [K]", 0.05, gt=0.0, le=10.0
     )
     reference: str = key("label of the row that errors are divided by", "k_epsilon_recommended")
-    cost_reference: str = key("label of the row that costs are divided by", "k_epsilon")
-    n_timings: int = key("runs of each simulation for the cost; 0 for none", 2, ge=0, le=1000)
+
+    @property
+    def layer(self) -> str:
+        """Name of the mixed layer depth."""
+        threshold = np.format_float_positional(self.temperature_difference, trim="0")
+        return f"mixed_layer_depth_{threshold}K_from_0m"
 
 
 class SourceSection(Section):
@@ -79,10 +85,8 @@ class BoardConfig(Section):
             if unknown := [name for name in row.saw or () if name not in known]:
                 what = f"`saw` of {row.title} to name sources or simulations"
                 raise invalid(what, f"'{unknown[0]}'", closest(unknown[0], known))
-        for key_ in ("reference", "cost_reference"):
-            if (label := getattr(self.protocol, key_)) not in labels:
-                hint = closest(label, labels)
-                raise invalid(f"protocol.{key_} to be the label of a row", f"'{label}'", hint)
+        if (label := self.protocol.reference) not in labels:
+            raise invalid("protocol.reference to be the label of a row", f"'{label}'", closest(label, labels))
 
     def seen(self, saw: Collection[str]) -> set[str]:
         """Names of the simulations that belong to these names of sources and simulations."""
@@ -101,15 +105,15 @@ class BoardConfig(Section):
     def comparison(self, rows: Sequence[RowSection]) -> ComparisonConfig:
         """The same as a comparison of these rows on all simulations."""
         protocol = self.protocol
-        kept = ("start", "averaging", "temperature_difference", "n_timings")
         return ComparisonConfig.model_validate(
-            {name: getattr(protocol, name) for name in kept}
-            | {
+            {
                 "closures": list(rows),
                 "cases": [{"group": one.source, "case": one.case} for one in self.simulations],
-                "cell_thicknesses": [protocol.cell_thickness],
+                "grid": [{"kind": "uniform", "cell_thickness": protocol.cell_thickness}],
                 "time_steps": [protocol.time_step],
-                "figures": {"cell_thickness": protocol.cell_thickness, "time_step": protocol.time_step},
+                "variables": ["temperature", "u", "v", protocol.layer],
+                "start": protocol.start,
+                "averaging": protocol.averaging,
                 "accept": self.accept,
             }
         )
