@@ -1,8 +1,8 @@
-"""Arguments of a compiled run: a tree's arrays, and the rest of it, which the program is compiled for.
+"""Arguments of a compiled run: the arrays of a tree, and its structure, for which the program is compiled.
 
-A call that takes model and case apart, compares what is not an array with that of the programs it knows, and
-checks both, takes longer than a hundred steps of a column. Modules do not change, so that what is found out
-about one holds as long as it lives, and is looked up by its identity.
+To flatten model and case, to check them and to compare their structures with those of compiled programs takes
+longer than a hundred steps of a column. Modules are immutable: results of this work are therefore cached by
+the identity of the module, as long as it exists.
 """
 
 import functools
@@ -27,17 +27,17 @@ class Structure:
     """Structure of a tree without its arrays; equal structures are one object, so that programs compare fast.
 
     Args:
-        treedef: of the tree.
-        others: type and value of leaves that are not arrays, by position.
+        treedef: tree definition of JAX.
+        others: leaves that are not arrays, by position.
     """
 
-    _known: dict[Hashable, "Structure"] = {}  # noqa: RUF012 (shared by all: two equal structures cannot be)
+    _known: dict[Hashable, "Structure"] = {}  # noqa: RUF012 (shared: equal structures are one object)
 
     def __init__(self, treedef: Any, others: dict[int, PyTree]):  # Any: JAX's own type has no public name
         self.treedef, self.others = treedef, others
 
     def tree(self, arrays: tuple[Array, ...]) -> PyTree:
-        """The tree with these arrays."""
+        """Build the tree from its arrays."""
         remaining = iter(arrays)
         n_leaves = self.treedef.num_leaves
         leaves = [self.others[i] if i in self.others else next(remaining) for i in range(n_leaves)]
@@ -45,13 +45,13 @@ class Structure:
 
 
 class Parts(NamedTuple):
-    """A tree split into its arrays and Python floats, and its structure.
+    """A tree, split into arrays and structure.
 
     Args:
-        arrays: in the order of the tree's leaves.
-        structure: the tree without them.
-        precisions: of the floating-point arrays that are not weakly typed.
-        weak: positions of Python floats and weakly typed arrays, which follow the others.
+        arrays: arrays and Python floats in the order of the leaves.
+        structure: structure of the tree without these arrays.
+        precisions: precisions of the floating-point arrays that are not weakly typed.
+        weak: positions of Python floats and weakly typed arrays, which take the precision of the others.
     """
 
     arrays: tuple[Array, ...]
@@ -61,22 +61,22 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, tree: PyTree) -> "Parts":
-        """The parts of a tree; leaves other than arrays have to be hashable."""
+        """Split a tree; leaves other than arrays have to be hashable."""
         leaves, treedef = jax.tree.flatten(tree)
-        others = {i: leaf for i, leaf in enumerate(leaves) if not (eqx.is_array(leaf) or type(leaf) is float)}
+        static = {i: leaf for i, leaf in enumerate(leaves) if not (eqx.is_array(leaf) or type(leaf) is float)}
         # 1, 1.0 and True are equal, but make different programs.
-        key = treedef, tuple((i, type(other), other) for i, other in others.items())
+        key = treedef, tuple((i, type(leaf), leaf) for i, leaf in static.items())
         structure = Structure._known.get(key)
         if structure is None:
-            structure = Structure._known.setdefault(key, Structure(treedef, others))
-        arrays = tuple(leaf for i, leaf in enumerate(leaves) if i not in others)
+            structure = Structure._known.setdefault(key, Structure(treedef, static))
+        arrays = tuple(leaf for i, leaf in enumerate(leaves) if i not in static)
         weak = tuple(i for i, array in enumerate(arrays) if _is_weak(array))
-        firm = (array.dtype for i, array in enumerate(arrays) if i not in weak)
-        precisions = frozenset(dtype for dtype in firm if _is_floating(dtype))
+        strong = (array.dtype for i, array in enumerate(arrays) if i not in weak)
+        precisions = frozenset(dtype for dtype in strong if _is_floating(dtype))
         return cls(arrays, structure, precisions, weak)
 
     def settled(self, precision: np.dtype) -> "Parts":
-        """The parts with weakly typed arrays in this precision: a program is compiled for types."""
+        """Cast weakly typed arrays to a precision, because weak types would compile another program."""
         if not self.weak:
             return self
         arrays = (jnp.asarray(a, precision) if i in self.weak else a for i, a in enumerate(self.arrays))
@@ -95,22 +95,22 @@ def _is_floating(dtype: np.dtype) -> bool:
 
 
 def common_precision(*parts: Parts) -> np.dtype | None:
-    """Common precision of all parts; `None` if they differ."""
+    """Common precision of all parts; `None` if they differ or have no floating-point arrays."""
     precisions = frozenset[np.dtype]().union(*(part.precisions for part in parts))
     return next(iter(precisions)) if len(precisions) == 1 else None
 
 
 class _Entry(NamedTuple, Generic[T]):
     tree: weakref.ref
-    containers: tuple[tuple[dict | list, tuple[int, ...]], ...]  # and the identities of what they held
+    containers: tuple[tuple[dict | list, tuple[int, ...]], ...]  # with the identities of their values
     result: T
 
 
 class ByIdentity(Generic[T]):
-    """Results of a function of modules, kept while the module lives.
+    """Cache of a function of modules; a result is stored as long as its module exists.
 
-    Dictionaries and lists in a module can change: the function is called again if their content is another.
-    Results for traced arrays are not kept.
+    Dictionaries and lists in a module can change: the function is called again after their content changes.
+    Results with traced arrays are not stored.
     """
 
     def __init__(self, function: Callable[..., T]):
@@ -130,7 +130,7 @@ class ByIdentity(Generic[T]):
     def _drop(self, key: tuple) -> Callable[[weakref.ref], None]:
         def drop(reference: weakref.ref) -> None:
             entry = self._entries.get(key)
-            if entry is not None and entry.tree is reference:  # not that of a later object in the same place
+            if entry is not None and entry.tree is reference:  # a later module may have this identity
                 del self._entries[key]
 
         return drop
@@ -142,7 +142,7 @@ def _content(container: dict | list) -> tuple[int, ...]:
 
 
 def _containers(tree: PyTree) -> tuple[tuple[dict | list, tuple[int, ...]], ...]:
-    """Everything in a tree that can change, with its content."""
+    """Dictionaries and lists in a tree, with the identities of their values."""
     changeable = []
 
     def visit(node: PyTree) -> bool:
@@ -155,21 +155,21 @@ def _containers(tree: PyTree) -> tuple[tuple[dict | list, tuple[int, ...]], ...]
 
 
 @ByIdentity
-def _changed_by_steps(case: Case, dt: float) -> Case | None:
-    changed = case.over_steps(dt)
-    return None if changed is case else changed  # a result that holds the case would never be dropped
+def _averaged_over_steps(case: Case, dt: float) -> Case | None:
+    averaged = case.over_steps(dt)
+    return None if averaged is case else averaged  # a cached reference to the case would keep it alive
 
 
 def case_over_steps(
     model: Model, case: Case, dt: float, first: int | Array = 0, number: int | None = None
 ) -> Case:
-    """The case with means over steps of `dt` [s] of finer forcing, unless the model samples it.
+    """Average forcing finer than the steps of `dt` [s], unless the discretisation samples it.
 
-    Other arguments are those of `Case.over_steps`.
+    Returns the case; other arguments are those of `Case.over_steps`.
     """
     if model.discretisation.samples_forcing:
         return case
     if is_traced(case):
         return case.over_steps(dt, first, number)
-    changed = _changed_by_steps(case, dt)
-    return case if changed is None else changed
+    averaged = _averaged_over_steps(case, dt)
+    return case if averaged is None else averaged

@@ -1,8 +1,8 @@
-"""Means over the steps between frames: diagnostics, and what terms do to heat, salt, tracers and momentum.
+"""Means over the steps between frames: diagnostics, and effects of terms on heat, salt, tracers and momentum.
 
-heat_budget_TERM [W m-2], salt_budget_TERM [kg m-2 s-1], kinetic_energy_budget_TERM [W m-2],
-TRACER_budget_TERM [unit m s-1]; the term `storage` is the rate of change of the content
-temperature_tendency_TERM [K s-1] and so on, on cells
+The effects are named heat_budget_TERM [W m-2], salt_budget_TERM [kg m-2 s-1], kinetic_energy_budget_TERM
+[W m-2] and TRACER_budget_TERM [unit m s-1] for the column, where the term `storage` is the rate of change of
+the content; temperature_tendency_TERM [K s-1], u_tendency_TERM [m s-2] and so on for each cell.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from .trajectory import Restart
 BUDGETS = "budgets"
 TENDENCIES = "tendencies"
 KINDS = (BUDGETS, TENDENCIES)
-"""Names that stand for the means of all terms."""
+"""Names that request the effects of all terms: on the column, or on each cell."""
 
 Values = dict[str, Float[Array, "..."]]
 
@@ -47,7 +47,7 @@ class Averaged(NamedTuple):
         return tuple(name for name in self.names if name not in KINDS)
 
     def of_step(self, model: Model, case: Case, start: Restart, stepped: Stepped, dt: Scalar) -> Values:
-        """The values of a step of `dt` [s] from a start."""
+        """Values in one step of `dt` [s], by name."""
         end = Restart(stepped.state, stepped.clo_state, start.step + 1)
         last = (
             LastStep.of(model, start, end.state, case, dt) if OF_THE_STEP.intersection(self.names) else None
@@ -61,36 +61,36 @@ class Averaged(NamedTuple):
                 for quantity in ("temperature", "salinity", *end.state.tracers):
                     name, scale = scales.get(quantity, (quantity, 1.0))
                     rates = budget.contents(quantity)
-                    values |= {f"{name}_budget_{term}": scale * of for term, of in rates.items()}
+                    values |= {f"{name}_budget_{term}": scale * rate for term, rate in rates.items()}
                 rates = budget.energy()
-                values |= {f"kinetic_energy_budget_{term}": density * of for term, of in rates.items()}
+                values |= {f"kinetic_energy_budget_{term}": density * rate for term, rate in rates.items()}
             if TENDENCIES in self.names:
                 for quantity in quantities(end.state):
                     rates = budget.tendencies(quantity)
-                    values |= {f"{quantity}_tendency_{term}": of for term, of in rates.items()}
-        return _of_columns(values, end)
+                    values |= {f"{quantity}_tendency_{term}": rate for term, rate in rates.items()}
+        return _per_column(values, end)
 
     def at_start(self, model: Model, case: Case, start: Restart, dt: Scalar) -> Values:
-        """Values of the first frame of a run; zero for terms, which have not acted yet."""
-        stepped = eqx.filter_eval_shape(
+        """Values in the first frame of a run; the effects of terms are zero."""
+        shapes = eqx.filter_eval_shape(
             lambda: self.of_step(
                 model, case, start, model.stepped(start.state, start.clo_state, case, 0.0 * dt, dt), dt
             )
         )
-        zeros = {name: jnp.zeros(of.shape, of.dtype) for name, of in stepped.items()}
-        return zeros | _of_columns(self._of_frame(case, start, dt, None), start)
+        zeros = {name: jnp.zeros(like.shape, like.dtype) for name, like in shapes.items()}
+        return zeros | _per_column(self._of_frame(case, start, dt, None), start)
 
     def _of_frame(self, case: Case, now: Restart, dt: Scalar, last: LastStep | None) -> Values:
-        """Diagnostics of a frame; those in `OF_THE_STEP` are of the step before, if it is known."""
+        """Diagnostics of a frame; those in `OF_THE_STEP` belong to the `last` step, unless it is `None`."""
         time = now.step.astype(dt.dtype) * dt
         snapshot = Snapshot(now.state, now.clo_state, time, case.placed(now.state).grid, case)
-        of_step = dataclasses.replace(snapshot, last=last)
+        stepped = dataclasses.replace(snapshot, last=last)
         return {
-            name: diagnostic(name)(of_step if name in OF_THE_STEP else snapshot) for name in self._diagnostics
+            name: diagnostic(name)(stepped if name in OF_THE_STEP else snapshot) for name in self._diagnostics
         }
 
 
-def _of_columns(values: Values, now: Restart) -> Values:
+def _per_column(values: Values, now: Restart) -> Values:
     """Broadcast all values to the columns of a batch."""
-    nothing = jnp.zeros_like(now.state.u[-1])
-    return {name: array + nothing for name, array in values.items()}
+    zeros = jnp.zeros_like(now.state.u[-1])
+    return {name: array + zeros for name, array in values.items()}

@@ -24,7 +24,7 @@ def _describe(values: np.ndarray) -> str:
 
 
 def _root(area: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Square root of a number that is at least 0, with zero slope at 0."""
+    """Square root of an area, or of a product of areas, with a zero derivative at 0."""
     positive = area > 0.0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, area, 1.0)), 0.0)
 
@@ -72,12 +72,12 @@ class Hypsography(eqx.Module):
 
     def area_at(self, z: FaceArray) -> FaceArray:
         """Area [m2] at heights [m] along axis 0."""
-        within, root, slope = self._parts(z)
+        within, root, slope = self._rises(z)
         return (root[0] + jnp.sum(slope * within, axis=0)) ** 2
 
     def volume_below(self, z: FaceArray) -> FaceArray:
         """Volume [m3] between the lowest height of the table and heights [m] along axis 0."""
-        within, root, slope = self._parts(z)
+        within, root, slope = self._rises(z)
         upper = root + slope * within
         return jnp.sum((root * root + root * upper + upper * upper) * within, axis=0) / 3.0
 
@@ -87,14 +87,15 @@ class Hypsography(eqx.Module):
         slope = (root[1:] - root[:-1]) / (z[1:] - z[:-1])
         below = self.volume_below(self.z)[:, None]
         filled = jnp.clip(volume[None] - below[:-1], 0.0, below[1:] - below[:-1])
-        some = filled > 0.0
-        cubed = jnp.where(some, root[:-1] ** 3 + 3.0 * slope * filled, 1.0)
-        upper = jnp.cbrt(cubed)
-        areas = jnp.where(some, upper * upper + upper * root[:-1] + root[:-1] ** 2, 1.0)
-        return z[0] + jnp.sum(jnp.where(some, 3.0 * filled / areas, 0.0), axis=0)
+        is_wet = filled > 0.0
+        upper_cubed = jnp.where(is_wet, root[:-1] ** 3 + 3.0 * slope * filled, 1.0)
+        upper = jnp.cbrt(upper_cubed)
+        areas = jnp.where(is_wet, upper * upper + upper * root[:-1] + root[:-1] ** 2, 1.0)
+        # t = 3 V / (r_k² + r_k r + r²), because (r - r_k) / slope is 0 / 0 between vertical walls.
+        return z[0] + jnp.sum(jnp.where(is_wet, 3.0 * filled / areas, 0.0), axis=0)
 
-    def _parts(self, z: FaceArray) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-        """Height within each interval of the table [m], root of the area at its lower end, and slope."""
+    def _rises(self, z: FaceArray) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
+        """Height [m] up to z in each interval of the table, root of the area at its lower end, and slope."""
         heights, root = self.z[:, None], _root(self.area)[:, None]
         slope = (root[1:] - root[:-1]) / (heights[1:] - heights[:-1])
         return jnp.clip(z[None] - heights[:-1], 0.0, heights[1:] - heights[:-1]), root[:-1], slope
@@ -105,14 +106,13 @@ class Grid(AbstractShown):
 
     Args:
         z_face: heights of the faces [m], shape `(n_cells + 1, *batch)`, increasing, the last one 0.
-        area: of the faces of a lake [m2], same shape, not decreasing upward; the cells are frusta between
-            them. `None` if the area does not vary with depth.
-        volume: volume of the cells of a lake [m3], `(n_cells, *batch)`, if they are not frusta.
+        area: areas of the faces of a lake [m2], same shape, not decreasing upward; `None` if the area does
+            not vary with depth.
+        volume: volumes of the cells of a lake [m3], `(n_cells, *batch)`; by default those of frusta.
 
     Raises:
-        ValueError: fewer than three cells, heights that are not finite or do not increase, a top face that is
-            not at z = 0, or areas that do not fit the faces, decrease upward or are not positive above the
-            bottom.
+        ValueError: fewer than three cells; heights that are not finite, do not increase or do not end at 0;
+            areas of another shape, that decrease upward or are not positive above the bottom.
     """
 
     z_face: FaceArray = array_field(1)
@@ -209,7 +209,7 @@ class Grid(AbstractShown):
 
         Args:
             z: heights [m], increasing, from the depth of the grid or below up to 0 or above.
-            area: at these heights [m2]; its square root is interpolated linearly.
+            area: areas at these heights [m2]; the square root of the area is interpolated linearly.
 
         Raises:
             ValueError: heights that do not increase or do not span the column, or a negative area.
@@ -271,7 +271,7 @@ class Grid(AbstractShown):
 
     @property
     def mean_depth(self) -> Scalar:
-        """Volume divided by the surface area [m]."""
+        """Volume of the column divided by the surface area [m]."""
         return self.depth if self.area is None else jnp.sum(self.cell_volume, axis=0)
 
     @property
@@ -287,9 +287,9 @@ class Grid(AbstractShown):
         return jax.tree.map(lambda values: values.reshape(values.shape + (1,) * missing), self)
 
     def matched_to(self, profiles: CenterArray) -> "Grid":
-        """The grid with the batch axes of profiles `(center, *batch)`, such as the times of a run.
+        """Add the batch axes of profiles `(center, *batch)` to the grid, such as the times of a run.
 
-        Raises `ValueError` for a first axis that is not that of the cells.
+        Raises `ValueError` for profiles whose first axis does not have one value per cell.
         """
         if profiles.shape[:1] != (self.n_cells,):
             got = f"shape {profiles.shape}; the times of a run come first: transpose them, or use jax.vmap"

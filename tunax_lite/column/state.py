@@ -45,13 +45,13 @@ class State(AbstractShown):
         for name in self.tracers:
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 raise ValueError(
-                    "State: expected names of tracers of at most 100 characters, without blanks and slashes, "
-                    f"got {str(name)[:100]!r}; rename it."
+                    "State: expected tracer names of at most 100 characters without blanks or slashes, "
+                    f"got {str(name)[:100]!r}; rename the tracer."
                 )
             if (name in QUANTITIES and QUANTITIES[name].location != "outside") or name in GRID_NAMES:
                 raise ValueError(
-                    f"State: expected a tracer of another name than the variables of the model, got "
-                    f"'{name}'; rename it."
+                    f"State: expected a tracer name that is not a variable of the model, got '{name}'; "
+                    f"rename the tracer."
                 )
 
     @classmethod
@@ -69,7 +69,7 @@ class State(AbstractShown):
 
         def on_grid(name: str, profile: Profile) -> CenterArray:
             initial = profile(grid.z_center) if callable(profile) else profile
-            if isinstance(initial, str):  # which JAX would read as a number
+            if isinstance(initial, str):  # JAX would read the text "35" as a number
                 raise TypeError(f"State: expected {name} as numbers or a function of z [m], got {initial!r}.")
             values = jnp.asarray(initial, dtype=float)
             if values.ndim > 0 and values.shape[0] != grid.n_cells:
@@ -94,12 +94,12 @@ class State(AbstractShown):
     def broadcast(self, batch_shape: tuple[int, ...]) -> "State":
         """Broadcast the state to every column of a batch."""
 
-        def spread(values: CenterArray) -> CenterArray:
+        def to_batch(values: CenterArray) -> CenterArray:
             missing = len(batch_shape) - (values.ndim - 1)
             values = values.reshape(values.shape + (1,) * missing) if values.ndim == 1 else values
             return jnp.broadcast_to(values, values.shape[:1] + batch_shape)
 
-        water = jax.tree.map(spread, self.without_surface())
+        water = jax.tree.map(to_batch, self.without_surface())
         surface = {name: jnp.broadcast_to(values, batch_shape) for name, values in self.surface.items()}
         return dataclasses.replace(water, surface=surface)
 
