@@ -60,7 +60,7 @@ class Case(AbstractShown):
         coriolis_parameter: f [s-1]; by default that of `latitude`, 0 without one.
         equation_of_state: relates buoyancy to temperature and salinity; by default that of
             `usual_equation_of_state`, TEOS-10 for a case with a position.
-        absorption: of shortwave radiation with depth; used only if the forcing has a shortwave flux.
+        absorption: absorption of shortwave radiation; used only if the forcing has a shortwave flux.
         interior: prescribed terms below the surface; none by default.
         terms: further terms, under arbitrary names; none by default.
         ice: ice model; none by default.
@@ -70,11 +70,11 @@ class Case(AbstractShown):
         duration: length of the case [s].
         name: label in messages and files.
         start_time: ISO 8601 date and time of the start; `None` for an idealised case.
-        latitude, longitude: position [degrees north, degrees east]; `SolarPosition` has another.
+        latitude, longitude: position [degrees north, degrees east]; that of a `SolarPosition` is independent.
         sites: names of the columns of a batch, for files.
 
     Raises:
-        TypeError: something else than a grid, a state, a forcing or a term in its place.
+        TypeError: an argument that is not of the class of its field, such as a name instead of a forcing.
         ValueError: a state with a different number of cells, a value that is not finite or impossible for its
             quantity, such as 293 degC, a duration that is not positive, an invalid position or date, terms
             without names, streams or a level without a lake, a surface_elevation in a lake, or ice without
@@ -108,17 +108,17 @@ class Case(AbstractShown):
 
     def __check_init__(self):
         check_kinds(self)
-        for name, most in (("latitude", 90.0), ("longitude", 360.0)):
-            check_range(f"{self.name}: {name}", getattr(self, name), (-most, most))
+        for name, limit in (("latitude", 90.0), ("longitude", 360.0)):
+            check_range(f"{self.name}: {name}", getattr(self, name), (-limit, limit))
         for name in ("streams", "level"):
             if self.grid.area is None and getattr(self.interior, name) is not None:
-                expected = f"a grid with areas, of a lake, where it has its {name}, got one without"
+                expected = f"the grid of a lake for its {name}, got a grid without areas"
                 raise ValueError(f"{self.name}: expected {expected}; give its hypsography.")
         if self.grid.area is not None and self.interior.surface_elevation is not None:
-            expected = "no surface_elevation of a lake, whose areas above the surface are not known, got one"
-            raise ValueError(f"{self.name}: expected {expected}; give it as the level of a basin.")
+            expected = "no surface_elevation in a lake, whose areas above its surface are unknown, got one"
+            raise ValueError(f"{self.name}: expected {expected}; prescribe the level of its basin instead.")
         if not all(map(str.isidentifier, self.terms)):
-            expected = "terms by names such as 'algae', without blanks and signs"
+            expected = "names of terms such as 'algae': letters, digits and underscores"
             raise ValueError(f"{self.name}: expected {expected}, got {', '.join(self.terms)}.")
         if isinstance(self.duration, str) or not (np.isfinite(self.duration) and self.duration > 0.0):
             raise ValueError(f"{self.name}: expected a positive duration [s], got {self.duration!r}.")
@@ -153,7 +153,7 @@ class Case(AbstractShown):
         return batch_shape_of(self)
 
     def acting(self) -> tuple[AbstractTerm, ...]:
-        """Terms that act on the column below its surface, in order of summation."""
+        """Terms that act below the surface, in the order in which their tendencies are summed."""
         return *self.interior.terms(), *self.terms.values()
 
     def check_step(self, dt: float) -> None:
@@ -164,12 +164,12 @@ class Case(AbstractShown):
     @property
     def tracer_units(self) -> dict[str, tuple[str, str]]:
         """Unit and long name of the tracers that terms know."""
-        units = {name: each for term in self.acting() for name, each in term.tracer_units().items()}
+        units = {name: about for term in self.acting() for name, about in term.tracer_units().items()}
         if self.ice is not None:
             for name in self.initial_state.tracers:
                 unit, meaning = units.get(name, ("1", name))
-                left = f"{meaning} left in the water by freezing, taken back by melting"
-                units[name + LEFT_BY_ICE] = ("kg m-2" if unit == "1" else f"{unit} kg m-2", left)
+                long_name = f"{meaning} left in the water by freezing, taken back by melting"
+                units[name + LEFT_BY_ICE] = ("kg m-2" if unit == "1" else f"{unit} kg m-2", long_name)
         return units
 
     def check_covers(self, start: float, end: float) -> None:
@@ -180,13 +180,13 @@ class Case(AbstractShown):
 
     @property
     def undiluted(self) -> tuple[str, ...]:
-        """Tracers that fresh water does not dilute, or that no surface flux reaches."""
+        """Tracers that fresh water does not dilute: markers, and tracers that only their own term changes."""
         return tuple(name for term in self.acting() for name in (*term.undiluted(), *term.own_tracers()))
 
     def diluted(self, state: State) -> dict[str, Scalar]:
-        """Concentrations of the uppermost cell that fresh water dilutes."""
+        """Concentrations in the uppermost cell that fresh water dilutes, by name."""
         undiluted = self.undiluted
-        tracers = {name: of[-1] for name, of in state.tracers.items() if name not in undiluted}
+        tracers = {name: tracer[-1] for name, tracer in state.tracers.items() if name not in undiluted}
         return {"salinity": state.salinity[-1], **tracers}
 
     @property
@@ -205,22 +205,22 @@ class Case(AbstractShown):
         surface = {} if self.ice is None else dict(self.ice.start(state))
         level = self.interior.level
         if self.ice is not None and (level is None or level.prescribed is not None):
-            # With a level that follows, freezing takes volume, and contents stay as they are.
+            # If the level follows the water budget, freezing takes volume, and salt stays in the water.
             surface |= left_at_start(self.ice, surface, self.diluted(state))
         for term in self.acting():
             surface |= term.own_surface(state)
         return dataclasses.replace(state, surface=surface) if surface else state
 
     def over_steps(self, dt: float, first: int | Array = 0, number: int | None = None) -> "Case":
-        """The case whose fluxes and weather are means over steps of `dt` [s], where records are finer.
+        """Average fluxes and weather over steps of `dt` [s] where their records are finer.
 
-        Coarser series and series of states at an instant are unchanged. Returns the same object if nothing
-        changes.
+        Coarser series and series of states at an instant are unchanged. Returns the case, or the same object
+        if nothing changes.
 
         Args:
             dt: length of the steps [s].
-            first, number: first step and number of steps of the run, required where the times of the series
-                are traced. Series with fewer records than the run has steps are then unchanged.
+            first, number: first step and number of steps of the run, required if the times of a series are
+                traced; a traced series with fewer records than steps counts as coarser.
         """
         steps = StepsOfRun(dt, first, number)
         forcing, absorption = self.forcing.over_steps(steps), over_steps(self.absorption, steps)
@@ -231,7 +231,7 @@ class Case(AbstractShown):
         return self if all(old is new for old, new in zip(*leaves, strict=False)) else changed
 
     def placed(self, state: State, time: ScalarLike | None = None) -> "Case":
-        """The case on the grid of a state with a varying level, or at the surface elevation of a time [s]."""
+        """Move the grid to the lake level of a state, or to the prescribed elevation at a time [s]."""
         grid = self.grid
         for term in self.acting():
             grid = term.placed(grid, state, time)
@@ -242,7 +242,7 @@ class Case(AbstractShown):
         return self._with_terms(lambda term: term.with_von_karman(von_karman))
 
     def _with_terms(self, change: Callable[[AbstractTerm], AbstractTerm]) -> "Case":
-        """The case with every term changed."""
+        """Replace every term of the case by the result of a function."""
 
         def is_term(part) -> bool:
             return isinstance(part, AbstractTerm)
@@ -258,11 +258,11 @@ class Case(AbstractShown):
         assert self.ice is not None
         eos, water, thickness = self.equation_of_state, WaterSurface.of(state), self.grid.cell_thickness[-1]
 
-        def sky(surface: IceSurface | None) -> SurfaceFluxes:
+        def fluxes_over(surface: IceSurface | None) -> SurfaceFluxes:
             return self.forcing.at(time, water._replace(ice=surface))
 
-        at_rest, density = jnp.zeros_like(water.temperature), eos.reference_density
-        stress = total_stress((at_rest, at_rest), state, self.grid, density, self.acting())
+        no_wind, density = jnp.zeros_like(water.temperature), eos.reference_density
+        stress = total_stress((no_wind, no_wind), state, self.grid, density, self.acting())
         cell = UppermostCell(
             temperature=water.temperature,
             salinity=water.salinity,
@@ -272,10 +272,10 @@ class Case(AbstractShown):
             density=density,
             friction_velocity=friction_velocity(stress, density),
         )
-        return self.ice.step(state.surface, cell, sky, self.forcing.air_temperature(time), dt)
+        return self.ice.step(state.surface, cell, fluxes_over, self.forcing.air_temperature(time), dt)
 
     def left_by_ice(self, state: State, step: IceStep, dt: ScalarLike) -> tuple[Carried, dict[str, Scalar]]:
-        """Salt and tracers left by freezing after a step, and the correction by melting; see `ice.base`."""
+        """Stores of salt and tracers left by freezing, and fluxes that correct melting; see `ice.base`."""
         assert self.ice is not None
         concentrations, mass = self.diluted(state), self.ice.mass(state.surface)
         if mass is None or step.taken is None or f"salinity{LEFT_BY_ICE}" not in state.surface:
@@ -288,14 +288,14 @@ class Case(AbstractShown):
 
         A program compiled for one unlabelled case serves all cases of the same shapes.
         """
-        nowhere = {"latitude": None, "longitude": None, "sites": ()}
-        return dataclasses.replace(self, name="case", start_time=None, duration=1.0, **nowhere)
+        no_position = {"latitude": None, "longitude": None, "sites": ()}
+        return dataclasses.replace(self, name="case", start_time=None, duration=1.0, **no_position)
 
     def on(self, grid: Grid) -> "Case":
         """Move the case to another grid of the same depth; conserves contents, wave transport and precision.
 
-        A grid without areas takes those of the case. With other faces the discrete volume of a lake changes:
-        then means over the volume are conserved.
+        A grid without areas takes those of the case. In a lake, whose discrete volume depends on the faces,
+        means over the volume are conserved instead of contents.
 
         Source: first-order conservative remapping, with values constant within a cell.
 
@@ -305,9 +305,9 @@ class Case(AbstractShown):
         if self.grid.area is not None and grid.area is None:
             grid = grid.with_hypsography(self.grid.z_face, self.grid.area)
         grid = in_precision(grid, self.grid.z_face.dtype)
-        old = self.initial_state
-        state = jax.tree.map(lambda values: remap(values, self.grid, grid), old.without_surface())
-        state = dataclasses.replace(state, surface=old.surface)
+        initial = self.initial_state
+        state = jax.tree.map(lambda values: remap(values, self.grid, grid), initial.without_surface())
+        state = dataclasses.replace(state, surface=initial.surface)
         moved = eqx.tree_at(lambda case: (case.grid, case.initial_state), self, (grid, state))
         return moved._with_terms(lambda term: term.on(self.grid, grid))
 
@@ -328,37 +328,37 @@ def stack_cases(cases: Sequence[Case]) -> Case:
     if isinstance(cases, Case) or not cases:
         raise ValueError(f"stack_cases: expected a list [case, ...], got {'one case' if cases else 'none'}.")
     plain = [case.unlabelled() for case in cases]
-    for i, (case, same) in enumerate(zip(cases, plain, strict=True)):
+    for i, (case, unlabelled) in enumerate(zip(cases, plain, strict=True)):
         for field in dataclasses.fields(Case):
             _check_alike(
-                field.name, getattr(plain[0], field.name), getattr(same, field.name), cases[0], case, i
+                field.name, getattr(plain[0], field.name), getattr(unlabelled, field.name), cases[0], case, i
             )
 
     def stack(path, is_shared: bool, *leaves):
         if not is_shared:
             return jnp.stack(leaves, axis=-1)
         if any(not np.array_equal(leaf, leaves[0]) for leaf in leaves):
-            on_times = jax.tree_util.keystr(path).endswith("time")
-            what = "series of forcing on the same times" if on_times else "the same heights"
-            raise ValueError(f"stack_cases: expected {what}.")
+            is_time = jax.tree_util.keystr(path).endswith("time")
+            expected = "series of forcing on the same times" if is_time else "the same heights"
+            raise ValueError(f"stack_cases: expected {expected}.")
         return leaves[0]
 
     stacked = jax.tree_util.tree_map_with_path(stack, shared_by_columns(plain[0]), *plain)
     start_times = {case.start_time for case in cases}
     places = {name: [getattr(case, name) for case in cases] for name in ("latitude", "longitude")}
-    known = {name: of for name, of in places.items() if not any(place is None for place in of)}
+    known = {name: each for name, each in places.items() if not any(place is None for place in each)}
     return dataclasses.replace(
         stacked,
         duration=min(case.duration for case in cases),
         name="stacked",
         start_time=start_times.pop() if len(start_times) == 1 else None,
         sites=tuple(case.name for case in cases),
-        **{name: jnp.stack(of, axis=-1) for name, of in known.items()},
+        **{name: jnp.stack(each, axis=-1) for name, each in known.items()},
     )
 
 
-def _check_alike(name: str, first: PyTree, other: PyTree, of: Case, case: Case, number: int) -> None:
-    """Raise `ValueError` unless a part of two cases has the same structure and shapes."""
+def _check_alike(name: str, first: PyTree, other: PyTree, reference: Case, case: Case, number: int) -> None:
+    """Raise `ValueError` unless a field has the structure and shapes that it has in the first case."""
     shapes = [jax.tree.map(jnp.shape, part) for part in (first, other)]
     if jax.tree.structure(first) == jax.tree.structure(other) and shapes[0] == shapes[1]:
         return
@@ -369,23 +369,23 @@ def _check_alike(name: str, first: PyTree, other: PyTree, of: Case, case: Case, 
         remedy = "move it to the same grid with `case.on`, and give the same tracers"
     elif name == "forcing":
         remedy = "give absent fluxes as 0, and constant ones as series on the same times where others are"
-    expected = f"{name} of {case.name} ({number}) like that of {of.name} (0)"
+    expected = f"{name} of {case.name} ({number}) like that of {reference.name} (0)"
     raise ValueError(f"stack_cases: expected {expected}, got {got}; {remedy}.")
 
 
 def remap(values, source: Grid, target: Grid):
-    """Cell means on another grid of the same depth, conserving the mean over the column."""
+    """Remap cell means to another grid of the same depth; conserves the mean over the column."""
     if source.batch_shape or target.batch_shape:
         raise ValueError("remap: expected grids of a single column, got a batch of grids.")
     # NumPy, because inside `jit` even an index of a constant array is traced.
-    deep, deep_target = (-float(np.asarray(grid.z_face)[0]) for grid in (source, target))
-    if abs(deep - deep_target) > 1e-6 * deep:
+    depth, target_depth = (-float(np.asarray(grid.z_face)[0]) for grid in (source, target))
+    if abs(depth - target_depth) > 1e-6 * depth:
         raise ValueError(
-            f"grid: expected the depth of the case, {deep:g} m, got {deep_target:g} m; "
+            f"grid: expected the depth of the case, {depth:g} m, got {target_depth:g} m; "
             "choose a grid of the same depth."
         )
     if source.n_cells == target.n_cells and np.allclose(
-        source.z_face, target.z_face, rtol=0.0, atol=1e-9 * deep
+        source.z_face, target.z_face, rtol=0.0, atol=1e-9 * depth
     ):
         return values
     x, x_target = _content_coordinate(source), _content_coordinate(target)

@@ -32,11 +32,11 @@ from .state import State
 from .time_series import TimeSeries
 
 Knots = Float[Array, "_ *#batch"]
-"""A number, or a number at each knot."""
+"""Values of one correction: a constant, or one value per knot."""
 _Correction = Knots | None
 
 
-def _known(names: Iterable[str], allowed: Sequence[str], expected: str) -> tuple[str, ...]:
+def _checked(names: Iterable[str], allowed: Sequence[str], expected: str) -> tuple[str, ...]:
     names = tuple(names)
     unknown = [name for name in names if name not in allowed]
     if unknown or not names:
@@ -53,25 +53,25 @@ SCALES = {
 
 
 def _declared() -> tuple[dict[str, tuple[object, FieldValue]], dict[str, str]]:
-    """A bias for each flux, a factor for those with a common scale, and their meanings."""
+    """Declare a bias for each flux and a scale for each group of fluxes; return fields and meanings."""
     units = {field.name: field.metadata["quantity"].unit for field in DECLARED_FLUXES}
     options = {"coordinate": "time", "default": None, "kw_only": True}
-    fields, about = {}, {}
+    fields, meaning_by_name = {}, {}
     for scale in dict.fromkeys(SCALES.values()):
-        for name in (each for each in FLUXES if SCALES[each] == scale):
+        for name in (flux for flux in FLUXES if SCALES[flux] == scale):
             fields[f"{name}_bias"] = _Correction, vector_parameter(unit=units[name], **options)
-            about[f"{name}_bias"] = f"added to {meanings(SurfaceFluxes).get(name, name)}"
+            meaning_by_name[f"{name}_bias"] = f"added to {meanings(SurfaceFluxes).get(name, name)}"
         fields[scale] = _Correction, vector_parameter(valid_range=(0.0, 10.0), **options)
-        about[scale] = f"factor of the {scale.removesuffix('_scale').replace('_', ' ')} [1]."
-    return fields, about
+        meaning_by_name[scale] = f"factor of the {scale.removesuffix('_scale').replace('_', ' ')} [1]."
+    return fields, meaning_by_name
 
 
-_FIELDS, _ABOUT = _declared()
+_FIELDS, _MEANINGS = _declared()
 CORRECTIONS = tuple(_FIELDS)
 """Names of all corrections."""
 
 
-class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
+class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _MEANINGS)):
     """A forcing with corrected fluxes, `scale * flux + bias`.
 
     Each correction is a vector: one constant, or one value per knot, linear in between and constant before
@@ -96,7 +96,7 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
     )
     period: float | None = eqx.field(default=None, static=True, kw_only=True)
 
-    if TYPE_CHECKING:  # which does not see the derived fields
+    if TYPE_CHECKING:  # type checkers do not see the derived fields
 
         def __init__(
             self, forcing: AbstractForcing, time=None, *, period: float | None = None, **corrections: Knots
@@ -117,14 +117,14 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
         Raises:
             ValueError: an unknown name, or invalid knots.
         """
-        corrections = _known(corrections, CORRECTIONS, "corrected forcing: expected corrections")
+        corrections = _checked(corrections, CORRECTIONS, "corrected forcing: expected corrections")
         n_knots = 1 if time is None else len(time)
         values = {name: jnp.full(n_knots, 1.0 if name.endswith("_scale") else 0.0) for name in corrections}
         knots = None if time is None else jnp.asarray(time, dtype=float)
         return cls(forcing, knots, **values, period=period)
 
     def __check_init__(self):
-        if is_traced(self) or not all(isinstance(v, jax.Array) for v in self._given().values()):
+        if is_traced(self) or not all(isinstance(v, jax.Array) for v in self._set_corrections().values()):
             return
         n_knots = 1 if self.time is None else len(self.time)
         if self.time is not None and isinstance(self.time, jax.Array):
@@ -137,14 +137,14 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
                     f"corrected forcing: expected knots within one period of {self.period:g} s, got {got}; "
                     "leave out the knot that repeats the first."
                 )
-        for name, values in self._given().items():
+        for name, values in self._set_corrections().items():
             if values.shape[0] not in (1, n_knots):
                 raise ValueError(
                     f"corrected forcing: expected one number of {name}, or one at each of the {n_knots} "
                     f"knots, got {values.shape[0]}."
                 )
 
-    def _given(self) -> dict[str, Knots]:
+    def _set_corrections(self) -> dict[str, Knots]:
         return {name: getattr(self, name) for name in CORRECTIONS if getattr(self, name) is not None}
 
     def check_covers(self, start: float, end: float) -> None:
@@ -161,37 +161,37 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _ABOUT)):
 
     def _corrections_at(self, time: ScalarLike) -> dict[str, Scalar]:
         """Corrections at a time [s], by name."""
-        now, moving = {}, {}
-        for name, values in self._given().items():
+        constant, varying = {}, {}
+        for name, values in self._set_corrections().items():
             if self.time is not None and values.shape[0] > 1:
-                moving[name] = values
+                varying[name] = values
             else:
-                now[name] = values[0]
-        if self.time is None or not moving:
-            return now
+                constant[name] = values[0]
+        if self.time is None or not varying:
+            return constant
         knots, first = self.time, self.time[0]
         if self.period is not None:
             time = first + (time - first) % self.period
             knots = jnp.append(knots, first + self.period)
-            moving = {name: jnp.concatenate([values, values[:1]]) for name, values in moving.items()}
-        return now | TimeSeries(knots, moving).at(time)
+            varying = {name: jnp.concatenate([values, values[:1]]) for name, values in varying.items()}
+        return constant | TimeSeries(knots, varying).at(time)
 
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
-        fluxes, now = self.forcing.at(time, water), self._corrections_at(time)
-        scales = {flux: now[name] for flux, name in SCALES.items() if name in now}
-        idle = {SCALES[name] for name in scales}
-        idle -= {SCALES[name] for name in scales if getattr(fluxes, name) is not None}
-        if idle:
+        fluxes, corrections = self.forcing.at(time, water), self._corrections_at(time)
+        scales = {flux: corrections[name] for flux, name in SCALES.items() if name in corrections}
+        without_flux = {SCALES[name] for name in scales}
+        without_flux -= {SCALES[name] for name in scales if getattr(fluxes, name) is not None}
+        if without_flux:
             raise ValueError(
-                f"corrected forcing: expected a flux for each scale, got none for {', '.join(sorted(idle))}; "
-                "leave the scale out, or give a bias."
+                "corrected forcing: expected a flux for each scale, got none for "
+                f"{', '.join(sorted(without_flux))}; leave the scale out, or give a bias."
             )
         changed = {}
         for name in FLUXES:
-            flux, bias = getattr(fluxes, name), now.get(f"{name}_bias")
+            flux, bias = getattr(fluxes, name), corrections.get(f"{name}_bias")
             if flux is not None and name in scales:
                 flux = scales[name] * flux
-            changed[name] = flux if bias is None else bias if flux is None else flux + bias
+            changed[name] = flux if bias is None else (bias if flux is None else flux + bias)
         if fluxes.surface_drag is not None and "stress_u" in scales:
             changed["surface_drag"] = scales["stress_u"] * fluxes.surface_drag
         return dataclasses.replace(fluxes, **changed)
@@ -201,7 +201,7 @@ VARIABLES = ("temperature", "salinity", "u", "v")
 
 
 class InitialCorrection(eqx.Module):
-    """Increments of the initial profiles; `None` means no increment, at no cost.
+    """Increments of the initial profiles; variables without increments (`None`) cost nothing.
 
     Args:
         z: heights [m], increasing, at most 0, `(n_heights,)`.
@@ -226,12 +226,12 @@ class InitialCorrection(eqx.Module):
 
         Args:
             z: heights [m]; the cell centers of a grid for one increment per cell.
-            variables: to be corrected: temperature, salinity, u, v.
+            variables: names of the corrected variables: temperature, salinity, u, v.
 
         Raises:
             ValueError: an unknown name, or invalid heights.
         """
-        variables = _known(variables, VARIABLES, "initial correction: expected variables")
+        variables = _checked(variables, VARIABLES, "initial correction: expected variables")
         z = jnp.asarray(z, dtype=float)
         return cls(z, **{name: jnp.zeros_like(z) for name in variables})
 
@@ -253,25 +253,25 @@ class InitialCorrection(eqx.Module):
                 )
 
     def add_to(self, state: State, grid: Grid) -> State:
-        """The state with increments added."""
-        at = grid.z_center
-        # Weights of heights at centers, (n_cells, n_heights, *batch).
-        rows = jnp.eye(self.z.shape[0], dtype=at.dtype)
-        fraction = jnp.stack([jnp.interp(at, self.z, row) for row in rows], axis=1)
+        """Add the increments to a state."""
+        z = grid.z_center
+        # Weight of each height in the increment of each cell, (n_cells, n_heights, *batch).
+        rows = jnp.eye(self.z.shape[0], dtype=z.dtype)
+        weights = jnp.stack([jnp.interp(z, self.z, row) for row in rows], axis=1)
 
         def corrected(name: str):
             values, increments = getattr(state, name), getattr(self, name)
             if increments is None:
                 return values
-            if fraction.ndim == 2:
-                added = jnp.tensordot(fraction, increments, 1)
+            if weights.ndim == 2:
+                added = jnp.tensordot(weights, increments, 1)
             else:
-                added = jnp.sum(fraction * _like(increments[None], fraction), axis=1)
-            return _like(values, added) + _like(added, values)
+                added = jnp.sum(weights * _broadcastable(increments[None], weights), axis=1)
+            return _broadcastable(values, added) + _broadcastable(added, values)
 
         return dataclasses.replace(state, **{name: corrected(name) for name in VARIABLES})
 
 
-def _like(values, batch):
-    """Values of one column, to be broadcast over a batch of columns."""
+def _broadcastable(values, batch):
+    """Add trailing axes to values of one column, so that they broadcast with those of a batch."""
     return values.reshape(values.shape + (1,) * max(0, batch.ndim - values.ndim))
