@@ -39,13 +39,13 @@ from .trajectory import Restart, Trajectory
 
 
 class LastStep(eqx.Module):
-    """The step that ended with a frame.
+    """The last step before a frame.
 
     Args:
         clo_state: closure state at the start of the step, with the coefficients that mixed the column.
         inputs: input of the closure.
         fluxes: surface fluxes.
-        production: P, B and P_St [m2 s-3] of a closure with an equation for k, on inner faces.
+        production: P, B and P_St [m2 s-3] on inner faces; `None` for a closure without an equation for k.
     """
 
     clo_state: AbstractCloState
@@ -55,19 +55,19 @@ class LastStep(eqx.Module):
 
     @classmethod
     def of(cls, model: Model, start: Restart, end: State, case: Case, dt: Scalar) -> "LastStep":
-        """The step from `start` to a state."""
+        """Evaluate the closure inputs and fluxes of the step from `start` to the state `end`."""
         time = start.step.astype(dt.dtype) * dt
         inputs, fluxes = model.inputs_of_closure(start.state, start.clo_state, end, case, time, dt)
-        closure, before, produced = model.closure.prepare(), start.clo_state, None
-        if isinstance(closure, AbstractEnergyStepper) and isinstance(before, TurbulenceState):
-            produced = closure.production(before, inputs)
-        return cls(start.clo_state, inputs, fluxes, produced)
+        closure, clo_state, production = model.closure.prepare(), start.clo_state, None
+        if isinstance(closure, AbstractEnergyStepper) and isinstance(clo_state, TurbulenceState):
+            production = closure.production(clo_state, inputs)
+        return cls(start.clo_state, inputs, fluxes, production)
 
 
 class Snapshot(eqx.Module):
-    """One frame of a run at a time [s], with its case.
+    """One frame of a run, at a time [s], with its case.
 
-    Heights are those at rest, except in a lake with a varying level. If the step before the frame is known,
+    The grid is that at rest, except in a lake with a varying level. With the last step before the frame,
     fluxes and production are those of that step.
     """
 
@@ -80,12 +80,12 @@ class Snapshot(eqx.Module):
 
     @property
     def mixing(self) -> AbstractCloState:
-        """The closure state whose coefficients mix the column."""
+        """The closure state whose coefficients mix the column: that before the last step, if it is known."""
         return self.clo_state if self.last is None else self.last.clo_state
 
     @property
     def fluxes(self) -> SurfaceFluxes:
-        """Surface fluxes over the water of the frame; those of a step are over the water at its start."""
+        """Surface fluxes of the last step; if it is unknown, those at the time and state of the frame."""
         if self.last is not None:
             return self.last.fluxes
         if self.case.ice is not None:
@@ -93,7 +93,7 @@ class Snapshot(eqx.Module):
         return self.case.forcing.at(self.time, WaterSurface.of(self.state))
 
     @property
-    def nothing(self) -> Scalar:
+    def zeros(self) -> Scalar:
         """Zero, one per column."""
         return jnp.zeros_like(self.state.u[-1])
 
@@ -108,7 +108,7 @@ def _of_water(function: Observable) -> Diagnostic:
 DIAGNOSTICS: dict[str, Diagnostic] = {name: _of_water(function) for name, function in OBSERVABLES.items()}
 """Diagnostics by name; names, units and places are those of `QUANTITIES`."""
 OF_THE_STEP: set[str] = set()
-"""Diagnostics of the last step before a frame, where the trajectory holds its start."""
+"""Diagnostics of the last step before a frame, if the trajectory has `step_starts`."""
 
 
 def _named(name: str, *, of_the_step: bool = False) -> Callable[[Diagnostic], Diagnostic]:
@@ -135,7 +135,7 @@ def _stratification(now: Snapshot) -> FaceArray:
 
 @_named("shear_squared", of_the_step=True)
 def _shear(now: Snapshot) -> FaceArray:
-    """S² [s-2], zero at both ends: that of the closure in the last step, or of the frame."""
+    """S² [s-2], zero at both ends: the input of the closure in the last step, or that of the frame."""
     if now.last is not None:
         return _on_faces(now.last.inputs.shear_squared)
     return _on_faces(gradient(now.state.u, now.grid) ** 2 + gradient(now.state.v, now.grid) ** 2)
@@ -149,7 +149,7 @@ def _richardson_number(now: Snapshot) -> FaceArray:
 
 @_named("shear_production", of_the_step=True)
 def _shear_production(now: Snapshot) -> FaceArray:
-    """P = nu S² [m2 s-3]; in the last step, with the contribution of waves."""
+    """P = nu S² [m2 s-3]; that of the last step includes the contribution of waves."""
     if now.last is not None and now.last.production is not None:
         return _on_faces(now.last.production[0])
     return now.mixing.eddy_viscosity * _shear(now)
@@ -160,12 +160,12 @@ def _buoyancy_production(now: Snapshot) -> FaceArray:
     """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma a non-local flux; positive where it produces TKE."""
     if now.last is not None and now.last.production is not None:
         return _on_faces(now.last.production[1])
-    down_gradient = -now.mixing.eddy_diffusivity * _stratification(now)
+    production = -now.mixing.eddy_diffusivity * _stratification(now)
     for term in now.mixing.terms(now.state):
         if isinstance(term, CounterGradientHeat):
-            of_heat = buoyancy_per_kelvin(now.state, now.grid, now.case.equation_of_state)
-            down_gradient = down_gradient + _on_faces(of_heat * term.upward[1:-1])
-    return down_gradient
+            per_kelvin = buoyancy_per_kelvin(now.state, now.grid, now.case.equation_of_state)
+            production = production + _on_faces(per_kelvin * term.upward[1:-1])
+    return production
 
 
 @_named("mixed_layer_depth_richardson", of_the_step=True)
@@ -185,17 +185,17 @@ def _turbulent_energy(now: Snapshot) -> Scalar:
     """rho_0 integral of k [J m-2]; zero for a closure without k."""
     tke = getattr(now.clo_state, "turbulent_kinetic_energy", None)
     if tke is None:
-        return now.nothing
+        return now.zeros
     mean = 0.5 * (tke[1:] + tke[:-1])
     return now.case.equation_of_state.reference_density * column_integral(mean, now.grid)
 
 
 def _surface_flux(name: str, absent: float = 0.0) -> Diagnostic:
-    """One of the surface fluxes, or a substitute where there is none."""
+    """Register the diagnostic of a surface flux; `absent` is its value in a case without that flux."""
 
     def flux(now: Snapshot) -> Scalar:
         value = getattr(now.fluxes, name)
-        return (absent if value is None else value) + now.nothing
+        return (absent if value is None else value) + now.zeros
 
     return _named(f"surface_{name}", of_the_step=True)(flux)
 
@@ -219,7 +219,7 @@ def _bottom_friction_velocity(now: Snapshot) -> Scalar:
     if now.last is not None and now.last.inputs.bottom is not None:
         return now.last.inputs.bottom.friction_velocity
     flow = first_of(term.bottom_flow(now.state, now.grid) for term in now.case.acting())
-    return now.nothing if flow is None else flow.friction_velocity
+    return now.zeros if flow is None else flow.friction_velocity
 
 
 @_named("surface_elevation")
@@ -228,11 +228,11 @@ def _surface_elevation(now: Snapshot) -> Scalar:
     if ELEVATION in now.state.surface:
         return now.state.surface[ELEVATION]
     elevation = now.case.interior.surface_elevation
-    return (0.0 if elevation is None else elevation.at(now.time)) + now.nothing
+    return (0.0 if elevation is None else elevation.at(now.time)) + now.zeros
 
 
 def _discharges(now: Snapshot) -> tuple[Scalar, Scalar]:
-    entering = leaving = now.nothing
+    entering = leaving = now.zeros
     for flow in filter(None, (term.discharge(now.time) for term in now.case.acting())):
         entering, leaving = entering + flow[0], leaving + flow[1]
     return entering, leaving
@@ -256,16 +256,16 @@ def _level_outflow(now: Snapshot) -> Scalar:
 
     Zero without areas, and where the level follows the water budget.
     """
-    level, rising = now.case.interior.level, 0.0
+    level, rise = now.case.interior.level, 0.0
     prescribed = None if level is None else level.prescribed
     if now.grid.area is None or (level is not None and prescribed is None):
-        return now.nothing
+        return now.zeros
     if prescribed is not None:
-        rising = jax.jvp(prescribed.at, (now.time,), (jnp.ones_like(now.time),))[1]
+        rise = jax.jvp(prescribed.at, (now.time,), (jnp.ones_like(now.time),))[1]
     entering, leaving = _discharges(now)
     rain = 0.0 if now.fluxes.freshwater_flux is None else now.fluxes.freshwater_flux
     density = now.case.equation_of_state.reference_density
-    return entering - leaving + (rain / density - rising) * now.grid.area[-1] + now.nothing
+    return entering - leaving + (rain / density - rise) * now.grid.area[-1] + now.zeros
 
 
 def _stokes_drift(now: Snapshot, component: int) -> CenterArray:
@@ -279,7 +279,7 @@ for _component in (0, 1):
 
 
 def diagnostic(name: str) -> Diagnostic:
-    """Look up a diagnostic by name, which may contain numbers like that of an observable; reject others."""
+    """Look up a diagnostic by name, or an observable with numbers in its name; `ValueError` for others."""
     if name in DIAGNOSTICS:
         return DIAGNOSTICS[name]
     if parse(name).name not in OBSERVABLES:
@@ -290,7 +290,7 @@ def diagnostic(name: str) -> Diagnostic:
 @eqx.filter_jit
 def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Model | None):
     case = case if model is None else model.with_von_karman(case)
-    time, starts = frames[2:]
+    time, starts = frames[2:]  # times and step numbers count from the start of the case
     dt = None if starts is None else time[-1] / jnp.asarray(starts[1][-1], time.dtype)
 
     def of_frame(frame):
@@ -301,11 +301,11 @@ def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Mod
         if model is None or start_of_step is None or dt is None:
             return values
         start, step = start_of_step
-        after = dataclasses.replace(now, last=LastStep.of(model, start, state, case, dt))
-        # In fixed order, so that every process compiles the same program and finds it in the cache.
+        stepped = dataclasses.replace(now, last=LastStep.of(model, start, state, case, dt))
+        # In the order of `names`, not of the set: every process then finds the same program in the cache.
         for name in (name for name in names if name in OF_THE_STEP):
             # No step precedes the first frame of a run.
-            values[name] = jnp.where(start.step < step, DIAGNOSTICS[name](after), values[name])
+            values[name] = jnp.where(start.step < step, DIAGNOSTICS[name](stepped), values[name])
         return values
 
     return jax.lax.map(of_frame, frames)
@@ -314,16 +314,16 @@ def _diagnose(frames, grid: Grid, case: Case, names: tuple[str, ...], model: Mod
 def diagnose(
     trajectory: Trajectory, case: Case, names: Sequence[str], model: Model | None = None
 ) -> dict[str, Float[Array, "..."]]:
-    """Diagnostics of all frames.
+    """Evaluate diagnostics of all frames.
 
     Args:
         trajectory, case: a run, and its case.
         names: names of `DIAGNOSTICS`, or with numbers, such as `mixed_layer_depth_0.5K_from_10m`.
         model: model of the run; with it and a trajectory with `step_starts`, diagnostics in `OF_THE_STEP` are
-            those of the last step before each frame instead of being evaluated from the frame.
+            those of the last step before each frame, otherwise those of the frame itself.
 
     Returns:
-        By name, values with a leading time axis, on cells, on faces, or one per column.
+        Values by name: on cells, on faces or one per column, with a leading time axis.
 
     Raises:
         ValueError: an unknown name.
@@ -336,7 +336,7 @@ def diagnose(
     if model is not None and trajectory.step_starts is not None:
         starts = trajectory.step_starts, trajectory.step
         if not is_traced((trajectory.time, trajectory.step)) and trajectory.step[-1] > 0:
-            # The step used means of forcing that is finer than the step.
+            # The run averaged forcing finer than its steps.
             case = case_over_steps(model, case, float(trajectory.time[-1]) / int(trajectory.step[-1]))
         case = batched_case(model, case)
     frames = trajectory.state, trajectory.clo_state, trajectory.time, starts

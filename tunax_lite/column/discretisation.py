@@ -1,4 +1,4 @@
-"""Time levels and stencils of a step, where there is a choice: the standard scheme, and GOTM's."""
+"""Time levels and stencils of a step: the standard discretisation, and that of GOTM."""
 
 import abc
 from collections.abc import Callable
@@ -20,28 +20,28 @@ from .transport import Equations, Transported
 
 T = TypeVar("T")
 BuoyancyFluxes = tuple[Scalar, FaceArray | None]
-"""Surface buoyancy flux, without shortwave radiation, and the downward flux by that radiation [m2 s-3]."""
+"""Surface buoyancy flux without shortwave radiation, and downward buoyancy flux by radiation [m2 s-3]."""
 
 
 class AbstractDiscretisation(eqx.Module):
     """Time levels and stencils of a step, and its order of solution."""
 
     explicit_waves: ClassVar[bool]
-    """Whether the loss of k to waves is explicit, even below zero."""
+    """Whether negative Stokes production is explicit, although it can make k negative."""
     samples_forcing: ClassVar[bool]
     """Whether a step samples finer forcing at its end instead of averaging it."""
 
     @abc.abstractmethod
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
-        """Values of the step, and values for the non-local fluxes and the roughness of the sea."""
+        """Values for the fluxes of a step, and for its non-local fluxes and the roughness of the sea."""
 
     @abc.abstractmethod
     def solve(self, equations: Equations) -> Transported:
-        """The state at the end of a step, with the equations that it solves."""
+        """Solve the equations of a step; return the state at its end and the solved equations."""
 
     @abc.abstractmethod
     def shear_squared(self, end: State, column: Column, theta: float) -> InnerFaceArray:
-        """S² [s-2] of the step."""
+        """S² [s-2] in the step, on inner faces."""
 
     @abc.abstractmethod
     def buoyancy_fluxes(self, end: State, column: Column) -> BuoyancyFluxes:
@@ -49,24 +49,24 @@ class AbstractDiscretisation(eqx.Module):
 
     @abc.abstractmethod
     def bottom_flow(self, end: State, column: Column, terms: tuple[AbstractTerm, ...]) -> BottomFlow | None:
-        """Flow over the bottom."""
+        """Flow at the bottom; `None` without bottom friction."""
 
     @abc.abstractmethod
     def speed_over_sea(self, friction_velocity: Scalar, column: Column) -> Scalar:
-        """The u* that sets the roughness of the sea [m s-1], from that of the earlier fluxes."""
+        """The u* that sets the roughness of the sea [m s-1], from the u* of `Column.fluxes_before`."""
 
     @abc.abstractmethod
     def grid_of_turbulence(self, grid: Grid) -> Grid:
-        """The grid of the closure."""
+        """Grid on which the closure solves its equations."""
 
 
 @named("standard")
 class StandardDiscretisation(AbstractDiscretisation):
     """All quantities solved together, conserving energy.
 
-    Solving together is faster, because each elimination is a chain of divisions. nu S² is the kinetic energy
-    lost to viscosity, on any grid. Non-local fluxes and roughness are those of the step, so that a restart
-    needs nothing else.
+    Solving together is faster: each elimination is a chain of divisions, and all chains run side by side.
+    nu S² is the kinetic energy lost to viscosity, on any grid. Non-local fluxes and roughness are those of
+    this step, so that a restart needs nothing else.
     """
 
     explicit_waves: ClassVar[bool] = False
@@ -77,8 +77,8 @@ class StandardDiscretisation(AbstractDiscretisation):
         return now, now
 
     def solve(self, equations: Equations) -> Transported:
-        before = equations.column.state
-        scalars = equations.moving(before.u, before.v).of_scalars()
+        start = equations.column.state
+        scalars = equations.moving(start.u, start.v).of_scalars()
         solved = equations.solve(equations.of_velocity("u", "v") + scalars)
         new = solved.new
         return Transported(equations.end(*equations.driven(new["u"], new["v"]), new), (solved,))
@@ -88,10 +88,10 @@ class StandardDiscretisation(AbstractDiscretisation):
 
     def buoyancy_fluxes(self, end: State, column: Column) -> BuoyancyFluxes:
         eos, fluxes = column.equation_of_state, column.fluxes
-        entering, light = kinematic_fluxes(end, eos, fluxes), shortwave_heating(fluxes, column)
+        kinematic, radiation = kinematic_fluxes(end, eos, fluxes), shortwave_heating(fluxes, column)
         alpha, beta = eos.expansion(end.temperature[-1], end.salinity[-1], column.grid.z_center[-1])
-        surface = eos.gravity * (alpha * entering["temperature"] - beta * entering["salinity"])
-        return surface, None if light is None else eos.gravity * alpha * light
+        surface = eos.gravity * (alpha * kinematic["temperature"] - beta * kinematic["salinity"])
+        return surface, None if radiation is None else eos.gravity * alpha * radiation
 
     def bottom_flow(self, end: State, column: Column, terms: tuple[AbstractTerm, ...]) -> BottomFlow | None:
         return first_of(term.bottom_flow(end, column.grid) for term in terms)
@@ -105,11 +105,11 @@ class StandardDiscretisation(AbstractDiscretisation):
 
 @named("gotm")
 class GotmDiscretisation(AbstractDiscretisation):
-    """GOTM's sequence: u, v, then scalars, with some values of the previous step.
+    """GOTM's sequence: u, v, then scalars.
 
-    v uses the new u, and scalars the new velocity; S² uses the thickness of each cell;
-    non-local fluxes and the roughness of surface and bottom are those of the previous step; the buoyancy of
-    shortwave radiation uses the local expansion; turbulence ignores the areas of a lake.
+    v uses the new u, and scalars use the new velocity. S² uses the thickness of each cell. Non-local fluxes
+    and the roughness of surface and bottom use values of the previous step. The buoyancy flux by radiation
+    uses the local thermal expansion. Turbulence ignores the areas of a lake.
     """
 
     explicit_waves: ClassVar[bool] = True
@@ -117,7 +117,7 @@ class GotmDiscretisation(AbstractDiscretisation):
 
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
         at = eqx.filter_jit(at)  # traced once for both ends, including the weather
-        return at(end), at(start)
+        return at(end), at(start)  # the start of a step is the end of the previous one
 
     def solve(self, equations: Equations) -> Transported:
         of_u = equations.solve(equations.of_velocity("u"))
@@ -133,22 +133,22 @@ class GotmDiscretisation(AbstractDiscretisation):
 
     def buoyancy_fluxes(self, end: State, column: Column) -> BuoyancyFluxes:
         eos, fluxes, z = column.equation_of_state, column.fluxes, column.grid.z_face
-        entering, light = kinematic_fluxes(column.state, eos, fluxes), shortwave_heating(fluxes, column)
+        kinematic, radiation = kinematic_fluxes(column.state, eos, fluxes), shortwave_heating(fluxes, column)
         alpha, beta = eos.expansion(end.temperature[-1], end.salinity[-1], z[-1])
-        surface = eos.gravity * (alpha * entering["temperature"] - beta * entering["salinity"])
-        # Expansion of the water between cells, and of the end cells at the ends.
+        surface = eos.gravity * (alpha * kinematic["temperature"] - beta * kinematic["salinity"])
+        # On faces: means of the neighbouring cells; at bottom and surface, the values of the end cells.
         temperature, salinity = (
             with_end_faces(mean_of_neighbours(values), values[0], values[-1])
             for values in (end.temperature, end.salinity)
         )
         local = eos.expansion(temperature, salinity, z)[0]
-        return surface, None if light is None else eos.gravity * local * light
+        return surface, None if radiation is None else eos.gravity * local * radiation
 
     def bottom_flow(self, end: State, column: Column, terms: tuple[AbstractTerm, ...]) -> BottomFlow | None:
         return first_of(term.bottom_flow(end, column.grid, column) for term in terms)
 
     def speed_over_sea(self, friction_velocity: Scalar, column: Column) -> Scalar:
-        # No step precedes the first.
+        # No step precedes the first: GOTM starts with zero.
         return jnp.where(column.time < 1.5 * column.dt, 0.0, friction_velocity)
 
     def grid_of_turbulence(self, grid: Grid) -> Grid:

@@ -1,7 +1,4 @@
-"""Surface fluxes, constant or as time series.
-
-Fluxes are positive into the water.
-"""
+"""Surface fluxes, constant or as time series, positive into the water."""
 
 import abc
 import dataclasses
@@ -35,9 +32,9 @@ def surface_flux(
     scale: str | None = None,
     prescribed: bool = True,
 ) -> FieldValue:
-    """Declare a surface flux, from which files, configurations, maps, corrections and couplings follow.
+    """Declare a surface flux for files, configurations, maps, corrections and couplings.
 
-    Its name in the forcing is that of the field, in files and diagnostics with `surface_` before it. Its
+    The name of the field is its name in the forcing; in files and diagnostics `surface_` precedes it. Its
     meaning is in the docstring of the class.
 
     Args:
@@ -45,8 +42,8 @@ def surface_flux(
         unit: as written in the UDUNITS package.
         possible: lowest and highest possible value.
         standard_name: standard name of CF.
-        positive: direction in which it counts positive.
-        scale: name of the correction that scales it, where that is shared with another flux.
+        positive: direction of a positive flux.
+        scale: name of the correction that scales it, if several fluxes share that correction.
         prescribed: whether files may prescribe it; otherwise it is output only.
     """
     quantity = Quantity("", long_name, unit, "scalar", standard_name, possible, positive)
@@ -59,8 +56,8 @@ def surface_flux(
 class SurfaceFluxes(AbstractShown):
     """Surface fluxes into the column; `None` means no flux, at no cost.
 
-    The components of the heat flux are for output only, as computed by bulk formulae, before factors and
-    corrections of the sum; `None` if only the sum is known.
+    The components of the heat flux are for output only: bulk formulae compute them, and corrections change
+    only their sum. They are `None` if only the sum is known.
 
     Args:
         stress_u: eastward stress on the water [N m-2].
@@ -71,7 +68,8 @@ class SurfaceFluxes(AbstractShown):
         rain: precipitation alone, which is part of the freshwater flux [kg m-2 s-1]; `None` if unknown.
         heat_flux: heat into the surface, without shortwave radiation [W m-2].
         shortwave_flux: shortwave radiation into the water, less the albedo [W m-2].
-        freshwater_flux: precipitation minus evaporation [kg m-2 s-1]; changes salinity, not volume.
+        freshwater_flux: precipitation minus evaporation [kg m-2 s-1]; it changes salinity and, only in a lake
+            whose level follows the water budget, volume.
         salt_flux: salt [kg m-2 s-1].
         latent_heat_flux, sensible_heat_flux, longwave_flux: components of the heat flux [W m-2].
         tracer_fluxes: by name of the passive tracer [tracer unit m s-1].
@@ -154,9 +152,9 @@ def check_fluxes(where: str, fluxes: SurfaceFluxes) -> None:
         if not isinstance(leaf, jax.Array) or isinstance(leaf, Tracer):
             continue
         values, (low, high) = np.asarray(leaf), _POSSIBLE.get(name, _FINITE)
-        # Takes microseconds, because coupled models call it in every step; NaN fails the comparison.
-        least, most = (values.min(), values.max()) if values.ndim else (values.item(),) * 2
-        if not (low <= least and most <= high):
+        # Coupled models call this in every step, so it takes only microseconds. NaN fails the comparison.
+        lowest, highest = (values.min(), values.max()) if values.ndim else (values.item(),) * 2
+        if not (low <= lowest and highest <= high):
             if first_bad(values) is not None:
                 raise ValueError(f"{where}: expected a finite {name}, got {values}.")
             check_values(f"{where}: {name}", f"surface_{name}", values)
@@ -211,9 +209,9 @@ class AbstractForcing(AbstractShown):
         return None
 
     def over_steps(self, steps: StepsOfRun) -> "AbstractForcing":
-        """The forcing with means over the steps of a run of its series, where they are finer.
+        """Average series that are finer than the steps of a run over these steps.
 
-        A forcing of a forcing has the other one's.
+        A forcing that contains another forcing averages that one by the method of its class.
         """
         is_part = lambda part: part is not self and isinstance(part, AbstractForcing)  # noqa: E731
         parts = jax.tree.map(
@@ -267,7 +265,7 @@ class TimeSeriesForcing(AbstractForcing):
         cls,
         time,
         *,
-        start_time: Any = None,  # a text; fluxes are often unpacked from a dictionary of arrays
+        start_time: Any = None,  # a text; Any, because callers unpack dictionaries of arrays into `fluxes`
         **fluxes,
     ) -> "TimeSeriesForcing":
         """Series from arrays over `time`; a number is a constant flux.
@@ -275,7 +273,7 @@ class TimeSeriesForcing(AbstractForcing):
         Args:
             time: as in `TimeSeries`, or dates with the `start_time` of the case.
             start_time: ISO 8601, for dates.
-            fluxes: of `SurfaceFluxes`.
+            fluxes: fields of `SurfaceFluxes`.
         """
         time = jnp.asarray(seconds(time, start_time), dtype=float)
 

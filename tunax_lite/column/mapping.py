@@ -1,10 +1,9 @@
 """A run under `jax.vmap`: the mapped axis becomes the batch axis, which is the last.
 
-`jax.vmap` moves the mapped axis to the front, where loops over the levels of a column stride through memory:
-a run takes two to four times as long. Where nothing is differentiated inside of the map, a custom batching
-rule therefore runs with the mapped axis last. Reverse mode cannot pass such a rule, so a map of a gradient
-keeps the rule of JAX, with a warning. Runs with closures or terms from outside the package keep it, too: they
-need not accept batches.
+`jax.vmap` moves the mapped axis to the front. A column is then not contiguous in memory, and a run takes two
+to four times as long. A custom batching rule therefore moves the mapped axis to the end. Reverse mode cannot
+differentiate such a rule, so `jax.vmap` of a gradient uses the rule of JAX, with a warning. So do runs with
+closures or terms from outside the package, which may not support batches.
 """
 
 import dataclasses
@@ -19,9 +18,9 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jaxtyping import PyTree
 
-_MAPPED = "BatchTracer"  # JAX has no public name for the tracers of `vmap`
-_WAY_OUT = (
-    "simulate: expected jax.vmap inside of a derivative, got jax.vmap of one, which takes two to four times "
+_BATCH_TRACER = "BatchTracer"  # JAX has no public name for the tracers of `vmap`
+_SLOW_GRADIENT = (
+    "simulate: expected a derivative of jax.vmap, got jax.vmap of a derivative, which takes 2 to 4 times "
     "as long for the same numbers; write jax.grad(lambda x: jax.vmap(loss)(x).sum()) instead of "
     "jax.vmap(jax.grad(loss)), or map with tunax_lite.numerics.batch_last.vmap_last."
 )
@@ -33,22 +32,22 @@ WITHOUT_MAP = (
 
 
 def is_mapped(arrays: PyTree) -> bool:
-    """Return whether `vmap` traces some arrays; warn and return false if a derivative is inside of it."""
-    kinds = [_kinds(leaf) for leaf in jax.tree.leaves(arrays) if isinstance(leaf, jax.core.Tracer)]
-    if any(_MAPPED in inner for _, *inner in kinds):
-        warnings.warn(_WAY_OUT, UserWarning, stacklevel=4)
+    """Return whether `vmap` traces some arrays; warn and return false for `vmap` of a derivative."""
+    tracers = [_tracers(leaf) for leaf in jax.tree.leaves(arrays) if isinstance(leaf, jax.core.Tracer)]
+    if any(_BATCH_TRACER in inner for _, *inner in tracers):
+        warnings.warn(_SLOW_GRADIENT, UserWarning, stacklevel=4)
         return False
-    return any(outer == _MAPPED for outer, *_ in kinds)
+    return any(outer == _BATCH_TRACER for outer, *_ in tracers)
 
 
 def check_not_mapped(arrays: PyTree) -> None:
-    """Raise `ValueError` for arrays that `vmap` traces: it hides the axis that devices would split."""
-    if any(_MAPPED in _kinds(leaf) for leaf in jax.tree.leaves(arrays)):
+    """Raise `ValueError` for arrays that `vmap` traces: the axis to split over devices is then invisible."""
+    if any(_BATCH_TRACER in _tracers(leaf) for leaf in jax.tree.leaves(arrays)):
         raise ValueError(f"simulate: expected no jax.vmap around a run with `devices`; {WITHOUT_MAP}.")
 
 
-def _kinds(leaf: Any) -> list[str]:  # a tracer of any kind: JAX has no public names for them
-    """Names of the tracers around a value from the outside in, through tracers of derivatives."""
+def _tracers(leaf: Any) -> list[str]:  # a tracer of any kind: JAX has no public names for them
+    """Class names of nested tracers, outermost first; tracers of derivatives hold the next one."""
     names = []
     while isinstance(leaf, jax.core.Tracer):
         names.append(type(leaf).__name__)
@@ -57,7 +56,7 @@ def _kinds(leaf: Any) -> list[str]:  # a tracer of any kind: JAX has no public n
 
 
 def accepts_batches(tree: PyTree) -> bool:
-    """Return whether all modules in a tree are of this package or of Equinox, which accept batches."""
+    """Return whether all modules in a tree belong to this package or to Equinox, which accept batches."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -73,16 +72,13 @@ def accepts_batches(tree: PyTree) -> bool:
 
 
 def run_last(run: Callable[[PyTree], PyTree], arrays: PyTree, axes: PyTree) -> PyTree:
-    """Run with arrays that `vmap` traces, with the mapped axis last.
+    """Call a function on arrays that `vmap` traces, with the mapped axis last, and return its result.
 
     Args:
-        run: takes arrays with a trailing batch axis as well as without one.
+        run: the function, which accepts arrays with and without a trailing batch axis.
         arrays: arrays of a single column.
-        axes: number of axes before those of the batch for each array; -1 for those without a batch. If one of
-            these is mapped, such as the weights of a network, the rule of JAX applies.
-
-    Returns:
-        The result of `run`.
+        axes: for each array, number of axes before those of the batch; -1 for arrays that cannot have a
+            batch, such as the weights of a network: if one of them is mapped, the rule of JAX applies.
     """
     column = custom_vmap(run)
 
@@ -94,12 +90,14 @@ def run_last(run: Callable[[PyTree], PyTree], arrays: PyTree, axes: PyTree) -> P
             in_axes = jax.tree.map(lambda flag: 0 if flag else None, flags)
             results = jax.vmap(run, in_axes=(in_axes,))(arrays)
             return results, jax.tree.map(lambda _: True, results)
-        last = jax.tree.map(lambda flag, x: jnp.moveaxis(x, 0, -1) if flag else x, flags, arrays)
-        columns = jax.tree.map(
+        batched = jax.tree.map(lambda flag, x: jnp.moveaxis(x, 0, -1) if flag else x, flags, arrays)
+        single = jax.tree.map(
             lambda flag, x: jax.ShapeDtypeStruct(jnp.shape(x)[int(flag) :], jnp.result_type(x)), flags, arrays
         )
-        results, like = run(last), jax.eval_shape(run, columns)
-        grown = jax.tree.map(lambda x, single: jnp.ndim(x) > single.ndim, results, like)
-        return jax.tree.map(lambda flag, x: jnp.moveaxis(x, -1, 0) if flag else x, grown, results), grown
+        results, shapes = run(batched), jax.eval_shape(run, single)
+        has_axis = jax.tree.map(lambda x, shape: jnp.ndim(x) > shape.ndim, results, shapes)
+        return jax.tree.map(
+            lambda flag, x: jnp.moveaxis(x, -1, 0) if flag else x, has_axis, results
+        ), has_axis
 
     return column(arrays)

@@ -15,13 +15,13 @@ from .time_series import seconds
 
 
 def _seconds(time: Any) -> Any:  # array-likes to an array
-    """Times [s] as an array; NumPy's keep their precision where JAX has 32 bits."""
+    """Times [s] as an array; NumPy arrays stay as they are, because JAX may cast them to float32."""
     time = without_index(time)
     return time if isinstance(time, np.ndarray) and time.dtype.kind in "fiu" else seconds(time)
 
 
 class Observations(AbstractShown):
-    """Profiles and scalars on common times; heights are common, or vary in time.
+    """Observed profiles and scalars on common times; heights are constant or vary in time.
 
     Args:
         time: [s] since the start of the case, or durations, increasing, `(n_times,)`.
@@ -61,7 +61,7 @@ class Observations(AbstractShown):
             for time, row in zip(np.asarray(self.time), np.asarray(self.z), strict=True):
                 n_known = int(np.isfinite(row).sum())
                 if n_known < row.size and not np.isnan(row[n_known:]).all():
-                    n_known = row.size  # a gap among the heights, which the check rejects
+                    n_known = row.size  # NaN between heights: let the check reject the row
                 if n_known:
                     _check_increase(self.name, f"heights [m] at {time:g} s", row[:n_known])
         elif self.z.size or self.profiles or not self.series:
@@ -91,7 +91,7 @@ class Observations(AbstractShown):
         return self.z.ndim == 2
 
     def has_values(self, name: str) -> np.ndarray:
-        """Mask of the times `(n_times,)` with a value of a variable; the others belong to other variables."""
+        """Mask `(n_times,)` of the times at which a variable has a value; its other times are all NaN."""
         values = np.asarray(self.profiles.get(name, self.series.get(name)))
         return np.any(np.isfinite(values).reshape(values.shape[0], -1), axis=1)
 
