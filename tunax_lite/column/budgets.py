@@ -85,7 +85,7 @@ class StepBudget(NamedTuple):
         if column.level is not None and column.grid.area is not None and case.grid.area is not None:
             old_volume, area = column.level.volume_before, column.grid.area[-1] / case.grid.area[-1]
         rates, energy, diluting = list[Rate](), list[Scalar](), list[Rate]()
-        if column.level is None and at_start.z_face is not column.grid.z_face:
+        if column.level is None and at_start.z_face is not case.grid.z_face:
             # The water keeps its values while all cells stretch or shrink.
             change = (volume - old_volume) / dt
             for name, values in quantities(start.state).items():
