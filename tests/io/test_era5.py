@@ -88,7 +88,8 @@ def at(weather, hour) -> Any:
 
 @pytest.mark.parametrize("style", ["new", "old", "old with preliminary"])
 def test_values_and_units(tmp_path, style):
-    series, measure = read_era5(write(tmp_path / "e.nc", style=style), **PLACE, start_time=START)
+    path = write(tmp_path / "e.nc", style=style, units={"ssrd": "J/m2"})
+    series, measure = read_era5(path, **PLACE, start_time=START)
     for hour in (0, 17, 48):
         weather = at(series, hour)
         found = [weather.wind_u, weather.wind_v, weather.air_temperature, weather.humidity]

@@ -246,13 +246,19 @@ def _step(point: "xr.DataArray") -> float:
 
 def _converted(point: "xr.DataArray", parameter: _Parameter, how: Conversion) -> "xr.DataArray":
     """Convert to the package's unit; sums to that times a second, and without the user's offset of rates."""
-    unit, stated = str(point.attrs.get("units", parameter.unit)), how.unit
-    unit = _UNITS.get(unit, unit)
-    if parameter.is_sum(point):
-        unit, stated = f"{unit} s-1", None if stated is None else f"{stated} s-1"
-        how = replace(how, offset=0.0)
-    values = in_unit(point.assign_attrs(units=unit), parameter.quantity, replace(how, unit=stated))
-    return point.copy(data=values)
+    unit = point.attrs.get("units", None if name_in_file(point) in parameter.means else parameter.unit)
+    if unit is not None:
+        point = point.assign_attrs(units=_UNITS.get(str(unit), str(unit)))
+    if not parameter.is_sum(point):
+        return point.copy(data=in_unit(point, parameter.quantity, how))
+    try:
+        wanted = f"{quantity_of(parameter.quantity).unit} s"
+        scale, _ = replace(how, offset=0.0).linear_to(wanted, point.attrs["units"])
+    except ValueError:
+        expected = f"a unit that converts to {parameter.unit}"
+        advice = "give the unit of the sums (units), or use the file as it was downloaded"
+        raise error_of(point, expected, f"'{how.unit or unit}'", advice) from None
+    return point.copy(data=scale * point.values)
 
 
 def _rates(
@@ -273,8 +279,9 @@ def _rates(
     low, high = parameter.possible or quantity_of(parameter.quantity).possible
     bad = np.flatnonzero(~((values >= low - parameter.rounding) & (values <= high + parameter.rounding)))
     if bad.size:
-        got, unit = f"{values[bad[0]]:g} at {{}}", quantity_of(parameter.quantity).unit
-        raise error_at(point, int(bad[0]), f"values from {low:g} to {high:g} {unit}", got, parameter.hint)
+        unit = quantity_of(parameter.quantity).unit
+        expected = f"values from {low:g} to {high:g}" + (f" {unit}" if unit != "1" else "")
+        raise error_at(point, int(bad[0]), expected, f"{values[bad[0]]:g} at {{}}", parameter.hint)
     rates = point.copy(data=np.clip(values, low, high))
     return with_bounds(rates, np.stack([time - interval, time], axis=1)) if parameter.means else rates
 
