@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import netCDF4
 import numpy as np
+import pytest
 import xarray as xr
 
 from tests.errors import missing_from
@@ -19,6 +20,7 @@ from tunax_lite.io import (
     read_cf_netcdf,
     read_legay,
     read_lesbrary,
+    read_netcdf,
     read_trajectory,
     read_weather,
 )
@@ -213,6 +215,18 @@ def test_truncated_files_and_files_of_another_kind(tmp_path):
         (lambda: read_cf_netcdf(cf, Mapping(forcing_file="weather.nc")), "weather.nc"),
     ]
     assert not wrong(absent, tmp_path, FileNotFoundError)
+
+
+@pytest.mark.parametrize("kind", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_DATA"])
+def test_classic_files_that_scipy_cannot_map(tmp_path, kind):
+    path = tmp_path / "a.nc"
+    with netCDF4.Dataset(path, "w", format=kind) as file:
+        file.createDimension("time", None)
+        file.createVariable("counts", "i2", ("time",))[:] = np.arange(1001)
+    assert read_netcdf(path)["counts"].sum() == 500500
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(FileFormatError, match="truncated"):
+        read_netcdf(path)
 
 
 def test_arrays_larger_than_the_memory_are_not_allocated(tmp_path):
