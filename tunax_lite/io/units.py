@@ -170,7 +170,8 @@ _SPELLED = {
     "millimeterperday": "mm day-1", "millimeterperhour": "mm h-1", "millimeterpersecond": "mm s-1",
     "wattpermetersquared": "W m-2", "joulepermetersquared": "J m-2", "pascal": "Pa", "hectopascal": "hPa",
     "kilopascal": "kPa", "millibar": "mbar", "practicalsalinityunit": "psu", "milligramperliter": "mg L-1",
-    "microgramperliter": "ug L-1", "kilogramperkilogram": "kg kg-1",
+    "microgramperliter": "ug L-1", "kilogramperkilogram": "kg kg-1", "gramperkilogram": "g kg-1",
+    "fraction": "1", "centimeter": "cm", "millimeter": "mm", "newtonpermetersquared": "N m-2",
 }  # fmt: skip
 """Units in words, in the singular, as in files of LakeEnsemblR: `wattPerMeterSquared`."""
 
