@@ -1,8 +1,8 @@
 """Observables of a column other than state variables, under the names of `QUANTITIES`.
 
-Profiles (buoyancy) and scalars (mixed layer depth): each is a differentiable function of the state, the grid
-and the equation of state, with the vertical first and the batch last. Diagnostics, misfits, figures and
-tables share their names, which may contain numbers for the depth of a layer, or the threshold and reference
+An observable is a profile (buoyancy) or a scalar (mixed layer depth): a differentiable function of the state,
+the grid and the equation of state, with the vertical first and the batch last. Diagnostics, misfits, figures
+and tables share the names, which may contain the depth of a layer, or the threshold and the reference depth
 of a mixed layer:
 
 heat_content_above_100m            of the water above 100 m
@@ -12,10 +12,10 @@ mixed_layer_depth_density_0.125kg  0.125 kg m-3 from the density at 10 m (1 m)
 mixed_layer_depth_0.05K_from_0m    0.05 K from the uppermost cell
 
 A depth whose criterion is met nowhere is NaN: the layer reaches deeper than the lowest cell, by an unknown
-amount. Depths by temperature and density are linear between the two cells around the crossing. Their
-derivative is that of the crossing height, -dT / (dT/dz) of both cells: it excludes jumps to another pair of
-cells, and is large where the water below the layer is weakly stratified. The depth of maximum N² is always at
-a face: its derivative is 0, and a calibration with no other target does not move.
+amount. Depths by temperature and density are interpolated linearly between the two cells around the crossing.
+Their derivative is that of the crossing between these two cells: it excludes jumps to another pair of cells,
+and is large where the water below the layer is weakly stratified. The depth of maximum N² is always at a
+face: its derivative is 0, and a calibration with no other target does not move.
 """
 
 import dataclasses
@@ -41,8 +41,8 @@ from .state import State
 class ColumnState(eqx.Module):
     """Modelled or observed water column, from which observables are computed.
 
-    The grid may be that of one column for a batch, such as the times of a run; raises `ValueError` for
-    profiles whose first axis is not that of the cells.
+    A batch, such as the times of a run, may share the grid of one column. Raises `ValueError` for profiles
+    whose first axis does not have one value per cell.
     """
 
     state: State
@@ -65,19 +65,16 @@ class ColumnState(eqx.Module):
 
 
 def sea_surface_temperature(water: ColumnState) -> Scalar:
-    """In-situ temperature of the uppermost cell [degC], at the pressure of the surface.
-
-    As accurate as `potential_temperature` in columns with TEOS-10; with other equations of state it is the
-    temperature of the state.
-    """
+    """In-situ temperature of the uppermost cell at surface pressure [degC]: its `potential_temperature`."""
     return potential_temperature(water)[-1]
 
 
 def potential_temperature(water: ColumnState) -> CenterArray:
     """Potential temperature [degC] of columns with TEOS-10; otherwise the temperature of the state.
 
-    At the surface it is the in-situ temperature, which an instrument shows; 100 m deep 0.01 K below that. In
-    fresh water the conservative temperature is up to 5 % higher. Within 5 mK of TEOS-10, 0.2 mK in the sea.
+    At the surface it equals the in-situ temperature, which an instrument measures; at 100 m it is 0.01 K
+    lower. In fresh water the conservative temperature is up to 5 % higher. The formula is within 5 mK of
+    TEOS-10, and within 0.2 mK in the sea.
     """
     if not carries_conservative_temperature(water.equation_of_state):
         return water.state.temperature
@@ -139,7 +136,7 @@ def by_temperature(
 ) -> Scalar:
     """Depth [m] where the temperature differs by `difference` [K] from that at a reference depth.
 
-    NaN, or if `bounded` the depth of the lowest cell, if it nowhere does.
+    If the criterion is met nowhere, the depth is NaN, or with `bounded` that of the lowest cell.
     """
     options = {"difference": difference, "reference_depth": depth, "bounded": bounded}
     return mixed_layer_depth(water.state.temperature, water.grid, **options)
@@ -148,7 +145,7 @@ def by_temperature(
 def by_density(
     water: ColumnState, difference: float = 0.03, depth: float | None = None, *, bounded: bool = False
 ) -> Scalar:
-    """Depth where the potential density differs by `difference` [kg m-3]; else as `by_temperature`."""
+    """Like `by_temperature`, but by a difference in potential density [kg m-3]."""
     options = {"difference": difference, "reference_depth": depth, "bounded": bounded}
     return mixed_layer_depth(potential_density(water), water.grid, **options)
 
@@ -156,7 +153,7 @@ def by_density(
 def by_stratification(water: ColumnState, *, bounded: bool = False) -> Scalar:
     """Depth of the face with the largest N² [m]; NaN, or if `bounded` the bottom, if no N² is positive."""
     n_squared = buoyancy_frequency_squared(water.state, water.grid, water.equation_of_state)
-    # The bottom comes first, with N² = 0.
+    # Index 0 is the bottom with N² = 0: it is the maximum if no N² is positive.
     squared = jnp.concatenate([jnp.zeros_like(n_squared[:1]), n_squared])
     strongest = jnp.argmax(squared, axis=0)
     faces = jnp.broadcast_to(water.grid.z_face[:-1], squared.shape)
@@ -181,7 +178,7 @@ _LAYERS: dict[str, Callable[..., Scalar]] = {
     "mixed_layer_depth_density": by_density,
     "mixed_layer_depth_stratification": by_stratification,
 }
-"""Depths whose criterion may be met nowhere."""
+"""Mixed layer depths, whose criterion may be met nowhere."""
 OBSERVABLES: dict[str, Observable] = {
     "buoyancy": buoyancy,
     "potential_density": potential_density,
@@ -195,9 +192,9 @@ OBSERVABLES: dict[str, Observable] = {
 
 _STATE = ("temperature", "salinity", "u", "v")
 MIXED_LAYER_DIFFERENCE = 0.2
-"""K: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003."""
+"""Default threshold of temperature [K]: de Boyer Montegut et al. (2004), J. Geophys. Res. 109, C12003."""
 _THRESHOLDS = {"mixed_layer_depth": ("K", MIXED_LAYER_DIFFERENCE), "mixed_layer_depth_density": ("kg", 0.03)}
-"""Depths with a threshold and a reference: the unit in their names, and the threshold without one."""
+"""Depths with a threshold and a reference: unit of the threshold in their names, and its default."""
 _NUMBER = r"\d+(?:\.\d+)?"
 _ABOVE = re.compile(rf"(?P<name>{'|'.join(INTEGRALS)})_above_(?P<depth>{_NUMBER})m")
 _DEPTH = re.compile(
@@ -215,58 +212,60 @@ class Parsed(NamedTuple):
 
 
 def parse(name: str) -> Parsed:
-    """Split a name into the table's name and its numbers; other names are unchanged.
+    """Split a name into the name in the table and its numbers; names without numbers are unchanged.
 
     Raises `ValueError` for a layer of zero thickness, or a threshold of 0.
     """
     match = _ABOVE.fullmatch(name)
     if match is not None:
         if not float(match["depth"]):
-            raise ValueError(f"expected a layer of some thickness, got {name}; give a depth [m] above 0.")
+            raise ValueError(f"expected a layer of positive thickness, got {name}; give a depth [m] above 0.")
         return Parsed(match["name"], float(match["depth"]))
     match = _DEPTH.fullmatch(name)
     if match is None:
         return Parsed(name)
     threshold, depth = (None if match[key] is None else float(match[key]) for key in ("threshold", "depth"))
-    unit, usual = _THRESHOLDS[match["name"]]
+    unit, default = _THRESHOLDS[match["name"]]
     if threshold is not None and (match["unit"] != unit or threshold == 0.0):
         raise ValueError(
             f"expected a threshold of {match['name']} in {unit}, above 0, got {name}; write it like "
-            f"{match['name']}_{usual:g}{unit}."
+            f"{match['name']}_{default:g}{unit}."
         )
     return Parsed(match["name"], depth, threshold)
 
 
 def variable_of(name: str) -> Quantity | None:
-    """The table entry for a name, with its numbers in words; `None` for a passive tracer."""
-    bare, depth, threshold = parse(name)
-    variable = QUANTITIES.get(bare)
-    if variable is None or bare == name:
+    """Table entry of a name, whose long name mentions the numbers; `None` for a passive tracer."""
+    base_name, depth, threshold = parse(name)
+    variable = QUANTITIES.get(base_name)
+    if variable is None or base_name == name:
         return variable
-    if bare in INTEGRALS:
+    if base_name in INTEGRALS:
         text = variable.long_name.replace(" of the column", "").replace(" in the column", "")
         text += f" of the water above {depth:g} m"
     else:
-        threshold = _THRESHOLDS[bare][1] if threshold is None else threshold
+        threshold = _THRESHOLDS[base_name][1] if threshold is None else threshold
         where = "at 10 m (in shallow water 1 m)" if depth is None else f"at {depth:g} m"
         where = "of the uppermost cell" if depth == 0.0 else where
-        what, unit = ("temperature", "K") if bare == "mixed_layer_depth" else ("potential density", "kg m-3")
-        text = f"depth where the {what} differs from that {where} by {threshold:g} {unit}"
+        criterion, unit = (
+            ("temperature", "K") if base_name == "mixed_layer_depth" else ("potential density", "kg m-3")
+        )
+        text = f"depth where the {criterion} differs from that {where} by {threshold:g} {unit}"
     return dataclasses.replace(variable, name=name, long_name=text)
 
 
 def observable(name: str, tracers: Collection[str] = (), *, bounded: bool = False) -> Observable:
     """Look up a name: a state variable, a passive tracer, or one of `OBSERVABLES`.
 
-    If `bounded`, depths whose criterion is met nowhere are that of the lowest cell instead of NaN. Raises
-    `ValueError` for an unknown name, a layer of zero thickness, or a threshold in another unit.
+    With `bounded`, mixed layers whose criterion is met nowhere end at the lowest cell instead of being NaN.
+    Raises `ValueError` for an unknown name, a layer of zero thickness, or a threshold in another unit.
     """
     if name in _STATE:
         return lambda water: getattr(water.state, name)
     if name in tracers:
         return lambda water: water.state.tracers[name]
-    bare, depth, threshold = parse(name)
-    if bare not in OBSERVABLES:
+    base_name, depth, threshold = parse(name)
+    if base_name not in OBSERVABLES:
         known = ", ".join((*_STATE, *tracers, *OBSERVABLES))
         layers = ", ".join(f"{integral}_above_100m" for integral in INTEGRALS)
         raise ValueError(
@@ -276,8 +275,8 @@ def observable(name: str, tracers: Collection[str] = (), *, bounded: bool = Fals
         )
     options: dict[str, float | bool] = {} if threshold is None else {"difference": threshold}
     options |= {} if depth is None else {"depth": depth}
-    options |= {"bounded": True} if bounded and bare in _LAYERS else {}
-    return functools.partial(OBSERVABLES[bare], **options) if options else OBSERVABLES[bare]
+    options |= {"bounded": True} if bounded and base_name in _LAYERS else {}
+    return functools.partial(OBSERVABLES[base_name], **options) if options else OBSERVABLES[base_name]
 
 
 def is_depth_of_a_criterion(name: str) -> bool:
@@ -286,7 +285,7 @@ def is_depth_of_a_criterion(name: str) -> bool:
 
 
 def usual_mixed_layer(grid: Grid) -> str:
-    """`mixed_layer_depth` with the reference depth that it has on a grid in its name, for labels."""
+    """Name of the default mixed layer depth on a grid, including its reference depth, for labels."""
     return f"mixed_layer_depth_from_{float(jnp.max(usual_reference_depth(grid))):g}m"
 
 
@@ -297,6 +296,6 @@ def is_number(name: str) -> bool:
 
 
 def unit_of_difference(name: str, tracers: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> str:
-    """Unit of a difference of two values: K for degC; that of `Case.tracer_units` for a tracer, else 1."""
+    """Unit of the difference of two values: K for degC; for a tracer that of `Case.tracer_units`, or 1."""
     variable = variable_of(name)
     return tracers.get(name, ("1",))[0] if variable is None else variable.unit_of_differences

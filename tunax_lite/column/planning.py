@@ -64,7 +64,7 @@ def estimate_memory(
     """Memory and compile time of a run, its gradient or its Jacobian, without running it.
 
     Args:
-        model, case: a single column if `n_columns` is given; otherwise a batch or an ensemble, too.
+        model, case: a single column if `n_columns` is given; otherwise also a batch or an ensemble.
         what: `forward`: a run with all its frames. `gradient`: of the mean square of the residuals, in
             reverse mode. `jacobian`: of the residuals, in the mode that `jacobian` chooses.
         n_columns: size of a batch of such columns; nothing of that size is allocated.
@@ -85,23 +85,23 @@ def estimate_memory(
     if n_columns is not None:
         if batch := shape_of_batch(model, case):
             raise ValueError(
-                f"estimate_memory: expected a single column to make {n_columns} of, got a model and a case "
-                f"with the batch {batch}; leave n_columns out."
+                f"estimate_memory: expected a single column to repeat {n_columns} times, got a model and a "
+                f"case with the batch {batch}; leave n_columns out."
             )
         if n_columns < 1:
             raise ValueError(f"estimate_memory: expected n_columns of at least 1, got {n_columns}.")
-        spread = lambda leaf: jax.ShapeDtypeStruct((*leaf.shape, n_columns), leaf.dtype)  # noqa: E731
-        case = eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(spread, case.initial_state))
+        repeated = lambda leaf: jax.ShapeDtypeStruct((*leaf.shape, n_columns), leaf.dtype)  # noqa: E731
+        case = eqx.tree_at(lambda c: c.initial_state, case, jax.tree.map(repeated, case.initial_state))
 
     def run(model: Model, case: Case) -> Trajectory:
         times = {"dt": dt, "output_interval": output_interval, "duration": duration}
         return simulate(model, case, checkpointing=layout, **times)
 
-    def of_parameters(free, model: Model, case: Case) -> PyTree:
+    def residuals_of(free, model: Model, case: Case) -> PyTree:
         return residuals(run(eqx.tree_at(lambda m: m.closure, model, eqx.combine(free, model.closure)), case))
 
     def mean_square(free, model: Model, case: Case):
-        leaves = jax.tree.leaves(of_parameters(free, model, case))
+        leaves = jax.tree.leaves(residuals_of(free, model, case))
         return sum(jnp.sum(leaf**2) for leaf in leaves) / sum(leaf.size for leaf in leaves)
 
     if what == "forward":
@@ -111,7 +111,7 @@ def estimate_memory(
         if what == "gradient":
             program = compile_program(jax.value_and_grad(mean_square), *arguments)
         else:
-            program = CompiledJacobian(of_parameters, *arguments, chunk_size=chunk_size).program
+            program = CompiledJacobian(residuals_of, *arguments, chunk_size=chunk_size).program
     batch = shape_of_batch(model, case)
     columns = f"{int(np.prod(batch))} columns" if batch else "one column"
     seconds = program.trace_seconds, program.compile_seconds
@@ -119,7 +119,7 @@ def estimate_memory(
 
 
 def _free(model: Model, parameters: Sequence[str] | None) -> PyTree:
-    """The closure with nothing but the numbers to differentiate by."""
+    """Keep only the numbers of the closure to differentiate by; all other leaves become `None`."""
     known, owner = free_leaves(model.closure).keys(), type(model.closure).__name__
     where = "estimate_memory: parameters"
     paths = known if parameters is None else chosen_paths(known, parameters, where, owner)
@@ -130,7 +130,7 @@ def _free(model: Model, parameters: Sequence[str] | None) -> PyTree:
 
 
 class CheckpointingChoice(NamedTuple):
-    """The chosen layout, its program, and the reason as one line."""
+    """The chosen layout, the compiled program, and one line that explains the choice."""
 
     checkpointing: AbstractCheckpointing
     program: Program
@@ -164,15 +164,15 @@ def choose_checkpointing(
             f"choose_checkpointing: expected a positive memory_budget in bytes, got {memory_budget}."
         )
     budget = int(_SHARE_OF_FREE_MEMORY * free_memory()) if memory_budget is None else memory_budget
-    tried: list[str] = []
+    too_large: list[str] = []
     needed = 0
     for layout in candidates:
         program = compile_program(function_of_layout(layout), *arguments)
         needed = program.memory.temporary
         if needed <= budget:
-            before = f" ({', '.join(tried)} would not)" if tried else ""
-            return CheckpointingChoice(layout, program, f"{layout}: {needed} bytes of {budget} fit{before}")
-        tried.append(f"{layout} with {needed} bytes")
+            others = f" ({', '.join(too_large)} would not)" if too_large else ""
+            return CheckpointingChoice(layout, program, f"{layout}: {needed} bytes of {budget} fit{others}")
+        too_large.append(f"{layout} with {needed} bytes")
     raise MemoryError(
         f"choose_checkpointing: expected a budget of at least {needed} bytes, which the most frugal layout, "
         f"{candidates[-1]}, needs; got {budget}. Give more memory, or make fewer steps or columns."

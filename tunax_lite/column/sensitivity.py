@@ -72,7 +72,7 @@ class JacobianResult:
         return bool(jnp.isfinite(self.residuals).all() & jnp.isfinite(self.matrix).all())
 
     def normal_equations(self, limit: float = math.inf) -> NormalEquations:
-        """Sums over the residuals; in JᵀJ, rows with a derivative above a limit are scaled down to it."""
+        """Sum over residuals; rows of J whose largest derivative exceeds a limit are scaled to it in JᵀJ."""
         return _normal_equations(self.residuals, self.matrix, limit)
 
 
@@ -84,7 +84,7 @@ def _normal_equations(residuals, matrix, limit) -> NormalEquations:
 
 
 _ROWS = 128
-"""Rows that are added up at a time."""
+"""Number of rows per block of the sum."""
 
 
 def sums_of_products(matrix: Float[Array, "row column"]) -> Float[Array, "column column"]:
@@ -119,7 +119,7 @@ def _reverse_mode(function: Callable, chunk: int, flat: Float[Array, " n"]):
 
 
 def _in_chunks(of_chunk: Callable, chunk: int, n: int, axis: int):
-    """Auxiliary result of a function from the last chunk, and its matrix assembled along an axis."""
+    """Assemble the matrix of a function along an axis; also return its auxiliary result of the last chunk."""
     if chunk == n:
         return of_chunk(0)
 
@@ -130,12 +130,12 @@ def _in_chunks(of_chunk: Callable, chunk: int, n: int, axis: int):
 
     auxiliary, part = jax.eval_shape(lambda: of_chunk(0))
     matrix = jax.ShapeDtypeStruct((*part.shape[:axis], n, *part.shape[axis + 1 :]), part.dtype)
-    empty = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), (auxiliary, matrix))
-    return lax.fori_loop(0, math.ceil(n / chunk), add_chunk, empty)
+    zeros = jax.tree.map(lambda like: jnp.zeros(like.shape, like.dtype), (auxiliary, matrix))
+    return lax.fori_loop(0, math.ceil(n / chunk), add_chunk, zeros)
 
 
 def _map_chunk(function: Callable[[PyTree], PyTree], start, chunk: int, like: Float[Array, " n"]) -> PyTree:
-    """Map over rows `start` to `start + chunk` of the identity matrix."""
+    """Map a function over the unit vectors `start` to `start + chunk`."""
     vectors = (jnp.arange(like.size)[:, None] == start + jnp.arange(chunk)).astype(like.dtype)
     if chunk == 1:  # scalars are faster in the loops over levels than vectors of length one
         return jax.tree.map(lambda result: result[..., None], function(vectors[:, 0]))
@@ -145,7 +145,7 @@ def _map_chunk(function: Callable[[PyTree], PyTree], start, chunk: int, like: Fl
 _PULL_OVER_PUSH = 4
 """Cost of pulling one residual back, with checkpointing, over that of pushing one parameter forward."""
 _LARGEST_CHUNK_ON_CPU = 32
-"""A larger chunk saves less than a tenth of the time, and its tangents leave the fast caches."""
+"""A larger chunk saves less than a tenth of the time, and its tangents exceed the fast caches."""
 
 
 class CompiledJacobian:
@@ -199,7 +199,7 @@ class CompiledJacobian:
         return JacobianResult(residuals, matrix, self.plan)
 
     def _choose_chunk(self, chunk_size: ChunkSize, memory_budget: int | None) -> tuple[int, Program]:
-        """The requested size, or the fewest chunks that fit, of nearly equal size."""
+        """Choose the requested chunk size, or the fewest chunks of nearly equal size that fit the budget."""
         if chunk_size != "auto":
             chunk = self._n if chunk_size is None else chunk_size
             if isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1:
@@ -213,33 +213,33 @@ class CompiledJacobian:
         if memory_budget is not None and not budget > 0:
             raise ValueError(f"jacobian: expected a positive memory_budget in bytes, got {budget}.")
 
-        def even(largest: int) -> int:
+        def equalised(largest: int) -> int:
             return math.ceil(self._n / math.ceil(self._n / largest))
 
-        chunk = even(_LARGEST_CHUNK_ON_CPU if jax.default_backend() == "cpu" else self._n)
+        chunk = equalised(_LARGEST_CHUNK_ON_CPU if jax.default_backend() == "cpu" else self._n)
         program = self._compile(chunk)
         if program.memory.total <= budget:
             return chunk, program
         single = program if chunk == 1 else self._compile(1)
-        least = single.memory.total
-        while chunk > 1 and program.memory.total > budget >= least:
-            bytes_per_column = (program.memory.total - least) / (chunk - 1)
-            chunk = even(min(1 + int((budget - least) / bytes_per_column), chunk - 1))
+        smallest = single.memory.total
+        while chunk > 1 and program.memory.total > budget >= smallest:  # memory is linear in the chunk
+            bytes_per_column = (program.memory.total - smallest) / (chunk - 1)
+            chunk = equalised(min(1 + int((budget - smallest) / bytes_per_column), chunk - 1))
             program = single if chunk == 1 else self._compile(chunk)
         if program.memory.total > budget:
             raise MemoryError(
-                f"jacobian: expected a budget of at least {least} bytes, which a chunk of 1 needs for "
+                f"jacobian: expected a budget of at least {smallest} bytes, which a chunk of 1 needs for "
                 f"{self._problem}, got {budget}; give more memory or fewer residuals, or add up the "
                 "`normal_equations` of parts of them."
             )
         return chunk, program
 
     def _compile(self, chunk: int) -> Program:
-        by_mode = _forward_mode if self._mode == "forward" else _reverse_mode
+        derive = _forward_mode if self._mode == "forward" else _reverse_mode
 
         def program(x: PyTree, *args: PyTree):
             flat, unravel = ravel_pytree(x)
-            return by_mode(lambda p: ravel_pytree(self._function(unravel(p), *args))[0], chunk, flat)
+            return derive(lambda p: ravel_pytree(self._function(unravel(p), *args))[0], chunk, flat)
 
         return compile_program(program, *self._shapes)
 
@@ -252,7 +252,7 @@ def jacobian(
     chunk_size: ChunkSize = "auto",
     memory_budget: int | None = None,
 ) -> JacobianResult:
-    """Residuals and their Jacobian.
+    """Compute residuals and their Jacobian.
 
     Every call compiles. To avoid this, keep a `CompiledJacobian`; arguments and errors are the same.
     """
@@ -262,7 +262,7 @@ def jacobian(
 
 
 def _check_finite(x: PyTree) -> None:
-    """Raise for parameters that are not finite, or not known yet."""
+    """Raise `ValueError` for parameters that are traced or not finite."""
     if is_traced(x):
         raise ValueError(
             "jacobian: expected parameters with values, got traced ones; it compiles by itself, so call it "
@@ -279,7 +279,7 @@ def _check_finite(x: PyTree) -> None:
 
 
 def _count(what: str, shapes: PyTree) -> int:
-    """Number of values of parameters or residuals, all of which must be floating-point."""
+    """Count parameters or residuals; raise `ValueError` if there are none, or some are not floating-point."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
         if not jnp.issubdtype(leaf.dtype, jnp.floating):
             place = jax.tree_util.keystr(path)

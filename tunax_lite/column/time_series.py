@@ -1,11 +1,10 @@
 """Time series, interpolated linearly.
 
-Time-dependent input is arrays with a time axis, interpolated within the step, never a Python function, so
-that it can be batched, differentiated and read from files.
+Time-dependent input is an array with a time axis, interpolated in every step, and never a Python function:
+it can then be batched, differentiated and read from files.
 
-A step samples a series at its end. Records within a step would have no effect: `over_steps` therefore
-replaces a finer series by one that has, at the end of each such step, the mean over the step, once before the
-run.
+A step samples a series at its end: records within it would have no effect. Before the run, `over_steps`
+therefore replaces the records in each such step by one at its end, with the mean over the step.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ T = TypeVar("T")
 
 @custom_vmap
 def _record_after(times: Float[Array, " time"], time: Shaped[Array, ""]) -> Int[Array, ""]:
-    """Number of the first record after a time, 0 before all records."""
+    """Index of the first record after a time; 0 before all records."""
     return jnp.searchsorted(times, time, side="right", method="scan_unrolled")
 
 
@@ -43,18 +42,20 @@ def _record_after_each(
 
 
 class StepMeans(NamedTuple):
-    """A linear operator on the records of a series: means over steps where records are finer than the step.
+    """A linear operator that replaces records finer than a step by means over the step.
+
+    Means are sums over pieces of the series between records and ends of steps.
 
     Args:
-        time: time of the new records [s].
+        time: times of the new records [s].
         is_mean: whether a new record is the mean over the step that ends there.
-        kept: numbers of the records that stay.
-        sampled: last record before, and weight of the next, where the series meets a step without mean.
-        points: likewise for the ends of the pieces of steps with means.
-        pieces: numbers of the pieces that lie within such steps.
-        share: length of each of these pieces over that of its step [1].
-        step: number of the step of each of these pieces.
-        order: of the records kept, sampled and averaged.
+        kept: indices of the records that stay.
+        sampled: index of the last record, and weight of the next [1], at the ends of the neighbouring steps.
+        points: likewise at the ends of the pieces.
+        pieces: indices of the pieces within steps with means.
+        share: length of each of these pieces divided by that of its step [1].
+        step: index of the step with a mean to which each of these pieces belongs.
+        order: permutation that sorts the kept, sampled and mean records by time.
     """
 
     time: np.ndarray
@@ -69,17 +70,17 @@ class StepMeans(NamedTuple):
 
     @classmethod
     def of(cls, time: Float[Array, " time"], dt: float) -> "StepMeans | None":
-        """The operator for records at times [s] and steps that end at multiples of `dt` [s].
+        """Build the operator for records at times [s] and steps that end at multiples of `dt` [s].
 
-        `None` where no records are closer together than the step. Steps outside the series keep its values.
+        `None` if no records are closer together than a step. Steps outside the series have no means.
         """
         t = np.asarray(time, dtype=float)
-        # Times of float32 or in days are rounded.
+        # Times in float32, or converted from days, are rounded.
         slack = max(1e-6 * dt, 8.0 * float(jnp.finfo(time.dtype).eps) * float(np.max(np.abs(t))))
         fine = np.diff(t) < dt - slack
         if not fine.any():
             return None
-        # A gap below the step lies in one step or in two.
+        # An interval shorter than a step lies in one step or in two.
         first = np.floor((t[:-1][fine] + slack) / dt)
         last = np.ceil((t[1:][fine] - slack) / dt) - 1.0
         steps = np.unique(np.concatenate([first, last])).astype(np.int64)
@@ -87,13 +88,14 @@ class StepMeans(NamedTuple):
         steps = steps[inside]
         if not steps.size:
             return None
-        # Steps next to those with means keep their values.
+        # Keep the values at the ends of the steps before and after, which would otherwise feel the means.
         after = steps[~np.isin(steps + 1, steps)] + 2
         sampled = np.union1d(steps[~np.isin(steps - 1, steps)], after[after * dt <= t[-1] + slack])
-        number = np.rint(t / dt)
-        at_end = np.abs(t - number * dt) <= slack
-        below = np.where(at_end, number, np.floor(t / dt)).astype(np.int64)
-        replaced = np.isin(below, steps) | np.isin(below - 1, steps) | (at_end & np.isin(below - 2, steps))
+        nearest = np.rint(t / dt)
+        at_end = np.abs(t - nearest * dt) <= slack
+        step = np.where(at_end, nearest, np.floor(t / dt)).astype(np.int64)
+        # Drop the records in steps with means and in the step after, up to its end, which is sampled.
+        replaced = np.isin(step, steps) | np.isin(step - 1, steps) | (at_end & np.isin(step - 2, steps))
         kept = np.flatnonzero(~replaced)
         new = np.concatenate([t[kept], sampled * dt, (steps + 1) * dt])
         order = np.argsort(new, kind="stable")
@@ -110,22 +112,24 @@ class StepMeans(NamedTuple):
     def __call__(self, values: Float[Array, "time ..."]) -> Float[Array, "new_time ..."]:
         """New records of a leaf with records along its first axis."""
 
-        def along(numbers: np.ndarray) -> Array:
+        def like_values(numbers: np.ndarray) -> Array:
             return jnp.asarray(numbers, values.dtype).reshape(-1, *(1,) * (values.ndim - 1))
 
-        def at(places: tuple[np.ndarray, np.ndarray]) -> Array:
-            before, weight = places
-            return values[before] + along(weight) * (values[before + 1] - values[before])
+        def at(position: tuple[np.ndarray, np.ndarray]) -> Array:
+            before, weight = position
+            return values[before] + like_values(weight) * (values[before + 1] - values[before])
 
         points = at(self.points)
         halves = 0.5 * (points[self.pieces] + points[self.pieces + 1])
         n_steps = int(np.count_nonzero(self.is_mean))
-        means = jax.ops.segment_sum(along(self.share) * halves, self.step, n_steps, indices_are_sorted=True)
+        means = jax.ops.segment_sum(
+            like_values(self.share) * halves, self.step, n_steps, indices_are_sorted=True
+        )
         return jnp.concatenate([values[self.kept], at(self.sampled), means])[self.order]
 
 
 class StepsOfRun(NamedTuple):
-    """Steps of a run: length [s], number of the first, which may be traced, and how many there are."""
+    """Steps of a run: length [s], index of the first step, which may be traced, and number of steps."""
 
     dt: float
     first: int | Int[Array, ""] = 0
@@ -133,10 +137,7 @@ class StepsOfRun(NamedTuple):
 
 
 class TracedStepMeans(NamedTuple):
-    """Like `StepMeans`, inside a compiled function that has the times of the records as an argument.
-
-    The new records are at the ends of all steps of the run; those of steps without finer records are values.
-    """
+    """Like `StepMeans`, for traced times: new records are at the ends of all steps, as means or values."""
 
     time: Float[Array, " end"]
     is_mean: Bool[Array, " end"]
@@ -147,48 +148,48 @@ class TracedStepMeans(NamedTuple):
 
     @classmethod
     def of(cls, time: Float[Array, " time"], steps: StepsOfRun) -> "TracedStepMeans | None":
-        """The operator; `None` for fewer records than steps, which are assumed to be coarser."""
+        """Build the operator; `None` for fewer records than steps, which are assumed to be coarser."""
         if steps.number is None or time.shape[0] - 1 <= steps.number:
             return None
         dt = jnp.asarray(steps.dt, time.dtype)
         ends = (jnp.asarray(steps.first, time.dtype) + jnp.arange(steps.number + 1, dtype=time.dtype)) * dt
         slack = jnp.maximum(1e-6 * dt, 8.0 * jnp.finfo(time.dtype).eps * jnp.max(jnp.abs(time)))
-        n_fine = jnp.cumsum(jnp.diff(time) < dt - slack)
+        n_fine = jnp.cumsum(jnp.diff(time) < dt - slack)  # intervals shorter than a step before each record
         n_fine = jnp.concatenate([jnp.zeros_like(n_fine[:1]), n_fine])
-        from_gap = _places_of(time, ends[:-1] + slack)[0]
-        to_gap = _places_of(time, ends[1:] - slack)[0] + 1
-        is_mean = jnp.concatenate([jnp.zeros(1, bool), n_fine[to_gap] > n_fine[from_gap]])
+        first = _traced_places(time, ends[:-1] + slack)[0]
+        last = _traced_places(time, ends[1:] - slack)[0] + 1
+        is_mean = jnp.concatenate([jnp.zeros(1, bool), n_fine[last] > n_fine[first]])
         points = jnp.sort(jnp.concatenate([time, ends]))
         middle, width = 0.5 * (points[1:] + points[:-1]), jnp.diff(points)
         step = jnp.searchsorted(ends, middle, side="right") - 1
         inside = (middle > ends[0]) & (middle < ends[-1])
         share = jnp.where(inside, width / dt, 0.0)
-        places = _places_of(time, ends), _places_of(time, points)
+        places = _traced_places(time, ends), _traced_places(time, points)
         step = jnp.clip(step, 0, steps.number - 1)
         return cls(ends, is_mean, places[0], places[1], share, step)
 
     def __call__(self, values: Float[Array, "time ..."]) -> Float[Array, "end ..."]:
-        def along(numbers: Array) -> Array:
+        def like_values(numbers: Array) -> Array:
             return numbers.reshape(-1, *(1,) * (values.ndim - 1))
 
-        def at(places: tuple[Array, Array]) -> Array:
-            before, weight = places
-            return values[before] + along(weight) * (values[before + 1] - values[before])
+        def at(position: tuple[Array, Array]) -> Array:
+            before, weight = position
+            return values[before] + like_values(weight) * (values[before + 1] - values[before])
 
         points, sampled = at(self.points), at(self.ends)
-        pieces = along(self.share) * 0.5 * (points[1:] + points[:-1])
+        pieces = like_values(self.share) * 0.5 * (points[1:] + points[:-1])
         means = jax.ops.segment_sum(pieces, self.step, self.time.size - 1)
-        return sampled.at[1:].set(jnp.where(along(self.is_mean[1:]), means, sampled[1:]))
+        return sampled.at[1:].set(jnp.where(like_values(self.is_mean[1:]), means, sampled[1:]))
 
 
-def _places_of(time: Float[Array, " time"], at: Float[Array, " point"]) -> tuple[Array, Array]:
+def _traced_places(time: Float[Array, " time"], at: Float[Array, " point"]) -> tuple[Array, Array]:
     """Like `_places`, for traced times."""
     before = jnp.clip(jnp.searchsorted(time, at, side="right") - 1, 0, time.shape[0] - 2)
     return before, jnp.clip((at - time[before]) / (time[before + 1] - time[before]), 0.0, 1.0)
 
 
 def _places(time: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Last record before each time, and weight of the next [1]."""
+    """Return the index of the last record before each time, and the weight of the next record [1]."""
     before = np.clip(np.searchsorted(time, at, side="right") - 1, 0, time.size - 2)
     return before, np.clip((at - time[before]) / (time[before + 1] - time[before]), 0.0, 1.0)
 
@@ -202,7 +203,7 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
         start_time: start of the case, ISO 8601, for dates.
 
     Raises:
-        TypeError: dates without a start, or something else than times.
+        TypeError: dates without a start, or values that are not times.
     """
     if isinstance(time, jax.Array) or not (hasattr(time, "__array__") or isinstance(time, list | tuple)):
         return time
@@ -210,7 +211,7 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
     if times.dtype.kind in "fiu":
         return jnp.asarray(times, dtype=float)
     if times.dtype.kind in "OU":
-        with contextlib.suppress(TypeError, ValueError):  # something else than dates
+        with contextlib.suppress(TypeError, ValueError):  # not dates: the error at the end shows them
             times = np.array([_universal(each) for each in times], dtype="datetime64[us]")
     if times.dtype.kind == "M" and start_time is not None:
         start = _universal(start_time)
@@ -293,7 +294,7 @@ class TimeSeries(eqx.Module, Generic[T]):
         """Values at a time [s]."""
         last = self.time.shape[0] - 2
         after = _record_after(lax.stop_gradient(self.time), lax.stop_gradient(jnp.asarray(time)))
-        # XLA would repeat the search for every variable, and in whatever uses it.
+        # Without barriers, XLA repeats the search for every variable and in every operation that uses it.
         index = lax.optimization_barrier(jnp.clip(after - 1, 0, last))
         start, end = lax.dynamic_slice_in_dim(self.time, index, 2, allow_negative_indices=False)
         weight = lax.optimization_barrier(jnp.clip((time - start) / (end - start), 0.0, 1.0))
@@ -305,16 +306,16 @@ class TimeSeries(eqx.Module, Generic[T]):
         return jax.tree.map(interpolate, self.values)
 
     def step_means(self, steps: StepsOfRun) -> StepMeans | TracedStepMeans | None:
-        """The means over the steps of a run; `None` where no records are closer together than the steps."""
+        """Operator for means over the steps of a run; `None` if no records are closer than the steps."""
         time = self.time
         if not isinstance(time, jax.Array):
             return None
         if is_traced(time):
-            time = lax.stop_gradient(time)  # which jax.grad alone still knows
+            time = lax.stop_gradient(time)  # concrete under jax.grad alone, traced under jax.jit
         return TracedStepMeans.of(time, steps) if is_traced(time) else StepMeans.of(time, steps.dt)
 
     def averaged(self, means: StepMeans | TracedStepMeans | None) -> "TimeSeries[T]":
-        """The series with means over steps; the same object for `None`."""
+        """Apply the operator of `step_means`; `None` returns the same series."""
         if means is None:
             return self
         values = jax.tree.map(means, self.values)
@@ -335,7 +336,7 @@ class TimeSeries(eqx.Module, Generic[T]):
 
 
 def over_steps(tree: T, steps: StepsOfRun) -> T:
-    """A module with the means over the steps of a run in place of series that are finer."""
+    """Average series in a module that are finer than the steps of a run."""
     is_series = lambda part: isinstance(part, TimeSeries)  # noqa: E731
 
     def averaged(part: PyTree) -> PyTree:
@@ -358,6 +359,6 @@ def first_bad(values: np.ndarray) -> tuple[int, ...] | None:
 
 
 def named_leaves(tree: PyTree) -> Iterator[tuple[str, PyTree]]:
-    """Leaves with their names in messages."""
+    """Yield the leaves of a tree with their names for messages."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         yield jax.tree_util.keystr(path).lstrip(".") or "the values", leaf

@@ -39,12 +39,12 @@ def carried(state: State, clo_state: AbstractCloState) -> dict[str, PyTree]:
 
 
 class Means(eqx.Module):
-    """Means over the steps since the previous frame; for the first frame, its own values.
+    """Means over the steps since the previous frame; the first frame is its own mean.
 
     Args:
-        state, clo_state: leaves as in a trajectory; leaves that are not real numbers are those of the last
-            step.
-        since: start of the intervals [s], `(n_frames,)`; they end at the frames.
+        state, clo_state: leaves as in a trajectory; integers and switches, which have no mean, are those of
+            the last step.
+        since: start of the averaging intervals [s], `(n_frames,)`; they end at the frames.
         others: diagnostics and effects of terms by name, as requested by `simulate(averages=...)`; effects
             of terms are zero in the first frame.
     """
@@ -64,8 +64,8 @@ class Trajectory(AbstractShown):
         clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have leaves on cells, or one per
             column.
         means: means over the time between frames, if requested.
-        step_starts: start of the last step before each frame, if requested, leaves as above; a frame without
-            a preceding step is its own start.
+        step_starts: start of the last step before each frame, if requested, with leaves as above; the first
+            frame, which no step precedes, is its own start.
     """
 
     grid: Grid
@@ -81,7 +81,7 @@ class Trajectory(AbstractShown):
         return self.time.shape[0]
 
     def restart(self, frame: int = -1) -> Restart:
-        """Restart from a frame; the continued run is bit-identical to an uninterrupted one."""
+        """Return the restart at a frame; the continued run is bit-identical to an uninterrupted one."""
         if not -self.n_frames <= frame < self.n_frames:
             raise ValueError(f"restart: expected a frame of 0 to {self.n_frames - 1}, got {frame}.")
         take = lambda leaf: jnp.asarray(leaf)[frame]  # noqa: E731
@@ -97,5 +97,5 @@ def first_non_finite(trajectory: Trajectory) -> tuple[str, float] | None:
         if bad.any():
             name = jax.tree_util.keystr(path[1:]).lstrip(".")
             non_finite.append((name, float(trajectory.time[int(np.argmax(bad))])))
-    # If a level left its basin, everything else in that frame is not finite either.
+    # A level that leaves its basin makes everything in that frame non-finite: report the cause first.
     return min(non_finite, key=lambda entry: (entry[1], not entry[0].startswith("surface")), default=None)
