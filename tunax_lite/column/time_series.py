@@ -44,15 +44,13 @@ def _record_after_each(
 class StepMeans(NamedTuple):
     """A linear operator that replaces records finer than a step by means over the step.
 
-    Means are sums over pieces of the series between records and ends of steps.
-
     Args:
         time: times of the new records [s].
         is_mean: whether a new record is the mean over the step that ends there.
         kept: indices of the records that stay.
         sampled: index of the last record, and weight of the next [1], at the ends of the neighbouring steps.
         points: likewise at the ends of the pieces.
-        pieces: indices of the pieces within steps with means.
+        pieces: indices of the pieces, between records and ends of steps, that lie in steps with means.
         share: length of each of these pieces divided by that of its step [1].
         step: index of the step with a mean to which each of these pieces belongs.
         order: permutation that sorts the kept, sampled and mean records by time.

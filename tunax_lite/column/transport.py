@@ -1,7 +1,7 @@
 """Transport of momentum, heat, salt and tracers over one step: sum the tendencies and solve.
 
-Quantities that share a matrix (u with v; temperature with salinity and tracers, unless a term gives one of
-them its own rate) are solved together, and all matrices side by side.
+Quantities that share a matrix (u with v; temperature with salinity and tracers, unless diffusivities or rates
+of a term differ) are solved together, and all matrices side by side.
 """
 
 import functools
@@ -38,16 +38,16 @@ class Mixing(NamedTuple):
         salt_diffusivity: Scalar | None,
         tracer_diffusivity: Scalar | None = None,
     ) -> "dict[str, Mixing]":
-        """Total coefficients by quantity; "" stands for all others. Equal objects share a matrix.
+        """Return the coefficients by quantity; the name "" stands for tracers.
 
-        Molecular coefficients [m2 s-1] are added. By default salinity and tracers share that of heat, and its
-        matrix.
+        Other arguments are molecular coefficients [m2 s-1]. By default salinity and tracers have those of
+        heat: quantities with identical objects share a matrix.
         """
         velocity = cls(clo_state.eddy_viscosity, viscosity)
         heat = salt = tracers = cls(clo_state.eddy_diffusivity, diffusivity)
-        of_salt = clo_state.salt_diffusivity()
-        if of_salt is not None:
-            salt = salt._replace(eddy=of_salt)
+        eddy_of_salt = clo_state.salt_diffusivity()
+        if eddy_of_salt is not None:
+            salt = salt._replace(eddy=eddy_of_salt)
         if salt_diffusivity is not None:
             salt = salt._replace(molecular=salt_diffusivity)
         if tracer_diffusivity is not None:
@@ -56,16 +56,16 @@ class Mixing(NamedTuple):
 
 
 class Solutions(NamedTuple):
-    """Values or sources of a quantity; with a counter-gradient flux, also without that flux."""
+    """Values or sources of a quantity, and the same without its counter-gradient flux, if it has one."""
 
     complete: PyTree
     down_gradient: PyTree = None
 
 
 class Group(NamedTuple):
-    """Quantities that share a matrix: their mixing, the rates of their tendencies, values and sources.
+    """Quantities that share a matrix: their mixing, tendencies with rates, old values and sources.
 
-    The sources are sums of the tendencies of the terms in `parts`.
+    The sources are sums of the tendencies in `parts`, which also names their terms.
     """
 
     mixing: Mixing
@@ -75,26 +75,26 @@ class Group(NamedTuple):
     parts: dict[str, list[tuple[AbstractTerm, Tendency]]]
 
     def shares(self, mixing: Mixing, rates: Sequence[Tendency]) -> bool:
-        """Return whether the same objects enter the matrix of another quantity; their values are traced."""
+        """Return whether another quantity has the same matrix, by identity, because values are traced."""
         pairs = [(self.mixing.eddy, mixing.eddy), (self.mixing.molecular, mixing.molecular)]
         for rate, other in zip(self.rates, rates, strict=False):
             pairs += [(rate.loss_rate, other.loss_rate), (rate.carrying, other.carrying)]
         return len(self.rates) == len(rates) and all(first is second for first, second in pairs)
 
     def conductance(self, grid: Grid) -> InnerFaceArray:
-        """Conductance of the inner faces, per surface area [m s-1]."""
+        """Diffusive conductance of the inner faces, per surface area [m s-1]."""
         per_area = (inner_faces(self.mixing.eddy) + self.mixing.molecular) * reciprocal(grid.center_spacing)
         return per_area if grid.relative_area is None else grid.relative_area[1:-1] * per_area
 
     def system(self, column: Column, theta: float) -> DiffusionSystem:
         grid, conductance = column.grid, self.conductance(column.grid)
-        source, areas, mean_areas = self.sources, grid.relative_area, grid.cell_area
-        sink_rate, flow = sum_of_all(part.loss_rate for part in self.rates), _carrying(self.rates)
-        if areas is not None and mean_areas is not None:
+        source, areas, cell_areas = self.sources, grid.relative_area, grid.cell_area
+        sink_rate, flow = sum_of_all(part.loss_rate for part in self.rates), _carrying_rates(self.rates)
+        if areas is not None and cell_areas is not None:
             # Fluxes per surface area: a flux through a face is multiplied by its area.
             flow = None if flow is None else flow.through(areas)
             is_source = lambda part: isinstance(part, Added)  # noqa: E731
-            source = jax.tree.map(lambda part: part.through(areas, mean_areas), source, is_leaf=is_source)
+            source = jax.tree.map(lambda part: part.through(areas, cell_areas), source, is_leaf=is_source)
         return diffusion_system(
             self.values,
             conductance,
@@ -115,7 +115,7 @@ class Solved(NamedTuple):
         column: input of the equations.
         groups: groups of quantities.
         solutions: solutions of the systems, by quantity.
-        new: values at the end of the step, within the range of the old ones, by quantity.
+        new: values at the end of the step by quantity; counter-gradient fluxes create no new extrema.
         theta: weight of the new values in the diffusive fluxes [1].
     """
 
@@ -127,23 +127,23 @@ class Solved(NamedTuple):
 
 
 class Transported(NamedTuple):
-    """The end of a step, and the equations that it solves, in their order."""
+    """State at the end of a step, and the solved equations in the order of their solution."""
 
     state: State
     solved: tuple[Solved, ...]
 
 
 class Equations(NamedTuple):
-    """The equations of transport in a step, which a discretisation solves in its order.
+    """The equations of transport in a step; the discretisation decides the order of their solution.
 
     Args:
-        column: after vertical advection, with the newest known velocity.
-        terms: terms in order of summation.
+        column: column after vertical advection, with the newest known velocity.
+        terms: terms, in the order in which tendencies are summed.
         mixing: coefficients by quantity.
         theta: weight of the new values in the diffusive fluxes [1].
-        method: method of the solution.
+        method: solver of tridiagonal systems.
         held: quantities that keep their values.
-        owners: terms by the names of the tracers that belong to them.
+        owners: terms by the names of their own tracers, which nothing else changes.
         after_advection: states after the vertical advection by each term.
 
     Raises:
@@ -168,31 +168,31 @@ class Equations(NamedTuple):
         theta: float,
         method: AbstractTridiagonalMethod,
     ) -> "Equations":
-        """The equations of a column, after vertical advection."""
+        """Apply vertical advection to a column, and set up its equations."""
         owners = {name: term for term in terms for name in term.own_tracers()}
-        carried, stages = column.state, []
+        advected, stages = column.state, []
         for term in terms:
-            column = column._replace(carried=carried)
-            carried = term.carry(column)
-            stages.append((term, carried))
-        tracers = carried.tracers | {k: of for k, of in column.state.tracers.items() if k in owners}
-        carried = State(carried.u, carried.v, carried.temperature, carried.salinity, tracers)
+            column = column._replace(carried=advected)
+            advected = term.carry(column)
+            stages.append((term, advected))
+        tracers = advected.tracers | {k: x for k, x in column.state.tracers.items() if k in owners}
+        advected = State(advected.u, advected.v, advected.temperature, advected.salinity, tracers)
         held = tuple(name for term in terms for name in term.held())
-        column = column._replace(carried=carried, velocity=(carried.u, carried.v))
+        column = column._replace(carried=advected, velocity=(advected.u, advected.v))
         return cls(column, terms, mixing, theta, method, held, owners, stages)
 
     def moving(self, u: CenterArray, v: CenterArray) -> "Equations":
-        """The equations with the newest known velocity."""
+        """Set the newest known velocity."""
         return self._replace(column=self.column._replace(velocity=(u, v)))
 
     def of_velocity(self, *names: str) -> list[Group]:
-        """The equations of `u` and `v`, or of one of them."""
+        """Groups of the equations of `u` and `v`, or of one of them."""
         known = {"u": self.column.carried.u, "v": self.column.carried.v}
         tendencies = [(term, term.on_velocity(self.column)) for term in self.terms]
         return self._groups({name: known[name] for name in names}, known, tendencies)
 
     def of_scalars(self) -> list[Group]:
-        """The equations of temperature, salinity and tracers that are not held."""
+        """Groups of the equations of temperature, salinity and tracers that are not held."""
         carried = self.column.carried
         known = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
         tendencies = [(term, term.on_scalars(self.column)) for term in self.terms]
@@ -204,9 +204,9 @@ class Equations(NamedTuple):
         known: Collection[str],
         tendencies: Sequence[tuple[AbstractTerm, dict[str, Tendency]]],
     ) -> list[Group]:
-        """Quantities with their tendencies, in as few groups as rates and coefficients allow."""
-        for term, of_term in tendencies:
-            if unknown := of_term.keys() - set(known):
+        """Collect quantities and tendencies in as few groups as rates and coefficients allow."""
+        for term, by_quantity in tendencies:
+            if unknown := by_quantity.keys() - set(known):
                 raise ValueError(
                     f"{type(term).__name__}: expected to act on some of {', '.join(known)}, got "
                     f"{', '.join(sorted(unknown))}; give the initial state such a tracer."
@@ -217,7 +217,7 @@ class Equations(NamedTuple):
             acting = [(term, by[name]) for term, by in tendencies if name in by]
             acting = acting if owner is None else [(term, part) for term, part in acting if term is owner]
             parts = [part for _, part in acting]
-            if owner is not None:
+            if owner is not None:  # nothing mixes the tracer of a term
                 mixing = Mixing(0.0 * mixing.eddy, 0.0)
             rates = [part for part in parts if part.loss_rate is not None or part.carrying is not None]
             group = next((group for group in groups if group.shares(mixing, rates)), None)
@@ -226,15 +226,15 @@ class Equations(NamedTuple):
                 groups.append(group)
             group.parts[name] = acting
             if any(part.against_gradient is not None for part in parts):
-                down = [part._replace(against_gradient=None) for part in parts]
+                down_gradient = [part._replace(against_gradient=None) for part in parts]
                 group.values[name] = Solutions(value, value)
-                group.sources[name] = Solutions(_added(parts), _added(down))
+                group.sources[name] = Solutions(_sources(parts), _sources(down_gradient))
             else:
-                group.values[name], group.sources[name] = Solutions(value), Solutions(_added(parts))
+                group.values[name], group.sources[name] = Solutions(value), Solutions(_sources(parts))
         return groups
 
     def solve(self, groups: Sequence[Group]) -> Solved:
-        """New values of groups, whose matrices are solved side by side."""
+        """Solve the equations of groups, with their matrices side by side."""
         if not groups:
             return Solved(self.column, (), {}, {}, self.theta)
         systems = [group.system(self.column, self.theta) for group in groups]
@@ -242,13 +242,13 @@ class Equations(NamedTuple):
             tuple(system.matrix for system in systems),
             tuple(system.rhs for system in systems),
             self.method,
-            # Solve for the change: constant salinity stays exactly constant, and float32 suffices for days.
+            # Solve for the change: constant salinity stays exactly constant, and round-off stays small.
             guess=tuple(group.values for group in groups),
             residual=tuple(system.residual for system in systems),
             sinking=tuple(system.sinking for system in systems),
         )
-        old = {name: both.complete for group in groups for name, both in group.values.items()}
-        solutions = {name: both for group in solution for name, both in group.items()}
+        old = {name: pair.complete for group in groups for name, pair in group.values.items()}
+        solutions = {name: pair for group in solution for name, pair in group.items()}
         new = {
             name: complete if down is None else _within_range(complete, down, old[name])
             for name, (complete, down) in solutions.items()
@@ -256,13 +256,13 @@ class Equations(NamedTuple):
         return Solved(self.column, groups, solutions, new, self.theta)
 
     def driven(self, u: CenterArray, v: CenterArray) -> tuple[CenterArray, CenterArray]:
-        """The new velocity, after the terms that set it."""
+        """Let terms adjust the new velocity, such as to a prescribed mean."""
         for term in self.terms:
             u, v = term.after_velocity(u, v, self.column)
         return u, v
 
     def end(self, u: CenterArray, v: CenterArray, scalars: dict[str, CenterArray]) -> State:
-        """The state at the end of the step."""
+        """Assemble the state at the end of the step."""
         new = {name: getattr(self.column.state, name) for name in self.held} | scalars
         tracers = {name: new[name] for name in self.column.carried.tracers}
         return State(u, v, new["temperature"], new["salinity"], tracers)
@@ -274,27 +274,27 @@ def sum_of_all(parts: Iterable[PyTree]) -> PyTree:
     return functools.reduce(operator.add, known) if known else None
 
 
-def _added(parts: Sequence[Tendency]) -> Added:
-    """Sum of the tendencies of all terms for one quantity."""
+def _sources(parts: Sequence[Tendency]) -> Added:
+    """Sum the tendencies of all terms for one quantity."""
     plumes = [part for part in parts if part.sinking is not None]
     if len(plumes) > 1:
         raise ValueError("transport: expected at most one term with plumes, got two.")
     rising = [part for part in parts if part.carrying is not None and part.carrying.upward is not None]
     exchanged = None
     if plumes and plumes[0].carrying is not None and len(rising) > 1:
-        # Water that streams lift in a lake is not exchanged with plumes.
+        # Streams also lift water: only the water that plumes lift is exchanged with sinking plumes.
         exchanged = plumes[0].carrying.upward
     return Added(
         volumes=sum_of_all(part.cells for part in parts),
         bottom=sum_of_all(part.bottom for part in parts),
         surface=sum_of_all(part.surface for part in parts),
         sinking=plumes[0].sinking if plumes else None,
-        downward=sum_of_all(of for part in parts for of in (part.downward, part.against_gradient)),
+        downward=sum_of_all(flux for part in parts for flux in (part.downward, part.against_gradient)),
         exchanged=exchanged,
     )
 
 
-def _carrying(parts: Sequence[Tendency]) -> CarryingRates | None:
+def _carrying_rates(parts: Sequence[Tendency]) -> CarryingRates | None:
     rates = [part.carrying for part in parts if part.carrying is not None]
     if not rates:
         return None
@@ -304,7 +304,7 @@ def _carrying(parts: Sequence[Tendency]) -> CarryingRates | None:
 
 
 def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray) -> CenterArray:
-    """Keep new values within the range of the old ones and of those without the counter-gradient flux."""
+    """Scale the counter-gradient flux down, so that new values stay within the range of the others."""
     fraction = fraction_within_range(new, down_gradient, old)
     return jnp.where(fraction < 1.0, down_gradient + fraction * (new - down_gradient), new)
 
@@ -312,13 +312,13 @@ def _within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray
 def fraction_within_range(new: CenterArray, down_gradient: CenterArray, old: CenterArray) -> Scalar:
     """Fraction of the counter-gradient flux that acts [1].
 
-    The flux is scaled by one factor where new values would exceed the range of the old ones and of those
-    without it, so that content is conserved.
+    New values stay within the range of old values and of new values without the flux. One factor per column
+    conserves content.
     """
     highest = jnp.maximum(jnp.max(old, axis=0), jnp.max(down_gradient, axis=0))
     lowest = jnp.minimum(jnp.min(old, axis=0), jnp.min(down_gradient, axis=0))
     change = new - down_gradient
-    room = jnp.where(change > 0.0, highest - down_gradient, down_gradient - lowest)
-    leaves = (new > highest) | (new < lowest)
-    fraction = jnp.where(leaves, room * reciprocal(jnp.where(leaves, jnp.abs(change), 1.0)), 1.0)
+    allowed = jnp.where(change > 0.0, highest - down_gradient, down_gradient - lowest)
+    exceeds = (new > highest) | (new < lowest)
+    fraction = jnp.where(exceeds, allowed * reciprocal(jnp.where(exceeds, jnp.abs(change), 1.0)), 1.0)
     return jnp.min(fraction, axis=0)

@@ -43,8 +43,8 @@ class AdvectionScheme(enum.Enum):
         """Limited difference to the downwind cell, for a Courant number below 1.
 
         Args:
-            behind, ahead: differences to the upwind and downwind cell, of equal sign and here positive; their
-                ratio would be a division for each face and step.
+            behind, ahead: absolute differences to the upwind and downwind cell, of equal sign; limiters are
+                usually functions of their ratio, but that takes a division for each face and step.
             courant: Courant number of the face [1].
         """
         match self:
@@ -65,17 +65,17 @@ class AdvectionScheme(enum.Enum):
 
 
 class VelocityAndLevel(eqx.Module):
-    """Vertical velocity [m s-1], positive upward, and the height z [m], negative, of its extremum."""
+    """Extremum of the vertical velocity [m s-1], positive upward, and its height z [m], negative."""
 
     velocity: SeriesOrScalar = array_field(0, converter=as_float_array)
     height: SeriesOrScalar = array_field(0, converter=as_float_array)
 
 
 class VerticalVelocity(AbstractTerm):
-    """A vertical velocity that is zero at both ends and linear to its extremum in between.
+    """A vertical velocity that is zero at both ends and varies linearly between them and its extremum.
 
     Args:
-        series: extremum and its height over time; the height is kept within 1 and 99 % of the depth.
+        series: extremum and its height over time; the height is limited to 1 to 99 % of the depth.
         scheme: scheme of advection.
         n_substeps: advection steps per time step; the Courant number |w| dt / (n dz) must stay below 1.
     """
@@ -109,7 +109,7 @@ def advect(
     n_substeps: int = 1,
     moving: CenterArray | None = None,
 ) -> CenterArray:
-    """Values after `dt` of vertical advection.
+    """Advect values vertically over `dt`.
 
     Args:
         values: values on cells.
@@ -117,24 +117,24 @@ def advect(
         dt: time step [s].
         scheme: scheme for values at faces.
         n_substeps: number of explicit substeps; Courant numbers must stay below 1.
-        moving: volume of the cells per area of the surface [m] if the values move through the water, as
-            sinking matter, and keep their content; matter that sinks onto the shores of a lake stays there.
+        moving: volume of the cells per surface area [m], for matter that moves through the water, such as
+            sinking particles, and conserves its content; what sinks onto the shores of a lake stays there.
     """
-    part, per_size = dt / n_substeps, reciprocal(grid.cell_thickness if moving is None else moving)
-    carrying, per_cell = velocity, reciprocal(grid.center_spacing)
+    substep, per_size = dt / n_substeps, reciprocal(grid.cell_thickness if moving is None else moving)
+    flow, per_distance = velocity, reciprocal(grid.center_spacing)
     if moving is not None and grid.relative_area is not None:
-        carrying = velocity * grid.relative_area
-        per_cell = jnp.where(velocity[1:-1] > 0.0, per_size[:-1], per_size[1:])
-    inside, divergence = carrying[1:-1], velocity[1:] - velocity[:-1]
-    courant = per_cell * jnp.abs(inside) * part
+        flow = velocity * grid.relative_area
+        per_distance = jnp.where(velocity[1:-1] > 0.0, per_size[:-1], per_size[1:])
+    flow_inside, divergence = flow[1:-1], velocity[1:] - velocity[:-1]
+    courant = per_distance * jnp.abs(flow_inside) * substep
     for _ in range(n_substeps):
-        inner = inside * _at_faces(values, velocity[1:-1], courant, scheme)
+        inner = flow_inside * _at_faces(values, velocity[1:-1], courant, scheme)
         # Both cells beside a face use its flux, which XLA would otherwise compute for each.
         flux = with_end_faces(jax.lax.optimization_barrier(inner))
         gained = flux[:-1] - flux[1:]
         if moving is None:
             gained = gained + values * divergence
-        values = values + part * gained * per_size
+        values = values + substep * gained * per_size
     return values
 
 

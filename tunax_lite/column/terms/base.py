@@ -1,10 +1,10 @@
 """Interface of a term: it receives the column in a step and returns tendencies.
 
-    h dY/dt = gain of the cell + flux through the ends + flux between cells - h L Y
+    h dY/dt = gain of the cell + fluxes through surface and bottom + fluxes between cells - h L Y
 
 `transport` sums the tendencies of all terms for each quantity and solves for the new values. Absent terms are
-not in the list and cost nothing. Other effects are methods of `AbstractTerm`: the model calls all terms, and
-knows none by name.
+not in the list and cost nothing. Other effects are methods of `AbstractTerm`: the model calls them for all
+terms, and knows no term by name.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,13 +30,13 @@ Stress = tuple[Scalar, Scalar]  # eastward and northward [N m-2]
 
 
 class Tendency(NamedTuple):
-    """Effect of a term on one quantity; `None` for no effect of a kind.
+    """Effect of a term on one quantity; kinds of effects that are `None` are absent.
 
-    Quantities share a matrix, which takes less time, if their rates are the same objects: values are traced,
-    and cannot be compared.
+    Quantities share a matrix, and are solved faster, if their rates are identical objects: traced values
+    cannot be compared.
 
     Args:
-        cells: gained in each cell per area and time [unit m s-1]: a source [unit s-1] times the thickness.
+        cells: gain of each cell per area [unit m s-1]: a source [unit s-1] times the thickness.
         surface: flux into the uppermost cell [unit m s-1].
         bottom: flux into the lowest cell [unit m s-1].
         downward: flux from each cell to the one below [unit m s-1], on inner faces.
@@ -45,7 +45,7 @@ class Tendency(NamedTuple):
         loss_rate: L [s-1], at least zero, implicit: the quantity decays, and stays positive.
         carrying: rates of transport from cells to a neighbour [m s-1], at least zero, implicit: the quantity
             sinks or rises, and stays positive.
-        sinking: value [unit] that sinks in exchange for rising water, on inner faces; from at most one term.
+        sinking: value [unit] of water that sinks in exchange for rising water, on inner faces; one term only.
     """
 
     cells: CenterArray | None = None
@@ -84,13 +84,13 @@ class CellDrift(NamedTuple):
 
 
 class SurfaceWaves(eqx.Module):
-    """Stokes drift U_s of surface waves, eastward and northward; at the surface if known there.
+    """Stokes drift U_s of surface waves, eastward and northward.
 
-    Velocities that include the drift have its shear in S² and in dU/dz.
+    If velocities include the drift, S² and dU/dz include its shear.
     """
 
     drift: tuple[CenterArray, CenterArray]  # of the cells [m s-1]
-    at_surface: tuple[Scalar, Scalar] | None  # [m s-1]
+    at_surface: tuple[Scalar, Scalar] | None  # drift at the surface [m s-1]; `None` if unknown
     shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
     shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
     height: Scalar | None = None  # significant wave height [m]; `None` if unknown
@@ -110,23 +110,23 @@ class Column(NamedTuple):
     Args:
         state: state at the start of the step, after rotation by the Coriolis force.
         carried: this state after vertical advection.
-        velocity: u and v [m s-1] at the start of the step, or as in GOTM the newest known.
+        velocity: u and v [m s-1] at the start of the step; in GOTM's discretisation the newest known.
         grid: vertical grid, with its surface at the end of the step.
         equation_of_state, absorption, coriolis_parameter: properties of the case.
         fluxes: surface fluxes at the end of the step.
-        fluxes_before: surface fluxes for non-local fluxes: of this step, or as in GOTM of the previous step.
+        fluxes_before: surface fluxes for non-local transport; in GOTM's discretisation of the previous step.
         stokes_drift: Stokes drift of the cells; `None` without waves.
         eddy_viscosity, eddy_diffusivity: eddy coefficients of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
         dt: length of the step [s].
         surface: prognostic variables of ice and lake level, at the end of the step.
         level: change of a lake level, if it varies.
-        shade: fraction of the visible light on faces that plankton and other matter leave [1].
-        bottom: flow at the bottom after the transport; `None` before it, and without friction.
+        shade: fraction of visible light on faces that plankton and other matter let through [1].
+        bottom: flow at the bottom after the transport; `None` before the transport, or without friction.
         wind_speed: wind speed at 10 m [m s-1]; `None` if unknown.
         covered: whether ice closes the surface; `None` without ice.
         air_pressure: air pressure at the surface [Pa]; `None` if unknown.
-        melting: fluxes from melting ice in addition to the dilution of the uppermost cell, by name of the
+        melting: fluxes that correct the dilution of the uppermost cell by melting ice, by name of the
             concentration [concentration kg m-2 s-1].
     """
 
@@ -177,27 +177,27 @@ class AbstractTerm(AbstractShown):
     """
 
     def before(self, column: Column) -> State:
-        """The initial state of the step, in place of `column.state`."""
+        """Return the state with which the step starts, changed from `column.state`, such as by rotation."""
         return column.state
 
     def carry(self, column: Column) -> State:
-        """The state after vertical advection, in place of `column.carried`."""
+        """Return the state after vertical advection, changed from `column.carried`."""
         return column.carried
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        """Tendencies of u and v. Both share one matrix: return the same object as their rates."""
+        """Tendencies of u and v, by name; both share one matrix, so their rates must be the same object."""
         return {}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        """Tendencies of temperature, salinity and tracers."""
+        """Tendencies of temperature, salinity and tracers, by name."""
         return {}
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
-        """The new velocity [m s-1], from the solution."""
+        """Adjust the velocity [m s-1] that solves the equations of transport."""
         return u, v
 
     def held(self) -> tuple[str, ...]:
-        """Which of `temperature` and `salinity` keep their values."""
+        """Names among `temperature` and `salinity` of variables that keep their values."""
         return ()
 
     def own_tracers(self) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ class AbstractTerm(AbstractShown):
         return ()
 
     def undiluted(self) -> tuple[str, ...]:
-        """Tracers that rain does not dilute: they are no concentrations, or the term dilutes them itself."""
+        """Tracers that rain does not dilute, because they are no concentrations or the term does it."""
         return ()
 
     def initial_tracers(self) -> dict[str, float]:
@@ -217,19 +217,19 @@ class AbstractTerm(AbstractShown):
         return {}
 
     def shade(self, state: State, grid: Grid) -> FaceArray | None:
-        """Fraction of the visible light on faces that matter in the water of a state leaves [1]."""
+        """Fraction of visible light on faces that matter in the water lets through [1]."""
         return None
 
     def react(self, state: State, column: Column) -> State:
-        """The state at the end of the step, from that after the transport: sources of tracers."""
+        """Apply sources of tracers to the state after the transport; return the state."""
         return state
 
     def own_surface(self, state: State) -> dict[str, Scalar]:
-        """Variables of the term in `State.surface` at the start of a run: a level, matter on the bottom."""
+        """Initial values of the term's variables in `State.surface`: a level, matter on the bottom."""
         return {}
 
     def stirring(self, state: State) -> InnerFaceArray | None:
-        """Production of turbulent kinetic energy over the step that ends in a state [m2 s-3]."""
+        """Production of turbulent kinetic energy [m2 s-3] in the step that ends with a state."""
         return None
 
     def surface_stress(self, state: State, grid: Grid, density: Scalar) -> Stress | None:
@@ -237,7 +237,7 @@ class AbstractTerm(AbstractShown):
         return None
 
     def bottom_flow(self, state: State, grid: Grid, start: Column | None = None) -> BottomFlow | None:
-        """Flow at the bottom; with the `start` of the step, its roughness follows from the flow there."""
+        """Flow at the bottom; its roughness depends on the flow of the column `start`, if that is given."""
         return None
 
     def stokes_drift(self, grid: Grid, time: ScalarLike) -> CellDrift | None:
@@ -249,19 +249,19 @@ class AbstractTerm(AbstractShown):
         return None
 
     def placed(self, grid: Grid, state: State, time: ScalarLike | None) -> Grid:
-        """The grid at the level of a state; `None` for the grid of output, without prescribed levels."""
+        """Move a grid to the lake level of a state, or unless `time` is `None` to a prescribed elevation."""
         return grid
 
     def move(self, column: Column, at_rest: Grid, terms: "Sequence[AbstractTerm]") -> Column:
-        """Move the column at the start of a step to the grid at its end, if the volume of water changes."""
+        """Move the column to the grid at the end of the step, if its volume of water changes."""
         return column
 
     def discharge(self, time: ScalarLike) -> tuple[ScalarLike, ScalarLike] | None:
-        """Water that enters and leaves the column at a time [m3 s-1]."""
+        """Inflow and outflow at a time [m3 s-1]."""
         return None
 
     def on(self, source: Grid, target: Grid) -> "AbstractTerm":
-        """The term on the cells of another grid of the same depth."""
+        """Remap the term to another grid of the same depth."""
         return self
 
     def with_von_karman(self, von_karman: Callable[[], Scalar]) -> "AbstractTerm":
@@ -269,7 +269,7 @@ class AbstractTerm(AbstractShown):
         return self
 
     def suited(self, state: State, grid: Grid, dt: float) -> "AbstractTerm":
-        """Choose settings that are left to the term for a step of `dt` [s] from this state."""
+        """Choose the automatic settings of the term for a step of `dt` [s] from this state."""
         return self
 
     def over_steps(self, steps: StepsOfRun) -> "AbstractTerm":
@@ -288,12 +288,12 @@ class AbstractTerm(AbstractShown):
 
 
 def first_of(values: Iterable[T | None]) -> T | None:
-    """The first value that is not `None`, if any."""
+    """Return the first value that is not `None`, or `None`."""
     return next((value for value in values if value is not None), None)
 
 
 def or_zero(flux: Scalar | None, state: State) -> Scalar:
-    """A flux, or zero in the precision of the state if there is none."""
+    """Return a flux, or if it is `None` zero in the precision of the state."""
     return jnp.zeros((), state.temperature.dtype) if flux is None else flux
 
 

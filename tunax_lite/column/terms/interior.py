@@ -30,8 +30,8 @@ class RelaxationTarget(eqx.Module):
     Args:
         profiles: profiles over time, `(n_times, n_cells, *batch)`, in the unit of the variable.
         rate: inverse time scale on cells [s-1], at least zero.
-        fading_period: time after the start of the case [s] over which the rate decreases linearly to zero,
-            from its full value thereafter, as in GOTM; `None` for a constant rate.
+        fading_period: period from the start of the case [s] in which the rate decreases linearly to zero;
+            thereafter it has its full value again, as in GOTM. `None` for a constant rate.
 
     Raises:
         ValueError: a rate that is negative or not finite.
@@ -54,8 +54,8 @@ class RelaxationTarget(eqx.Module):
         """Relaxation rate [s-1] at a time [s] since the start of the case."""
         if self.fading_period is None:
             return self.rate
-        left = 1.0 - time / self.fading_period
-        return self.rate * jnp.where(left > 0.0, left, 1.0)
+        fraction = 1.0 - time / self.fading_period
+        return self.rate * jnp.where(fraction > 0.0, fraction, 1.0)
 
     def tendency(self, column: Column) -> Tendency:
         """Relaxation towards the profiles, with the implicit rate."""
@@ -91,14 +91,14 @@ class Relaxation(AbstractTerm):
             )
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        pulls = self._pulls({"u": self.u, "v": self.v}, column)
-        return {name: pull._replace(loss_rate=pulls["v"].loss_rate) for name, pull in pulls.items()}
+        parts = self._tendencies({"u": self.u, "v": self.v}, column)  # one rate object: one matrix
+        return {name: part._replace(loss_rate=parts["v"].loss_rate) for name, part in parts.items()}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         of_water = {"temperature": self.temperature, "salinity": self.salinity}
-        return self._pulls(of_water | self.tracers, column)
+        return self._tendencies(of_water | self.tracers, column)
 
-    def _pulls(self, targets: dict[str, RelaxationTarget | None], column: Column) -> dict[str, Tendency]:
+    def _tendencies(self, targets: dict[str, RelaxationTarget | None], column: Column) -> dict[str, Tendency]:
         return {name: target.tendency(column) for name, target in targets.items() if target is not None}
 
 
@@ -143,12 +143,12 @@ def layered_rate(
 
 
 class SurfaceElevation(AbstractTerm):
-    """A prescribed height of the surface above its level at rest [m]: all cells stretch and shrink."""
+    """Prescribed height of the surface above its level at rest [m]; all cells stretch and shrink with it."""
 
     series: TimeSeries[SeriesOrScalar]
 
     def over_steps(self, steps: StepsOfRun) -> "SurfaceElevation":
-        return self  # the elevation at the end of a step
+        return self  # a step uses the elevation at its end
 
     def placed(self, grid: Grid, state: State, time: ScalarLike | None) -> Grid:
         return grid if time is None else Grid(grid.z_face * (1.0 + self.series.at(time) / grid.depth))
@@ -167,12 +167,12 @@ class Held(AbstractTerm):
 
 
 class Interior(eqx.Module):
-    """Terms below the surface, in order of summation.
+    """Terms below the surface, in the order in which their tendencies are summed.
 
     Args:
         vertical_velocity: vertical advection of all profiles.
         streams: streams into and out of a lake.
-        pressure_gradient: gradient of the surface elevation: tides, the slope of a river.
+        pressure_gradient: pressure gradient of a sloping surface: tides, the slope of a river.
         buoyancy_gradient: horizontal gradients of temperature and salinity.
         plume: plume on a slope.
         relaxation: relaxation towards observed profiles.
@@ -183,13 +183,13 @@ class Interior(eqx.Module):
         level: varying level of a lake; constant by default.
         stokes_drift: Stokes drift of surface waves.
         stokes_shear: whether the shear of that drift produces turbulence.
-        velocities: `eulerian`, or `lagrangian` if u and v include the Stokes drift: the Coriolis force and
-            momentum fluxes then depend on them alone.
+        velocities: `eulerian`, or `lagrangian` if u and v include the Stokes drift: then the Coriolis force
+            and momentum fluxes depend only on u and v.
         wave_height: significant wave height [m], `(n_times, *batch)`, for Langmuir turbulence in KPP.
         surface_elevation: height of the surface above its level at rest [m], `(n_times, *batch)`: all cells
-            stretch and shrink together, and keep their temperature, salinity and velocity. Output keeps the
+            stretch and shrink together, and keep their temperature, salinity and velocity. Output has the
             heights at rest.
-        held: which of `temperature` and `salinity` keep their initial values.
+        held: names among `temperature` and `salinity` of variables that keep their initial values.
 
     Raises:
         ValueError: another name in `held`, relaxation of a held variable, or two levels.
@@ -230,7 +230,7 @@ class Interior(eqx.Module):
                 )
 
     def terms(self) -> tuple[AbstractTerm, ...]:
-        """Terms in order of summation: all fields that are terms, and terms made from options."""
+        """Terms in the order of summation: all fields that are terms, and terms built from options."""
         parts: list[object] = [getattr(self, field.name) for field in dataclasses.fields(self)]
         if self.stokes_drift is not None:
             options = self.stokes_shear, self.velocities == "lagrangian"
@@ -240,5 +240,5 @@ class Interior(eqx.Module):
         if self.held:
             parts.append(Held(self.held))
         if self.level is not None and self.streams is None:
-            parts.insert(0, Streams({}))  # the water that passes the faces as they move
+            parts.insert(0, Streams({}))  # they include the flow through moving faces
         return tuple(part for part in parts if isinstance(part, AbstractTerm))

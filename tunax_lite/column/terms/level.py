@@ -1,6 +1,6 @@
 """A varying lake level: from the water budget, or prescribed.
 
-    dV/dt = streams + (rain - evaporation) A_s,        z_i = -H + s_i (H + zeta),     s_i as at rest
+    dV/dt = streams + (rain - evaporation) A_s,        z_i = -H + s_i (H + zeta),     s_i constant
 
 The bottom is fixed; all cells stretch and shrink together, and take the areas and volumes of the basin
 between their faces. Water does not move with the faces: the flow through a face follows from the streams and
@@ -30,7 +30,7 @@ class LakeLevel(AbstractTerm):
     """Level of a lake over time.
 
     Args:
-        basin: the lake at heights above and below the level at rest, that of its grid.
+        basin: areas of the lake at heights above and below its level at rest, which is z = 0 of its grid.
         initial: initial height of the level above that at rest [m].
         prescribed: height over time [m]; surplus water leaves at the surface with its properties, and a
             deficit enters there. `None` if the level follows the water budget.
@@ -61,17 +61,17 @@ class LakeLevel(AbstractTerm):
             )
 
     def over_steps(self, steps: StepsOfRun) -> "LakeLevel":
-        return self  # the level at the end of a step
+        return self  # a step uses the level at its end
 
     def own_surface(self, state: State) -> dict[str, Scalar]:
-        first = self.initial if self.prescribed is None else self.prescribed.at(0.0)
-        return {ELEVATION: first + 0.0 * state.temperature[-1]}
+        level = self.initial if self.prescribed is None else self.prescribed.at(0.0)
+        return {ELEVATION: level + 0.0 * state.temperature[-1]}
 
     def placed(self, grid: Grid, state: State, time: ScalarLike | None) -> Grid:
         return self.grid_at(grid, state.surface[ELEVATION])
 
     def grid_at(self, at_rest: Grid, elevation: Scalar) -> Grid:
-        """The grid at a level [m]; heights count from the surface."""
+        """Grid at a level [m] above that at rest; its heights count from the surface."""
         faces = at_rest.z_face * (1.0 + elevation / at_rest.depth)
         heights = faces + elevation
         below = self.basin.volume_below(heights)
@@ -83,25 +83,25 @@ class LakeLevel(AbstractTerm):
         density = column.equation_of_state.reference_density
         rain = or_zero(column.fluxes.freshwater_flux, column.state) / density * before.area[-1]
         if self.prescribed is not None:
-            new = self.prescribed.at(column.time) + 0.0 * elevation
+            new_elevation = self.prescribed.at(column.time) + 0.0 * elevation
         else:
             net = rain
             for flow in filter(None, (term.discharge(column.time) for term in terms)):
                 net = net + (flow[0] - flow[1])
-            new = self._filled(at_rest, elevation, column.dt * net)
-        grid = self.grid_at(at_rest, new)
+            new_elevation = self._filled(at_rest, elevation, column.dt * net)
+        grid = self.grid_at(at_rest, new_elevation)
         assert grid.area is not None
         spread = before.area[-1] / grid.area[-1]
         fresh_water = rain / grid.area[-1] if self.prescribed is None else None
-        level = MovingLevel(new, before.cell_volume * spread, fresh_water, spread)
-        return column._replace(grid=grid, level=level, surface=column.surface | {ELEVATION: new})
+        level = MovingLevel(new_elevation, before.cell_volume * spread, fresh_water, spread)
+        return column._replace(grid=grid, level=level, surface=column.surface | {ELEVATION: new_elevation})
 
     def _filled(self, at_rest: Grid, elevation: Scalar, gained: ScalarLike) -> Scalar:
-        """The level after adding a volume of water [m3]."""
-        ends = jnp.stack([elevation, -at_rest.depth + 0.0 * elevation, self.basin.z[-1] + 0.0 * elevation])
-        now, empty, full = self.basin.volume_below(ends)
-        held = now + gained
-        new = self.basin.height_of(held[None])[0]
-        new = jnp.where(held > empty, new, jnp.where(held <= empty, -jnp.inf, jnp.nan))
-        new = jnp.where(held > full, jnp.inf, new)
+        """Level after adding a volume of water [m3]: inf above the basin, -inf for an empty lake, or NaN."""
+        levels = jnp.stack([elevation, -at_rest.depth + 0.0 * elevation, self.basin.z[-1] + 0.0 * elevation])
+        current, empty, full = self.basin.volume_below(levels)
+        volume = current + gained
+        new = self.basin.height_of(volume[None])[0]
+        new = jnp.where(volume > empty, new, jnp.where(volume <= empty, -jnp.inf, jnp.nan))
+        new = jnp.where(volume > full, jnp.inf, new)
         return jnp.where(jnp.isinf(elevation), elevation, new)

@@ -1,8 +1,8 @@
 """Pressure gradients that drive the flow, and logarithmic drag at the bottom or a lid.
 
-    sloping surface:     dU/dt = -g grad(zeta), with a prescribed slope, or to maintain a prescribed current
-    within the water:    dU/dt = integral from z to 0 of grad(b) dz, of horizontal gradients or a plume
-    bottom:              stress = (kappa / ln((z_0 + h/2) / z_0))² |U| U
+    sloping surface:     dU/dt = -g grad(zeta), with a prescribed slope, or one that maintains a current
+    within the water:    dU/dt = integral from z to 0 of grad(b) dz, for horizontal gradients or a plume
+    bottom:              stress / rho = (kappa / ln((z_0 + h/2) / z_0))² |U| U
 
 The roughness length z_0 follows from the height of roughness elements and, in slow flow, from the viscosity.
 """
@@ -58,7 +58,7 @@ class MeanVelocity(AbstractPressureGradient):
     series: TimeSeries[Vector]
 
     def over_steps(self, steps: StepsOfRun) -> "MeanVelocity":
-        return self  # the velocity at the end of a step
+        return self  # a step uses the velocity at its end
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         wanted, grid = self.series.at(column.time), column.grid
@@ -82,7 +82,7 @@ class VelocityAtHeight(AbstractPressureGradient):
     series: TimeSeries[VelocityAndHeight]
 
     def over_steps(self, steps: StepsOfRun) -> "VelocityAtHeight":
-        return self  # the velocity at the end of a step
+        return self  # a step uses the velocity at its end
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
         wanted, grid = self.series.at(column.time), column.grid
@@ -101,7 +101,7 @@ class HorizontalGradient(eqx.Module):
 
 
 def _from_second_step(values: CenterArray | Scalar, column: Column) -> CenterArray | Scalar:
-    """Return the values, but zero in the first step of a case."""
+    """Return the values, but zero in the first step of a case, as in GOTM."""
     return jnp.where(column.time < 1.5 * column.dt, 0.0, values)
 
 
@@ -175,8 +175,8 @@ class BottomFriction(AbstractTerm):
     """Logarithmic drag; in a lake, every cell has drag on its ring of bottom.
 
     Args:
-        physical_roughness: height of roughness elements [m]; 0.03 of it enters z_0.
-        von_karman: kappa [1]; `None` for that of the closure, which makes a consistent wall.
+        physical_roughness: height of roughness elements [m]; z_0 is 0.03 times this height in rough flow.
+        von_karman: kappa [1]; `None` for that of the closure, as a consistent wall layer requires.
         viscosity: molecular viscosity of the smooth limit [m2 s-1].
         additional_roughness: roughness length of waves or ripples [m].
         from_rest: whether the drag starts as in GOTM: none in the first step of a case, and in the second
@@ -194,10 +194,10 @@ class BottomFriction(AbstractTerm):
     def at(
         self, u: Scalar, v: Scalar, thickness: ScalarLike, before: Scalar | None = None
     ) -> tuple[Scalar, Scalar, Scalar]:
-        """Friction velocity [m s-1], roughness length [m] and drag coefficient [1].
+        """Friction velocity [m s-1], roughness length [m] and drag coefficient [1] of cells at the bottom.
 
-        From velocity [m s-1] and thickness [m] of cells at the bottom. The roughness length follows from the
-        friction velocity of the step `before` [m s-1], as in GOTM; without it, both are iterated.
+        Arguments are velocity [m s-1] and thickness [m] of the cells. The roughness length uses the friction
+        velocity of the step `before` [m s-1], as in GOTM; by default both are iterated from 0.05 |U|.
 
         Raises:
             ValueError: kappa is unknown.
@@ -243,8 +243,8 @@ class BottomFriction(AbstractTerm):
             return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}
         _, _, coefficient = self.at(old.u[0], old.v[0], thickness[0])
         if self.from_rest:
-            of_rest = self.at(old.u[0], old.v[0], thickness[0], jnp.zeros_like(coefficient))[2]
-            coefficient = jnp.where(column.time < 2.5 * column.dt, of_rest, coefficient)
+            at_rest = self.at(old.u[0], old.v[0], thickness[0], jnp.zeros_like(coefficient))[2]
+            coefficient = jnp.where(column.time < 2.5 * column.dt, at_rest, coefficient)
             coefficient = jnp.where(column.time < 1.5 * column.dt, 0.0, coefficient)
         rate = coefficient * vector_norm(u[0], v[0]) / thickness[0]
         rate = jnp.concatenate([jnp.zeros_like(old.u[:1]) + rate, jnp.zeros_like(old.u[1:])])
@@ -256,7 +256,7 @@ class LidFriction(AbstractTerm):
 
     Args:
         roughness_length: z_0 of the lid [m].
-        von_karman: kappa [1]; `None` for that of the closure, which makes a consistent wall.
+        von_karman: kappa [1]; `None` for that of the closure, as a consistent wall layer requires.
 
     Source: the law of the wall; Burchard et al. (2022), J. Adv. Model. Earth Syst. 14, e2021MS002925.
     """
@@ -265,7 +265,7 @@ class LidFriction(AbstractTerm):
     von_karman: Scalar | None = parameter(0.4, valid_range=(0.1, 1.0))
 
     def ratio(self, thickness: ScalarLike) -> Scalar:
-        """u* over the speed of the uppermost cell [1]; its thickness is in m."""
+        """u* divided by the speed of the uppermost cell [1], from the thickness of this cell [m]."""
         if self.von_karman is None:
             raise ValueError(
                 "LidFriction.ratio: expected a von_karman, got none; `Model.with_von_karman(case)` puts "

@@ -17,7 +17,7 @@ from .base import AbstractTerm, Column, Tendency
 
 
 class _Concentrations(dict):
-    """Immutable mapping, which is a static part of a program."""
+    """Hashable mapping, for a static field."""
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(tuple(sorted(self.items())))
@@ -32,14 +32,14 @@ class _Concentrations(dict):
 
 @named("rain")
 class RainContent(AbstractTerm):
-    """Concentrations in the rain, and tracers that are no concentrations.
+    """Concentrations in the rain, and tracers that rain does not dilute.
 
     Args:
         concentrations: in the rain, by name: `salinity` [g kg-1], or a tracer in its unit; 0 by default.
         no_concentrations: names of tracers that rain and evaporation do not change: an age, a marker.
 
     Raises:
-        ValueError: a concentration that is no number, or that of a tracer in `no_concentrations`.
+        ValueError: a concentration that is not a number, or of a tracer in `no_concentrations`.
     """
 
     concentrations: dict[str, float] = eqx.field(

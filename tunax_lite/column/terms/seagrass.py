@@ -1,11 +1,11 @@
 """Seagrass: leaves that move with the water until they are taut, and then exert drag.
 
-    slack:   dx/dt = u                     x the displacement of the leaves, at most the excursion
-    taut:    du/dt = ... - c |U| U / h,    P = alpha c |U|³ of turbulent kinetic energy
+    slack:   dx/dt = u                     for the displacement x of the leaves, at most the excursion
+    taut:    du/dt = ... - c |U| U / h,    P = alpha c |U|³
 
-The drag of a step uses the leaves at the end of the previous step; h is the thickness of the cell.
+P produces turbulent kinetic energy. The drag of a step uses the leaves at the end of the previous step.
 
-c and P apply to a cell of any thickness, as in GOTM.
+c and P apply to a cell of any thickness h, as in GOTM.
 
 Source: Verduin and Backhaus (2000), Estuar. Coast. Shelf Sci. 50, 185-204.
 """
@@ -26,7 +26,7 @@ class Seagrass(AbstractTerm):
     """A canopy on the bottom; its state is the tracers seagrass_x, seagrass_y [m] and seagrass_drag [1].
 
     Args:
-        height: above the bottom, up to the top of the canopy, increasing [m].
+        height: heights above the bottom, increasing up to the top of the canopy [m].
         excursion: displacement at which leaves are taut, at these heights [m].
         friction: c of taut leaves, at these heights [1].
         efficiency: alpha [1].
@@ -63,7 +63,7 @@ class Seagrass(AbstractTerm):
         return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        """Leaf displacement and drag at the end of the step."""
+        """Replace displacement and drag of the leaves, stored as tracers, by those at the end of the step."""
         old, (u, v) = [column.state.tracers[name] for name in _MEMORY], column.velocity
         z = column.grid.z_center - column.grid.z_face[0]
         within = z < self.height[-1]

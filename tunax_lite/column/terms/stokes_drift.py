@@ -21,7 +21,7 @@ from .base import AbstractTerm, CellDrift, Column, SurfaceWaves, Velocity
 
 
 class AbstractStokesDrift(AbstractTerm):
-    """Stokes drift as a function of height and time; it acts as part of `Waves`."""
+    """Stokes drift as a function of height and time; the term `Waves` applies it."""
 
     @abc.abstractmethod
     def at(self, grid: Grid, time: ScalarLike) -> Velocity:
@@ -52,15 +52,15 @@ class Waves(AbstractTerm):
 
     def surface_waves(self, state: State, column: Column) -> SurfaceWaves:
         drift, grid = column.stokes_drift, column.grid
-        assert drift is not None  # that of this term
-        by_drift = [gradient(values, grid) for values in (drift.u, drift.v)]
+        assert drift is not None  # `stokes_drift` of this term has set it
+        drift_shear = [gradient(values, grid) for values in (drift.u, drift.v)]
         if not self.have_shear:
-            by_drift = [jnp.zeros_like(each) for each in by_drift]
+            drift_shear = [jnp.zeros_like(component) for component in drift_shear]
         return SurfaceWaves(
             drift=(drift.u, drift.v),
             at_surface=self.drift.at_surface(column.time),
-            shear=gradient(state.u, grid) * by_drift[0] + gradient(state.v, grid) * by_drift[1],
-            shear_squared=by_drift[0] * by_drift[0] + by_drift[1] * by_drift[1],
+            shear=gradient(state.u, grid) * drift_shear[0] + gradient(state.v, grid) * drift_shear[1],
+            shear_squared=drift_shear[0] * drift_shear[0] + drift_shear[1] * drift_shear[1],
             height=None if self.height is None else self.height.at(column.time),
             in_velocity=self.in_velocity,
         )
@@ -123,7 +123,7 @@ class DriftProfiles(AbstractStokesDrift):
 
     def on(self, source: Grid, target: Grid) -> "DriftProfiles":
         old, new = np.asarray(source.z_face, dtype=float), np.array(target.z_face, dtype=float)
-        new[[0, -1]] = old[[0, -1]]  # equal to round-off: no target cell may stay uncovered
+        new[[0, -1]] = old[[0, -1]]  # ends that differ by round-off would leave target cells uncovered
         matrix = jnp.asarray(regrid(np.eye(old.size - 1), old, new))
         moved = jax.tree.map(lambda x: jnp.einsum("ij,tj...->ti...", matrix, x), self.series.values)
         return DriftProfiles(TimeSeries(self.series.time, moved, self.series.name), self.surface)
@@ -171,20 +171,20 @@ class WindSeaDrift(AbstractStokesDrift):
         return _SHARE_OF_WIND * wind.u, _SHARE_OF_WIND * wind.v
 
     def _wavenumber(self, speed: Scalar) -> Scalar:
-        """Peak wavenumber of the Phillips spectrum with the given drift and transport [m-1]."""
+        """Peak wavenumber of the Phillips spectrum [m-1] that has the surface drift and the transport."""
         wave_height = 0.0246 * speed**2
-        frequency = _MEAN_OVER_PEAK * 0.877 * self.gravity / (2.0 * math.pi * 1.075 * speed)
+        frequency = _MEAN_OVER_PEAK * 0.877 * self.gravity / (2.0 * math.pi * 1.075 * speed)  # U at 19.5 m
         transport = 0.125 * math.pi * _KEPT_TRANSPORT * frequency * wave_height**2
         return 0.176 * _SHARE_OF_WIND * speed / transport
 
 
 _SHARE_OF_WIND, _MEAN_OVER_PEAK, _KEPT_TRANSPORT, _SPREAD = 0.0162, 1.296, 0.667, 2.56
-"""Drift at the surface over the wind at 10 m; mean over peak frequency of a Pierson-Moskowitz spectrum; what
-spreading in direction leaves of the transport; wavenumber of the part that spreads over that of the peak."""
+"""Ratios [1]: surface drift to wind at 10 m; mean to peak frequency of a Pierson-Moskowitz spectrum; drift
+transport with directional spreading to that without; wavenumber where waves spread to that of the peak."""
 
 
 def _drift_above(x: FaceArray) -> FaceArray:
-    """Transport above a depth, over the surface drift and times the wavenumber, for x = k |z|."""
+    """Transport above a depth times wavenumber over surface drift [1], for x = k |z|: Li et al. (2017)."""
     spread = _SPREAD * x
     return (
         0.715 * x

@@ -44,15 +44,15 @@ class StreamPlace(enum.Enum):
 class StreamWater(eqx.Module):
     """Discharge [m3 s-1], negative for outflow, temperature [degC], salinity [g kg-1] and tracers by name.
 
-    Without a temperature, inflow has that of the cells; without a salinity, it is fresh, and it holds nothing
-    of a tracer that is not named. Outflow has the properties of the cells.
+    By default inflow has the temperature of the cells that it enters, and contains no salt and no tracers.
+    Outflow has the properties of the cells.
     """
 
     discharge: SeriesOrScalar = array_field(0, converter=as_float_array)
     temperature: SeriesOrScalar | None = array_field(0, default=None, converter=as_float_array)
     salinity: SeriesOrScalar | None = array_field(0, default=None, converter=as_float_array)
     tracers: dict[str, SeriesOrScalar] = eqx.field(
-        default_factory=dict, converter=lambda held: {name: as_float_array(of) for name, of in held.items()}
+        default_factory=dict, converter=lambda items: {name: as_float_array(x) for name, x in items.items()}
     )
 
 
@@ -68,8 +68,8 @@ class Stream(eqx.Module):
         place: where the stream enters or leaves.
         lower, upper: heights of a range above the level at rest [m].
         density_width: density difference [kg m-3] within which a stream finds its level: its water enters
-            cells with a weight of exp(-(rho - rho_stream)² / (2 width²)) times their thickness, the heaviest
-            at the bottom, the lightest at the surface.
+            cells with a weight of exp(-(rho - rho_stream)² / (2 width²)) times their thickness; water heavier
+            than all cells enters at the bottom, lighter water at the surface.
 
     Raises:
         ValueError: a range of zero height, or an interleaving stream without a temperature.
@@ -95,13 +95,13 @@ class Stream(eqx.Module):
     def shares(self, column: Column, water: StreamWater) -> CenterArray:
         """Fraction of the discharge per cell [1]; they sum to 1."""
         faces, thickness = column.grid.z_face, column.grid.cell_thickness
-        nothing = jnp.zeros_like(thickness)
-        first, rest = jnp.ones_like(nothing[:1]), nothing[1:]
+        zeros = jnp.zeros_like(thickness)
+        full, empty = jnp.ones_like(zeros[:1]), zeros[1:]
         match self.place:
             case StreamPlace.SURFACE:
-                return jnp.concatenate([rest, first])
+                return jnp.concatenate([empty, full])
             case StreamPlace.BOTTOM:
-                return jnp.concatenate([first, rest])
+                return jnp.concatenate([full, empty])
             case StreamPlace.RANGE:
                 if column.level is not None:
                     faces = faces + column.level.elevation
@@ -110,7 +110,7 @@ class Stream(eqx.Module):
                 )
                 total = jnp.sum(weight, axis=0)
                 # A range below the bottom means the lowest cell.
-                lowest = jnp.concatenate([first, rest])
+                lowest = jnp.concatenate([full, empty])
                 return jnp.where(total > 0.0, weight / jnp.where(total > 0.0, total, 1.0), lowest)
             case StreamPlace.INTERLEAVING:
                 state, eos = column.state, column.equation_of_state
@@ -124,13 +124,13 @@ class Stream(eqx.Module):
 
 
 class _Flows(NamedTuple):
-    """Flow in a step, per unit area of the surface [m s-1]: into and out of cells, with its properties."""
+    """Flow of a step per surface area [m s-1]."""
 
-    entering: CenterArray
-    leaving: CenterArray
-    brought: dict[str, CenterArray]  # by the streams: temperature [K m s-1], salinity, tracers
-    missing: Scalar  # inflow at the surface that closes the budget of the level
-    growth: CenterArray  # of the cells
+    entering: CenterArray  # streams into cells
+    leaving: CenterArray  # streams out of cells, with the surplus at the surface
+    brought: dict[str, CenterArray]  # properties times inflow: temperature [K m s-1], salinity, tracers
+    missing: Scalar  # inflow at the surface that maintains the level
+    growth: CenterArray  # rate at which cells grow with the level
 
 
 class Streams(AbstractTerm):
@@ -144,8 +144,8 @@ class Streams(AbstractTerm):
 
     def discharge(self, time: ScalarLike) -> tuple[ScalarLike, ScalarLike]:
         """Inflow and outflow at a time [m3 s-1], without the correction that maintains the level."""
-        every = [stream.series.at(time).discharge for stream in self.streams.values()]
-        return sum(jnp.maximum(q, 0.0) for q in every), sum(jnp.maximum(-q, 0.0) for q in every)
+        discharges = [stream.series.at(time).discharge for stream in self.streams.values()]
+        return sum(jnp.maximum(q, 0.0) for q in discharges), sum(jnp.maximum(-q, 0.0) for q in discharges)
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         parts = self._parts(column, self._flows(column))
@@ -155,20 +155,20 @@ class Streams(AbstractTerm):
         flows, carried = self._flows(column), column.carried
         parts, area = self._parts(column, flows), column.grid.cell_area
         assert area is not None
-        every = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
-        if unknown := sorted(flows.brought.keys() - every.keys()):
+        scalars = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
+        if unknown := sorted(flows.brought.keys() - scalars.keys()):
             known = ", ".join(carried.tracers) or "it has none"
             raise ValueError(
                 f"streams: expected tracers of the column ({known}), got {', '.join(unknown)}; add them to "
                 "the initial state, or leave them out of the stream."
             )
 
-        def brought(name: str, values: CenterArray) -> CenterArray:
+        def gain(name: str, values: CenterArray) -> CenterArray:
             top = flows.missing * values[-1:]
-            along = flows.brought.get(name, jnp.zeros_like(values))
-            return (along + jnp.concatenate([jnp.zeros_like(values[1:]), top])) / area
+            brought = flows.brought.get(name, jnp.zeros_like(values))
+            return (brought + jnp.concatenate([jnp.zeros_like(values[1:]), top])) / area
 
-        return {name: parts._replace(cells=brought(name, values)) for name, values in every.items()}
+        return {name: parts._replace(cells=gain(name, values)) for name, values in scalars.items()}
 
     def _flows(self, column: Column) -> _Flows:
         grid, state = column.grid, column.carried
@@ -183,20 +183,20 @@ class Streams(AbstractTerm):
             temperature = state.temperature if water.temperature is None else water.temperature
             entering, leaving = entering + inward, leaving + jnp.maximum(-flow, 0.0)
             values = {"temperature": temperature, "salinity": _salinity(water), **water.tracers}
-            brought |= {name: brought.get(name, zero) + inward * of for name, of in values.items()}
-        change, level = zero, column.level
+            brought |= {name: brought.get(name, zero) + inward * value for name, value in values.items()}
+        growth, level = zero, column.level
         if level is not None:
-            change = (grid.cell_volume - level.volume_before) / column.dt
-        if level is not None and level.fresh_water is not None:
-            return _Flows(entering, leaving, brought, zero[-1], change)
-        surplus = jnp.sum(entering - leaving - change, axis=0)
-        over = jnp.concatenate([zero[1:], zero[:1] + jnp.maximum(surplus, 0.0)])
-        return _Flows(entering, leaving + over, brought, jnp.maximum(-surplus, 0.0), change)
+            growth = (grid.cell_volume - level.volume_before) / column.dt
+        if level is not None and level.fresh_water is not None:  # the level takes up any surplus
+            return _Flows(entering, leaving, brought, zero[-1], growth)
+        surplus = jnp.sum(entering - leaving - growth, axis=0)
+        overflow = jnp.concatenate([zero[1:], zero[:1] + jnp.maximum(surplus, 0.0)])
+        return _Flows(entering, leaving + overflow, brought, jnp.maximum(-surplus, 0.0), growth)
 
     def _parts(self, column: Column, flows: _Flows) -> Tendency:
-        """Flow from cells to each other and out of the lake."""
-        grid, kept = column.grid, flows.entering - flows.leaving - flows.growth
+        """Tendency by the flow out of the lake and between cells, upward from cells with a surplus."""
+        grid, surplus = column.grid, flows.entering - flows.leaving - flows.growth
         assert grid.relative_area is not None
-        upward = jnp.cumsum(kept, axis=0)[:-1] / grid.relative_area[1:-1]
+        upward = jnp.cumsum(surplus, axis=0)[:-1] / grid.relative_area[1:-1]
         rates = CarryingRates(jnp.maximum(upward, 0.0), jnp.maximum(-upward, 0.0))
         return Tendency(loss_rate=flows.leaving * reciprocal(grid.cell_volume), carrying=rates)

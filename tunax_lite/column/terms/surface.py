@@ -41,15 +41,15 @@ class SurfaceExchange(AbstractTerm):
         fluxes, state, density = column.fluxes, column.state, column.equation_of_state.reference_density
         stress = dict(zip(("u", "v"), wind_stress(fluxes, state), strict=True))
         if column.level is not None and (fresh := column.level.fresh_water) is not None:
-            lost = density * jnp.minimum(fresh, 0.0)
-            stress = {name: of + lost * getattr(state, name)[-1] for name, of in stress.items()}
+            evaporation = density * jnp.minimum(fresh, 0.0)  # it removes momentum, and rain brings none
+            stress = {name: x + evaporation * getattr(state, name)[-1] for name, x in stress.items()}
         if fluxes.surface_drag is None:
-            return {name: Tendency(surface=of / density) for name, of in stress.items()}
-        # The reduction of the stress by the current is implicit in the new velocity.
-        at_rest = {name: of + fluxes.surface_drag * getattr(state, name)[-1] for name, of in stress.items()}
+            return {name: Tendency(surface=x / density) for name, x in stress.items()}
+        # Stress on water at rest; its reduction by the current is implicit in the new velocity.
+        at_rest = {name: x + fluxes.surface_drag * getattr(state, name)[-1] for name, x in stress.items()}
         rate = fluxes.surface_drag / (density * column.grid.cell_volume[-1])
         rate = jnp.concatenate([jnp.zeros_like(state.u[1:]), jnp.zeros_like(state.u[:1]) + rate])
-        return {name: Tendency(surface=of / density, loss_rate=rate) for name, of in at_rest.items()}
+        return {name: Tendency(surface=x / density, loss_rate=rate) for name, x in at_rest.items()}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         fluxes, state, level = column.fluxes, column.state, column.level
@@ -73,14 +73,14 @@ class ShortwaveHeating(AbstractTerm):
     """
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        passing = shortwave_heating(column.fluxes, column)
-        if passing is None:
+        downward = shortwave_heating(column.fluxes, column)
+        if downward is None:
             return {}
         areas, cell_areas = column.grid.relative_area, column.grid.cell_area
         if areas is None or cell_areas is None or not column.absorption.bottom_absorbs:
-            return {"temperature": Tendency(cells=passing[1:] - passing[:-1])}
-        passing = areas * passing
-        return {"temperature": Tendency(cells=(passing[1:] - passing[:-1]) / cell_areas)}
+            return {"temperature": Tendency(cells=downward[1:] - downward[:-1])}
+        downward = areas * downward
+        return {"temperature": Tendency(cells=(downward[1:] - downward[:-1]) / cell_areas)}
 
 
 def wind_stress(fluxes: SurfaceFluxes, state: State) -> Stress:
@@ -89,13 +89,13 @@ def wind_stress(fluxes: SurfaceFluxes, state: State) -> Stress:
 
 
 def total_stress(
-    wind: Stress, state: State, grid: Grid, density: Scalar, terms: Iterable[AbstractTerm]
+    stress: Stress, state: State, grid: Grid, density: Scalar, terms: Iterable[AbstractTerm]
 ) -> Stress:
-    """Stress on the uppermost cell [N m-2]: of the wind and of the terms."""
+    """Add the stresses of the terms on the uppermost cell to that of the wind [N m-2]."""
     for term in terms:
-        stress = term.surface_stress(state, grid, density)
-        wind = wind if stress is None else (wind[0] + stress[0], wind[1] + stress[1])
-    return wind
+        added = term.surface_stress(state, grid, density)
+        stress = stress if added is None else (stress[0] + added[0], stress[1] + added[1])
+    return stress
 
 
 def friction_velocity(stress: Stress, density: Scalar) -> Scalar:

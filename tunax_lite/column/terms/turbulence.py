@@ -4,7 +4,7 @@ Plumes of total mass flux M (area times velocity, positive downward) entrain wat
 
     phi_p(below) = (1 - chi) phi_p(above) + chi phi(cell),     flux of phi upward: -M (phi_p - phi)
 
-where phi is the value in the surroundings, which rise in exchange, so that it is taken from the cell below.
+where phi is the value of the surrounding water. This water rises in exchange: phi is that of the cell below.
 """
 
 from typing import NamedTuple
@@ -25,24 +25,24 @@ from .surface import kinematic_fluxes, shortwave_heating
 
 
 class NonlocalTransport(AbstractTerm):
-    """Distributes a fraction of the surface flux over the faces, whatever the gradients.
+    """Distributes a fraction of the surface flux over the faces, independent of gradients.
 
     Args:
-        fraction: of the surface flux [1], 0 at both ends; for heat, this flux includes shortwave radiation
-            absorbed in the water above.
+        fraction: fraction of the surface flux on faces [1], 0 at both ends; for heat, this flux includes
+            the shortwave radiation absorbed above the face.
     """
 
     fraction: FaceArray
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        # The fluxes of tracers are those of the same step.
+        # Only heat and salt use `fluxes_before`, those of the previous step in GOTM's discretisation.
         now = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes)
         before = kinematic_fluxes(column.state, column.equation_of_state, column.fluxes_before)
-        heat, passing = before["temperature"], shortwave_heating(column.fluxes_before, column)
-        if passing is not None:
-            heat = heat + (passing[-1] - passing[1:-1])
-        entered = {**now, "salinity": before["salinity"], "temperature": heat}
-        return {name: Tendency(downward=flux * self.fraction[1:-1]) for name, flux in entered.items()}
+        heat, radiation = before["temperature"], shortwave_heating(column.fluxes_before, column)
+        if radiation is not None:
+            heat = heat + (radiation[-1] - radiation[1:-1])
+        fluxes = {**now, "salinity": before["salinity"], "temperature": heat}
+        return {name: Tendency(downward=flux * self.fraction[1:-1]) for name, flux in fluxes.items()}
 
 
 class CounterGradientHeat(AbstractTerm):
@@ -78,7 +78,7 @@ class Plumes(AbstractTerm):
     """Transport by plumes, on faces; zero at both ends."""
 
     mass_flux: FaceArray  # for temperature, salinity and tracers [m s-1], positive downward
-    momentum_flux: FaceArray  # for velocity: less by the effect of pressure
+    momentum_flux: FaceArray  # for velocity [m s-1]: reduced by the effect of pressure
     water: PlumeWater  # properties in the plumes, from the state at the start of the step
 
     @classmethod
@@ -101,13 +101,13 @@ def _scalars(state: State) -> dict[str, CenterArray]:
 
 
 def _exchanged(flux: FaceArray, water: dict[str, InnerFaceArray]) -> dict[str, Tendency]:
-    """The surroundings rise, implicitly, in exchange for the sinking plume water."""
+    """Tendencies by sinking plume water, and by surroundings that rise in exchange, implicitly."""
     rising = CarryingRates(upward=flux[1:-1])
     return {name: Tendency(carrying=rising, sinking=values) for name, values in water.items()}
 
 
 def carried(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
-    """Values in the plumes on inner faces, from cell values; chi is 1 where a plume begins."""
+    """Values in the plumes on inner faces, from those of cells; chi is 1 where a plume begins."""
 
     def sink(above: PyTree, level: PyTree) -> tuple[PyTree, PyTree]:
         fraction, cell = level
@@ -124,10 +124,10 @@ class PlumeEnergy(eqx.Module):
 
     shear_production: InnerFaceArray  # kinetic energy from the mean flow to turbulence [m2 s-3]
     buoyancy_production: InnerFaceArray  # potential energy of the mean state to turbulence [m2 s-3]
-    slip_squared: InnerFaceArray  # slip of the plumes without pressure effects [m2 s-2]
-    rising: InnerFaceArray | None  # mass flux that carries k upward [m s-1]; `None` if it stays
-    sinking_energy: InnerFaceArray | None = None  # times the area of plumes [m2 s-2]; `None` if it stays
-    sinking_velocity: InnerFaceArray | None = None  # of the plumes [m s-1], positive downward
+    slip_squared: InnerFaceArray  # |plume velocity - mean velocity|² [m2 s-2], without pressure effects
+    rising: InnerFaceArray | None  # mass flux that carries k upward [m s-1]; `None` for none
+    sinking_energy: InnerFaceArray | None = None  # k in plumes times their area [m2 s-2]; `None` for none
+    sinking_velocity: InnerFaceArray | None = None  # velocity of the plumes [m s-1], positive downward
 
     @classmethod
     def of(
@@ -146,9 +146,9 @@ class PlumeEnergy(eqx.Module):
         buoyancy = eos.gravity * (warmth - beta * (water["salinity"] - new.salinity[:-1]))
         slip = velocity["u"] - new.u[:-1], velocity["v"] - new.v[:-1]
         changes = [difference(a) + difference(b) for a, b in ((new.u, old.u), (new.v, old.v))]
-        along = 0.5 * (slip[0] * changes[0] + slip[1] * changes[1])
+        work = 0.5 * (slip[0] * changes[0] + slip[1] * changes[1])
         return cls(
-            shear_production=momentum * along * reciprocal(grid.center_spacing),
+            shear_production=momentum * work * reciprocal(grid.center_spacing),
             buoyancy_production=-rising * buoyancy,
             slip_squared=slip[0] ** 2 + slip[1] ** 2,
             rising=rising,
@@ -157,8 +157,8 @@ class PlumeEnergy(eqx.Module):
     def turbulent_flow(self, tke: InnerFaceArray) -> CarryingRates | None:
         """Rates at which the volumes around inner faces carry k to each other, in the cells between.
 
-        Upwind values are those of the face above a cell (as in the paper); sinking k is a fraction of the k
-        at its own face, so that no k, however small, is removed twice.
+        Upwind values are those of the face above a cell, as in the paper of the closure. Sinking k is a
+        fraction of the k at its own face, so that no k, however small, is removed twice.
         """
         if self.sinking_energy is None or self.sinking_velocity is None:
             return None
