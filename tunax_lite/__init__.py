@@ -111,7 +111,7 @@ def __getattr__(name: str):
     if name == "__version__":
         from importlib.metadata import version
 
-        globals()[name] = version("tunax_lite")  # so that Python finds it itself from now on
+        globals()[name] = version("tunax_lite")  # Python calls this function only once per name
         return globals()[name]
     if name in __all__:
         return _load(name)

@@ -1,4 +1,4 @@
-"""Docstrings, which say what fields and options mean, and which Python drops with -OO."""
+"""Docstrings at run time: they explain fields and options to users, but Python drops them with -OO."""
 
 import ast
 import functools
@@ -9,19 +9,19 @@ from types import ModuleType
 
 
 def docstring_of(documented: type | ModuleType | Callable[..., object]) -> str:
-    """Own docstring of a class, a function or a module; with -OO from the source, if there is one."""
+    """Docstring of a class (not inherited), a function or a module; with -OO it is read from the source."""
     text = documented.__dict__.get("__doc__") if isinstance(documented, type) else documented.__doc__
     if sys.flags.optimize >= 2:
         is_module = isinstance(documented, ModuleType)
         name = "" if is_module else documented.__qualname__
         in_source = _docstrings(documented.__name__ if is_module else documented.__module__)
-        text = in_source.get(name, text)  # dataclasses and derived classes have one beside the source
+        text = in_source.get(name, text)  # dataclasses and derived classes have one that is not in the source
     return inspect.cleandoc(text or "")
 
 
 @functools.cache
 def _docstrings(module: str) -> Mapping[str, str]:
-    """Docstrings in the source of a module, by qualified name; that of the module has none."""
+    """Docstrings in the source of a module by qualified name, which is empty for the module itself."""
     text_by_name: dict[str, str] = {}
 
     def visit(node: ast.AST, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Names of a package that are imported on first use: a start-up must not import what it does not need."""
+"""Import the names of a package on first use, so that a command starts without slow imports."""
 
 import importlib
 import sys
@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 def lazily(
     package: str, names: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """`__all__`, `__getattr__` and `__dir__` of a package that imports these names, and shows no others.
+    """Return `__all__`, `__getattr__` and `__dir__` for a package that imports names on first use.
 
     Args:
-        package: its `__name__`.
-        names: by module below the package, the names that it defines, separated by spaces.
+        package: `__name__` of the package.
+        names: names that each module of the package defines, separated by spaces, by module.
     """
     modules = {name: module for module, several in names.items() for name in several.split()}
 
@@ -20,7 +20,7 @@ def lazily(
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(f".{modules[name]}", package), name)
-        setattr(sys.modules[package], name, value)  # so that Python finds it itself from now on
+        setattr(sys.modules[package], name, value)  # Python calls this function only once per name
         return value
 
     return list(modules), load, lambda: list(modules)

@@ -26,22 +26,22 @@ FaceArray = Float[Array, "face *#batch"]
 InnerFaceArray = Float[Array, "inner *#batch"]
 """Faces between two cells, without the bottom and the surface: `n_cells - 1` of them."""
 ColumnArray = Float[Array, "level *#batch"]
-"""Values on any set of levels; the places follow from the context."""
+"""Values on any levels: centers, faces or heights, as the context says."""
 if TYPE_CHECKING:
     # Type checkers ignore the converter of `parameter`, which also accepts Python numbers.
-    Scalar = SeriesOrScalar = Any  # a number before the converter, an array after it
+    Scalar = SeriesOrScalar = Any  # constructors accept numbers, fields hold arrays
 else:
     Scalar = Float[Array, "*#batch"]
     """One number per column: shape `()` or the batch shape."""
     SeriesOrScalar = Float[Array, "..."]
     """One number per column, or a series of them in time."""
 ScalarLike = Float[Array, "*#batch"] | float | int
-FieldValue = Any  # of a module: the type that its class annotates
+FieldValue = Any  # value of a field of a module, of the type that its class annotates
 JSON = Any  # JSON or YAML: the key determines the type
 
 
 def is_traced(tree: PyTree) -> bool:
-    """Whether any leaf is traced by JAX, so that its value is unknown and cannot be checked."""
+    """Return whether JAX traces any leaf: its value is then unknown and cannot be checked."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
 
 
@@ -49,7 +49,7 @@ def is_traced(tree: PyTree) -> bool:
 class Fixed:
     """A part of a tree that is neither traced nor optimised: it has no leaves.
 
-    Equal arrays are equal, so that programs are compiled once for all trees with the same fixed parts.
+    Arrays are compared by value, so that trees with equal fixed parts share compiled programs.
     """
 
     def __init__(self, value: PyTree):
@@ -72,13 +72,13 @@ class Fixed:
 
 
 def without_functions(tree: PyTree) -> PyTree:
-    """The tree with `Fixed` in place of leaves that programs do not accept: functions of a network."""
+    """Wrap leaves that compiled programs do not accept, such as functions of a network, in `Fixed`."""
     accepted = jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct, bool, int, float, complex
     return jax.tree.map(lambda leaf: leaf if isinstance(leaf, accepted) else Fixed(leaf), tree)
 
 
 def released(tree: PyTree) -> PyTree:
-    """The tree with all its fixed parts as they were."""
+    """Unwrap all `Fixed` parts of a tree."""
     is_fixed = lambda leaf: isinstance(leaf, Fixed)  # noqa: E731
     return jax.tree.map(lambda leaf: leaf.value if is_fixed(leaf) else leaf, tree, is_leaf=is_fixed)
 
@@ -91,8 +91,8 @@ class ParameterInfo(NamedTuple):
     unit: str
     valid_range: tuple[float, float]
     coordinate: PyTree = None
-    idle: str = ""  # why it has no effect
-    replaced_by: tuple[str, ...] = ()  # paths of optional numbers with which it has none
+    idle: str = ""  # reason why the number has no effect; empty if it has one
+    replaced_by: tuple[str, ...] = ()  # paths of optional numbers that replace it once they are set
 
 
 _NOT_REAL = tuple("cmMOSU")  # complex numbers, durations, dates, objects and texts
@@ -101,9 +101,9 @@ _NOT_REAL = tuple("cmMOSU")  # complex numbers, durations, dates, objects and te
 def check_range(name: str, value: object, valid_range: tuple[float, float]) -> None:
     """Raise `ValueError` for a number outside a closed range, or one that is not a number.
 
-    An array is checked number by number. True and False are no numbers: Python takes them for 1 and 0, and a
-    switch in the place of a number would run. Traced values have no value yet, and pass; a text, a list, a
-    date and a complex number are a `TypeError`.
+    Every number of an array is checked. True and False are rejected: Python would compute with 1 and 0 if a
+    switch stood in the place of a number. Traced values are unknown, and pass. A text, a list, a date or a
+    complex number raises `TypeError`.
     """
     if isinstance(value, str):
         raise TypeError(f"{name}: expected a number, got {value!r}.")
@@ -124,15 +124,15 @@ def check_range(name: str, value: object, valid_range: tuple[float, float]) -> N
     lower, upper = np.asarray(valid_range).astype(numbers.dtype if numbers.dtype.kind == "f" else float)
     outside = numbers[~((lower <= numbers) & (numbers <= upper))]
     if outside.size:
-        many = f" and {outside.size - 1} more of {numbers.size}" if outside.size > 1 else ""
+        more = f" and {outside.size - 1} more of {numbers.size}" if outside.size > 1 else ""
         raise ValueError(
             f"{name}: expected a value between {valid_range[0]:g} and {valid_range[1]:g}, got "
-            f"{float(outside.flat[0]):g}{many}."
+            f"{float(outside.flat[0]):g}{more}."
         )
 
 
 def is_switch(value: object) -> bool:
-    """Whether a value is True, False or an array of them, traced or not."""
+    """Return whether a value is boolean: True, False or an array of them, even if it is traced."""
     return isinstance(value, bool) or getattr(value, "dtype", None) == np.dtype(bool)
 
 
@@ -159,10 +159,10 @@ def _to_float_array(value: PyTree) -> PyTree:
 
 
 def as_float_array(value: PyTree, name: str = "") -> PyTree:
-    """Numbers, NumPy arrays and columns of tables as floating-point arrays; texts and lists are an error.
+    """Convert numbers, NumPy arrays and columns of tables to floating-point arrays.
 
-    The error has the name. Columns are objects with `__array__`, such as those of pandas, xarray and polars,
-    whose index is not used. Everything else is unchanged.
+    Texts, lists and switches raise `TypeError` or `ValueError` with the name. Columns are objects with
+    `__array__`, as in pandas, xarray and polars; their index is ignored. Other values are unchanged.
     """
     value = without_index(value)
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "fiub":
@@ -175,7 +175,7 @@ def as_float_array(value: PyTree, name: str = "") -> PyTree:
         where = f"{name}: " if name else ""
         raise ValueError(f"{where}expected a number or an array, got {_switch(value)}; give a number.")
     if isinstance(value, (int, float)):
-        return jnp.asarray(np.float64(value))  # takes half the time that a Python number does
+        return jnp.asarray(np.float64(value))  # twice as fast as from a Python number
     if isinstance(value, str | list | tuple | dict | set):
         got = f"the text {value!r}" if isinstance(value, str) else f"a {type(value).__name__}"
         where = f"{name}: " if name else ""
@@ -184,20 +184,20 @@ def as_float_array(value: PyTree, name: str = "") -> PyTree:
 
 
 def without_index(tree: PyTree) -> PyTree:
-    """The tree with NumPy arrays in place of columns of pandas, xarray and polars, in their order."""
+    """Replace columns of pandas, xarray and polars in a tree by NumPy arrays, ignoring their index."""
 
-    def plain(leaf: Any) -> Any:  # placeholders of JAX pass through
+    def without(leaf: Any) -> Any:  # placeholders of JAX pass through
         is_column = hasattr(leaf, "__array__") and not isinstance(leaf, jax.Array | np.ndarray | np.generic)
         return np.asarray(leaf) if is_column else leaf
 
-    return jax.tree.map(plain, tree)
+    return jax.tree.map(without, tree)
 
 
 class InputWarning(Warning):
-    """Input that runs, but is unlikely or was read with an assumption.
+    """Warning of input that is accepted, but is unlikely or was read with an assumption.
 
     Args:
-        message: for the user.
+        message: text for the user.
         rule: name of the rule of `tunax_lite.plausibility` that raised it; `accept` silences it by this name.
     """
 
@@ -207,7 +207,7 @@ class InputWarning(Warning):
 
 
 def warn_of_input(notes: Iterable[str | InputWarning]) -> None:
-    """Warn of each of several notes on input."""
+    """Issue one `InputWarning` per note on input."""
     for note in notes:
         warnings.warn(InputWarning(note) if isinstance(note, str) else note, stacklevel=2)
 
@@ -248,10 +248,10 @@ def parameter(
         default: default value; `None` if it is derived from other parameters.
         unit: unit of the number.
         valid_range: closed interval outside which the number has no meaning, and the default bounds in a
-            calibration. A constructor raises `ValueError` for a number outside it and `TypeError` for what
-            is no number; what JAX builds from leaves, such as a gradient, may hold any.
-        only_if: values of other fields with which this number has an effect, `(None,)` for one that replaces
-            it once it is set. A calibration refuses it with others.
+            calibration. A constructor raises `ValueError` for a number outside it and `TypeError` for
+            values that are not numbers; modules that JAX rebuilds, such as a gradient, are not checked.
+        only_if: by name of another field, its values with which this number has an effect: `(None,)` for a
+            field that replaces it once set. A calibration refuses a number without effect.
     """
 
     def checked(value: PyTree) -> PyTree:
@@ -274,11 +274,11 @@ def array_field(
     is_shared: bool = False,
     **options: Any,  # arguments of `equinox.field`
 ) -> FieldValue:
-    """Declare a field of arrays with a number of axes before those of the batch.
+    """Declare a field of arrays and the number of their axes before the batch axes.
 
-    Nested declarations add up: a time series (one axis) of profiles (one axis) has two. An array that is
-    shared, such as the times of a series, has no batch: all columns have the same. Other options are passed
-    to `equinox.field`.
+    Nested declarations add up: a time series (one axis) of profiles (one axis) has two. A shared array, such
+    as the times of a series, has no batch axes: it is the same for all columns. Other options are those of
+    `equinox.field`.
     """
     return eqx.field(metadata={"leading_axes": leading_axes, "is_shared": is_shared}, **options)
 
@@ -307,7 +307,7 @@ def vector_parameter(
 
 
 def leading_axes(tree: PyTree) -> PyTree:
-    """Number of axes before those of the batch, for each leaf; -1 where there is none declared."""
+    """Number of axes before the batch axes, for each leaf; -1 for leaves that have no batch axes."""
 
     def axes(path, leaf) -> int:
         del leaf
@@ -319,7 +319,7 @@ def leading_axes(tree: PyTree) -> PyTree:
 
 
 def shared_by_columns(tree: PyTree) -> PyTree:
-    """Whether each leaf is an array that all columns of a batch share."""
+    """Mask of the leaves that all columns of a batch share."""
 
     def is_shared(path, leaf) -> bool:
         del leaf
@@ -349,7 +349,7 @@ def batch_shape_of(tree: PyTree) -> tuple[int, ...]:
 
 
 def at_path(module: PyTree, path: str) -> PyTree:
-    """The value at a dotted path through modules and mappings; a place in a list or tuple is its number."""
+    """Value at a dotted path through modules and mappings; items of lists and tuples count from 0."""
     for name in path.split("."):
         if isinstance(module, list | tuple) and name.isdigit():
             module = module[int(name)]
@@ -359,12 +359,12 @@ def at_path(module: PyTree, path: str) -> PyTree:
 
 
 def dotted(path: tuple) -> str:
-    """Text of a path of JAX: `net.layers.0.weight`."""
+    """Dotted text of a path of JAX, such as `net.layers.0.weight`."""
     return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
 def is_below(path: str, pattern: str) -> bool:
-    """Whether a dotted path matches a pattern: it is the same, or lies below one that ends in `.*`."""
+    """Return whether a dotted path equals a pattern, or lies below a pattern that ends in `.*`."""
     return path.startswith(pattern[:-1]) if pattern.endswith(".*") else path == pattern
 
 
@@ -389,18 +389,18 @@ def iterate_parameters(module: eqx.Module) -> Iterator[ParameterInfo]:
     """Yield all fields declared with `parameter`, including nested modules, with dotted paths."""
     for path, value, declared, owner in _declared(module, "valid_range"):
         prefix, siblings = path.rpartition(".")[0], {field.name for field in dataclasses.fields(owner)}
-        idle, others = "", []
+        idle, replacements = "", []
         for name, allowed in (declared["only_if"] or {}).items():
-            other, at = getattr(owner, name) if name in siblings else None, f"{prefix}.{name}".lstrip(".")
+            other, where = getattr(owner, name) if name in siblings else None, f"{prefix}.{name}".lstrip(".")
             if not allowed:
                 idle = "nothing depends on it"
             elif allowed == (None,):
-                others.append(at)
-                idle = idle if other is None else f"{at} is set and replaces it"
+                replacements.append(where)
+                idle = idle if other is None else f"{where} is set and replaces it"
             elif other not in allowed:
-                idle = f"{at} is {other!r}"
-        about = declared["unit"], declared["valid_range"]
-        yield ParameterInfo(path, value, *about, idle=idle, replaced_by=tuple(others))
+                idle = f"{where} is {other!r}"
+        unit_and_range = declared["unit"], declared["valid_range"]
+        yield ParameterInfo(path, value, *unit_and_range, idle=idle, replaced_by=tuple(replacements))
 
 
 def iterate_vectors(module: eqx.Module) -> Iterator[ParameterInfo]:
@@ -411,17 +411,17 @@ def iterate_vectors(module: eqx.Module) -> Iterator[ParameterInfo]:
     for path, value, metadata, owner in _declared(module, "vector"):
         if value is not None:
             declared = metadata["vector"]
-            where = None if declared["coordinate"] is None else getattr(owner, declared["coordinate"])
-            same = where is not None and len(where) == len(value)
-            yield ParameterInfo(path, value, declared["unit"], declared["range"], where if same else None)
+            knots = None if declared["coordinate"] is None else getattr(owner, declared["coordinate"])
+            fits = knots is not None and len(knots) == len(value)
+            yield ParameterInfo(path, value, declared["unit"], declared["range"], knots if fits else None)
     for info in iterate_arrays(module):
         yield info._replace(value=info.value.reshape(-1))
 
 
 def iterate_arrays(module: eqx.Module) -> Iterator[ParameterInfo]:
-    """Yield the floating-point arrays that no field declares, such as the weights of a network.
+    """Yield the floating-point arrays in fields without a declaration, such as the weights of a network.
 
-    They have no bounds and no batch axes. A place in a list or tuple is its number: `net.layers.0.weight`.
+    They have no bounds and no batch axes. Items of lists and tuples count from 0: `net.layers.0.weight`.
     """
     for path, leaf in jax.tree_util.tree_leaves_with_path(module):
         if _is_floating(leaf) and not _declarations(module, path):
@@ -435,9 +435,9 @@ def free_leaves(module: eqx.Module) -> dict[str, ParameterInfo]:
 
 
 def chosen_paths(known: Iterable[str], patterns: str | Iterable[str], where: str, owner: str) -> set[str]:
-    """Known paths that match a pattern or one of several, such as `net.*`.
+    """Return the known paths that match any of the patterns, such as `net.*`.
 
-    Raises `ValueError` for a path without a number; `where` begins the message and `owner` has the numbers.
+    Raises `ValueError` for a pattern without match: `where` begins the message, `owner` is named in it.
     """
     chosen: set[str] = set()
     for path in [patterns] if isinstance(patterns, str) else patterns:
@@ -448,7 +448,7 @@ def chosen_paths(known: Iterable[str], patterns: str | Iterable[str], where: str
             hint = f"did you mean {' or '.join(close)}? " if close else ""
             raise ValueError(
                 f"{where}: expected paths of numbers that {owner} has, got '{path}'; {hint}It has: "
-                f"{', '.join(known)}. A number that follows from others can be named once it is set."
+                f"{', '.join(known)}. A number that is derived from others must be set before it is named."
             )
         chosen |= below
     return chosen
@@ -498,15 +498,15 @@ def in_precision(tree: PyTree, dtype: DTypeLike) -> PyTree:
 
 
 def precision_of(**trees: PyTree) -> np.dtype:
-    """The common precision of all floating-point arrays in named trees; messages use the names.
+    """Return the common precision of all floating-point arrays in named trees; messages use the names.
 
-    Arrays may be traced; weakly typed ones, such as `jnp.asarray(0.1)`, follow the others as Python numbers
-    do. Raises `ValueError` for arrays of different precision, or if there are none.
+    Arrays may be traced; weakly typed ones, such as `jnp.asarray(0.1)`, adapt to the others, as Python
+    numbers do. Raises `ValueError` for arrays of different precision, or if there are none.
     """
     arrays = [both for both in jax.tree_util.tree_leaves_with_path(trees) if _is_floating(both[1])]
-    firm = [(path, leaf) for path, leaf in arrays if not _is_weak(leaf)]
+    strong = [(path, leaf) for path, leaf in arrays if not _is_weak(leaf)]
     path_by_dtype: dict[np.dtype, str] = {}
-    for path, leaf in firm or arrays:
+    for path, leaf in strong or arrays:
         path_by_dtype.setdefault(leaf.dtype, jax.tree_util.keystr(path, simple=True, separator="."))
     if len(path_by_dtype) != 1:
         listed = " and ".join(f"{dtype} ({path})" for dtype, path in path_by_dtype.items()) or "no such array"
@@ -523,12 +523,12 @@ def without_weak_types(tree: PyTree, dtype: DTypeLike) -> PyTree:
     Programs are compiled for argument types, and again for every new Python number.
     """
 
-    def settle(leaf: PyTree) -> PyTree:
+    def strong(leaf: PyTree) -> PyTree:
         if isinstance(leaf, float):
             return jnp.asarray(leaf, dtype)
         return leaf.astype(dtype) if _is_floating(leaf) and _is_weak(leaf) else leaf
 
-    return jax.tree.map(settle, tree)
+    return jax.tree.map(strong, tree)
 
 
 def _is_weak(leaf: object) -> bool:

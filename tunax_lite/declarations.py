@@ -40,8 +40,8 @@ def setting(
 ) -> Any:  # as the class annotates the field
     """Declare a field that a file may set and that is not a calibratable number; static in a module.
 
-    The constructor of a module raises `ValueError` for a value that violates the declaration, `TypeError` for
-    what is no number; that of another dataclass has to call `check_settings`.
+    The constructor of a module raises `ValueError` for a value that violates the declaration, and `TypeError`
+    for one of the wrong type; the constructor of another dataclass has to call `check_settings`.
 
     Args:
         default: default value.
@@ -89,9 +89,9 @@ def named(*names: str, **variants: str | Mapping[str, object]) -> Callable[[K], 
     """Give a class its name in files, unique among the classes allowed for a field.
 
     Args:
-        names: of the class.
-        variants: names of the class with other numbers: a class method that builds it, or the arguments that
-            differ.
+        names: names of the class.
+        variants: names of variants with other numbers: the class method that builds a variant, or the
+            arguments that differ.
     """
 
     def register(kind: K) -> K:
@@ -123,17 +123,17 @@ def all_names() -> tuple[Named, ...]:
 
 
 def words_of(family: type) -> str:
-    """The name of a family of classes in words, such as "Biogeochemical model"."""
+    """Name of a base class in words, such as "Biogeochemical model" for `AbstractBiogeochemicalModel`."""
     words = re.sub("(?<=[a-z])([A-Z])", r" \1", family.__name__.removeprefix("Abstract")).split()
     return " ".join([words[0], *map(str.lower, words[1:])])
 
 
 @functools.cache
 def meanings(kind: type) -> Mapping[str, str]:
-    """Meanings of the fields of a class, from `Args:` in its docstring and those of its bases."""
+    """Meanings of the fields of a class, from `Args:` in the docstrings of the class and its bases."""
     meaning_by_name: dict[str, str] = {}
-    for each in reversed(kind.__mro__):
-        meaning_by_name |= _arguments(docstring_of(each))
+    for base in reversed(kind.__mro__):
+        meaning_by_name |= _arguments(docstring_of(base))
     names = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     for several, meaning in list(meaning_by_name.items()):
         first, _, last = several.partition(" ... ")
@@ -154,12 +154,12 @@ def _arguments(text: str) -> dict[str, str]:
     return meaning_by_name
 
 
-def module_of(fields: Mapping[str, tuple[Any, Any]], about: Mapping[str, str]) -> Any:  # to derive from
-    """A module whose fields follow from the declarations of another class.
+def module_of(fields: Mapping[str, tuple[Any, Any]], about: Mapping[str, str]) -> Any:  # a base class
+    """Make a module class whose fields follow from the declarations of another class.
 
     Args:
-        fields: type and field by name.
-        about: meanings of fields.
+        fields: type and declaration of each field, by name.
+        about: meanings of the fields, by name.
     """
     parts = {name: field for name, (_, field) in fields.items()}
     kinds = {name: kind for name, (kind, _) in fields.items()}
@@ -168,13 +168,13 @@ def module_of(fields: Mapping[str, tuple[Any, Any]], about: Mapping[str, str]) -
 
 
 def _documented(about: Mapping[str, str]) -> str:
-    """A docstring that `meanings` reads."""
+    """Write the docstring from which `meanings` reads the meanings of fields."""
     lines = (f"    {name}: {meaning}\n" for name, meaning in about.items())
     return "Derived fields.\n\nArgs:\n" + "".join(lines)
 
 
 def summary_and_source(kind: type) -> tuple[str, str]:
-    """The first paragraph of the docstring of a class, and the source named there or in its module."""
+    """First paragraph of the docstring of a class, and the source that it or its module cites, if any."""
     text, home = docstring_of(kind), sys.modules.get(kind.__module__)
     module = "" if home is None else docstring_of(home)
     pattern = re.compile(r"^Sources?[^:\n]*: ((?:.+\n?)+)", flags=re.MULTILINE)
@@ -193,10 +193,10 @@ _BOUND_IN_WORDS = {"ge": "of at least", "gt": "above", "le": "of at most", "lt":
 
 
 def check_settings(instance: Declaring) -> None:
-    """Reject settings that violate their declarations; modules of Equinox do so themselves.
+    """Reject settings that violate their declarations; modules of Equinox do so by themselves.
 
     Args:
-        instance: has fields declared with `setting`.
+        instance: instance of a dataclass with fields declared with `setting`.
 
     Raises:
         ValueError: a text that is not among the choices, or a number out of bounds.
@@ -209,10 +209,10 @@ def check_settings(instance: Declaring) -> None:
 
 
 def check_kinds(module: Declaring) -> None:
-    """Reject parts of a module that are of other classes than it declares; modules do not convert names.
+    """Reject parts of a module whose class is not the declared one, such as a name in place of a closure.
 
     Raises:
-        TypeError: expected and actual class, and what to pass.
+        TypeError: a part of another class; the message says what to pass.
     """
     for name, kinds, is_optional, by_name in _kinds_of_parts(type(module)):
         value = getattr(module, name)
@@ -223,14 +223,14 @@ def check_kinds(module: Declaring) -> None:
             raise TypeError(f"{type(module).__name__}: expected {expected}, got a {type(value).__name__}.")
         for part in value.values() if by_name else (value,):
             if not (isinstance(part, kinds) or (is_optional and part is None)):
-                raise TypeError(f"{type(module).__name__}: {_instead(part, kinds, name)}")
+                raise TypeError(f"{type(module).__name__}: {_wrong_class(part, kinds, name)}")
 
 
 def check_mixing(closure: object, mixing: object, n_faces: int) -> None:
-    """Reject what the code of a closure returned, unless it has eddy coefficients on all faces.
+    """Reject the mixing that a closure returned, unless it has eddy coefficients on all faces.
 
     Raises:
-        TypeError: what was expected, what was returned, and what to return.
+        TypeError: missing coefficients, or another number of faces; the message says what to return.
     """
     names = "eddy_viscosity", "eddy_diffusivity"
     shapes = {name: getattr(getattr(mixing, name, None), "shape", None) for name in names}
@@ -248,7 +248,7 @@ def check_mixing(closure: object, mixing: object, n_faces: int) -> None:
 
 @functools.cache
 def _kinds_of_parts(kind: type) -> tuple[tuple[str, tuple[type, ...], bool, bool], ...]:
-    """Fields that hold modules: their classes, and whether they can be absent and are by name."""
+    """Fields that hold modules: name, classes, whether it is optional, and whether it is a dictionary."""
     parts = []
     for field in dataclasses.fields(kind):
         by_name = get_origin(field.type) is dict
@@ -260,17 +260,17 @@ def _kinds_of_parts(kind: type) -> tuple[tuple[str, tuple[type, ...], bool, bool
     return tuple(parts)
 
 
-def _instead(part: object, kinds: tuple[type, ...], name: str) -> str:
-    """Describe the expected class of a part, the actual one, and what to pass."""
+def _wrong_class(part: object, kinds: tuple[type, ...], name: str) -> str:
+    """Message for a part of a wrong class: expected class, actual class, and what to pass."""
     wanted = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
-    got, named = repr(part), names_of(kinds[0])
+    got, names = repr(part), names_of(kinds[0])
     finals = [kind for kind in _finals(kinds) if not kind.__name__.startswith(("Abstract", "_"))]
     remedy = f"give an instance of {', '.join(kind.__name__ for kind in finals[:4])}"
     if isinstance(part, type):
         got, remedy = f"the class {part.__name__}", f"make an instance: {part.__name__}(...)"
-    elif isinstance(part, str) and part in named:
-        kind, make, preset = named[part].kind.__name__, named[part].make, named[part].preset
-        how = f".{make.__name__}()" if named[part].is_variant and not preset else "()"
+    elif isinstance(part, str) and part in names:
+        kind, make, preset = names[part].kind.__name__, names[part].make, names[part].preset
+        how = f".{make.__name__}()" if names[part].is_variant and not preset else "()"
         if preset:  # a preset of many numbers has a constructor
             arguments = ", ".join(f"{key}={value!r}" for key, value in preset.items())
             how = f"({arguments})" if len(preset) < 4 else f".of({part!r})"
@@ -278,13 +278,13 @@ def _instead(part: object, kinds: tuple[type, ...], name: str) -> str:
     elif not isinstance(part, str | int | float | None):
         got = type(part).__name__
         declared = {kind: dataclasses.fields(kind) for kind in finals}
-        around = [kind for kind, fields in declared.items() if [each.type for each in fields] == [type(part)]]
-        remedy = f"wrap it: {around[0].__name__}({got}(...))" if around else getattr(part, "remedy", remedy)
+        owners = [kind for kind, fields in declared.items() if [each.type for each in fields] == [type(part)]]
+        remedy = f"wrap it: {owners[0].__name__}({got}(...))" if owners else getattr(part, "remedy", remedy)
     return f"expected {wanted} as {name}, got {got}; {remedy}."
 
 
 def _finals(kinds: Iterable[type]) -> list[type]:
-    """The classes and all that derive from them, without abstract ones."""
+    """Return the classes and all their subclasses, without abstract classes."""
     finals = []
     for kind in kinds:
         finals += ([] if inspect.isabstract(kind) else [kind]) + _finals(kind.__subclasses__())
@@ -292,7 +292,7 @@ def _finals(kinds: Iterable[type]) -> list[type]:
 
 
 def _of_kind(kind: Any, name: str, value: Any) -> Any:  # as the class annotates the field
-    """A setting of the type that its field declares: a list as a tuple, a text as a member of an enumeration.
+    """Convert a setting to the type of its field: a list to a tuple, a text to a member of an enumeration.
 
     Raises:
         TypeError, ValueError: a value of another type, or a text that names no member.
@@ -319,7 +319,7 @@ def _of_kind(kind: Any, name: str, value: Any) -> Any:  # as the class annotates
 def _check_setting(
     name: str,
     value: Any,  # as the class annotates the field
-    declared: Mapping[str, Any],  # its types depend on the key
+    declared: Mapping[str, Any],  # Any: the type of a value depends on the key
     owner: str = "",
 ) -> None:
     if value is None:

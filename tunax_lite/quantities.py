@@ -1,7 +1,7 @@
 """The quantities of the package as a table: name, unit, location, CF standard name, sign, valid range.
 
-Most rows are in `quantities.csv`. Surface fluxes and the weather are rows by themselves: the classes
-`SurfaceFluxes` and `Weather` declare each of them with its field, and enter them when they are imported.
+Most rows are in `quantities.csv`. Rows of surface fluxes and of the weather are declared with the fields of
+the classes `SurfaceFluxes` and `Weather`, and entered when these are imported.
 Standard names are from version 93 of the CF table; `None` if there is no suitable one.
 """
 
@@ -24,14 +24,14 @@ class Quantity:
     """One row of the table.
 
     Args:
-        name: in files, options and messages; surface fluxes begin with `surface_`.
-        long_name: in words.
+        name: name in files, options and messages; surface fluxes begin with `surface_`.
+        long_name: name in words.
         unit: as written in the UDUNITS package.
-        location: on the grid; external quantities have none.
-        standard_name: in CF.
-        possible: lowest and highest possible value; numbers beyond are in another unit or fill values.
+        location: location on the grid; `outside` for external quantities.
+        standard_name: standard name of CF.
+        possible: lowest and highest possible value; values beyond are fill values or in another unit.
         positive: direction of a positive vector or flux.
-        suspect: a unit that is easily confused, and the range of values that suggests it.
+        suspect: a unit often used by mistake, and the range of values that suggests it.
     """
 
     name: str
@@ -49,13 +49,13 @@ class Quantity:
         return "K" if self.unit == "degC" else self.unit
 
     def first_impossible(self, values: np.ndarray) -> tuple[int, ...] | None:
-        """Index of the first value that cannot be; those that are not finite pass."""
+        """Index of the first impossible value, or `None`; values that are not finite pass."""
         low, high = self.possible
         wrong = np.argwhere(np.isfinite(values) & ((values < low) | (values > high)))
         return tuple(map(int, wrong[0])) if len(wrong) else None
 
     def unit_meant(self, value: float) -> str | None:
-        """The unit that an impossible value suggests."""
+        """Unit that an impossible value suggests, or `None`."""
         return (
             self.suspect[0]
             if self.suspect is not None and self.suspect[1] <= value <= self.suspect[2]
@@ -87,11 +87,11 @@ QUANTITIES: dict[str, Quantity] = {quantity.name: quantity for quantity in _read
 def declares(location: Location, prefix: str = "") -> Callable[[K], K]:
     """Enter the quantities of a class into the table, each named after its field.
 
-    A field declares its quantity in its metadata, as `{"quantity": Quantity(...)}` without name.
+    A field declares its quantity in its metadata, as `{"quantity": Quantity(...)}` with an empty name.
 
     Args:
-        location: of all of them.
-        prefix: of their names.
+        location: location of all these quantities.
+        prefix: prefix of their names.
     """
 
     def enter(kind: K) -> K:
@@ -111,7 +111,7 @@ def quantity_of(name: str) -> Quantity:
 
 
 def check_values(where: str, name: str, values: np.ndarray) -> None:
-    """Raise `ValueError` for values of a quantity that cannot be, such as 293 degC; other names pass."""
+    """Raise `ValueError` for impossible values of a quantity, such as 293 degC; unknown names pass."""
     try:
         known = quantity_of(name)
     except KeyError:  # a tracer
@@ -137,4 +137,4 @@ GRID_NAMES = (
     "face_area",
     "time_bounds",
 )
-"""Of files: axes, and what belongs to them."""
+"""Variables in files that describe the axes."""

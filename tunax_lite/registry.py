@@ -1,15 +1,15 @@
-"""Extensions: packages that add to this one, and that nothing else names.
+"""Extensions: packages that add to this one, which does not mention them by name.
 
 An extension is a folder of `tunax_lite/extensions`, or a package with an entry point of the group
-`tunax_lite.extensions`. It adds by modules of fixed names, each imported where its additions are needed:
+`tunax_lite.extensions`. Its modules with the following names are imported when their additions are needed:
 
     commands    commands of `tunax-lite`, declared with `cli.application.command`; imports nothing slow
     formats     closures and terms (`declarations.named`), `CASE_FORMATS`: sections of cases, `SET_UPS`: files
-                of other models that run as they are, `VARIABLE_NAMES`: other names of variables,
-                `NOTES_ON_TERMS`: functions that note what is unlikely about terms of a case
-    kinds       `KINDS`: kinds of configuration, with what commands do with them
-    outputs     `FILES` for `plot`: by the `title` of its NetCDF files, a function for figures of one or
-                several of them
+                of other models that run unchanged, `VARIABLE_NAMES`: other names of variables,
+                `NOTES_ON_TERMS`: functions that return notes on unlikely terms of a case
+    kinds       `KINDS`: kinds of configuration, and the actions of commands on them
+    outputs     `FILES`: for `plot`, functions that draw figures of one or several NetCDF files, by the
+                `title` of the files
 """
 
 import functools
@@ -36,22 +36,22 @@ def packages() -> tuple[str, ...]:
 
 @functools.cache
 def modules(role: Role) -> tuple[ModuleType, ...]:
-    """The modules of one role, imported.
+    """Import and return the modules of one role.
 
     Raises:
-        ImportError: one that is being imported itself, so that its additions would be missed.
+        ImportError: a module is still being imported, so that its additions would be missing.
     """
     specs = [importlib.util.find_spec(f"{package}.{role}") for package in packages()]
     extension_modules = tuple(importlib.import_module(spec.name) for spec in specs if spec is not None)
     for module in extension_modules:
         if getattr(module.__spec__, "_initializing", False):
             raise ImportError(
-                f"{module.__name__}: expected tunax_lite.config to be imported before it, got it first; "
-                "import tunax_lite.config, which imports it."
+                f"{module.__name__}: expected tunax_lite.config to be imported before this module, got the "
+                "reverse; import tunax_lite.config, which imports it."
             )
     return extension_modules
 
 
 def additions(role: Role, name: str) -> tuple[Any, ...]:  # Any: of the type that the role requires
-    """What all extensions add under one name, in their order."""
+    """Additions of all extensions under one name, in the order of the extensions."""
     return tuple(addition for module in modules(role) for addition in getattr(module, name, ()))

@@ -16,7 +16,7 @@ from ._types import Fixed
 from .declarations import name_of
 from .quantities import QUANTITIES
 
-_MOST = 1_000_000
+_LIMIT = 1_000_000
 """Largest size of an array whose extremes are computed for the text."""
 
 
@@ -30,7 +30,7 @@ class AbstractShown(eqx.Module):
     def __setstate__(self, state: tuple[dict[str, object], bool]) -> None:
         fields, is_double = state
         vars(self).update(fields)
-        if is_double and jax.dtypes.canonicalize_dtype(float) != np.float64:  # JAX has cast the arrays
+        if is_double and jax.dtypes.canonicalize_dtype(float) != np.float64:  # JAX has cast them
             warnings.warn(
                 "model or case: expected to unpickle float64, got float32, because JAX computes in float32 "
                 "in this process; call tunax_lite.configure() before unpickling.",
@@ -88,7 +88,7 @@ def _unit_and_range(name: str, value: PyTree, declared: Mapping[str, Any]) -> st
 
 
 def _text(value: PyTree) -> str:
-    """Text of a number, or shape and extremes of an array, or the type of one without known values."""
+    """Text of a number; shape and extremes of an array, or its type and shape if its values are unknown."""
     if isinstance(value, Fixed):
         value = value.value
     numbers = _numbers(value)
@@ -104,11 +104,11 @@ def _text(value: PyTree) -> str:
 
 
 def _numbers(value: PyTree) -> np.ndarray | None:
-    """Numbers of an array whose values are known, on this host, and few enough to read."""
+    """Numbers of an array; `None` if they are unknown, on another host, or too many to search."""
     if isinstance(value, jax.core.Tracer) or not eqx.is_array_like(value) or isinstance(value, bool):
         return None
     if isinstance(value, jax.Array) and (value.is_deleted() or not value.is_fully_addressable):
         return None
-    if np.size(value) > _MOST or not jnp.issubdtype(jnp.result_type(value), jnp.number):
+    if np.size(value) > _LIMIT or not jnp.issubdtype(jnp.result_type(value), jnp.number):
         return None
     return np.asarray(value)

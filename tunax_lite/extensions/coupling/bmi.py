@@ -1,8 +1,8 @@
 """A column behind the Basic Model Interface of CSDMS, for model coupling frameworks.
 
 `Bmi` has the methods of `bmipy.Bmi` without depending on that package: frameworks call them by name.
-Variables have the names and units of `tunax_lite.quantities`. Derivatives do not pass through this interface;
-those of `tunax_lite.coupling` do.
+Variables have the names and units of `tunax_lite.quantities`. Derivatives do not pass through this interface,
+but through `tunax_lite.coupling.Component`.
 
 Source: Hutton, Piper and Tucker (2020), J. Open Source Softw. 5(51), 2317, version 2.0 of the interface.
 """
@@ -26,7 +26,7 @@ from ...quantities import check_values
 from .component import Component
 
 FLUXES = tuple(f"surface_{name}" for name in forcing.FLUXES)
-"""Inputs: until one of them is set, it is that of the configuration."""
+"""Input fluxes; a flux that is not set is that of the configuration."""
 _OBSERVED = ("sea_surface_temperature", "mixed_layer_depth")
 _GRIDS = ("scalar", "rectilinear", "rectilinear")  # one number, centers of the cells, faces
 Values = np.ndarray
@@ -52,7 +52,7 @@ class Bmi:
         self._component: Component | None = None
 
     def initialize(self, config_file: str) -> None:
-        """Read a configuration; what is noted about its input is an `InputWarning` each."""
+        """Read a configuration; each note on its input is issued as an `InputWarning`."""
         loaded = load_run(Path(config_file))
         self._precision = loaded.config.precision == "float64"
         with jax.enable_x64(self._precision):
@@ -71,7 +71,7 @@ class Bmi:
     def update_until(self, time: float) -> None:
         remaining = time - self.get_current_time()
         if remaining:
-            self._advance(count_steps(remaining, self.get_time_step(), "the time left"))
+            self._advance(count_steps(remaining, self.get_time_step(), "the remaining time"))
 
     def _advance(self, n_steps: int) -> None:
         component = self._running()
@@ -86,10 +86,10 @@ class Bmi:
         return "tunax_lite"
 
     def get_input_var_names(self) -> tuple[str, ...]:
-        return *FLUXES, *self._carried()
+        return *FLUXES, *self._prognostic()
 
     def get_output_var_names(self) -> tuple[str, ...]:
-        return *self._carried(), *_OBSERVED
+        return *self._prognostic(), *_OBSERVED
 
     def get_input_item_count(self) -> int:
         return len(self.get_input_var_names())
@@ -180,30 +180,30 @@ class Bmi:
         x[:] = self._heights(grid)
         return x
 
-    def _not_there(self, *arguments: object) -> Values:
-        raise NotImplementedError("Bmi: the grids are rectilinear and in one dimension, without this part.")
+    def _unsupported(self, *arguments: object) -> Values:
+        raise NotImplementedError("Bmi: grids are one-dimensional and rectilinear, without this property.")
 
     def get_value_ptr(self, name: str) -> Values:
-        raise NotImplementedError("Bmi: arrays of JAX do not change in place; use get_value and set_value.")
+        raise NotImplementedError("Bmi: JAX arrays cannot change in place; use get_value and set_value.")
 
-    get_grid_y = get_grid_z = get_grid_spacing = get_grid_origin = _not_there
-    get_grid_edge_count = get_grid_face_count = get_grid_edge_nodes = _not_there
-    get_grid_face_edges = get_grid_face_nodes = get_grid_nodes_per_face = _not_there
+    get_grid_y = get_grid_z = get_grid_spacing = get_grid_origin = _unsupported
+    get_grid_edge_count = get_grid_face_count = get_grid_edge_nodes = _unsupported
+    get_grid_face_edges = get_grid_face_nodes = get_grid_nodes_per_face = _unsupported
 
     def _running(self) -> Component:
         if self._component is None:
             raise RuntimeError("Bmi: expected initialize(CONFIG) before any other call.")
         return self._component
 
-    def _carried(self) -> dict[str, PyTree]:
+    def _prognostic(self) -> dict[str, PyTree]:
         self._running()
         return carried(self._now.state, self._now.clo_state)
 
     def _heights(self, grid: int) -> Float[Values, "..."]:
         if grid not in range(len(_GRIDS)):
             raise ValueError(f"Bmi: expected the number of a grid, 0 to {len(_GRIDS) - 1}, got {grid!r}.")
-        of_case = self._running().case.grid
-        return np.asarray((0.0, of_case.z_center, of_case.z_face)[grid])
+        column = self._running().case.grid
+        return np.asarray((0.0, column.z_center, column.z_face)[grid])
 
     def _value(self, name: str) -> Values:
         component = self._running()
@@ -221,5 +221,5 @@ class Bmi:
 
 @eqx.filter_jit
 def _steps(component: Component, now: Restart, fluxes: SurfaceFluxes, n_steps: Array) -> Restart:
-    """One compiled program for any number of steps."""
+    """Advance by a number of steps, as one compiled program for any number."""
     return component.steps(now, fluxes, n_steps)

@@ -2,7 +2,7 @@
 
 Time stepping is that of `simulate`, through its time loop `advance`. All methods are pure functions of
 arrays: they work in `jax.jit`, `jax.lax.scan` and `jax.checkpoint`, and derivatives pass through them.
-`tunax_lite.bmi` offers the same column behind the Basic Model Interface.
+`tunax_lite.coupling.Bmi` offers the same column behind the Basic Model Interface.
 """
 
 import dataclasses
@@ -27,9 +27,9 @@ class CoupledForcing(AbstractForcing):
     """Fluxes from another model, which override those of a case.
 
     Args:
-        of_case: forcing of the case, for the fluxes that are `None` in `prescribed`. A prescribed stress
-            replaces both components and the drag of the case.
-        prescribed: fluxes from the other model.
+        of_case: forcing of the case, which provides the fluxes that the other model does not. A prescribed
+            stress replaces both components and the drag of the case.
+        prescribed: fluxes from the other model; `None` for those of the case.
     """
 
     of_case: AbstractForcing
@@ -104,7 +104,7 @@ class Component(eqx.Module):
         return self.steps(now, fluxes, n_steps)
 
     def steps(self, now: Restart, fluxes: SurfaceFluxes, n_steps: int | Array) -> Restart:
-        """The same for a number of steps, which may be traced unless reverse mode is needed."""
+        """Advance like `step` by a number of steps, which may be traced unless reverse mode is needed."""
         case = eqx.tree_at(lambda c: c.forcing, self.case, CoupledForcing(self.case.forcing, fluxes))
         return advance(self.model, case, now, self.dt, n_steps)
 
@@ -113,12 +113,12 @@ class Component(eqx.Module):
         return now.step.astype(now.state.u.dtype) * self.dt
 
     def get_value(self, now: Restart, name: str) -> Float[Array, "..."]:
-        """Any prognostic variable or observable.
+        """Return a prognostic variable or an observable.
 
         Args:
             now: from `init`, `step` or `set_value`.
-            name: of the state, a tracer, the ice, the lake level or the closure; or an observable such as
-                `sea_surface_temperature` or `mixed_layer_depth`.
+            name: name of a variable of the state, the ice, the lake level or the closure, of a tracer, or of
+                an observable such as `sea_surface_temperature` or `mixed_layer_depth`.
 
         Returns:
             `(n_cells, *batch)`, `(n_faces, *batch)` or one number per column, in the unit given in
@@ -127,26 +127,26 @@ class Component(eqx.Module):
         Raises:
             ValueError: an unknown name.
         """
-        if name in (held := carried(now.state, now.clo_state)):
-            return held[name]
+        if name in (variables := carried(now.state, now.clo_state)):
+            return variables[name]
         state = now.state
         grid = self.case.placed(state, self.time(now)).grid
         function = observable(name, state.tracers)
         return function(ColumnState(state, grid, self.case.equation_of_state))
 
     def set_value(self, now: Restart, name: str, value: Float[Array, "..."] | ScalarLike) -> Restart:
-        """`now` with new values of a variable, on the same levels; a number applies to all of them.
+        """Set the values of a variable on its levels, a number on all of them; return the new `now`.
 
         Raises:
             ValueError: a name that is not prognostic, values of another shape, or impossible ones.
         """
-        held = carried(now.state, now.clo_state)
-        if name not in held:
-            raise ValueError(f"set_value: expected one of {', '.join(held)}, got '{name}'.")
-        new = jnp.asarray(value, held[name].dtype)
-        if new.ndim and new.shape != held[name].shape:
-            raise ValueError(f"set_value: expected {name} of shape {held[name].shape}, got {new.shape}.")
+        variables = carried(now.state, now.clo_state)
+        if name not in variables:
+            raise ValueError(f"set_value: expected one of {', '.join(variables)}, got '{name}'.")
+        new = jnp.asarray(value, variables[name].dtype)
+        if new.ndim and new.shape != variables[name].shape:
+            raise ValueError(f"set_value: expected {name} of shape {variables[name].shape}, got {new.shape}.")
         if not is_traced(new):
             check_values("set_value", name, np.asarray(new))
-        new = jnp.broadcast_to(new, held[name].shape)
+        new = jnp.broadcast_to(new, variables[name].shape)
         return eqx.tree_at(lambda restart: carried(restart.state, restart.clo_state)[name], now, new)
