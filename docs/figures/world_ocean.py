@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from PIL import Image
 
 from tunax_lite.plotting import style
@@ -118,6 +119,8 @@ def corrections(coads: Path, fitted: xr.Dataset, runs: Mapping[str, xr.Dataset])
         square = (errors(coads, run, OTHER) ** 2).mean(("time", "lon")) ** 0.5
         right.plot(square.lat, square, "o-", ms=3, label=name)
     right.set(yscale="log", ylabel="rms error of the surface [K]", xlabel="latitude [°N]")
+    right.set_yticks((0.3, 0.5, 1.0, 2.0, 4.0), labels=("0.3", "0.5", "1", "2", "4"))
+    right.yaxis.set_minor_formatter(NullFormatter())
     right.legend(fontsize="small", ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
     save(figure, "world_corrections")
     print(heading())
