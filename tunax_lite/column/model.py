@@ -5,8 +5,8 @@
 
 and, if the closure has plumes, + d/dz(M (phi_p - phi)) for every quantity phi.
 
-The order within a step is that of GOTM: fluxes at the end of the step; rotation; viscous step of u and v;
-diffusive step of salinity, tracers and temperature; shear and stratification; closure.
+The order within a step is that of GOTM: surface fluxes at its end; ice; lake level; rotation; vertical
+advection; transport of all quantities, together or in turn (`discretisation`); reactions; closure.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ from .terms.surface import (
 from .transport import Equations, Mixing, Transported, sum_of_all
 
 Stages = list[tuple[AbstractTerm | None, State]]
-"""States after each term in turn."""
+"""Terms, and the state after each of them, in the order in which they act."""
 
 
 class Stepped(NamedTuple):
@@ -53,10 +53,10 @@ class Stepped(NamedTuple):
     Args:
         state, clo_state: at the end of the step.
         case: case with the grid and the terms of the step.
-        before_transport: states after the effect of ice (`None`) and of each term in turn.
+        before_transport: states after the effect of ice (`None`) and of each term before the transport.
         after_advection: states after the vertical advection by each term.
-        transported: the solved equations of transport.
-        after_reactions: states after the sources of each term.
+        transported: state after the transport, and the solved equations.
+        after_reactions: states after the tracer sources of each term.
     """
 
     state: State
@@ -85,13 +85,13 @@ class Model(AbstractShown):
         n_sweeps: Picard iterations per step; from the second on, eddy coefficients are the average of those
             of the previous iteration and the result of the closure. Use 2 for steps much longer than the
             response time of turbulence; it doubles the cost.
-        theta: weight of the new values in the fluxes of momentum and tracers; 1 is backward Euler,
-            0.5 Crank-Nicolson. Turbulence quantities are always backward Euler.
-        discretisation: time levels and stencils, where there is a choice; that of GOTM on request.
+        theta: weight of the new values in the diffusive fluxes of momentum, heat, salt and tracers; 1 is
+            backward Euler, 0.5 Crank-Nicolson. Turbulence quantities are always backward Euler.
+        discretisation: time levels and stencils: the standard ones, or those of GOTM.
         tridiagonal_method: solver for linear systems; by default the fastest on the platform.
 
     Raises:
-        TypeError: the name or the unconstrained numbers of a closure in its place, or a text for a number.
+        TypeError: a name or unconstrained numbers instead of a closure, or a text instead of a number.
         ValueError: theta outside [0, 1], or a number of sweeps that is not positive.
     """
 
@@ -120,7 +120,7 @@ class Model(AbstractShown):
         )
 
     def init(self, case: Case) -> AbstractCloState:
-        """Closure state for the case at rest: the start of a run."""
+        """Compute the closure state at the start of a run."""
         check_axes((self, case))
         model, case = varying_alike((self, case))
         case = model.with_von_karman(case)
@@ -151,11 +151,11 @@ class Model(AbstractShown):
             case: provides grid, forcing, rotation and equation of state.
             time: start of the step [s] since the start of the case.
             dt: length of the step [s].
-            stepper: the prepared closure, from a caller that makes many steps; by default it is prepared
-                here.
+            stepper: the prepared closure, for callers that make many steps; by default this method prepares
+                it.
 
         Returns:
-            state and closure state at `time + dt`.
+            State and closure state at `time + dt`.
         """
         arguments = self, state, clo_state, case, time, dt, stepper
         check_axes(arguments)
@@ -198,7 +198,7 @@ class Model(AbstractShown):
         time: ScalarLike,
         dt: ScalarLike,
     ) -> tuple[ClosureInputs, SurfaceFluxes]:
-        """Input of the closure, without plumes, in a step to the state `end`, and the fluxes of the step."""
+        """Closure inputs of a step that ends with the state `end`, without plumes, and its surface fluxes."""
         column, case = self.column_at_start(state, clo_state, case, time, dt)
         return self._closure_inputs(end, column, case), column.fluxes
 
@@ -212,30 +212,30 @@ class Model(AbstractShown):
     def column_at_start(
         self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[Column, Case]:
-        """The column at the start of a step, and the case at its end."""
+        """Column with which the transport of a step starts, and case with the grid at the end of the step."""
         return self._before_transport(state, clo_state, case, time, dt)[:2]
 
     def _before_transport(
         self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
     ) -> tuple[Column, Case, Stages]:
-        """Column and case of a step, with the states after the effect of ice and of each term."""
+        """Apply ice, lake level, rotation and other effects before the transport, and collect the states."""
         at_rest, end = case.grid, time + dt
         case = self.with_von_karman(case).placed(state, end)
-        at_ends, water, ice, covered = self.discretisation.at_ends, WaterSurface.of(state), {}, None
+        at_ends, water, surface, covered = self.discretisation.at_ends, WaterSurface.of(state), {}, None
         melting = {}
         if case.ice is None:
             fluxes = at_ends(lambda instant: case.forcing.at(instant, water), time, end)
         else:
             now, before = at_ends(lambda instant: case.at_surface(state, instant, dt), time, end)
-            fluxes, ice, covered = (now.fluxes, before.fluxes), now.ice, now.covered
-            left, melting = case.left_by_ice(state, now, dt)
-            ice = ice | left
+            fluxes, surface, covered = (now.fluxes, before.fluxes), now.ice, now.covered
+            left_in_water, melting = case.left_by_ice(state, now, dt)
+            surface = surface | left_in_water
             state = dataclasses.replace(state, temperature=state.temperature.at[-1].set(now.temperature))
-        fluxes = jax.lax.optimization_barrier(fluxes)  # computed once, and not again in every cell
+        fluxes = jax.lax.optimization_barrier(fluxes)  # XLA would compute them again for every cell
         mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
         acting = case.acting()
         column = _column(state, mixing, case, end, dt, fluxes)._replace(
-            surface=ice, covered=covered, melting=melting
+            surface=surface, covered=covered, melting=melting
         )
         for term in acting:
             column = column.shaded(term.shade(state, case.grid))
@@ -257,7 +257,7 @@ class Model(AbstractShown):
         case: Case,
         dt: ScalarLike,
     ) -> tuple[Equations, Transported, Stages, AbstractCloState]:
-        """Transport with the coefficients of a closure state, sources of the terms, then the closure."""
+        """Transport with the coefficients of a closure state, then reactions, then the closure."""
         column = column._replace(
             eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
         )
@@ -278,7 +278,7 @@ class Model(AbstractShown):
         return equations, transported, reactions, stepper.step(clo_state, inputs, dt)
 
     def _after_reactions(self, state: State, column: Column, case: Case) -> Stages:
-        """The state after the transport (`None`), and after the sources of each term in turn."""
+        """Return the state after the transport (`None`), and those after the tracer sources of each term."""
         if column.surface:
             state = dataclasses.replace(state, surface=column.surface)
         acting = case.acting()
@@ -291,12 +291,12 @@ class Model(AbstractShown):
     def _closure_inputs(
         self, state: State, column: Column, case: Case, acted: tuple[AbstractTerm, ...] = ()
     ) -> ClosureInputs:
-        """Input of the closure in the step to a state."""
+        """Closure inputs of a step that ends with `state`; `acted` are the terms of its transport."""
         grid, eos, start, terms = column.grid, column.equation_of_state, column.state, case.acting()
         discretisation, density = self.discretisation, eos.reference_density
         stress = total_stress(wind_stress(column.fluxes, state), state, grid, density, terms)
         before = total_stress(wind_stress(column.fluxes_before, state), start, grid, density, terms)
-        over_sea = discretisation.speed_over_sea(friction_velocity(before, density), column)
+        speed_over_sea = discretisation.speed_over_sea(friction_velocity(before, density), column)
         surface, radiative = discretisation.buoyancy_fluxes(state, column)
         return ClosureInputs(
             grid=discretisation.grid_of_turbulence(grid),
@@ -305,7 +305,7 @@ class Model(AbstractShown):
             buoyancy_frequency_squared=buoyancy_frequency_squared(state, grid, eos),
             shear_squared=discretisation.shear_squared(state, column, self.theta),
             surface_friction_velocity=friction_velocity(stress, density),
-            friction_velocity_of_sea=over_sea,
+            friction_velocity_of_sea=speed_over_sea,
             surface_momentum_flux=(stress[0] / density, stress[1] / density),
             surface_buoyancy_flux=surface,
             coriolis_parameter=column.coriolis_parameter,
@@ -328,7 +328,7 @@ def _column(
     dt: ScalarLike,
     fluxes: tuple[SurfaceFluxes, SurfaceFluxes],
 ) -> Column:
-    """Input of the terms in a step that ends at `end` [s], with fluxes of this and the previous step."""
+    """Input of the terms in a step that ends at `end` [s]; `fluxes` are `fluxes` and `fluxes_before`."""
     return Column(
         state=state,
         carried=state,
@@ -350,21 +350,21 @@ def _column(
 
 
 def _with_coefficients(
-    changed: AbstractCloState, old: AbstractCloState, new: AbstractCloState, kept: ScalarLike
+    clo_state: AbstractCloState, old: AbstractCloState, new: AbstractCloState, weight: ScalarLike
 ) -> AbstractCloState:
-    """Replace the eddy coefficients by a mean of old and new, with the weight `kept` for the old."""
+    """Replace the eddy coefficients of a closure state by a mean, in which the old ones have the weight."""
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
-    blend = jax.tree.map(lambda a, b: kept * a + (1.0 - kept) * b, coefficients(old), coefficients(new))
-    return eqx.tree_at(coefficients, changed, blend)
+    mean = jax.tree.map(lambda a, b: weight * a + (1.0 - weight) * b, coefficients(old), coefficients(new))
+    return eqx.tree_at(coefficients, clo_state, mean)
 
 
 def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
-    """The common batch shape of model and case: `()` for one column."""
+    """Common batch shape of model and case: `()` for one column."""
     return batch_shape_of((model, case))
 
 
 def batched_case(model: Model, case: Case) -> Case:
-    """The case with its corrected state, grid and interior broadcast to the batch shape of model and case."""
+    """Broadcast state, grid and terms of a case to the batch shape of model and case; correct the state."""
     precision_of(model=model, case=case)
     batch_shape = shape_of_batch(model, case)
     rank = len(batch_shape)
@@ -379,12 +379,12 @@ def batched_case(model: Model, case: Case) -> Case:
 
 
 def _with_batch_rank(parts: PyTree, rank: int) -> PyTree:
-    """Add trailing axes of length one, so that profiles shared by all columns broadcast with the state."""
+    """Add trailing axes of length 1, so that profiles of one column broadcast with a batch of states."""
 
-    def spread(leaf, axes: int):
+    def with_rank(leaf, axes: int):
         missing = axes + rank - jnp.ndim(leaf)
         if axes < 1 or missing <= 0:
             return leaf
         return jnp.reshape(leaf, (*jnp.shape(leaf), *(1,) * missing))
 
-    return jax.tree.map(spread, parts, leading_axes(parts))
+    return jax.tree.map(with_rank, parts, leading_axes(parts))
