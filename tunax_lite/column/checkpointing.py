@@ -1,4 +1,4 @@
-"""Checkpointing of the time loop: values stored for reverse mode, and values recomputed.
+"""Checkpointing of the time loop: which values reverse mode stores, and which it computes again.
 
 For n steps, with C bytes of state carried between steps, q C bytes of state and solutions of the linear
 systems, and R bytes of intermediate results per step (q is 1.75 and R about 10 C for k-epsilon):
@@ -11,7 +11,7 @@ systems, and R bytes of intermediate results per step (q is 1.75 and R about 10 
     SaveSegments(levels=2)     3 (q n)^(1/3) C + R        4 n, the fourth time without the linear solves
 
 `AutoCheckpointing` takes the first of the last four that fits a memory budget. SaveEverything is slower than
-all of them on a CPU, because it is limited by memory bandwidth. Without a gradient all are equal.
+these on a CPU, because memory bandwidth limits it. Without a gradient all layouts are equal.
 """
 
 import abc
@@ -33,12 +33,12 @@ _STEP_OVER_STATE = 1.75
 
 
 class Layout(NamedTuple):
-    """Values stored by a loop: states before every step or all intermediates, in nested segments or not.
+    """Values that a loop stores for reverse mode.
 
     Args:
-        checkpoint_steps: recompute the intermediates of a step.
-        segments: steps per segment, longest first; empty for none.
-        in_pairs: store the state at the start of every second of the shortest segments only.
+        checkpoint_steps: whether to store only the state at every step, and recompute its intermediates.
+        segments: steps per segment of nested segments, longest first; empty for none.
+        in_pairs: whether to store the state at the start of only every second of the shortest segments.
     """
 
     checkpoint_steps: bool
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
     in_pairs: bool = False
 
     def kept(self, n_steps: int) -> float:
-        """Number of states stored by a checkpointed loop: starts of segments, steps with solutions."""
+        """Memory of a checkpointed loop in states: starts of segments, and steps with their solutions."""
         lengths = (n_steps, *self.segments)
         starts = sum(longer / shorter for longer, shorter in itertools.pairwise(lengths))
         return (starts / 2 if self.in_pairs else starts) + _STEP_OVER_STATE * lengths[-1]
@@ -57,7 +57,7 @@ class AbstractCheckpointing(eqx.Module):
 
     @abc.abstractmethod
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        """The layout of a loop that carries `bytes_per_step` between steps."""
+        """Layout of a loop that carries `bytes_per_step` between steps."""
 
 
 class SaveEverything(AbstractCheckpointing):
@@ -93,10 +93,10 @@ class SaveSegments(AbstractCheckpointing):
             raise ValueError(f"SaveSegments: expected levels of 1 or 2, got {self.levels}.")
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        # With a and b segments, and s steps in the shortest, the loop stores (a + b + q s) states of C bytes,
-        # where q C are the state and the solutions of a step; least for a = b = q s.
-        least = (n_steps / _STEP_OVER_STATE**self.levels) ** (1.0 / (1 + self.levels))
-        shortest = self.steps_per_segment or max(1, round(least))
+        # a long segments, b short ones in each, and s steps in a short one take (a + b + q s) C bytes, where
+        # q C are the state and the solutions of a step. The minimum is at a = b = q s.
+        optimal = (n_steps / _STEP_OVER_STATE**self.levels) ** (1.0 / (1 + self.levels))
+        shortest = self.steps_per_segment or max(1, round(optimal))
         if self.levels == 1:
             return Layout(checkpoint_steps=True, segments=(shortest,))
         longer = shortest * max(1, round(math.sqrt(n_steps / shortest)))
@@ -112,9 +112,9 @@ def _check_segment(layout: "SaveSegments | SavePairs") -> None:
 class SavePairs(AbstractCheckpointing):
     """Store the state at the start of every second segment, and `SaveSteps` within the current segment.
 
-    The start of the segment in between is recomputed, which costs half of the run; two levels of segments
-    recompute all of it. In forward mode, the primal run is also computed up to two and a half times. For
-    second derivatives, use forward mode outside (`jax.hessian`); reverse over reverse needs another layout.
+    To compute the start of the other segments again costs half a run; two levels of segments cost a whole
+    run. In forward mode, the primal run is also computed up to two and a half times. For second derivatives,
+    use forward mode outside (`jax.hessian`); reverse over reverse needs another layout.
 
     Args:
         steps_per_segment: as in `SaveSegments`.
@@ -126,7 +126,7 @@ class SavePairs(AbstractCheckpointing):
         _check_segment(self)
 
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        # The loop stores n / 2s + q s states; least for equal parts.
+        # The loop stores n / 2s + q s states: the minimum is where both parts are equal.
         shortest = self.steps_per_segment or max(1, round(math.sqrt(n_steps / (2.0 * _STEP_OVER_STATE))))
         return Layout(checkpoint_steps=True, segments=(shortest,), in_pairs=True)
 
@@ -134,7 +134,7 @@ class SavePairs(AbstractCheckpointing):
 class AutoCheckpointing(AbstractCheckpointing):
     """The first of `candidates` that fits a memory budget; later ones are slower and need less memory.
 
-    The memory of a layout is estimated from the shapes; `choose_checkpointing` compiles and asks XLA.
+    Memory is estimated from shapes; `choose_checkpointing` compiles and takes the compiler's numbers.
 
     Args:
         memory_budget: bytes that the loop may store. On a CPU, a loop that stores more than some 24 MB takes
@@ -172,7 +172,7 @@ def _row(tree: PyTree, index) -> PyTree:
 
 @eqx.filter_custom_jvp
 def _two_turns(run, carry, inputs):
-    """`lax.scan` over two turns of `run`; reverse mode stores `carry` and the needs of one turn."""
+    """`lax.scan` over two turns of `run`; reverse mode stores `carry` and the intermediates of one turn."""
     return lax.scan(lambda *step_input: run(*step_input), carry, inputs, 2)
 
 
@@ -186,29 +186,29 @@ def _(primals, tangents):
 
     is_none = lambda x: x is None  # noqa: E731
     change = jax.tree.map(direction, start, change, is_leaf=is_none)
-    moves = run_change, change, _row(input_changes, 0)
-    is_moved = jax.tree.map(lambda _, move: move is not None, primals, moves, is_leaf=is_none)
+    tangents_of_turn = run_change, change, _row(input_changes, 0)
+    is_varied = jax.tree.map(lambda _, move: move is not None, primals, tangents_of_turn, is_leaf=is_none)
 
     def linearised(here, step_input):
-        """Result of a turn, and its derivative as a function that holds what it needs."""
-        moved, still = eqx.partition((run, here, step_input), is_moved)
+        """Result of a turn, and its derivative: a function that holds the intermediates."""
+        varied, fixed = eqx.partition((run, here, step_input), is_varied)
 
-        def ends(moved):
-            run, here, step_input = eqx.combine(moved, still)
+        def ends(varied):
+            run, here, step_input = eqx.combine(varied, fixed)
             return eqx.partition(run(here, step_input), eqx.is_inexact_array)
 
-        end, derivative, constant = jax.linearize(ends, moved, has_aux=True)
+        end, derivative, constant = jax.linearize(ends, varied, has_aux=True)
         return eqx.combine(end, constant)[0], derivative
 
     def pull(change, step_input):
-        # The second turn starts where the first ends. The first is recomputed by the code that linearises,
-        # though its derivative is not needed: separate code would have to be compiled.
+        # The second turn starts where the first ends. The linearising code also computes the first turn
+        # again, without using its derivative, because separate code would take longer to compile.
         index, input_change = step_input
         # Any: out_struct is untyped
         advance: Any = eqx.filter_closure_convert(linearised, start, _row(inputs, 0))
-        nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), advance.out_struct[1])
+        zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), advance.out_struct[1])
         _, derivative = lax.fori_loop(
-            0, index + 1, lambda i, current: advance(current[0], _row(inputs, i)), (start, nothing)
+            0, index + 1, lambda i, current: advance(current[0], _row(inputs, i)), (start, zeros)
         )
         return derivative((run_change, change, input_change))
 
@@ -227,9 +227,9 @@ def _join(tree: PyTree) -> PyTree:
 
 
 def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], in_pairs: bool = False):
-    """`run`, a function of carry, inputs and turns, storing only the starts of segments for reverse mode.
+    """Call `run(carry, inputs, turns)` by segments; reverse mode stores only their starts.
 
-    `segments` (in turns) are ordered longest first; with `in_pairs` every second of the shortest is stored.
+    `segments` are lengths in turns, longest first; with `in_pairs` every second of the shortest is stored.
     """
     if not segments:
         return run(carry, inputs, length)
@@ -262,7 +262,7 @@ def _segmented_scan(run, carry, inputs, length: int, segments: tuple[int, ...], 
 
 
 def _run_frames(step, save, carry, inputs, n_frames: int, steps_per_frame: int):
-    """Frames in a single loop over steps: an inner loop would store the steps of a frame a second time."""
+    """Run frames in a single loop over steps: reverse mode would store the steps of an inner loop twice."""
 
     def advance(current, i):
         carry, ends = current
@@ -284,10 +284,10 @@ def scan_frames(
     """Run `n_frames * steps_per_frame` steps, at least one, and save after each frame.
 
     Args:
-        make_step: called in the loop over frames with the number 1; returns a function from carry to carry.
-            Values that a loop does not change are computed before it, and each scalar there is a program of
-            its own, which takes 8 ms to compile. The compiler does not know that the number is 1 in every
-            frame, so that scalars multiplied by it stay in the loop.
+        make_step: function of the number 1, called in the loop over frames; returns a function from carry to
+            carry. The compiler moves loop-invariant values out of a loop, where each scalar becomes a kernel
+            that takes 8 ms to compile. It does not know that the number is always 1, so that scalars
+            multiplied by it stay in the loop.
         save: function from carry and the inputs of a frame to the stored variables of the frame.
         inputs: pytree passed to `save`, with a leading axis of `n_frames`.
 
@@ -297,8 +297,8 @@ def scan_frames(
     layout = checkpointing.layout(bytes_per_step, n_frames * steps_per_frame)
     frames = lax.optimization_barrier(jnp.ones(n_frames)), inputs
 
-    def step_of_frame(one):
-        step = make_step(one)
+    def step_of_frame(unity):
+        step = make_step(unity)
         if not layout.checkpoint_steps:
             return step
         policy = jax.checkpoint_policies.save_only_these_names(SOLUTION)
@@ -316,9 +316,9 @@ def scan_frames(
 
         return _segmented_scan(run, carry, frames, n_frames, of_frames, layout.in_pairs)
 
-    def frame(carry, frame):
-        one, frame_inputs = frame
-        step = step_of_frame(one)
+    def frame(carry, entry):
+        unity, frame_inputs = entry
+        step = step_of_frame(unity)
 
         def run_steps(carry, _, length):
             return lax.scan(lambda c, _: (step(c), None), carry, None, length)

@@ -48,7 +48,7 @@ from .trajectory import Means, Restart, Trajectory
 
 
 def _seconds(name: str, value: object) -> float:
-    """Convert a time [s] of a run, which the program must know."""
+    """Convert a time [s] to a Python number: the number of steps, which follows from it, cannot be traced."""
     if not is_traced(value) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":  # pyright: ignore
         return float(value)  # pyright: ignore[reportArgumentType]
     got = "a value that jax.jit or jax.grad has not computed yet" if is_traced(value) else f"{value!r:.60}"
@@ -68,7 +68,7 @@ def count_steps(interval: float, dt: float, name: str, unit: str = "dt") -> int:
 
 
 def whole_steps(duration: float, dt: float) -> int:
-    """Number of steps of `dt` that fit into a duration [s], up to round-off."""
+    """Number of complete steps of `dt` in a duration [s], up to round-off."""
     return int(duration / dt * (1.0 + 1e-9))
 
 
@@ -81,12 +81,12 @@ class Length(NamedTuple):
 
     @property
     def n_all(self) -> int:
-        """Number of all frames after the start."""
+        """Number of frames after the start, with a shorter last one."""
         return self.n_frames + (self.rest > 0)
 
 
 def length_of_run(duration: float, output_interval: float, dt: float, name: str = "the duration") -> Length:
-    """Frames of a run [s]; `ValueError` for an interval or a duration that is no multiple of the step."""
+    """Divide a run [s] into frames; `ValueError` if interval or duration is not a multiple of the step."""
     steps_per_frame = count_steps(output_interval, dt, "output_interval")
     n_frames, rest = divmod(count_steps(duration, dt, name), steps_per_frame)
     return Length(n_frames, steps_per_frame, rest)
@@ -103,7 +103,7 @@ def _compiled_start(model: Model, case: Case) -> Restart:
 
 
 def restart_of(model: Model, case: Case) -> Restart:
-    """The start of a case as a `Restart`: a run in pieces then needs one program for all of them."""
+    """Return the start of a case as a `Restart`, so that one program serves all pieces of a run."""
     model, case = without_weak_types((model, case), precision_of(model=model, case=case))
     return _compiled_start(model, case.unlabelled())
 
@@ -113,8 +113,8 @@ class Carry(NamedTuple):
 
     Args:
         now: the end of the last step.
-        means: of state and closure state over the steps since the last frame; `None` if not averaged.
-        step_start: start of the last step; `None` if not kept.
+        means: means of state and closure state since the last frame; `None` if not averaged.
+        step_start: start of the last step; `None` if not stored.
         others: means of other averaged quantities, by name.
     """
 
@@ -158,21 +158,21 @@ def integrate(
         start: from `start_of` or `Trajectory.restart`.
         dt: time step [s].
         n_frames, steps_per_frame, checkpointing: length of the run, and what reverse mode stores.
-        save: function of what the loop carries, and of the inputs of the frame, to stored variables.
+        save: function from the carry and the inputs of a frame to the saved variables.
         inputs: pytree of arrays with a leading axis of `n_frames`, such as observations.
         means: whether to carry means of state and closure state over the steps of the frame.
         step_starts: whether to carry the start of the last step.
-        averages: what else to average, see `Averaged`.
+        averages: names of other quantities to average, see `Averaged`.
 
     Returns:
-        The end, and the saved variables with a leading axis of `n_frames`, without the start.
+        The end of the run, and the saved variables with a leading axis of `n_frames`, without the start.
     """
     model, case, start = varying_alike((model, case, start))
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
     requested, prepared = Averaged(averages), model.with_von_karman(case)
 
-    def make_step(one: jax.Array) -> Callable[[Carry], Carry]:
-        step = _stepping(_scaled(model, one), _scaled(case, one), dt)
+    def make_step(unity: jax.Array) -> Callable[[Carry], Carry]:
+        step = _stepping(_scaled(model, unity), _scaled(case, unity), dt)
 
         def advanced(carry: Carry) -> Carry:
             now, stepped = step(carry.now)
@@ -189,7 +189,7 @@ def integrate(
     end, saved = scan_frames(
         make_step,
         save,
-        _Kept(means, step_starts, averages).first(model, case, start, dt),
+        _Extras(means, step_starts, averages).first(model, case, start, dt),
         inputs=inputs,
         checkpointing=checkpointing,
         n_frames=n_frames,
@@ -198,15 +198,15 @@ def integrate(
     return end.now, saved
 
 
-class _Kept(NamedTuple):
-    """Values that the loop carries in addition to the state: see `integrate`."""
+class _Extras(NamedTuple):
+    """Values to carry in addition to the state: arguments of `integrate`."""
 
     means: bool
     step_starts: bool
     averages: tuple[str, ...]
 
     def first(self, model: Model, case: Case, start: Restart, dt: ScalarLike) -> Carry:
-        """The carry that enters the first step."""
+        """Carry that enters the first step."""
         others, prepared = {}, model.with_von_karman(case)
         if self.averages:
             others = Averaged(self.averages).at_start(model, prepared, start, dt)
@@ -216,40 +216,40 @@ class _Kept(NamedTuple):
 def _averaged(mean: PyTree, now: PyTree, n: Int[Array, ""]) -> PyTree:
     """Update a mean with the n-th step."""
 
-    def mix(before, now):
+    def updated(mean, now):
         if not jnp.issubdtype(now.dtype, jnp.inexact):
             return now
         weight = 1.0 / n.astype(now.dtype)
         # The first step discards the previous mean, even NaN: a depth whose criterion is met nowhere.
-        return jnp.where(n == 1, now, (1.0 - weight) * before + weight * now)
+        return jnp.where(n == 1, now, (1.0 - weight) * mean + weight * now)
 
-    return jax.tree.map(mix, mean, now)
+    return jax.tree.map(updated, mean, now)
 
 
 def advance(
     model: Model, case: Case, start: Restart, dt: ScalarLike, n_steps: int | Int[Array, ""]
 ) -> Restart:
-    """Advance by `n_steps` without saving; 0 returns the start. Other arguments as in `integrate`.
+    """Advance by `n_steps` without saving; 0 returns the start. Other arguments are those of `integrate`.
 
-    The number may be known only at run time, except in reverse mode.
+    The number of steps may be traced, except in reverse mode.
     """
     model, case, start = varying_alike((model, case, start))
     step = _stepping(model, case, jnp.asarray(dt, dtype=precision_of(case=case, start=start)))
     return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current)[0], start)
 
 
-def _scaled(tree: PyTree, one: jax.Array) -> PyTree:
-    """Multiply real scalars by a number of `scan_frames`."""
+def _scaled(tree: PyTree, unity: jax.Array) -> PyTree:
+    """Multiply real scalars by the number 1 that `scan_frames` passes: they then stay in the loop."""
 
     def scale(leaf: PyTree) -> PyTree:
         is_scalar = eqx.is_inexact_array(leaf) and leaf.ndim == 0
-        return leaf * one.astype(leaf.dtype) if is_scalar else leaf
+        return leaf * unity.astype(leaf.dtype) if is_scalar else leaf
 
     return jax.tree.map(scale, tree)
 
 
 def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], tuple[Restart, Stepped]]:
-    """One step of a loop, with loop-invariant work moved out."""
+    """Return the function that advances by one step; loop-invariant work is done here, outside the loop."""
     prepare = lambda model, case: (model.closure.prepare(), model.with_von_karman(case))  # noqa: E731
     stepper, case = eqx.filter_checkpoint(prepare)(model, case)
 
@@ -262,7 +262,7 @@ def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], tu
 
 
 def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree, PyTree, PyTree]:
-    """Masks of the leaves whose last axis is the columns of a batch, for the three trees."""
+    """Masks of the leaves of model, case and start whose last axis is the columns of a batch."""
     batch_shape = shape_of_batch(model, case)
     if not batch_shape:
         raise ValueError(
@@ -271,12 +271,12 @@ def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree,
             f"{WITHOUT_MAP}."
         )
 
-    # The number of columns alone could not distinguish 64 levels or 64 times from 64 columns.
+    # The length alone cannot distinguish 64 levels or times from 64 columns: count the declared axes, too.
     def has_columns(leaf, axes: int) -> bool:
         return axes >= 0 and jnp.ndim(leaf) > axes and leaf.shape[-1] == batch_shape[-1]
 
     of_model, of_case = (jax.tree.map(has_columns, tree, leading_axes(tree)) for tree in (model, case))
-    # Profiles of a batch have two axes after the start: a single axis is one number per column.
+    # A restart of a batch has axes (level, column), or (column,) for one number per column.
     return of_model, of_case, jax.tree.map(lambda leaf: has_columns(leaf, 0), start)
 
 
@@ -296,8 +296,8 @@ class _Options(NamedTuple):
     column_block: ColumnBlock
 
     @property
-    def kept(self) -> _Kept:
-        return _Kept(self.means, self.step_starts, self.averages)
+    def extras(self) -> _Extras:
+        return _Extras(self.means, self.step_starts, self.averages)
 
     @property
     def loop(self) -> dict[str, Any]:  # arguments of `integrate` of several types
@@ -306,11 +306,11 @@ class _Options(NamedTuple):
 
 
 def _run_columns(model: Model, case: Case, start: Restart, dt: ScalarLike, options: _Options) -> Carry:
-    """The frames of a batch, on one or several devices, each running its blocks of columns in turn."""
+    """Run a batch on one or several devices, each of which runs its blocks of columns in turn."""
     has_columns = columns_of(model, case, start)
-    kept, like = options.kept, options.kept.first(model, case, start, dt)
-    carry_columns = Carry.at_start(has_columns[2], *kept[:2], dict.fromkeys(like.others, True))
-    split = Split((*has_columns, False), like, carry_columns)
+    extras, first = options.extras, options.extras.first(model, case, start, dt)
+    carry_columns = Carry.at_start(has_columns[2], *extras[:2], dict.fromkeys(first.others, True))
+    split = Split((*has_columns, False), first, carry_columns)
 
     def run(arguments):
         start = arguments[2]
@@ -324,8 +324,8 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: ScalarLike, optio
         # Reverse mode stores the data of all blocks at the same time.
         shared = shared_among(-(-n_local // block), options.checkpointing)
         of_block = options._replace(checkpointing=shared).loop
-        # Only local columns: each of several devices has its part of them.
-        local = split._replace(like=kept.first(*arguments))
+        # On several devices, `arguments` has only the columns of this device.
+        local = split._replace(like=extras.first(*arguments))
         run_block = lambda part: integrate(*part, **of_block)[1]  # noqa: E731
         return map_blocks(run_block, arguments, local, block, n_parts=n_parts)
 
@@ -344,8 +344,8 @@ def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) 
         later = integrate(model, case, start, dt, **options.loop)[1]
     else:
         later = _run_columns(model, case, start, dt, options)
-    first = options.kept.first(model, case, start, dt)
-    frames = jax.tree.map(lambda initial, rest: jnp.concatenate([initial[None], rest]), first, later)
+    first = options.extras.first(model, case, start, dt)
+    frames = jax.tree.map(lambda initial, saved: jnp.concatenate([initial[None], saved]), first, later)
     now, time = frames.now, frames.now.step.astype(dt.dtype) * dt
     means = frames.means
     if means is not None:
@@ -355,7 +355,7 @@ def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) 
 
 
 class _Prepared(NamedTuple):
-    """Properties of a model or a case that a call determines before its first step."""
+    """Properties of a model or a case that `simulate` determines once."""
 
     parts: Parts
     covered: set[tuple[float, float, float]]  # start, end and step for which a case is known to be complete
@@ -390,7 +390,7 @@ def simulate(
         model: closure and time scheme.
         case: one column or a batch; model parameters with a batch axis make an ensemble.
         dt: time step [s].
-        duration: length of the run [s], a multiple of `dt`; by default the rest of the case after `start`.
+        duration: length of the run [s], a multiple of `dt`; by default from `start` to the end of the case.
         output_interval: time between saved frames [s], a multiple of `dt`. The last frame is at the end of
             the run; the last interval is shorter if the interval does not divide the duration.
         checkpointing: what reverse mode stores; see `checkpointing`.
@@ -400,12 +400,12 @@ def simulate(
             list. By default the columns stay together where JAX places them.
         column_block: number of columns run at once on a device, so that they fit into its cache: a number,
             `"auto"` for a size measured to be fast, or `None` for all. Results change only by rounding.
-        means: whether to average state and closure state over all steps between frames, too.
-        step_starts: whether to save the start of the last step before each frame, too, so that `diagnose` can
+        means: whether to return also means of state and closure state over all steps between frames.
+        step_starts: whether to save also the start of the last step before each frame, so that `diagnose` can
             evaluate that step.
-        averages: other quantities to average over the steps, with the state: names of `DIAGNOSTICS`;
+        averages: other quantities to average, in `Means.others`; implies `means`. Names of `DIAGNOSTICS`;
             `budgets`, effects of each term on heat, salt, tracers and kinetic energy of the column;
-            `tendencies`, effects of each term on every quantity, on cells. They are in `Means.others`.
+            `tendencies`, effects of each term on every quantity, on cells.
 
     Returns:
         The initial state and all frames. Values that are not finite are returned, not raised: see
@@ -413,7 +413,7 @@ def simulate(
 
     Raises:
         MemoryError: frames that do not fit into the memory of the device.
-        TypeError: arguments that are no model, case or restart, or times that are no numbers.
+        TypeError: arguments of other classes, or times that are not numbers.
         ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
             and a case of different precision, a block of zero columns, or an unknown name in `averages`.
     """
@@ -468,7 +468,7 @@ def simulate(
     n_frames = (length.n_frames + 1) * (1 + means + step_starts)
     run = functools.partial(_simulate, dt=np.asarray(dt, precision), structures=structures, options=options)
     if (
-        is_mapped(arrays)
+        is_mapped(arrays)  # one column under jax.vmap runs as a batch, which is faster: see `mapping`
         and start is None
         and mesh is None
         and not shape_of_batch(model, case)
@@ -480,31 +480,31 @@ def simulate(
 
 
 def _axes_before_batch(parts: Parts) -> tuple[int, ...]:
-    """Number of axes before those of the batch for each array of a tree; -1 for arrays without a batch."""
+    """Number of axes before the batch axes for each array of a tree; -1 for arrays without batch axes."""
     tree = parts.structure.tree(parts.arrays)
     leaves = zip(jax.tree.leaves(tree), jax.tree.leaves(leading_axes(tree)), strict=True)
     return tuple(axes for leaf, axes in leaves if eqx.is_array(leaf) or type(leaf) is float)
 
 
 def _wrong_kinds(model: object, case: object, start: object) -> str:
-    """Message for arguments that are no model, case or restart."""
+    """Message for arguments that are not a model, a case and a restart."""
     if isinstance(model, Model) and isinstance(case, Case):
         return f"simulate: expected start=trajectory.restart(frame), got {type(start).__name__}."
     got = f"{type(model).__name__} and {type(case).__name__}"
-    todo = getattr(model, "remedy", "call tl.simulate(tl.Model(closure), case)")
+    remedy = getattr(model, "remedy", "call tl.simulate(tl.Model(closure), case)")
     if isinstance(model, Case) and isinstance(case, Model):
-        todo = "swap them"
+        remedy = "swap them"
     elif isinstance(model, AbstractClosure):
-        todo = f"wrap the closure: tl.Model({type(model).__name__}(...))"
-    return f"simulate: expected a Model and a Case, got {got}; {todo}."
+        remedy = f"wrap the closure: tl.Model({type(model).__name__}(...))"
+    return f"simulate: expected a Model and a Case, got {got}; {remedy}."
 
 
 _LARGE = 1e8
-"""Bytes of frames from which on the free memory is checked: that takes longer than a short run."""
+"""Bytes of frames above which free memory is checked, because the check takes longer than a short run."""
 
 
 def _least_bytes(n_frames: int, columns: int, case: Case) -> float:
-    """Memory of frames of a number of columns: u, v, temperature and salinity."""
+    """Lower bound of the memory of frames [bytes]: u, v, temperature and salinity of all columns."""
     return n_frames * 4.0 * columns * case.grid.n_cells * case.grid.z_face.dtype.itemsize
 
 
@@ -520,7 +520,7 @@ def _enough_memory(
             f"simulate: expected memory for {n_frames} frames of {columns} columns, at least "
             f"{_least_bytes(n_frames, columns, case) / 1e9:.3g} GB, got {got}; save less often "
             "(output_interval), take fewer columns, or write the run piece by piece (streaming.run_to_file, "
-            "or tunax-lite map); estimate_memory tells what a run needs."
+            "or tunax-lite map); estimate_memory returns the memory of a run."
         )
 
     if _least_bytes(n_frames, most_columns, case) > _LARGE and not is_traced((model, case)):
@@ -542,15 +542,15 @@ def _with_shorter_end(
     run: Callable[..., Trajectory], length: Length, start: Restart | None, dt: float
 ) -> Trajectory:
     """Run the complete frames with their usual program, then the remaining steps as one frame."""
-    last = {"duration": length.rest * dt, "output_interval": length.rest * dt}
+    last_frame = {"duration": length.rest * dt, "output_interval": length.rest * dt}
     if not length.n_frames:
-        return run(start=start, **last)
+        return run(start=start, **last_frame)
     interval = length.steps_per_frame * dt
-    before = run(start=start, duration=length.n_frames * interval, output_interval=interval)
-    after = run(start=before.restart(), **last)
+    complete = run(start=start, duration=length.n_frames * interval, output_interval=interval)
+    shorter = run(start=complete.restart(), **last_frame)
 
     def frames(run: Trajectory) -> tuple:
         return run.time, run.step, run.state, run.clo_state, run.means, run.step_starts
 
-    joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b[1:]]), frames(before), frames(after))
-    return Trajectory(before.grid, *joined)
+    joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b[1:]]), frames(complete), frames(shorter))
+    return Trajectory(complete.grid, *joined)
