@@ -29,7 +29,7 @@ class AbstractDiscretisation(eqx.Module):
     explicit_waves: ClassVar[bool]
     """Whether negative Stokes production is explicit, although it can make k negative."""
     samples_forcing: ClassVar[bool]
-    """Whether a step samples finer forcing at its end instead of averaging it."""
+    """Whether a step uses the value of forcing at its end, even if the records are finer, not their mean."""
 
     @abc.abstractmethod
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:

@@ -249,7 +249,7 @@ def _scaled(tree: PyTree, unity: jax.Array) -> PyTree:
 
 
 def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], tuple[Restart, Stepped]]:
-    """Return the function that advances by one step; loop-invariant work is done here, outside the loop."""
+    """Return the function that advances by one step; work that all steps share is done here, before them."""
     prepare = lambda model, case: (model.closure.prepare(), model.with_von_karman(case))  # noqa: E731
     stepper, case = eqx.filter_checkpoint(prepare)(model, case)
 

@@ -65,8 +65,8 @@ def estimate_memory(
 
     Args:
         model, case: a single column if `n_columns` is given; otherwise also a batch or an ensemble.
-        what: `forward`: a run with all its frames. `gradient`: of the mean square of the residuals, in
-            reverse mode. `jacobian`: of the residuals, in the mode that `jacobian` chooses.
+        what: `forward`: a run with all its frames. `gradient`: the gradient of the mean square of the
+            residuals, in reverse mode. `jacobian`: their Jacobian, in the mode that `jacobian` chooses.
         n_columns: size of a batch of such columns; nothing of that size is allocated.
         checkpointing: what reverse mode stores; by default `AutoCheckpointing()`.
         dt, output_interval, duration: as in `simulate` [s].

@@ -97,7 +97,7 @@ class LakeLevel(AbstractTerm):
         return column._replace(grid=grid, level=level, surface=column.surface | {ELEVATION: new_elevation})
 
     def _filled(self, at_rest: Grid, elevation: Scalar, gained: ScalarLike) -> Scalar:
-        """Level after adding a volume of water [m3]: inf above the basin, -inf for an empty lake, or NaN."""
+        """Level after adding a volume of water [m3]: inf above the basin, -inf if empty; NaN stays NaN."""
         levels = jnp.stack([elevation, -at_rest.depth + 0.0 * elevation, self.basin.z[-1] + 0.0 * elevation])
         current, empty, full = self.basin.volume_below(levels)
         volume = current + gained

@@ -208,11 +208,11 @@ class BottomFriction(AbstractTerm):
                 "in that of the closure."
             )
         von_karman, speed = self.von_karman, vector_norm(u, v)
-        rough = 0.03 * self.physical_roughness + self.additional_roughness
+        rough_length = 0.03 * self.physical_roughness + self.additional_roughness
 
         def ratio_to_speed(friction_velocity: Scalar) -> tuple[Scalar, Scalar]:
-            smooth = 0.1 * self.viscosity * reciprocal(at_least(friction_velocity, self.viscosity))
-            roughness_length = smooth + rough
+            smooth_length = 0.1 * self.viscosity * reciprocal(at_least(friction_velocity, self.viscosity))
+            roughness_length = smooth_length + rough_length
             logarithm = jnp.log1p(0.5 * thickness * reciprocal(roughness_length))
             return von_karman * reciprocal(logarithm), roughness_length
 

@@ -19,7 +19,7 @@ from ...numerics.elementary import interpolated, mean_of_neighbours, reciprocal,
 from ..state import State
 from .base import AbstractTerm, Column, Tendency
 
-_MEMORY = ("seagrass_x", "seagrass_y", "seagrass_drag")
+_TRACERS = ("seagrass_x", "seagrass_y", "seagrass_drag")
 
 
 class Seagrass(AbstractTerm):
@@ -41,21 +41,21 @@ class Seagrass(AbstractTerm):
     efficiency: Scalar = parameter(0.0, valid_range=(0.0, 100.0))
 
     def __check_init__(self):
-        of = self.height, self.excursion, self.friction
-        if is_traced(of):
+        table = self.height, self.excursion, self.friction
+        if is_traced(table):
             return
-        if len({values.shape[:1] for values in of}) > 1 or of[0].shape[0] < 2:
-            sizes = ", ".join(str(values.shape) for values in of)
+        if len({values.shape[:1] for values in table}) > 1 or table[0].shape[0] < 2:
+            sizes = ", ".join(str(values.shape) for values in table)
             raise ValueError(
                 f"Seagrass: expected height, excursion and friction of at least two levels, got {sizes}."
             )
-        if not (np.all(np.diff(of[0], axis=0) > 0.0) and all(np.all(np.asarray(each) >= 0.0) for each in of)):
+        if not (np.all(np.diff(table[0], axis=0) > 0.0) and all(np.all(np.asarray(x) >= 0.0) for x in table)):
             raise ValueError(
                 "Seagrass: expected heights that increase and nothing negative; sort levels from the bottom."
             )
 
     def own_tracers(self) -> tuple[str, ...]:
-        return _MEMORY
+        return _TRACERS
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         rate = column.state.tracers["seagrass_drag"] * vector_norm(*column.velocity)
@@ -64,10 +64,10 @@ class Seagrass(AbstractTerm):
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         """Replace displacement and drag of the leaves, stored as tracers, by those at the end of the step."""
-        old, (u, v) = [column.state.tracers[name] for name in _MEMORY], column.velocity
+        old, (u, v) = [column.state.tracers[name] for name in _TRACERS], column.velocity
         z = column.grid.z_center - column.grid.z_face[0]
         within = z < self.height[-1]
-        x, y = (jnp.where(within, at + column.dt * by, 0.0) for at, by in zip(old, (u, v), strict=False))
+        x, y = (jnp.where(within, x + column.dt * vel, 0.0) for x, vel in zip(old, (u, v), strict=False))
         limit, distance = self._at(z, self.excursion), vector_norm(x, y)
         taut = within & (distance > limit)
         fraction = jnp.where(taut, limit * reciprocal(jnp.where(taut, distance, 1.0)), 1.0)
@@ -75,7 +75,7 @@ class Seagrass(AbstractTerm):
         per_time = column.grid.cell_thickness / column.dt
         return {
             name: Tendency(cells=(end - start) * per_time)
-            for name, start, end in zip(_MEMORY, old, new, strict=True)
+            for name, start, end in zip(_TRACERS, old, new, strict=True)
         }
 
     def stirring(self, state: State) -> InnerFaceArray:

@@ -119,9 +119,9 @@ def kinematic_fluxes(
     salt = (dilution + 1e3 * or_zero(fluxes.salt_flux, state)) / eos.reference_density
     tracers = {name: or_zero(fluxes.tracer_fluxes.get(name), state) for name in state.tracers}
     if fluxes.freshwater_flux is not None:
-        volume = fluxes.freshwater_flux / eos.reference_density
+        fresh_water = fluxes.freshwater_flux / eos.reference_density
         for name in (name for name in state.tracers if name not in undiluted):
-            tracers[name] = tracers[name] - volume * state.tracers[name][-1]
+            tracers[name] = tracers[name] - fresh_water * state.tracers[name][-1]
     return {"temperature": heat, "salinity": salt, **tracers}
 
 
