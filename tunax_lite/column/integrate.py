@@ -431,9 +431,8 @@ def simulate(
     means = means or bool(averages)
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
     remaining = case.duration - begin if duration is None else duration
-    label = (
-        "the rest of case.duration (1 s if unlabelled: pass `duration`)" if duration is None else "duration"
-    )
+    unlabelled = " (unlabelled cases have none: pass `duration`)" * (case.duration == 1.0)
+    label = "duration" if duration is not None else f"the rest of case.duration{unlabelled}"
     length = length_of_run(remaining, output_interval, dt, label)
     times = begin, begin + remaining
     of_model, (of_case, covered) = _prepared(model).parts, _prepared(case)
