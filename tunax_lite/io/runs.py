@@ -1,6 +1,5 @@
 """Files of runs: reading them, selecting variables, results of other models."""
 
-import contextlib
 import dataclasses
 from collections.abc import Collection
 from pathlib import Path
@@ -17,11 +16,10 @@ from ..column.state import State
 from ..column.trajectory import Trajectory
 from ..quantities import GRID_NAMES
 from .dataset import SELECTED, STATE_NAMES, class_name, write_dataset
-from .errors import ConfigError, FileFormatError, is_path, names_its_file
+from .errors import FileFormatError, is_path, names_its_file
 from .netcdf import opened, read_netcdf
 from .times import is_dated, read_time, seconds_since
 from .variables import error_in, error_of, listing
-from .yaml_file import parse_yaml
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -171,7 +169,6 @@ class StoredRun(NamedTuple):
     time: np.ndarray  # [s] since the start, `(n_times,)`
     z_face: np.ndarray  # heights of the faces [m], `(n_cells + 1,)`
     profiles: dict[str, np.ndarray]  # of temperature, u, v and, if known, salinity, `(n_cells, n_times)`
-    dt: float  # time step of the run [s]; NaN if unknown
 
 
 @names_its_file("the result of a run")
@@ -188,7 +185,7 @@ def read_stored_run(path: str | Path) -> StoredRun:
             raise error_in(file, "temperature", "one column", "several", "choose one of them")
         profiles = {name: np.asarray(getattr(trajectory.state, name)).T for name in (*_GOTM, "salinity")}
         time = np.asarray(trajectory.time)
-        return StoredRun(time - time[0], np.asarray(trajectory.grid.z_face), profiles, float("nan"))
+        return StoredRun(time - time[0], np.asarray(trajectory.grid.z_face), profiles)
     for name in ("time", "zi", *_GOTM.values()):
         if name not in file:
             expected = "a result of tunax_lite, or of GOTM with temp, u, v and zi"
@@ -204,7 +201,4 @@ def read_stored_run(path: str | Path) -> StoredRun:
     if np.ptp(faces, axis=0).max() > 0.0 or any(one.shape != expected for one in profiles.values()):
         expected = "one column whose faces do not move"
         raise error_in(file, "zi", expected, f"faces {faces.shape}", "name another file")
-    dt = float("nan")
-    with contextlib.suppress(ConfigError, KeyError, TypeError, ValueError):
-        dt = float(parse_yaml(str(file.attrs.get("gotm_yaml", "")))["time"]["dt"])
-    return StoredRun(time, faces[0] - faces[0, -1], profiles, dt)
+    return StoredRun(time, faces[0] - faces[0, -1], profiles)
