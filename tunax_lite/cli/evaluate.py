@@ -5,7 +5,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -40,9 +39,6 @@ from .application import Answer
 from .calibrate import say_checks
 from .progress import fraction_of
 from .terminal import echo, print_table
-
-if TYPE_CHECKING:
-    pass
 
 
 def evaluate(
@@ -239,7 +235,11 @@ def computed(
     n_runs = len(candidates) * sum(map(len, targets.values()))
     echo(f"{len(candidates)} closures, {n_runs} runs")
     clock = time.perf_counter()
-    with open_engine(workers, scheduler) as engine, fraction_of("comparison") as show:
+    with (
+        open_engine(workers, scheduler) as engine,
+        fraction_of("comparison") as show,
+        setup.place.naming("stored"),
+    ):
         compared = comparison.compare(
             candidates,
             targets,

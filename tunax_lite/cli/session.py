@@ -136,10 +136,10 @@ def judge_water(beyond: Iterable[Extreme], moment: Callable[[float], str] = sinc
 
 def say_accounts(targets: Sequence[Target]) -> None:
     """Print how many of the observations are used, if not all."""
-    for target in targets:
-        for line in account(target):
-            if line.is_notable:
-                echo(str(line))
+    # A case with several time steps has the same account with each.
+    for line in dict.fromkeys(line for target in targets for line in account(target)):
+        if line.is_notable:
+            echo(str(line))
 
 
 def report_written(paths: Iterable[Path]) -> None:

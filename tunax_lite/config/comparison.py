@@ -125,6 +125,9 @@ class ComparisonConfig(Section):
         if repeated:
             todo = "add a `label` to one of them"
             raise invalid("closures of different labels", f"'{repeated[0]}' twice", todo)
+        settings = [*map(_in_words, self.grid), *(f"{step:g} s" for step in self.time_steps)]
+        if repeated := [name for name in settings if settings.count(name) > 1]:
+            raise invalid("different grids and time steps", f"{repeated[0]} twice", "leave one of them out")
 
 
 def _in_words(grid: GridSection) -> str:
@@ -177,6 +180,10 @@ class ComparisonSetup:
         for index in self._chosen(chosen):
             for grid, of_case in self.case_on_grids(index).items():
                 targets.setdefault(grid, []).extend(of_case)
+        names = [target.case.name for target in next(iter(targets.values()))[:: len(self.config.time_steps)]]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            at, got = self.place.at("cases"), f"'{repeated[0]}' twice"
+            raise ConfigError(f"{at}: expected cases of different names, got {got}; name one of them.")
         return targets
 
     def _chosen(self, chosen: Sequence[str]) -> list[int]:
