@@ -110,7 +110,11 @@ def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
     ):
         remark = cal.remarks(result_of((parameter, start, best))).get(parameter.path)
         assert remark == expected, (parameter, best)
-    found = {"w[0]": "did not move", "w[1]": "on its lower bound, 0", "a": "did not move"}
+    result = result_of((linear, 1.44, 1.44))
+    result.history.gradient_norm[1] = 4e80
+    grown = cal.remarks(result)["c_eps_1"]
+    assert grown.startswith("did not move: ") and "4e+80" in grown
+    found = {"w[0]": grown, "w[1]": "on its lower bound, 0", "a": "did not move"}
     assert cal.remarks_in_short(found, dict.fromkeys(("a", "b", "w[0]", "w[1]", "w[2]"), 0.0)) == {
         "a": "did not move",
         "w (3 numbers)": "1 of 3 on a bound, 1 of 3 did not move",

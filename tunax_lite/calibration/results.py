@@ -184,20 +184,26 @@ NEAR_A_BOUND = 0.02
 _STILL = 1e-3
 """Change of the unconstrained number, whose prior has the standard deviation 1, that counts as none."""
 _IDLE = "did not move"
+_GROWN = 1e6
+"""Norm of the gradient, relative to the root of the loss, beyond which derivatives grew over the run."""
 
 
 def remarks(result: CalibrationResult) -> dict[str, str]:
     """Remarks by path, on parameters that need one.
 
     Parameters at a bound would move beyond it: the bound determines their value. The loss does not depend on
-    parameters that did not move, or too weakly for the method.
+    parameters that did not move, or too weakly for the method, or its derivatives grow over the run.
     """
-    best, start = result.best, result.start
+    best, start, history = result.best, result.start, result.history
+    norm, still = history.gradient_norm[history.best_iteration], _IDLE
+    if norm > _GROWN * math.sqrt(result.best_loss):  # of a good fit, both tend to 0
+        still += f": derivatives grew to {norm:.0e}; try model.coefficient_memory: 0.5 or shorter time steps"
     found = {}
     for free in result.free_parameters.numbers:
-        said = _on_bound(free, best[free.path]) or _still(free, start[free.path], best[free.path])
-        if said:
-            found[free.path] = said
+        if remark := _on_bound(free, best[free.path]):
+            found[free.path] = remark
+        elif _is_still(free, start[free.path], best[free.path]):
+            found[free.path] = still
     for tied in result.free_parameters.tied:
         if tied.to in found:
             found[tied.path] = f"as {tied.to}: {found[tied.to]}"
@@ -212,7 +218,7 @@ def remarks_in_short(found: Mapping[str, str], paths: Iterable[str]) -> dict[str
         if len(behind) == 1:
             short |= dict.fromkeys([label] if said else [], "".join(said))
             continue
-        still = said.count(_IDLE)
+        still = sum(remark.startswith(_IDLE) for remark in said)
         counts = (len(said) - still, "on a bound"), (still, _IDLE)
         text = ", ".join(f"{number} of {len(behind)} {what}" for number, what in counts if number)
         short |= {label: text} if text else {}
@@ -230,13 +236,13 @@ def _on_bound(free: FreeNumber, value: float) -> str:
     return ""
 
 
-def _still(free: FreeNumber, start: float, value: float) -> str:
+def _is_still(free: FreeNumber, start: float, value: float) -> bool:
     prior = free.prior
     if isinstance(prior, Normal):  # also for numbers of a correlated vector
         change = (value - start) / prior.standard_deviation
     else:
         change = prior.to_unconstrained(value) - prior.to_unconstrained(start)
-    return _IDLE if abs(change) < _STILL else ""
+    return bool(abs(change) < _STILL)
 
 
 PARAMETERS_NAME = "parameters.yaml"

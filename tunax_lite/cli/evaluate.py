@@ -235,11 +235,8 @@ def computed(
     n_runs = len(candidates) * sum(map(len, targets.values()))
     echo(f"{len(candidates)} closures, {n_runs} runs")
     clock = time.perf_counter()
-    with (
-        open_engine(workers, scheduler) as engine,
-        fraction_of("comparison") as show,
-        setup.place.naming("stored"),
-    ):
+    opened = open_engine(workers, scheduler)
+    with opened as engine, fraction_of("comparison") as show, setup.place.naming("stored"):
         compared = comparison.compare(
             candidates,
             targets,
