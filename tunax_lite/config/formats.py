@@ -111,6 +111,7 @@ class AbstractSetUp(abc.ABC):
 class SetUpFormat(NamedTuple):
     """How set-ups of another model are recognised and read."""
 
+    name: str  # as `format` of a case
     recognises: Callable[[Path], bool]
     load: Callable[[Path, Sequence[str]], AbstractSetUp]
 

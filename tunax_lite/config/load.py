@@ -13,6 +13,7 @@ from .._types import JSON
 from ..closures import AbstractClosure
 from ..io.named_files import resolve
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
+from ..registry import additions
 from .calibration import CalibrationConfig, TargetSection
 from .case import NativeGrid
 from .closures import closure_class
@@ -105,6 +106,12 @@ def load(
             raise ConfigError(
                 f"{document.source}: expected the configuration of {expected}, got that of "
                 f"{known[key].name} (it has `{key}`); {todo}."
+            )
+    for set_up in () if present else additions("formats", "SET_UPS"):
+        if set_up.recognises(Path(path)):
+            raise ConfigError(
+                f"{document.source}: expected the configuration of {expected}, got a set-up of "
+                f"{set_up.name}; write one that names it as `case: {{format: {set_up.name}, path: FILE}}`."
             )
     return Loaded(validated(document, chosen), Place(Path(path), document.origins))
 

@@ -282,3 +282,8 @@ def test_a_calibration_has_grid_closure_and_step_of_the_set_up_unless_it_gives_t
     path.write_text(yaml.safe_dump(content | {"cases": [target, other]}))
     with error_naming(ConfigError, "cases.1.case model"):
         load_calibration(path)
+
+
+def test_a_set_up_in_place_of_a_calibration_is_named_as_such(tmp_path):
+    with error_naming(ConfigError, "gotm.yaml case: {format: gotm, path: FILE}"):
+        load_calibration(write_case(tmp_path))

@@ -83,5 +83,5 @@ def _load(path: Path, overrides: Sequence[str]) -> AbstractSetUp:
 
 
 CASE_FORMATS = (GotmCase,)
-SET_UPS = (SetUpFormat(_is_gotm, _load),)
+SET_UPS = (SetUpFormat("gotm", _is_gotm, _load),)
 VARIABLE_NAMES = (OURS,)
