@@ -29,6 +29,6 @@ def board(
     """Judge closures on all available simulations by one protocol.
 
     Writes board.json and board.md: errors with intervals over the simulations, with and without
-    those that the constants of a row saw, and costs.
+    those that the constants of a row saw.
     """
     ...
