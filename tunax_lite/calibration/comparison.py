@@ -168,7 +168,7 @@ def compare(
     for target, label, run in stored_runs:
         rows += rows_of(label, target, errors_of_states(_by_thickness(target), run.state), pairs[0][1])
         runs[target.case.name][label] = run
-    for grid, each in targets.items() if with_persistence else ():
+    for grid, each in together.items() if with_persistence else ():
         for target in each:
             comparison = _by_thickness(target)
             rows += rows_of(PERSISTENCE, target, persistence_errors(comparison), grid)
