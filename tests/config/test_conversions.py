@@ -110,7 +110,7 @@ def test_weather_of_era5_counts_from_the_package_s_zero_and_hour(tmp_path):
     weather = era5.read(tmp_path / "other.nc", units=units).at(10.5 * 3600.0)
     np.testing.assert_allclose(weather.shortwave, plain.shortwave, rtol=1e-12)
     np.testing.assert_allclose(weather.air_temperature, plain.air_temperature)
-    with error_naming(FileFormatError, "ssrd W m-2 m s-1"):
+    with error_naming(FileFormatError, "ssrd J m-2 m s-1"):
         era5.read(tmp_path / "e.nc", units={"shortwave": "m s-1"})
 
 

@@ -23,9 +23,8 @@ parameters: {c_eps_1: {lower: 1.2, upper: 1.7}}
 COMPARISON = """
 closures: [k_epsilon, {name: constant, parameters: {viscosity: 0.1}}]
 cases: [{format: lesbrary, path: little.jld2}]
-n_cells: [4, 8]
+grid: [{kind: uniform, n_cells: 8}, {kind: uniform, n_cells: 4}]
 time_steps: [60.0, 600.0]
-figures: {n_cells: 8, time_step: 60.0}
 start: 600.0
 """
 SITE = """
@@ -133,8 +132,8 @@ COMPARISONS = [
     ("closures.1.parameters={speed: 1.0}", "closures.1 speed viscosity"),
     ("closures.1.parameters=nowhere.yaml", "constant parameters nowhere.yaml"),
     ("closures.1.parameters=other.yaml", "closure ConstantDiffusivity KEpsilon"),
-    ("figures.n_cells=16", "figures.n_cells 4 8 16"),
-    ("cases=[{format: idealised, depth: 9, duration: 60, temperature: 20}]", "grid idealised"),
+    ("time_steps=[60, 60]", "60 twice"),
+    ("cases=[{format: idealised, depth: 9, duration: 60, temperature: 20}]", "cases.0.format observations"),
 ]
 
 # Texts of a configuration.

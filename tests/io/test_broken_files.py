@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.errors import missing_from
+from tests.errors import error_naming, missing_from
 from tests.io.observation_files import LES_TIMES, N_CELLS, cf_dataset, les_temperature, write_lesbrary
 from tests.io.test_les import small_file
 from tunax_lite.io import (
@@ -225,7 +225,7 @@ def test_classic_files_that_scipy_cannot_map(tmp_path, kind):
         file.createVariable("counts", "i2", ("time",))[:] = np.arange(1001)
     assert read_netcdf(path)["counts"].sum() == 500500
     path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(FileFormatError, match="truncated"):
+    with error_naming(FileFormatError, "truncated"):
         read_netcdf(path)
 
 

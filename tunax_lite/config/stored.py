@@ -79,7 +79,8 @@ def load_closure(path: str | Path, like: AbstractClosure | None = None) -> Abstr
         options = content.get("closure_options") or {}
         if foreign := sorted(_modules_in([name, options]) - sys.modules.keys()):
             raise ConfigError(
-                f"{path}: expected classes of imported modules, got {foreign[0]}; import it, if you trust it."
+                f"{path}: expected classes of imported modules, got {name} of {foreign[0]}; import it, if "
+                "you trust it."
             )
         try:
             like = closure_with(str(name), options)
