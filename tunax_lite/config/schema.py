@@ -87,7 +87,7 @@ class CorrectionsSection(Section):
         return case
 
     def _knots(self, duration: float) -> list[float] | None:
-        if not isinstance(self.knots, float):
+        if self.knots is None or isinstance(self.knots, list):
             return self.knots
         n = max(1, int(np.ceil((self.period or duration) / self.knots * (1.0 - 1e-9))))
         return [i * self.knots for i in range(n + (self.period is None))]
