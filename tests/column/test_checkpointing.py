@@ -27,7 +27,7 @@ def test_every_layout_runs_the_same_steps_and_saves_the_same_frames(checkpointin
     def run(x):
         def loss(x):
             last, saved = scan_frames(
-                lambda _: lambda c: {"x": jnp.sin(c["x"]) + 0.5, "n": c["n"] + 1},
+                lambda c: {"x": jnp.sin(c["x"]) + 0.5, "n": c["n"] + 1},
                 lambda c, _: (c["x"], c["n"]),
                 {"x": x, "n": jnp.zeros((), jnp.int32)},
                 n_frames=n_frames,
@@ -62,7 +62,7 @@ def test_memory_falls_with_every_layout():
     def gradient(layout):
         def loss(x):
             options = {"n_frames": 2, "steps_per_frame": n_steps // 2, "checkpointing": layout}
-            return jnp.sum(scan_frames(lambda _: step, lambda x, _: x, x, **options)[1] ** 2)
+            return jnp.sum(scan_frames(step, lambda x, _: x, x, **options)[1] ** 2)
 
         compiled = jax.jit(jax.grad(loss)).lower(state).compile()
         memory = compiled.memory_analysis()
@@ -85,7 +85,7 @@ def test_memory_falls_with_every_layout():
 def test_layouts_have_the_derivatives_by_start_constants_and_inputs():
     def run(start, rate, inputs, layout):
         last, saved = scan_frames(
-            lambda one: lambda c: {"x": jnp.sin(one * rate * c["x"]) + 0.5, "n": c["n"] + 1},
+            lambda c: {"x": jnp.sin(rate * c["x"]) + 0.5, "n": c["n"] + 1},
             lambda c, given: given * c["x"] ** 2,
             {"x": start, "n": jnp.zeros((), jnp.int32)},
             n_frames=8,

@@ -128,7 +128,7 @@ class AbstractClosure(AbstractShown, Generic[S]):
 
     @abc.abstractmethod
     def prepare(self) -> AbstractStepper[S]:
-        """The closure prepared for the steps of a frame, so that no step repeats the work.
+        """The closure prepared for a run; the time loop calls this once, so that no step repeats the work.
 
         If numbers are derived from the parameters, the result has another type, without parameters that could
         be changed while the derived numbers stay.

@@ -279,15 +279,12 @@ def _run_frames(step, save, carry, inputs, n_frames: int, steps_per_frame: int):
 
 
 def scan_frames(
-    make_step, save, carry, *, n_frames: int, steps_per_frame: int, checkpointing, inputs: PyTree = None
+    step, save, carry, *, n_frames: int, steps_per_frame: int, checkpointing, inputs: PyTree = None
 ):
     """Run `n_frames * steps_per_frame` steps, at least one, and save after each frame.
 
     Args:
-        make_step: function of the number 1, called in a loop over frames of ten steps or more; returns a
-            function from carry to carry. The compiler moves loop-invariant values out of a loop, where each
-            scalar becomes a kernel that takes 8 ms to compile. It does not know that the number is 1, so that
-            scalars multiplied by it stay in the loop.
+        step: function from carry to carry.
         save: function from carry and the inputs of a frame to the stored variables of the frame.
         inputs: pytree passed to `save`, with a leading axis of `n_frames`.
 
@@ -295,38 +292,25 @@ def scan_frames(
     """
     bytes_per_step = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(carry))
     layout = checkpointing.layout(bytes_per_step, n_frames * steps_per_frame)
-    frames = lax.optimization_barrier(jnp.ones(n_frames)), inputs
-
-    def step_of_frame(unity):
-        step = make_step(unity)
-        if not layout.checkpoint_steps:
-            return step
+    if layout.checkpoint_steps:
         policy = jax.checkpoint_policies.save_only_these_names(SOLUTION)
-        return jax.checkpoint(step, prevent_cse=False, policy=policy)
-
+        step = jax.checkpoint(step, prevent_cse=False, policy=policy)
     # Segments shorter than half a frame lie within frames; others consist of whole frames.
     in_frame = tuple(s for s in layout.segments if steps_per_frame >= 2 * s)
     of_frames = tuple(max(1, round(s / steps_per_frame)) for s in layout.segments if steps_per_frame < 2 * s)
 
     if of_frames and not in_frame:
 
-        def run(carry, frames, length):
-            ones, inputs = frames
-            return _run_frames(step_of_frame(ones[0]), save, carry, inputs, length, steps_per_frame)
+        def run(carry, inputs, length):
+            return _run_frames(step, save, carry, inputs, length, steps_per_frame)
 
-        return _segmented_scan(run, carry, frames, n_frames, of_frames, layout.in_pairs)
+        return _segmented_scan(run, carry, inputs, n_frames, of_frames, layout.in_pairs)
 
-    # Otherwise KPP would run 1.26 times as long with one step per frame, and 1.03 times with ten.
-    before_frames = step_of_frame(jnp.ones(())) if steps_per_frame < 10 else None
+    def run_steps(carry, _, length):
+        return lax.scan(lambda c, _: (step(c), None), carry, None, length)
 
-    def frame(carry, entry):
-        unity, frame_inputs = entry
-        step = before_frames or step_of_frame(unity)
-
-        def run_steps(carry, _, length):
-            return lax.scan(lambda c, _: (step(c), None), carry, None, length)
-
+    def frame(carry, frame_inputs):
         carry, _ = _segmented_scan(run_steps, carry, None, steps_per_frame, in_frame, layout.in_pairs)
         return carry, save(carry, frame_inputs)
 
-    return _segmented_scan(partial(lax.scan, frame), carry, frames, n_frames, of_frames)
+    return _segmented_scan(partial(lax.scan, frame), carry, inputs, n_frames, of_frames)

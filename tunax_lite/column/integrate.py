@@ -169,25 +169,21 @@ def integrate(
     """
     model, case, start = varying_alike((model, case, start))
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
-    requested, prepared = Averaged(averages), model.with_von_karman(case)
+    step, requested = _stepping(model, case, dt), Averaged(averages)
+    prepared = model.with_von_karman(case)
 
-    def make_step(unity: jax.Array) -> Callable[[Carry], Carry]:
-        step = _stepping(_scaled(model, unity), _scaled(case, unity), dt)
-
-        def advanced(carry: Carry) -> Carry:
-            now, stepped = step(carry.now)
-            mean, others = carry.means, carry.others
-            n = (carry.now.step - start.step) % steps_per_frame + 1
-            if mean is not None:
-                mean = _averaged(mean, (now.state, now.clo_state), n)
-            if averages:
-                others = _averaged(others, requested.of_step(model, prepared, carry.now, stepped, dt), n)
-            return Carry(now, mean, None if carry.step_start is None else carry.now, others)
-
-        return advanced
+    def advanced(carry: Carry) -> Carry:
+        now, stepped = step(carry.now)
+        mean, others = carry.means, carry.others
+        n = (carry.now.step - start.step) % steps_per_frame + 1
+        if mean is not None:
+            mean = _averaged(mean, (now.state, now.clo_state), n)
+        if averages:
+            others = _averaged(others, requested.of_step(model, prepared, carry.now, stepped, dt), n)
+        return Carry(now, mean, None if carry.step_start is None else carry.now, others)
 
     end, saved = scan_frames(
-        make_step,
+        advanced,
         save,
         _Extras(means, step_starts, averages).first(model, case, start, dt),
         inputs=inputs,
@@ -238,20 +234,9 @@ def advance(
     return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current)[0], start)
 
 
-def _scaled(tree: PyTree, unity: jax.Array) -> PyTree:
-    """Multiply real scalars by the number 1 that `scan_frames` passes: they then stay in the loop."""
-
-    def scale(leaf: PyTree) -> PyTree:
-        is_scalar = eqx.is_inexact_array(leaf) and leaf.ndim == 0
-        return leaf * unity.astype(leaf.dtype) if is_scalar else leaf
-
-    return jax.tree.map(scale, tree)
-
-
 def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], tuple[Restart, Stepped]]:
     """Return the function that advances by one step; work that all steps share is done here, before them."""
-    prepare = lambda model, case: (model.closure.prepare(), model.with_von_karman(case))  # noqa: E731
-    stepper, case = eqx.filter_checkpoint(prepare)(model, case)
+    stepper, case = model.closure.prepare(), model.with_von_karman(case)
 
     def step(current: Restart) -> tuple[Restart, Stepped]:
         time = current.step.astype(dt.dtype) * dt
