@@ -150,7 +150,7 @@ def test_several_configurations_share_a_file_of_cases(tmp_path):
 
 @pytest.mark.long  # only saves compilation
 def test_padded_cases_have_the_residuals_of_their_own_and_share_a_program(tmp_path):
-    text = ONE_STEP.replace("[16, 32]", "16") + "model: {closure: {name: constant}}\n"
+    text = ONE_STEP.replace(", {kind: uniform, n_cells: 32}", "") + "model: {closure: {name: constant}}\n"
     text = text.replace("c_eps_1: {lower: 1.2, upper: 1.7}", "viscosity: {lower: 1.0e-3, upper: 1.0}")
     misfit = "weights: {temperature: 1.0, u: 0.5, mixed_layer_depth_0.05K: 0.1}, scale: change, most_times: 5"
     plain = build_calibration(loaded(tmp_path, text + f"misfit: {{{misfit}}}\n"))

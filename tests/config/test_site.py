@@ -96,7 +96,7 @@ def test_the_sun_of_prescribed_days_is_spread_over_the_day(build, recwarn):
     np.testing.assert_allclose(np.mean(found), 150.0, rtol=1e-9)
     # Local noon is at 21:40 universal time, midnight at 9:40.
     assert 380.0 < max(found) < 420.0 and found[9] < 1e-3 and np.argmax(found) + 1 in (21, 22)
-    assert any("spread over the day" in note for note in notes_in(recwarn))
+    assert any("spread over the hours" in note for note in notes_in(recwarn))
 
 
 RISING = {"time": [0.0, DAY], "values": [0.0, 0.1]}

@@ -8,6 +8,7 @@ Every variable knows its file: `encoding["source"]`.
 import contextlib
 import math
 import re
+import warnings
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -279,8 +280,12 @@ def _is_truncated(path: Path, *, is_new: bool) -> bool:
     import netCDF4  # takes long
     from scipy.io import netcdf_file
 
-    with contextlib.suppress(TypeError, ValueError, IndexError, OverflowError):
-        netcdf_file(path, mmap=True).close()  # maps all variables, and reads none
+    with (
+        contextlib.suppress(TypeError, ValueError, IndexError, OverflowError),
+        path.open("rb") as content,
+        warnings.catch_warnings(action="ignore"),  # of maps that an error leaves open
+    ):
+        netcdf_file(content, mmap=True).close()  # maps all variables, and reads none
         return False
     with contextlib.suppress(OSError), netCDF4.Dataset(path) as file:
         variables = list(file.variables.values())
