@@ -44,7 +44,7 @@ _SAME_TIME = 1e-3
 """Difference of times of a stored result and of observations that count as equal [s]."""
 
 PERSISTENCE = "persistence"
-"""Label of the initial profile kept."""
+"""Label of the forecast that keeps the initial profile."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +136,7 @@ def compare(
         stored: results of other models on these cases, for the targets of `Compared.shown`.
         with_persistence: whether to add rows for persistence of the initial profiles, on all targets.
         engine: runs candidates; by default this process.
-        report: called with the fraction that is done, and what was run last.
+        report: called with the completed fraction and the last run.
 
     Returns:
         Rows in which a run that raises, is not finite, or whose water cannot be, has the reason as its note
@@ -150,8 +150,8 @@ def compare(
     shown = tuple(target for target in first if target.dt == first[0].dt)
     _check(candidates, shown, stored, {PERSISTENCE} if with_persistence else set())
     together = {grid: _sharing(each, candidates[0].model) for grid, each in targets.items()}
-    others = [(target, one) for one in stored for target in shown if target.case.name == one.case]
-    stored_runs = [(target, one.label, on_target(one, target)) for target, one in others]
+    of_case = [(target, one) for one in stored for target in shown if target.case.name == one.case]
+    stored_runs = [(target, one.label, on_target(one, target)) for target, one in of_case]
     pairs, n_done = list(itertools.product(candidates, targets)), itertools.count(1)
 
     def take(number: int, result: object) -> None:
@@ -159,9 +159,11 @@ def compare(
         report(next(n_done) / len(pairs), f"{candidate.label}, {grid}")
 
     engine = ThisProcess() if engine is None else engine
-    found = engine.map(functools.partial(_judged, together, (next(iter(targets)), first[0].dt)), pairs, take)
+    results = engine.map(
+        functools.partial(_judged, together, (next(iter(targets)), first[0].dt)), pairs, take
+    )
     rows, runs = list[ErrorRow](), {target.case.name: dict[str, Trajectory]() for target in shown}
-    for (candidate, _), (of_pair, runs_of_pair) in zip(pairs, found, strict=True):
+    for (candidate, _), (of_pair, runs_of_pair) in zip(pairs, results, strict=True):
         rows += of_pair
         for name, run in runs_of_pair.items():
             runs[name][candidate.label] = run

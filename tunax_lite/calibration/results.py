@@ -191,8 +191,8 @@ _GROWN = 1e6
 def remarks(result: CalibrationResult) -> dict[str, str]:
     """Remarks by path, on parameters that need one.
 
-    Parameters at a bound would move beyond it: the bound determines their value. The loss does not depend on
-    parameters that did not move, or too weakly for the method, or its derivatives grow over the run.
+    Parameters at a bound would move beyond it: the bound determines their value. Parameters
+    that did not move affect the loss not at all or too weakly, or its derivatives grow over the run.
     """
     best, start, history = result.best, result.start, result.history
     norm, still = history.gradient_norm[history.best_iteration], _IDLE

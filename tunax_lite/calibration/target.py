@@ -135,7 +135,7 @@ def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
 
 
 def errors_and_run(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorOf], Trajectory]:
-    """Like `errors_of`, and also the run at the frames of the comparison."""
+    """Like `errors_of`, and also return the run at the frames of the comparison."""
     # The errors have a program of their own, which all closures share.
     states, step = _frames(model, dataclasses.replace(comparison, variables={}, in_time=None))
     by_time = _errors_of_frames(comparison, states)
@@ -145,14 +145,14 @@ def errors_and_run(model: Model, comparison: Comparison) -> tuple[dict[str, Erro
 
 
 def run_of_states(case: Case, states: State, time: np.ndarray, step: np.ndarray) -> Trajectory:
-    """A run of states along a leading axis at times [s] and steps, without a state of the closure."""
+    """Trajectory of states, frames first, at times [s] and steps; the eddy coefficients are zero."""
     at_rest = jnp.zeros((len(time), *case.grid.z_face.shape))
     coefficients = EddyCoefficients(at_rest, at_rest)
     return Trajectory(case.grid, jnp.asarray(time), jnp.asarray(step, int), states, coefficients)
 
 
 def initial_states(case: Case, n_times: int) -> State:
-    """The initial state of a case at a number of times."""
+    """Repeat the initial state of a case for a number of times."""
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (n_times, *jnp.shape(x))), case.start_state)
 
 
@@ -530,7 +530,7 @@ def padded_together(targets: Sequence[Target], model: Model) -> tuple[Target, ..
     molecular = {f"background_{n}": getattr(model, f"molecular_{n}") for n in ("viscosity", "diffusivity")}
     some_have = any(getattr(target.case, name) is not None for target in targets for name in molecular)
     some_lose = any(target.case.interior.bottom_heat is not None for target in targets)
-    found = []
+    padded = []
     for target in targets:
         case, interior = target.case, target.case.interior
         if some_have:
@@ -538,8 +538,8 @@ def padded_together(targets: Sequence[Target], model: Model) -> tuple[Target, ..
             case = dataclasses.replace(case, **missing)
         if some_lose and interior.bottom_heat is None:
             case = dataclasses.replace(case, interior=dataclasses.replace(interior, bottom_heat=BottomHeat()))
-        found.append(dataclasses.replace(target, case=case, padded=(n_frames, n_levels)))
-    return tuple(found)
+        padded.append(dataclasses.replace(target, case=case, padded=(n_frames, n_levels)))
+    return tuple(padded)
 
 
 def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> ComparedVariable:

@@ -231,7 +231,7 @@ def computed(
     workers: int | None,
     scheduler: str | None,
 ) -> comparison.Compared:
-    """`compare` as configured, with its progress on the screen."""
+    """Run the configured comparison and show its progress."""
     n_runs = len(candidates) * sum(map(len, targets.values()))
     echo(f"{len(candidates)} closures, {n_runs} runs")
     clock = time.perf_counter()

@@ -87,7 +87,7 @@ def appending_frames(path) -> Iterator[Callable[["xr.Dataset"], None]]:
 
 
 def _encoding(dataset: "xr.Dataset") -> dict[str, dict[str, Any]]:
-    """How variables are stored: compressed, with checksums, and without a fill value that nothing states."""
+    """NetCDF encoding of variables: compressed, with checksums, and without an implicit fill value."""
     kept = ("units", "calendar", "dtype")  # attributes of times
     return {
         str(name): ({} if "_FillValue" in variable.attrs else {"_FillValue": None})

@@ -161,7 +161,7 @@ class Profiles:
     time: np.ndarray
 
     def at(self, records: np.ndarray) -> "Profiles":
-        """Some of the profiles."""
+        """Select profiles by index."""
         others = (self.headers, self.counts, self.upward, self.time)
         return Profiles(self.file, *(each[records] for each in others))
 

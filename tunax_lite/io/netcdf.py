@@ -246,7 +246,7 @@ _OTHERS = (
         "look into it: most often a login or an error; download it again",
     ),
 )
-"""How files begin that people take for NetCDF: what they are, and what to do."""
+"""First bytes of other formats that users mistake for NetCDF, with the name and the remedy."""
 
 
 def _check_format(path: Path) -> None:
@@ -272,10 +272,10 @@ def _check_format(path: Path) -> None:
 
 
 def _is_truncated(path: Path, *, is_new: bool) -> bool:
-    """Whether a classic file ends before its variables; `is_new` for version 5 of the format.
+    """Return whether a classic file ends before its variables; `is_new` for version 5 of the format.
 
-    SciPy cannot map version 5, or a single record variable whose records are not multiples of four bytes:
-    of these, the header does not count.
+    SciPy cannot map version 5, or a single record variable whose records are not multiples of four bytes.
+    Such files are only compared with the size of their variables, without the header.
     """
     import netCDF4  # takes long
     from scipy.io import netcdf_file
@@ -283,7 +283,7 @@ def _is_truncated(path: Path, *, is_new: bool) -> bool:
     with (
         contextlib.suppress(TypeError, ValueError, IndexError, OverflowError),
         path.open("rb") as content,
-        warnings.catch_warnings(action="ignore"),  # of maps that an error leaves open
+        warnings.catch_warnings(action="ignore"),  # about memory maps that an error leaves open
     ):
         netcdf_file(content, mmap=True).close()  # maps all variables, and reads none
         return False
