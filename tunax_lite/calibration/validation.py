@@ -8,7 +8,6 @@ or time steps, `strong_wind@32` and `strong_wind@64`, counts as one case and is 
 the cases of a group, because simulations from one source have more in common than their physics.
 """
 
-import abc
 import csv
 import dataclasses
 import functools
@@ -17,17 +16,10 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import NamedTuple, TypeVar
 
-import equinox as eqx
-import jax.numpy as jnp
-import numpy as np
-
-from .._types import InnerFaceArray
 from ..closures import AbstractClosure
-from ..column.case import Case
 from ..column.checkpointing import AbstractCheckpointing
-from ..column.forcing import ConstantForcing
 from ..column.integrate import simulate
 from ..column.model import Model
 from ..column.observables import unit_of_difference
@@ -35,7 +27,6 @@ from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.errors import names_its_file, read_text
 from ..io.writing import write_rows
-from ..physics.stratification import buoyancy_frequency_squared
 from ..runtime.engine import AbstractEngine, Check, ThisProcess
 from ..runtime.jax_setup import failures_as_values
 from .calibrate import Iteration, Report, solve
@@ -66,9 +57,6 @@ CaseReport = Callable[[float, str], None]
 LARGEST_GROWTH = 0.1
 """By which share an error may grow."""
 
-Error = tuple[str, str, float]
-"""A variable of a run, its unit, and its error in this unit."""
-
 
 @dataclasses.dataclass(frozen=True)
 class CheckRow:
@@ -93,21 +81,22 @@ class CheckRow:
         return not self.growth <= LARGEST_GROWTH
 
 
-class AbstractCheck(abc.ABC):
-    """A run with a reference; `model` holds the original closure of the run."""
+class CheckRun(NamedTuple):
+    """A run with observations; the model has the original closure of the run."""
 
     name: str
     model: Model
-    kind: ClassVar[str]
+    target: Target
 
-    @abc.abstractmethod
-    def errors(self, model: Model) -> tuple[Error, ...]:
-        """Errors of a model used instead of the original one."""
+    def errors(self, closure: AbstractClosure) -> list["ErrorRow"]:
+        """Errors with a closure instead of the original one."""
+        model = dataclasses.replace(self.model, closure=closure)
+        return rows_of(self.name, self.target, errors_of(model, self.target.comparison))
 
 
 @failures_as_values()
 def run_checks(
-    checks: Sequence[AbstractCheck],
+    checks: Sequence[CheckRun],
     before: AbstractClosure,
     after: AbstractClosure,
     values: Mapping[str, float],
@@ -131,104 +120,11 @@ def run_checks(
                 pair = own, with_parameters(own, values)
             except ValueError as error:
                 raise ValueError(f"check {check.name}: {error}") from None
-        first, second = (check.errors(eqx.tree_at(lambda m: m.closure, check.model, one)) for one in pair)
-        rows += [CheckRow(check.name, *a, b[-1]) for a, b in zip(first, second, strict=True)]
+        for first, second in zip(*map(check.errors, pair), strict=True):
+            errors = first.root_mean_square, second.root_mean_square
+            rows.append(CheckRow(check.name, first.variable, first.unit, *errors))
         report((number + 1) / len(checks), check.name)
     return tuple(rows)
-
-
-_INTERVAL = 3600.0  # between the times of comparison [s], or the step if that is longer
-
-
-@dataclasses.dataclass(frozen=True)
-class EntrainmentLaw(AbstractCheck):
-    """Mixed layer depth under constant wind without rotation: 1.05 u* sqrt(t / N).
-
-    The model's depth is that of the largest temperature gradient, located between faces by a parabola through
-    the largest difference and its two neighbours.
-
-    Args:
-        name, model: of the run.
-        case: at rest, linearly stratified, under constant stress only; `ValueError` for others.
-        dt, duration: time step and length of the run [s].
-        start: first time of comparison [s].
-
-    Source: Kato and Phillips (1969), J. Fluid Mech. 37, 643-655; Price (1979), J. Fluid Mech. 90, 509-527.
-    """
-
-    name: str
-    model: Model
-    case: Case
-    dt: float
-    duration: float
-    start: float = 7200.0
-    kind: ClassVar[str] = "entrainment_law"
-
-    def __post_init__(self):
-        case, n_squared = self.case, np.asarray(self._stratification)
-        fluxes = vars(case.forcing.fluxes) if isinstance(case.forcing, ConstantForcing) else {}
-        given = {name for name, flux in fluxes.items() if flux is not None}
-        stress_alone = given and given - {"tracer_fluxes"} <= {"stress_u", "stress_v"}
-        linear = n_squared.min() > 0.0 and np.ptp(n_squared) < 0.05 * n_squared.mean()
-        if not (stress_alone and linear and float(case.coriolis_parameter) == 0.0):
-            raise ValueError(
-                f"{self.name}: expected a linearly stratified case without rotation under a constant stress "
-                "alone, for which the law of entrainment holds, got another one; choose another comparison."
-            )
-
-    def law(self, time: np.ndarray) -> np.ndarray:
-        """Depth [m] at times [s]."""
-        case = self.case
-        assert isinstance(case.forcing, ConstantForcing)
-        fluxes = case.forcing.fluxes
-        stress = [float(x) for x in (fluxes.stress_u, fluxes.stress_v) if x is not None]
-        friction_velocity = math.sqrt(math.hypot(*stress) / float(case.equation_of_state.reference_density))
-        n_squared = float(jnp.mean(self._stratification))
-        return 1.05 * friction_velocity * np.sqrt(time / math.sqrt(n_squared))
-
-    @property
-    def _stratification(self) -> InnerFaceArray:
-        case = self.case
-        return buoyancy_frequency_squared(case.initial_state, case.grid, case.equation_of_state)
-
-    def errors(self, model: Model) -> tuple[Error, ...]:
-        interval = max(1, round(_INTERVAL / self.dt)) * self.dt
-        duration = math.floor(self.duration / self.dt * (1.0 + 1e-9)) * self.dt
-        run = simulate(model, self.case, dt=self.dt, output_interval=interval, duration=duration)
-        time = np.asarray(run.time)
-        depth = depth_of_thermocline(np.asarray(run.state.temperature), np.asarray(self.case.grid.z_center))
-        error = (depth - self.law(time))[time >= self.start]
-        return (("mixed_layer_depth", "m", float(np.sqrt(np.mean(np.square(error))))),)
-
-
-def depth_of_thermocline(temperature: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Depth [m] of the largest temperature gradient, from `(n_times, n_cells)` values at centers z [m]."""
-    gradient, middle = np.diff(temperature, axis=1) / np.diff(z), 0.5 * (z[1:] + z[:-1])
-    # The uppermost of equal maxima, where the profile is still linear.
-    largest = gradient.shape[1] - 1 - np.argmax(gradient[:, ::-1], axis=1)
-    index = np.clip(largest, 1, gradient.shape[1] - 2)
-    lower, here, upper = (np.take_along_axis(gradient, (index + i)[:, None], 1)[:, 0] for i in (-1, 0, 1))
-    curvature = lower - 2.0 * here + upper
-    shift = np.where(curvature < 0.0, 0.5 * (lower - upper) / np.where(curvature < 0.0, curvature, 1.0), 0.0)
-    shift = np.where(largest == index, np.clip(shift, -0.5, 0.5), largest - index)
-    return -(middle[index] + shift * 0.5 * (middle[index + 1] - middle[index - 1]))
-
-
-@dataclasses.dataclass(frozen=True)
-class ObservedCase(AbstractCheck):
-    """Observations of a target's case; `ValueError` if it cannot be evaluated."""
-
-    name: str
-    model: Model
-    target: Target
-    kind: ClassVar[str] = "observations"
-
-    def __post_init__(self):
-        _ = self.target.comparison
-
-    def errors(self, model: Model) -> tuple[Error, ...]:
-        rows = rows_of(self.name, self.target, errors_of(model, self.target.comparison))
-        return tuple((row.variable, row.unit, row.root_mean_square) for row in rows)
 
 
 def persistence_errors(comparison: Comparison) -> dict[str, ErrorOf]:
@@ -259,15 +155,6 @@ def run_to_the_end(model: Model, target: Target) -> Trajectory:
     times = target.times_of_run(_MOST_FRAMES if is_measured_series(target.observations) else 1)
     # A common name, because it is part of the compiled program.
     return simulate(model, dataclasses.replace(target.case, name="case"), **times)
-
-
-def calibrated_runs(result: CalibrationResult, model: Model, targets: Sequence[Target]) -> list[Trajectory]:
-    """Runs of the targets to their ends with the best parameters of a calibration."""
-    calibrated = eqx.tree_at(lambda m: m.closure, model, result.closure)
-    return [
-        run_to_the_end(calibrated, dataclasses.replace(target, case=result.cases[target.case.name]))
-        for target in targets
-    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -470,38 +357,28 @@ def write_table(path: str | Path, rows: Sequence[CrossValidationRow] | Sequence[
 @names_its_file("a table")
 def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
     """Read a table of `write_table`; `FileNotFoundError` without a file, `ValueError` for another table."""
-    names = [field.name for field in dataclasses.fields(kind)]
-    lines = list(csv.DictReader(read_text(Path(path), "a table").splitlines()))
-
-    def value(name: str, text: str) -> Any:  # of the field's type
-        return float(text or math.nan) if kind.__annotations__[name] is float else text
-
+    columns = kind.__annotations__  # names with their types
+    lines = csv.DictReader(read_text(Path(path), "a table").splitlines())
     try:
-        return tuple(kind(*(value(name, line[name]) for name in names)) for line in lines)
+        return tuple(kind(*(of(line[name] or "nan") for name, of in columns.items())) for line in lines)
     except (KeyError, TypeError, ValueError):
         raise ValueError(
-            f"{path}: expected a table with the columns {', '.join(names)}, got another one; write it again."
+            f"{path}: expected a table with the columns {', '.join(columns)}, got another; write it again."
         ) from None
 
 
 def checks_in_words(rows: Sequence[CheckRow]) -> list[str]:
     """A warning for each error that grew by more than allowed; one sentence if none did."""
     limit = f"{100.0 * LARGEST_GROWTH:.0f} %"
-    bad = [row for row in rows if row.too_large]
-    if not bad:
-        return [f"No error of the checks grows by more than {limit}."]
-    return [
-        f"WARNING: with the calibrated parameters the error of {_plain(row.variable)} in {_plain(row.check)} "
-        + (f"grows by {100 * row.growth:.0f} %" if math.isfinite(row.growth) else "is no number or was zero")
-        + f", from {_number(row.uncalibrated)} to {_number(row.calibrated)} {row.unit}; "
-        f"at most {limit} more is allowed."
-        for row in bad
-    ]
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _number(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else "no number"
+    warnings = []
+    for row in rows:
+        if row.too_large:
+            variable, check = row.variable.replace("_", " "), row.check.replace("_", " ")
+            grows = f"grows by {100 * row.growth:.0f} %"
+            warnings.append(
+                f"WARNING: with the calibrated parameters the error of {variable} in {check} "
+                + (grows if math.isfinite(row.growth) else "is no number or was zero")
+                + f", from {row.uncalibrated:.4g} to {row.calibrated:.4g} {row.unit}; "
+                f"at most {limit} more is allowed."
+            )
+    return warnings or [f"No error of the checks grows by more than {limit}."]

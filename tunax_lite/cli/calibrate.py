@@ -151,7 +151,8 @@ def _write(
     written = list(write_results(result, folder, origin))
     draws = loaded.config.output.figures
     echo("running the best parameters" + (", and drawing figures ..." if draws else " ..."))
-    runs = validation.calibrated_runs(result, setup.model, setup.targets)
+    pairs = validation.with_values(setup.model, setup.targets, result.best)
+    runs = [validation.run_to_the_end(model, target) for model, target in pairs]
     beyond = [
         one._replace(place=f"{target.case.name} with the calibrated parameters, ")
         for target, run in zip(setup.targets, runs, strict=True)

@@ -169,7 +169,7 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
     method = type(setup.method).__name__
     echo(f"{method}, {setup.n_iterations} iterations")
     for one in setup.checks:
-        echo(f"check: {one.name} against {one.kind}")
+        echo(f"check: {one.name}")
     found = {"kind": "calibration", "cases": cases, "model": model, "free": free, "method": method}
     return found | {"n_iterations": setup.n_iterations}
 

@@ -23,7 +23,7 @@ from ..calibration.methods import AbstractMethod
 from ..calibration.observed import can_be_observed, starting_at
 from ..calibration.parameters import ParameterTable, paths_in_short
 from ..calibration.target import AbstractScore, padded_together
-from ..calibration.validation import AbstractCheck, EntrainmentLaw, ObservedCase
+from ..calibration.validation import CheckRun
 from ..column.averages import KINDS
 from ..column.case import Case
 from ..column.forcing import WaterSurface
@@ -167,7 +167,7 @@ class Calibration:
     prior_weight: float
     n_threads: int
     max_non_finite: int
-    checks: tuple[AbstractCheck, ...] = ()
+    checks: tuple[CheckRun, ...] = ()
 
 
 def build_calibration(
@@ -388,9 +388,9 @@ def _method(config: CalibrationConfig) -> AbstractMethod:
     return section.of_length(config.n_iterations) if isinstance(section, AdamSection) else section.build()
 
 
-def build_checks(sections: Sequence[CheckSection], place: Place) -> list[AbstractCheck]:
+def build_checks(sections: Sequence[CheckSection], place: Place) -> list[CheckRun]:
     """The checks of a calibration; warns of each that is skipped because a file is missing."""
-    checks: list[AbstractCheck] = []
+    checks: list[CheckRun] = []
     for index, section in enumerate(sections):
         where = place.below("checks", str(index))
         try:
@@ -409,12 +409,8 @@ def build_checks(sections: Sequence[CheckSection], place: Place) -> list[Abstrac
     return checks
 
 
-def _build(section: CheckSection, where: Place) -> AbstractCheck:
+def _build(section: CheckSection, where: Place) -> CheckRun:
     loaded = load_run(where.file(section.run, "run"), section.settings)
-    run = build_run(loaded)
-    name = section.name or run.case.name
     with where.naming():
-        if section.against == "observations":
-            model, (target,) = evaluation_of(loaded)
-            return ObservedCase(name, model, target)
-        return EntrainmentLaw(name, run.model, run.case, run.dt, run.duration_from(0.0))
+        model, (target,) = evaluation_of(loaded)
+    return CheckRun(section.name or target.case.name, model, target)

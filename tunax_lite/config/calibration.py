@@ -225,10 +225,9 @@ class PosteriorSection(Section):
 
 
 class CheckSection(Section):
-    """A run with a reference; its error may not grow by more than 10 %."""
+    """A run with observations; its error may not grow by more than 10 %."""
 
     run: str = key("configuration of the run", min_length=1)
-    against: Literal["entrainment_law", "observations"] = key("reference of the comparison", "observations")
     name: str | None = key("by default that of the case", None, min_length=1)
     settings: dict[str, JSON] = key(
         "values that replace those of the configuration of the run, by key path", default_factory=dict

@@ -82,12 +82,12 @@ def test_rows_are_judged_with_and_without_what_their_constants_saw(folder):
 
 @pytest.mark.long
 def test_checks_have_columns(folder):
-    law = {"run": str(ROOT / "configs/runs/kato_phillips.yaml"), "against": "entrainment_law"}
+    wind = {"run": str(ROOT / "configs/runs/synthetic.yaml"), "name": "wind"}
     lacking = {"run": str(folder / "none.yaml"), "skip_if_missing": True}
-    settings = f"checks={json.dumps([law | {'settings': {'time.step': 600.0}}, lacking])}"
+    settings = f"checks={json.dumps([wind | {'settings': {'time.step': 600.0}}, lacking])}"
     board("--rows", "viscous", "--set", settings, "--output", "out")
     rows = rows_of(folder / "out")
-    name = "kato_phillips: mixed layer depth [m]"
+    name = "wind: temperature [K]"
     assert rows["viscous"]["checks"][name] > 0.0 and rows["persistence"]["checks"] == {}
     known = json.loads((folder / "out/board.json").read_text())
     assert list(known["missing"]) == ["gone", "check 1"]

@@ -6,12 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import equinox as eqx
-
 from ..._types import warn_of_input
 from ...calibration import Target
 from ...calibration.comparison import PERSISTENCE, Candidate
-from ...calibration.validation import AbstractCheck, ErrorRow
+from ...calibration.validation import CheckRun, ErrorRow
 from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page
@@ -166,16 +164,16 @@ def _row(
 
 
 def _errors_on_checks(
-    checks: Sequence[AbstractCheck], candidates: Sequence[Candidate]
+    checks: Sequence[CheckRun], candidates: Sequence[Candidate]
 ) -> dict[str, dict[str, float]]:
-    """Errors of closures on laws and moorings, by label and name; without those of failed runs."""
+    """Errors of closures on moorings, by label and name; without those of failed runs."""
     found = {candidate.label: dict[str, float]() for candidate in candidates}
-    with fraction_of("laws and moorings") as show:
+    with fraction_of("moorings") as show:
         for number, (candidate, check) in enumerate(itertools.product(candidates, checks), 1):
-            model = eqx.tree_at(lambda model: model.closure, check.model, candidate.model.closure)
             try:
-                for name, unit, error in check.errors(model):
-                    found[candidate.label][f"{check.name}: {name.replace('_', ' ')} [{unit}]"] = error
+                for row in check.errors(candidate.model.closure):
+                    column = f"{check.name}: {row.variable.replace('_', ' ')} [{row.unit}]"
+                    found[candidate.label][column] = row.root_mean_square
             # Whatever a closure raises, continue with the others.
             except Exception as error:
                 message = " ".join(str(error).split())[:200]
