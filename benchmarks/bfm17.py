@@ -146,8 +146,8 @@ class Surroundings(AbstractTerm):
     def held(self) -> tuple[str, ...]:
         return ("temperature", "salinity")
 
-    def carry(self, column: Column) -> State:
-        state, grid = column.carried, column.grid
+    def advect(self, column: Column) -> State:
+        state, grid = column.advected, column.grid
         half = jnp.floor((column.time % YEAR) / (0.5 * MONTH)).astype(int)
         velocity = self.months.at(column.time % YEAR).velocity + 0.1 / DAY * self.eddies[half % 24]
         inner = velocity.at[0].set(0.0).at[-1].set(0.0)

@@ -141,7 +141,7 @@ def column_of(state: tl.State, grid: tl.Grid, *, time: float = 0.0, dt: float = 
     entering, still = tl.SurfaceFluxes(**fluxes), jnp.zeros_like(grid.z_face)
     return Column(
         state=state,
-        carried=state,
+        advected=state,
         velocity=(state.u, state.v),
         grid=grid,
         equation_of_state=tl.LinearEquationOfState(),

@@ -56,7 +56,7 @@ def test_water_enters_a_step_at_its_freezing_point_or_above():
     state = tl.State.from_profiles(grid, temperature=jnp.array([-2.5, 3.0, 1.0, -2.5]), salinity=30.0)
     cold = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-500.0))
     case = tl.Case(grid, state, cold, ice=FreezingBound(), duration=DAY)
-    below = case.at_surface(case.start_state, 0.0, 600.0)
+    below = case.ice_step(case.start_state, 0.0, 600.0)
     np.testing.assert_allclose(below.temperature, -0.0575 * 30.0, rtol=1e-14)
     last = tl.simulate(
         tl.Model(tl.ConstantDiffusivity(diffusivity=0.0)), case, dt=600.0, output_interval=DAY
@@ -173,7 +173,7 @@ def test_a_run_loses_what_the_air_takes(ice, in_lake):
     found = run(case, output_interval=3600.0)
     water = np.asarray(diagnose(found, case, ["heat_content"])["heat_content"])
     total = water + np.asarray(jax.vmap(lambda carried: held_heat(ice, carried))(found.state.surface))
-    given, at_surface = [], eqx.filter_jit(case.at_surface)
+    given, at_surface = [], eqx.filter_jit(case.ice_step)
     for step in range(found.n_frames - 1):
         start = jax.tree.map(lambda leaf, step=step: leaf[step], found.state)
         below = at_surface(start, jnp.asarray((step + 1) * 3600.0), 3600.0)
@@ -256,14 +256,14 @@ def test_a_batch_is_its_columns_and_a_run_goes_on_from_its_file(ice, tmp_path):
 
 def test_ice_keeps_wind_and_light_from_the_water():
     case = column(Winton(initial_thickness=1.0), weather(shortwave=100.0), temperature=FREEZING)
-    fluxes = case.at_surface(case.start_state, 0.0, 60.0).fluxes
+    fluxes = case.ice_step(case.start_state, 0.0, 60.0).fluxes
     assert {float(jnp.asarray(flux)) for flux in (fluxes.stress_u, fluxes.heat_flux)} == {0.0}
     # Thick ice, not far from melting, of which 0.3 exp(-1 / 0.67) of the light goes through.
     albedo = 0.5826 - 0.075 * max(0.0, 1.0 + (FREEZING + 0.054) / 1.0)
     passed = 100.0 * (1.0 - albedo) * 0.3 * math.exp(-1.0 / 0.67)
     np.testing.assert_allclose(jnp.asarray(fluxes.shortwave_flux), passed, rtol=1e-12)
     bare = column(Winton(), weather(shortwave=100.0))
-    assert float(jnp.asarray(bare.at_surface(bare.start_state, 0.0, 60.0).fluxes.stress_u)) > 0.0
+    assert float(jnp.asarray(bare.ice_step(bare.start_state, 0.0, 60.0).fluxes.stress_u)) > 0.0
 
 
 def test_ice_is_refused_without_the_air_or_the_salt_that_it_needs():

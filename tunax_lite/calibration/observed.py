@@ -24,7 +24,7 @@ from ..column.case import Case
 from ..column.forcing import ConstantForcing
 from ..column.grid import Grid
 from ..column.integrate import count_steps
-from ..column.observables import INTEGRALS, ColumnState, is_number, observable, parse
+from ..column.observables import INTEGRALS, ColumnState, is_scalar, observable, parse
 from ..column.observations import Observations
 from ..column.state import State
 from ..numerics.regridding import regrid
@@ -266,7 +266,7 @@ def sample(
     """
     if variable in observations.series:
         return _number(np.asarray(observations.series[variable], dtype=float))
-    if is_number(variable):
+    if is_scalar(variable):
         if averaging == "points":
             try:
                 _own_faces(case, observations)

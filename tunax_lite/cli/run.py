@@ -13,7 +13,7 @@ from .. import io
 from .._types import JSON, iterate_options, iterate_parameters
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
-from ..column.trajectory import Restart, Trajectory, carried
+from ..column.trajectory import Restart, Trajectory, prognostic_variables
 from ..config import ConfigError, Run, load_run
 from ..config.closures import closure_class, closure_with
 from ..config.section import closest
@@ -173,7 +173,7 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
     for names_of_model in additions("formats", "VARIABLE_NAMES"):
         others |= names_of_model
     shapes = jax.eval_shape(lambda case: (case.start_state, setup.model.init(case)), setup.case)
-    held = set(carried(*shapes))
+    held = set(prognostic_variables(*shapes))
     ours = tuple(dict.fromkeys(name if name in held else others.get(name, name) for name in names))
     computed = tuple(name for name in ours if name not in held)
     for name in computed:

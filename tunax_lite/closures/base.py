@@ -82,7 +82,7 @@ class ClosureInputs(eqx.Module):
     bottom: BottomFlow | None = None  # where there is bottom friction
     plume_energy: PlumeEnergy | None = None  # energy from plumes, for the closure of the water around them
     stirring: InnerFaceArray | None = None  # production of k by terms [m2 s-3]
-    acted: tuple[AbstractTerm, ...] = ()  # terms of the step, including those of the closure's own state
+    terms: tuple[AbstractTerm, ...] = ()  # terms of the step, including those of the closure's own state
     tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
     explicit_waves: bool = eqx.field(default=False, static=True)  # negative Stokes production, too (GOTM)
 

@@ -120,7 +120,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
 
     def with_energy(self, clo_state: MassFluxState, inputs: ClosureInputs) -> ClosureInputs:
         """Input of the local closure, with the energy carried down by the plumes."""
-        plumes = [term for term in inputs.acted if isinstance(term, Plumes)]
+        plumes = [term for term in inputs.terms if isinstance(term, Plumes)]
         if not plumes:  # without a transport step
             return inputs
         eos = inputs.equation_of_state

@@ -97,7 +97,7 @@ class StepBudget(NamedTuple):
         rates += _of_velocity(stepped, dt)
         rates += _of_reactions(stepped, volume, dt)
         if column.level is not None:
-            old = column.carried
+            old = column.advected
             # (V u² - V_0 u_0²) / 2 = (u + u_0) (V u - V_0 u_0) / 2 - u u_0 (V - V_0) / 2
             product = old.u * _solution(stepped, "u") + old.v * _solution(stepped, "v")
             energy.append(-0.5 * jnp.sum((volume - old_volume) * product, axis=0) / dt)

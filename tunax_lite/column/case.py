@@ -24,9 +24,9 @@ from .._types import (
     warn_of_kilograms,
 )
 from ..declarations import check_kinds
-from ..ice.base import LEFT_BY_ICE, AbstractIce, Carried, IceStep, UppermostCell, left_at_start, left_by_ice
+from ..ice.base import LEFT_BY_ICE, AbstractIce, IceState, IceStep, UppermostCell, left_at_start, left_by_ice
 from ..physics.absorption import AbstractAbsorption, TwoBandAbsorption
-from ..physics.equation_of_state import AbstractEquationOfState, usual_equation_of_state
+from ..physics.equation_of_state import AbstractEquationOfState, default_equation_of_state
 from ..physics.stratification import coriolis_parameter
 from ..quantities import check_values
 from ..views import AbstractShown
@@ -59,7 +59,7 @@ class Case(AbstractShown):
         forcing: surface fluxes as a function of the time since the start.
         coriolis_parameter: f [s-1]; by default that of `latitude`, 0 without one.
         equation_of_state: relates buoyancy to temperature and salinity; by default that of
-            `usual_equation_of_state`, TEOS-10 for a case with a position.
+            `default_equation_of_state`, TEOS-10 for a case with a position.
         absorption: absorption of shortwave radiation; used only if the forcing has a shortwave flux.
         interior: prescribed terms below the surface; none by default.
         terms: further terms, under arbitrary names; none by default.
@@ -104,7 +104,7 @@ class Case(AbstractShown):
         if self.coriolis_parameter is None:
             self.coriolis_parameter = 0.0 if self.latitude is None else coriolis_parameter(self.latitude)
         if self.equation_of_state is None:
-            self.equation_of_state = usual_equation_of_state(self.latitude, self.longitude)
+            self.equation_of_state = default_equation_of_state(self.latitude, self.longitude)
 
     def __check_init__(self):
         check_kinds(self)
@@ -253,7 +253,7 @@ class Case(AbstractShown):
         parts = jax.tree.map(changed, (self.interior, self.terms), is_leaf=is_term)
         return eqx.tree_at(lambda case: (case.interior, case.terms), self, parts)
 
-    def at_surface(self, state: State, time: ScalarLike, dt: ScalarLike) -> IceStep:
+    def ice_step(self, state: State, time: ScalarLike, dt: ScalarLike) -> IceStep:
         """Effect of the ice over a step of `dt` [s] that ends at `time` [s] since the start."""
         assert self.ice is not None
         eos, water, thickness = self.equation_of_state, WaterSurface.of(state), self.grid.cell_thickness[-1]
@@ -274,7 +274,7 @@ class Case(AbstractShown):
         )
         return self.ice.step(state.surface, cell, fluxes_over, self.forcing.air_temperature(time), dt)
 
-    def left_by_ice(self, state: State, step: IceStep, dt: ScalarLike) -> tuple[Carried, dict[str, Scalar]]:
+    def left_by_ice(self, state: State, step: IceStep, dt: ScalarLike) -> tuple[IceState, dict[str, Scalar]]:
         """Stores of salt and tracers left by freezing, and fluxes that correct melting; see `ice.base`."""
         assert self.ice is not None
         concentrations, mass = self.diluted(state), self.ice.mass(state.surface)

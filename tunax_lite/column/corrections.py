@@ -124,7 +124,7 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _MEANINGS)):
         return cls(forcing, knots, **values, period=period)
 
     def __check_init__(self):
-        if is_traced(self) or not all(isinstance(v, jax.Array) for v in self._set_corrections().values()):
+        if is_traced(self) or not all(isinstance(v, jax.Array) for v in self._active_corrections().values()):
             return
         n_knots = 1 if self.time is None else len(self.time)
         if self.time is not None and isinstance(self.time, jax.Array):
@@ -137,14 +137,14 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _MEANINGS)):
                     f"corrected forcing: expected knots within one period of {self.period:g} s, got {got}; "
                     "leave out the knot that repeats the first."
                 )
-        for name, values in self._set_corrections().items():
+        for name, values in self._active_corrections().items():
             if values.shape[0] not in (1, n_knots):
                 raise ValueError(
                     f"corrected forcing: expected one number of {name}, or one at each of the {n_knots} "
                     f"knots, got {values.shape[0]}."
                 )
 
-    def _set_corrections(self) -> dict[str, Knots]:
+    def _active_corrections(self) -> dict[str, Knots]:
         return {name: getattr(self, name) for name in CORRECTIONS if getattr(self, name) is not None}
 
     def check_covers(self, start: float, end: float) -> None:
@@ -162,7 +162,7 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _MEANINGS)):
     def _corrections_at(self, time: ScalarLike) -> dict[str, Scalar]:
         """Corrections at a time [s], by name."""
         constant, varying = {}, {}
-        for name, values in self._set_corrections().items():
+        for name, values in self._active_corrections().items():
             if self.time is not None and values.shape[0] > 1:
                 varying[name] = values
             else:

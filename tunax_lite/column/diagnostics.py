@@ -23,7 +23,7 @@ from ..numerics.elementary import (
     reciprocal,
     with_end_faces,
 )
-from ..physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin, first_face_below
+from ..physics.stratification import buoyancy_frequency_squared, buoyancy_per_kelvin, depth_of_first_face
 from .arguments import case_over_steps
 from .case import Case
 from .forcing import DECLARED_FLUXES, SurfaceFluxes, WaterSurface
@@ -89,7 +89,7 @@ class Snapshot(eqx.Module):
         if self.last is not None:
             return self.last.fluxes
         if self.case.ice is not None:
-            return self.case.at_surface(self.state, self.time, 1.0).fluxes
+            return self.case.ice_step(self.state, self.time, 1.0).fluxes
         return self.case.forcing.at(self.time, WaterSurface.of(self.state))
 
     @property
@@ -171,13 +171,13 @@ def _buoyancy_production(now: Snapshot) -> FaceArray:
 @_named("mixed_layer_depth_richardson", of_the_step=True)
 def _depth_by_richardson_number(now: Snapshot) -> Scalar:
     """Depth of the first face from the surface with a Richardson number above 0.5 [m]."""
-    return first_face_below(_richardson_number(now) > 0.5, now.grid)
+    return depth_of_first_face(_richardson_number(now) > 0.5, now.grid)
 
 
 @_named("mixed_layer_depth_turbulence")
 def _depth_by_turbulence(now: Snapshot) -> Scalar:
     """Depth of the first face from the surface with a diffusivity below 1e-5 m2 s-1 [m]."""
-    return first_face_below(now.clo_state.eddy_diffusivity < 1e-5, now.grid)
+    return depth_of_first_face(now.clo_state.eddy_diffusivity < 1e-5, now.grid)
 
 
 @_named("turbulent_energy")

@@ -121,7 +121,7 @@ class GotmDiscretisation(AbstractDiscretisation):
 
     def solve(self, equations: Equations) -> Transported:
         of_u = equations.solve(equations.of_velocity("u"))
-        equations = equations.moving(of_u.new["u"], equations.column.carried.v)
+        equations = equations.moving(of_u.new["u"], equations.column.advected.v)
         of_v = equations.solve(equations.of_velocity("v"))
         u, v = equations.driven(of_u.new["u"], of_v.new["v"])
         equations = equations.moving(u, v)

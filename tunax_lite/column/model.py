@@ -226,7 +226,7 @@ class Model(AbstractShown):
         if case.ice is None:
             fluxes = at_ends(lambda instant: case.forcing.at(instant, water), time, end)
         else:
-            now, before = at_ends(lambda instant: case.at_surface(state, instant, dt), time, end)
+            now, before = at_ends(lambda instant: case.ice_step(state, instant, dt), time, end)
             fluxes, surface, covered = (now.fluxes, before.fluxes), now.ice, now.covered
             left_in_water, melting = case.left_by_ice(state, now, dt)
             surface = surface | left_in_water
@@ -242,7 +242,7 @@ class Model(AbstractShown):
         for term in acting:
             column = term.move(column, at_rest, acting)
         if case.ice is not None and column.level is not None:
-            column = column._replace(surface=case.ice.spread(column.surface, column.level.spread))
+            column = column._replace(surface=case.ice.spread(column.surface, column.level.area_ratio))
         stages: Stages = [(None, state)]
         for term in (CoriolisForce(), *acting):
             column = column.starting_from(term.before(column))
@@ -289,9 +289,9 @@ class Model(AbstractShown):
         return stages
 
     def _closure_inputs(
-        self, state: State, column: Column, case: Case, acted: tuple[AbstractTerm, ...] = ()
+        self, state: State, column: Column, case: Case, transport_terms: tuple[AbstractTerm, ...] = ()
     ) -> ClosureInputs:
-        """Closure inputs of a step that ends with `state`; `acted` are the terms of its transport."""
+        """Closure inputs of a step that ends with `state`, after transport by some terms."""
         grid, eos, start, terms = column.grid, column.equation_of_state, column.state, case.acting()
         discretisation, density = self.discretisation, eos.reference_density
         stress = total_stress(wind_stress(column.fluxes, state), state, grid, density, terms)
@@ -313,8 +313,8 @@ class Model(AbstractShown):
             radiative_buoyancy_flux=radiative,
             waves=first_of(term.surface_waves(state, column) for term in terms),
             bottom=discretisation.bottom_flow(state, column, terms),
-            stirring=sum_of_all(term.stirring(state) for term in acted),
-            acted=acted,
+            stirring=sum_of_all(term.stirring(state) for term in transport_terms),
+            terms=transport_terms,
             tridiagonal_method=self.solver,
             explicit_waves=discretisation.explicit_waves,
         )
@@ -331,7 +331,7 @@ def _column(
     """Input of the terms in a step that ends at `end` [s]; `fluxes` are `fluxes` and `fluxes_before`."""
     return Column(
         state=state,
-        carried=state,
+        advected=state,
         velocity=(state.u, state.v),
         grid=case.grid,
         equation_of_state=case.equation_of_state,

@@ -31,7 +31,7 @@ from jaxtyping import Array, Float
 
 from .._types import CenterArray, Scalar
 from ..physics.equation_of_state import AbstractEquationOfState, carries_conservative_temperature
-from ..physics.stratification import buoyancy_frequency_squared, mixed_layer_depth, usual_reference_depth
+from ..physics.stratification import buoyancy_frequency_squared, default_reference_depth, mixed_layer_depth
 from ..physics.teos10 import surface_temperature
 from ..quantities import QUANTITIES, Quantity
 from .grid import Grid
@@ -284,12 +284,12 @@ def is_depth_of_a_criterion(name: str) -> bool:
     return parse(name).name in _LAYERS
 
 
-def usual_mixed_layer(grid: Grid) -> str:
+def default_mixed_layer(grid: Grid) -> str:
     """Name of the default mixed layer depth on a grid, including its reference depth, for labels."""
-    return f"mixed_layer_depth_from_{float(jnp.max(usual_reference_depth(grid))):g}m"
+    return f"mixed_layer_depth_from_{float(jnp.max(default_reference_depth(grid))):g}m"
 
 
-def is_number(name: str) -> bool:
+def is_scalar(name: str) -> bool:
     """Return whether an observable is a scalar per column rather than a profile."""
     variable = variable_of(name)
     return variable is not None and variable.location == "scalar"

@@ -22,7 +22,7 @@ class Restart(eqx.Module):
     step: Int[Array, ""]
 
 
-def carried(state: State, clo_state: AbstractCloState) -> dict[str, PyTree]:
+def prognostic_variables(state: State, clo_state: AbstractCloState) -> dict[str, PyTree]:
     """Prognostic variables by name: water, tracers, ice, level, and those of the closure."""
     variables = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")}
     variables |= state.tracers | state.surface

@@ -172,13 +172,13 @@ class Equations(NamedTuple):
         owners = {name: term for term in terms for name in term.own_tracers()}
         advected, stages = column.state, []
         for term in terms:
-            column = column._replace(carried=advected)
-            advected = term.carry(column)
+            column = column._replace(advected=advected)
+            advected = term.advect(column)
             stages.append((term, advected))
         tracers = advected.tracers | {k: x for k, x in column.state.tracers.items() if k in owners}
         advected = State(advected.u, advected.v, advected.temperature, advected.salinity, tracers)
         held = tuple(name for term in terms for name in term.held())
-        column = column._replace(carried=advected, velocity=(advected.u, advected.v))
+        column = column._replace(advected=advected, velocity=(advected.u, advected.v))
         return cls(column, terms, mixing, theta, method, held, owners, stages)
 
     def moving(self, u: CenterArray, v: CenterArray) -> "Equations":
@@ -187,14 +187,14 @@ class Equations(NamedTuple):
 
     def of_velocity(self, *names: str) -> list[Group]:
         """Groups of the equations of `u` and `v`, or of one of them."""
-        known = {"u": self.column.carried.u, "v": self.column.carried.v}
+        known = {"u": self.column.advected.u, "v": self.column.advected.v}
         tendencies = [(term, term.on_velocity(self.column)) for term in self.terms]
         return self._groups({name: known[name] for name in names}, known, tendencies)
 
     def of_scalars(self) -> list[Group]:
         """Groups of the equations of temperature, salinity and tracers that are not held."""
-        carried = self.column.carried
-        known = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
+        advected = self.column.advected
+        known = {"temperature": advected.temperature, "salinity": advected.salinity, **advected.tracers}
         tendencies = [(term, term.on_scalars(self.column)) for term in self.terms]
         return self._groups({k: known[k] for k in known if k not in self.held}, known, tendencies)
 
@@ -264,7 +264,7 @@ class Equations(NamedTuple):
     def end(self, u: CenterArray, v: CenterArray, scalars: dict[str, CenterArray]) -> State:
         """Assemble the state at the end of the step."""
         new = {name: getattr(self.column.state, name) for name in self.held} | scalars
-        tracers = {name: new[name] for name in self.column.carried.tracers}
+        tracers = {name: new[name] for name in self.column.advected.tracers}
         return State(u, v, new["temperature"], new["salinity"], tracers)
 
 

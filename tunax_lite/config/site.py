@@ -548,7 +548,7 @@ def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm])
             setting.note(note, "terms", name)
     state = with_memory(state, interior, terms)
     if setting.step is not None:
-        terms = {name: term.suited(state, setting.grid, setting.step) for name, term in terms.items()}
+        terms = {name: term.adapted_to(state, setting.grid, setting.step) for name, term in terms.items()}
     case = Case(
         grid=setting.grid,
         initial_state=state,

@@ -21,7 +21,7 @@ from ..column.forcing import SurfaceFluxes
 from ..column.state import State
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, safe_sqrt
-from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell
+from .base import AbstractIce, IceState, IceStep, Sky, UppermostCell
 
 
 class MeltLayer(NamedTuple):
@@ -69,10 +69,10 @@ class BasalMelt(AbstractIce):
     von_karman: Scalar = parameter(0.4, valid_range=(0.1, 1.0))
     replenished: bool = setting(True)
 
-    def start(self, state: State) -> Carried:
+    def start(self, state: State) -> IceState:
         return {"ice_thickness": self.initial_thickness + 0.0 * state.temperature[-1]}
 
-    def mass(self, ice: Carried) -> Scalar | None:
+    def mass(self, ice: IceState) -> Scalar | None:
         return None if self.replenished else self.ice_density * ice["ice_thickness"]
 
     def melt(self, thickness: Scalar, cell: UppermostCell) -> MeltLayer:
@@ -98,7 +98,7 @@ class BasalMelt(AbstractIce):
         return MeltLayer(temperature, salinity, exchange / warming, exchange)
 
     def step(
-        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+        self, ice: IceState, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
         thickness = ice["ice_thickness"]
         melting = self.melt(thickness, cell)

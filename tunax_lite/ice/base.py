@@ -24,7 +24,7 @@ from ..column.forcing import FLUXES, IceSurface, SurfaceFluxes
 from ..column.state import State
 from ..numerics.elementary import at_least, at_most, reciprocal
 
-Carried = dict[str, Float[Array, "..."]]
+IceState = dict[str, Float[Array, "..."]]
 """Prognostic variables of the ice by name, one number per column."""
 
 Sky = Callable[[IceSurface | None], SurfaceFluxes]
@@ -62,7 +62,7 @@ class IceStep(NamedTuple):
             melts [kg m-2 s-1]; `None` if ice exchanges no water.
     """
 
-    ice: Carried
+    ice: IceState
     temperature: Scalar
     fluxes: SurfaceFluxes
     heat_from_air: Scalar
@@ -82,26 +82,26 @@ class AbstractIce(eqx.Module):
     """Thickness variables: their volume is conserved where the area of the surface changes."""
 
     @abc.abstractmethod
-    def start(self, state: State) -> Carried:
+    def start(self, state: State) -> IceState:
         """Initial prognostic variables, with the shape of the columns."""
 
     @abc.abstractmethod
     def step(
-        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+        self, ice: IceState, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
         """Advance ice and uppermost cell by `dt` [s], with the air temperature [degC] at the end."""
 
     def check(self, state: State, knows_air: bool) -> None:
         """Raise `ValueError` for water outside the range of the formulae, or without weather."""
 
-    def mass(self, ice: Carried) -> Scalar | None:
+    def mass(self, ice: IceState) -> Scalar | None:
         """Mass of ice and snow that melts into the water [kg m-2]; `None` if ice exchanges no water."""
         return None
 
-    def spread(self, ice: Carried, factor: Scalar) -> Carried:
-        """Spread the volume of ice over another area; `factor` is the old over the new area [1]."""
+    def spread(self, ice: IceState, area_ratio: Scalar) -> IceState:
+        """Spread the volume of ice over another area; `area_ratio` is old over new area [1]."""
         per_area = (*self.thicknesses, *(name for name in ice if name.endswith(LEFT_BY_ICE)))
-        return ice | {name: ice[name] * factor for name in per_area}
+        return ice | {name: ice[name] * area_ratio for name in per_area}
 
     def freezing_point(self, salinity: Scalar) -> Scalar:
         """Freezing point at the surface [degC]."""
@@ -112,20 +112,20 @@ LEFT_BY_ICE = "_left_by_ice"
 """Suffix of the variables that hold the salt or tracer that freezing left in the water."""
 
 
-def left_at_start(ice: AbstractIce, carried: Carried, concentrations: Mapping[str, Scalar]) -> Carried:
+def left_at_start(ice: AbstractIce, variables: IceState, concentrations: Mapping[str, Scalar]) -> IceState:
     """Salt and tracers that the initial ice left, at the concentrations of the uppermost cell."""
-    mass = ice.mass(carried)
+    mass = ice.mass(variables)
     return {} if mass is None else {name + LEFT_BY_ICE: mass * c for name, c in concentrations.items()}
 
 
 def left_by_ice(
     mass: Scalar,
     taken: Scalar,
-    carried: Carried,
+    variables: IceState,
     concentrations: Mapping[str, Scalar],
     cell_mass: Scalar,
     dt: ScalarLike,
-) -> tuple[Carried, dict[str, Scalar]]:
+) -> tuple[IceState, dict[str, Scalar]]:
     """Update the salt and tracers left by freezing, and correct the dilution by melting.
 
     Melting takes back at most half of the content of the uppermost cell in a step, so that no concentration
@@ -134,7 +134,7 @@ def left_by_ice(
     Args:
         mass: mass of ice and snow at the start of the step [kg m-2].
         taken: fresh water that the ice takes from the water [kg m-2 s-1].
-        carried: prognostic variables of ice and surface at the start.
+        variables: prognostic variables of ice and surface at the start.
         concentrations: concentrations of the uppermost cell, by name.
         cell_mass: mass of that cell [kg m-2].
         dt: length of the step [s].
@@ -148,7 +148,7 @@ def left_by_ice(
     fraction = jnp.where(has_ice, at_most(melted * dt * reciprocal(jnp.where(has_ice, mass, 1.0)), 1.0), 1.0)
     stored, correction = {}, {}
     for name, concentration in concentrations.items():
-        stored_before = carried[name + LEFT_BY_ICE]
+        stored_before = variables[name + LEFT_BY_ICE]
         returned = at_most(fraction * stored_before, 0.5 * cell_mass * at_least(concentration, 0.0))
         stored[name + LEFT_BY_ICE] = stored_before + concentration * frozen * dt - returned
         correction[name] = concentration * melted - returned / dt

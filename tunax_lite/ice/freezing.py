@@ -12,7 +12,7 @@ from ..column.forcing import IceSurface
 from ..column.state import State
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most
-from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, check_air
+from .base import AbstractIce, IceState, IceStep, Sky, UppermostCell, below_cover, check_air
 
 
 @named("simple")
@@ -28,11 +28,11 @@ class FreezingBound(AbstractIce):
     thicknesses: ClassVar[tuple[str, ...]] = ("ice_thickness",)
     shown_thickness: Scalar = parameter(0.1, unit="m", valid_range=(0.0, 10.0))
 
-    def start(self, state: State) -> Carried:
+    def start(self, state: State) -> IceState:
         return {"ice_thickness": 0.0 * state.temperature[-1]}
 
     def step(
-        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+        self, ice: IceState, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
         freezing = self.freezing_point(cell.salinity)
         bound = at_least(cell.temperature, freezing)
@@ -73,7 +73,7 @@ class Lebedev(AbstractIce):
     def check(self, state: State, knows_air: bool) -> None:
         check_air(self, knows_air)
 
-    def start(self, state: State) -> Carried:
+    def start(self, state: State) -> IceState:
         has_ice = self.initial_thickness > 0.0
         centimetres = jnp.where(has_ice, 100.0 * self.initial_thickness / self.growth, 1.0)
         degree_days = jnp.where(has_ice, jnp.exp(jnp.log(centimetres) / self.exponent), 0.0)
@@ -84,7 +84,7 @@ class Lebedev(AbstractIce):
         }
 
     def step(
-        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+        self, ice: IceState, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
         assert air_temperature is not None
         thickness, days = ice["ice_thickness"], ice["freezing_degree_days"]

@@ -21,7 +21,7 @@ from ..column.forcing import IceSurface
 from ..column.state import State
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, reciprocal
-from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, check_air, flux_like
+from .base import AbstractIce, IceState, IceStep, Sky, UppermostCell, below_cover, check_air, flux_like
 
 
 @named("mylake")
@@ -56,17 +56,17 @@ class MyLake(AbstractIce):
     def check(self, state: State, knows_air: bool) -> None:
         check_air(self, knows_air)
 
-    def start(self, state: State) -> Carried:
+    def start(self, state: State) -> IceState:
         zeros = 0.0 * state.temperature[-1]
         return {"ice_thickness": self.initial_thickness + zeros, "frazil_thickness": zeros}
 
-    def mass(self, ice: Carried) -> Scalar | None:
+    def mass(self, ice: IceState) -> Scalar | None:
         if not self.exchanges_water:
             return None
         return self.ice_density * (ice["ice_thickness"] + ice["frazil_thickness"])
 
     def step(
-        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+        self, ice: IceState, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
         assert air_temperature is not None
         thickness, frazil = ice["ice_thickness"], ice["frazil_thickness"]
@@ -91,10 +91,10 @@ class MyLake(AbstractIce):
         new_ice = at_least(balance, 0.0)
         temperature = cell.temperature + (new_ice - balance - melted) * latent / cell.heat_per_kelvin
         is_closed = covered | (new_ice >= self.frazil_limit)
-        carried = {
+        variables = {
             "ice_thickness": jnp.where(is_closed, new_ice, 0.0),
             "frazil_thickness": jnp.where(is_closed, 0.0, new_ice),
         }
         gained = self.ice_density * (new_ice - thickness - frazil) / dt if self.exchanges_water else None
         fluxes = below_cover(covered, fluxes, transmitted, gained)
-        return IceStep(carried, temperature, fluxes, from_air, covered, gained)
+        return IceStep(variables, temperature, fluxes, from_air, covered, gained)

@@ -28,7 +28,7 @@ from ..column.forcing import IceSurface, SurfaceFluxes
 from ..column.state import State
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, safe_sqrt
-from .base import AbstractIce, Carried, IceStep, Sky, UppermostCell, below_cover, flux_like
+from .base import AbstractIce, IceState, IceStep, Sky, UppermostCell, below_cover, flux_like
 
 
 class Layers(NamedTuple):
@@ -115,7 +115,7 @@ class Winton(AbstractIce):
                 "use another ice model, such as MyLake."
             )
 
-    def start(self, state: State) -> Carried:
+    def start(self, state: State) -> IceState:
         zeros = 0.0 * state.temperature[-1]
         cold = at_most(self.freezing_point(state.salinity[-1]), self.melting_point) + zeros
         return {
@@ -126,7 +126,7 @@ class Winton(AbstractIce):
             "lower_ice_temperature": cold,
         }
 
-    def mass(self, ice: Carried) -> Scalar | None:
+    def mass(self, ice: IceState) -> Scalar | None:
         if not self.exchanges_water:
             return None
         return self.ice_density * ice["ice_thickness"] + self.snow_density * ice["snow_thickness"]
@@ -148,7 +148,7 @@ class Winton(AbstractIce):
         return self.ice_density * heat
 
     def step(
-        self, ice: Carried, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
+        self, ice: IceState, cell: UppermostCell, sky: Sky, air_temperature: Scalar | None, dt: ScalarLike
     ) -> IceStep:
         covered = ice["ice_thickness"] > 0.0
         freezing = at_most(self.freezing_point(cell.salinity), self.melting_point)
@@ -189,7 +189,7 @@ class Winton(AbstractIce):
         has_ice = total > 0.0
         at_freezing = freezing + excess_heat / cell.heat_per_kelvin
         temperature = jnp.where(covered | (excess < 0.0), at_freezing, cell.temperature)
-        carried = {
+        variables = {
             "ice_thickness": total,
             "snow_thickness": layers.snow,
             "ice_surface_temperature": jnp.where(has_ice & covered, surface, freezing),
@@ -201,9 +201,9 @@ class Winton(AbstractIce):
             ice_grown, snow_grown = total - ice["ice_thickness"], layers.snow - ice["snow_thickness"]
             taken = (self.ice_density * ice_grown + self.snow_density * snow_grown) / dt
         fluxes = below_cover(covered, fluxes, transmitted, taken)
-        return IceStep(carried, temperature, fluxes, heat_gained, covered, taken)
+        return IceStep(variables, temperature, fluxes, heat_gained, covered, taken)
 
-    def _optics(self, ice: Carried) -> tuple[Scalar, Scalar]:
+    def _optics(self, ice: IceState) -> tuple[Scalar, Scalar]:
         """Albedo, and the fraction of the absorbed radiation that penetrates below the surface [1]."""
         snow = ice["snow_thickness"]
         snowy = snow / (snow + 0.02)  # fraction covered by snow

@@ -20,7 +20,7 @@ from .._types import warn_of_input
 from ..air_sea import Weather
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
-from ..column.observables import OBSERVABLES, is_number, parse
+from ..column.observables import OBSERVABLES, is_scalar, parse
 from ..column.time_series import TimeSeries
 from ..plausibility import recorded
 from ..quantities import quantity_of
@@ -304,7 +304,7 @@ def read_numbers(
         FileFormatError: as in `read_series`; no such flags, or no good value.
     """
     quantity = parse(observable).name
-    if quantity not in OBSERVABLES or not is_number(observable):
+    if quantity not in OBSERVABLES or not is_scalar(observable):
         raise ValueError(
             f"expected a number of the column, such as sea_surface_temperature or mixed_layer_depth, got "
             f"'{observable}'; profiles come from files of moorings or floats."

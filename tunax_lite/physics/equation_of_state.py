@@ -38,7 +38,7 @@ class AbstractEquationOfState(AbstractShown):
     heat_capacity: Scalar = parameter(constants.HEAT_CAPACITY, unit="J kg-1 K-1", valid_range=(1.0, 1e5))
     draft: Scalar | None = parameter(None, unit="m", valid_range=(0.0, 5000.0))
 
-    def in_sea(self, z: Values) -> Values:
+    def above_sea_level(self, z: Values) -> Values:
         """Height above sea level [m] from the height above the top of the column."""
         return z if self.draft is None else z - self.draft
 
@@ -152,7 +152,7 @@ class Teos10(AbstractEquationOfState):
         return zeta * horner(teos10.PROFILE, zeta) + teos10.polynomial(teos10.DENSITY, s, tau, zeta)
 
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
-        s, tau, zeta = teos10.scaled(temperature, salinity, self.in_sea(z), teos10.DENSITY_OFFSET)
+        s, tau, zeta = teos10.scaled(temperature, salinity, self.above_sea_level(z), teos10.DENSITY_OFFSET)
         relative = reciprocal(self.reference_density)
         alpha = -relative * teos10.polynomial(teos10.DENSITY_BY_TEMPERATURE, s, tau, zeta)
         beta = relative * (teos10.polynomial(teos10.DENSITY_BY_SALINITY, s, tau, zeta) * reciprocal(s))
@@ -175,13 +175,13 @@ class SpecificVolumeTeos10(AbstractEquationOfState):
         return reciprocal(teos10.polynomial(teos10.VOLUME, *scaled))
 
     def expansion(self, temperature: Values, salinity: Values, z: Values) -> tuple[Values, Values]:
-        s, tau, zeta = teos10.scaled(temperature, salinity, self.in_sea(z), teos10.VOLUME_OFFSET)
+        s, tau, zeta = teos10.scaled(temperature, salinity, self.above_sea_level(z), teos10.VOLUME_OFFSET)
         volume, by_temperature, by_salinity = teos10.volume_and_derivatives(s, tau, zeta)
         density = reciprocal(volume)
         return density * by_temperature, -density * (by_salinity * reciprocal(s))
 
 
-def usual_equation_of_state(latitude: object, longitude: object) -> AbstractEquationOfState:
+def default_equation_of_state(latitude: object, longitude: object) -> AbstractEquationOfState:
     """Default equation of state: TEOS-10 for a position, linear for an idealised case.
 
     The linear expansion is constant, which is twice too large at 5 degC, but a step of `KEpsilon` takes a

@@ -103,7 +103,7 @@ def richardson_number(
 _SHALLOW = 20.0  # m
 
 
-def usual_reference_depth(grid: Grid) -> Scalar:
+def default_reference_depth(grid: Grid) -> Scalar:
     """Reference depth [m] of a mixed layer: 10 m; in lakes, and in columns of less than 20 m, 1 m.
 
     10 m lies below diurnal warm layers (de Boyer Montegut et al. 2004). Mixed layers of lakes and shallow
@@ -132,7 +132,7 @@ def mixed_layer_depth(
             run, is the last axis; the grid may be that of a single column.
         difference: difference from the reference, in the unit of the variable.
         reference_depth: depth of the reference [m], above which values are ignored; 0 for the uppermost
-            cell, by default `usual_reference_depth`.
+            cell, by default `default_reference_depth`.
         bounded: whether to return the depth of the deepest center instead of NaN, as a misfit needs.
 
     Raises:
@@ -142,7 +142,7 @@ def mixed_layer_depth(
     """
     grid = grid.matched_to(temperature)
     z = jnp.broadcast_to(grid.z_center, temperature.shape)
-    reference = -usual_reference_depth(grid) if reference_depth is None else -reference_depth
+    reference = -default_reference_depth(grid) if reference_depth is None else -reference_depth
     # The column begins at the reference, with its value.
     temperature = jnp.where(z > reference, _value_at(temperature, z, reference), temperature)
     z = jnp.minimum(z, reference)
@@ -171,7 +171,7 @@ def _value_at(values: Float[Array, "center *#batch"], z: Float[Array, "center *#
     return (1.0 - fraction) * _take(values, lower) + fraction * _take(values, lower + 1)
 
 
-def first_face_below(condition: Bool[Array, "face *#batch"], grid: Grid) -> Scalar:
+def depth_of_first_face(condition: Bool[Array, "face *#batch"], grid: Grid) -> Scalar:
     """Depth [m] of the uppermost inner face where a condition holds; of the bottom if there is none."""
     inner, grid = condition[1:-1], grid.with_batch_rank(condition.ndim - 1)
     from_top = jnp.argmax(inner[::-1], axis=0)

@@ -20,7 +20,7 @@ from ..calibration.validation import FEWEST_TIMES, has_series, is_measured_serie
 from ..column.case import Case
 from ..column.diagnostics import diagnose
 from ..column.model import Model
-from ..column.observables import usual_mixed_layer
+from ..column.observables import default_mixed_layer
 from ..column.observations import Observations
 from ..column.trajectory import Trajectory
 from ..io.dataset import to_dataset
@@ -225,7 +225,7 @@ def _observed_layer(case: Case, observations: Observations) -> _Series | None:
     """Times [s] and depths [m] of the mixed layer; `None` if temperature was not observed."""
     if "temperature" not in observations.profiles:
         return None
-    name = usual_mixed_layer(case.grid)
+    name = default_mixed_layer(case.grid)
     depths = sample(case, observations, name, "points", (-math.inf, 0.0)).observed[:, 0]
     there = np.isfinite(observations.profiles["temperature"]).any(axis=1)  # others belong to other variables
     return np.asarray(observations.time, float)[there], np.asarray(depths)[there]

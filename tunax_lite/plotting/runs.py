@@ -10,7 +10,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..column.observables import MIXED_LAYER_DIFFERENCE, parse, usual_mixed_layer
+from ..column.observables import MIXED_LAYER_DIFFERENCE, default_mixed_layer, parse
 from ..io.runs import read_grid
 from ..physics.stratification import mixed_layer_depth
 from . import style
@@ -131,9 +131,9 @@ def _select(fields: Mapping[str, xr.DataArray], variables: Sequence[str] | None)
 
 
 def mixed_layer(run: xr.Dataset) -> tuple[str, np.ndarray]:
-    """Label and depth of the mixed layer of each frame [m] by `usual_mixed_layer`; NaN without a base."""
+    """Label and depth of the mixed layer of each frame [m] by `default_mixed_layer`; NaN without a base."""
     grid = read_grid(run)
-    reference = parse(usual_mixed_layer(grid)).depth
+    reference = parse(default_mixed_layer(grid)).depth
     options = {"difference": MIXED_LAYER_DIFFERENCE, "reference_depth": reference}
     of_frame = jax.vmap(lambda profile: mixed_layer_depth(profile, grid, **options))
     label = f"mixed layer ({MIXED_LAYER_DIFFERENCE:g} K from {reference:g} m)"

@@ -136,7 +136,7 @@ def test_plankton_takes_carbon_from_a_coupled_pool_and_ph_follows():
     # which the two pools differ.
     assert carbon == pytest.approx(106.0 / 16.0 * nutrients, rel=2e-3) and nutrients < 0.0
     temperature, salinity, eos = run.temperature[-1], run.salinity[-1], case.equation_of_state
-    density = eos.density(temperature, salinity, eos.in_sea(case.grid.z_center))
+    density = eos.density(temperature, salinity, eos.above_sea_level(case.grid.z_center))
     alkalinity = 1e-6 * (520.1 + 51.24 * salinity)
     dissolved = 1e-3 * run.tracers["carbon_dic"][-1] / density
     expected = bgc.equilibrium(dissolved, alkalinity, temperature, salinity).ph

@@ -13,7 +13,7 @@ import pytest
 import tunax_lite as tl
 from tests.cli.test_notes import write_upward
 from tests.errors import error_naming, missing_from
-from tunax_lite.column.trajectory import carried
+from tunax_lite.column.trajectory import prognostic_variables
 from tunax_lite.config import build_run, load_run
 from tunax_lite.extensions.coupling.bmi import Bmi
 from tunax_lite.extensions.coupling.component import Component
@@ -46,7 +46,7 @@ def test_steps_under_the_same_fluxes_are_those_of_simulate():
     expected = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")}
     expected |= {"dye": state.tracers["dye"], "sea_surface_temperature": state.temperature[:, -1]}
     expected |= {name: getattr(mixing, name) for name in ("eddy_viscosity", "eddy_diffusivity")}
-    assert set(carried(now.state, now.clo_state)) <= set(expected)
+    assert set(prognostic_variables(now.state, now.clo_state)) <= set(expected)
     for name, values in expected.items():
         rounding = 1e-11 * (float(jnp.abs(values[-1]).max()) + 1e-12)
         np.testing.assert_allclose(component.get_value(now, name), values[-1], rtol=0.0, atol=rounding)

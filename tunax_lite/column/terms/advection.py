@@ -92,11 +92,11 @@ class VerticalVelocity(AbstractTerm):
         fraction = jnp.where(z > height, z / height, (z - bottom) / (height - bottom))
         return with_end_faces(fraction * extremum.velocity)
 
-    def carry(self, column: Column) -> State:
+    def advect(self, column: Column) -> State:
         velocity = self.at(column.grid, column.time)
         options = {"scheme": self.scheme, "n_substeps": self.n_substeps}
         move = lambda values: advect(values, velocity, column.grid, column.dt, **options)  # noqa: E731
-        return jax.tree.map(move, column.carried)
+        return jax.tree.map(move, column.advected)
 
 
 def advect(

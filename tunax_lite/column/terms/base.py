@@ -66,13 +66,13 @@ class MovingLevel(NamedTuple):
         volume_before: volume of the cells at the start, divided by the surface area at the end [m].
         fresh_water: precipitation minus evaporation, which raise the level [m s-1]; `None` if it is
             prescribed.
-        spread: ratio of the surface areas at the start and at the end of the step [1].
+        area_ratio: ratio of the surface areas at the start and at the end of the step [1].
     """
 
     elevation: Scalar
     volume_before: CenterArray
     fresh_water: Scalar | None
-    spread: Scalar
+    area_ratio: Scalar
 
 
 class CellDrift(NamedTuple):
@@ -109,7 +109,7 @@ class Column(NamedTuple):
 
     Args:
         state: state at the start of the step, after rotation by the Coriolis force.
-        carried: this state after vertical advection.
+        advected: this state after vertical advection.
         velocity: u and v [m s-1] at the start of the step; in GOTM's discretisation the newest known.
         grid: vertical grid, with its surface at the end of the step.
         equation_of_state, absorption, coriolis_parameter: properties of the case.
@@ -131,7 +131,7 @@ class Column(NamedTuple):
     """
 
     state: State
-    carried: State
+    advected: State
     velocity: Velocity
     grid: Grid
     equation_of_state: AbstractEquationOfState
@@ -155,7 +155,7 @@ class Column(NamedTuple):
 
     def starting_from(self, state: State) -> "Column":
         """Replace the state at the start of the step."""
-        return self._replace(state=state, carried=state, velocity=(state.u, state.v))
+        return self._replace(state=state, advected=state, velocity=(state.u, state.v))
 
     def shaded(self, shade: FaceArray | None) -> "Column":
         """Add shade to the column."""
@@ -180,9 +180,9 @@ class AbstractTerm(AbstractShown):
         """Return the state with which the step starts, changed from `column.state`, such as by rotation."""
         return column.state
 
-    def carry(self, column: Column) -> State:
-        """Return the state after vertical advection, changed from `column.carried`."""
-        return column.carried
+    def advect(self, column: Column) -> State:
+        """Return the state after vertical advection, changed from `column.advected`."""
+        return column.advected
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         """Tendencies of u and v, by name; both share one matrix, so their rates must be the same object."""
@@ -268,7 +268,7 @@ class AbstractTerm(AbstractShown):
         """Set the von Karman constant of the closure, if the term declares none."""
         return self
 
-    def suited(self, state: State, grid: Grid, dt: float) -> "AbstractTerm":
+    def adapted_to(self, state: State, grid: Grid, dt: float) -> "AbstractTerm":
         """Choose the automatic settings of the term for a step of `dt` [s] from this state."""
         return self
 
@@ -297,6 +297,6 @@ def or_zero(flux: Scalar | None, state: State) -> Scalar:
     return jnp.zeros((), state.temperature.dtype) if flux is None else flux
 
 
-def accelerating(x: ScalarLike, y: ScalarLike, grid: Grid) -> dict[str, Tendency]:
+def tendencies_of_acceleration(x: ScalarLike, y: ScalarLike, grid: Grid) -> dict[str, Tendency]:
     """Tendencies from accelerations of u and v [m s-2]."""
     return {"u": Tendency(cells=grid.cell_thickness * x), "v": Tendency(cells=grid.cell_thickness * y)}

@@ -91,9 +91,9 @@ class LakeLevel(AbstractTerm):
             new_elevation = self._filled(at_rest, elevation, column.dt * net)
         grid = self.grid_at(at_rest, new_elevation)
         assert grid.area is not None
-        spread = before.area[-1] / grid.area[-1]
+        area_ratio = before.area[-1] / grid.area[-1]
         fresh_water = rain / grid.area[-1] if self.prescribed is None else None
-        level = MovingLevel(new_elevation, before.cell_volume * spread, fresh_water, spread)
+        level = MovingLevel(new_elevation, before.cell_volume * area_ratio, fresh_water, area_ratio)
         return column._replace(grid=grid, level=level, surface=column.surface | {ELEVATION: new_elevation})
 
     def _filled(self, at_rest: Grid, elevation: Scalar, gained: ScalarLike) -> Scalar:

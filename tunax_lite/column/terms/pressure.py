@@ -20,7 +20,7 @@ from ...numerics.elementary import at_least, column_integral, interpolated, reci
 from ..grid import Grid
 from ..state import State
 from ..time_series import StepsOfRun, TimeSeries
-from .base import AbstractTerm, BottomFlow, Column, Stress, Tendency, Velocity, accelerating
+from .base import AbstractTerm, BottomFlow, Column, Stress, Tendency, Velocity, tendencies_of_acceleration
 
 
 class Vector(eqx.Module):
@@ -45,7 +45,7 @@ class SurfaceSlope(AbstractPressureGradient):
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         slope, gravity = self.series.at(column.time), column.equation_of_state.gravity
-        return accelerating(-gravity * slope.x, -gravity * slope.y, column.grid)
+        return tendencies_of_acceleration(-gravity * slope.x, -gravity * slope.y, column.grid)
 
 
 class MeanVelocity(AbstractPressureGradient):
@@ -131,7 +131,7 @@ class BuoyancyGradient(AbstractTerm):
         b_y = eos.gravity * (alpha * gradient.temperature_y - beta * gradient.salinity_y)
         b_x, b_y = (_from_second_step(each, column) if self.from_rest else each for each in (b_x, b_y))
         half = 0.5 * grid.cell_thickness
-        return accelerating(sum_above(half * b_x), sum_above(half * b_y), grid)
+        return tendencies_of_acceleration(sum_above(half * b_x), sum_above(half * b_y), grid)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         """Horizontal advection, where enabled."""
@@ -165,7 +165,7 @@ class PlumeOnSlope(AbstractTerm):
         buoyancy = -eos.gravity * density / eos.reference_density
         relative = buoyancy - (buoyancy[0] if self.at_surface else buoyancy[-1])
         relative = _from_second_step(relative, column) if self.from_rest else relative
-        return accelerating(self.slope_x * relative, self.slope_y * relative, column.grid)
+        return tendencies_of_acceleration(self.slope_x * relative, self.slope_y * relative, column.grid)
 
 
 _N_ITERATIONS = 4  # for roughness length and friction velocity, which depend weakly on each other
@@ -233,7 +233,7 @@ class BottomFriction(AbstractTerm):
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         """Implicit drag, with the coefficient from the start of the step and the known velocity."""
-        (u, v), old, thickness = column.velocity, column.carried, column.grid.cell_thickness
+        (u, v), old, thickness = column.velocity, column.advected, column.grid.cell_thickness
         areas = column.grid.relative_area
         if areas is not None:
             # Every cell of a lake touches a ring of bottom; the lowest also has a floor.

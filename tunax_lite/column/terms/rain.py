@@ -74,5 +74,5 @@ class RainContent(AbstractTerm):
             return {}
         volume = rain / column.equation_of_state.reference_density
         if column.level is not None and column.level.fresh_water is not None:
-            volume = volume * column.level.spread
+            volume = volume * column.level.area_ratio
         return {name: Tendency(surface=volume * value) for name, value in self.concentrations.items()}

@@ -152,12 +152,12 @@ class Streams(AbstractTerm):
         return {"u": parts, "v": parts}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
-        flows, carried = self._flows(column), column.carried
+        flows, advected = self._flows(column), column.advected
         parts, area = self._parts(column, flows), column.grid.cell_area
         assert area is not None
-        scalars = {"temperature": carried.temperature, "salinity": carried.salinity, **carried.tracers}
+        scalars = {"temperature": advected.temperature, "salinity": advected.salinity, **advected.tracers}
         if unknown := sorted(flows.brought.keys() - scalars.keys()):
-            known = ", ".join(carried.tracers) or "it has none"
+            known = ", ".join(advected.tracers) or "it has none"
             raise ValueError(
                 f"streams: expected tracers of the column ({known}), got {', '.join(unknown)}; add them to "
                 "the initial state, or leave them out of the stream."
@@ -171,7 +171,7 @@ class Streams(AbstractTerm):
         return {name: parts._replace(cells=gain(name, values)) for name, values in scalars.items()}
 
     def _flows(self, column: Column) -> _Flows:
-        grid, state = column.grid, column.carried
+        grid, state = column.grid, column.advected
         assert grid.area is not None  # set in every case with streams
         zero = jnp.zeros_like(state.temperature)
         entering = leaving = zero

@@ -32,10 +32,10 @@ class SurfaceExchange(AbstractTerm):
     """Stress, heat, fresh water, salt and tracers through the surface into the uppermost cell.
 
     Args:
-        untouched: tracers that fresh water does not dilute.
+        undiluted_tracers: tracers that fresh water does not dilute.
     """
 
-    untouched: tuple[str, ...] = ()
+    undiluted_tracers: tuple[str, ...] = ()
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         fluxes, state, density = column.fluxes, column.state, column.equation_of_state.reference_density
@@ -57,7 +57,7 @@ class SurfaceExchange(AbstractTerm):
             # With a varying level, rain adds volume instead of diluting, and has the temperature of the
             # surface.
             fluxes = dataclasses.replace(fluxes, freshwater_flux=None)
-        entering = kinematic_fluxes(state, column.equation_of_state, fluxes, self.untouched)
+        entering = kinematic_fluxes(state, column.equation_of_state, fluxes, self.undiluted_tracers)
         for name, brought in column.melting.items():
             entering[name] = entering[name] + brought / column.equation_of_state.reference_density
         if level is not None and level.fresh_water is not None:

@@ -87,7 +87,7 @@ class Plumes(AbstractTerm):
     ) -> "Plumes":
         """Plumes in a column; the fraction chi [1] of their water at a face comes from the cell above."""
         quantities = PlumeWater({"u": state.u, "v": state.v}, _scalars(state))
-        return cls(mass_flux, momentum_flux, carried(quantities, entrained_fraction[1:-1]))
+        return cls(mass_flux, momentum_flux, plume_values(quantities, entrained_fraction[1:-1]))
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         return _exchanged(self.momentum_flux, self.water.velocity)
@@ -106,7 +106,7 @@ def _exchanged(flux: FaceArray, water: dict[str, InnerFaceArray]) -> dict[str, T
     return {name: Tendency(carrying=rising, sinking=values) for name, values in water.items()}
 
 
-def carried(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
+def plume_values(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
     """Values in the plumes on inner faces, from those of cells; chi is 1 where a plume begins."""
 
     def sink(above: PyTree, level: PyTree) -> tuple[PyTree, PyTree]:

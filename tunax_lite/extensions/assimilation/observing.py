@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from ...calibration.observed import Interpolation
 from ...column.grid import Grid
-from ...column.observables import ColumnState, is_depth_of_a_criterion, is_number, observable
+from ...column.observables import ColumnState, is_depth_of_a_criterion, is_scalar, observable
 from ...column.observations import Observations
 from ...declarations import setting
 
@@ -45,8 +45,8 @@ class Operator(eqx.Module):
     logarithm: bool = setting(False)
 
     def __check_init__(self):
-        if (self.height is None) != is_number(self.variable):
-            expected = "no height" if is_number(self.variable) else "a height"
+        if (self.height is None) != is_scalar(self.variable):
+            expected = "no height" if is_scalar(self.variable) else "a height"
             raise ValueError(f"{self.variable}: expected {expected} of this variable, got {self.height}.")
 
     def check(self, tracers: Sequence[str]) -> None:

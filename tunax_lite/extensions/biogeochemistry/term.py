@@ -242,8 +242,8 @@ class Biogeochemistry(AbstractTerm):
         above = sum_above(half) + half  # of the lower faces
         return jnp.exp(-jnp.concatenate([above, jnp.zeros_like(above[:1])]))
 
-    def carry(self, column: Column) -> State:
-        state, grid = column.carried, column.grid
+    def advect(self, column: Column) -> State:
+        state, grid = column.advected, column.grid
         self._check_tracers(state)
         # What sinks moves before the level of a lake does.
         volume = grid.cell_volume if column.level is None else column.level.volume_before
@@ -286,7 +286,7 @@ class Biogeochemistry(AbstractTerm):
                     f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
                 )
 
-    def suited(self, state: State, grid: Grid, dt: float) -> "Biogeochemistry":
+    def adapted_to(self, state: State, grid: Grid, dt: float) -> "Biogeochemistry":
         """The term with as many substeps of sinking as it needs, if their number is left to it."""
         if self.n_sinking_substeps is not None:
             return self
@@ -327,7 +327,7 @@ class Biogeochemistry(AbstractTerm):
         rain = at_least(volume, 0.0) * reciprocal(column.grid.cell_volume[-1])
         still = _in_end_cell(-1, column.state.temperature) * rain  # one object, for pools that share a matrix
         for name in (name for name, pool in diluted.items() if pool.positive):
-            before, after, rate = tracers[name], column.carried.tracers[name], still
+            before, after, rate = tracers[name], column.advected.tracers[name], still
             if after is not before:
                 held = after[-1] > 0.0
                 rate = still * jnp.where(held, before[-1] * reciprocal(jnp.where(held, after[-1], 1.0)), 1.0)
@@ -439,7 +439,7 @@ class Biogeochemistry(AbstractTerm):
         return Environment(
             temperature=state.temperature,
             salinity=state.salinity,
-            density=eos.density(state.temperature, state.salinity, eos.in_sea(grid.z_center)),
+            density=eos.density(state.temperature, state.salinity, eos.above_sea_level(grid.z_center)),
             depth=depth,
             thickness=thickness,
             light=visible,

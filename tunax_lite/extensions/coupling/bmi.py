@@ -19,7 +19,7 @@ from ...column import forcing
 from ...column.forcing import SurfaceFluxes, WaterSurface
 from ...column.integrate import count_steps
 from ...column.observables import variable_of
-from ...column.trajectory import Restart, carried
+from ...column.trajectory import Restart, prognostic_variables
 from ...config import load_run
 from ...config.build import build_run
 from ...quantities import check_values
@@ -197,7 +197,7 @@ class Bmi:
 
     def _prognostic(self) -> dict[str, PyTree]:
         self._running()
-        return carried(self._now.state, self._now.clo_state)
+        return prognostic_variables(self._now.state, self._now.clo_state)
 
     def _heights(self, grid: int) -> Float[Values, "..."]:
         if grid not in range(len(_GRIDS)):

@@ -19,7 +19,7 @@ from ...column.forcing import AbstractForcing, SurfaceFluxes, WaterSurface, chec
 from ...column.integrate import advance, batched_case, count_steps, start_of
 from ...column.model import Model
 from ...column.observables import ColumnState, observable
-from ...column.trajectory import Restart, carried
+from ...column.trajectory import Restart, prognostic_variables
 from ...quantities import check_values
 
 
@@ -127,7 +127,7 @@ class Component(eqx.Module):
         Raises:
             ValueError: an unknown name.
         """
-        if name in (variables := carried(now.state, now.clo_state)):
+        if name in (variables := prognostic_variables(now.state, now.clo_state)):
             return variables[name]
         state = now.state
         grid = self.case.placed(state, self.time(now)).grid
@@ -140,7 +140,7 @@ class Component(eqx.Module):
         Raises:
             ValueError: a name that is not prognostic, values of another shape, or impossible ones.
         """
-        variables = carried(now.state, now.clo_state)
+        variables = prognostic_variables(now.state, now.clo_state)
         if name not in variables:
             raise ValueError(f"set_value: expected one of {', '.join(variables)}, got '{name}'.")
         new = jnp.asarray(value, variables[name].dtype)
@@ -149,4 +149,4 @@ class Component(eqx.Module):
         if not is_traced(new):
             check_values("set_value", name, np.asarray(new))
         new = jnp.broadcast_to(new, variables[name].shape)
-        return eqx.tree_at(lambda restart: carried(restart.state, restart.clo_state)[name], now, new)
+        return eqx.tree_at(lambda now: prognostic_variables(now.state, now.clo_state)[name], now, new)

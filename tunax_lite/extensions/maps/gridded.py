@@ -142,7 +142,7 @@ class GriddedColumns:
         if self._terms:  # all columns share their settings: those of the thinnest cells
             grid, state = self._start(np.argmin(self.depth, keepdims=True))
             state = with_memory(state, Interior(), self._terms)
-            self._terms = {name: term.suited(state, grid, step) for name, term in self._terms.items()}
+            self._terms = {name: term.adapted_to(state, grid, step) for name, term in self._terms.items()}
 
     def _locate(self, build: FieldBuilder) -> Points:
         """Find the points with water and values of all fields, which are the columns; return all points."""

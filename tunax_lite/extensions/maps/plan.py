@@ -18,7 +18,7 @@ from ...column.checkpointing import AutoCheckpointing
 from ...column.diagnostics import Snapshot, diagnostic
 from ...column.integrate import batched_case, columns_of, integrate, restart_of
 from ...column.model import Model
-from ...column.trajectory import Restart, carried
+from ...column.trajectory import Restart, prognostic_variables
 from ...runtime import compile_program
 from ...runtime.compilation import Program, Shared
 from ...runtime.devices import Split, block_size, map_blocks
@@ -57,7 +57,7 @@ def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
 
     def variables(now: Restart) -> dict[str, Array]:
         """Stored variables of a frame, prognostic or diagnosed, with the columns along the last axis."""
-        held = carried(now.state, now.clo_state)
+        held = prognostic_variables(now.state, now.clo_state)
         frame = Snapshot(now.state, now.clo_state, now.step.astype(dt.dtype) * dt, prepared.grid, prepared)
         return {name: held[name] if name in held else diagnostic(name)(frame) for name in run.variables}
 
@@ -73,7 +73,7 @@ def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
         means=bool(run.means),
     )
     if means is not None:
-        averages = carried(*means)
+        averages = prognostic_variables(*means)
         values |= {f"{name}_mean": averages[name] for name in run.means}
     in_single = lambda found, n: found.astype(jnp.float32) if found.ndim > n else found  # noqa: E731
     kept = {name: in_single(found, 2) for name, found in values.items()}
@@ -172,7 +172,7 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
 
 def _variables(run: MapRun, batch: tuple[Model, Case], start: Restart) -> list[dict]:
     """Shapes in a column, and types, of the variables of every frame and of the start, by name."""
-    held = carried(start.state, start.clo_state)
+    held = prognostic_variables(start.state, start.clo_state)
     if unknown := sorted({*run.means} - {*held}):
         raise ValueError(f"map: expected means of {', '.join(sorted(held))}, got {unknown[0]}; leave it out.")
     dt = jnp.asarray(run.dt, start.state.temperature.dtype)
