@@ -123,7 +123,11 @@ def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
         raise ConfigError(f"{loaded.path}: expected {expected}, got that of a map alone; add it.")
     with place.naming("calibration"):
         run = dataclasses.replace(build_map(loaded), variables=(), means=())
-        free = section.free(run.model.closure)
-        fit = MapFit(run, free, section.penalty, section.misfit_scale, section.start)
+        fit = MapFit(run, section)
+        if not fit.times.size:
+            raise ValueError(
+                f"start: expected a time before the end of the run, {run.duration:g} s, got "
+                f"{section.start:g} s; extend the run, or begin earlier."
+            )
         _ = run.columns.observed(slice(0, 1), fit.times)  # raise errors early
     return fit

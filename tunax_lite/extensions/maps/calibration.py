@@ -36,14 +36,14 @@ from ...column.checkpointing import SaveEverything
 from ...column.corrections import CorrectedForcing
 from ...column.integrate import batched_case, integrate, start_of
 from ...column.model import Model
-from ...declarations import check_settings, setting
 from ...io.dataset import described, titled, write_dataset
 from ...io.provenance import Provenance
 from ...runtime import compile_program
 from ...runtime.compilation import Program, Shared
 from ...runtime.engine import AbstractEngine
 from ...runtime.jax_setup import failures_as_values
-from .setup import MapRun
+from .sections import MapCalibrationSection
+from .setup import MapRun, on_map
 from .store import map_dims
 
 BLOCK = 64
@@ -54,7 +54,7 @@ STEEP = 10.0
 """Mean square derivative of a column over the median, above which it counts less for shared parameters."""
 LARGEST_CORRECTION = 150.0
 """Largest change of a correction in one step [W m-2]."""
-_LEAST_DAMPING, _FIRST_DAMPING, _MOST_DAMPING = 1e-4, 1e-2, 1e8
+_FIRST_DAMPING, _DAMPINGS = 4e-2, (1e-4, 1e8)
 _GROWTH, _SHRINKAGE = 8.0, 0.25
 CORRECTIONS_NAME, ITERATIONS_NAME = "corrections.nc", "iterations.eqx"
 FILES = ITERATIONS_NAME, CORRECTIONS_NAME, PARAMETERS_NAME
@@ -66,44 +66,35 @@ class MapFit:
 
     Args:
         run: of the map, whose variables are ignored; residuals are taken at the ends of its frames.
-        free: parameters of the closure shared by all columns.
-        penalty: misfit that a correction counts as [K m2 W-1].
-        misfit_scale: root mean square misfit of a column above which it counts less [K]; null where all count
-            in full.
-        start: time up to which the misfit does not count [s].
+        settings: shared parameters, penalty of the corrections, scale of the misfit, and spin-up.
     """
 
     run: MapRun
-    free: ParameterTable
-    penalty: float = setting(at_least=0.0)
-    misfit_scale: float | None = setting(None, above=0.0)
-    start: float = setting(0.0, at_least=0.0)
+    settings: MapCalibrationSection
 
-    def __post_init__(self):
-        check_settings(self)
-        if not self.times.size:
-            raise ValueError(
-                f"start: expected a time before the end of the run, {self.run.duration:g} s, got "
-                f"{self.start:g} s; extend the run, or begin earlier."
-            )
+    @functools.cached_property
+    def free(self) -> ParameterTable:
+        """Parameters of the closure shared by all columns."""
+        return self.settings.free(self.run.model.closure)
 
     @property
     def times(self) -> np.ndarray:
         """Ends of the frames to use [s]."""
-        return self.run.times[self.run.times > self.start]
+        return self.run.times[self.run.times > self.settings.start]
 
     def counts(self, mean_square: np.ndarray) -> np.ndarray:
         """Contribution of columns to the loss [K2], from their mean squares with the penalty [K2]."""
-        square = None if self.misfit_scale is None else self.misfit_scale**2
-        return mean_square if square is None else square * np.log1p(mean_square / square)
+        scale = self.settings.misfit_scale
+        return mean_square if scale is None else scale**2 * np.log1p(mean_square / scale**2)
 
     def weight(self, equations: "Equations") -> np.ndarray:
         """Weight of each column in the equations of the shared parameters, besides its area [1]."""
-        if self.misfit_scale is None:
+        scale = self.settings.misfit_scale
+        if scale is None:
             return np.ones_like(equations.mean_square)
         slope = np.trace(equations.matrix[:-1, :-1])
         steep = STEEP * np.median(slope[slope > 0.0]) if np.any(slope > 0.0) else 1.0
-        return 1.0 / (1.0 + equations.mean_square / self.misfit_scale**2) / (1.0 + slope / steep)
+        return 1.0 / (1.0 + equations.mean_square / scale**2) / (1.0 + slope / steep)
 
     def values(self, x: np.ndarray) -> np.ndarray:
         """The shared parameters, each in its own unit."""
@@ -111,7 +102,8 @@ class MapFit:
 
     def identity(self) -> dict[str, str]:
         """Settings and input files that the iterates depend on."""
-        own = repr((self.free, self.penalty, self.start, self.misfit_scale))
+        settings = self.settings
+        own = repr((self.free, settings.penalty, settings.start, settings.misfit_scale))
         return {"map": self.run.fingerprint[:16], "calibration": own, **dict(self.run.stamps())}
 
 
@@ -125,33 +117,23 @@ class Equations(NamedTuple):
     @property
     def is_finite(self) -> np.ndarray:
         """Columns for which everything is finite."""
-        derivatives = np.isfinite(self.gradient).all(axis=0) & np.isfinite(self.matrix).all(axis=(0, 1))
-        return np.isfinite(self.mean_square) & derivatives
-
-    def penalised(self, correction: np.ndarray, penalty: float) -> "Equations":
-        """Add the penalty of the corrections."""
-        gradient, matrix = self.gradient.copy(), self.matrix.copy()
-        gradient[-1] += penalty**2 * correction
-        matrix[-1, -1] += penalty**2
-        return Equations(self.mean_square + (penalty * correction) ** 2, gradient, matrix)
+        finite = [np.isfinite(part).reshape(-1, part.shape[-1]).all(axis=0) for part in self]
+        return np.logical_and.reduce(finite)
 
 
 _programs: Shared[Program] = Shared(most=1)
 
 
 def equations_of(fit: MapFit, item: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Equations:
-    """Normal equations of at most a block of columns: their numbers, an unconstrained vector, corrections."""
-    columns, x, correction = item
-    n, missing = len(columns), BLOCK - len(columns)
-    columns = np.concatenate([columns, np.repeat(columns[-1:], missing)])
-    correction = np.concatenate([correction, np.zeros(missing)])
+    """Normal equations of columns: their numbers, an unconstrained vector, and a correction for each."""
+    columns, *numbers = item
     model, case = fit.run.batch(columns, 0.0, fit.run.duration)
-    observed = fit.run.columns.observed(columns, fit.times)
     dtype = case.grid.z_face.dtype
-    given = *(jnp.asarray(one, dtype) for one in (x, correction, observed)), model, case
+    numbers = [jnp.asarray(each, dtype) for each in (*numbers, fit.run.columns.observed(columns, fit.times))]
+    given = *numbers, model, case
     compiled = lambda: compile_program(functools.partial(_equations, fit), *given)  # noqa: E731
-    program = _programs.get(compiled, given, fit.run.fingerprint, repr((fit.free, fit.start)))
-    return Equations(*(np.asarray(part, float)[..., :n] for part in jax.device_get(program(*given))))
+    program = _programs.get(compiled, given, fit.run.fingerprint, repr((fit.free, fit.settings.start)))
+    return Equations(*(np.asarray(part, float) for part in jax.device_get(program(*given))))
 
 
 def _equations(
@@ -182,15 +164,14 @@ def _equations(
     at = jnp.broadcast_to(x[:, None], (m, n)), correction
     directions = jnp.broadcast_to(jnp.eye(m + 1, dtype=x.dtype)[:, :, None], (m + 1, m + 1, n))
     push = lambda d: jax.jvp(differences, at, (d[:m], d[m]))  # noqa: E731
-    found, jacobian = jax.vmap(push, out_axes=(None, 0))(directions)  # columns stay the last axis
-    gradient = jnp.sum(jacobian * found, axis=1)
+    residuals, jacobian = jax.vmap(push, out_axes=(None, 0))(directions)  # columns stay the last axis
+    gradient = jnp.sum(jacobian * residuals, axis=1)
     matrix = jnp.sum(jacobian[:, None] * jacobian[None], axis=2)
-    return Equations(jnp.sum(found**2, axis=0), gradient, matrix)  # pyright: ignore[reportArgumentType]
+    return Equations(jnp.sum(residuals**2, axis=0), gradient, matrix)  # pyright: ignore[reportArgumentType]
 
 
-@dataclasses.dataclass
-class Progress:
-    """An unfinished fit.
+class Progress(NamedTuple):
+    """State of a fit after its last evaluation.
 
     Args:
         x: unconstrained shared parameters with the lowest loss.
@@ -198,9 +179,8 @@ class Progress:
         equations: at these.
         first: initial misfit of each column [K2].
         weight: fraction of the area in each column; 0 for columns that failed initially.
-        losses: of all evaluations, in order.
-        damping: relative increase of the diagonal of the shared parameters [1].
-        dampings: relative increase of the diagonal of each correction [1].
+        losses: of all evaluations, in order [K2].
+        damping: relative increase of the diagonal of the shared parameters, and of each correction [1].
     """
 
     x: np.ndarray
@@ -208,46 +188,61 @@ class Progress:
     equations: Equations
     first: np.ndarray
     weight: np.ndarray
-    losses: list[float]
-    damping: float
-    dampings: np.ndarray
+    losses: np.ndarray
+    damping: np.ndarray
+
+    @classmethod
+    def at_start(cls, fit: MapFit, n_evaluations: int = 0) -> "Progress":
+        """The start of a fit, with the shapes of one after `n_evaluations`."""
+        x, zero = np.asarray(fit.free.start(), float), np.zeros(fit.run.columns.n_columns)
+        square = np.zeros((x.size + 1, x.size + 1, zero.size))
+        equations = Equations(zero + np.inf, square[0], square)
+        damping = np.full(1 + zero.size, _FIRST_DAMPING)
+        return cls(x, zero, equations, zero, zero, np.zeros(n_evaluations), damping)
 
     @property
     def loss(self) -> float:
         """The lowest loss so far [K2]."""
-        return min(self.losses)
+        return float(self.losses.min(initial=np.inf))
 
     def step(self, fit: MapFit) -> tuple[np.ndarray, np.ndarray]:
         """Steps of the shared parameters and corrections to the minimum of the damped quadratic model."""
         gradient, matrix = self.equations.gradient, self.equations.matrix
         weight = self.weight * fit.weight(self.equations)
-        diagonal = matrix[-1, -1] * (1.0 + self.dampings)
+        diagonal = matrix[-1, -1] * (1.0 + self.damping[1:])
         inverse = np.where(diagonal > 0.0, 1.0 / np.where(diagonal > 0.0, diagonal, 1.0), 0.0)
         border = matrix[:-1, -1]  # (m, n)
         reduced = np.sum(weight * (matrix[:-1, :-1] - border[:, None] * border[None] * inverse), axis=-1)
-        reduced += self.damping * np.diag(np.sum(weight * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
+        reduced += self.damping[0] * np.diag(np.sum(weight * np.diagonal(matrix[:-1, :-1]).T, axis=-1))
         right = np.sum(weight * (gradient[:-1] - border * gradient[-1] * inverse), axis=-1)
         shared = -np.linalg.lstsq(reduced, right, rcond=1e-12)[0]
         shared *= min(1.0, LARGEST_CHANGE / max(np.abs(shared).max(initial=0.0), 1e-300))
         change = -(gradient[-1] + shared @ border) * inverse
         return shared, np.clip(change, -LARGEST_CORRECTION, LARGEST_CORRECTION)
 
-    def learn(self, fit: MapFit, x: np.ndarray, correction: np.ndarray, equations: Equations) -> None:
-        """Accept an evaluation with a lower loss; adapt the dampings."""
-        used = self.weight > 0.0
-        misfit = np.where(used & equations.is_finite, equations.mean_square, np.inf)
-        loss = float(np.sum(self.weight[used] * fit.counts(misfit[used])))
-        self.dampings = _adapted(self.dampings, misfit < self.equations.mean_square)
-        self.damping = float(_adapted(self.damping, loss < self.loss))
-        if loss < self.loss:
-            self.x, self.correction = x, np.where(used, correction, 0.0)
-            self.equations = Equations(*(np.where(used, part, 0.0) for part in equations))
-        self.losses.append(loss)
+    def after(self, fit: MapFit, x: np.ndarray, correction: np.ndarray, equations: Equations) -> "Progress":
+        """The state after an evaluation, which is accepted if its loss is lower."""
+        is_finite = equations.is_finite
+        progress = self if self.losses.size else self._weighted(fit, equations.mean_square, is_finite)
+        used = progress.weight > 0.0
+        misfit = np.where(used & is_finite, equations.mean_square, np.inf)
+        loss = float(np.sum(progress.weight[used] * fit.counts(misfit[used])))
+        is_better = np.append(loss < self.loss, misfit < self.equations.mean_square)
+        damping = np.clip(self.damping * np.where(is_better, _SHRINKAGE, _GROWTH), *_DAMPINGS)
+        progress = progress._replace(losses=np.append(self.losses, loss), damping=damping)
+        if not is_better[0]:
+            return progress
+        equations = Equations(*(np.where(used, part, 0.0) for part in equations))
+        return progress._replace(x=x, correction=np.where(used, correction, 0.0), equations=equations)
 
-
-def _adapted(damping: np.ndarray | float, is_better: np.ndarray | bool) -> np.ndarray:
-    factor = np.where(is_better, _SHRINKAGE, _GROWTH)
-    return np.asarray(np.clip(damping * factor, _LEAST_DAMPING, _MOST_DAMPING))
+    def _weighted(self, fit: MapFit, misfit: np.ndarray, is_finite: np.ndarray) -> "Progress":
+        if not is_finite.any():
+            raise FloatingPointError(
+                "calibrate: expected a finite misfit with derivatives at the start, got none in all "
+                f"{is_finite.size} columns; try a shorter time step, or other start values."
+            )
+        area = np.where(is_finite, np.cos(np.deg2rad(fit.run.columns.latitude)), 0.0)
+        return self._replace(first=np.where(is_finite, misfit, np.nan), weight=area / area.sum())
 
 
 @failures_as_values()
@@ -271,84 +266,56 @@ def fit_map(
         FloatingPointError: no column has a finite initial misfit.
         ValueError: a damaged file, or that of another fit or of other input.
     """
-    n = fit.run.columns.n_columns
-    blocks = [np.arange(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
+    n, penalty = fit.run.columns.n_columns, fit.settings.penalty
+    # Of one length, for which one program is compiled: copies of the last column fill the last block.
+    blocks = [np.minimum(np.arange(first, first + BLOCK), n - 1) for first in range(0, n, BLOCK)]
     work = functools.partial(equations_of, fit)  # a single object: an engine sends it to its workers once
-
-    def evaluated(x: np.ndarray, correction: np.ndarray) -> Equations:
-        parts = engine.map(work, [(each, x, correction[each]) for each in blocks])
-        equations = Equations(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
-        return equations.penalised(correction, fit.penalty)
-
-    progress = None
+    progress = Progress.at_start(fit)
     if path is not None and path.exists():
-        progress = _read(path, fit)
+        like = lambda header: Progress.at_start(fit, header["n_evaluations"])  # noqa: E731
+        _, progress = read_tree(path, fit.identity(), like, "calibration on a map")
         report(progress)
-    while progress is None or len(progress.losses) < n_iterations:
-        if progress is None:
-            x, correction = np.asarray(fit.free.start(), float), np.zeros(n)
-            progress = _start(fit, x, correction, evaluated(x, correction))
-        else:
-            change = progress.step(fit)
-            x, correction = progress.x + change[0], progress.correction + change[1]
-            progress.learn(fit, x, correction, evaluated(x, correction))
+    while progress.losses.size < n_iterations:
+        shared, change = progress.step(fit)
+        x, correction = progress.x + shared, progress.correction + change
+        parts = engine.map(work, [(each, x, correction[each]) for each in blocks])
+        joined = (np.concatenate(each, axis=-1)[..., :n] for each in zip(*parts, strict=True))
+        square, gradient, matrix = joined
+        gradient[-1] += penalty**2 * correction
+        matrix[-1, -1] += penalty**2
+        equations = Equations(square + (penalty * correction) ** 2, gradient, matrix)
+        progress = progress.after(fit, x, correction, equations)
         if path is not None:
-            arrays = dataclasses.asdict(progress)
-            header = {name: arrays.pop(name) for name in ("losses", "damping")}
-            write_tree(path, {"fingerprint": fit.identity()} | header, arrays)
+            header = {"fingerprint": fit.identity(), "n_evaluations": progress.losses.size}
+            write_tree(path, header, progress)
         report(progress)
     return progress
-
-
-def _start(fit: MapFit, x: np.ndarray, correction: np.ndarray, equations: Equations) -> Progress:
-    used = equations.is_finite
-    if not used.any():
-        raise FloatingPointError(
-            "calibrate: expected a finite misfit with derivatives at the start, got none in all "
-            f"{used.size} columns; try a shorter time step, or other start values."
-        )
-    weight = np.where(used, np.cos(np.deg2rad(fit.run.columns.latitude)), 0.0)
-    weight = weight / weight.sum()
-    first = np.where(used, equations.mean_square, np.nan)
-    equations = Equations(*(np.where(used, part, 0.0) for part in equations))
-    loss = float(np.sum(weight * fit.counts(equations.mean_square)))
-    dampings = np.full(used.size, _FIRST_DAMPING)
-    return Progress(x, correction, equations, first, weight, [loss], _FIRST_DAMPING, dampings)
-
-
-def _read(path: Path, fit: MapFit) -> Progress:
-    x, column = np.zeros(len(fit.free.paths)), np.zeros(fit.run.columns.n_columns)
-    square = np.zeros((x.size + 1, x.size + 1, column.size))
-    like = {name: column for name in ("correction", "dampings", "first", "weight")}
-    like |= {"x": x, "equations": Equations(column, square[0], square)}
-    header, arrays = read_tree(path, fit.identity(), lambda header: like, "calibration on a map")
-    return Progress(**arrays, losses=header["losses"], damping=header["damping"])
 
 
 def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) -> list[Path]:
     """Write corrections, and parameters for all commands, into a folder, and return their paths."""
     import xarray as xr  # takes long
 
-    origin = about.attributes
     paths, closure = [folder / CORRECTIONS_NAME, folder / PARAMETERS_NAME], fit.run.model.closure
     columns, used = fit.run.columns, progress.weight > 0.0
-    last = progress.equations.mean_square - (fit.penalty * progress.correction) ** 2
-    variables = {"loss": described("iteration", np.array(progress.losses), "misfits with penalty", "K2")}
-    for name, values, *told in (
+    last = progress.equations.mean_square - (fit.settings.penalty * progress.correction) ** 2
+    variables = {"loss": described("iteration", progress.losses, "misfits with penalty", "K2")}
+    for name, values, *labels in (
         ("heat_flux_correction", progress.correction, "heat flux correction", "W m-2"),
         ("misfit_before", progress.first**0.5, "root mean square misfit at the start", "K"),
         ("misfit_after", np.maximum(last, 0.0) ** 0.5, "root mean square misfit with the correction", "K"),
     ):
-        on_map = np.full(int(np.prod(columns.shape)), np.nan)
-        on_map[columns.index] = np.where(used, values, np.nan)
-        variables[name] = described(map_dims(columns), on_map.reshape(columns.shape), *told)
-    attributes = titled("Calibration on a map", type(closure).__name__) | origin
+        values = on_map(np.where(used, values, np.nan), columns.index, columns.shape)
+        variables[name] = described(map_dims(columns), values, *labels)
+    attributes = titled("Calibration on a map", type(closure).__name__) | about.attributes
     write_dataset(xr.Dataset(variables, columns.coordinates, attributes), paths[0])
     numbers = {
         one.path: {"value": value, "unit": one.unit, "start": float(one.start)}
         | {"lower": one.lower, "upper": one.upper}
         for one, value in zip(fit.free.numbers, fit.values(progress.x).tolist(), strict=True)
     }
-    calibration = {"loss": progress.loss, "loss_at_start": progress.losses[0], "n_columns": int(used.sum())}
-    write_values(paths[1], Base.of(closure, numbers), numbers, {"calibration": calibration}, origin)
+    calibration = {"loss": progress.loss, "loss_at_start": float(progress.losses[0])}
+    calibration |= {"n_columns": int(used.sum())}
+    base = Base.of(closure, numbers)
+    write_values(paths[1], base, numbers, {"calibration": calibration}, about.attributes)
     return paths

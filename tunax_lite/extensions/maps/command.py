@@ -125,9 +125,8 @@ def calibrate(
     """`tunax-lite calibrate` of a map."""
     loaded = load_map(config, settings)
     with session.precision(loaded):
-        fit, section = build_map_fit(loaded), loaded.config.calibration
-        assert section is not None  # checked by the caller
-        folder = output or Path(section.folder or Path("results") / loaded.name)
+        fit = build_map_fit(loaded)
+        folder = output or Path(fit.settings.folder or Path("results") / loaded.name)
         held = [name for name in FILES if (folder / name).exists()]
         check_folder("calibration", folder, held, resume, overwrite)
         columns, path = fit.run.columns, folder / ITERATIONS_NAME
@@ -139,14 +138,15 @@ def calibrate(
         if overwrite:
             path.unlink(missing_ok=True)
         with open_engine(workers, scheduler) as engine:
-            progress = _fit(fit, section.n_iterations, engine, path)
+            progress = _fit(fit, engine, path)
         about = session.provenance(loaded, loaded.name, fit.run.model.closure)
         written = write_fit(fit, progress, folder, about)
     _say_fit(fit, progress)
     session.report_written(written)
 
 
-def _fit(fit: MapFit, n_iterations: int, engine: AbstractEngine, path: Path) -> Progress:
+def _fit(fit: MapFit, engine: AbstractEngine, path: Path) -> Progress:
+    n_iterations = fit.settings.n_iterations
     with fraction_of("calibration") as show:
 
         def note(progress: Progress) -> None:

@@ -7,7 +7,6 @@ written after its last piece, so that a run may end anywhere; anything computed 
 
 import datetime
 import functools
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +24,7 @@ from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.jax_setup import failures_as_values
 from ...runtime.memory import peak_memory
 from .plan import Results, piece_program
-from .setup import INITIAL, MapRun, Piece
+from .setup import INITIAL, MapRun, Piece, on_map
 from .store import MapStore, TileState
 
 FEWEST_TO_GIVE_UP = 16
@@ -181,10 +180,8 @@ class _Tile:
     def _on_map(self, values: np.ndarray) -> np.ndarray:
         """Put columns (the last axis) at their positions in the rows of the tile."""
         shape = self.rows.stop - self.rows.start, *self.run.columns.shape[1:]
-        on_map = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
         places = self.run.columns.index[self.columns] - self.rows.start * self.run.n_in_row
-        on_map[..., places] = values[..., : len(places)]
-        return on_map.reshape(*values.shape[:-1], *shape)
+        return on_map(values, places, shape)
 
 
 @failures_as_values()

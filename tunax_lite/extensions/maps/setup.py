@@ -39,6 +39,13 @@ class Layout:
     width: int
 
 
+def on_map(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Put the first columns (last axis) at flat places of an array of this shape, NaN elsewhere."""
+    result = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
+    result[..., places] = values[..., : len(places)]
+    return result.reshape(*values.shape[:-1], *shape)
+
+
 class Piece(NamedTuple):
     """A part of the run: its frames among all, and the times of its forcing [s].
 
