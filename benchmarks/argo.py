@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tunax_lite.io import read_argo_profiles
+from tunax_lite.io import open_observations
 from tunax_lite.io.named_files import resolve
 from tunax_lite.io.netcdf import read_netcdf
 
@@ -80,7 +80,7 @@ def along(name: str, variables: list[str], month: np.ndarray, latitude, longitud
 
 def main(path: str, folder: str) -> None:
     """Write the configuration and the fluxes."""
-    profiles, place = read_argo_profiles(resolve(path)), Path(folder)
+    profiles, place = open_observations(resolve(path), format="argo"), Path(folder)
     begin = profiles.time.values[0].astype("datetime64[s]")
     day = (profiles.time.values - begin) / np.timedelta64(1, "D")
     days = np.arange(0.0, 10.0 * round(day[-1] / 10.0) + 2.0)

@@ -12,7 +12,7 @@ from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 from tests.io.observation_files import cf_dataset, fluxes_at, write_lesbrary
 from tunax_lite.config import build_run, load_run
-from tunax_lite.io import read_argo_profiles, read_cf_netcdf, read_lesbrary
+from tunax_lite.io import read_argo, read_cf_netcdf, read_lesbrary
 from tunax_lite.io.cf_netcdf import Mapping
 from tunax_lite.io.errors import ConfigError, FileFormatError
 from tunax_lite.io.table import read_series
@@ -123,13 +123,15 @@ def test_moorings_and_floats(tmp_path):
         oceansites.read(tmp_path / "t.nc", units={"z": Conversion(sign=-1)})
     argo.write(tmp_path / "a.nc", 2)
     plain, shifted = (
-        read_argo_profiles(tmp_path / "a.nc", units=units)
+        read_argo(tmp_path / "a.nc", start_time=START, units=units)
         for units in (None, {"pressure": Conversion(unit="hPa"), "salinity": Conversion(offset=0.1)})
     )
     # A hundredth of the pressure, from which heights follow.
     deepest = np.nanmin(shifted.z) / np.nanmin(plain.z)
     np.testing.assert_allclose(deepest, 0.01, rtol=1e-2)
-    np.testing.assert_allclose(np.nanmean(shifted.salinity - plain.salinity), 0.1, rtol=2e-2)
+    np.testing.assert_allclose(
+        np.nanmean(shifted.profiles["salinity"] - plain.profiles["salinity"]), 0.1, rtol=2e-2
+    )
 
 
 def test_simulations_and_cf_files(tmp_path):

@@ -10,7 +10,8 @@ import xarray as xr
 
 from tests.errors import error_naming, missing_from, notes_in
 from tunax_lite._types import InputWarning
-from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
+from tunax_lite.io import FileFormatError, observations_from_dataset, read_argo
+from tunax_lite.io.argo import open_argo
 
 PRESSURE = np.array([4.0, 20.0, 100.0, 500.0])
 TEMPERATURE = np.array([18.0, 17.0, 12.0, 6.0])
@@ -63,8 +64,13 @@ def expected(temperature=TEMPERATURE, salinity=SALINITY, pressure=PRESSURE):
 
 
 def check(found, profile, *columns):
-    for values, wanted in zip((found.z, found.temperature, found.salinity), columns, strict=True):
-        np.testing.assert_allclose(values[profile], wanted, atol=1e-9)
+    if isinstance(found, xr.Dataset):
+        found = observations_from_dataset(found, start_time=START)
+    known = np.isfinite(columns[0])
+    profiles = (found.profiles[name] for name in ("temperature", "salinity"))
+    for values, wanted in zip((found.z, *profiles), columns, strict=True):
+        deepest_first = np.asarray(wanted)[known][::-1]
+        np.testing.assert_allclose(values[profile][: known.sum()], deepest_first, atol=1e-9)
 
 
 def test_adjusted_values_where_the_mode_says_so(tmp_path):
@@ -74,7 +80,7 @@ def test_adjusted_values_where_the_mode_says_so(tmp_path):
         "PSAL_ADJUSTED": SALINITY + 0.02,
     } | {f"{key}_ADJUSTED_QC": "1111" for key in ("PRES", "TEMP", "PSAL")}
     for mode in ("A", "D"):
-        found = read_argo_profiles(write(tmp_path / "a.nc", mode="R" + mode, **adjusted))
+        found = open_argo(write(tmp_path / "a.nc", mode="R" + mode, **adjusted))
         assert list(found.time.values.astype("M8[D]").astype(str)) == ["2015-01-01", "2015-01-11"]
         assert list(found.data_mode.values) == ["R", mode] and found.n_left_out == 0
         check(found, 0, *expected())
@@ -82,18 +88,19 @@ def test_adjusted_values_where_the_mode_says_so(tmp_path):
 
 
 def test_adjusted_values_that_are_all_fill(tmp_path):
-    found = read_argo_profiles(write(tmp_path / "a.nc", mode="A"))
+    found = open_argo(write(tmp_path / "a.nc", mode="A"))
     check(found, 0, *expected())
     # The delayed mode gave up on the salinity: what was sent is no better, whatever its flags say.
-    found = read_argo_profiles(write(tmp_path / "d.nc", mode="D", PSAL_ADJUSTED_QC="4444"))
+    found = open_argo(write(tmp_path / "d.nc", mode="D", PSAL_ADJUSTED_QC="4444"))
+    assert np.isnan(found.practical_salinity).all()
+    found = observations_from_dataset(found, start_time=START)
     absolute = gsw.SA_from_SP(35.0, PRESSURE, LONGITUDE, LATITUDE)
     wanted = gsw.CT_from_t(absolute, np.asarray(TEMPERATURE, "f4").astype(float), PRESSURE)
-    assert np.isnan(found.salinity).all()
-    np.testing.assert_allclose(found.temperature[0], wanted, atol=1e-6)
+    np.testing.assert_allclose(found.profiles["temperature"][0][::-1], wanted, atol=1e-6)
 
 
 def test_flags_are_characters(tmp_path):
-    found = read_argo_profiles(
+    found = open_argo(
         write(tmp_path / "q.nc", TEMP_QC=["1258", "1403"], PRES_QC=["1111", "4111"], TEMP=TEMPERATURE)
     )
     z, temperature, salinity = expected()
@@ -121,30 +128,30 @@ def test_profiles_left_out_are_counted(tmp_path):
     scheme = ["Primary sampling: averaged", "Near-surface sampling: unpumped", "Primary sampling: averaged"]
     days = [FIRST_DAY, FIRST_DAY, 999999.0]
     path = write(tmp_path / "s.nc", 3, scheme=scheme, days=days, JULD_QC=[b"1", b"1", b"9"])
-    found = read_argo_profiles(path)
+    found = open_argo(path)
     assert found.time.size == 1 and found.n_left_out == 2
     # Without a position: lost in silence once, for lack of heights.
     with netCDF4.Dataset(write(tmp_path / "p.nc"), "a") as file:
         file["LATITUDE"][1] = 99999.0
-    found = read_argo_profiles(tmp_path / "p.nc")
-    assert found.time.size == 1 and found.n_left_out == 1 and np.isfinite(found.temperature).all()
+    found = open_argo(tmp_path / "p.nc")
+    assert found.time.size == 1 and found.n_left_out == 1 and np.isfinite(found.in_situ_temperature).all()
 
 
 def test_profiles_out_of_order_are_sorted(tmp_path, recwarn):
     day, warmer = FIRST_DAY, np.stack([TEMPERATURE, TEMPERATURE + 1.0, TEMPERATURE + 2.0])
-    ordered = read_argo_profiles(write(tmp_path / "o.nc", 3, days=[day, day + 1.0, day + 2.0], TEMP=warmer))
+    ordered = open_argo(write(tmp_path / "o.nc", 3, days=[day, day + 1.0, day + 2.0], TEMP=warmer))
     mixed = write(tmp_path / "m.nc", 3, days=[day + 1.0, day + 2.0, day], TEMP=warmer[[1, 2, 0]])
     assert not notes_in(recwarn)
-    found = read_argo_profiles(mixed)
+    found = open_argo(mixed)
     np.testing.assert_array_equal(found.time, ordered.time)
-    np.testing.assert_array_equal(found.temperature, ordered.temperature)
+    np.testing.assert_array_equal(found.in_situ_temperature, ordered.in_situ_temperature)
     assert not missing_from(" ".join(notes_in(recwarn)), "JULD 1 3")
     # In files of their own.
     files = [write(tmp_path / f"{after}.nc", 1, days=[day + after]) for after in (20.0, 0.0, 10.0)]
     found = read_argo(files, z=[-50.0, -10.0], start_time=START)
     np.testing.assert_allclose(found.time, 864000.0 * np.arange(3.0))
     with error_naming(FileFormatError, "JULD 2015-01-01T00:00:00.000"):
-        read_argo_profiles([files[1], files[1]])
+        open_argo([files[1], files[1]])
 
 
 def test_files_that_cannot_be_right(tmp_path):
@@ -162,7 +169,7 @@ def test_files_that_cannot_be_right(tmp_path):
     ):
         path = write(tmp_path / f"{number}.nc", **written)
         with error_naming(FileFormatError, f"{number}.nc {message}"):
-            read_argo_profiles(path)
+            open_argo(path)
 
 
 def test_other_files_and_arguments(tmp_path):
@@ -181,7 +188,7 @@ def test_other_files_and_arguments(tmp_path):
         read_argo(tmp_path / "BR6903247_091.nc", start_time=START)
     xr.Dataset({"JULD": ("N_MEASUREMENT", [1.0, 1.0])}).to_netcdf(tmp_path / "traj.nc")
     with error_naming(FileFormatError, "traj.nc JULD N_PROF"):
-        read_argo_profiles(tmp_path / "traj.nc")
+        open_argo(tmp_path / "traj.nc")
 
 
 def test_floats_that_measured_temperature_alone(tmp_path):
@@ -193,24 +200,24 @@ def test_floats_that_measured_temperature_alone(tmp_path):
     absolute = gsw.SA_from_SP(35.0, PRESSURE, LONGITUDE, LATITUDE)
     wanted = gsw.CT_from_t(absolute, TEMPERATURE, PRESSURE)[::-1]
     np.testing.assert_allclose(found.profiles["temperature"][0], wanted, atol=1e-5)
-    given = read_argo_profiles(path, salinity=(np.array([-1000.0, 0.0]), np.array([34.0, 36.0])))
+    given = read_argo(path, start_time=START, salinity=(np.array([-1000.0, 0.0]), np.array([34.0, 36.0])))
     salty = np.interp(expected()[0], [-1000.0, 0.0], [34.0, 36.0])
     wanted = gsw.CT_from_t(gsw.SA_from_SP(salty, PRESSURE, LONGITUDE, LATITUDE), TEMPERATURE, PRESSURE)
-    np.testing.assert_allclose(given.temperature[0], wanted, atol=1e-5)
-    assert np.isnan(given.salinity).all()
+    np.testing.assert_allclose(given.profiles["temperature"][0], wanted[::-1], atol=1e-5)
+    assert set(given.profiles) == {"temperature"}
 
 
 def test_temperatures_whose_salinity_is_bad(tmp_path, recwarn):
     path = write(tmp_path / "s.nc", PSAL_QC="1441")
-    found, given = read_argo_profiles(path), read_argo_profiles(path, salinity=35.2)
+    found, given = (read_argo(path, start_time=START, salinity=salty) for salty in (None, 35.2))
     z = expected()[0]
     between = np.interp(z, z[[3, 0]], SALINITY[[3, 0]])  # of the good ones
     for one, salty in ((found, between), (given, np.where([1, 0, 0, 1], SALINITY, 35.2))):
-        assert (one.temperature.rejected, one.salinity.rejected) == (0, 4)
+        assert one.rejected == {"temperature": 0, "salinity": 4}
         absolute = gsw.SA_from_SP(salty, PRESSURE, LONGITUDE, LATITUDE)
         wanted = gsw.CT_from_t(absolute, TEMPERATURE, PRESSURE)
-        np.testing.assert_allclose(one.temperature[0], wanted, atol=2e-6)
-        assert np.isnan(one.salinity[0, 1:3]).all()
+        np.testing.assert_allclose(one.profiles["temperature"][0], wanted[::-1], atol=2e-6)
+        assert np.isnan(one.profiles["salinity"][0, 1:3]).all()
     assert not notes_in(recwarn)
     alone = read_argo(write(tmp_path / "b.nc", PSAL_QC="4444"), start_time=START)
     assert set(alone.profiles) == {"temperature"} and "practical salinity 35" in notes_in(recwarn)[0]
@@ -227,17 +234,17 @@ def test_levels_out_of_order_are_left_out(tmp_path, recwarn):
         )
     ):
         path = write(tmp_path / f"{number}.nc", PRES=pressure)
-        found = read_argo_profiles(path)
+        found = open_argo(path)
         wanted = expected(TEMPERATURE[kept], SALINITY[kept], np.asarray(pressure)[kept])
-        check(found, 0, *(np.pad(one, (0, 4 - len(kept)), constant_values=np.nan) for one in wanted))
-        assert found.temperature.rejected == found.salinity.rejected == 0
+        check(found, 0, *wanted)
+        assert found.in_situ_temperature.rejected == found.practical_salinity.rejected == 0
         assert not missing_from(notes_in(recwarn)[0], f"{2 * (4 - len(kept))} 8 levels")
 
 
 def test_levels_above_the_water_are_noted(tmp_path, recwarn):
-    found = read_argo_profiles(write(tmp_path / "a.nc", PRES=[-0.5, 20.0, 100.0, 500.0]))
+    found = open_argo(write(tmp_path / "a.nc", PRES=[-0.5, 20.0, 100.0, 500.0]))
     assert not missing_from(notes_in(recwarn)[0], "a.nc 2 -0.5")
-    assert np.isfinite(found.temperature).all()
+    assert np.isfinite(found.in_situ_temperature).all()
 
 
 def test_the_mode_of_each_parameter(tmp_path):
@@ -248,7 +255,7 @@ def test_the_mode_of_each_parameter(tmp_path):
         modes = np.array([list("RRD"), list("RAD")], "S1")
         given = {"STATION_PARAMETERS": (dims, names), "PARAMETER_DATA_MODE": (dims, modes)}
         core.drop_vars("DATA_MODE").assign(given).to_netcdf(tmp_path / "1_Sprof.nc")
-    found = read_argo_profiles(tmp_path / "1_Sprof.nc")
+    found = open_argo(tmp_path / "1_Sprof.nc")
     assert list(found.data_mode.values) == ["R", "A"]
     check(found, 0, *expected(salinity=SALINITY + 0.02))
     check(found, 1, *expected(TEMPERATURE + 1.0, SALINITY + 0.02))
@@ -257,17 +264,17 @@ def test_the_mode_of_each_parameter(tmp_path):
 def test_profiles_of_copernicus_and_of_argopy(tmp_path):
     with xr.open_dataset(write(tmp_path / "f.nc"), engine="netcdf4") as dataset:
         core = dataset.load()
-    wanted = read_argo_profiles(tmp_path / "f.nc")
-    assert wanted.time.size == read_argo_profiles(core).time.size
+    wanted = open_argo(tmp_path / "f.nc")
+    assert wanted.time.size == open_argo(core).time.size
     kept = core.drop_vars([n for n in map(str, core.variables) if n.endswith(("_ADJUSTED", "_QC"))])
     argopy = kept.drop_vars("DATA_MODE").rename(JULD="TIME")
     measured = argopy[["PRES", "TEMP", "PSAL"]]
     copernicus = measured.rename_dims(N_PROF="TIME", N_LEVELS="DEPTH").assign_coords(
         {name: (name, argopy[name].values) for name in ("TIME", "LATITUDE", "LONGITUDE")}
     )
-    alone = read_argo_profiles(core.isel(N_PROF=1))
-    check(alone, 0, wanted.z[1], wanted.temperature[1], wanted.salinity[1])
+    alone = open_argo(core.isel(N_PROF=1))
+    check(alone, 0, *expected())
     for dataset in (core, argopy, copernicus):
-        found = read_argo_profiles(dataset)
+        found = open_argo(dataset)
         np.testing.assert_array_equal(found.time, wanted.time)
-        check(found, 1, wanted.z[1], wanted.temperature[1], wanted.salinity[1])
+        check(found, 1, *expected())

@@ -4,7 +4,7 @@ Readers take a path; most also take an xarray dataset. A missing file raises `Fi
 Modules that are slow to import (xarray, netCDF4, h5py, gsw) are imported on first use.
 """
 
-from .argo import read_argo, read_argo_profiles
+from .argo import read_argo
 from .case import case_from_dataset, observations_from_dataset, write_observations
 from .cf_netcdf import Mapping, read_cf_netcdf
 from .dataset import to_dataset, write_dataset, write_trajectory
@@ -29,7 +29,6 @@ __all__ = [
     "observations_from_dataset",
     "open_observations",
     "read_argo",
-    "read_argo_profiles",
     "read_cf_netcdf",
     "read_era5",
     "read_era5_fluxes",

@@ -6,10 +6,11 @@ a float; adjusted values are used where the data mode is A or D; quality flags a
 
 import bisect
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jax.numpy as jnp
 import numpy as np
 
 from .._types import warn_of_input
@@ -20,53 +21,50 @@ from .axes import as_sources, check_measured, has_flag, stem_of
 from .case import observations_from_dataset
 from .errors import check_names, name_of, names_its_file
 from .netcdf import read_netcdf
-from .sea_water import SalinityGiven, modelled_water, salinity_at, warn_of_salinity
+from .sea_water import SalinityGiven
 from .series import BAD_FLAGS, GOOD_FLAGS
 from .times import order_in_time, read_time
-from .tracers import Tracer, Tracers, as_tracers, potential_density
-from .units import Conversion, Conversions, as_conversion
+from .tracers import Tracer, Tracers, as_tracers
+from .units import Conversions, as_conversion
 from .variables import error_in, error_of, in_unit, like, numbers_in, texts_in, variables_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
+_NAMES = {"temperature": "in_situ_temperature", "salinity": "practical_salinity"}
 _PRESSURES = (-5.0, 12000.0)
 _POSITIONS = {"LONGITUDE": (-360.0, 360.0), "LATITUDE": (-90.0, 90.0)}
 _PLACED = ("JULD_QC", "POSITION_QC")
 
 
 @names_its_file("profiles of Argo floats")
-def read_argo_profiles(
+def open_argo(
     paths,
     *,
     good_flags: Sequence[int] = GOOD_FLAGS,
-    salinity: SalinityGiven | None = None,
     units: Conversions | None = None,
     tracers: Tracers | None = None,
 ) -> "xr.Dataset":
-    """Read the profiles of the primary sampling scheme at their own levels, uppermost first.
+    """Read the profiles of the primary sampling scheme at their own levels; see `open_observations`.
 
     Args:
         paths: one file or xarray dataset, or several, such as the cycles of one float; sorted by the time of
             their first profile. Accepts core files, synthetic profiles (Sprof), those of the Copernicus
             Marine Service (GL_PR_PF) and those of argopy.
         good_flags: quality flags to accept; files without flags are accepted in full.
-        salinity: practical salinity used to convert temperatures where no good one was measured: a number, or
-            increasing heights [m] and values. The default is the mean of the good values at neighbouring
-            depths, or 35 if there are none.
         units: units or conversions of `temperature` and `salinity`, and of `pressure` [dbar]; override those
             in the file.
         tracers: parameters of the file such as NITRATE, DOXY or CHLA, by the names of pools: adjusted values
             where the mode of the parameter is A or D, with their own flags.
 
     Returns:
-        Conservative temperature [degC], absolute salinity [g kg-1] and tracers over `time` (universal time)
-        and `level`, NaN where they are not good; their attribute `rejected` is the number of values without a
-        good flag of their own or of the pressure. Heights `z` [m] decrease and are padded with NaN; the
-        fewest levels are dropped that make them monotonic. `longitude`, `latitude` and `data_mode` (R real
-        time, A adjusted, D delayed mode) are those of each profile. The attribute `n_left_out` is the number
-        of profiles without a good time or position, or of a secondary sampling scheme.
+        In-situ temperature [degC], practical salinity and tracers over `time` (universal time) and `level`,
+        NaN where they are not good; their attribute `rejected` is the number of values without a good flag of
+        their own or of the pressure. Heights `z` [m] increase and are padded with NaN; the fewest levels are
+        dropped that make them monotonic. `longitude`, `latitude` and `data_mode` (R real time, A adjusted, D
+        delayed mode) are those of each profile. The attribute `n_left_out` is the number of profiles without
+        a good time or position, or of a secondary sampling scheme.
 
     Raises:
         FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time,
@@ -75,8 +73,7 @@ def read_argo_profiles(
     import xarray as xr  # takes long
 
     check_names("units", units := dict(units or {}), (*_QUANTITIES.values(), "pressure"))
-    wanted, sources = as_tracers(tracers), as_sources(paths)
-    files = [_read_file(one, good_flags, salinity, units, wanted) for one in sources]
+    files = [_read_file(one, good_flags, units, as_tracers(tracers)) for one in as_sources(paths)]
     files.sort(key=lambda one: one["time"].values[0])
     for before, after in zip(files[:-1], files[1:], strict=True):
         if after["time"].values[0] <= before["time"].values[-1]:
@@ -86,13 +83,13 @@ def read_argo_profiles(
             raise error_in(after, "JULD", expected, got, advice)
     n_levels = max(one.sizes["level"] for one in files)
     padded = [one.pad(level=(0, n_levels - one.sizes["level"])) for one in files] if files[1:] else files
-    found = xr.concat(padded, "time", combine_attrs="override")
-    for name in found.data_vars:
-        if "rejected" in found[name].attrs:
-            found[name].attrs["rejected"] = sum(one[name].attrs["rejected"] for one in files)
-    found.attrs["n_left_out"] = sum(one.attrs["n_left_out"] for one in files)
-    found.encoding["source"] = name_of(files[0])
-    return found
+    profiles = xr.concat(padded, "time", combine_attrs="override")
+    for name in profiles.data_vars:
+        if "rejected" in profiles[name].attrs:
+            profiles[name].attrs["rejected"] = sum(one[name].attrs["rejected"] for one in files)
+    profiles.attrs["n_left_out"] = sum(one.attrs["n_left_out"] for one in files)
+    profiles.encoding["source"] = name_of(files[0])
+    return profiles
 
 
 @names_its_file("profiles of Argo floats")
@@ -114,175 +111,136 @@ def read_argo(
     Interpolation is linear, with NaN above the uppermost and below the deepest value.
 
     Args:
-        paths, good_flags, salinity, units, tracers: as in `read_argo_profiles`. Without any measured
-            salinity, the observations contain none.
+        paths, good_flags, units, tracers: as in `open_argo`.
+        start_time, salinity: as in `observations_from_dataset`.
         z: heights [m], increasing, at most 0, such as the cell centers of a grid; `None` keeps the measured
             levels.
-        start_time: ISO 8601 time, universal time, at which the time of the observations is 0.
         largest_spacing: of two good values to interpolate between [m].
         position: latitude and longitude of the site [degrees north, degrees east]; warns if every profile is
             far from it.
         name: of the observations; by default the name of the first file.
 
     Raises:
-        FileFormatError: as in `read_argo_profiles`.
+        FileFormatError: as in `open_argo`.
         ValueError: heights that do not increase or lie above the surface.
     """
     sources = as_sources(paths)
-    profiles = read_argo_profiles(
-        sources, good_flags=good_flags, salinity=salinity, units=units, tracers=tracers
-    )
+    profiles = open_argo(sources, good_flags=good_flags, units=units, tracers=tracers)
     if position is not None:
         places = zip(profiles["latitude"].values, profiles["longitude"].values, strict=True)
         warn_of_input(far_away(name_of(profiles), places, position))
-    names = [str(name) for name, one in profiles.data_vars.items() if one.ndim == 2]
-    rejected = {key: int(profiles[key].attrs["rejected"]) for key in names}
-    empty = [key for key in names if not np.isfinite(profiles[key]).any()]
-    if len(empty) == len(names):
+    observed = observations_from_dataset(
+        profiles, start_time=start_time, salinity=salinity, name=name or stem_of(sources[0])
+    )
+    # A float without a sensor of the salinity has none to reject.
+    rejected = dict.fromkeys(_QUANTITIES.values(), 0) | dict(observed.rejected)
+    observed = dataclasses.replace(observed, rejected=rejected)
+    values = {key: np.asarray(one) for key, one in observed.profiles.items()}
+    known = {key: one for key, one in values.items() if np.isfinite(one).any()}
+    if not known:
         expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
-        got = " and ".join(f"none of {n} of {key}" for key, n in rejected.items())
+        got = " and ".join(f"none of {rejected[key]} of {key}" for key in values)
         raise error_in(profiles, "file", expected, got, "leave it out, or give other good_flags")
     warn_of_input(
         f"{name_of(profiles)}: expected values of {key} with quality flags among {tuple(good_flags)}, got "
         f"none of {rejected[key]}; it is not observed: leave it out, or give other good_flags."
-        for key in empty
-        if rejected[key]
+        for key in values
+        if key not in known and rejected[key]
     )
     if z is None:
-        on_levels = _upwards(profiles[names])
-    else:
-        heights = np.asarray(z, dtype=float)
-        increase = heights.ndim == 1 and heights.size > 0 and bool(np.all(np.diff(heights) > 0.0))
-        if not (increase and heights[-1] <= 0.0):
-            raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
-        on_levels = profiles[names].drop_vars("z").assign_coords(z=heights)
-        for key in names:
-            columns = zip(profiles["z"].values, profiles[key].values, strict=True)
-            values = np.stack([_interpolate(heights, *one, largest_spacing) for one in columns])
-            on_levels[key] = (("time", "z"), values)
-    observed = observations_from_dataset(
-        on_levels.drop_vars(empty),
-        start_time=start_time,
-        conservative=False,
-        name=name or stem_of(sources[0]),
-    )
-    return dataclasses.replace(observed, rejected=rejected)
-
-
-def _upwards(profiles: "xr.Dataset") -> "xr.Dataset":
-    """Sort levels deepest first; of several at the same height, only the uppermost is kept."""
-    names = [str(name) for name in profiles.data_vars]
-    stacked = np.stack([profiles[name].values for name in ("z", *names)])[:, :, ::-1]
-    rows = np.full(stacked.shape, np.nan)
-    for profile in range(stacked.shape[1]):
-        known = stacked[:, profile, np.isfinite(stacked[0, profile])]
-        known = known[:, np.append(np.diff(known[0]) > 0.0, True)[: known.shape[1]]]
-        rows[:, profile, : known.shape[1]] = known
-    longest = max(1, int(np.isfinite(rows[0]).sum(axis=1).max()))
-    dims = ("time", "level")
-    on_levels = {name: (dims, row[:, :longest]) for name, row in zip(("z", *names), rows, strict=True)}
-    return profiles.drop_dims("level").assign(on_levels).set_coords("z")
+        return dataclasses.replace(observed, profiles={key: observed.profiles[key] for key in known})
+    heights = np.asarray(z, dtype=float)
+    increase = heights.ndim == 1 and heights.size > 0 and bool(np.all(np.diff(heights) > 0.0))
+    if not (increase and heights[-1] <= 0.0):
+        raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
+    on_heights = {}
+    for key, one in known.items():
+        columns = zip(np.asarray(observed.z), one, strict=True)
+        on_heights[key] = jnp.stack([_interpolate(heights, *column, largest_spacing) for column in columns])
+    return dataclasses.replace(observed, z=jnp.asarray(heights), profiles=on_heights)
 
 
 def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
     known = np.isfinite(measured_at) & np.isfinite(values)
-    heights, values = measured_at[known][::-1], values[known][::-1]
+    heights, values = measured_at[known], values[known]
     if heights.size < 2:
         return np.full(z.shape, np.nan)
     above = np.clip(np.searchsorted(heights, z), 1, heights.size - 1)
-    found = np.interp(z, heights, values, left=np.nan, right=np.nan)
-    exact = np.isin(z, heights)
-    return np.where((heights[above] - heights[above - 1] <= largest) | exact, found, np.nan)
+    between = np.interp(z, heights, values, left=np.nan, right=np.nan)
+    is_near = heights[above] - heights[above - 1] <= largest
+    return np.where(is_near | np.isin(z, heights), between, np.nan)
 
 
 def _read_file(
-    source,
-    good_flags: Sequence[int],
-    salinity: SalinityGiven | None,
-    units: Conversions,
-    tracers: dict[str, Tracer],
+    source, good_flags: Sequence[int], units: Conversions, tracers: Mapping[str, Tracer]
 ) -> "xr.Dataset":
     import gsw
     import xarray as xr
 
     file = _as_profiles(read_netcdf(source))
-    path, kept = name_of(file), _kept(file)
-    if not np.any(kept):
+    path, usable = name_of(file), _usable(file)
+    if not np.any(usable):
         expected = "a profile of the primary sampling with a good time and position"
-        said = [f"{key} {' '.join(np.unique(texts_in(file[key])))}" for key in _PLACED if key in file]
-        raise error_in(file, "JULD_QC, POSITION_QC", expected, " and ".join(said) or "none", "leave it out")
-    file = file.isel(N_PROF=np.flatnonzero(kept))
+        flags = [f"{key} {' '.join(np.unique(texts_in(file[key])))}" for key in _PLACED if key in file]
+        raise error_in(file, "JULD_QC, POSITION_QC", expected, " and ".join(flags) or "none", "leave it out")
+    file = file.isel(N_PROF=np.flatnonzero(usable))
     file = file.isel(N_PROF=order_in_time(file["JULD"]))
-    times, pressure = read_time(file["JULD"]), _pressure_of(file, good_flags, units.get("pressure"))
+    times = read_time(file["JULD"])
+    scale, offset = as_conversion(units.get("pressure")).linear_to("dbar", "dbar")
+    pressure = scale * _good_values(file, "PRES", good_flags)[0] + offset
+    pressure = _within(pressure, file["PRES"], _PRESSURES, "dbar")
     misplaced = _out_of_order(pressure)
     pressure = np.where(misplaced, np.nan, pressure)
+    at_surface = pressure <= 0.0
     placed = np.isfinite(pressure)
-    values = {quantity: np.full(pressure.shape, np.nan) for quantity in _QUANTITIES.values()}
-    present = {quantity: np.zeros(pressure.shape, bool) for quantity in values}
-    for key, quantity in _QUANTITIES.items():
-        if key not in file:
-            continue
-        good, present[quantity] = _good_values(file, key, good_flags)
-        of_file = like(file[key], good)
-        values[quantity] = np.where(placed, in_unit(of_file, quantity, units.get(quantity)), np.nan)
-        check_measured(of_file, quantity, values[quantity], times)
-        warn_of_input(codes_among(quantity, f"{path}: {key}", map(_known, values[quantity])))
+    kept = (placed & ~(at_surface & (np.cumsum(at_surface, axis=1) > 1)))[:, ::-1]
+    # Deepest first; levels without a good pressure leave no gaps.
+    order = np.argsort(~kept, axis=1, kind="stable")[:, : max(1, int(kept.sum(axis=1).max()))]
+
+    def packed(values: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(np.where(kept, values[:, ::-1], np.nan), order, axis=1)
+
+    n_levels = n_above = 0
+    variables: dict[str, tuple] = {"data_mode": ("time", _data_mode(file, "TEMP"))}
+    names = {key: name for name, key in _QUANTITIES.items() if name in file}
+    for key, name in (names | {key: one.variable for key, one in tracers.items()}).items():
+        _check_parameter(file, key, name)
+        good, present = _good_values(file, name, good_flags)
+        variable, attrs = like(file[name], np.where(placed, good, np.nan)), {}
+        warn_of_input(codes_among(key, f"{path}: {name}", (row[np.isfinite(row)] for row in variable.values)))
+        if (tracer := tracers.get(key)) is not None:
+            values, attrs = tracer.converted(variable, key)
+        else:
+            values = in_unit(variable, key, units.get(key))
+            check_measured(variable, key, values, times)
+            attrs["units"] = quantity_of(key).unit
+        attrs["rejected"] = int((present & ~misplaced).sum() - np.isfinite(values).sum())
+        variables[_NAMES.get(key, key)] = (("time", "level"), packed(values), attrs)
+        if key == "temperature":
+            n_levels, n_above = int(present.sum()), int(np.sum((pressure < 0.0) & np.isfinite(values)))
     longitude, latitude = (
         _within(numbers_in(file[key]), file[key], limits, "degrees") for key, limits in _POSITIONS.items()
     )
     heights = np.minimum(gsw.z_from_p(pressure, latitude[:, None]), 0.0)
-    both = modelled_water(
-        values["temperature"],
-        salinity_at(heights, values["salinity"], salinity),
-        heights,
-        temperature_kind="in_situ",
-        salinity_kind="practical",
-        longitude=longitude[:, None],
-        latitude=latitude[:, None],
-        pressure=pressure,
-    )
-    # Dropping levels without a good pressure leaves heights that decrease without gaps.
-    order = np.argsort(~placed, axis=1, kind="stable")
-    z, temperature, absolute, measured = (
-        np.take_along_axis(one, order, axis=1) for one in (heights, *both, values["salinity"])
-    )
-    absolute = np.where(np.isnan(measured), np.nan, absolute)
-    found = xr.Dataset(
-        {"data_mode": ("time", _data_mode(file, "TEMP"))},
+    profiles = xr.Dataset(
+        variables,
         coords={
             "time": like(times, times.values, ("time",)),
-            "z": (("time", "level"), z, {"units": "m", "positive": "up"}),
+            "z": (("time", "level"), packed(heights), {"units": "m", "positive": "up"}),
             "longitude": ("time", longitude, {"units": "degrees_east"}),
             "latitude": ("time", latitude, {"units": "degrees_north"}),
         },
-        attrs={"n_left_out": int((~kept).sum())},
+        attrs={"n_left_out": int((~usable).sum())},
     )
-    for key, one in (("temperature", temperature), ("salinity", absolute)):
-        rejected = int((present[key] & ~misplaced).sum() - np.isfinite(one).sum())
-        found[key] = (("time", "level"), one, {"units": quantity_of(key).unit, "rejected": rejected})
-    density = potential_density(temperature, absolute)
-    for key, tracer in tracers.items():
-        found[key] = _tracer(file, key, tracer, pressure, order, density, good_flags)
-    warn_of_salinity(path, temperature, absolute, salinity)
     if n := int(misplaced.sum()):
-        n_levels = present["temperature"].sum()
         warn_of_input([f"{path}: left out {n} of {n_levels} levels: no deeper than those above."])
-    if n := int(np.sum((pressure < 0.0) & np.isfinite(values["temperature"]))):
-        said = f"{n} values at pressures below 0, to {np.nanmin(pressure):.3g} dbar, are at the surface"
-        warn_of_input([f"{path}: {said}; of several at one height the uppermost is used."])
-    found.encoding["source"] = path
-    return found
-
-
-def _known(values: np.ndarray) -> np.ndarray:
-    return values[np.isfinite(values)]
-
-
-def _pressure_of(file: "xr.Dataset", good_flags: Sequence[int], given: str | Conversion | None) -> np.ndarray:
-    """Pressure [dbar], which must be possible, NaN where not good."""
-    scale, offset = as_conversion(given).linear_to("dbar", "dbar")
-    pressure = scale * _good_values(file, "PRES", good_flags)[0] + offset
-    return _within(pressure, file["PRES"], _PRESSURES, "dbar")
+    if n_above:
+        above = (
+            f"{n_above} values at pressures below 0, to {np.nanmin(pressure):.3g} dbar, are at the surface"
+        )
+        warn_of_input([f"{path}: {above}; of several at one height the uppermost is used."])
+    profiles.encoding["source"] = path
+    return profiles
 
 
 def _within(
@@ -295,29 +253,14 @@ def _within(
     return values
 
 
-def _tracer(
-    file: "xr.Dataset",
-    key: str,
-    tracer: Tracer,
-    pressure: np.ndarray,
-    order: np.ndarray,
-    density: np.ndarray,
-    good_flags: Sequence[int],
-) -> tuple:
-    """A further parameter on the levels of the profiles, of a density of the water [kg m-3]."""
-    if tracer.variable not in file or file[tracer.variable].dims != file["PRES"].dims:
-        known = [
-            name.removesuffix("_ADJUSTED") for name in map(str, file.variables) if name.endswith("_ADJUSTED")
-        ]
-        got = f"only {', '.join(each for each in dict.fromkeys(known) if each != 'PRES')}"
+def _check_parameter(file: "xr.Dataset", key: str, name: str) -> None:
+    """Refuse a parameter that the file lacks, or has on other levels."""
+    if name not in file or file[name].dims != file["PRES"].dims:
+        names = [str(one) for one in file.variables if str(one).endswith("_ADJUSTED")]
+        known = dict.fromkeys(one.removesuffix("_ADJUSTED") for one in names)
+        got = f"only {', '.join(one for one in known if one != 'PRES')}"
         advice = "name one of these, or read the *_Sprof.nc of the float"
-        raise error_in(file, tracer.variable, f"a parameter for {key}", got, advice)
-    good, there = _good_values(file, tracer.variable, good_flags)
-    good = np.where(np.isfinite(pressure), good, np.nan)
-    warn_of_input(codes_among(key, f"{name_of(file)}: {tracer.variable}", map(_known, good)))
-    in_order = like(file[tracer.variable], np.take_along_axis(good, order, axis=1))
-    rejected = int(there.sum() - np.isfinite(good).sum())
-    return ("time", "level"), tracer.converted(in_order, key, density), {"rejected": rejected}
+        raise error_in(file, name, f"a parameter for {key}", got, advice)
 
 
 def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
@@ -362,7 +305,7 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
     return file
 
 
-def _kept(file: "xr.Dataset") -> np.ndarray:
+def _usable(file: "xr.Dataset") -> np.ndarray:
     kept = np.isfinite(numbers_in(file["LATITUDE"])) & np.isfinite(numbers_in(file["LONGITUDE"]))
     for key in _PLACED:
         if key in file:

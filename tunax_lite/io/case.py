@@ -152,7 +152,7 @@ def observations_from_dataset(
     salinity: SalinityGiven | None = None,
     name: str | None = None,
 ) -> Observations:
-    """Make observations of a dataset of `open_observations` with dates; for Argo use `read_argo`.
+    """Make observations of a dataset of `open_observations` with dates.
 
     Temperature conversion needs a salinity. Where none was measured, the time mean at neighbouring depths is
     used, or 35 if there is none: 1 g/kg changes the result by 0.02 K at 10 degC and by 0.04 K at 30 degC.
@@ -213,8 +213,8 @@ def _modelled(
         heights,
         temperature_kind=kinds["temperature"],
         salinity_kind=kinds["salinity"],
-        longitude=float(dataset["longitude"]) if is_placed else 0.0,
-        latitude=float(dataset["latitude"]) if is_placed else MIDDLE_LATITUDE,
+        longitude=dataset["longitude"].values.reshape(-1, 1) if is_placed else 0.0,
+        latitude=dataset["latitude"].values.reshape(-1, 1) if is_placed else MIDDLE_LATITUDE,
         anomaly=is_placed,
     )
     found = {"temperature": temperature, "salinity": np.where(np.isnan(measured), np.nan, absolute)}

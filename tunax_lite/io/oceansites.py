@@ -344,9 +344,7 @@ def _converted(variable: "xr.DataArray", key: str, options: _Options) -> tuple[n
         if tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0:
             said = f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
             warn_of_input([note_on(variable, said)])
-        _, offset, power = tracer.linear(variable, key)
-        attributes = {"of_density": float(power), "offset": offset} if power else {}
-        return tracer.converted(variable, key), attributes
+        return tracer.converted(variable, key)
     how = as_conversion(options.units.get(key))
     examine(variable, key, given=how)
     if key == "salinity" and how.unit is None:

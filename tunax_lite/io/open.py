@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .argo import read_argo_profiles
+from .argo import open_argo
 from .cf_netcdf import open_cf
 from .errors import FileFormatError, Source, existing_file, is_path, name_of, names_its_file
 from .les import open_legay, open_lesbrary
@@ -40,7 +40,7 @@ def _is_mooring(path: str, names: frozenset[str]) -> bool:
 FORMATS: dict[str, Format] = {
     "cf_netcdf": Format(lambda path, names: True, open_cf),
     "oceansites": Format(_is_mooring, open_oceansites),
-    "argo": Format(lambda path, names: "PRES" in names and "PLATFORM_NUMBER" in names, read_argo_profiles),
+    "argo": Format(lambda path, names: "PRES" in names and "PLATFORM_NUMBER" in names, open_argo),
     "legay": Format(lambda path, names: names >= {"t", "z", "b", "u", "v"}, open_legay),
     "lesbrary": Format(lambda path, names: path.endswith(".jld2"), open_lesbrary),
 }
@@ -55,8 +55,8 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
     `in_situ_temperature`, `potential_temperature` and `practical_salinity` where a file has these; NaN where
     values are missing or have no good flag; `rejected`, `uncertainty` and `role` as attributes of variables;
     `latitude` and `longitude`; constants of the water and the Coriolis parameter as global attributes.
-    `case_from_dataset` and `observations_from_dataset` take it, changed or not; profiles of Argo, whose
-    heights vary, go through `read_argo`. Readers warn of what they assume or leave out (`InputWarning`).
+    `case_from_dataset` and `observations_from_dataset` take it, changed or not. Readers warn of what they
+    assume or leave out (`InputWarning`).
 
     Args:
         path: of the file, or an xarray dataset.

@@ -39,10 +39,11 @@ class Tracer:
         has_unit = self.conversion.unit is not None or "units" in variable.attrs
         return self.unit is not None and not has_unit and is_text(name_of(variable))
 
-    def linear(self, variable: "xr.DataArray", key: str) -> tuple[float, float, int]:
-        """Scale, offset, and the power of the density of the water [kg m-3] that belongs to the scale.
+    def converted(self, variable: "xr.DataArray", key: str) -> tuple[np.ndarray, dict[str, float]]:
+        """Values in the unit of the package, and attributes of those that a file gives per mass of water.
 
-        Text without a unit is in that of the package.
+        Such values are those of water of the reference density; `of_density`, the power of the density, and
+        `offset` let `observations_from_dataset` replace it. Text without a unit is in that of the package.
 
         Args:
             variable: of the file, with its unit.
@@ -53,28 +54,16 @@ class Tracer:
         """
         scale, power, how = 1.0, 0, self.conversion
         if self.unit is not None and not self.lacks_unit(variable):
-            said = unit_in_file(variable, how.unit, key)
+            unit = unit_in_file(variable, how.unit, key)
             try:
-                scale, power = concentration(said, self.unit)
+                scale, power = concentration(unit, self.unit)
             except ValueError as error:
                 expected, _, advice = str(error).removeprefix("expected ").removesuffix(".").partition("; ")
                 advice = advice or f"give the unit of {key} (unit), or a factor with the unit {self.unit}"
-                raise error_of(variable, expected.partition(", got")[0], f"'{said}'", advice) from None
-        return how.sign * how.factor * scale, how.sign * how.offset, power
-
-    def converted(
-        self, variable: "xr.DataArray", key: str, density: float | np.ndarray = constants.REFERENCE_DENSITY
-    ) -> np.ndarray:
-        """Values of a variable in the unit of the package.
-
-        Args:
-            density: of the water [kg m-3], where the file gives amounts per mass.
-
-        Raises:
-            FileFormatError: as in `linear`.
-        """
-        scale, offset, power = self.linear(variable, key)
-        return numbers_in(variable) * scale * (density**power if power else 1.0) + offset
+                raise error_of(variable, expected.partition(", got")[0], f"'{unit}'", advice) from None
+        scale, offset = how.sign * how.factor * scale, how.sign * how.offset
+        values = numbers_in(variable) * scale * constants.REFERENCE_DENSITY**power + offset
+        return values, {"of_density": float(power), "offset": offset} if power else {}
 
 
 Tracers = Mapping[str, str | Tracer]

@@ -21,7 +21,7 @@ from tunax_lite.config import (
     load_calibration,
     load_run,
 )
-from tunax_lite.io import FileFormatError, read_argo, read_argo_profiles
+from tunax_lite.io import FileFormatError, read_argo
 from tunax_lite.io.tracers import Tracer
 
 START = "2015-01-01T00:00:00"
@@ -211,14 +211,14 @@ NAMES = {"nit": Tracer("NITRATE", "mmol m-3"), "oxy": Tracer("DOXY", "mmol m-3")
 def test_adjusted_values_and_flags_of_each_parameter(tmp_path):
     adjusted = {"NITRATE_ADJUSTED": [0.5, 2.5, 8.5, 11.5], "NITRATE_ADJUSTED_QC": "1418"}
     path = sprof(tmp_path / "1_Sprof.nc", ("RRR", "RDR"), DOXY_QC="1131", **adjusted)
-    found = read_argo_profiles(path, tracers=NAMES)
-    per_volume = density_of_float() / 1e3
-    sent = np.array([1.0, 3.0, 9.0, 12.0]) * per_volume
-    np.testing.assert_allclose(found["nit"][0], sent, rtol=1e-12)
-    wanted = np.array([0.5, np.nan, 8.5, 11.5]) * per_volume
-    np.testing.assert_allclose(found["nit"][1], wanted, rtol=1e-12)
-    assert np.isnan(found["oxy"][:, 2]).all() and found["oxy"].rejected == 2
-    assert found["nit"].rejected == 1 and found["temperature"].rejected == 0
+    found = read_argo(path, start_time=argo.START, tracers=NAMES)
+    per_volume = density_of_float()[::-1] / 1e3
+    sent = np.array([12.0, 9.0, 3.0, 1.0]) * per_volume
+    np.testing.assert_allclose(found.profiles["nit"][0], sent, rtol=1e-12)
+    wanted = np.array([11.5, 8.5, np.nan, 0.5]) * per_volume
+    np.testing.assert_allclose(found.profiles["nit"][1], wanted, rtol=1e-12)
+    assert np.isnan(found.profiles["oxy"][:, 1]).all()
+    assert found.rejected == {"temperature": 0, "salinity": 0, "nit": 1, "oxy": 2}
 
 
 def test_a_parameter_of_which_every_value_is_flagged_is_told(tmp_path, recwarn):
@@ -228,9 +228,9 @@ def test_a_parameter_of_which_every_value_is_flagged_is_told(tmp_path, recwarn):
     assert "nit" in found.profiles and "oxy" not in found.profiles
     (note,) = [note for note in notes_in(recwarn) if "oxy" in note]
     assert not missing_from(note, "1_Sprof.nc oxy none 8 good_flags")
-    accepted = read_argo_profiles(path, tracers=NAMES, good_flags=(1, 2, 3, 5, 8))["oxy"].values
-    oxygen = np.array([250.0, 250.0, 220.0, 200.0]) * density_of_float() / 1e3
-    np.testing.assert_allclose(accepted, [oxygen, oxygen], rtol=1e-12)
+    accepted = read_argo(path, start_time=argo.START, tracers=NAMES, good_flags=(1, 2, 3, 5, 8))
+    oxygen = (np.array([250.0, 250.0, 220.0, 200.0]) * density_of_float() / 1e3)[::-1]
+    np.testing.assert_allclose(accepted.profiles["oxy"], [oxygen, oxygen], rtol=1e-12)
 
 
 def test_parameters_of_floats_that_do_not_fit_are_refused(tmp_path):
@@ -239,15 +239,15 @@ def test_parameters_of_floats_that_do_not_fit_are_refused(tmp_path):
         (Tracer("NITRATE", "mg m-3"), "1_Sprof.nc NITRATE mg m-3 micromole/kg"),
     ):
         with error_naming(FileFormatError, parts):
-            read_argo_profiles(sprof(tmp_path / "1_Sprof.nc"), tracers={"alg": wanted})
+            read_argo(sprof(tmp_path / "1_Sprof.nc"), start_time=argo.START, tracers={"alg": wanted})
 
 
 @pytest.mark.long
 def test_a_float_in_real_time_gives_oxygen_only_if_its_flag_is_accepted():
     path = _find("TUNAX_LITE_DATA", "argo/argopy-data/3902131_Sprof.nc")
-    oxygen = {"oxy": NAMES["oxy"]}
-    assert not np.isfinite(read_argo_profiles(path, tracers=oxygen)["oxy"]).any()
-    found = read_argo_profiles(path, tracers=oxygen, good_flags=(1, 2, 3, 5, 8))["oxy"].values
+    options: Any = {"start_time": START, "tracers": {"oxy": NAMES["oxy"]}}
+    assert "oxy" not in read_argo(path, **options).profiles
+    found = np.asarray(read_argo(path, good_flags=(1, 2, 3, 5, 8), **options).profiles["oxy"])
     found = found[np.isfinite(found)]
     assert found.size > 1000 and 100.0 < np.median(found) < 350.0
 

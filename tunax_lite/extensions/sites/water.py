@@ -74,7 +74,7 @@ def _floats(place: Site, sources: Sequence[Source]) -> Section:
     """
     profiles, names, nearest = {}, [], np.inf
     for source in sources:
-        argo = io.read_argo_profiles(source)
+        argo = io.open_observations(source, format="argo")
         observed = io.read_argo(source, z=_LEVELS, start_time=place.start_time)
         if not {"temperature", "salinity"} <= observed.profiles.keys():
             continue
