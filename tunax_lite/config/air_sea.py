@@ -28,7 +28,6 @@ from .series import (
     TimedValue,
     UnitGiven,
     conversions_of,
-    read_timed,
     series_of,
     timed,
 )
@@ -195,7 +194,7 @@ class GivenWeather(timed(Weather, _WEATHER)):
         """Read the weather for the duration of the case, and the kind of its humidity."""
         quantities = {"humidity": HUMIDITY_QUANTITIES[self.humidity_measure]}
         values = {
-            name: read_timed(each, quantities.get(name, name), setting, "weather", name)
+            name: each.read(quantities.get(name, name), setting, "weather", name)
             for name, each in self._given().items()
         }
         if self.format == "constant":
@@ -304,12 +303,12 @@ def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> Ab
             **section.era5.model_dump(exclude={"paths", "units"}),
         )
     given = {
-        name: read_timed(each, name, setting, key, name)
+        name: each.read(name, setting, key, name)
         for name in FLUXES
         if (each := getattr(section, name)) is not None
     }
     tracers = {
-        f"tracer {name}": read_timed(each, name, setting, key, "tracer_fluxes", name)
+        f"tracer {name}": each.read(name, setting, key, "tracer_fluxes", name)
         for name, each in section.tracer_fluxes.items()
     }
     if section.albedo is not None or section.diurnal_cycle:

@@ -16,7 +16,7 @@ from ..io.hypsography import in_metres
 from ..io.series import Series
 from ..io.yaml_file import ConfigError
 from .builder import section_of
-from .profiles import Profile, ProfileSection, profile_series, read_profiles
+from .profiles import Profile, ProfileSection
 from .section import Section, invalid, key, reject
 from .series import (
     UNITS,
@@ -29,7 +29,6 @@ from .series import (
     check_keys,
     check_table,
     conversions_of,
-    read_timed,
     read_together,
     series_of,
 )
@@ -74,39 +73,6 @@ class HypsographySection(Section):
             return grid, basin if self.top is None else basin.up_to(self.top)
 
 
-class LevelSection(section_of(terms.LakeLevel)):
-    """Lake level that follows the water budget."""
-
-    def build(self, basin: Hypsography) -> terms.LakeLevel:
-        return terms.LakeLevel(basin, **self.given())
-
-
-def moving_surface(  # Any: the section `interior`, which imports this file
-    section: Any, setting: Setting
-) -> tuple[TimeSeries | None, terms.LakeLevel | None]:
-    """The surface elevation that the interior of a case prescribes, or the lake level."""
-    elevation, basin = None, setting.basin
-    if section.level is not None and basin is None:
-        expected = "a hypsography where the level of a lake moves, got none; give it to the case"
-        raise ConfigError(f"{setting.at('interior', 'level')}: expected {expected}.")
-    if section.surface_elevation is not None:
-        whole = lambda surface_elevation: surface_elevation  # noqa: E731
-        what = {"surface_elevation": "height"}
-        elevation = read_together(section, whole, "surface elevation", setting, "interior", **what)
-        lowest, depth = float(np.min(elevation.values)), float(setting.grid.depth)
-        if lowest <= -depth:
-            raise ConfigError(
-                f"{setting.at('interior', 'surface_elevation')}: expected a surface above the bottom, "
-                f"-{depth:g} m, got {lowest:g} m; check its unit and sign."
-            )
-    with setting.naming("interior", "surface_elevation" if section.level is None else "level"):
-        if basin is not None and elevation is not None:
-            return None, terms.LakeLevel(basin, prescribed=elevation)
-        if basin is not None and section.level is not None:
-            return None, section.level.build(basin)
-    return elevation, None
-
-
 class StreamSection(section_of(terms.Stream)):
     """A stream into or out of a lake."""
 
@@ -130,9 +96,9 @@ class StreamSection(section_of(terms.Stream)):
         for tracer in self.tracers:
             setting.check_tracer(tracer, *at, "tracers", tracer)
         names = ("discharge", "salinity", "temperature")[: 3 if self.temperature is not None else 2]
-        read = {each: read_timed(getattr(self, each), each, setting, *at, each) for each in names}
+        read = {each: getattr(self, each).read(each, setting, *at, each) for each in names}
         for tracer, section in self.tracers.items():
-            read[f"tracer {tracer}"] = read_timed(section, tracer, setting, *at, "tracers", tracer)
+            read[f"tracer {tracer}"] = section.read(tracer, setting, *at, "tracers", tracer)
 
         def water(**values: Array) -> terms.StreamWater:
             tracers = {tracer: values[f"tracer {tracer}"] for tracer in self.tracers}
@@ -175,11 +141,14 @@ class RelaxationRates(Section):
             raise invalid("a time scale [s]", "none", "give time_scale, or that of a layer")
 
     def target(
-        self, name: str, setting: Setting, sources: Mapping[str, ProfilesOf], *keys: str
+        self,
+        name: str,
+        profile: Profile | str | None,
+        setting: Setting,
+        sources: Mapping[str, ProfilesOf],
+        *keys: str,
     ) -> terms.RelaxationTarget:
-        """Profiles and rate of the relaxation of a variable; `keys` is its place below `relaxation`."""
-        profile = getattr(self, name if keys == ("velocity",) else "profile")
-        keys = "interior", "relaxation", *keys
+        """Profiles and rate of the relaxation of a variable; `keys` is the place of this section."""
         if profile is None and "observations" not in sources:
             raise ConfigError(
                 f"{setting.at(*keys)}: expected a profile of {name}, or observations "
@@ -187,13 +156,13 @@ class RelaxationRates(Section):
             )
         with setting.naming(*keys):
             if isinstance(profile, Profile):
-                found = profile_series(profile, name, setting, *keys)
+                profiles = profile.read(name, setting, *keys)
             else:
-                found = sources[profile or "observations"](name)
+                profiles = sources[profile or "observations"](name)
         is_constant = isinstance(profile, Profile) and profile.column is None
         if isinstance(self, TracerRelaxation) and self.lag and not is_constant:
-            found = found.lagged(self.lag, from_zero=self.from_zero)
-        series = TimeSeries(jnp.asarray(found.time), jnp.asarray(found.values), f"observed {name}")
+            profiles = profiles.lagged(self.lag, from_zero=self.from_zero)
+        series = TimeSeries(jnp.asarray(profiles.time), jnp.asarray(profiles.values), f"observed {name}")
         layers = {key: getattr(self, key) for key in RelaxationRates.model_fields if key != "time_scale"}
         rate = terms.layered_rate(
             setting.grid, np.inf if self.time_scale is None else self.time_scale, **layers
@@ -238,16 +207,16 @@ class RelaxationSection(Section):
 
     def read(self, setting: Setting, sources: Mapping[str, ProfilesOf]) -> terms.Relaxation | None:
         """Targets of all relaxed variables."""
-        keys = {"temperature": "temperature", "salinity": "salinity", "u": "velocity", "v": "velocity"}
-        targets = {
-            name: getattr(self, key).target(name, setting, sources, key)
-            for name, key in keys.items()
-            if getattr(self, key) is not None
-        }
-        tracers = {}
+        at, targets, tracers = ("interior", "relaxation"), dict[str, Any](), dict[str, Any]()
+        for name in ("temperature", "salinity"):
+            if (rates := getattr(self, name)) is not None:
+                targets[name] = rates.target(name, rates.profile, setting, sources, *at, name)
+        if (rates := self.velocity) is not None:
+            for name in ("u", "v"):
+                targets[name] = rates.target(name, getattr(rates, name), setting, sources, *at, "velocity")
         for name, rates in self.tracers.items():
-            setting.check_tracer(name, "interior", "relaxation", "tracers", name)
-            tracers[name] = rates.target(name, setting, sources, "tracers", name)
+            setting.check_tracer(name, *at, "tracers", name)
+            tracers[name] = rates.target(name, rates.profile, setting, sources, *at, "tracers", name)
         return terms.Relaxation(**targets, tracers=tracers) if targets or tracers else None
 
 
@@ -286,22 +255,19 @@ PressureGradient = Annotated[SurfaceSlope | MeanVelocity | VelocityAtHeight, Fie
 
 
 _NO_GRADIENT = Profile(surface=0.0)
-_GRADIENTS = ("temperature_x", "temperature_y", "salinity_x", "salinity_y")
 
 
-class GradientSection(section_of(terms.BuoyancyGradient)):
+class GradientSection(section_of(terms.BuoyancyGradient), SeriesPart):
     """Horizontal gradients of temperature and salinity, constant in time."""
 
+    makes = terms.BuoyancyGradient
+    quantities = {
+        f"{name}_{axis}": f"{name}_gradient" for name in ("temperature", "salinity") for axis in "xy"
+    }
     temperature_x: ProfileSection = key("to the east [K m-1]", _NO_GRADIENT)
     temperature_y: ProfileSection = key("to the north [K m-1]", _NO_GRADIENT)
     salinity_x: ProfileSection = key("to the east [g kg-1 m-1]", _NO_GRADIENT)
     salinity_y: ProfileSection = key("to the north [g kg-1 m-1]", _NO_GRADIENT)
-
-    def read(self, setting: Setting, key: str) -> terms.BuoyancyGradient:
-        """The gradients over time and depth."""
-        profiles = {name: (getattr(self, name), f"{name[:-2]}_gradient") for name in _GRADIENTS}
-        series = read_profiles(terms.HorizontalGradient, "horizontal gradients", setting, key, profiles)
-        return terms.BuoyancyGradient(series, **self.given())
 
 
 class VerticalVelocitySection(section_of(terms.VerticalVelocity), SeriesPart):
@@ -314,13 +280,13 @@ class VerticalVelocitySection(section_of(terms.VerticalVelocity), SeriesPart):
     velocity: TimedSection = key("extreme of the vertical velocity, positive upward [m s-1]")
     height: TimedSection = key("height at which it is reached, negative [m]")
 
-    def read(self, setting: Setting, key: str, wind: Wind = None) -> terms.VerticalVelocity:
+    def read(self, setting: Setting, *keys: str, wind: Wind = None) -> terms.VerticalVelocity:
         """The velocity, with as many substeps as needed."""
-        series = self.series(setting, key)
+        series = self.series(setting, *keys)
         highest = float(np.max(series.values.height))
         if highest > 0.0:
             raise ConfigError(
-                f"{setting.at('interior', key, 'height')}: expected a negative height [m], below the "
+                f"{setting.at(*keys, 'height')}: expected a negative height [m], below the "
                 f"surface, got {highest:g}; change its sign."
             )
         n_substeps = self.n_substeps
@@ -347,10 +313,10 @@ class ExponentialDrift(SeriesPart):
             expected = f"expected a depth from 0.001 to 10000 [m], got {depth:g}"
             reject(f"{expected}; correct it", "decay_depth")
 
-    def read(self, setting: Setting, key: str, wind: object = None) -> terms.StokesDrift:
+    def read(self, setting: Setting, *keys: str, wind: Wind = None) -> terms.StokesDrift:
         """The drift."""
-        series = self.series(setting, key)
-        depth = read_timed(self.decay_depth, "height", setting, "interior", key, "decay_depth")
+        series = self.series(setting, *keys)
+        depth = self.decay_depth.read("height", setting, *keys, "decay_depth")
         if not isinstance(depth, Series):
             return terms.StokesDrift(series, decay_depth=depth)
         depths = TimeSeries(jnp.asarray(depth.time), jnp.asarray(depth.values))
@@ -369,12 +335,12 @@ class WindSea(section_of(terms.WindSeaDrift), SeriesPart):
         if (self.u is None) != (self.v is None):
             raise invalid("both components of the wind, or none", "one", "give u and v, or remove it")
 
-    def read(self, setting: Setting, key: str, wind: Wind = None) -> terms.WindSeaDrift:
+    def read(self, setting: Setting, *keys: str, wind: Wind = None) -> terms.WindSeaDrift:
         """The drift from the given wind, or that of the weather."""
-        wind = wind if self.u is None else self.series(setting, key)
+        wind = wind if self.u is None else self.series(setting, *keys)
         if wind is None:
             raise ConfigError(
-                f"{setting.at('interior', key)}: expected u and v, or a case with weather at 10 m, got "
+                f"{setting.at(*keys)}: expected u and v, or a case with weather at 10 m, got "
                 "neither; give the wind at 10 m."
             )
         return terms.WindSeaDrift(wind, **self.given())
@@ -395,17 +361,16 @@ class ProfiledDrift(Section):
         if (self.surface_u is None) != (self.surface_v is None):
             raise invalid("surface_u and surface_v, or none", "one", "give both")
 
-    def read(self, setting: Setting, key: str, wind: Wind) -> terms.DriftProfiles:
+    def read(self, setting: Setting, *keys: str, wind: Wind = None) -> terms.DriftProfiles:
         """The drift."""
-        surface = None
-        if self.surface_u is not None:
-            what = {"surface_u": "velocity", "surface_v": "velocity"}
-            at_surface = lambda surface_u, surface_v: terms.DriftVector(surface_u, surface_v)  # noqa: E731
-            surface = read_together(self, at_surface, "Stokes drift", setting, "interior", key, **what)
-        profiles = {"u": (self.u, "stokes_drift_u"), "v": (self.v, "stokes_drift_v")}
-        return terms.DriftProfiles(
-            read_profiles(terms.DriftVectors, "Stokes drift", setting, key, profiles), surface
-        )
+        drift = {"u": "stokes_drift_u", "v": "stokes_drift_v"}
+        profiles = read_together(self, terms.DriftVectors, "Stokes drift", setting, *keys, **drift)
+        if self.surface_u is None:
+            return terms.DriftProfiles(profiles)
+        what = {"surface_u": "velocity", "surface_v": "velocity"}
+        at_surface = lambda surface_u, surface_v: terms.DriftVector(surface_u, surface_v)  # noqa: E731
+        surface = read_together(self, at_surface, "Stokes drift", setting, *keys, **what)
+        return terms.DriftProfiles(profiles, surface)
 
 
 StokesDriftSection = Annotated[ExponentialDrift | WindSea | ProfiledDrift, Field(discriminator="kind")]
@@ -419,9 +384,9 @@ class SeagrassSection(section_of(terms.Seagrass)):
     excursion: list[float] = key("displacement at which leaves are taut, at these heights [m]")
     friction: list[float] = key("of taut leaves, at these heights [1]")
 
-    def read(self, setting: Setting, key: str) -> terms.Seagrass:
+    def read(self, setting: Setting, *keys: str) -> terms.Seagrass:
         """The canopy."""
-        with setting.naming("interior", key):
+        with setting.naming(*keys):
             names = "height", "excursion", "friction"
             profiles = {name: jnp.asarray(getattr(self, name)) for name in names}
             return terms.Seagrass(**profiles, **self.given())
@@ -441,7 +406,9 @@ class InteriorSection(section_of(terms.Interior)):
     stokes_drift: StokesDriftSection | None = key("drift of surface waves", None)
     wave_height: TimedSection | None = key("significant, for Langmuir turbulence in KPP [m]", None)
     surface_elevation: TimedSection | None = key("height of the surface above its level at rest [m]", None)
-    level: LevelSection | None = key("of a lake, where it follows the water; null where it stays", None)
+    level: section_of(terms.LakeLevel) | None = key(  # pyright: ignore[reportInvalidTypeForm]
+        "of a lake, where it follows the water; null where it stays", None
+    )
     held: list[Literal["temperature", "salinity"]] = key(
         "profiles that stay at their initial values, whatever the fluxes", default_factory=list
     )
@@ -466,16 +433,12 @@ class InteriorSection(section_of(terms.Interior)):
             converted: temperatures and salinities of streams.
         """
 
-        def part(key: str, *needed: object) -> Any:  # built by the section of the key
+        def part(key: str, **needed: Wind) -> Any:  # built by the section of the key
             section = getattr(self, key)
-            return None if section is None else section.read(setting, key, *needed)
+            return None if section is None else section.read(setting, "interior", key, **needed)
 
         streams = {name: each.read(setting, name, converted) for name, each in self.streams.items()}
-        elevation, level = moving_surface(self, setting)
-        waves = None
-        if self.wave_height is not None:
-            whole = lambda wave_height: wave_height  # noqa: E731
-            waves = read_together(self, whole, "waves", setting, "interior", wave_height="height")
+        elevation, level = self._moving_surface(setting)
         with setting.naming("interior"):
             return terms.Interior(
                 relaxation=self.relaxation.read(setting, sources),
@@ -483,11 +446,37 @@ class InteriorSection(section_of(terms.Interior)):
                 buoyancy_gradient=part("buoyancy_gradient"),
                 vertical_velocity=part("vertical_velocity"),
                 streams=terms.Streams(streams) if streams else None,
-                stokes_drift=part("stokes_drift", wind),
-                wave_height=waves,
+                stokes_drift=part("stokes_drift", wind=wind),
+                wave_height=self._over_time("wave_height", "waves", setting),
                 seagrass=part("seagrass"),
                 surface_elevation=elevation,
                 level=level,
                 held=tuple(self.held),
                 **self.given(),
             )
+
+    def _over_time(self, name: str, title: str, setting: Setting) -> TimeSeries | None:
+        """A height over time, if it is given."""
+        section: TimedValue | None = getattr(self, name)
+        if section is None:
+            return None
+        values = {name: section.read("height", setting, "interior", name)}
+        return series_of(values, lambda **given: given[name], title, setting, "interior", name)
+
+    def _moving_surface(self, setting: Setting) -> tuple[TimeSeries | None, terms.LakeLevel | None]:
+        """The prescribed surface elevation, or the level of the lake."""
+        elevation, basin = self._over_time("surface_elevation", "surface elevation", setting), setting.basin
+        if self.level is not None and basin is None:
+            expected = "a hypsography where the level of a lake moves, got none; give it to the case"
+            raise ConfigError(f"{setting.at('interior', 'level')}: expected {expected}.")
+        lowest, depth = 0.0 if elevation is None else float(np.min(elevation.values)), setting.grid.depth
+        if lowest <= -float(depth):
+            raise ConfigError(
+                f"{setting.at('interior', 'surface_elevation')}: expected a surface above the bottom, "
+                f"-{depth:g} m, got {lowest:g} m; check its unit and sign."
+            )
+        if basin is None or (elevation is None and self.level is None):
+            return elevation, None
+        with setting.naming("interior", "surface_elevation" if self.level is None else "level"):
+            given = {} if self.level is None else self.level.given()
+            return None, terms.LakeLevel(basin, prescribed=elevation, **given)

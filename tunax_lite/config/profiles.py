@@ -1,23 +1,20 @@
 """Profiles over depth in a configuration; equation of state and absorption."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
 
 from ..column.state import State
 from ..column.terms import AbstractTerm, Interior
-from ..column.time_series import TimeSeries
-from ..io.series import Series, on_common_times
+from ..io.series import Series
 from ..physics import (
     AbstractAbsorption,
     AbstractEquationOfState,
     LinearEquationOfState,
-    Optics,
     TwoBandSeries,
 )
 from ..physics.equation_of_state import SpecificVolumeTeos10
@@ -26,12 +23,12 @@ from .section import Annotation, Section, in_short, invalid, key
 from .series import (
     ColumnNumber,
     ConversionSection,
+    SeriesPart,
     Setting,
     TimedSection,
     check_keys,
     check_table,
     increases,
-    read_together,
 )
 
 
@@ -92,74 +89,47 @@ class Profile(ConversionSection):
         """Whether one number sets the values at all depths."""
         return self.surface is not None and not (self.gradient or self.buoyancy_frequency_squared)
 
+    def read(self, quantity: str, setting: Setting, *keys: str, whole: bool = True) -> Series:
+        """Read the values on the cells over the time of the case; without a file, they are constant in time.
+
+        Args:
+            quantity: name in the table of quantities.
+            setting: of the case.
+            keys: place of this section in the case.
+            whole: whether the file must cover the duration of the case, or only its start.
+
+        Raises:
+            ConfigError: numbers that the quantity cannot have.
+            FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
+        """
+        if self.column is not None:
+            column = setting.column(self, quantity, *keys)
+            with setting.naming(*keys, "path"):
+                return setting.read_profiles(column, whole_period=whole)
+        self.check_numbers(quantity, setting, *keys)
+        z = setting.z_center
+        if self.z is not None and self.values is not None:
+            values = np.interp(z, self.z, self.converted(quantity, np.asarray(self.values)))
+        else:
+            along = (self.surface or 0.0) + (self.gradient or 0.0) * z
+            values = self.converted(quantity, along if self.two_layer is None else self.two_layer.on(z))
+        return constant_in_time(values, quantity, setting, *keys)
+
+    def check_numbers(self, quantity: str, setting: Setting, *keys: str) -> None:
+        """Raise `ConfigError` for impossible numbers, also of heights below the grid."""
+        numbers = [*(self.values or []), *([] if self.surface is None else [self.surface])]
+        with setting.naming(*keys):
+            values = self.converted(quantity, np.asarray(numbers, float))
+        setting.check(quantity, values, *keys)
+
 
 ProfileSection = Annotated[Profile, in_short("surface", Profile, float)]
 
 
-def values_of(profile: Profile, quantity: str) -> Callable[[np.ndarray], np.ndarray]:
-    """A profile of a quantity as a function of height; those of a file are left to `profile_series`."""
-    if profile.z is not None and profile.values is not None:
-        heights, values = np.asarray(profile.z), profile.converted(quantity, np.asarray(profile.values))
-        return lambda z: np.interp(z, heights, values)
-    if (layers := profile.two_layer) is not None:
-        return lambda z: profile.converted(quantity, layers.on(z))
-    surface, slope = profile.surface or 0.0, profile.gradient or 0.0
-    return lambda z: profile.converted(quantity, surface + slope * z)
-
-
-def check_numbers(profile: Profile, quantity: str, setting: Setting, *keys: str) -> None:
-    """Raise `ConfigError` for impossible numbers of a profile, also of heights below the grid."""
-    numbers = [*(profile.values or []), *([] if profile.surface is None else [profile.surface])]
-    setting.check(quantity, profile.converted(quantity, np.asarray(numbers, float)), *keys)
-
-
-def profile_series(
-    profile: Profile, quantity: str, setting: Setting, *keys: str, whole: bool = True
-) -> Series:
-    """A profile on the cells over the time of the case; without a file, it is constant in time.
-
-    Args:
-        quantity: name in the table of quantities.
-        keys: of the section within the case, for messages.
-        whole: whether the file must cover the duration of the case, or only its start.
-
-    Raises:
-        FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
-    """
-    if profile.column is not None:
-        column = setting.column(profile, quantity, *keys)
-        with setting.naming(*keys, "path"):
-            return setting.read_profiles(column, whole_period=whole)
-    check_numbers(profile, quantity, setting, *keys)
-    with setting.naming(*keys):
-        values = values_of(profile, quantity)(setting.z_center)
+def constant_in_time(values: np.ndarray, quantity: str, setting: Setting, *keys: str) -> Series:
+    """Possible values on the cells at both ends of the case."""
     setting.check(quantity, values, *keys)
     return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
-
-
-def read_profiles(
-    kind: Callable[..., PyTree],
-    title: str,
-    setting: Setting,
-    key: str,
-    profiles: Mapping[str, tuple[Profile, str]],
-) -> TimeSeries:
-    """Profiles for a part of the interior, each with its quantity, as one series of a class."""
-    series = {
-        name: profile_series(profile, quantity, setting, "interior", key, name)
-        for name, (profile, quantity) in profiles.items()
-    }
-    return together(kind, title, setting, key, series)
-
-
-def together(
-    kind: Callable[..., PyTree], title: str, setting: Setting, key: str, series: Mapping[str, Series]
-) -> TimeSeries:
-    """Combine profiles on the cells to one series of a class, for a part of the interior."""
-    with setting.naming("interior", key):
-        time, values = on_common_times(series, setting.duration)
-    arrays = {name: jnp.asarray(value) for name, value in values.items()}
-    return TimeSeries(jnp.asarray(time), kind(**arrays), title)
 
 
 def stratified(
@@ -177,7 +147,7 @@ def stratified(
     """
     z, z_face = setting.z_center, np.asarray(setting.grid.z_face)
     squared, sign = profile.buoyancy_frequency_squared or 0.0, 1.0 if name == "temperature" else -1.0
-    check_numbers(profile, name, setting, name)
+    profile.check_numbers(name, setting, name)
     with setting.naming(name, "buoyancy_frequency_squared"):
 
         def expansion(value, height):
@@ -201,8 +171,7 @@ def stratified(
                 upper, face, step = values[i + 1], z_face[i + 1], z[i + 1] - z[i]
                 guess = upper - sign * strength / coefficient(upper, face) * step
                 values[i] = upper - sign * strength / coefficient(0.5 * (upper + guess), face) * step
-    setting.check(name, values, name)
-    return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
+    return constant_in_time(values, name, setting, name)
 
 
 def with_memory(state: State, interior: Interior, terms: Mapping[str, AbstractTerm]) -> State:
@@ -253,18 +222,14 @@ BY_HAND[LinearEquationOfState] = LinearSection
 EquationOfStateSection: Annotation = one_of(AbstractEquationOfState)
 
 
-class TwoBandSeriesSection(section_of(TwoBandSeries, "two_band_series")):
+class TwoBandSeriesSection(section_of(TwoBandSeries, "two_band_series"), SeriesPart):
     """Two bands of shortwave radiation with time-varying coefficients."""
 
+    makes = TwoBandSeries
+    quantities = {name: name for name in ("infrared_fraction", "infrared_depth", "visible_depth")}
     infrared_fraction: TimedSection = key("infrared fraction of the light [1]")
     infrared_depth: TimedSection = key("e-folding depth of the infrared light [m]")
     visible_depth: TimedSection = key("e-folding depth of the visible light [m]")
-
-    def build_over(self, setting: Setting) -> TwoBandSeries:
-        """The absorption over the duration of a case."""
-        names = {name: name for name in ("infrared_fraction", "infrared_depth", "visible_depth")}
-        series = read_together(self, Optics, "optics", setting, "absorption", **names)
-        return TwoBandSeries(series, **self.given())
 
 
 BY_HAND[TwoBandSeries] = TwoBandSeriesSection

@@ -62,17 +62,12 @@ class ConversionSection(section_of(Conversion)):
 
     @model_validator(mode="after")
     def _check_conversion(self):
-        _ = self.conversion  # raises what only the class can detect
+        self.build()  # raises what only the class can detect
         return self
-
-    @property
-    def conversion(self) -> Conversion:
-        """The conversion."""
-        return self.build()
 
     def converted(self, quantity: str, values: V) -> V:
         """Numbers of the configuration in the package's unit."""
-        scale, offset = self.conversion.linear(quantity, None)
+        scale, offset = self.build().linear(quantity, None)
         return values if (scale, offset) == (1.0, 0.0) else scale * values + offset
 
 
@@ -96,7 +91,7 @@ UNITS = (
 
 def conversions_of(given: dict) -> dict[str, Conversion]:
     """Conversions by name, for a reader."""
-    return {str(name): each.conversion for name, each in given.items()}
+    return {str(name): each.build() for name, each in given.items()}
 
 
 def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
@@ -132,6 +127,10 @@ class Harmonic(Section):
     period: float = key("period [s]", gt=0.0)
     phase: float = key("time of the rise through zero [s]", 0.0)
 
+    def at(self, time: np.ndarray) -> np.ndarray:
+        """Values at times [s]."""
+        return self.amplitude * np.sin(2.0 * np.pi * (time - self.phase) / self.period)
+
 
 class TimedValue(ConversionSection):
     """A number, or a series over time."""
@@ -166,6 +165,34 @@ class TimedValue(ConversionSection):
             check_table(self.time, self.values, "times")
             if not increases(self.time):
                 raise invalid("times that increase", f"{self.time}", "sort them and drop repetitions")
+
+    def read(self, quantity: str, setting: "Setting", *keys: str) -> Series | float:
+        """Read a quantity; `keys` is the place of this section in the case."""
+        start, gaps = setting.start_time, {"longest_gap": self.longest_gap, "position": setting.position}
+        if self.column is not None:
+            column = setting.column(self, quantity, *keys)
+            with setting.naming(*keys, "path"):
+                series, linear = setting.dated.series(column), setting.linear_sunlight
+                return as_series(bridged(series, quantity, start_time=start, linear_sunlight=linear, **gaps))
+        if self.path is not None and self.variable is not None:
+            path = setting.file(self.path, *keys, "path")
+            return io.read_series(path, self.variable, quantity, start_time=start, unit=self.build(), **gaps)
+        with setting.naming(*keys):
+            values = np.asarray(self.constant or 0.0 if self.values is None else self.values)
+            time = None if self.time is None else np.asarray(self.time)
+            if self.harmonics is not None:
+                time = _times_of_tide(self.harmonics, setting.duration, self.n_times)
+                values = sum((harmonic.at(time) for harmonic in self.harmonics), values)
+            values = np.asarray(self.converted(quantity, values))
+        setting.check(quantity, values, *keys)
+        return float(values) if time is None else Series(time, values)
+
+
+def _times_of_tide(harmonics: list[Harmonic], duration: float, n_times: int | None) -> np.ndarray:
+    """Times [s] of the series that stands for a tide."""
+    shortest = min(harmonic.period for harmonic in harmonics)
+    usual = min(int(_KNOTS_PER_PERIOD * max(1.0, duration / shortest)) + 2, _MOST_KNOTS)
+    return np.linspace(0.0, duration, usual if n_times is None else n_times)
 
 
 def _number_is_constant(value: JSON) -> JSON:
@@ -292,7 +319,7 @@ class Setting(Place):
     @functools.cached_property
     def _height(self) -> Series | float:
         assert self.elevation is not None
-        return read_timed(self.elevation, "height", self, "interior", "surface_elevation")
+        return self.elevation.read("height", self, "interior", "surface_elevation")
 
     def _moved(self, time: np.ndarray) -> np.ndarray:
         """Heights of the cells [m] in the step before a time [s], `(n_times, n_cells)`."""
@@ -325,7 +352,7 @@ class Setting(Place):
         """The column of a file that a section names."""
         path = self.file(section.path, *keys, "path")
         with self.naming(*keys):
-            how, unit = section.conversion, self.tracer_units.get(quantity)
+            how, unit = section.build(), self.tracer_units.get(quantity)
             linear = how.linear(quantity, None) if unit is None else how.linear_of_tracer(unit)
             return Column(path, section.column, quantity, *linear)
 
@@ -349,37 +376,7 @@ class Setting(Place):
         units = self.tracer_units
         for name in given:
             self.check_tracer(name, *keys, name)
-        return {name: Tracer(one.variable, units.get(name), one.conversion) for name, one in given.items()}
-
-
-def read_timed(section: TimedValue, quantity: str, setting: Setting, *keys: str) -> Series | float:
-    """Read a quantity of a section; `keys` is its place in the case."""
-    gaps = {"longest_gap": section.longest_gap, "position": setting.position}
-    if section.column is not None:
-        column = setting.column(section, quantity, *keys)
-        with setting.naming(*keys, "path"):
-            series, linear = setting.dated.series(column), setting.linear_sunlight
-            start = setting.start_time
-            return as_series(bridged(series, quantity, start_time=start, linear_sunlight=linear, **gaps))
-    if section.path is not None and section.variable is not None:
-        path, how = setting.file(section.path, *keys, "path"), section.conversion
-        start = setting.start_time
-        return io.read_series(path, section.variable, quantity, start_time=start, unit=how, **gaps)
-    with setting.naming(*keys):
-        found = _numbers(section, quantity, setting)
-    setting.check(quantity, np.asarray(found.values if isinstance(found, Series) else found), *keys)
-    return found
-
-
-def _numbers(section: TimedValue, quantity: str, setting: Setting) -> Series | float:
-    """What a section gives in numbers."""
-    if section.harmonics is not None:
-        given = _tide(section.harmonics, section.constant or 0.0, setting.duration, section.n_times)
-        return Series(given.time, section.converted(quantity, given.values))
-    if section.time is not None:
-        return Series(np.asarray(section.time), section.converted(quantity, np.asarray(section.values)))
-    assert section.constant is not None  # checked by the section
-    return section.converted(quantity, section.constant)
+        return {name: Tracer(one.variable, units.get(name), one.build()) for name, one in given.items()}
 
 
 def read_together(
@@ -387,7 +384,7 @@ def read_together(
 ) -> TimeSeries[T]:
     """Read several keys of a section, each with its quantity, as one series of a class on common times."""
     values = {
-        name: read_timed(getattr(section, name), quantity, setting, *keys, name)
+        name: getattr(section, name).read(quantity, setting, *keys, name)
         for name, quantity in quantities.items()
     }
     return series_of(values, kind, title, setting, *keys)
@@ -408,23 +405,13 @@ class SeriesPart(DerivedSection):
     makes: ClassVar[Any]  # a class with a field `series`
     quantities: ClassVar[Mapping[str, str]]  # names in the table of quantities
 
-    def series(self, setting: Setting, key: str) -> TimeSeries:
-        """Its series on common times, for a part of the interior."""
+    def series(self, setting: Setting, *keys: str) -> TimeSeries:
+        """Its series on common times; `keys` is its place in the case."""
         (kind,) = get_args(get_type_hints(self.makes)["series"])
-        title = key.replace("_", " ").replace("stokes", "Stokes")
-        return read_together(self, kind, title, setting, "interior", key, **self.quantities)
+        title = keys[-1].replace("_", " ").replace("stokes", "Stokes")
+        return read_together(self, kind, title, setting, *keys, **self.quantities)
 
-    # Any: an instance of `makes`; the wind is defined in `waves`, which imports this file.
-    def read(self, setting: Setting, key: str, wind: Any = None) -> Any:
+    # Any: an instance of `makes`; the wind is defined in `interior`, which imports this file.
+    def read(self, setting: Setting, *keys: str, wind: Any = None) -> Any:
         """Read the part; some depend on the wind."""
-        return self.makes(self.series(setting, key), **self.given())
-
-
-def _tide(harmonics: list[Harmonic], mean: float, duration: float, n_times: int | None) -> Series:
-    shortest = min(harmonic.period for harmonic in harmonics)
-    usual = min(int(_KNOTS_PER_PERIOD * max(1.0, duration / shortest)) + 2, _MOST_KNOTS)
-    time = np.linspace(0.0, duration, usual if n_times is None else n_times)
-    values = np.full_like(time, mean)
-    for harmonic in harmonics:
-        values += harmonic.amplitude * np.sin(2.0 * np.pi * (time - harmonic.phase) / harmonic.period)
-    return Series(time, values)
+        return self.makes(self.series(setting, *keys), **self.given())

@@ -45,8 +45,6 @@ from .profiles import (
     EquationOfStateSection,
     Profile,
     ProfileSection,
-    TwoBandSeriesSection,
-    profile_series,
     stratified,
     with_memory,
 )
@@ -57,13 +55,13 @@ from .series import (
     CoriolisParameter,
     Paths,
     Place,
+    SeriesPart,
     Setting,
     TimedSection,
     TracerSection,
     UnitGiven,
     conversions_of,
     increases,
-    read_timed,
 )
 
 Profiles = Mapping[str, Series]
@@ -196,7 +194,7 @@ class NumbersSection(ConversionSection):
                 self.variable,
                 start_time=setting.start_time,
                 position=(site.latitude, site.longitude),
-                unit=self.conversion,
+                unit=self.build(),
                 flags=self.flags,
                 good_flags=self.good_flags,
             )
@@ -258,7 +256,7 @@ class InputObservations(Section):
         """Times, and temperatures of the surface as in `observables.sea_surface_temperature`."""
         keys, interval = (key, "surface_temperature"), self.surface_interval
         assert self.surface_temperature is not None
-        series = read_timed(self.surface_temperature, "sea_surface_temperature", setting, *keys)
+        series = self.surface_temperature.read("sea_surface_temperature", setting, *keys)
         assert isinstance(series, Series)
         chosen = _during(series.time, site.duration)
         if interval is not None:
@@ -555,7 +553,7 @@ def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm])
         forcing=forcing,
         coriolis_parameter=rotation,
         equation_of_state=water,
-        absorption=light.build_over(setting) if isinstance(light, TwoBandSeriesSection) else light.build(),
+        absorption=light.read(setting, "absorption") if isinstance(light, SeriesPart) else light.build(),
         interior=interior,
         terms=terms,
         ice=None if site.ice is None else site.ice.build(),
@@ -592,7 +590,7 @@ def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationO
         if profile is None:
             continue
         if profile.buoyancy_frequency_squared is None:
-            found[name] = profile_series(profile, name, setting, name, whole=whole or name in ("u", "v"))
+            found[name] = profile.read(name, setting, name, whole=whole or name in ("u", "v"))
         else:
             from_squared[name] = profile
     for name, profile in from_squared.items():
@@ -600,7 +598,7 @@ def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationO
             found[name] = stratified(profile, other.on(np.zeros(1))[0, -1], name, setting, water)
     for name, profile in site.tracers.items():
         follows = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
-        found[name] = profile_series(profile, name, setting, "tracers", name, whole=follows)
+        found[name] = profile.read(name, setting, "tracers", name, whole=follows)
     return found
 
 

@@ -116,7 +116,8 @@ def as_series_together(
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
     """Common times, and every quantity as a series on them; see `on_common_times`."""
     time, given = on_common_times(values, length)
-    return jnp.asarray(time), {key: jnp.asarray(value + 0.0 * time) for key, value in given.items()}
+    series = {key: np.full_like(time, x) if np.ndim(x) == 0 else x for key, x in given.items()}
+    return jnp.asarray(time), {key: jnp.asarray(x) for key, x in series.items()}
 
 
 def profiles_on_grid(

@@ -101,7 +101,7 @@ class FileField:
             pairs = zip(self._files, keys, strict=True)
             coordinates = [middles_of(file, key, self.header) for file, key in pairs]
             self.times = read_times(coordinates, epoch, duration, given.repeats)
-        examine(self.header, quantity, given=given.conversion, turned=self._is_upward)
+        examine(self.header, quantity, given=given.build(), turned=self._is_upward)
         self._mask_of, self._matrices = np.zeros(sum(self._lengths), dtype=int), list[Matrix]()
         self._levels: Sequence[int] = ()
         if has_levels:
@@ -152,7 +152,7 @@ class FileField:
         try:
             # A parameter is in its declared unit.
             unit = str(unit) if is_known(self._quantity) else None
-            scale, offset = given.conversion.linear(self._quantity, unit)
+            scale, offset = given.build().linear(self._quantity, unit)
         except ValueError:
             expected, got = f"a unit that converts to {unit_of(self._quantity)}", f"'{given.unit or unit}'"
             raise error_of(variable, expected, got, "correct it in the map (unit)") from None

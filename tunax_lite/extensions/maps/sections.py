@@ -56,7 +56,7 @@ class Gridded(ConversionSection):
         for name in ("constant", "sum_of"):
             if name in given and (others := given - {name}):
                 raise invalid(f"`{name}` alone", f"it and {', '.join(sorted(others))}", "remove one of them")
-        if self.upward and self.conversion.sign < 0:
+        if self.upward and self.build().sign < 0:
             raise invalid("`upward`, or the sign -1", "both, which cancel", "remove one of them")
 
 
