@@ -42,15 +42,7 @@ class Case(NamedTuple):
 def run(problem: Problem, targets: Sequence[Target], x: np.ndarray) -> list[Case]:
     """All cases with members of unconstrained numbers `(n_parameters, n_members)`."""
 
-    def program(problem: Problem, index: int):
-        numbers = problem.in_cases[index]
-
-        def evaluate(columns, model, comparison):
-            return residuals(numbers.to_pytree(model, columns), numbers.to_pytree(comparison, columns))[0]
-
-        return evaluate
-
-    of_case, cases = CaseProgram(problem, program), []
+    of_case, cases = CaseProgram(problem, lambda model, comparison: residuals(model, comparison)[0]), []
     for index, target in enumerate(targets):
         found = np.asarray(of_case((index, x))["temperature"], float)
         comparison = problem.comparisons[index]

@@ -48,6 +48,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PyTree
 
+from .._types import Scalar
 from ..column.checkpointing import AbstractCheckpointing, SaveSegments, shared_among
 from ..column.model import Model
 from ..column.sensitivity import CompiledJacobian, sums_of_products
@@ -151,6 +152,12 @@ class Problem:
                 total = total + weight * part
         return total
 
+    def derivative(self, by_case: Sequence[ArrayLike]) -> np.ndarray:
+        """Gradient or matrix of the loss without priors, from those of the cases by their own numbers."""
+        n = len(self.free_parameters.paths)
+        pairs = zip(self.in_cases, by_case, strict=True)
+        return np.asarray(self.weighted_sum([numbers.spread(part, n) for numbers, part in pairs]))
+
     def evaluation(
         self,
         x: ArrayLike,
@@ -158,11 +165,14 @@ class Problem:
         mean_squares: Sequence[Mapping[str, Any]],  # numbers of Python, NumPy or JAX
         **requested: np.ndarray,
     ) -> "Evaluation":
-        """Evaluation of a vector from scores `(n_cases,)` and mean squares of each case."""
+        """Evaluation of a vector from scores `(n_cases,)`, mean squares of each case, and derivatives."""
         errors = [[math.sqrt(of.get(name, math.nan)) for name in self.variables] for of in mean_squares]
         loss = float(self.weighted_sum(scores))
-        if self.prior_weight > 0.0:
-            loss += 0.5 * self.prior_weight * float(np.sum(np.square(np.asarray(x, float))))
+        if (weight := self.prior_weight) > 0.0:
+            x = np.asarray(x, float)
+            loss += 0.5 * weight * float(np.sum(np.square(x)))
+            of_priors = {"gradient": weight * x, "matrix": weight * np.eye(x.size)}
+            requested = {name: part + of_priors[name] for name, part in requested.items()}
         return Evaluation(loss, scores, np.array(errors), **requested)
 
 
@@ -212,27 +222,29 @@ class Evaluation:
             return ~(finite & (self.losses <= _HUGE * np.median(self.losses[finite])))
 
 
+Function = Callable[[Model, Comparison], PyTree]
+"""Of a model and the comparison of a case, both with the parameters of a vector or of members."""
 Compiled = Callable[..., PyTree]
-"""Of the numbers of a case, the model and its comparison, and further arguments."""
+"""Of the numbers of a case, the model and its comparison."""
 
 
 @dataclasses.dataclass(eq=False)
 class CaseProgram:
-    """The computation for one case: a function of its index, a vector or members, and further arguments.
+    """The computation for one case: a function of its index, and of a vector or members.
 
     A program is compiled when a case first needs it, one for cases of equal shapes and free parameters, and
-    stays in the process; pickles hold only the problem and the function that compiles. Weights of cases and
-    priors are not part of the program.
+    stays in the process; pickles hold only the problem and the functions. Weights of cases and priors are not
+    part of the program.
 
     Args:
         problem: to which the cases belong.
-        function: of the numbers of a case (a vector, or members on a trailing axis), the model and its
-            comparison; made from the problem and the index of the case.
-        compile: makes a program from the function, and from arguments or their shapes.
+        function: of the model and the comparison with their parameters; picklable for workers.
+        compile: makes a program from the function of the numbers of a case (a vector, or members on a
+            trailing axis), model and comparison, and from their shapes.
     """
 
     problem: Problem
-    function: Callable[[Problem, int], Callable[..., PyTree]]
+    function: Function
     compile: Callable[..., Compiled] = compile_program
 
     def __post_init__(self):
@@ -243,18 +255,21 @@ class CaseProgram:
     def __reduce__(self):
         return type(self), (self.problem, self.function, self.compile)
 
-    def __call__(self, item: tuple) -> PyTree:
+    def __call__(self, item: tuple[int, np.ndarray]) -> PyTree:
         """Results on the host."""
-        index, x, *others = item
-        problem, numbers = self.problem, self.problem.in_cases[index]
-        comparison, x = problem.comparisons[index], numbers.part_of(x)
+        (index, x), problem = item, self.problem
+        comparison, numbers = problem.comparisons[index], problem.in_cases[index]
+        x = numbers.part_of(x)
+
+        def of_numbers(x: VectorOrMembers, model: Model, comparison: Comparison) -> PyTree:
+            return self.function(numbers.to_pytree(model, x), numbers.to_pytree(comparison, x))
+
         with self._compiling:
             if (index, x.shape) not in self._programs:
                 arguments = jax.ShapeDtypeStruct(x.shape, jnp.result_type(float)), problem.model, comparison
-                make = functools.partial(self.compile, self.function(problem, index), *arguments)
+                make = functools.partial(self.compile, of_numbers, *arguments)
                 self._programs[index, x.shape] = self._shared.get(make, comparison, numbers, x.shape)
-        program = self._programs[index, x.shape]
-        return jax.device_get(program(x, problem.model, comparison, *others))
+        return jax.device_get(self._programs[index, x.shape](x, problem.model, comparison))
 
     @property
     def n_compiled(self) -> int:
@@ -267,11 +282,6 @@ class AbstractEvaluator(abc.ABC):
 
     def __init__(self, problem: Problem, engine: AbstractEngine = _HERE):
         self._problem, self._engine = problem, engine
-        self._prepare()
-
-    @abc.abstractmethod
-    def _prepare(self) -> None:
-        """Input of the computation of a case that all vectors share."""
 
     @abc.abstractmethod
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: evaluators differ
@@ -283,13 +293,18 @@ class AbstractEvaluator(abc.ABC):
         other._problem = problem
         return other
 
+    def _of_cases(self, program: CaseProgram, x: np.ndarray) -> list[PyTree]:
+        return self._engine.map(program, [(case, x) for case in range(len(self._problem.weights))])
+
 
 class GradientEvaluator(AbstractEvaluator):
     """Evaluates loss and gradient, in reverse mode; concurrent computations share a memory budget."""
 
-    def _prepare(self) -> None:
-        layout = shared_among(self._engine.n_here, self._problem.checkpointing)
-        self._program = CaseProgram(self._problem, functools.partial(_value_and_gradient, layout))
+    def __init__(self, problem: Problem, engine: AbstractEngine = _HERE):
+        super().__init__(problem, engine)
+        layout = shared_among(engine.n_here, problem.checkpointing)
+        loss = functools.partial(misfit, score=problem.score, checkpointing=layout)
+        self._program = CaseProgram(problem, loss, _compiled_gradient)
 
     @property
     def n_compiled(self) -> int:
@@ -299,31 +314,17 @@ class GradientEvaluator(AbstractEvaluator):
     def __call__(self, x: UnconstrainedVector) -> Evaluation:
         """Fit and gradient at an unconstrained vector."""
         problem, vector = self._problem, np.asarray(x)
-        results = self._engine.map(self._program, [(case, vector) for case in range(len(problem.weights))])
-        scores = np.array([score for (score, _), _ in results], dtype=float)
-        gradients = [
-            numbers.spread(gradient, vector.size)
-            for numbers, (_, gradient) in zip(problem.in_cases, results, strict=True)
-        ]
-        gradient = np.asarray(problem.weighted_sum(gradients))
-        if problem.prior_weight > 0.0:
-            gradient = gradient + problem.prior_weight * vector
-        mean_squares = [squares for (_, squares), _ in results]
-        return problem.evaluation(vector, scores, mean_squares, gradient=gradient)
+        losses, gradients = zip(*self._of_cases(self._program, vector), strict=True)
+        scores, mean_squares = zip(*losses, strict=True)
+        gradient = problem.derivative(gradients)
+        return problem.evaluation(vector, np.array(scores, float), mean_squares, gradient=gradient)
 
 
-def _value_and_gradient(layout: AbstractCheckpointing, problem: Problem, index: int):
-    """Score with mean squares, and the gradient by the numbers of the case."""
-    numbers = problem.in_cases[index]
-
-    def loss(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        model, comparison = numbers.to_pytree(model, x), numbers.to_pytree(comparison, x)
-        return misfit(model, comparison, problem.score, layout)
-
+def _compiled_gradient(loss: Compiled, *arguments: PyTree) -> Compiled:
     def value_and_gradient(x: UnconstrainedVector, model: Model, comparison: Comparison):
         return jax.value_and_grad(loss, has_aux=True)(x, model, comparison)
 
-    return value_and_gradient  # whose name the program has in tables and in the cache
+    return compile_program(value_and_gradient, *arguments)  # named in tables and in the cache
 
 
 class NormalEquationsEvaluator(AbstractEvaluator):
@@ -332,9 +333,9 @@ class NormalEquationsEvaluator(AbstractEvaluator):
     The Jacobian of one case per thread or worker is in memory at a time.
     """
 
-    def _prepare(self) -> None:
-        problem = self._problem
-        self._runs = CaseProgram(problem, _run)
+    def __init__(self, problem: Problem, engine: AbstractEngine = _HERE):
+        super().__init__(problem, engine)
+        self._runs = CaseProgram(problem, functools.partial(_run, problem.score))
         budget = int(_SHARE_OF_MEMORY * free_memory())
         compiling = functools.partial(_compiled_equations, budget, problem.score)
         self._equations = CaseProgram(problem, _residuals, compiling)
@@ -342,43 +343,28 @@ class NormalEquationsEvaluator(AbstractEvaluator):
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
         problem, vector = self._problem, np.asarray(x)
-        results = self._engine.map(self._runs, [(case, vector) for case in range(len(problem.weights))])
-        scores = np.array([float(score) for score, _ in results])
-        fit = problem.evaluation(vector, scores, [mean_squares for _, mean_squares in results])
+        scores, mean_squares = zip(*self._of_cases(self._runs, vector), strict=True)
+        fit = problem.evaluation(vector, np.array(scores, float), mean_squares)
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return fit
         cases = np.flatnonzero(problem.weights).tolist()
-        gradient, matrix = np.zeros(vector.size), np.zeros((vector.size, vector.size))
-        equations = self._engine.map(self._equations, [(case, vector) for case in cases])
-        for case, found in zip(cases, equations, strict=True):
-            parts = (problem.in_cases[case].spread(each, vector.size) for each in found)
-            of_gradient, of_matrix = (problem.weights[case] * part for part in parts)
-            gradient, matrix = gradient + of_gradient, matrix + of_matrix
-        if problem.prior_weight > 0.0:
-            gradient = gradient + problem.prior_weight * np.asarray(vector, float)
-            matrix = matrix + problem.prior_weight * np.eye(vector.size)
-        return dataclasses.replace(fit, gradient=gradient, matrix=matrix)
+        equations = dict(
+            zip(cases, self._engine.map(self._equations, [(case, vector) for case in cases]), strict=True)
+        )
+        of_cases = [equations.get(case, (0.0, 0.0)) for case in range(len(scores))]
+        gradient, matrix = map(problem.derivative, zip(*of_cases, strict=True))
+        return problem.evaluation(vector, fit.scores, mean_squares, gradient=gradient, matrix=matrix)
 
 
-def _run(problem: Problem, index: int):
+def _run(score: AbstractScore, model: Model, comparison: Comparison) -> tuple[Scalar, PyTree]:
     """Score and mean squares."""
-    numbers = problem.in_cases[index]
-
-    def run(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        by_variable, mean_squares = residuals(numbers.to_pytree(model, x), numbers.to_pytree(comparison, x))
-        flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
-        return problem.score(flat @ flat), mean_squares
-
-    return run
+    by_variable, mean_squares = residuals(model, comparison)
+    flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
+    return score(flat @ flat), mean_squares
 
 
-def _residuals(problem: Problem, index: int):
-    numbers = problem.in_cases[index]
-
-    def by_parameters(x: UnconstrainedVector, model: Model, comparison: Comparison):
-        return residuals(numbers.to_pytree(model, x), numbers.to_pytree(comparison, x))[0]
-
-    return by_parameters
+def _residuals(model: Model, comparison: Comparison) -> PyTree:
+    return residuals(model, comparison)[0]
 
 
 def _compiled_equations(memory_budget: int, score: AbstractScore, by_parameters, *arguments) -> Compiled:
@@ -410,21 +396,21 @@ def _largest_range(comparison: Comparison) -> float:
 class EnsembleEvaluator(AbstractEvaluator):
     """Evaluates members and their mean as columns of a batch; compiled once their number is known."""
 
-    def _prepare(self) -> None:
-        problem = self._problem
+    def __init__(self, problem: Problem, engine: AbstractEngine = _HERE):
+        super().__init__(problem, engine)
         if problem.prior_weight > 0.0:
             raise ValueError(
                 "prior_weight: expected 0 for a method whose ensemble starts from the prior, got "
                 f"{problem.prior_weight:g}; leave it out."
             )
-        self._program = CaseProgram(problem, _members)
+        self._program = CaseProgram(problem, functools.partial(_members, problem.score))
         self._slope = jax.jit(jax.grad(problem.score))
 
     def __call__(self, members: Members) -> Evaluation:
         """Fit of the mean, which is one more column, and results of the members."""
         problem, members = self._problem, jnp.asarray(members)
         columns = np.asarray(jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1))
-        results = self._engine.map(self._program, [(case, columns) for case in range(len(problem.weights))])
+        results = self._of_cases(self._program, columns)
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: values[-1] for name, values in squares.items()} for *_, squares in results]
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]
@@ -437,16 +423,9 @@ class EnsembleEvaluator(AbstractEvaluator):
         )
 
 
-def _members(problem: Problem, index: int):
+def _members(score: AbstractScore, model: Model, comparison: Comparison) -> tuple[Array, Array, PyTree]:
     """Scores, products of residuals and mean squares of members."""
-    numbers = problem.in_cases[index]
-
-    def evaluate(columns: Members, model: Model, comparison: Comparison):
-        by_variable, mean_squares = residuals(
-            numbers.to_pytree(model, columns), numbers.to_pytree(comparison, columns)
-        )
-        flat = jnp.concatenate([part.reshape(-1, columns.shape[1]) for part in by_variable.values()])
-        products = sums_of_products(flat)
-        return problem.score(jnp.diagonal(products)), products, mean_squares
-
-    return evaluate
+    by_variable, mean_squares = residuals(model, comparison)
+    flat = jnp.concatenate([part.reshape(-1, part.shape[-1]) for part in by_variable.values()])
+    products = sums_of_products(flat)
+    return score(jnp.diagonal(products)), products, mean_squares

@@ -248,7 +248,7 @@ def calibration_figures(
     Args:
         model: before the calibration.
         targets: of the calibration.
-        calibrated: run of each target, from `calibrated_runs`.
+        calibrated: run of each target with the calibrated parameters.
     """
     fits = []
     for target, after in zip(targets, calibrated, strict=True):
