@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tunax_lite.calibration import LBFGS, Adam, CosineDecay, EnsembleKalman, LevenbergMarquardt, calibrate
+from tunax_lite.calibration import LBFGS, Adam, EnsembleKalman, LevenbergMarquardt, calibrate
 from tunax_lite.config import build_calibration, load_calibration
 from tunax_lite.runtime.engine import ThisProcess
 
@@ -25,7 +25,7 @@ def measure_calibration(setting: Setting) -> list[Row]:
     setup = build_calibration(load_calibration(CONFIG, ["time.step=600.0"] if setting.quick else []))
     n_adam = 3 if setting.quick else 300
     methods: dict[str, tuple[Any, int]] = {
-        "Adam": (Adam(0.1, CosineDecay(n_adam, min(5, n_adam - 1))), n_adam),
+        "Adam": (Adam(0.1, n_adam, min(5, n_adam - 1)), n_adam),
         "L-BFGS": (LBFGS(), 200),
         "Levenberg-Marquardt": (LevenbergMarquardt(), 40),
         "ensemble Kalman": (EnsembleKalman(noise=3e-3, final_time=1e9), 25),

@@ -14,7 +14,7 @@ import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, CHEAP_TRUTH, assert_same_history, cheap_targets
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
-from tunax_lite.calibration import LBFGS, Adam, CosineDecay, EnsembleKalman, LevenbergMarquardt
+from tunax_lite.calibration import LBFGS, Adam, EnsembleKalman, LevenbergMarquardt
 from tunax_lite.calibration import problem as problems
 from tunax_lite.calibration.problem import EnsembleEvaluator, Evaluation, GradientEvaluator, Problem
 from tunax_lite.plotting import history_figures
@@ -22,7 +22,7 @@ from tunax_lite.runtime.engine import ThisProcess
 
 MODEL = tl.Model(tl.PacanowskiPhilander())
 RESOLVED = CHEAP_FREE.resolve(MODEL.closure)
-METHODS = [Adam(0.1, CosineDecay(40, 5), largest_gradient=1.0), LBFGS()]
+METHODS = [Adam(0.1, 40, 5, largest_gradient=1.0), LBFGS()]
 
 
 @jax.jit
@@ -81,19 +81,18 @@ def test_clipping_bounds_the_gradient_that_adam_remembers():
 
 
 def test_schedules_rise_then_fall_to_their_final_fraction():
-    for schedule in (CosineDecay(100, 10, 0.05),):
-        fractions = np.array([schedule.fraction(step) for step in range(150)])
-        assert fractions[0] == pytest.approx(1.0 / 11.0)
-        assert np.all(np.diff(fractions[:11]) > 0.0) and fractions[10] == pytest.approx(1.0)
-        assert np.all(np.diff(fractions[10:100]) < 0.0)
-        np.testing.assert_allclose(fractions[100:], 0.05, rtol=1e-6)
-    assert [cal.ConstantRate().fraction(step) for step in (0, 7)] == [1.0, 1.0]
+    fractions = np.array([Adam(1.0, 100, 10).rate(step) for step in range(150)])
+    assert fractions[0] == pytest.approx(1.0 / 11.0)
+    assert np.all(np.diff(fractions[:11]) > 0.0) and fractions[10] == pytest.approx(1.0)
+    assert np.all(np.diff(fractions[10:100]) < 0.0)
+    np.testing.assert_allclose(fractions[100:], 0.05, rtol=1e-6)
+    assert {float(Adam(0.3, n, 0, 1.0).rate(step)) for n in (None, 9) for step in (0, 7)} == {0.3}
 
 
 def test_bad_settings_are_refused():
     for make, message in (
         (lambda: Adam(math.inf), "learning_rate 0"),
-        (lambda: CosineDecay(10, 10), "n_warmup n_steps 10"),
+        (lambda: Adam(0.1, 10, 10), "n_warmup n_steps 10"),
         (lambda: EnsembleKalman(noise=1.0, n_members=4).init(jnp.zeros(4)), "EnsembleKalman 4"),
     ):
         with error_naming(ValueError, message):

@@ -59,7 +59,7 @@ def cheap_targets() -> tuple[Target, ...]:
 
 
 METHODS = {
-    "adam": cal.Adam(0.1, cal.CosineDecay(30, 3)),
+    "adam": cal.Adam(0.1, 30, 3),
     "lbfgs": cal.LBFGS(),
     "levenberg_marquardt": cal.LevenbergMarquardt(),
     "ensemble_kalman": cal.EnsembleKalman(noise=1e-3, n_members=8, prior_spread=0.5),

@@ -158,7 +158,7 @@ def calibrated(tmp_path_factory):
         CALIBRATION,
         misfit={"weights": {"temperature": 1.0, "u": 0.5, "v": 0.5}, "scale": "z_score", "end": 21600.0},
         parameters=CALIBRATION["parameters"] | tied,
-        optimiser={"name": "adam", "learning_rate": 0.1, "schedule": "constant"},
+        optimiser={"name": "adam", "learning_rate": 0.1, "final_fraction": 1.0},
         n_iterations=3,
     )
     arguments = ["calibrate", config, "--output", folder / "out"]

@@ -4,8 +4,6 @@ from .calibrate import Iteration, calibrate
 from .methods import (
     LBFGS,
     Adam,
-    ConstantRate,
-    CosineDecay,
     EnsembleKalman,
     LevenbergMarquardt,
 )

@@ -4,7 +4,7 @@ One iteration is one evaluation, of the kind that the method needs. The state of
 that can be saved, so that a calibration continues bit for bit from a checkpoint. Steps never start from an
 evaluation that is not finite.
 
-Gradient methods: Adam with learning rate schedules, and limited-memory BFGS. Least-squares methods:
+Gradient methods: Adam, and limited-memory BFGS. Least-squares methods:
 Levenberg-Marquardt, and ensemble Kalman inversion.
 
 With the gradient g and the Gauss-Newton matrix H of the loss, the step d of Levenberg-Marquardt solves
@@ -89,69 +89,10 @@ def compiled(method: F) -> F:
     return cast(F, jax.jit(cast(Callable, method), static_argnums=0))
 
 
-Transformation = Any  # of optax, which is slow to import
-
-
-def lbfgs(memory_size: int) -> Transformation:
-    """Scales gradients by the inverse Hessian of the last few steps."""
-    import optax
-
-    return optax.scale_by_lbfgs(memory_size)
-
-
-def optax_update(transformation: Transformation, gradient, state, x):
+def _optax_update(transformation: Any, gradient, state, x):  # of optax, which is slow to import
     """Update of an Optax transformation, which mixes types in ways that strict promotion rejects."""
     with jax.numpy_dtype_promotion("standard"):
         return transformation.update(gradient, state, x)
-
-
-class AbstractSchedule(abc.ABC):
-    """Learning rate over the accepted steps, as a fraction of its peak."""
-
-    @abc.abstractmethod
-    def fraction(self, step: ScalarLike) -> ScalarLike:
-        """Fraction of the peak at a step, counted from 0."""
-
-
-@named("constant")
-@dataclasses.dataclass(frozen=True)
-class ConstantRate(AbstractSchedule):
-    """The same rate at all steps."""
-
-    def fraction(self, step: ScalarLike) -> ScalarLike:
-        return 1.0
-
-
-@named("cosine")
-@dataclasses.dataclass(frozen=True)
-class CosineDecay(AbstractSchedule):
-    """Linear rise over `n_warmup` steps, then half a cosine down to `final_fraction` at `n_steps`.
-
-    Args:
-        n_steps: over which the rate falls.
-        n_warmup: steps over which the rate rises.
-        final_fraction: last rate over the largest [1].
-    """
-
-    n_steps: int
-    n_warmup: int = setting(0, at_least=0)
-    final_fraction: float = setting(0.05, at_least=0.0, at_most=1.0)
-
-    def __post_init__(self):
-        check_settings(self)
-        if not self.n_warmup < self.n_steps:
-            raise ValueError(
-                f"schedule: expected n_warmup < n_steps, got n_warmup = {self.n_warmup}, n_steps = "
-                f"{self.n_steps}."
-            )
-
-    def fraction(self, step: ScalarLike) -> ScalarLike:
-        from optax.schedules import warmup_cosine_decay_schedule  # slow import
-
-        # Not 0 at the first step, which would waste an evaluation.
-        numbers = self.n_warmup, self.n_steps, self.final_fraction
-        schedule = warmup_cosine_decay_schedule(1.0 / (self.n_warmup + 1), 1.0, *numbers)
-        return jnp.asarray(schedule(jnp.asarray(step, float)))
 
 
 class AdamState(MethodState):
@@ -167,17 +108,23 @@ class AdamState(MethodState):
 @named("adam")
 @dataclasses.dataclass(frozen=True)
 class Adam(AbstractMethod):
-    """Adam (Kingma and Ba 2015) with a schedule and gradient clipping.
+    """Adam (Kingma and Ba 2015) with a learning rate that falls, and gradient clipping.
+
+    The rate rises linearly over `n_warmup` steps, and falls as half a cosine until `n_steps`.
 
     Args:
-        learning_rate: peak of the schedule: approximate change per step of each unconstrained number.
-        schedule: of the learning rate.
+        learning_rate: its peak: approximate change per step of each unconstrained number.
+        n_steps: accepted steps at which the rate has fallen; `None` for a constant one.
+        n_warmup: steps over which the rate rises, fewer than `n_steps`.
+        final_fraction: last rate over the largest [1]; 1 for a constant one.
         beta_1, beta_2: decay rates of the means of the gradient and its square.
         largest_gradient: norm to which longer gradients are scaled down; `None` for no limit.
     """
 
     learning_rate: float = setting(0.05, above=0.0, at_most=10.0)
-    schedule: AbstractSchedule = ConstantRate()
+    n_steps: int | None = setting(None, at_least=1)
+    n_warmup: int = setting(0, at_least=0)
+    final_fraction: float = setting(0.05, at_least=0.0, at_most=1.0)
     beta_1: float = setting(0.9, at_least=0.0, below=1.0)
     beta_2: float = setting(0.999, at_least=0.0, below=1.0)
     largest_gradient: float | None = setting(None, above=0.0)
@@ -185,8 +132,24 @@ class Adam(AbstractMethod):
     evaluator: ClassVar = GradientEvaluator
     end: ClassVar = "nothing is left to do"  # it never ends by itself
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.n_steps is not None and self.n_warmup >= self.n_steps:
+            raise ValueError(f"Adam: expected n_warmup < n_steps, got {self.n_warmup} and {self.n_steps}.")
+
+    def rate(self, step: ScalarLike) -> ScalarLike:
+        """Learning rate at an accepted step, counted from 0."""
+        if self.n_steps is None:
+            return self.learning_rate
+        from optax.schedules import warmup_cosine_decay_schedule  # slow import
+
+        # Not 0 at the first step, which would waste an evaluation.
+        numbers = self.n_warmup, self.n_steps, self.final_fraction
+        schedule = warmup_cosine_decay_schedule(1.0 / (self.n_warmup + 1), 1.0, *numbers)
+        return self.learning_rate * jnp.asarray(schedule(jnp.asarray(step, float)))
+
     @property
-    def _transformation(self) -> Transformation:
+    def _transformation(self) -> Any:  # of optax
         import optax
 
         adam = optax.scale_by_adam(self.beta_1, self.beta_2)
@@ -218,9 +181,8 @@ class Adam(AbstractMethod):
     @compiled
     def _advance(self, state: AdamState, gradient: UnconstrainedVector) -> AdamState:
         adam = self._transformation
-        scaled, transformation = optax_update(adam, gradient, state.transformation, state.trial)
-        fraction = self.schedule.fraction(state.step.astype(float))
-        update = (-self.learning_rate * fraction * jnp.asarray(scaled)).astype(gradient.dtype)
+        scaled, transformation = _optax_update(adam, gradient, state.transformation, state.trial)
+        update = (-self.rate(state.step.astype(float)) * jnp.asarray(scaled)).astype(gradient.dtype)
         # After a rejection, double the step until it has its full length.
         shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
         trial, yes = state.trial + shortening * update, jnp.asarray(True)
@@ -267,8 +229,10 @@ class LBFGS(AbstractMethod):
     end: ClassVar = "no step was found that lowers the loss"
 
     @property
-    def _transformation(self) -> Transformation:
-        return lbfgs(self.memory_size)
+    def _transformation(self) -> Any:  # of optax
+        import optax
+
+        return optax.scale_by_lbfgs(self.memory_size)
 
     @compiled
     def init(self, x: UnconstrainedVector) -> LBFGSState:
@@ -315,8 +279,8 @@ class LBFGS(AbstractMethod):
 
     def _search_from(self, base, loss, gradient, memory) -> LBFGSState:
         nothing = self._transformation.init(gradient)
-        with_memory = optax_update(self._transformation, gradient, memory, base)
-        without = optax_update(self._transformation, gradient, nothing, base)
+        with_memory = _optax_update(self._transformation, gradient, memory, base)
+        without = _optax_update(self._transformation, gradient, nothing, base)
         # Round-off can corrupt the memory.
         has_memory = (memory.count > 0) & (jnp.vdot(jnp.asarray(with_memory[0]), gradient) > 0.0)
         scaled, new_memory = jax.tree.map(lambda a, b: jnp.where(has_memory, a, b), with_memory, without)

@@ -2,18 +2,17 @@
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
 from .._types import JSON
-from ..calibration import Adam, ConstantRate
-from ..calibration.methods import AbstractMethod, AbstractSchedule
+from ..calibration import Adam
+from ..calibration.methods import AbstractMethod
 from ..calibration.parameters import FreeParameter, FreeParameters, Tied
 from ..calibration.posterior import NUTS, Laplace, Likelihood
 from ..calibration.priors import CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..calibration.target import AbstractScale, AbstractScore
-from ..declarations import names_of
 from .builder import BY_HAND, one_of, section_of
 from .case import GridSection, UniformGrid
 from .schema import Averaging, CorrectionsSection, ModelSection, ObservedVariable, Precision
@@ -154,18 +153,13 @@ class MisfitSection(Section):
 
 
 class AdamSection(section_of(Adam, "adam")):
-    """Adam with a schedule of the learning rate over `n_iterations`."""
+    """Adam with a learning rate that falls over `n_iterations`."""
 
-    schedule: Literal[tuple(names_of(AbstractSchedule))] = key("how the learning rate falls", "cosine")  # pyright: ignore[reportInvalidTypeForm]
-    n_warmup: int = key("steps over which the learning rate rises", 0, ge=0)
-    final_fraction: float = key("fraction of the learning rate at the last step [1]", 0.05, ge=0.0, le=1.0)
+    n_steps: ClassVar[None] = None  # not a key: it follows from n_iterations
 
     def of_length(self, n_iterations: int) -> Adam:
-        """The method, with a schedule over a number of evaluations."""
-        schedule = names_of(AbstractSchedule)[self.schedule].kind
-        n_steps = max(n_iterations, self.n_warmup + 1)
-        of_schedule = () if schedule is ConstantRate else (n_steps, self.n_warmup, self.final_fraction)
-        return Adam(**self.given() | {"schedule": schedule(*of_schedule)})
+        """The method, with a learning rate that falls over a number of evaluations."""
+        return Adam(**self.given(), n_steps=max(n_iterations, self.n_warmup + 1))
 
 
 BY_HAND[Adam] = AdamSection
