@@ -17,7 +17,7 @@ from tests.errors import error_naming
 from tests.helpers import get_leaf
 from tunax_lite import calibration as cal
 from tunax_lite._types import iterate_parameters
-from tunax_lite.calibration import FreeParameter, FreeParameters, Normal, Tied, Uniform, read_parameters
+from tunax_lite.calibration import FreeParameter, FreeParameters, Normal, Uniform, read_parameters
 from tunax_lite.calibration.base import Base
 from tunax_lite.calibration.parameters import with_parameters
 from tunax_lite.calibration.priors import Bounded, LogBounded, Unbounded
@@ -146,8 +146,8 @@ def test_insert_changes_the_free_parameters_only():
     assert eqx.tree_equal(with_parameters(closure, {}), closure)
 
 
-def _resolve(*parameters, tied=(), closure=None):
-    return FreeParameters(parameters, tied).resolve(closure or KEpsilon())
+def _resolve(*parameters, closure=None):
+    return FreeParameters(parameters).resolve(closure or KEpsilon())
 
 
 def test_bad_free_parameters_are_refused():
@@ -175,39 +175,6 @@ def test_bad_free_parameters_are_refused():
     ):
         with error_naming(ValueError, message):
             with_parameters(KEpsilon(), {path: value})
-
-
-TWO = FreeParameter("c_eps_2"), FreeParameter("c_eps_1", prior=Normal(1.44, 0.1))
-
-
-def test_tied_parameters_follow_their_free_one():
-    closure = KEpsilon(c_eps_3_minus=-0.5)  # pyright: ignore[reportArgumentType]
-    free = _resolve(
-        *TWO, tied=(Tied("c_eps_3_plus", to="c_eps_1", factor=-2.0, offset=4.0),), closure=closure
-    )
-    x = free.start() + 0.5
-    second, first = free.to_physical(x)
-    inserted = free.to_pytree(closure, x)
-    assert isinstance(inserted, KEpsilon)
-    assert (inserted.c_eps_1, inserted.c_eps_2) == (first, second)
-    assert inserted.c_eps_3_plus == pytest.approx(4.0 - 2.0 * float(first), rel=1e-14)
-    gradient = jax.grad(lambda x: free.to_pytree(closure, x).c_eps_3_plus)(x)  # pyright: ignore
-    np.testing.assert_allclose(gradient, [0.0, -2.0 * 0.1], rtol=1e-12)
-    assert free.by_path([2.0, 1.5])["c_eps_3_plus"] == 1.0
-    members = free.to_pytree(closure, jnp.stack([x, x + 1.0], axis=1))
-    np.testing.assert_allclose(get_leaf(members, "c_eps_3_plus"), 4.0 - 2.0 * (first + np.array([0.0, 0.1])))
-
-
-def test_bad_ties_are_refused():
-    for make, message in (
-        (lambda: Tied("c_eps_3_plus", "c_eps_1", 0.0), "c_eps_3_plus 0"),
-        (lambda: Tied("c_eps_3_plus", "sigma_eps"), "c_eps_3_plus sigma_eps c_eps_2 c_eps_1"),
-        (lambda: Tied("c_eps_9", "c_eps_1"), "c_eps_9 KEpsilon"),
-        (lambda: Tied("c_eps_2", "c_eps_1", offset=0.5), "FreeParameters c_eps_2"),
-        (lambda: Tied("c_eps_3_minus", "c_eps_1"), "c_eps_3_minus -5 2 [1] 1 2.5 c_eps_1"),
-    ):
-        with error_naming(ValueError, message):
-            _resolve(*TWO, tied=(make(),))
 
 
 CALIBRATED = {"c_eps_1": 1.5, "length_limit": 0.4}

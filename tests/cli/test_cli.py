@@ -152,12 +152,10 @@ def test_a_trajectory_with_exchanged_variables_is_refused(invoke, whole):
 def calibrated(tmp_path_factory):
     """A short calibration, which took a break between them."""
     folder = tmp_path_factory.mktemp("calibration")
-    tied = {"convective_coefficient": {"tied_to": "viscosity_scale", "factor": 10.0}}
     config = configuration(
         folder / "config.yaml",
         CALIBRATION,
         misfit={"weights": {"temperature": 1.0, "u": 0.5, "v": 0.5}, "scale": "z_score", "end": 21600.0},
-        parameters=CALIBRATION["parameters"] | tied,
         optimiser={"name": "adam", "learning_rate": 0.1, "final_fraction": 1.0},
         n_iterations=3,
     )

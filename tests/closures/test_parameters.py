@@ -14,7 +14,7 @@ import tunax_lite as tl
 from tests.errors import error_naming
 from tests.helpers import ALL_CLOSURES, CASES, VARIANTS, id_of, some_long
 from tunax_lite._types import at_path, iterate_parameters
-from tunax_lite.calibration import FreeParameter, FreeParameters, Tied
+from tunax_lite.calibration import FreeParameter, FreeParameters
 from tunax_lite.closures import (
     KPP,
     ConstantDiffusivity,
@@ -90,8 +90,8 @@ def test_what_has_no_effect_is_refused_and_nothing_else(closure):
 
 
 def test_reasons_are_told():
-    def resolve(closure, *names, tied=()):
-        return FreeParameters(tuple(FreeParameter(name) for name in names), tied).resolve(closure)
+    def resolve(closure, *names):
+        return FreeParameters(tuple(FreeParameter(name) for name in names)).resolve(closure)
 
     imposed = KOmega(imposed_von_karman=0.4)
     for closure, names, reason in (
@@ -102,8 +102,6 @@ def test_reasons_are_told():
     ):
         with error_naming(ValueError, f"{names[0]} {reason}"):
             resolve(closure, *names)
-    with error_naming(ValueError, "sigma_omega imposed_von_karman"):
-        resolve(imposed, "c_omega_1", tied=(Tied("sigma_omega", "c_omega_1"),))
     both = (FreeParameter("sigma_eps"), FreeParameter("imposed_von_karman", start=0.4))
     with error_naming(ValueError, "sigma_eps imposed_von_karman"):
         FreeParameters(both).resolve(KEpsilon())

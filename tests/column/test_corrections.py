@@ -187,8 +187,8 @@ def test_a_calibration_corrects_cases_and_writes_its_numbers(tmp_path):
         np.testing.assert_array_equal(dataset["cases_windy_forcing_heat_flux_bias_coordinate"], KNOTS)
 
 
-def refused_as_free(*free, ties=()):
-    return lambda: FreeParameters(tuple(free), ties).resolve(PacanowskiPhilander(), CASES)
+def refused_as_free(*free):
+    return lambda: FreeParameters(tuple(free)).resolve(PacanowskiPhilander(), CASES)
 
 
 def test_bad_corrections_and_numbers_that_cannot_be_free_are_refused():
@@ -196,7 +196,6 @@ def test_bad_corrections_and_numbers_that_cannot_be_free_are_refused():
     neutral, prior = CorrectedForcing.neutral, CorrelatedNormal(0.0, 1e-4, length=1.0)
     coriolis, low = "coriolis_parameter", CorrelatedNormal(0.5, 0.5, length=3600.0)
     both = [FreeParameter(f"{start}{coriolis}", 0.0, 2e-4) for start in ("case.", "cases.calm.")]
-    tied = (calibration.Tied(f"cases.windy.{coriolis}", to=f"cases.calm.{coriolis}"),)
     misspelt, expected = "cases.windy.forcing.heat_flux_bais", "cases.windy.forcing.heat_flux_bias"
     for make, message in (
         (lambda: neutral(still, ("wind_scale",)), "stress_u_bias"),
@@ -213,7 +212,6 @@ def test_bad_corrections_and_numbers_that_cannot_be_free_are_refused():
         (refused_as_free(FreeParameter(f"case.{coriolis}", prior=prior)), "time"),
         (refused_as_free(FreeParameter("case.forcing.stress_scale", prior=low)), "deviations"),
         (refused_as_free(*both), coriolis),  # once per case
-        (refused_as_free(both[1], ties=tied), "tied"),
     ):
         with error_naming(ValueError, message):
             make()

@@ -10,7 +10,7 @@ import pytest
 import tunax_lite as tl
 from tests.errors import error_naming
 from tests.helpers import get_leaf
-from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Tied, Uniform
+from tunax_lite.calibration import FreeParameter, LogNormal, LogUniform, Normal, Uniform
 from tunax_lite.config import ConfigError, Run, build_run, load_calibration, load_run
 from tunax_lite.config.build import build_calibration
 from tunax_lite.config.calibration import free_parameters
@@ -140,12 +140,10 @@ parameters:
   c_eps_2: {prior: uniform, lower: 1.5, upper: 2.5}
   turbulent_kinetic_energy_floor: {prior: uniform, lower: 1e-12, upper: 1e-5, scale: log}
   c_eps_3_plus: {prior: bounded, upper: 2.0}
-  sigma_k: {tied_to: sigma_eps, factor: 0.5, offset: 0.3}
 misfit: {prior_weight: 0.01}
 """
     loaded = _calibration(tmp_path, text)
     free = free_parameters(loaded.config.parameters)
-    assert free.tied == (Tied("sigma_k", "sigma_eps", 0.5, 0.3),)
     assert loaded.config.misfit.prior_weight == 0.01
     assert free.parameters == (
         FreeParameter("c_eps_1", prior=Normal(1.44, 0.1)),

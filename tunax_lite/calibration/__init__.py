@@ -11,7 +11,6 @@ from .parameters import (
     FreeParameter,
     FreeParameters,
     ParameterTable,
-    Tied,
     in_short,
     with_case_parameters,
     with_parameters,

@@ -57,39 +57,6 @@ OF_ALL_CASES = "case."
 _OF_ONE_CASE = "cases."
 
 
-@dataclasses.dataclass(frozen=True)
-class Tied:
-    """A parameter tied to a free one, `factor * (free parameter) + offset`.
-
-    Args:
-        path, to: in the closure or in a case, with dots; `to` is the free one.
-        factor, offset: finite, and the factor not 0: `ValueError`.
-        unit, lower, upper: of the tied parameter; `FreeParameters.resolve` fills them in.
-    """
-
-    path: str
-    to: str
-    factor: float = 1.0
-    offset: float = 0.0
-    unit: str = ""
-    lower: float = -math.inf
-    upper: float = math.inf
-
-    def __post_init__(self):
-        if not (math.isfinite(self.factor) and math.isfinite(self.offset)) or self.factor == 0.0:
-            raise ValueError(
-                f"{self.path}: expected a finite factor other than 0 and a finite offset, got "
-                f"{self.factor:g} and {self.offset:g}."
-            )
-
-    def value(self, of_free):
-        """The value for a value of the free parameter."""
-        return self.factor * of_free + self.offset
-
-    def __str__(self) -> str:
-        return f"{self.factor!r} * {self.to} + {self.offset!r}"
-
-
 def is_of_closure(path: str) -> bool:
     """Whether a path names a parameter of the closure."""
     return not path.startswith((OF_ALL_CASES, _OF_ONE_CASE))
@@ -300,20 +267,18 @@ class ParameterTable:
     """The numbers of a calibration, in the order of the unconstrained vector; from `FreeParameters.resolve`.
 
     Args:
-        numbers: free ones.
-        tied: parameters that follow from free ones.
+        numbers: rows, in order.
         places: of the numbers in the vector of all cases, for those of one case; `None` for all.
 
     Raises:
-        ValueError: a number that is changed twice.
+        ValueError: a number that is free twice.
     """
 
     numbers: tuple[FreeNumber, ...]
-    tied: tuple[Tied, ...] = ()
     places: tuple[int, ...] | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self):
-        repeated = sorted(path for path, number in Counter(self.changed_paths).items() if number > 1)
+        repeated = sorted(path for path, number in Counter(self.paths).items() if number > 1)
         if repeated:
             raise ValueError(f"FreeParameters: expected every path once, got {', '.join(repeated)} twice.")
 
@@ -322,13 +287,8 @@ class ParameterTable:
         return tuple(number.path for number in self.numbers)
 
     @property
-    def changed_paths(self) -> tuple[str, ...]:
-        """Paths of the free numbers and of the parameters tied to them."""
-        return self.paths + tuple(tied.path for tied in self.tied)
-
-    @property
     def units(self) -> dict[str, str]:
-        return {each.path: each.unit for each in (*self.numbers, *self.tied)}
+        return {each.path: each.unit for each in self.numbers}
 
     @property
     def fields(self) -> dict[str, list[FreeNumber]]:
@@ -340,27 +300,17 @@ class ParameterTable:
         """Free numbers in the run of one case, with paths that begin with `case.`.
 
         Cases that differ only in their names have equal tables. Raises `ValueError` for a case without any,
-        a number that is free both for one case and for all, or one tied to a number of another case.
+        or a number that is free both for one case and for all.
         """
         paths = [path_in_case(path, name) for path in self.paths]
         places = tuple(place for place, path in enumerate(paths) if path is not None)
-        tied = []
-        for each in self.tied:
-            path, to = (path_in_case(p, name) for p in (each.path, each.to))
-            if path is not None and to is None:
-                raise ValueError(
-                    f"{each.path}: expected to be tied to a parameter of the closure or of the same case, "
-                    f"got {each.to}."
-                )
-            if path is not None and to is not None:
-                tied.append(dataclasses.replace(each, path=path, to=to))
         if not places:
             raise ValueError(
                 f"{name}: expected a case in which a parameter is free, got none among "
                 f"{', '.join(self.paths)}; leave the case out."
             )
         numbers = tuple(self.numbers[place]._replace(path=str(paths[place])) for place in places)
-        return ParameterTable(numbers, tuple(tied), places)
+        return ParameterTable(numbers, places)
 
     def part_of(self, x: X) -> X:
         """The rows of the vector of all cases, or of members on a trailing axis, that these numbers are."""
@@ -416,9 +366,8 @@ class ParameterTable:
         return physical
 
     def by_path(self, values: ArrayLike | Sequence[float]) -> dict[str, float]:
-        """Physical values in the order of the vector, by path, including tied parameters."""
-        found = dict(zip(self.paths, np.asarray(values).tolist(), strict=True))
-        return found | {tied.path: tied.value(found[tied.to]) for tied in self.tied}
+        """Physical values in the order of the vector, by path."""
+        return dict(zip(self.paths, np.asarray(values).tolist(), strict=True))
 
     def to_pytree(self, module: Holder, x: VectorOrMembers) -> Holder:
         """Closure, model, case or comparison, in its precision, with the values of x; differentiable by x.
@@ -430,15 +379,11 @@ class ParameterTable:
             holder, beginning = module.closure, "closure."
         elif isinstance(module, Comparison):
             holder, beginning = module.case, "case."
-        changed = self.changed_paths
-        places = [i for i, path in enumerate(changed) if is_of_closure(path) != in_case]
+        places = [i for i, path in enumerate(self.paths) if is_of_closure(path) != in_case]
         if not places:
             return module
         values = self.to_physical(x) if x.ndim == 1 else jax.vmap(self.to_physical, -1, -1)(x)
-        if self.tied:
-            following = [tied.value(values[changed.index(tied.to)]) for tied in self.tied]
-            values = jnp.concatenate([values, jnp.stack(following)])
-        paths = [beginning + changed[place].removeprefix(OF_ALL_CASES) for place in places]
+        paths = [beginning + self.paths[place].removeprefix(OF_ALL_CASES) for place in places]
         precision = precision_of(**{"case" if in_case else "closure": holder})
         return replace_numbers(module, paths, values[np.array(places)].astype(precision))
 
@@ -477,9 +422,6 @@ class ParameterTable:
                 entry["prior"] = "; ".join(priors)
             if name in remarks:
                 entry["remark"] = remarks[name]
-        for tied in self.tied:
-            bounds = {"start": start[tied.path], "lower": tied.lower, "upper": tied.upper}
-            entries[tied.path] = {"value": best[tied.path], "unit": tied.unit, **bounds, "tied_to": str(tied)}
         return entries
 
 
@@ -524,17 +466,12 @@ class FreeParameter:
 
 @dataclasses.dataclass(frozen=True)
 class FreeParameters:
-    """The free numbers of a calibration, in the order of the unconstrained vector.
-
-    Further parameters are tied to free ones. Raises `ValueError` if there are none.
-    """
+    """The free numbers of a calibration, in the order of the unconstrained vector; `ValueError` for none."""
 
     parameters: tuple[FreeParameter, ...]
-    tied: tuple[Tied, ...] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "parameters", tuple(self.parameters))
-        object.__setattr__(self, "tied", tuple(self.tied))
         if not self.parameters:
             raise ValueError("FreeParameters: expected at least one free parameter, got none.")
 
@@ -543,8 +480,7 @@ class FreeParameters:
 
         Raises `ValueError` for a path that neither closure nor cases have, or one without effect, bounds
         outside the valid range, a first guess that is missing, not a single number, or not between the
-        bounds, a parameter that is tied to no free one or leaves its valid range, or a number that is free
-        twice.
+        bounds, or a number that is free twice.
         """
         known, owner = known_parameters(closure, cases), type(closure).__name__
         numbers, fields = list[FreeNumber](), by_field(known)
@@ -554,7 +490,7 @@ class FreeParameters:
                 prior = _prior(free, infos[0])
                 about = infos[0].unit, prior, free.prior is not None
                 numbers += [FreeNumber(o.path, _start(free, prior, o), o.coordinate, *about) for o in infos]
-        changed = {each.path for each in (*numbers, *self.tied)}
+        changed = {number.path for number in numbers}
         for path in sorted(changed & known.keys()):
             others = (other for other in known[path].replaced_by if other in changed)
             taken = (f"{other} is calibrated and takes its place" for other in others)
@@ -562,31 +498,11 @@ class FreeParameters:
                 raise ValueError(
                     f"{path}: expected a parameter with an effect, got one without: {why}; leave it out."
                 )
-        followed = {number.path: number for number in numbers}
-        tied = tuple(_resolved(tied, followed, lookup(tied.path, known, owner)) for tied in self.tied)
-        table = ParameterTable(tuple(numbers), tied)
+        table = ParameterTable(tuple(numbers))
         table.start()  # raises for a first guess on a bound
         for name in cases or {}:
             table.in_case(name)
         return table
-
-
-def _resolved(tied: Tied, free: Mapping[str, FreeNumber], info: ParameterInfo) -> Tied:
-    """A tied parameter with its unit and bounds, which must lie in its valid range."""
-    if tied.to not in free:
-        raise ValueError(
-            f"{tied.path}: expected to be tied to a free parameter, got {tied.to}; the free ones are "
-            f"{', '.join(free)}."
-        )
-    prior, (lower, upper) = free[tied.to].prior, info.valid_range
-    least, largest = sorted((tied.value(prior.lower), tied.value(prior.upper)))
-    if not lower <= least <= largest <= upper:
-        raise ValueError(
-            f"{tied.path}: expected values within the valid range {lower:g} to {upper:g} [{info.unit}], got "
-            f"{least:g} to {largest:g} from {tied.to} between {prior.lower:g} and {prior.upper:g}; choose "
-            f"narrower bounds of {tied.to}, or another factor or offset."
-        )
-    return dataclasses.replace(tied, unit=info.unit, lower=least, upper=largest)
 
 
 def _fields_of(path: str, fields: Mapping[str, list[str]], known: Mapping[str, ParameterInfo]) -> list[str]:

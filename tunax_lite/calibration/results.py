@@ -134,7 +134,7 @@ class CalibrationResult:
 
     @property
     def best(self) -> dict[str, float]:
-        """The best physical values by path, including tied parameters."""
+        """The best physical values by path."""
         return self.free_parameters.by_path(self.history.values[self.history.best_iteration])
 
     @property
@@ -204,9 +204,6 @@ def remarks(result: CalibrationResult) -> dict[str, str]:
             found[free.path] = remark
         elif _is_still(free, start[free.path], best[free.path]):
             found[free.path] = still
-    for tied in result.free_parameters.tied:
-        if tied.to in found:
-            found[tied.path] = f"as {tied.to}: {found[tied.to]}"
     return found
 
 
@@ -362,12 +359,6 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         if rows[0].coordinate is not None:
             text = "time [s] or height [m] of the numbers"
             data[f"{name}_coordinate"] = described(dims[1:], [row.coordinate for row in rows], text)
-    for tied in free.tied:
-        about = {"valid_min": tied.lower, "valid_max": tied.upper, "tied_to": str(tied)}
-        values = tied.value(by_path[tied.to])
-        data[variable_name(tied.path)] = described(
-            "iteration", values, f"parameter {tied.path}", tied.unit, **about
-        )
     of_iterations = {"long_name": "evaluation of the loss, 1 at the start"}
     coords = {
         "iteration": ("iteration", 1 + np.arange(history.n_iterations), of_iterations),
@@ -444,7 +435,6 @@ def fingerprint(problem: Problem, method: object) -> dict[str, str]:
         known = repr(free.prior) if free.is_chosen else scale
         said = f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"
         parts[f"free parameter {free.path}"] = said
-    parts |= {f"tied parameter {tied.path}": str(tied) for tied in problem.free_parameters.tied}
     pairs = zip(problem.case_names, problem.comparisons, strict=True)
     return parts | {f"case {name}": digest_of_tree(comparison)[:16] for name, comparison in pairs}
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from .._types import JSON
 from ..calibration import Adam
 from ..calibration.methods import AbstractMethod
-from ..calibration.parameters import FreeParameter, FreeParameters, Tied
+from ..calibration.parameters import FreeParameter, FreeParameters
 from ..calibration.posterior import NUTS, Laplace, Likelihood
 from ..calibration.priors import CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..calibration.target import AbstractScale, AbstractScore
@@ -28,7 +28,7 @@ _PRIORS = {
 
 
 class ParameterSection(Section):
-    """A row of the table of parameters: its prior, or the free parameter that it is tied to."""
+    """A row of the table of parameters: its first guess and its prior."""
 
     prior: Literal["bounded", "uniform", "normal", "correlated_normal", "log_normal"] = key(
         "distribution; bounded is logit-normal between the bounds", "bounded"
@@ -44,23 +44,11 @@ class ParameterSection(Section):
     median: float | None = key("of log_normal, in the unit of the parameter", None)
     log_standard_deviation: float | None = key("of log_normal, of the natural logarithm [1]", None)
     length: float | None = key("correlation length of correlated_normal [m] or [s]", None)
-    tied_to: str | None = key(
-        "dotted name of the free parameter that it follows; null with other keys for a free parameter", None
-    )
-    factor: float | None = key("of a tied parameter: factor * (free parameter) + offset", None)
-    offset: float | None = key("of a tied parameter, in its unit", None)
 
-    def of(self, path: str) -> FreeParameter | Tied:
-        """The treatment of a parameter."""
-        given: dict[str, Any] = {  # numbers, and a path
-            name: value for name, value in self.model_dump().items() if value is not None
-        }
+    def of(self, path: str) -> FreeParameter:
+        """The free parameter at a path."""
+        given: dict[str, Any] = self.model_dump(exclude_none=True)
         prior, scale = given.pop("prior"), given.pop("scale")
-        if "tied_to" in given:
-            changed = {"prior": prior != "bounded", "scale": scale != "linear"}  # stored files have defaults
-            all_keys = [*given, *(name for name, is_changed in changed.items() if is_changed)]
-            _check_keys(all_keys, "tied_to factor offset".split(), ["tied_to"], "a tied parameter")
-            return Tied(path, given.pop("tied_to"), **given)
         if prior == "bounded":
             _check_keys(given, "lower upper start".split(), [], "the prior bounded")
             return FreeParameter(path, scale=scale, **given)
@@ -75,8 +63,6 @@ class ParameterSection(Section):
         return FreeParameter(path, start=start, prior=kind(**given))
 
     def _check(self) -> None:
-        if self.tied_to is None and self.model_fields_set == {"tied_to"}:
-            raise invalid("a free parameter in `tied_to`", "none", "name one, or leave the key out")
         self.of("this parameter")
 
 
@@ -99,10 +85,8 @@ FreeParameterSection = Annotated[
 
 
 def free_parameters(sections: Mapping[str, ParameterSection]) -> FreeParameters:
-    """The free and tied parameters, with omitted bounds not yet filled in."""
-    rows = [section.of(path) for path, section in sections.items()]
-    free = tuple(each for each in rows if isinstance(each, FreeParameter))
-    return FreeParameters(free, tuple(each for each in rows if isinstance(each, Tied)))
+    """The free parameters, with omitted bounds not yet filled in."""
+    return FreeParameters(tuple(section.of(path) for path, section in sections.items()))
 
 
 Weights = Annotated[

@@ -188,7 +188,7 @@ def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
         yield {"label": label, "remark": "", **entry} | {
             "change": _change(entry),
             "place": _place(entry),
-            "note": f"= {entry['tied_to']}" if "tied_to" in entry else entry.get("prior", ""),
+            "note": entry.get("prior", ""),
         }
 
 

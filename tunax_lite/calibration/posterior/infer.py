@@ -332,7 +332,7 @@ def infer(
             across, information, "Fisher information of the observations over that of the prior"
         ),
     }
-    base = Base.of(model.closure, free.changed_paths)
+    base = Base.of(model.closure, free.paths)
     about |= {**dataclasses.asdict(likelihood), "base": json.dumps(base.content)}
     return _dataset(free, base.closure, data | mixed, about)
 
@@ -347,7 +347,6 @@ def _dataset(
     physical = np.asarray(jax.vmap(free.to_physical)(draws.reshape(-1, draws.shape[-1]))).reshape(draws.shape)
     best = free.by_path(free.to_physical(mode))
     columns = {path: physical[..., i] for i, path in enumerate(free.paths)}
-    columns |= {tied.path: tied.value(columns[tied.to]) for tied in free.tied}
     priors = {number.path: number.prior for number in free.numbers}
     for path, values in columns.items():
         more: dict[str, object] = {"path": path, "most_probable": best[path]}
