@@ -29,7 +29,7 @@ class Ekman(AbstractDiagnosticClosure[EddyCoefficients]):
         distance, velocity = -inputs.grid.z_face[1:-1], inputs.surface_friction_velocity + 1e-6
         decay = jnp.exp(-distance * jnp.abs(inputs.coriolis_parameter) / (self.reach * velocity))
         mixing = self.strength * velocity * distance * decay + self.background
-        return EddyCoefficients.within(mixing, mixing)
+        return EddyCoefficients.from_inner_faces(mixing, mixing)
 
 
 tl.configure()

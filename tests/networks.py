@@ -37,4 +37,4 @@ class Learned(AbstractDiagnosticClosure[EddyCoefficients]):
         flat = jnp.stack([relative.ravel(), distance.ravel()])
         found = jax.vmap(self.net, in_axes=-1, out_axes=-1)(flat).reshape(relative.shape)
         mixing = self.largest * jax.nn.sigmoid(found)
-        return EddyCoefficients.within(mixing, mixing)
+        return EddyCoefficients.from_inner_faces(mixing, mixing)

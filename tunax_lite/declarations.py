@@ -241,7 +241,7 @@ def check_mixing(closure: object, mixing: object, n_faces: int) -> None:
             got = "an array" if hasattr(mixing, "shape") else type(mixing).__name__
         raise TypeError(
             f"{type(closure).__name__}: expected {' and '.join(names)} on the {n_faces} faces of the grid, "
-            f"got {got}; return EddyCoefficients.within(viscosity, diffusivity), each shaped as "
+            f"got {got}; return EddyCoefficients.from_inner_faces(viscosity, diffusivity), each shaped as "
             "inputs.shear_squared."
         )
 

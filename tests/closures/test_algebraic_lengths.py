@@ -21,14 +21,14 @@ from tunax_lite.closures import (
     SecondMomentClosure,
     Triangular,
 )
-from tunax_lite.closures.one_equation import RobertOuellet, Surroundings, XingDavies
+from tunax_lite.closures.one_equation import FaceConditions, RobertOuellet, XingDavies
 
 KAPPA, Z_0_SURFACE, Z_0_BOTTOM = 0.4, 0.1, 0.03
 
 
 def place_of(grid, tke, n_squared):
     inner = grid.center_spacing.shape
-    return Surroundings(
+    return FaceConditions(
         grid,
         from_surface=-grid.z_face[1:-1] + Z_0_SURFACE,
         from_bottom=grid.z_face[1:-1] + grid.depth + Z_0_BOTTOM,

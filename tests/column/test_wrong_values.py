@@ -84,7 +84,10 @@ WRONG = [
     (lambda: tl.Model(tl.ConstantDiffusivity(), n_sweeps=1.5), "n_sweeps 1.5"),
     (lambda: tl.stack_cases(CASE), "stack_cases [case"),
     (lambda: run(Careless(jnp.ones(3))), "Careless eddy_viscosity 5"),
-    (lambda: run(Careless(EddyCoefficients.within(*jnp.ones((2, 5))))), "Careless eddy_viscosity (7,)"),
+    (
+        lambda: run(Careless(EddyCoefficients.from_inner_faces(*jnp.ones((2, 5))))),
+        "Careless eddy_viscosity (7,)",
+    ),
 ]
 
 

@@ -1,6 +1,5 @@
 """Stratification, shear, the Richardson number, and the Coriolis part of the momentum equation."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -9,7 +8,7 @@ from tunax_lite import Grid, LinearEquationOfState, State, coriolis_parameter
 from tunax_lite.numerics import diffuse
 from tunax_lite.numerics.diffusion import Added
 from tunax_lite.physics import buoyancy_frequency_squared, shear_squared
-from tunax_lite.physics.stratification import richardson_number, rotate, shear_squared_between_cells
+from tunax_lite.physics.stratification import rotate, shear_squared_between_cells
 
 
 def test_linear_profiles_on_an_irregular_grid():
@@ -52,14 +51,6 @@ def test_shear_production_is_the_kinetic_energy_lost_on_any_grid(seed=1):
     taken = dt * np.sum(viscosity * shear_squared(new, old, grid) * grid.center_spacing)
     before, after = (0.5 * np.sum(grid.cell_thickness * (s.u**2 + s.v**2)) for s in (old, new))
     np.testing.assert_allclose(taken, before - after, rtol=1e-12)
-
-
-def test_richardson_number_and_its_floor():
-    n_squared, s_squared = jnp.array([1e-4, -1e-4, 1e-4]), jnp.array([4e-4, 4e-4, 0.0])
-    ri = richardson_number(n_squared, s_squared, shear_squared_floor=1e-6)
-    np.testing.assert_allclose(ri, [0.25, -0.25, 100.0], rtol=1e-14)
-    slope = jax.grad(lambda s: jnp.sum(richardson_number(n_squared, s, shear_squared_floor=1e-6)))(s_squared)
-    np.testing.assert_allclose(slope, [-625.0, 625.0, 0.0], rtol=1e-12)
 
 
 def test_speed_is_kept_and_columns_turn_by_their_own_angle():

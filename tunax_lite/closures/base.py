@@ -53,7 +53,7 @@ class EddyCoefficients(CloState):
     eddy_diffusivity: FaceArray
 
     @classmethod
-    def within(cls, viscosity: InnerFaceArray, diffusivity: InnerFaceArray) -> "EddyCoefficients":
+    def from_inner_faces(cls, viscosity: InnerFaceArray, diffusivity: InnerFaceArray) -> "EddyCoefficients":
         """Coefficients on inner faces; there is no mixing through the two ends."""
         return cls(with_end_faces(viscosity), with_end_faces(diffusivity))
 
@@ -61,9 +61,9 @@ class EddyCoefficients(CloState):
 class ClosureInputs(eqx.Module):
     """Input of a closure, computed once per step by the model.
 
-    `radiative_buoyancy_flux` is the downward flux by shortwave radiation through each face, so that a layer
-    below the surface gains its divergence; `None` at night. `friction_velocity_of_sea` sets the surface
-    roughness: it is u* of this step or, as in GOTM, of the previous step.
+    `radiative_buoyancy_flux` is the downward flux by shortwave radiation through each face: a layer gains its
+    convergence; `None` without shortwave radiation. `friction_velocity_of_sea` sets the surface roughness: it
+    is u* of this step or, as in GOTM, of the previous step.
     """
 
     grid: Grid  # with the batch axes of the state
@@ -84,7 +84,7 @@ class ClosureInputs(eqx.Module):
     stirring: InnerFaceArray | None = None  # production of k by terms [m2 s-3]
     terms: tuple[AbstractTerm, ...] = ()  # terms of the step, including those of the closure's own state
     tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
-    explicit_waves: bool = eqx.field(default=False, static=True)  # negative Stokes production, too (GOTM)
+    explicit_waves: bool = eqx.field(default=False, static=True)  # negative Stokes production (GOTM)
 
     @property
     def buoyancy_flux_above(self) -> FaceArray:
@@ -116,7 +116,7 @@ class AbstractClosure(AbstractShown, Generic[S]):
     """A turbulence closure: its fields are its parameters.
 
     Raises:
-        TypeError: something else than a part of the declared class, such as its name.
+        TypeError: a part that is not of its declared class, such as the name of a class.
         ValueError: a setting that violates its declaration.
     """
 
@@ -136,7 +136,7 @@ class AbstractClosure(AbstractShown, Generic[S]):
 
     @classmethod
     def recommended(cls: type[C], **others: FieldValue) -> C:
-        """Constants that carry over from large-eddy simulations to others that did not calibrate them.
+        """Closure with the recommended constants, calibrated on large-eddy simulations and tested on others.
 
         `recommended_sets()` has their values, data, command, version and valid range: 22 simulations from
         five sources, six hours to ten days long, with stress up to 1.4 N m-2 and cooling up to 2 kW m-2,
@@ -144,7 +144,7 @@ class AbstractClosure(AbstractShown, Generic[S]):
         defaults of the class; `others` replace or complete them.
 
         Raises:
-            ValueError: there are none for this closure.
+            ValueError: a closure without recommended constants.
         """
         sets, name = recommended_sets(), name_of(cls)
         if name not in sets:
@@ -162,7 +162,7 @@ class AbstractClosure(AbstractShown, Generic[S]):
                 values[field] = _field_value(cls, field, value)
         closure = cls(**values)
         parts = {
-            part: dataclasses.replace(getattr(closure, part), **values) for part, values in by_part.items()
+            part: dataclasses.replace(getattr(closure, part), **changes) for part, changes in by_part.items()
         }
         return dataclasses.replace(closure, **(parts | others))
 

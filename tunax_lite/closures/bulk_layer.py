@@ -42,13 +42,13 @@ def buoyancy_after(inputs: ClosureInputs, dt: ScalarLike) -> CenterArray:
     return jnp.concatenate([below_surface, top]) + dt * fluxes / inputs.grid.cell_thickness
 
 
-def coefficient_within(depth: Scalar, dt: ScalarLike) -> Scalar:
-    """Coefficient that makes a layer of a depth [m] uniform within a step [m2 s-1]."""
+def homogenising_coefficient(depth: Scalar, dt: ScalarLike) -> Scalar:
+    """Coefficient [m2 s-1] that makes a layer of a depth [m] uniform in one step."""
     return MIXING_NUMBER * depth**2 / dt
 
 
 def _equal_coefficients(coefficient: InnerFaceArray) -> EddyCoefficients:
-    return EddyCoefficients.within(coefficient, coefficient)
+    return EddyCoefficients.from_inner_faces(coefficient, coefficient)
 
 
 @named("kraus_turner")
@@ -99,7 +99,7 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
         # Exchange g that mixes the fraction f of a cell: f = r / (1 + r) with r = g (1 / D + 1 / h_c).
         exchange = fraction * reciprocal(at_least(1.0 - fraction, _SMALLEST_REMAINDER))
         exchange = exchange * (depth * cell / (depth + cell) * grid.center_spacing / dt)
-        coefficient = at_most(exchange, coefficient_within(thickness, dt))
+        coefficient = at_most(exchange, homogenising_coefficient(thickness, dt))
         return _equal_coefficients(coefficient + self.background_coefficient)
 
 
@@ -144,7 +144,7 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
         mixed = [jnp.where(in_cells, jnp.sum(x * thickness, axis=0) / depth, x) for x in column]
         uniform = in_layer | (difference(mixed[0]) < 0.0)
         exchange = self._exchange(mixed, grid, dt)
-        return _equal_coefficients(jnp.where(uniform, coefficient_within(depth, dt), exchange))
+        return _equal_coefficients(jnp.where(uniform, homogenising_coefficient(depth, dt), exchange))
 
     def _in_layer(self, column: Sequence[CenterArray], inputs: ClosureInputs) -> Bool[Array, "inner *#batch"]:
         """Mask of the inner faces within the layer."""

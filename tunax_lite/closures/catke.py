@@ -26,7 +26,7 @@ waves is not published.
 
 from collections import namedtuple
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,17 +49,17 @@ from ..numerics.elementary import (
     safe_sqrt,
     with_end_faces,
 )
-from ..physics.stratification import richardson_number
 from .base import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from .langmuir import drift_at_surface
 
 _LARGEST_WAVE_FACTOR = 5.0
 _WEAKEST_WIND = 1e-3  # friction velocity below which waves lose their effect [m s-1]
+_SMALLEST_SHEAR_SQUARED = 1e-14  # S² as a divisor [s-2]
 
 Factors = namedtuple("Factors", "high low unstable convective entraining")  # C^hi, C^lo, C^un, C^c, C^e
 
 
-class Surroundings(NamedTuple):
+class LocalFlow(NamedTuple):
     """The flow at the levels of the length scales."""
 
     buoyancy_frequency: ColumnArray  # N in stable stratification, 0 elsewhere [s-1]
@@ -102,7 +102,7 @@ class Lengths(NamedTuple):
     entraining: ColumnArray
 
     @classmethod
-    def of(cls, flow: Surroundings, speed: ColumnArray, speed_cubed: ColumnArray, flux: Scalar, c: "CATKE"):
+    def of(cls, flow: LocalFlow, speed: ColumnArray, speed_cubed: ColumnArray, flux: Scalar, c: "CATKE"):
         """Compute the lengths for w [m s-1] and w³ in a flow, with J [m2 s-3]."""
         n_squared, smallest = at_least(flow.buoyancy_frequency_squared, 0.0), c.minimum_convective_flux
         is_convective, flux = flux > smallest, at_least(flux, 0.0)
@@ -116,8 +116,8 @@ class Lengths(NamedTuple):
         stable = speed * reciprocal(rate)
         return cls(stable, jnp.where(is_plume, plume, 0.0), jnp.where(is_base, entraining, 0.0))
 
-    def larger(self, stable: ColumnArray, factors: Factors, depth: Scalar) -> ColumnArray:
-        """Larger of the stable and the convective length [m], at most the water depth [m]."""
+    def longest(self, stable: ColumnArray, factors: Factors, depth: Scalar) -> ColumnArray:
+        """Larger of the stable length and the convective one [m], at most the water depth [m]."""
         convective = factors.convective * self.plume + factors.entraining * self.entraining
         return at_most(at_least(stable, convective), depth)
 
@@ -214,16 +214,16 @@ class CATKE(AbstractPlainClosure[CATKEState]):
     def step(self, clo_state: CATKEState, inputs: ClosureInputs, dt: ScalarLike) -> CATKEState:
         grid, n_squared = inputs.grid, inputs.buoyancy_frequency_squared
         s_squared = gradient(inputs.state.u, grid) ** 2 + gradient(inputs.state.v, grid) ** 2
-        producing, waves = inputs.shear_squared, inputs.waves
+        producing_shear_squared, waves = inputs.shear_squared, inputs.waves
         if waves is not None and self._mixes_drift(inputs):
             by_drift = 2.0 * waves.shear + waves.shear_squared  # |dU/dz + dU_s/dz|² - |dU/dz|²
-            s_squared, producing = s_squared + by_drift, producing + by_drift
-        ri = richardson_number(n_squared, s_squared)
+            s_squared, producing_shear_squared = s_squared + by_drift, producing_shear_squared + by_drift
+        ri = n_squared * reciprocal(at_least(s_squared, _SMALLEST_SHEAR_SQUARED))
         on_faces = n_squared, s_squared, ri
-        faces = Surroundings.of(on_faces, grid.z_face[1:-1], grid.z_face[0], self)
+        faces = LocalFlow.of(on_faces, grid.z_face[1:-1], grid.z_face[0], self)
         # N², S² and Ri at centers are means over the faces.
         on_centers = tuple(map(to_centers, on_faces))
-        centers = Surroundings.of(on_centers, grid.z_center, grid.z_face[0], self)
+        centers = LocalFlow.of(on_centers, grid.z_center, grid.z_face[0], self)
         if waves is not None:
             inverse_factor = reciprocal(self._wave_factor(inputs, drift_at_surface(waves, grid)))
             faces, centers = (
@@ -231,13 +231,13 @@ class CATKE(AbstractPlainClosure[CATKEState]):
                 for flow in (faces, centers)
             )
         # Production by shear and buoyancy [m2 s-3], with the coefficients of the previous step.
-        shear = inner_faces(clo_state.eddy_viscosity) * producing * grid.center_spacing
+        shear = inner_faces(clo_state.eddy_viscosity) * producing_shear_squared * grid.center_spacing
         buoyancy = -inner_faces(clo_state.eddy_diffusivity) * n_squared
         sources = to_centers(shear) * reciprocal(grid.cell_thickness), to_centers(buoyancy)
         tke, flux = clo_state.turbulent_kinetic_energy, clo_state.mean_destabilising_flux
         for _ in range(self.n_substeps):
             tke = self._advance_tke(tke, flux, sources, (faces, centers), inputs, dt / self.n_substeps)
-        uppermost = Surroundings(*(values[-1:] for values in centers))
+        uppermost = LocalFlow(*(values[-1:] for values in centers))
         length = self._dissipation_length(tke[-1:], flux, uppermost, grid)[-1]
         destabilising = -inputs.surface_buoyancy_flux
         largest = at_least(at_least(flux, destabilising), self.minimum_convective_flux)
@@ -245,7 +245,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         flux = (time_scale * flux + dt * destabilising) / (time_scale + dt)
 
         viscosity, diffusivity = self._coefficients(
-            (self.factors_of_momentum, self.factors_of_scalars), tke, flux, faces, grid
+            (self.factors_of("u"), self.factors_of("c")), tke, flux, faces, grid
         )
         eddy_viscosity = with_end_faces(viscosity)
         return CATKEState(
@@ -266,32 +266,16 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         inverse_la_squared = drift * speed * reciprocal(speed * speed + _WEAKEST_WIND**2)
         return at_most(1.0 + self.c_waves * inverse_la_squared, _LARGEST_WAVE_FACTOR)
 
-    @property
-    def factors_of_momentum(self) -> Factors:
-        """Factors of the length scale of momentum [1]."""
-        return Factors(self.c_hi_u, self.c_lo_u, self.c_un_u, self.c_c_u, self.c_e_u)
-
-    @property
-    def factors_of_scalars(self) -> Factors:
-        """Factors of the length scale of temperature, salinity and tracers [1]."""
-        return Factors(self.c_hi_c, self.c_lo_c, self.c_un_c, self.c_c_c, self.c_e_c)
-
-    @property
-    def factors_of_tke(self) -> Factors:
-        """Factors of the length scale of e [1]."""
-        return Factors(self.c_hi_e, self.c_lo_e, self.c_un_e, self.c_c_e, self.c_e_e)
-
-    @property
-    def factors_of_dissipation(self) -> Factors:
-        """Factors of the length scale of dissipation [1]; the first three divide."""
-        return Factors(self.c_hi_d, self.c_lo_d, self.c_un_d, self.c_c_d, self.c_e_d)
+    def factors_of(self, quantity: Literal["u", "c", "e", "d"]) -> Factors:
+        """Factors of the length scale of momentum, scalars, e or dissipation [1], by the last letter."""
+        return Factors(*(getattr(self, f"c_{regime}_{quantity}") for regime in ("hi", "lo", "un", "c", "e")))
 
     def _speed(self, tke: CenterArray) -> CenterArray:
         """w [m s-1] at centers."""
         return safe_sqrt(at_least(tke, self.minimum_tke))
 
     def _coefficients(
-        self, factor_sets: Sequence[Factors], tke: CenterArray, flux: Scalar, faces: Surroundings, grid: Grid
+        self, factor_sets: Sequence[Factors], tke: CenterArray, flux: Scalar, faces: LocalFlow, grid: Grid
     ) -> list[InnerFaceArray]:
         """w l [m2 s-1] of several quantities on inner faces; w and w³ are means over the two cells."""
         speed = self._speed(tke)
@@ -299,30 +283,28 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         speed = mean_of_neighbours(speed)
         lengths = Lengths.of(faces, speed, speed_cubed, flux, self)
         return [
-            speed * lengths.larger(faces.sigma(factors) * lengths.stable, factors, grid.depth)
+            speed * lengths.longest(faces.sigma(factors) * lengths.stable, factors, grid.depth)
             for factors in factor_sets
         ]
 
-    def _dissipation_length(
-        self, tke: CenterArray, flux: Scalar, flow: Surroundings, grid: Grid
-    ) -> CenterArray:
+    def _dissipation_length(self, tke: CenterArray, flux: Scalar, flow: LocalFlow, grid: Grid) -> CenterArray:
         """l_D [m] at centers, or at some of them; its sigma divides the shear length."""
-        speed, factors = self._speed(tke), self.factors_of_dissipation
+        speed, factors = self._speed(tke), self.factors_of("d")
         lengths = Lengths.of(flow, speed, speed**3, flux, self)
-        return lengths.larger(lengths.stable * reciprocal(flow.sigma(factors)), factors, grid.depth)
+        return lengths.longest(lengths.stable * reciprocal(flow.sigma(factors)), factors, grid.depth)
 
     def _advance_tke(
         self,
         tke: CenterArray,
         flux: Scalar,
         sources: tuple[CenterArray, CenterArray],
-        flows: tuple[Surroundings, Surroundings],
+        flows: tuple[LocalFlow, LocalFlow],
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> CenterArray:
         """e after a step with given production by shear and buoyancy [m2 s-3], on faces and centers."""
         grid, (shear, buoyancy), (faces, centers) = inputs.grid, sources, flows
-        (tke_diffusivity,) = self._coefficients((self.factors_of_tke,), tke, flux, faces, grid)
+        (tke_diffusivity,) = self._coefficients((self.factors_of("e"),), tke, flux, faces, grid)
         root = safe_sqrt(tke)
         sink = root * reciprocal(self._dissipation_length(tke, flux, centers, grid))
         removal = at_most(buoyancy, 0.0) + at_most(shear, 0.0)

@@ -22,9 +22,16 @@ from ..numerics.elementary import (
     with_end_faces,
 )
 from .base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
-from .k_equation import AbstractDiffusion, AbstractLengthScale, EddyNumbers, Production, Rates, Step, advance
+from .k_equation import AbstractDiffusion, AbstractLengthScale, Production, Rates, Step, advance
 from .second_moment import SecondMomentClosure
-from .stability import AbstractStability, AbstractStabilityFunctions, AbstractWaveFunctions, Flow, Waves
+from .stability import (
+    AbstractStability,
+    AbstractStabilityFunctions,
+    AbstractWaveFunctions,
+    Flow,
+    StabilityValues,
+    Waves,
+)
 from .walls import Boundary, ShearFreeLayer, Wall, charnock_length
 
 Coefficients = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
@@ -137,7 +144,7 @@ class EnergyStepper(AbstractEnergyStepper):
     functions: AbstractStabilityFunctions
     von_karman: Scalar  # kappa of the logarithmic layer [1]
     waves: ShearFreeLayer | None  # layer below breaking waves, if any
-    bounds_below: bool = eqx.field(default=False, static=True)  # l at least that of both floors
+    has_shortest_length: bool = eqx.field(default=False, static=True)  # that of k and epsilon at their floors
     repeats: bool = eqx.field(default=False, static=True)  # whether a step is repeated with midpoint rates
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
@@ -155,8 +162,8 @@ class EnergyStepper(AbstractEnergyStepper):
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
         production, inputs = self.production(clo_state, inputs), self.at_interface(inputs)
-        numbers = self._eddy_numbers(clo_state, production.stokes, inputs)
-        return self.advanced(clo_state, production, numbers, inputs, dt)
+        stability = self._stability(clo_state, production.stokes, inputs)
+        return self.advanced(clo_state, production, stability, inputs, dt)
 
     def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
         inputs = self.at_interface(inputs)
@@ -183,9 +190,9 @@ class EnergyStepper(AbstractEnergyStepper):
         return Production(by_shear, by_buoyancy, by_waves)
 
     def at_interface(self, inputs: ClosureInputs) -> ClosureInputs:
-        """Multiply N² by h / dz, which gives Ri of a jump of thickness h < dz at the end of a mixed layer.
+        """Multiply stable N² by h / dz, so that Ri is that of a jump of thickness h < dz below a mixed layer.
 
-        From cells of thickness dz to the jump, N² increases by dz / h, S² by its square.
+        The jump has N² larger than the cells by dz / h, and S² by (dz / h)²: Ri is smaller by h / dz.
         """
         if self.settings.interface_thickness is None:
             return inputs
@@ -194,32 +201,34 @@ class EnergyStepper(AbstractEnergyStepper):
         n_squared = jnp.where(n_squared > 0.0, n_squared * at_most(ratio, 1.0), n_squared)
         return dataclasses.replace(inputs, buoyancy_frequency_squared=n_squared)
 
-    def _eddy_numbers(
+    def _stability(
         self, clo_state: TurbulenceState, stokes_production: InnerFaceArray | None, inputs: ClosureInputs
-    ) -> EddyNumbers:
+    ) -> StabilityValues:
         """c_mu and c_mu' for the turbulence at the start of the step."""
         tke, dissipation = clo_state.on_inner_faces
         frequency = quotient(dissipation, tke)
         functions, waves = self.functions, inputs.waves
         flow = Flow(frequency**2, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         if not isinstance(functions, AbstractWaveFunctions) or waves is None or stokes_production is None:
-            return self.as_numbers(*functions.in_flow(flow), inputs)
+            return self.with_stokes(*functions.in_flow(flow), inputs)
         length = functions.c_mu_0**3 * safe_sqrt(tke) * reciprocal(frequency)
         depth, spacing = -inputs.grid.z_face[1:-1], inputs.grid.center_spacing
         shear = waves.shear - waves.shear_squared if waves.in_velocity else waves.shear
-        production = Waves(shear, waves.shear_squared, stokes_production, length, depth, spacing)
-        return EddyNumbers(*functions.in_waves(flow, production))
+        drift = Waves(shear, waves.shear_squared, stokes_production, length, depth, spacing)
+        return functions.in_waves(flow, drift)
 
-    def as_numbers(self, c_mu: InnerFaceArray, c_prime: InnerFaceArray, inputs: ClosureInputs) -> EddyNumbers:
-        """Convert stability functions, with c_mu also for the Stokes shear if waves drive momentum."""
+    def with_stokes(
+        self, c_mu: InnerFaceArray, c_mu_prime: InnerFaceArray, inputs: ClosureInputs
+    ) -> StabilityValues:
+        """Add c_mu_S to c_mu and c_mu' [1]: it is c_mu if waves drive momentum."""
         waves_drive_momentum = self.settings.lagrangian_stress and inputs.waves is not None
-        return EddyNumbers(c_mu, c_prime, c_mu if waves_drive_momentum else None)
+        return StabilityValues(c_mu, c_mu_prime, c_mu if waves_drive_momentum else None)
 
     def advanced(
         self,
         clo_state: TurbulenceState,
         production: Production,
-        numbers: EddyNumbers,
+        stability: StabilityValues,
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> TurbulenceState:
@@ -238,7 +247,7 @@ class EnergyStepper(AbstractEnergyStepper):
             rates=Rates.of(tke, dissipation, production),
             viscosity=inner_faces(clo_state.eddy_viscosity),
             production=production,
-            numbers=numbers,
+            stability=stability,
             negative_in_sink=production.stokes is not None and not inputs.explicit_waves,
         )
 
@@ -251,8 +260,8 @@ class EnergyStepper(AbstractEnergyStepper):
             tke, dissipation = evolve(start.at_midpoint(tke, dissipation))
 
         scale = tke**2 * reciprocal(dissipation)
-        viscosity, diffusivity = numbers.momentum * scale, numbers.scalars * scale
-        stokes_viscosity = None if numbers.stokes is None else numbers.stokes * scale
+        viscosity, diffusivity = stability.momentum * scale, stability.scalars * scale
+        stokes_viscosity = None if stability.stokes is None else stability.stokes * scale
         if stokes_viscosity is not None and inputs.waves is not None and inputs.waves.in_velocity:
             stokes_viscosity = stokes_viscosity - viscosity  # nu mixes the drift in the velocity already
         if settings.internal_waves is not None:
@@ -270,8 +279,8 @@ class EnergyStepper(AbstractEnergyStepper):
         """k [m2 s-2] at the end of the step, before its floor."""
         if self.diffusion is None:
             # P + B = eps with the old length scale gives k_new = k (k/eps)² (c_mu S² - c_mu' N²).
-            growth = now.numbers.momentum * now.inputs.shear_squared
-            growth = growth - now.numbers.scalars * now.inputs.buoyancy_frequency_squared
+            growth = now.stability.momentum * now.inputs.shear_squared
+            growth = growth - now.stability.scalars * now.inputs.buoyancy_frequency_squared
             return now.tke * now.time_scale**2 * growth
         source, sink_rate = now.sources_of_tke()
         ends = [wall.tke_condition(now.functions.c_mu_0) for wall in (now.bottom, now.surface)]
@@ -282,21 +291,21 @@ class EnergyStepper(AbstractEnergyStepper):
     def _walls(self, inputs: ClosureInputs) -> tuple[Wall, Wall]:
         """Bottom and surface, with the friction velocities and roughness lengths of a step."""
         settings, thickness = self.settings, inputs.grid.cell_thickness
-        friction_velocity, roughness = inputs.surface_friction_velocity, settings.surface_roughness_length
+        friction_velocity, z_0 = inputs.surface_friction_velocity, settings.surface_roughness_length
         if settings.charnock_constant is not None:
             charnock = charnock_length(inputs.friction_velocity_of_sea, settings.charnock_constant)
-            roughness = at_least(charnock, roughness)
+            z_0 = at_least(charnock, z_0)
         slope = self.von_karman if self.waves is None else self.waves.length_slope
         convection = None
         if settings.convective_flux_factor is not None:
             buoyancy_loss = at_least(-inputs.surface_buoyancy_flux, 0.0)
             convection = 0.5 * settings.convective_flux_factor * buoyancy_loss * thickness[-1]
-        surface = settings.surface, friction_velocity, roughness, thickness[-1], slope, self.waves
-        surface = Wall(*surface, convection)
-        at_bottom = jnp.zeros_like(friction_velocity), settings.bottom_roughness_length
-        if inputs.bottom is not None:
-            at_bottom = inputs.bottom.friction_velocity, inputs.bottom.roughness_length
-        return Wall(settings.bottom, *at_bottom, thickness[0], self.von_karman, None), surface
+        surface = Wall(settings.surface, friction_velocity, z_0, thickness[-1], slope, self.waves, convection)
+        if inputs.bottom is None:
+            friction_velocity, z_0 = jnp.zeros_like(friction_velocity), settings.bottom_roughness_length
+        else:
+            friction_velocity, z_0 = inputs.bottom.friction_velocity, inputs.bottom.roughness_length
+        return Wall(settings.bottom, friction_velocity, z_0, thickness[0], self.von_karman, None), surface
 
     def _limited(
         self, dissipation: InnerFaceArray, tke: InnerFaceArray, inputs: ClosureInputs
@@ -312,7 +321,7 @@ class EnergyStepper(AbstractEnergyStepper):
             longest_length = self.settings.wall_length_limit * _wall_distance(inputs)
             smallest = self.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(longest_length)
             dissipation = at_least(dissipation, smallest)
-        if self.bounds_below:
+        if self.has_shortest_length:
             ratio = tke / self.settings.turbulent_kinetic_energy_floor
             dissipation = at_least(at_most(dissipation, floor * ratio * safe_sqrt(ratio)), floor)
         return dissipation

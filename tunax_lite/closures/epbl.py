@@ -121,7 +121,7 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
     inverse_dt = 1.0 / dt
 
     def down(above, face):
-        inverse_above, excess, height, remaining, continues, reached, *available = above
+        inverse_above, excess, height, remaining, fraction_above, reached, *available = above
         profile, per_spacing, cell, inverse_cell, buoyancy_step, depth_step = face
         excess, height = excess + buoyancy_step, height + depth_step
         inverse_sum, energy_rate = inverse_above + inverse_cell, excess * height * inverse_dt
@@ -136,7 +136,7 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
         fraction_here = at_most(remaining * reciprocal(at_least(spent, _SMALLEST_POWER)), 1.0)
         ends = remaining < spent
         # Unstable faces need no energy, but they mix only as far as the faces above do.
-        fraction_here = continues * jnp.where(required < 0.0, 1.0, fraction_here)
+        fraction_here = fraction_above * jnp.where(required < 0.0, 1.0, fraction_here)
         spent, released = fraction_here * spent, fraction_here * (spent - required)
         volume = fraction_here * volume
         share = volume * inverse_cell
@@ -235,10 +235,11 @@ class _Bracket(NamedTuple):
         fraction = -self.excess_at_upper * reciprocal(jnp.where(fall > 0.0, fall, 1.0))
         return self.upper - fraction * (self.upper - self.lower)
 
-    def with_estimate(self, estimate: tuple[Scalar, Scalar], moved: Scalar):
-        """Replace one limit by a depth with its excess; also return 1 for the lower, -1 for the upper.
+    def with_estimate(self, estimate: tuple[Scalar, Scalar], last_move: Scalar):
+        """Replace one limit by a depth with its excess; return bracket, estimate and move.
 
-        If the same limit `moved` before, the excess at the other is reduced, so that both approach the root.
+        The move is 1 if the lower limit is replaced, -1 if the upper one is. If it equals the last move, the
+        excess at the other limit is reduced, so that both approach the root.
 
         Source: Anderson and Bjorck (1973), BIT 13, 253-264.
         """
@@ -246,8 +247,8 @@ class _Bracket(NamedTuple):
         positive = excess > 0.0
         remaining = 1.0 - excess / jnp.where(positive, self.excess_at_lower, self.excess_at_upper)
         reduced = jnp.where(remaining > 0.0, remaining, 0.5)
-        excess_at_lower = jnp.where(moved < 0.0, reduced, 1.0) * self.excess_at_lower
-        excess_at_upper = jnp.where(moved > 0.0, reduced, 1.0) * self.excess_at_upper
+        excess_at_lower = jnp.where(last_move < 0.0, reduced, 1.0) * self.excess_at_lower
+        excess_at_upper = jnp.where(last_move > 0.0, reduced, 1.0) * self.excess_at_upper
         lower = jnp.where(positive, depth, self.lower), jnp.where(positive, excess, excess_at_lower)
         upper = jnp.where(positive, self.upper, depth), jnp.where(positive, excess_at_upper, excess)
         towards_lower = jnp.ones_like(depth)

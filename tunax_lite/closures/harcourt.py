@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
-from .stability import AbstractStability, AbstractWaveFunctions, Flow, Functions, WaveFunctions, Waves
+from .stability import AbstractStability, AbstractWaveFunctions, Flow, Functions, StabilityValues, Waves
 
 _ROOT_2 = math.sqrt(2.0)
 _SMALLEST_DENOMINATOR = 1e-3
@@ -66,7 +66,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
         forcing = _Forcing(-self._scale(flow) * flow.n_squared, zero, zero)
         return self._limited(forcing, jnp.ones_like(zero))[:2]
 
-    def in_waves(self, flow: Flow, waves: Waves) -> WaveFunctions:
+    def in_waves(self, flow: Flow, waves: Waves) -> StabilityValues:
         scale = self._scale(flow)
         forcing = _Forcing(-scale * flow.n_squared, scale * waves.shear, scale * waves.shear_squared)
         return self._limited(forcing, self.surface_proximity(waves))
@@ -93,7 +93,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
         """(l/q)² [s2]."""
         return (2.0 / self.constants.b_1) ** 2 * reciprocal(flow.frequency_squared)
 
-    def _limited(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> WaveFunctions:
+    def _limited(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> StabilityValues:
         """The functions with limited l/q, in stable stratification and with waves or cooling."""
         constants = self.constants
         lowest = constants.lowest_buoyancy_number
@@ -123,17 +123,17 @@ class HarcourtFunctions(AbstractWaveFunctions):
         root = safe_sqrt(linear**2 - 4.0 * square * constant) - linear
         return 2.0 * constant * reciprocal(at_least(root, 2.0 * constant))
 
-    def __call__(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> WaveFunctions:
+    def __call__(self, forcing: _Forcing, proximity: InnerFaceArray | Scalar) -> StabilityValues:
         """c_mu, c_mu' and c_mu_S [1] without limits of l/q; each S is between 0 and its maximum."""
         c, (g_h, g_v, g_s) = self.coefficients, forcing
         common = 1.0 + c.p_h * g_h
         momentum_divisor = common + c.p_v * g_v
         heat_divisor = momentum_divisor * (1.0 + c.q_h * g_h) + (c.r_0 + c.r_h * g_h + c.r_v * g_v) * g_v
         s_h = self._quotient(c.h_0 * common + c.h_s * g_s + c.h_v * g_v, heat_divisor)
-        s_s = self._quotient(c.s_0 + 0.0 * g_h, common + c.s_v * g_v)
+        s_s = self._quotient(c.s_0 + 0.0 * g_h, common + c.s_v * g_v)  # on every face
         s_m = self._quotient(c.m_0 + c.m_h * g_h * s_h + c.m_s * g_s * s_s, momentum_divisor)
         factor = _ROOT_2 * self.c_mu_0**3
-        return factor * s_m, factor * s_h, factor * s_s * proximity
+        return StabilityValues(factor * s_m, factor * s_h, factor * s_s * proximity)
 
     def _quotient(self, numerator: InnerFaceArray, denominator: InnerFaceArray) -> InnerFaceArray:
         inverse = reciprocal(at_least(denominator, _SMALLEST_DENOMINATOR))

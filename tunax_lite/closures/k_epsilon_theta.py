@@ -38,8 +38,8 @@ from .base import ClosureInputs
 from .energy import AbstractEnergyStepper, EnergyStepper, TurbulenceState
 from .k_equation import Production, advance
 from .second_moment import SecondMomentClosure, StabilityFunctions, bounded
-from .stability import AbstractStability, Flow, WaveFunctions
-from .two_equation import AbstractKEpsilon
+from .stability import AbstractStability, Flow
+from .two_equation import NOT_IMPOSED, AbstractKEpsilon
 from .walls import EndCondition
 
 _SMALLEST_VARIANCE = 1e-15  # K2, as a divisor: its inverse square is finite in float32
@@ -65,7 +65,7 @@ class VarianceFunctions(eqx.Module):
         n3 = ((at_half.n1 - at_zero.n1) * at_zero.d1 - at_zero.n0 * s1 - at_zero.n1 * s0) / at_zero.b0
         return cls(at_zero, n3, s0, s1, s2)
 
-    def in_flow(self, flow: Flow, variance_per_tke: InnerFaceArray) -> WaveFunctions:
+    def in_flow(self, flow: Flow, variance_per_tke: InnerFaceArray) -> tuple[InnerFaceArray, ...]:
         """c_mu, c_mu' and c_mu* [1], limited to 0 to 2; the last argument is (g alpha)² theta'² / k [s-2]."""
         f = self.base
         alpha_n, alpha_m = f.limited(flow.alpha_n, flow.alpha_m)
@@ -90,7 +90,7 @@ class KEpsilonTheta(AbstractKEpsilon):
 
     c_eps_3_minus: Scalar | None = parameter(-0.65, valid_range=(-5.0, 2.0))
     c_eps_3_plus: Scalar = parameter(1.0, valid_range=(-2.0, 5.0))
-    sigma_eps: Scalar = parameter(1.2, valid_range=(0.1, 5.0), only_if={"imposed_von_karman": (None,)})
+    sigma_eps: Scalar = parameter(1.2, valid_range=(0.1, 5.0), only_if=NOT_IMPOSED)
     length_limit: Scalar | None = parameter(0.53, valid_range=(0.01, 2.0))
     turbulent_kinetic_energy_floor: Scalar = parameter(1e-6, unit="m2 s-2", valid_range=(1e-16, 1e-3))
     surface_roughness_length: Scalar = parameter(0.01, unit="m", valid_range=(1e-5, 20.0))
@@ -137,8 +137,8 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         rate_squared = quotient(dissipation, tke) ** 2
         flow = Flow(rate_squared, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, buoyancy_variance * reciprocal(tke))
-        numbers = self.energy.as_numbers(c_mu, c_mu_prime, inputs)
-        new = self.energy.advanced(clo_state, production, numbers, inputs, dt)
+        stability = self.energy.with_stokes(c_mu, c_mu_prime, inputs)
+        new = self.energy.advanced(clo_state, production, stability, inputs, dt)
         # The variance at the end of the step, from the flux during the step; it stays positive (Patankar).
         (variance, flux), diffusivity = _variance_and_flux(clo_state), inner_faces(clo_state.eddy_diffusivity)
         slope = gradient(inputs.state.temperature, inputs.grid)

@@ -33,7 +33,7 @@ from ..numerics.elementary import (
     smallest_upward,
 )
 from .base import ClosureInputs
-from .stability import AbstractStabilityFunctions
+from .stability import AbstractStabilityFunctions, StabilityValues
 from .walls import EndCondition, Wall
 
 _ROOT_2 = math.sqrt(2.0)
@@ -62,14 +62,6 @@ class Rates(NamedTuple):
         return cls(quotient(shear, tke), quotient(buoyancy, tke), waves, quotient(dissipation, tke))
 
 
-class EddyNumbers(NamedTuple):
-    """c_mu, c_mu' and, if waves drive momentum, c_mu_S on inner faces [1]."""
-
-    momentum: InnerFaceArray
-    scalars: InnerFaceArray
-    stokes: InnerFaceArray | None
-
-
 class Step(NamedTuple):
     """Input of all parts of a step on inner faces.
 
@@ -89,7 +81,7 @@ class Step(NamedTuple):
     rates: Rates
     viscosity: InnerFaceArray
     production: Production
-    numbers: EddyNumbers
+    stability: StabilityValues
     negative_in_sink: bool  # whether negative shear production joins the sink
 
     def at_midpoint(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Step":
@@ -195,7 +187,7 @@ class SchmidtNumber(AbstractDiffusion):
 
     sigma: Scalar  # turbulent Schmidt number [1]
     shear_free: Scalar  # value below breaking waves [1]
-    varies: bool = eqx.field(default=False, static=True)  # to `shear_free` where eps exceeds P + B
+    varies: bool = eqx.field(default=False, static=True)  # whether sigma tends to it where eps > P + B
     slope: Scalar | None = None  # r [1]; `None` for local eddies
 
     def conductance(self, now: Step) -> ColumnArray:
@@ -226,7 +218,7 @@ class DiffusionByLength(AbstractDiffusion):
         length_factor = _ROOT_2 * now.functions.c_mu_0**3
         factor: Scalar | InnerFaceArray = self.factor
         if self.s_h is not None:
-            s_h = now.numbers.scalars * reciprocal(length_factor)
+            s_h = now.stability.scalars * reciprocal(length_factor)
             factor = safe_sqrt(self.factor**2 + (self.s_h * s_h) ** 2)
         diffusivity = length_factor * factor * (now.tke * now.time_scale)
         if self.slope is not None:

@@ -229,11 +229,11 @@ _SMALLEST_CUBE, _SMALLEST_SPEED = 1e-15, 1e-6  # divisors [m3 s-3, m s-1]
 class Friction(NamedTuple):
     """Powers of u* used by the velocity scales, once per column."""
 
-    speed: Scalar
+    speed: Scalar  # u* [m s-1]
     cube: Scalar
     root: Scalar
     inverse_root: Scalar
-    weakest: Scalar
+    fading_cube: Scalar  # w³ below which convection fades [m3 s-3]; 0 in strong wind
 
     @classmethod
     def of(cls, friction_velocity: Scalar) -> "Friction":
@@ -241,8 +241,8 @@ class Friction(NamedTuple):
         root = safe_sqrt(friction_velocity)
         inverse_root = reciprocal(at_least(root, _SMALLEST_SPEED**0.5))
         # Wind keeps the cube root away from zero, so that nothing has to fade.
-        weakest = _WEAKEST_FORCING * (_WEAKEST_FORCING * reciprocal(_WEAKEST_FORCING + cube))
-        return cls(friction_velocity, cube, root, inverse_root, weakest)
+        fading_cube = _WEAKEST_FORCING * (_WEAKEST_FORCING * reciprocal(_WEAKEST_FORCING + cube))
+        return cls(friction_velocity, cube, root, inverse_root, fading_cube)
 
 
 class VelocityScales(eqx.Module):
@@ -297,6 +297,7 @@ class VelocityScales(eqx.Module):
         return safe_sqrt(friction.cube - self.unstable_slope * unstable_x)
 
     def _stable_or_unstable(self, x, unstable, friction: Friction):
+        """Velocity scale [m s-1] from its value over kappa in unstable water, by the sign of X."""
         cube = friction.cube + self.stable_slope * jnp.where(x >= 0.0, x, 0.0)
         stable = friction.speed * friction.cube * reciprocal(at_least(cube, _SMALLEST_CUBE))
         return self.von_karman * (stable + fraction_unstable(x) * (unstable - stable))
@@ -311,9 +312,10 @@ def fraction_unstable(x: ColumnArray | Scalar) -> ColumnArray | Scalar:
 
 
 def _free(x, is_sheared, friction: Friction, a: Scalar, b: Scalar):
+    """Velocity scale over kappa in free convection, (a u*³ - b X)^(1/3) [m s-1]."""
     cube = jnp.where(is_sheared, 0.0, a * friction.cube - b * x)
-    # (cube + f)^(1/3) [cube / (cube + f)]^8, f the weakest forcing: no infinite slope where cube vanishes.
-    guarded = cube + friction.weakest
+    # (cube + f)^(1/3) [cube / (cube + f)]^8, f the fading cube: no infinite slope where cube vanishes.
+    guarded = cube + friction.fading_cube
     inverse = inverse_cube_root(guarded)
     square = inverse * inverse
     factor = cube * square * inverse
@@ -428,7 +430,7 @@ def first_crossing(
 
 
 def _quadratic_fraction(increase: Scalar, slope: Scalar, to_critical: Scalar) -> Scalar:
-    """x in [0, 1] with slope x + (rise - slope) x² = missing, where the left-hand side increases."""
+    """x in [0, 1] with slope x + (increase - slope) x² = to_critical, where the left-hand side increases."""
     curvature = increase - slope
     root = safe_sqrt(slope * slope + 4.0 * curvature * to_critical)
     # Of the two forms of the root, the one without cancellation.
@@ -438,7 +440,7 @@ def _quadratic_fraction(increase: Scalar, slope: Scalar, to_critical: Scalar) ->
 
 
 def _cubic_fraction(increase: Scalar, slope: Scalar, to_critical: Scalar) -> Scalar:
-    """x in [0, 1] where the cubic with the given end slopes reaches `missing`."""
+    """x in [0, 1] where the cubic with the slopes `slope` and `increase` at its ends is `to_critical`."""
 
     def newton(x, increase, slope, to_critical):
         quadratic, cubic = 2.0 * (increase - slope), slope - increase
@@ -478,8 +480,7 @@ def nonlocal_shape(shape: str, sigma: Float[Array, "..."], of_scalars: Cubic | N
     """Shape of the non-local flux [1] by name of the option, at depths sigma in the layer."""
     if shape == "match_both" and of_scalars is not None:
         return of_scalars(sigma)
-    remaining = 1.0 - sigma
-    return remaining * remaining if shape == "parabolic_nonlocal" else sigma * (remaining * remaining)
+    return (1.0 - sigma) * (1.0 - sigma) if shape == "parabolic_nonlocal" else simple(sigma)
 
 
 def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> tuple[Scalar, Scalar]:

@@ -5,11 +5,11 @@
 
 A closure defines the exponents and constants. The variable carried between steps is eps.
 
-For steps much longer than k/eps there is an option, `long_steps`, because backward Euler with rates from the
-start of the step fails in two ways. Turbulence without production has k/eps growing by a dt, a > 0, and
-hardly recovers from a fall of k. And a psi that contains k to a different power than epsilon, such as omega,
-follows a production that the next step will not have: from rest, k/omega falls as much as k rises. With this
-option the equation is written for epsilon, at the new k,
+The option `long_steps` is for steps much longer than k/eps, in which backward Euler with rates from the start
+of the step fails in two ways. In decaying turbulence k/eps should grow by a dt, a > 0, but hardly does. And
+where psi contains k to another power than epsilon does, as omega, production at the old k acts on a psi at
+the new k: from rest, k/omega falls as much as k rises. This option writes the equation for epsilon, at the
+new k,
 
     psi = c_mu0^p k^m l^n ~ k^s eps^(-n),   s = m + 3/2 n,   dln psi/dt = s dln k/dt - n dln eps/dt,
     psi/k (c_i - s) in place of psi/k c_i for all sources,   less s psi/k D_k,
@@ -44,7 +44,7 @@ class Exponents(NamedTuple):
     n: float
 
 
-Constants = tuple[Scalar | InnerFaceArray, ...]  # for P, eps, B and P_St [1], each a number or one per face
+Weights = tuple[Scalar | InnerFaceArray, ...]  # of P, eps, B and P_St [1], each a number or one per face
 Sources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 """psi at the start of a step, its source, and the rate of its implicit sink [s-1]."""
 
@@ -106,11 +106,11 @@ class TransportedLength(AbstractLengthScale):
         assert c_3 is not None  # set by `_with_stable_constant`
         if c_3_unstable is not None:
             c_3 = jnp.where(now.rates.buoyancy > 0.0, c_3_unstable, c_3)
-        constants = c_1, c_2, c_3, c_4
+        weights = c_1, c_2, c_3, c_4
         if self.closure.long_steps:
-            psi, source, sink_rate = self._sources_at_long_steps(now, tke, constants)
+            psi, source, sink_rate = self._sources_at_long_steps(now, tke, weights)
         else:
-            psi, source, sink_rate = self._sources(now, constants)
+            psi, source, sink_rate = self._sources(now, weights)
         at_bottom = self._end_condition(now.bottom, tke[0], now.functions)
         at_surface = self._end_condition(now.surface, tke[-1], now.functions)
         conductance, ends = self.diffusion.conductance(now), (at_bottom, at_surface)
@@ -151,9 +151,9 @@ class TransportedLength(AbstractLengthScale):
         scale = product_of_powers((c_mu_0, p), (tke, m + 0.5), (wall.length_slope, n + 1.0))
         return EndCondition(flux=factor * scale * power(distance, n))
 
-    def _sources(self, now: Step, constants: Constants) -> Sources:
+    def _sources(self, now: Step, weights: Weights) -> Sources:
         """Sources with psi at the start of the step."""
-        (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, constants
+        (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, weights
         shear_part = self._produced(now, c_1, c_4)
         parts = shear_part, c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
         growth, sink_rate = split_sources(*parts, waves=now.negative_in_sink)
@@ -168,11 +168,11 @@ class TransportedLength(AbstractLengthScale):
             produced = produced + (ratio - 1.0) * self.constants.c_1 * quotient(stirred, now.tke)
         return produced if now.rates.stokes is None else produced + c_4 * now.rates.stokes
 
-    def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, constants: Constants) -> Sources:
+    def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, weights: Weights) -> Sources:
         """Sources with psi from the new k [m2 s-2] and the old epsilon."""
         (p, m, n), c_mu_0, dt = self.exponents, now.functions.c_mu_0, now.dt
         s = m + 1.5 * n
-        c_1, c_2, c_3, c_4 = (c - s for c in constants)
+        c_1, c_2, c_3, c_4 = (c - s for c in weights)
         shear_part = self._produced(now, c_1, c_4)
         net = shear_part + c_3 * now.rates.buoyancy
         production = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))

@@ -72,9 +72,9 @@ class MassFluxState(AbstractCloState):
 
 
 _Cells = namedtuple(
-    "_Cells", "temperature salinity u v thermal haline tke thickness faster slower dissipation"
+    "_Cells", "temperature salinity u v thermal haline tke thickness gain_faster gain_slower dissipation"
 )
-"""Input of the march, per cell; `faster` and `slower` convert the push into the gain of w²."""
+"""Input of the march, per cell; the gains convert the push into the gain of w², by its sign."""
 _Plumes = namedtuple(
     "_Plumes", "velocity_squared velocity area temperature salinity u v kinetic_energy depth drained"
 )
@@ -176,8 +176,8 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
             haline=eos.gravity * beta,
             tke=tke,
             thickness=thickness,
-            faster=2.0 * thickness * reciprocal(inertia + thickness * drag),
-            slower=2.0 * thickness * reciprocal(1.0 + thickness * drag),
+            gain_faster=2.0 * thickness * reciprocal(inertia + thickness * drag),
+            gain_slower=2.0 * thickness * reciprocal(1.0 + thickness * drag),
             dissipation=2.0 * thickness * self.dissipation_coefficient * lax.rsqrt(squared_length),
         )
         # The lowest cell has no face below.
@@ -229,7 +229,7 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         buoyancy = cell.thermal * (above.temperature - cell.temperature)
         buoyancy = buoyancy - cell.haline * (above.salinity - cell.salinity)
         push = -(drag * above.velocity_squared + self.buoyancy_coefficient * buoyancy)
-        return push * jnp.where(push > 0.0, cell.faster, cell.slower)
+        return push * jnp.where(push > 0.0, cell.gain_faster, cell.gain_slower)
 
     def _kinetic_energy(self, above: _Plumes, cell: _Cells, speeds: Scalar, fraction: Scalar) -> Scalar:
         """k_p below the cell, with implicit dissipation."""

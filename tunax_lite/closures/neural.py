@@ -38,12 +38,6 @@ Weights = Float[Array, "weight *#batch"]
 """Layer by layer: the matrix by rows, one row per output, then the offsets."""
 
 
-def layer_sizes(n_inputs: int, width: int, depth: int, n_outputs: int) -> tuple[tuple[int, int], ...]:
-    """Outputs and inputs of each layer, including the last one."""
-    widths = (n_inputs, *(width,) * depth, n_outputs)
-    return tuple(zip(widths[1:], widths[:-1], strict=True))
-
-
 def initial_weights(sizes: Sequence[tuple[int, int]], seed: int) -> np.ndarray:
     """Random weights of variance 1 / inputs in all but the last layer; zero weights there, and zero offsets.
 
@@ -80,7 +74,7 @@ def _aligned(weights: Float[Array, "..."], signal: InnerFaceArray) -> Float[Arra
     return weights.reshape(weights.shape[0], *(1,) * n_axes, *weights.shape[1:])
 
 
-# Constants that keep the inputs smooth and finite at rest; they hardly affect values above.
+# Constants that keep the inputs smooth and finite at rest, and hardly affect larger values.
 _SLOWEST_ROTATION = 1e-6  # s-1
 _WEAKEST_FRICTION_VELOCITY = 1e-3  # m s-1
 _WEAKEST_BUOYANCY_FLUX = 1e-10  # m2 s-3
@@ -136,8 +130,9 @@ class NeuralCorrection(AbstractClosure[AbstractCloState]):
 
     @property
     def layer_sizes(self) -> tuple[tuple[int, int], ...]:
-        """Outputs and inputs of each layer."""
-        return layer_sizes(self._n_inputs, self.width, self.depth, 2)
+        """Numbers of outputs and inputs of each layer, including the last one."""
+        widths = self._n_inputs, *(self.width,) * self.depth, 2
+        return tuple(zip(widths[1:], widths[:-1], strict=True))
 
     def prepare(self) -> "CorrectedStepper":
         return CorrectedStepper(self.physical.prepare(), self)

@@ -25,8 +25,8 @@ from .walls import ShearFreeLayer
 _SMALLEST_SQUARE, _SMALLEST_DIVISOR = 1e-30, 1e-20
 
 
-class Surroundings(NamedTuple):
-    """Position of the inner faces, and turbulence there."""
+class FaceConditions(NamedTuple):
+    """Position of the inner faces, and turbulence and stratification there."""
 
     grid: Grid
     from_surface: InnerFaceArray  # d_s [m]
@@ -41,7 +41,7 @@ class AbstractLength(eqx.Module):
     """A length scale on the inner faces."""
 
     @abc.abstractmethod
-    def __call__(self, around: Surroundings) -> InnerFaceArray:
+    def __call__(self, faces: FaceConditions) -> InnerFaceArray:
         """l [m], positive, before the limit in stable stratification."""
 
 
@@ -49,18 +49,16 @@ class AbstractLength(eqx.Module):
 class Parabolic(AbstractLength):
     """Parabolic length scale: l = kappa d_s d_b / (d_s + d_b)."""
 
-    def __call__(self, around: Surroundings) -> InnerFaceArray:
-        return around.von_karman * reciprocal(
-            reciprocal(around.from_surface) + reciprocal(around.from_bottom)
-        )
+    def __call__(self, faces: FaceConditions) -> InnerFaceArray:
+        return faces.von_karman * reciprocal(reciprocal(faces.from_surface) + reciprocal(faces.from_bottom))
 
 
 @named("triangular")
 class Triangular(AbstractLength):
     """Triangular length scale: l = kappa min(d_s, d_b)."""
 
-    def __call__(self, around: Surroundings) -> InnerFaceArray:
-        return around.von_karman * at_most(around.from_surface, around.from_bottom)
+    def __call__(self, faces: FaceConditions) -> InnerFaceArray:
+        return faces.von_karman * at_most(faces.from_surface, faces.from_bottom)
 
 
 @named("xing_davies")
@@ -75,11 +73,11 @@ class XingDavies(AbstractLength):
 
     beta: Scalar = parameter(2.0, valid_range=(0.0, 10.0))
 
-    def __call__(self, around: Surroundings) -> InnerFaceArray:
-        roughness = around.bottom_roughness_length
-        distance = around.from_bottom - roughness
-        shortened = distance * jnp.exp(-self.beta * distance / around.grid.depth) + roughness
-        return around.von_karman * reciprocal(reciprocal(around.from_surface) + reciprocal(shortened))
+    def __call__(self, faces: FaceConditions) -> InnerFaceArray:
+        roughness = faces.bottom_roughness_length
+        distance = faces.from_bottom - roughness
+        shortened = distance * jnp.exp(-self.beta * distance / faces.grid.depth) + roughness
+        return faces.von_karman * reciprocal(reciprocal(faces.from_surface) + reciprocal(shortened))
 
 
 @named("robert_ouellet")
@@ -89,8 +87,8 @@ class RobertOuellet(AbstractLength):
     Source: Robert and Ouellet (1987), in Three-Dimensional Models of Marine and Estuarine Dynamics.
     """
 
-    def __call__(self, around: Surroundings) -> InnerFaceArray:
-        return around.von_karman * around.from_bottom * safe_sqrt(around.from_surface / around.grid.depth)
+    def __call__(self, faces: FaceConditions) -> InnerFaceArray:
+        return faces.von_karman * faces.from_bottom * safe_sqrt(faces.from_surface / faces.grid.depth)
 
 
 @named("blackadar")
@@ -107,10 +105,10 @@ class Blackadar(AbstractLength):
 
     gamma: Scalar = parameter(0.2, valid_range=(0.01, 2.0))
 
-    def __call__(self, around: Surroundings) -> InnerFaceArray:
-        weight = safe_sqrt(around.tke) * around.grid.cell_thickness[:-1]
-        mean = jnp.sum(weight * around.from_bottom, axis=0) / jnp.sum(weight, axis=0)
-        near_walls = (reciprocal(around.from_surface) + reciprocal(around.from_bottom)) / around.von_karman
+    def __call__(self, faces: FaceConditions) -> InnerFaceArray:
+        weight = safe_sqrt(faces.tke) * faces.grid.cell_thickness[:-1]
+        mean = jnp.sum(weight * faces.from_bottom, axis=0) / jnp.sum(weight, axis=0)
+        near_walls = (reciprocal(faces.from_surface) + reciprocal(faces.from_bottom)) / faces.von_karman
         return reciprocal(near_walls + 1.0 / at_least(self.gamma * mean, 1e-10))
 
 
@@ -128,11 +126,11 @@ class BougeaultAndre(AbstractLength):
     Source: Bougeault and Andre (1986), J. Atmos. Sci. 43, 1574-1579.
     """
 
-    def __call__(self, around: Surroundings) -> InnerFaceArray:
-        thickness = around.grid.cell_thickness
-        upward = _distance_upward(around.tke, around.n_squared, thickness)
+    def __call__(self, faces: FaceConditions) -> InnerFaceArray:
+        thickness = faces.grid.cell_thickness
+        upward = _distance_upward(faces.tke, faces.n_squared, thickness)
         # With buoyancy and height reversed, downward becomes upward.
-        downward = _distance_upward(around.tke[::-1], around.n_squared[::-1], thickness[::-1])[::-1]
+        downward = _distance_upward(faces.tke[::-1], faces.n_squared[::-1], thickness[::-1])[::-1]
         return safe_sqrt(upward * downward)
 
 
@@ -160,10 +158,9 @@ class OneEquation(AbstractEnergyClosure):
             decay = -safe_sqrt(jnp.asarray(squared)) / self.von_karman
             at_wall = diffusion.at_wall(functions, below_waves=True)
             waves = ShearFreeLayer.of(waves, decay, self.von_karman, at_wall)
-        tke_diffusion, length = (
-            None if self.local_equilibrium else diffusion,
-            AlgebraicLength(self.length, self.von_karman),
-        )
+        length, tke_diffusion = AlgebraicLength(self.length, self.von_karman), diffusion
+        if self.local_equilibrium:
+            tke_diffusion = None
         return EnergyStepper(self, tke_diffusion, length, functions, self.von_karman, waves)
 
 
@@ -175,7 +172,7 @@ class AlgebraicLength(AbstractLengthScale):
 
     def dissipation(self, now: Step, tke: InnerFaceArray) -> InnerFaceArray:
         z, roughness = now.inputs.grid.z_face, now.bottom.roughness_length
-        around = Surroundings(
+        faces = FaceConditions(
             now.inputs.grid,
             from_surface=-z[1:-1] + now.surface.roughness_length,
             from_bottom=z[1:-1] - z[0] + roughness,
@@ -184,7 +181,7 @@ class AlgebraicLength(AbstractLengthScale):
             tke=tke,
             n_squared=now.inputs.buoyancy_frequency_squared,
         )
-        return now.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(self.length(around))
+        return now.functions.c_mu_0**3 * tke * safe_sqrt(tke) * reciprocal(self.length(faces))
 
 
 def _segments(n_squared: InnerFaceArray, thickness: ColumnArray) -> tuple[Array, ...]:

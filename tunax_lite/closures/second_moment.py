@@ -99,10 +99,12 @@ class StabilityFunctions(AbstractStabilityFunctions):
         return self.weak_equilibrium(flow.alpha_n, flow.alpha_m)
 
     def weak_equilibrium(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
-        """c_mu and c_mu' [1] for the shear of the flow, with numbers from `limited`."""
+        """c_mu and c_mu' [1] for the shear of the flow, at `limited` alpha_N and alpha_M."""
         return self(*self.limited(alpha_n, alpha_m))
 
-    def limited(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
+    def limited(
+        self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray
+    ) -> tuple[InnerFaceArray, InnerFaceArray]:
         """alpha_N limited from below, alpha_M from above, so that the shear stress grows with the shear."""
         alpha_n = at_least(alpha_n, self.lowest_alpha_n)
         n0, n1, d1, d4 = self.n0, self.n1, self.d1, self.d4

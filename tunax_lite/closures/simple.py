@@ -24,7 +24,7 @@ class ConstantDiffusivity(AbstractDiagnosticClosure[EddyCoefficients]):
 
     def diagnose(self, inputs: ClosureInputs) -> EddyCoefficients:
         ones = jnp.ones_like(inputs.shear_squared)
-        return EddyCoefficients.within(self.viscosity * ones, self.diffusivity * ones)
+        return EddyCoefficients.from_inner_faces(self.viscosity * ones, self.diffusivity * ones)
 
 
 @named("convective_adjustment")
@@ -50,7 +50,7 @@ class ConvectiveAdjustment(AbstractDiagnosticClosure[EddyCoefficients]):
         unstable = inputs.buoyancy_frequency_squared < 0.0
         viscosity = jnp.where(unstable, self.convective_viscosity, self.background_viscosity)
         diffusivity = jnp.where(unstable, self.convective_diffusivity, self.background_diffusivity)
-        return EddyCoefficients.within(viscosity, diffusivity)
+        return EddyCoefficients.from_inner_faces(viscosity, diffusivity)
 
 
 class AbstractRichardson(AbstractDiagnosticClosure[EddyCoefficients]):
@@ -80,7 +80,7 @@ class AbstractRichardson(AbstractDiagnosticClosure[EddyCoefficients]):
         s_squared = at_least(inputs.shear_squared, self.shear_squared_floor)
         ri = jnp.where(stable, n_squared, 0.0) * reciprocal(s_squared)
         coefficients = (jnp.where(stable, k, self.convective_coefficient) for k in self._stable(ri))
-        return EddyCoefficients.within(*coefficients)
+        return EddyCoefficients.from_inner_faces(*coefficients)
 
 
 @named("pacanowski_philander")
@@ -189,7 +189,7 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
         viscosity = old_weight * inner_faces(clo_state.eddy_viscosity) + self.shear_viscosity * f_of_ri
         diffusivity = old_weight * inner_faces(clo_state.eddy_diffusivity) + self.shear_diffusivity * f_of_ri
         diffusivity = diffusivity + convection
-        return EddyCoefficients.within(weight * viscosity, weight * diffusivity)
+        return EddyCoefficients.from_inner_faces(weight * viscosity, weight * diffusivity)
 
     def _taper(self, ri: InnerFaceArray) -> InnerFaceArray:
         """f(Ri) [1]."""

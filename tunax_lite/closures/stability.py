@@ -19,8 +19,14 @@ from ..numerics.elementary import at_least, at_most, quotient, reciprocal, safe_
 from ..views import AbstractShown
 
 Functions = tuple[InnerFaceArray, InnerFaceArray]  # c_mu and c_mu' [1]
-WaveFunctions = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
-"""c_mu, c_mu' and that of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1]."""
+
+
+class StabilityValues(NamedTuple):
+    """c_mu, c_mu', and c_mu_S of the momentum flux down the Stokes shear, -c_mu_S k²/eps dU_s/dz [1]."""
+
+    momentum: InnerFaceArray
+    scalars: InnerFaceArray
+    stokes: InnerFaceArray | None = None  # `None` if waves do not drive momentum
 
 
 class Flow(NamedTuple):
@@ -67,7 +73,7 @@ class AbstractStabilityFunctions(eqx.Module):
 
     @abc.abstractmethod
     def in_flow(self, flow: Flow) -> Functions:
-        """Functions of the flow alone."""
+        """c_mu and c_mu' [1] in a flow, without the effect of waves."""
 
     @abc.abstractmethod
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
@@ -78,8 +84,8 @@ class AbstractWaveFunctions(AbstractStabilityFunctions):
     """Stability functions that depend on the Stokes drift, which then drives momentum."""
 
     @abc.abstractmethod
-    def in_waves(self, flow: Flow, waves: Waves) -> WaveFunctions:
-        """Functions of the flow and the waves."""
+    def in_waves(self, flow: Flow, waves: Waves) -> StabilityValues:
+        """c_mu, c_mu' and c_mu_S [1] in a flow with waves."""
 
 
 class AbstractStability(AbstractShown):

@@ -84,7 +84,7 @@ class BoundedSlope(AbstractLengthBounds):
     """Lengths with a bounded slope: l_m = l_d = min(l_up, l_down)."""
 
     def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
-        upward, downward = _reach(length, surface, bottom, grid)
+        upward, downward = _limited_by_slope(length, surface, bottom, grid)
         length = at_most(upward, downward)
         return length, length
 
@@ -98,15 +98,15 @@ class UpAndDown(AbstractLengthBounds):
     """
 
     def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
-        upward, downward = _reach(length, surface, bottom, grid)
+        upward, downward = _limited_by_slope(length, surface, bottom, grid)
         return at_most(upward, downward), jnp.sqrt(upward * downward)
 
 
-def _reach(length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
+def _limited_by_slope(length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
     """l_up and l_down [m]."""
-    z, ends = grid.z_face[1:-1], grid.z_face
-    upward = at_most(smallest_upward(length + z), surface + ends[-1]) - z
-    downward = at_most(smallest_downward(length - z), bottom - ends[0]) + z
+    z = grid.z_face[1:-1]
+    upward = at_most(smallest_upward(length + z), surface + grid.z_face[-1]) - z
+    downward = at_most(smallest_downward(length - z), bottom - grid.z_face[0]) + z
     return upward, downward
 
 
@@ -265,7 +265,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             "penetration": None,
             "implicit_fraction": 1.0,
         }
-        return cls(**{**constants, **settings})
+        return cls(**(constants | settings))
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))

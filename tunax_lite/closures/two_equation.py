@@ -33,7 +33,7 @@ from .second_moment import SecondMomentClosure
 from .stability import AbstractStability
 from .walls import ShearFreeLayer
 
-_NOT_IMPOSED: dict[str, tuple[object, ...]] = {"imposed_von_karman": (None,)}
+NOT_IMPOSED: dict[str, tuple[object, ...]] = {"imposed_von_karman": (None,)}
 
 
 class AbstractKEpsilon(AbstractTwoEquation):
@@ -58,7 +58,7 @@ class AbstractKEpsilon(AbstractTwoEquation):
     c_eps_3_minus: Scalar | None = parameter(None, valid_range=(-5.0, 2.0))
     c_eps_3_plus: Scalar = parameter(1.5, valid_range=(-2.0, 5.0))
     c_eps_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
-    sigma_eps: Scalar = parameter(1.3, valid_range=(0.1, 5.0), only_if=_NOT_IMPOSED)
+    sigma_eps: Scalar = parameter(1.3, valid_range=(0.1, 5.0), only_if=NOT_IMPOSED)
     varying_schmidt_number: bool = setting(False)
 
     def __check_init__(self):
@@ -142,7 +142,7 @@ class GenericLengthScale(AbstractTwoEquation):
     c_psi_3_minus: Scalar | None = parameter(None, valid_range=(-10.0, 5.0))
     c_psi_3_plus: Scalar = parameter(1.0, valid_range=(-2.0, 10.0))
     c_psi_4: Scalar = parameter(0.0, valid_range=(-5.0, 10.0))
-    sigma_psi: Scalar = parameter(1.07, valid_range=(0.1, 10.0), only_if=_NOT_IMPOSED)
+    sigma_psi: Scalar = parameter(1.07, valid_range=(0.1, 10.0), only_if=NOT_IMPOSED)
     exponents: Exponents = setting(Exponents(p=3.0, m=1.0, n=-0.67))
 
     def __check_init__(self):
@@ -237,7 +237,7 @@ class KOmega(AbstractTwoEquation):
     c_omega_3_minus: Scalar | None = parameter(None, valid_range=(-5.0, 2.0))
     c_omega_3_plus: Scalar = parameter(0.5, valid_range=(-4.0, 5.0))
     c_omega_4: Scalar = parameter(0.15, valid_range=(-5.0, 10.0))
-    sigma_omega: Scalar = parameter(2.0, valid_range=(0.1, 5.0), only_if=_NOT_IMPOSED)
+    sigma_omega: Scalar = parameter(2.0, valid_range=(0.1, 5.0), only_if=NOT_IMPOSED)
 
     def _energy_stepper(self) -> EnergyStepper:
         constants = LengthScaleConstants(
@@ -281,7 +281,7 @@ class MellorYamada(AbstractTwoEquation):
     )
     stability: AbstractStability = eqx.field(default_factory=lambda: SecondMomentClosure.of("kantha_clayson"))
     e_1: Scalar = parameter(1.8, valid_range=(0.5, 5.0))
-    e_2: Scalar = parameter(1.33, valid_range=(0.1, 5.0), only_if=_NOT_IMPOSED)
+    e_2: Scalar = parameter(1.33, valid_range=(0.1, 5.0), only_if=NOT_IMPOSED)
     e_3_minus: Scalar | None = parameter(None, valid_range=(-5.0, 20.0))
     e_3_plus: Scalar | None = parameter(None, valid_range=(-5.0, 20.0))
     e_6: Scalar = parameter(4.0, valid_range=(-5.0, 20.0))
@@ -337,7 +337,7 @@ class MellorYamada(AbstractTwoEquation):
         length_diffusion = DiffusionByLength(self.s_l, self.s_h)
         length_scale = TransportedLength(self, exponents, constants, length_diffusion, wall_function)
         parts = diffusion, length_scale, functions, von_karman, waves
-        return EnergyStepper(self, *parts, bounds_below=True, repeats=self.long_steps)
+        return EnergyStepper(self, *parts, has_shortest_length=True, repeats=self.long_steps)
 
     def _shear_free_decay(self, growth: Scalar, e_2: Scalar, c_mu_0: Scalar) -> tuple[Scalar, Scalar]:
         """alpha and L [1] of shear-free turbulence stirred at a wall, for `growth` = c_2 - c_1."""

@@ -7,7 +7,7 @@ from .. import constants
 from .._types import CenterArray, InnerFaceArray, Scalar, ScalarLike, check_range
 from ..column.grid import Grid
 from ..column.state import State
-from ..numerics.elementary import at_least, difference, mean_of_neighbours, reciprocal
+from ..numerics.elementary import difference, mean_of_neighbours, reciprocal
 from .equation_of_state import AbstractEquationOfState
 
 
@@ -88,16 +88,6 @@ def shear_squared_between_cells(new: State, old: State, grid: Grid, theta: float
         return in_lower + (new_part * lower_jump + old_part * upper_jump) * inverse_upper
 
     return 0.5 * (of(new.u, old.u) + of(new.v, old.v)) * reciprocal(grid.center_spacing)
-
-
-def richardson_number(
-    buoyancy_frequency_squared: InnerFaceArray,
-    shear_squared: InnerFaceArray,
-    *,
-    shear_squared_floor: float = 1e-14,
-) -> InnerFaceArray:
-    """Gradient Richardson number, N² / max(S², floor) [1]; floor in s-2, with zero gradient below it."""
-    return buoyancy_frequency_squared * reciprocal(at_least(shear_squared, shear_squared_floor))
 
 
 _SHALLOW = 20.0  # m

@@ -28,7 +28,7 @@ class UniformMixing(AbstractDiagnosticClosure[EddyCoefficients]):
 
     def diagnose(self, inputs: ClosureInputs) -> EddyCoefficients:
         everywhere = self.coefficient + jnp.zeros_like(inputs.shear_squared)
-        return EddyCoefficients.within(everywhere, everywhere)
+        return EddyCoefficients.from_inner_faces(everywhere, everywhere)
 
 
 @named("seiche")
