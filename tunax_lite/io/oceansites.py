@@ -134,31 +134,32 @@ def open_oceansites(
         FileFormatError: nothing to read, unsorted times or depths, impossible values, no good value, a gap,
             files that contradict each other, or no depth.
     """
-    import xarray as xr  # takes long
-
-    sources = as_sources(paths)
-    given, units = dict(variables or {}), dict(units or {})
-    check_names("variables", given, _KNOWN)
+    sources, requested, units = as_sources(paths), dict(variables or {}), dict(units or {})
+    check_names("variables", requested, _KNOWN)
     check_names("units", units, (*_KNOWN, "time", "z"))
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
-    flags, known = tuple(good_flags), as_tracers(tracers)
-    options = _Options(units, flags, depths, known)
     check_position(position)
-    found = [one for path in sources for one in _read(path, given, position, options)]
-    samples = [one for one in found if not isinstance(one, _NothingGoodError)]
-    empty = [one for one in found if isinstance(one, _NothingGoodError)]
+    options = _Options(units, tuple(good_flags), depths, as_tracers(tracers))
+    samples, empty = list["xr.DataArray"](), list[_NothingGoodError]()
+    for source in sources:
+        file = read_profile_text(source) if is_text(source) else read_netcdf(source)
+        warn_of_input(file.encoding.get("notes", ()))
+        place = position_of(file)
+        if place is not None and position is not None:
+            warn_of_input(far_away(name_of(file), [place], position))
+        for key, (times, variable) in _find(file, _names_in(file, requested), options.tracers).items():
+            try:
+                one = _samples(file, key, times, variable, place or position, options)
+                samples.append(one.assign_attrs(position=place))
+            except _NothingGoodError as error:
+                empty.append(error)
     if not samples:
         raise empty[0]
-    _check_found(given, samples, sources, empty, known)
+    _check_requested(requested, samples, sources, empty, options.tracers)
     warn_of_input(f"left out: {error}" for error in empty)
-    time, z, profiles = _merged(samples)
-    dims = ("time", "z" if z.ndim == 1 else "level")
-    moments = np.datetime64("1970-01-01", "us") + np.round(1e6 * time).astype("m8[us]")
-    dataset = xr.Dataset(
-        coords={"time": moments, "z": (dims[-z.ndim :], z, {"units": "m", "positive": "up"})}
-    )
-    for key, values in profiles.items():
+    dataset = _merged(samples)
+    for key in [str(name) for name in dataset.data_vars]:
         parts = [one for one in samples if one.name == key]
         kinds = sorted({str(one.attrs["kind"]) for one in parts})
         if len(kinds) > 1 and key in ("temperature", "salinity"):
@@ -168,7 +169,8 @@ def open_oceansites(
         attrs |= {"rejected": sum(one.attrs["rejected"] for one in parts)}
         if key in QUANTITIES:
             attrs["units"] = QUANTITIES[key].unit
-        dataset[WATER_NAMES.get((key, kinds[0]), key)] = (dims, values, attrs)
+        dataset[key].attrs = attrs
+        dataset = dataset.rename({key: WATER_NAMES.get((key, kinds[0]), key)})
     places = [one.attrs["position"] for one in samples if one.attrs["position"] is not None] + [position]
     if places[0] is not None:
         dataset = dataset.assign_coords(latitude=places[0][0], longitude=places[0][1])
@@ -176,49 +178,28 @@ def open_oceansites(
     return dataset.assign_attrs(case=stem_of(sources[0]))
 
 
-def _read(
-    source: Source,
-    given: dict[str, str | None],
-    position: tuple[float, float] | None,
-    options: _Options,
-) -> list["xr.DataArray | _NothingGoodError"]:
-    """The variables of one file, and the errors of those without any good value."""
-    file = read_profile_text(source) if is_text(source) else read_netcdf(source)
-    warn_of_input(file.encoding.get("notes", ()))
-    place = position_of(file)
-    if place is not None and position is not None:
-        warn_of_input(far_away(name_of(file), [place], position))
-    found = []
-    for key, (times, variable) in _find(file, _names_in(file, given), options.tracers).items():
-        try:
-            samples = _samples(file, key, times, variable, place or position, options)
-            found.append(samples.assign_attrs(position=place))
-        except _NothingGoodError as error:
-            found.append(error)
-    return found
-
-
-def _names_in(file: "xr.Dataset", given: dict[str, str | None]) -> dict[str, str | None]:
+def _names_in(file: "xr.Dataset", requested: dict[str, str | None]) -> dict[str, str | None]:
     """Names for one file: those of other files are left out."""
     names = {}
-    for key, name in given.items():
-        where, separator, own = (name or "").rpartition(":")
-        names[key] = name if not separator else own if where == Path(name_of(file)).name else None
+    for key, name in requested.items():
+        where, separator, in_file = (name or "").rpartition(":")
+        names[key] = name if not separator else in_file if where == Path(name_of(file)).name else None
     return names
 
 
-def _check_found(
-    given: dict[str, str | None],
+def _check_requested(
+    requested: dict[str, str | None],
     samples: Sequence["xr.DataArray"],
     sources: Sequence[Source],
     empty: Sequence[FileFormatError],
     tracers: Mapping[str, Tracer],
 ) -> None:
-    found, files = {one.name for one in samples}, ", ".join(map(name_of, sources))
-    for key, name in given.items():
-        if name is not None and key not in found and not empty:
+    """Refuse names of variables and tracers that no file has."""
+    present, files = {one.name for one in samples}, ", ".join(map(name_of, sources))
+    for key, name in requested.items():
+        if name is not None and key not in present and not empty:
             raise FileFormatError(files, key, f"a variable '{name}'", "none", "correct its name (variables)")
-    for key in [key for key in tracers if key not in found]:
+    for key in [key for key in tracers if key not in present]:
         name = tracers[key].variable
         nothing = next((error for error in empty if f": {name}" in str(error)), None)
         advice = "correct its name (tracers)"
@@ -443,34 +424,31 @@ def _unused_flags(file: "xr.Dataset", variable: "xr.DataArray") -> tuple[str, ..
     return (f"{', '.join(unused)} are not used; if they are its quality flags, call them {flags}",)
 
 
-def _merged(found: Sequence["xr.DataArray"]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Common times, heights (per time where they vary), and all samples on them."""
-    time, rows = np.unique(np.concatenate([one["time"] for one in found]), return_inverse=True)
-    z, columns = np.unique(np.concatenate([one["z"] for one in found]), return_inverse=True)
-    if any(one.attrs["moves"] for one in found):
-        pairs, at = np.unique(rows * z.size + columns, return_inverse=True)
-        first = np.searchsorted(pairs // z.size, np.arange(time.size))
-        heights, columns = z[columns], at - first[rows]
-        z = np.full((time.size, int(columns.max()) + 1), np.nan)
-        z[rows, columns] = heights
-    shape, start = (time.size, z.shape[-1]), 0
-    profiles: dict[str, np.ndarray] = {}
-    for one in found:
-        part, key = slice(start, start := start + one.size), str(one.name)
-        place = rows[part] * shape[1] + columns[part]
+def _merged(samples: Sequence["xr.DataArray"]) -> "xr.Dataset":
+    """All samples over common times and heights, or `level` where heights vary."""
+    import pandas as pd  # takes long
+
+    columns: dict[str, Any] = {}  # pandas declares too many types of results
+    for one in samples:
+        key, places = str(one.name), [one["time"].values, one["z"].values]
         # Instruments of one file at the same depth are merged.
-        known = np.isfinite(one.values)
-        n = np.bincount(place[known], minlength=shape[0] * shape[1]).reshape(shape)
-        total = np.bincount(place[known], weights=one.values[known], minlength=n.size).reshape(shape)
-        means = np.where(n > 0, total / np.maximum(n, 1), np.nan)
-        merged = profiles.get(key, np.full(shape, np.nan))
-        twice = np.argwhere(np.isfinite(merged) & np.isfinite(means) & (merged != means))
-        if twice.size:
-            i, j = (int(n) for n in twice[0])
-            expected = f"the value of the files before it, {merged[i, j]:g}"
-            height = z[i, j] if z.ndim == 2 else z[j]
-            got = f"{means[i, j]:g} at {np.datetime64(int(time[i]), 's')}, height {height:g} m"
+        index = pd.MultiIndex.from_arrays(places, names=["time", "z"])
+        values: Any = pd.Series(one.values, index).groupby(level=["time", "z"]).mean()
+        earlier = columns.get(key, values[:0])
+        before, after = earlier.dropna().align(values.dropna(), join="inner")
+        for (time, height), value in before[before != after][:1].items():
+            expected = f"the value of the files before it, {value:g}"
+            moment = np.datetime64(int(time), "s")
+            got = f"{after[time, height]:g} at {moment}, height {height:g} m"
             advice = "read deployments that overlap one by one"
             raise FileFormatError(name_of(one), key, expected, got, advice)
-        profiles[key] = np.where(np.isfinite(merged), merged, means)
-    return time, z, profiles
+        columns[key] = earlier.combine_first(values) if len(earlier) else values
+    table = pd.DataFrame(columns).sort_index()
+    if any(one.attrs["moves"] for one in samples):
+        level = table.groupby(level="time").cumcount()
+        table = table.reset_index("z").set_index(pd.Index(level, name="level"), append=True)
+    dataset = table.to_xarray().set_coords("z")
+    moments = np.datetime64("1970-01-01", "us") + np.round(1e6 * dataset["time"].values).astype("m8[us]")
+    dataset = dataset.assign_coords(time=moments)
+    dataset["z"].attrs = {"units": "m", "positive": "up"}
+    return dataset
