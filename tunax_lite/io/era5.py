@@ -6,7 +6,8 @@ count downward. All other parameters are instantaneous.
 """
 
 import functools
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,6 @@ from .yaml_file import NAMES
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    _Points = dict[str, xr.DataArray]
 
 _HOUR = 3600.0
 _VAPORISATION_HEAT = 2.5008e6  # [J kg-1] of the forecast model, IFS documentation, Part IV, constants
@@ -192,17 +191,47 @@ def _series_of(
         hints: what to do about parameters that are missing, by key; also of optional ones that are needed.
     """
     check_position((place["latitude"], place["longitude"]))
-    sun = SolarPosition(start_time=start_time, **place)
-    points = _read_points(sources, parameters, place, start_time, interpolation)
-    missing = [key for key in parameters if key not in points]
-    needed = [key for key in missing if key in hints or key not in _OPTIONAL]
+    if interpolation not in ("bilinear", "nearest"):
+        raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
+    if accumulation is not None and not accumulation > 0.0:
+        raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
+    names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
+    pieces: dict[str, list[xr.DataArray]] = {}
+    for source in sources:
+        for variable, times in read_at(source, {*itertools.chain(*names.values())}, place, interpolation):
+            series = timed(variable, times, variable.values, start_time)
+            pieces.setdefault(name_in_file(variable), []).append(series)
+    if not pieces:
+        file, known = read_netcdf(sources[0]), itertools.chain(*(one.names for one in parameters.values()))
+        expected, advice = (
+            f"a variable among {', '.join(sorted(known))}",
+            "use a NetCDF file of ERA5 on single levels",
+        )
+        raise error_in(file, "file", expected, listing(file), advice)
+    present = {key: next((name for name in names[key] if name in pieces), "") for key in parameters}
+    needed = [key for key, name in present.items() if not name and (key in hints or key not in _OPTIONAL)]
     if needed:
         wanted = [parameters[key] for key in needed]
         listed = ", ".join(f"{' or '.join(one.names)} ({one.download})" for one in wanted)
         expected, name = f"{listed} of {_DATA_SET} in one of the files", wanted[0].names[0]
         advice = f"download it{hints.get(needed[0], '')}"
         raise FileFormatError(name_of(sources[0]), name, expected, "none", advice)
-    points = _checked(points, parameters, units, accumulation, sun)
+    how = {key: as_conversion(units.get(key)) for key in parameters}
+    points = {
+        key: _converted(joined(pieces[name], "give each hour of a parameter once"), parameters[key], how[key])
+        for key, name in present.items()
+        if name
+    }
+    longest = _LONGEST_STEP if accumulation is None else np.inf
+    interval = accumulation or _interval_of([points[key] for key in points if parameters[key].means], longest)
+    points = {
+        key: _rates(point, parameters[key], how[key], interval, longest) for key, point in points.items()
+    }
+    if "humidity" in points:
+        _check_dew_point(points["air_temperature"], points["humidity"])
+    if "shortwave" in points:
+        sun = SolarPosition(start_time=start_time, **place)
+        points["shortwave"] = _sunlight(points["shortwave"], interval, sun)
     try:
         return as_series_together({key: as_series(point) for key, point in points.items()}, 0.0)
     except ValueError:
@@ -210,38 +239,22 @@ def _series_of(
         raise FileFormatError(name_of(sources[0]), "time", expected, "none", advice) from None
 
 
-def _read_points(
-    sources: list[Source],
-    parameters: Mapping[str, _Parameter],
-    place: Mapping[str, float],
-    start_time: str,
-    interpolation: str,
-) -> "_Points":
-    """Read series at a position, by the package's names; of several names, the first that any file has."""
-    if interpolation not in ("bilinear", "nearest"):
-        raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
-    names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
-    wanted = {name for known in names.values() for name in known}
-    pieces: dict[str, list[xr.DataArray]] = {}
-    for source in sources:
-        for variable, times in read_at(source, wanted, place, interpolation):
-            series = timed(variable, times, variable.values, start_time)
-            pieces.setdefault(name_in_file(variable), []).append(series)
-    if not pieces:
-        file = read_netcdf(sources[0])
-        listed = ", ".join(sorted(name for one in parameters.values() for name in one.names))
-        advice = "use a NetCDF file of ERA5 on single levels"
-        raise error_in(file, "file", f"a variable among {listed}", listing(file), advice)
-    return {
-        key: joined(pieces[name], "give each hour of a parameter once")
-        for key, known in names.items()
-        for name in [name for name in known if name in pieces][:1]
-    }
-
-
 def _step(point: "xr.DataArray") -> float:
     """The shortest time between two records [s]."""
     return float(np.min(np.diff(point["time"].values), initial=np.inf))
+
+
+def _interval_of(accumulated: Sequence["xr.DataArray"], longest: float) -> float:
+    """Interval of accumulation [s]: an hour, or the time between the records of an ensemble."""
+    step = min(map(_step, accumulated), default=np.inf)
+    if not _HOUR + 1.0 < step <= longest + 1.0:
+        return _HOUR
+    members = {point.attrs.get("GRIB_totalNumber") for point in accumulated} - {None}
+    if len(members) != 1:
+        expected = "hourly records, or the time over which these are accumulated (accumulation)"
+        advice = "give 3600 for the reanalysis, 10800 for the ensemble"
+        raise error_at(accumulated[0], 0, expected, f"a record every {step:g} s from {{}}", advice)
+    return step if members.pop() else _HOUR
 
 
 def _converted(point: "xr.DataArray", parameter: _Parameter, how: Conversion) -> "xr.DataArray":
@@ -286,66 +299,6 @@ def _rates(
     return with_bounds(rates, np.stack([time - interval, time], axis=1)) if parameter.means else rates
 
 
-def _checked(
-    points: "_Points",
-    parameters: Mapping[str, _Parameter],
-    units: Conversions,
-    accumulation: float | None,
-    sun: SolarPosition,
-) -> "_Points":
-    """All parameters in the package's units, those accumulated as means over their interval."""
-    how = {key: as_conversion(units.get(key)) for key in points}
-    points = {key: _converted(point, parameters[key], how[key]) for key, point in points.items()}
-    if accumulation is not None and not accumulation > 0.0:
-        raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
-    longest = _LONGEST_STEP if accumulation is None else np.inf
-    accumulated = [points[key] for key in points if parameters[key].means]
-    interval, step = accumulation or _HOUR, min(map(_step, accumulated), default=np.inf)
-    if accumulation is None and _HOUR + 1.0 < step <= longest + 1.0:
-        members = {point.attrs.get("GRIB_totalNumber") for point in accumulated} - {None}
-        if len(members) != 1:
-            expected = "hourly records, or the time over which these are accumulated (accumulation)"
-            advice = "give 3600 for the reanalysis, 10800 for the ensemble"
-            raise error_at(accumulated[0], 0, expected, f"a record every {step:g} s from {{}}", advice)
-        interval = step if members.pop() else _HOUR
-    points = {
-        key: _rates(point, parameters[key], how[key], interval, longest) for key, point in points.items()
-    }
-    if "humidity" in points:
-        _check_dew_point(points["air_temperature"], points["humidity"])
-    if "shortwave" in points:
-        _check_shortwave(points["shortwave"], interval, sun)
-        points["shortwave"] = _filled_by_sun(points["shortwave"], interval, sun)
-    return points
-
-
-def _above_air(time: np.ndarray, interval: float, sun: SolarPosition) -> np.ndarray:
-    """Mean shortwave radiation at the top of the atmosphere [W m-2] over intervals [s] before given times."""
-    moments = time[:, None] - interval * (np.arange(12) + 0.5) / 12.0
-    return _AT_TOP * np.maximum(_cosine(moments, sun), 0.0).mean(axis=1)
-
-
-def _cosine(time: np.ndarray, sun: SolarPosition) -> np.ndarray:
-    """Cosine of the zenith angle of the sun."""
-    return np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(time))))
-
-
-def _filled_by_sun(point: "xr.DataArray", interval: float, sun: SolarPosition) -> "xr.DataArray":
-    """Shortwave radiation at all hours, where records are farther apart than their interval of accumulation.
-
-    In between, the fraction transmitted by the atmosphere is interpolated linearly.
-    """
-    known_at = point["time"].values
-    above = _above_air(known_at, interval, sun)
-    known = above > 20.0
-    if _step(point) <= interval + 1.0 or not known.any():
-        return point
-    time = np.arange(known_at[0], known_at[-1] + 1.0, interval)
-    share = np.interp(time, known_at[known], point.values[known] / above[known])
-    filled = like(point, share * _above_air(time, interval, sun)).assign_coords(time=time)
-    return with_bounds(filled, np.stack([time - interval, time], axis=1))
-
-
 def _check_dew_point(air: "xr.DataArray", dew: "xr.DataArray") -> None:
     """Check that the dew point does not exceed the air temperature, beyond errors of interpolation."""
     common, i, j = np.intersect1d(air["time"], dew["time"], return_indices=True)
@@ -356,15 +309,35 @@ def _check_dew_point(air: "xr.DataArray", dew: "xr.DataArray") -> None:
         raise error_at(dew, at, expected, f"{dew.values[at]:g} degC at {{}}", "check which variable is which")
 
 
-def _check_shortwave(point: "xr.DataArray", interval: float, sun: SolarPosition) -> None:
-    """Check shortwave radiation against that at the top of the atmosphere; also detects local time."""
+def _sunlight(point: "xr.DataArray", interval: float, sun: SolarPosition) -> "xr.DataArray":
+    """Check shortwave radiation against that at the top of the atmosphere, and return it at all hours.
+
+    The check also detects local time. Where records are farther apart than their interval of accumulation,
+    the fraction transmitted by the atmosphere is interpolated linearly.
+    """
+
+    def cosine(time: np.ndarray) -> np.ndarray:
+        return np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(time))))
+
+    def above_air(time: np.ndarray) -> np.ndarray:
+        """Mean radiation at the top of the atmosphere [W m-2] over the interval before given times."""
+        moments = time[:, None] - interval * (np.arange(12) + 0.5) / 12.0
+        return _AT_TOP * np.maximum(cosine(moments), 0.0).mean(axis=1)
+
+    time = point["time"].values
     # The largest value in the interval, widened by a quarter of an hour on either side for the equation of
     # time.
     around = np.linspace(-interval - 0.25 * _HOUR, 0.25 * _HOUR, 7)
-    most = _AT_PERIHELION * _cosine(point["time"].values[:, None] + around, sun).max(axis=1) + 20.0
-    bad = np.flatnonzero(point.values > most)
-    if bad.size:
-        at = int(bad[0])
+    most = _AT_PERIHELION * cosine(time[:, None] + around).max(axis=1) + 20.0
+    for at in np.flatnonzero(point.values > most)[:1].tolist():
         expected = f"at most {most[at]:g} W m-2, what the sun gives in that hour"
         advice = "check the longitude, that times are Universal Time, and that it is the sum of one hour"
         raise error_at(point, at, expected, f"{point.values[at]:g} at {{}}", advice)
+    above = above_air(time)
+    known = above > 20.0
+    if _step(point) <= interval + 1.0 or not known.any():
+        return point
+    hours = np.arange(time[0], time[-1] + 1.0, interval)
+    share = np.interp(hours, time[known], point.values[known] / above[known])
+    filled = like(point, share * above_air(hours)).assign_coords(time=hours)
+    return with_bounds(filled, np.stack([hours - interval, hours], axis=1))

@@ -123,23 +123,21 @@ class _Jld2:
             raise self.error(keys[0], f"a number{elsewhere}", "none", advice)
         return value
 
-    def array(self, key: str) -> np.ndarray | None:
-        """Numbers along one axis in double precision, or `None` without such a key."""
-        expected = "an array of numbers"
+    def cells(self, key: str, n: int) -> np.ndarray | None:
+        """An array of `n` numbers in double precision without halo cells, or `None` without such a key."""
+        expected, n_halo = "an array of numbers", self._n_halo
         try:
             value = self.value(key)
         except FileFormatError:
             raise
         except Exception as error:
             raise self.error(key, expected, f"'{error}'", "the file is damaged or incomplete") from error
-        if value is not None and np.asarray(value).dtype.kind not in "fiub":
+        if value is None:
+            return None
+        if np.asarray(value).dtype.kind not in "fiub":
             raise self.error(key, expected, f"type {np.asarray(value).dtype}", "choose another file")
-        return None if value is None else np.asarray(value, dtype=float).ravel()
-
-    def cells(self, key: str, n: int) -> np.ndarray | None:
-        """An array of `n` values, without halo cells."""
-        values, n_halo = self.array(key), self._n_halo
-        if values is None or values.size == n:
+        values = np.asarray(value, dtype=float).ravel()
+        if values.size == n:
             return values
         if values.size != n + 2 * n_halo:
             expected = f"{n} values, or {n + 2 * n_halo} with {n_halo} halo cells at each end"
@@ -219,39 +217,33 @@ def _read(file: _Jld2, given: float | None, units: Conversions) -> "xr.Dataset":
     has_buoyancy = "timeseries/T" not in file and "timeseries/b" in file
     keys = {"temperature": "timeseries/b" if has_buoyancy else "timeseries/T"}
     keys |= {name: f"timeseries/{name}" for name in ("u", "v") if f"timeseries/{name}" in file}
-    profiles = {name: _read_profiles(file, key, iterations, faces.size - 1) for name, key in keys.items()}
-    if has_buoyancy:
-        profiles["temperature"] = _TEMPERATURE_OF_ZERO_BUOYANCY + profiles["temperature"] / (
-            gravity * expansion
-        )
+    variables: dict[str, tuple] = _levels(faces)
+    for name, key in keys.items():
+        values = _read_profiles(file, key, iterations, faces.size - 1)
+        if key == "timeseries/b":
+            values = _TEMPERATURE_OF_ZERO_BUOYANCY + values / (gravity * expansion)
+        variables[key] = (("timeseries/t", "z"), values, {"units": _PROFILES[name]})
     rotation = file.required(*_KEYS["coriolis_parameter"])
     check_declared(file.path, _KEYS["coriolis_parameter"][0], Case, "coriolis_parameter", rotation)
     fluxes = _read_fluxes(file, gravity * expansion)
-    stated = {"thermal_expansion": expansion, "gravity": gravity, "coriolis_parameter": rotation}
-    stated |= _ABSORPTION if "shortwave_flux" in fluxes else {}
-    variables: dict[str, tuple] = {
-        keys[name]: (("timeseries/t", "z"), values, {"units": _PROFILES[name]})
-        for name, values in profiles.items()
-    }
     for name, value in fluxes.items():
         variables[f"parameters ({name})"] = ((), value, {"units": _KINEMATIC[name]})
     variables["timeseries/t"] = ("timeseries/t", time, {"units": "s"})
-    variables |= _levels(faces)
-    found = xr.Dataset(variables, attrs=stated | _CONSTANTS | {"source": _SOURCE})
-    found.encoding["source"] = str(file.path)
+    stated = {"thermal_expansion": expansion, "gravity": gravity, "coriolis_parameter": rotation}
+    stated |= _ABSORPTION if "shortwave_flux" in fluxes else {}
+    dataset = xr.Dataset(variables, attrs=stated | _CONSTANTS | {"source": _SOURCE})
+    dataset.encoding["source"] = str(file.path)
     salinity = file.number("buoyancy/model/constant_salinity")
-    return open_cf(
-        found,
-        Mapping(
-            variables=dict(keys),
-            time="timeseries/t",
-            vertical="z",
-            fluxes={name: f"parameters ({name})" for name in fluxes},
-            units=units,
-            name=file.name,
-            salinity=35.0 if salinity is None else salinity,
-        ),
+    mapping = Mapping(
+        variables=dict(keys),
+        time="timeseries/t",
+        vertical="z",
+        fluxes={name: f"parameters ({name})" for name in fluxes},
+        units=units,
+        name=file.name,
+        salinity=35.0 if salinity is None else salinity,
     )
+    return open_cf(dataset, mapping)
 
 
 def _levels(faces: np.ndarray) -> dict[str, tuple]:
@@ -269,8 +261,8 @@ def _read_faces(file: _Jld2) -> np.ndarray:
     if not 3 <= n_cells <= MOST_CELLS:
         expected = "at least 3 cells" if n_cells < 3 else f"at most {MOST_CELLS} cells"
         raise file.error("grid/Nz", expected, n_cells, "choose another file")
-    key = next((key for key in _KEYS["faces"] if file.array(key) is not None), "")
-    faces = file.cells(key, n_cells + 1) if key else None
+    known = ((key, file.cells(key, n_cells + 1)) for key in _KEYS["faces"])
+    key, faces = next((one for one in known if one[1] is not None), ("", None))
     if faces is None:
         depth = file.required("grid/Lz", *_KEYS["faces"])
         if depth <= 0.0:
