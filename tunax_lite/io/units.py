@@ -37,23 +37,19 @@ _SCALES: dict[_Dimensions, dict[str, float]] = {
 _FACTORS = {name: (scale, of) for of, names in _SCALES.items() for name, scale in names.items()}
 _IN_CAPITALS = {name.upper(): factor for name, factor in _FACTORS.items()}
 """Older files write units in capitals, M/S for one."""
-_CELSIUS = {
-    *("degc", "deg_c", "degree_c", "degrees_c", "celsius", "degree_celsius", "degrees_celsius"),
-    *("deg c", "°c", "c", "deg celsius", "degrees celsius", "degreesc"),
-}
-_KELVIN = {"kelvin", "degk", "deg_k", "degree_kelvin", "degrees_kelvin", "deg k"}
-_PERCENT = {"%", "percent", "per cent"}
-_SALINITY = {"psu", "ppt", "pss", "pss-78", "1e-3", "0.001", "practical salinity unit", "g/kg"} | {
-    *("pss78", "practical salinity units", "practical_salinity_unit"),
-}
+_CELSIUS = re.compile(r"(?:its-90, *)?(?:°|deg(?:ree)?s?)?[ _]?c(?:elsius)?", re.IGNORECASE)
+_IN_KELVIN = re.compile(
+    r"(?i:(?:°\s*|\bdeg(?:rees?)?[ _]?)(?:C|celsius|K|kelvin)|\bcelsius|\bkelvin)(?![A-Za-z])"
+)
+"""A temperature, or in a product such as degC m/s a difference of temperature."""
+_SALINITY = re.compile(
+    r"\b(?:psu|ppt|pss(?:-?78)?|practical[ _]salinity[ _]units?|1e-3|0\.001|g\s*/\s*kg|g\s+kg(?:\^|\*\*)?-1)"
+    r"(?![A-Za-z\d])",
+    re.IGNORECASE,
+)
+_WORDS = {"percent": "%", "per cent": "%", "dimensionless": "1", "unitless": "1"}
 DEGREES = {"°", "deg", "degree", "degrees", "degrees_true", "degt", "degree_true"}
 """Of directions."""
-_CELSIUS_IN_PRODUCT = re.compile(r"(?i:(?:°\s*|\bdeg(?:rees?)?[ _]?)(?:C|celsius|K)|\bcelsius)(?![A-Za-z])")
-"""A difference of temperature in a product, such as degC m/s."""
-_SALINITY_IN_PRODUCT = re.compile(
-    r"\b(?:psu|ppt|pss(?:-?78)?|g\s*/\s*kg|g\s+kg(?:\^|\*\*)?-1)(?![A-Za-z\d])", re.IGNORECASE
-)
-_NUMBER = {"1", "dimensionless", "unitless"}
 _SUBSTANCE = re.compile(
     r"((?:milli|micro|nano|[munµμ])?(?:mol(?:es?)?|g(?:rams?)?|[Ee]q))[ _-]+"
     r"(?:chl[-_a-z]*|C|N|P|Si|Fe|O2?|NO3|NH4|PO4)\b(?![-+]?\d)",
@@ -80,8 +76,9 @@ _ALSO = {
 @functools.cache
 def _parse(unit: str) -> tuple[float, _Dimensions]:
     """Scale and dimensions of a product of factors; a slash divides by the factor that follows it."""
-    scale, dimensions, unit = 1.0, [0] * 5, _CELSIUS_IN_PRODUCT.sub("K", unit.translate(_RAISED))
-    for position, part in enumerate(unit.split("/")):
+    scale, dimensions, plain = 1.0, [0] * 5, unit.strip()
+    plain = _WORDS.get(plain.lower(), "K" if _CELSIUS.fullmatch(plain) else plain)
+    for position, part in enumerate(_IN_KELVIN.sub("K", plain.translate(_RAISED)).split("/")):
         for token in re.split(r"[\s.·]+|(?<!\*)\*(?!\*)", part.strip()):
             match = _TOKEN.match(token)
             if not match:
@@ -109,7 +106,10 @@ def conversion(
         ValueError: an unknown unit, or one of another quantity.
     """
     target = quantity_of(quantity)
-    if target.name == "salinity" and unit.strip().lower() in _SALINITY | _NUMBER:
+    plain = unit.strip().lower()
+    if target.name == "salinity" and (
+        _SALINITY.fullmatch(plain) or plain in ("1", "dimensionless", "unitless")
+    ):
         return 1.0, 0.0
     try:
         return between(unit, target.unit)
@@ -119,7 +119,7 @@ def conversion(
     equivalent, factor, of_density, of_heat = _ALSO[target.name]
     if "g kg-1" in equivalent:
         # A salinity has no dimension, and metres per second alone are no flux of salt.
-        unit, n_salinities = _SALINITY_IN_PRODUCT.subn("g kg-1", unit)
+        unit, n_salinities = _SALINITY.subn("g kg-1", unit)
         equivalent = equivalent if n_salinities else target.unit
     try:
         scale, _ = between(unit, equivalent)
@@ -130,18 +130,15 @@ def conversion(
 
 def between(unit: str, wanted: str) -> tuple[float, float]:
     """Scale and offset between two units of the same dimensions; degC and K differ by 273.15."""
-    plain = unit.strip().lower().removeprefix("its-90,").lstrip()
-    zero = 273.15 * ((plain in _CELSIUS) - (wanted.lower() in _CELSIUS))
+    from_celsius, to_celsius = (_CELSIUS.fullmatch(each.strip()) is not None for each in (unit, wanted))
+    size, needed = _parse(wanted)
     try:
-        is_temperature = plain in (*_CELSIUS, *_KELVIN)
-        bare = "%" if plain in _PERCENT else "1" if plain in _NUMBER else unit
-        scale, dimensions = _parse("K" if is_temperature else bare)
+        scale, dimensions = _parse(unit)
     except KeyError:
         scale, dimensions = 1.0, ()
-    size, needed = _parse("K" if wanted == "degC" else wanted)
     if dimensions != needed:
         raise ValueError(f"expected a unit that converts to {wanted}, got '{unit}'.")
-    return scale / size, zero
+    return scale / size, 273.15 * (from_celsius - to_celsius)
 
 
 def unit_in_brackets(name: str) -> tuple[str, str | None]:
@@ -153,13 +150,11 @@ def unit_in_brackets(name: str) -> tuple[str, str | None]:
 
 
 def _is_unit(text: str) -> bool:
-    plain = text.strip().lower()
-    if plain in _CELSIUS | _KELVIN | _PERCENT | _SALINITY | DEGREES:
-        return True
     try:
         _parse(text)
     except KeyError:
-        return False
+        plain = text.strip().lower()
+        return plain in DEGREES or _SALINITY.fullmatch(plain) is not None
     return True
 
 
@@ -211,20 +206,17 @@ def concentration(unit: str, wanted: str) -> tuple[float, int]:
     Raises:
         ValueError: an unknown unit, or one of another kind: masses are not amounts of substance.
     """
-    plain = [_SUBSTANCE.sub(r"\1", each).translate(_MICRO) for each in (unit, wanted)]
     try:
-        return between(plain[0], plain[1])[0], 0
-    except ValueError:
-        pass
-    try:
-        (scale, dimensions), (size, needed) = map(_parse, plain)
+        (scale, dimensions), (size, needed) = (
+            _parse(_SUBSTANCE.sub(r"\1", each).translate(_MICRO)) for each in (unit, wanted)
+        )
+        differing = tuple(b - a for a, b in zip(dimensions, needed, strict=True))
+        for power in (0, 1, -1):
+            if differing == tuple(power * one for one in _PER_VOLUME):
+                return scale / size, power
+        is_mass = differing[4] == -differing[2] != 0
     except KeyError:
-        scale, dimensions, size, needed = 1.0, (), 1.0, ()
-    differing = tuple(b - a for a, b in zip(dimensions, needed, strict=True))
-    for power in (1, -1):
-        if differing == tuple(power * one for one in _PER_VOLUME):
-            return scale / size, power
-    is_mass = bool(differing) and differing[4] == -differing[2] != 0
+        is_mass = False
     advice = "; a mass needs the molar mass: give the wanted unit and a factor" if is_mass else ""
     raise ValueError(f"expected a unit that converts to {wanted}, got '{unit}'{advice}.")
 
@@ -289,10 +281,14 @@ class Conversion:
             expected = f"no unit for {quantity}, which keeps its own"
             raise ValueError(f"unit: expected {expected}, got '{self.unit}'; give a factor instead.")
         scale, offset = (1.0, 0.0) if unit is None else conversion(quantity, unit, **of_water)
+        return self._after(scale, offset)
+
+    def _after(self, scale: float, offset: float = 0.0) -> tuple[float, float]:
+        """Scale and offset from values whose unit these convert."""
         return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
 
     def linear_of_tracer(self, wanted: str) -> tuple[float, float]:
-        """The same of a tracer with a wanted unit, which values without one have.
+        """Scale and offset to the unit of a tracer, which values without a unit have.
 
         Raises:
             ValueError: an unknown unit, or one of another kind, an amount per mass of water included.
@@ -303,12 +299,11 @@ class Conversion:
                 f"unit: expected a unit per volume, as {wanted}, got '{self.unit}'; no density is "
                 "known here: give a factor instead."
             )
-        return self.sign * self.factor * scale, self.sign * self.offset
+        return self._after(scale)
 
     def linear_to(self, wanted: str, unit: str) -> tuple[float, float]:
-        """The same to a wanted unit, where the quantity is not in the table, from that of the file."""
-        scale, offset = between(unit if self.unit is None else self.unit, wanted)
-        return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
+        """Scale and offset to a wanted unit from that of the file, for quantities outside the table."""
+        return self._after(*between(unit if self.unit is None else self.unit, wanted))
 
 
 Conversions = Mapping[str, str | Conversion]
