@@ -205,10 +205,11 @@ def heights_of(
 ) -> Heights:
     """Heights of a variable; see `read_oceansites` for `depths`. Warns of depths that are not used."""
     others = tuple(str(dim) for dim, n in variable.sizes.items() if dim != records and n > 1)
-    instrument = instruments_of(file, records)
+    instrument = _instruments_of(file, records)
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
     levels = [one for one in variables_of(file) if _is_height(one)]
     levels.sort(key=lambda one: (_is_pressure(one), not str(one.name).endswith("_ADJUSTED")))
+    sensors = [one for one in levels if not _is_relative(one)]
     upward = functools.partial(_upward, file, unit, MIDDLE_LATITUDE if position is None else position[0])
     along = [one for one in levels if len(one.dims) == 1 and one.dims[0] in {*variable.dims} - {records}]
     along = [one for one in along if one.name == one.dims[0]] or along
@@ -216,7 +217,7 @@ def heights_of(
     absolute = [one for one in absolute if not _is_pressure(one)] or absolute
     has_levels = len(absolute) == 1 and len(others) < 2
     try:
-        measured = _measured(file, levels, (records, *others), upward)
+        measured = _measured(file, sensors, (records, *others), upward)
     except FileFormatError:
         if not has_levels or depths == "measured":
             raise
@@ -231,7 +232,7 @@ def heights_of(
         if measured is not None and measured.shape[1] != nominal.size:
             measured = None  # of one of the instruments
     else:
-        nominal = _nominal(file, variable, levels, instrument, upward, depths)
+        nominal = _nominal(file, variable, sensors, instrument, upward, depths)
         if others and not along:  # what is known may be the depth of one instrument, but there are several
             nominal = None
             measured = measured if measured is not None and measured.shape[1] > 1 else None
@@ -242,18 +243,32 @@ def heights_of(
             got = " and ".join(str(one.name) for one in absolute) or f"none over {variable.dims}"
             advice = "give the depth of the instrument (depths), choose one place, or name another variable"
             raise error_of(variable, expected, got, advice)
-    may_have_bins = not has_levels and depths == "nominal" and measured is not None
-    has_bins = may_have_bins and _has_bins(file, records, instrument)
-    z, moves, said = _chosen(variable, nominal, measured, "measured" if has_bins else depths)
+        if depths == "nominal" and measured is not None and _has_bins(file, records, instrument):
+            nominal, depths = None, "measured"
+    z, moves, note = nominal, False, ""
+    if measured is None:
+        note = f"no depth or pressure over {', '.join(map(str, variable.dims))}: values are at nominal depths"
+        note = f"{note} (depths)" if depths == "measured" else ""
+    elif depths == "measured":
+        z, moves = measured, True
+    else:
+        z = np.nanmedian(measured, axis=0, keepdims=True) if nominal is None else nominal
+        apart = np.abs(measured - z)
+        if np.any(apart > np.maximum(_LEAST, -_SHARE * z)):
+            moves = nominal is None
+            z = measured if moves else z
+            note = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
+            note = "" if moves else f"{note}not used; to use them, set depths to measured"
+    assert z is not None
     if along and not has_levels:  # heights above or below the sensor
         cells = in_unit(along[0], "z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
         z = z + (-cells if str(along[0].attrs.get("positive")).lower() == "down" else cells)
-        said = ""
+        note = ""
     elif has_levels and not isinstance(depths, str):
-        said = f"the file gives its depths; {depths:g} m is not used (depths)"
+        note = f"the file gives its depths; {depths:g} m is not used (depths)"
     elif has_levels and nominal is not None and not np.isfinite(z).any(axis=0).all():
-        said = _displace(z, nominal[0])
-    warn_of_input([note_on(variable, said)] if said else [])
+        note = _displace(z, nominal[0])
+    warn_of_input([note_on(variable, note)] if note else [])
     return Heights(z, others, moves, instrument is not None)
 
 
@@ -268,27 +283,6 @@ def _displace(z: np.ndarray, nominal: np.ndarray) -> str:
         z[record, silent] = nominal[silent] + rest
     at = ", ".join(f"{-height:g}" for height in nominal[silent])
     return f"no measured depth of the instruments at {at} m: displaced like those above and below"
-
-
-def _chosen(
-    variable: "xr.DataArray", nominal: np.ndarray | None, measured: np.ndarray | None, depths: str | float
-) -> tuple[np.ndarray, bool, str]:
-    """Measured or nominal heights, of which one is known, whether they move, and a note on the other."""
-    if measured is None:
-        assert nominal is not None
-        dims = ", ".join(map(str, variable.dims))
-        said = f"no depth or pressure over {dims}: values are at nominal depths (depths)"
-        return nominal, False, said if depths == "measured" else ""
-    if depths == "measured":
-        return measured, True, ""
-    fixed = np.nanmedian(measured, axis=0, keepdims=True) if nominal is None else nominal
-    apart = np.abs(measured - fixed)
-    if not np.any(apart > np.maximum(_LEAST, -_SHARE * fixed)):
-        return fixed, False, ""
-    if nominal is None:
-        return measured, True, ""
-    said = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
-    return nominal, False, f"{said}not used; to use them, set depths to measured"
 
 
 def _has_bins(file: "xr.Dataset", records: str, instrument: np.ndarray | None) -> bool:
@@ -345,7 +339,7 @@ def _is_up(variable: "xr.DataArray", values: np.ndarray, positive: str | None = 
     return False if name.startswith("depth") else None
 
 
-def instruments_of(file: "xr.Dataset", records: str) -> np.ndarray | None:
+def _instruments_of(file: "xr.Dataset", records: str) -> np.ndarray | None:
     """Instrument index of each record, where a file stores several instruments one after the other."""
     for one in variables_of(file):
         if "instance_dimension" in one.attrs and one.dims == (records,):
@@ -358,7 +352,7 @@ def instruments_of(file: "xr.Dataset", records: str) -> np.ndarray | None:
 def _nominal(
     file: "xr.Dataset",
     variable: "xr.DataArray",
-    levels: list["xr.DataArray"],
+    sensors: list["xr.DataArray"],
     instrument: np.ndarray | None,
     upward: _Upward,
     depths: str | float,
@@ -366,33 +360,29 @@ def _nominal(
     """Nominal height of the instrument, or one per record, `(n, 1)`."""
     if not isinstance(depths, str):
         return np.array([[-float(depths)]])
-    for one in sorted(levels, key=lambda one: "nominal" not in str(one.name).lower()):
-        if _is_relative(one):
-            continue
+    for one in sorted(sensors, key=lambda one: "nominal" not in str(one.name).lower()):
         is_own = not {*one.dims} & {*variable.dims}  # of a single cast records are as many as instruments
         if instrument is not None and is_own and one.values.size == instrument.max() + 1:
             return upward(one).reshape(-1, 1)[instrument]
         if one.values.size == 1 and np.all(upward(one) <= 0.0):
             return upward(one).reshape(1, 1)
     stated = [number_of(attrs.get(name)) for attrs in (variable.attrs, file.attrs) for name in _NOMINAL]
-    bounds = [number_of(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max")]
-    if bounds[0] is not None and bounds[1] is not None:
-        middle = 0.5 * (bounds[0] + bounds[1])
-        is_narrow = abs(bounds[1] - middle) <= max(_LEAST, _SHARE * abs(middle))
-        stated += [middle] if is_narrow else []
+    low, high = (number_of(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max"))
+    if low is not None and high is not None:
+        middle = 0.5 * (low + high)
+        stated += [middle] if abs(high - middle) <= max(_LEAST, _SHARE * abs(middle)) else []
     return next((np.array([[-abs(depth)]]) for depth in stated if depth is not None), None)
 
 
 def _measured(
-    file: "xr.Dataset", levels: list["xr.DataArray"], dims: tuple[str, ...], upward: _Upward
+    file: "xr.Dataset", sensors: list["xr.DataArray"], dims: tuple[str, ...], upward: _Upward
 ) -> np.ndarray | None:
     """Heights of each record and level from depth, or else pressure; NaN where flags are bad."""
-    for one in levels:
-        arranged = squeezed(one)
-        if _is_relative(one) or dims[0] not in arranged.dims or not set(arranged.dims) <= set(dims):
+    for one in map(squeezed, sensors):
+        if dims[0] not in one.dims or not set(one.dims) <= set(dims):
             continue
-        arranged = on_axes(arranged, [dim for dim in dims if dim in arranged.dims], "")
-        z, flags = upward(arranged), flags_of(file, arranged)
+        one = one.transpose(*(dim for dim in dims if dim in one.dims))
+        z, flags = upward(one), flags_of(file, one)
         z = z if flags is None else np.where(has_flag(flags.values, BAD_FLAGS), np.nan, z)
         if np.isfinite(z).any():
             return z.reshape(z.shape[0], -1)
@@ -414,6 +404,9 @@ def read_at(
     """Read the variables present in a file, over time at a position [degrees] on its grid, and their times.
 
     Only the surrounding grid points are read: a global file need not fit into memory.
+
+    Raises:
+        FileFormatError: no coordinates, a position outside the grid, or a missing value, as on land.
     """
     with opened(source) as stored:
         if not set(wanted).intersection(stored.variables):
@@ -430,10 +423,34 @@ def read_at(
         if time is None:
             expected = "a variable valid_time or time over one dimension"
             raise error_in(file, "valid_time", expected, "none", "download NetCDF")
-        times = read_time(time)
-        found = values_in(stored, only=wanted, at={axis.dim: axis.points for axis in axes})
-        known = [one for one in variables_of(found) if one.name in wanted]
-        return [(_at_place(stored, one, times, axes, place), times) for one in known]
+        times, dim = read_time(time), str(time.dims[0])
+        near, found = values_in(stored, only=wanted, at={axis.dim: axis.points for axis in axes}), []
+        for variable in variables_of(near):
+            if variable.name not in wanted:
+                continue
+            grid = _on_grid(variable, dim, axes)
+            values = np.sum(grid * np.outer(axes[0].weights, axes[1].weights), axis=(1, 2))
+            missing = np.flatnonzero(~np.isfinite(values))
+            if missing.size:
+                first, name, advice = int(missing[0]), str(variable.name), "download it again"
+                hour = values_in(stored, only=(name,), at={dim: [first]})[name]
+                if nearest := _nearest_with_values(_on_grid(hour, dim, axes)[0], axes, place):
+                    advice += f", or take one of the nearest points with values: {', '.join(nearest)}"
+                raise error_of(variable, "a value", f"{values[first]} at {describe(times, first)}", advice)
+            found.append((like(variable, values, (dim,)), times))
+    return found
+
+
+def _nearest_with_values(grid: np.ndarray, axes: Sequence[GridAxis], place: Mapping[str, float]) -> list[str]:
+    """Describe up to three points with values, and their distance from a place."""
+    i, j = np.nonzero(np.isfinite(grid))
+    north, east = axes[0].degrees[i], axes[1].degrees[j]
+    apart = ((east - place["longitude"] + 180.0) % 360.0 - 180.0) * np.cos(np.deg2rad(place["latitude"]))
+    distance = 111.2 * np.hypot(north - place["latitude"], apart)
+    return [
+        f"{place_in_words(float(north[n]), float(east[n]))} ({distance[n]:.0f} km)"
+        for n in np.argsort(distance)[:3]
+    ]
 
 
 def axis_at(
@@ -476,35 +493,6 @@ def _on_grid(variable: "xr.DataArray", time: str, axes: Sequence[GridAxis]) -> n
     dims = tuple(axis.dim for axis in axes)
     variable = variable.expand_dims([dim for dim in dims if dim not in variable.dims])
     return numbers_in(on_axes(variable, (time, *dims), "choose one member"))
-
-
-def _at_place(
-    stored: "xr.Dataset",
-    variable: "xr.DataArray",
-    times: "xr.DataArray",
-    axes: Sequence[GridAxis],
-    place: Mapping[str, float],
-) -> "xr.DataArray":
-    """Interpolate a variable on the points around a place to a series; names the nearest points for land."""
-    time, name = str(times.dims[0]), str(variable.name)
-    grid = _on_grid(variable, time, axes)
-    values = np.sum(grid * np.outer(axes[0].weights, axes[1].weights), axis=(1, 2))
-    missing = np.flatnonzero(~np.isfinite(values))
-    if missing.size:
-        first, advice = int(missing[0]), "download it again"
-        hour = values_in(stored, only=(name,), at={time: [first]})[name]
-        i, j = np.nonzero(np.isfinite(_on_grid(hour, time, axes)[0]))
-        north, east = axes[0].degrees[i], axes[1].degrees[j]
-        apart = ((east - place["longitude"] + 180.0) % 360.0 - 180.0) * np.cos(np.deg2rad(place["latitude"]))
-        distance = 111.2 * np.hypot(north - place["latitude"], apart)
-        nearest = [
-            f"{place_in_words(float(north[n]), float(east[n]))} ({distance[n]:.0f} km)"
-            for n in np.argsort(distance)[:3]
-        ]
-        if nearest:
-            advice = f"{advice}, or take one of the nearest points with values: {', '.join(nearest)}"
-        raise error_of(variable, "a value", f"{values[first]} at {describe(times, first)}", advice)
-    return like(variable, values, (time,))
 
 
 def place_in_words(latitude: float, longitude: float) -> str:
