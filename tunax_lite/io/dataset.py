@@ -102,7 +102,7 @@ def attributes_of(name: str, tracers: TracerUnits = MappingProxyType({})) -> dic
     """CF attributes of a variable of the package, or of the `Case.tracer_units`; others have their name."""
     variable = _quantity(name, tracers)
     if variable is None:
-        return _of_budget(name, tracers) or {"long_name": name.replace("_", " ")}
+        return _attributes_of_term(name, tracers) or {"long_name": name.replace("_", " ")}
     attributes = {"long_name": variable.long_name, "units": variable.unit}
     if variable.standard_name is not None:
         attributes["standard_name"] = variable.standard_name
@@ -122,20 +122,23 @@ UNITS_OF_BUDGETS = {"heat": "W m-2", "salt": "kg m-2 s-1", "kinetic_energy": "W 
 """Of every run; others are those of tracers, in their unit m s-1."""
 
 
-def _of_budget(name: str, tracers: TracerUnits) -> dict[str, str]:
-    """Attributes of what a term does, as in `heat_budget_surface_exchange`; empty for other names."""
-    found = re.fullmatch(r"(?P<what>\w+?)_(?P<kind>budget|tendency)_(?P<term>\w+)", name)
-    if found is None:
+def _attributes_of_term(name: str, tracers: TracerUnits) -> dict[str, str]:
+    """Attributes of the effect of a term, as in `heat_budget_surface_exchange`; empty for other names."""
+    parts = re.fullmatch(r"(?P<what>\w+?)_(?P<kind>budget|tendency)_(?P<term>\w+)", name)
+    if parts is None:
         return {}
-    what, is_budget = found["what"], found["kind"] == "budget"
+    what, is_budget = parts["what"], parts["kind"] == "budget"
     variable = None if what in UNITS_OF_BUDGETS else _quantity(what, tracers)
-    of, unit = what.replace("_", " "), UNITS_OF_BUDGETS.get(what)
+    meaning, unit = what.replace("_", " "), UNITS_OF_BUDGETS.get(what)
     if variable is not None:
-        of, unit = variable.long_name, f"{variable.unit_of_differences} {'m s-1' if is_budget else 's-1'}"
+        meaning, unit = (
+            variable.long_name,
+            f"{variable.unit_of_differences} {'m s-1' if is_budget else 's-1'}",
+        )
         unit = unit.removeprefix("1 ").replace("m s-1 s-1", "m s-2").replace("m-3 m s-1", "m-2 s-1")
     where = " of the column" if is_budget else ""
-    named = {"long_name": f"change of the {of}{where}: {found['term'].replace('_', ' ')}"}
-    return named if unit is None else named | {"units": unit}
+    attributes = {"long_name": f"change of the {meaning}{where}: {parts['term'].replace('_', ' ')}"}
+    return attributes if unit is None else attributes | {"units": unit}
 
 
 def height_coordinates(grid: Grid, dims: Sequence[str] = (), draft: float | None = None) -> dict[str, tuple]:
@@ -145,26 +148,26 @@ def height_coordinates(grid: Grid, dims: Sequence[str] = (), draft: float | None
     """
     faces = np.asarray(grid.z_face)
     attributes = {"standard_name": "height_above_mean_sea_level", "units": "m", "positive": "up", "axis": "Z"}
-    own: dict[str, tuple] = {}
+    found: dict[str, tuple] = {}
     if grid.area is not None:
         area, of_area = np.asarray(grid.area), {"long_name": "area of the lake at the faces", "units": "m2"}
-        if area[0].size == 1:
-            own = {"face_area": ("z_face", area.reshape(-1), of_area)}
-        else:
-            own = {"face_area": (("z_face", *dims), area, of_area)}
+        is_shared = area[0].size == 1
+        area_dims = ("z_face",) if is_shared else ("z_face", *dims)
+        found["face_area"] = (area_dims, area.reshape(-1) if is_shared else area, of_area)
     if faces[0].size > 1:
-        own |= {"height_face": (("z_face", *dims), faces, {"long_name": "height of the faces"} | attributes)}
+        of_faces = {"long_name": "height of the faces"} | attributes
+        found["height_face"] = (("z_face", *dims), faces, of_faces)
         if np.ptp(faces.reshape(len(faces), -1), axis=1).any():
             # Columns on different grids share no heights, so the dimensions have no coordinate.
-            return own
+            return found
     faces = faces.reshape(len(faces), -1)[:, 0]
     if draft is not None:
         name = {"long_name": "height of the faces above the surface of the column", "units": "m"}
-        own = {"height_face": ("z_face", faces, name)}  # exact
+        found["height_face"] = ("z_face", faces, name)  # exact
         faces = faces - draft
     bounds = np.stack([faces[:-1], faces[1:]], axis=1)
     center = {"long_name": "height of the cell centers", "bounds": "z_center_bounds"} | attributes
-    return own | {
+    return found | {
         "z_center": ("z_center", 0.5 * (faces[1:] + faces[:-1]), center),
         "z_face": ("z_face", faces, {"long_name": "height of the cell faces"} | attributes),
         "z_center_bounds": (("z_center", "bounds"), bounds, {}),
@@ -204,30 +207,36 @@ def to_dataset(
 
     start_time = start_time or (None if case is None else case.start_time)
     shape = np.shape(trajectory.state.u)[2:]
-    own = tuple("column" if i == 0 else f"column_{i}" for i in range(len(shape)))
-    names = tuple(dims) or own
+    names = tuple(dims) or ("column", *(f"column_{i}" for i in range(1, len(shape))))[: len(shape)]
     taken = {"time", "z_center", "z_face", "bounds"}
-    if len(names) != len(own) or len(set(names)) != len(names) or taken.intersection(names):
-        expected = f"a name of its own for each of the {len(own)} axes of the batch of shape {shape}"
+    if len(names) != len(shape) or len(set(names)) != len(names) or taken.intersection(names):
+        expected = f"a name of its own for each of the {len(shape)} axes of the batch of shape {shape}"
         raise ValueError(f"to_dataset: expected {expected}, got dims = {names}.")
-    tracers = {} if case is None else case.tracer_units
-    variables = _variables(trajectory, diagnostics or {}, names, start_time, tracers)
-    draft = None if case is None else case.equation_of_state.draft
-    if draft is not None and np.ndim(draft) == 0 and not trajectory.grid.batch_shape:
-        variables |= height_coordinates(trajectory.grid, names, float(draft))
-    found = _places_of(case, names, shape) | _parameters(closure, case, names, shape)
-    for name in found:
-        if name in variables:
-            raise _twice("coordinate", name, ", which is a variable; rename it")
-    found |= {name: variables.pop(name) for name in _COORDINATES if name in variables}
-    attributes = _global_attributes(trajectory, provenance or Provenance(), start_time)
+    variables = _variables(trajectory, diagnostics or {}, names, start_time, case)
+    coordinates = _coordinates(case, closure, names, shape)
+    if twice := coordinates.keys() & variables.keys():
+        raise _twice("coordinate", min(twice), ", which is a variable; rename it")
+    coordinates |= {name: variables.pop(name) for name in _COORDINATES if name in variables}
+    origin = provenance or Provenance()
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    attributes: dict[str, object] = {
+        "Conventions": "CF-1.11",
+        "title": f"Water column {origin.case}".strip(),
+        "source": f"tunax_lite {origin.version}",
+        "history": f"{now}: {origin.command or 'tunax_lite.to_dataset'}",
+        **origin.attributes,
+        "start_time": start_time or "",
+        **{key: class_name(type(one)) for key, one in _closure_states("closure_state", trajectory.clo_state)},
+        "tracers": " ".join(trajectory.state.tracers),
+        "surface": " ".join(trajectory.state.surface),
+        "grid_batch_rank": len(trajectory.grid.batch_shape),
+    }
     if case is not None:
-        eos = case.equation_of_state
-        attributes["equation_of_state"] = type(eos).__name__
-        for info in iterate_parameters(eos):
+        attributes["equation_of_state"] = type(case.equation_of_state).__name__
+        for info in iterate_parameters(case.equation_of_state):
             if info.value is not None and np.ndim(info.value) == 0:
                 attributes[info.path] = float(info.value)
-    dataset = xr.Dataset(variables, found, attributes)
+    dataset = xr.Dataset(variables, coordinates, attributes)
     if not start_time or not dates:
         return dataset
     return xr.decode_cf(dataset, mask_and_scale=False, decode_coords=False, decode_timedelta=False)
@@ -238,50 +247,43 @@ def _variables(
     diagnostics: Mapping[str, ArrayLike],
     batch: tuple[str, ...],
     start_time: str | None,
-    tracers: TracerUnits,
+    case: Case | None,
 ) -> dict[str, tuple]:
     """All variables that depend on time, and the axes."""
-    state, grid = trajectory.state, trajectory.grid
-    own = {name: getattr(state, name) for name in STATE_NAMES}
-    closure = dict(_closure_fields(trajectory.clo_state)) | state.surface
-    clash = {*own, *GRID_NAMES, *(set(diagnostics) - set(closure))}.intersection((*state.tracers, *closure))
-    clash |= set(state.tracers).intersection(closure)
-    if clash:
-        raise _twice("variable", sorted(clash)[0], " twice; rename the tracer or the closure variable")
-    places = {grid.n_cells + 1: _PLACES["face"], grid.n_cells: _PLACES["center"]}
+    state, grid, tracers = trajectory.state, trajectory.grid, {} if case is None else case.tracer_units
+    profiles = {name: getattr(state, name) for name in STATE_NAMES}
+    closure = _closure_arrays(trajectory.clo_state) | state.surface
+    diagnostics = {name: values for name, values in diagnostics.items() if name not in closure}
+    clash = {*profiles, *GRID_NAMES, *diagnostics}.intersection((*state.tracers, *closure))
+    if clash := clash | (closure.keys() & state.tracers.keys()):
+        raise _twice("variable", min(clash), " twice; rename the tracer or the closure variable")
     variables: dict[str, tuple] = {}
 
-    def add(
-        name: str, values: ArrayLike, place: tuple[str, ...] = _PLACES["center"], **attributes: str
-    ) -> None:
-        values = np.asarray(values)
-        given = attributes | attributes_of(name, tracers)
-        if is_depth_of_a_criterion(name):
-            given["_FillValue"] = values.dtype.type(np.nan)
-        variables[name] = (("time", *place, *batch), values, given)
+    def add(name: str, values: ArrayLike, location: str = "center", **attributes: str) -> None:
+        variables[name] = _variable(name, values, ("time", *_PLACES[location], *batch), tracers, **attributes)
 
-    for name, values in own.items():
+    for name, values in profiles.items():
         add(name, values)
-    for name in [name for name in diagnostics if name not in closure]:
-        variable = variable_of(name)
-        assert variable is not None  # every diagnostic is in the table
-        add(name, diagnostics[name], _PLACES[variable.location], role="diagnostic")
+    for name, values in diagnostics.items():
+        add(name, values, _location(name), role="diagnostic")
     steps = {"long_name": "time steps since the start of the case", "units": "1"}
     variables["step"] = ("time", np.asarray(trajectory.step), steps)
-    variables |= height_coordinates(grid, batch)
+    draft = None if case is None else case.equation_of_state.draft
+    is_single = np.ndim(draft) == 0 and not grid.batch_shape
+    variables |= height_coordinates(grid, batch, None if draft is None or not is_single else float(draft))
     for name, values in state.tracers.items():
         add(name, values, role="passive tracer")
+    locations = {(): "scalar", (grid.n_cells + 1,): "face", (grid.n_cells,): "center"}
     for name, values in closure.items():
         if not isinstance(values, (jax.Array, np.ndarray)):
             expected = f"arrays, None or closure states in {class_name(type(trajectory.clo_state))}"
             got = f"{type(values).__name__} in '{name}'; keep other values out of the state"
             raise ValueError(f"to_dataset: expected {expected}, got {got}.")
-        n_own = values.ndim - 1 - len(batch)
-        place = () if n_own == 0 else places.get(values.shape[1]) if n_own == 1 else None
-        if place is None:
+        location = locations.get(values.shape[1 : values.ndim - len(batch)])
+        if location is None:
             expected = f"'{name}' on cells, faces or per column"
             raise ValueError(f"to_dataset: expected {expected}, got shape {values.shape}.")
-        add(name, values, place)
+        add(name, values, location)
     time = {"long_name": "time", "standard_name": "time", "calendar": "standard", "axis": "T"}
     time["units"] = f"seconds since {start_time or IDEALISED_EPOCH}"
     if trajectory.means is not None:
@@ -289,6 +291,21 @@ def _variables(
         variables |= _mean_variables(trajectory.time, trajectory.means, variables, batch, tracers)
     variables["time"] = ("time", np.asarray(trajectory.time), time)
     return variables
+
+
+def _location(name: str) -> str:
+    """Location of a diagnostic, or of the effect of a term."""
+    variable = variable_of(name)
+    return ("center" if "_tendency_" in name else "scalar") if variable is None else variable.location
+
+
+def _variable(
+    name: str, values: ArrayLike, dims: tuple[str, ...], tracers: TracerUnits, **attributes: str
+) -> tuple[tuple[str, ...], np.ndarray, dict[str, Any]]:
+    """A variable in xarray's form, with the attributes of its name."""
+    array, every = np.asarray(values), attributes | attributes_of(name, tracers)
+    fill = {"_FillValue": array.dtype.type(np.nan)} if is_depth_of_a_criterion(name) else {}
+    return dims, array, every | fill
 
 
 def _mean_variables(
@@ -299,25 +316,22 @@ def _mean_variables(
     tracers: TracerUnits,
 ) -> dict[str, tuple]:
     """Means of state and closure state, with the dimensions of the instantaneous values, and of all else."""
-    state = means.state
+    state, of_time = means.state, {"cell_methods": "time: mean"}
     values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
-    values |= dict(_closure_fields(means.clo_state)) | state.surface
+    values |= _closure_arrays(means.clo_state) | state.surface
     found: dict[str, tuple] = {"time_bounds": (("time", "bounds"), np.stack([means.since, time], axis=1), {})}
     for name, mean in values.items():
         dims, _, attributes = points[name]
-        found[f"{name}_mean"] = (dims, np.asarray(mean), attributes | {"cell_methods": "time: mean"})
+        found[f"{name}_mean"] = (dims, np.asarray(mean), attributes | of_time)
     for name, mean in means.others.items():
-        variable, values = variable_of(name), np.asarray(mean)
-        is_term = variable is None
-        location = ("center" if "_tendency_" in name else "scalar") if variable is None else variable.location
-        role = {"role": "budget" if "_budget_" in name else "tendency"} if is_term else {"role": "diagnostic"}
-        attributes = attributes_of(name, tracers) | role | {"cell_methods": "time: mean"}
-        if is_depth_of_a_criterion(name):
-            attributes["_FillValue"] = values.dtype.type(np.nan)
-        dims = ("time", *_PLACES[location], *batch)
-        found[name if is_term else f"{name}_mean"] = (dims, values, attributes)
-    if taken := sorted(set(found).intersection(points)):
-        raise _twice("variable", taken[0], " twice; rename the tracer")
+        role = "diagnostic"
+        if variable_of(name) is None:
+            role = "budget" if "_budget_" in name else "tendency"
+        dims = ("time", *_PLACES[_location(name)], *batch)
+        key = f"{name}_mean" if role == "diagnostic" else name
+        found[key] = _variable(name, mean, dims, tracers, role=role, **of_time)
+    if taken := found.keys() & points.keys():
+        raise _twice("variable", min(taken), " twice; rename the tracer")
     return found
 
 
@@ -330,66 +344,39 @@ def class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _closure_fields(clo_state: closures.AbstractCloState) -> Iterator[tuple[str, PyTree]]:
-    """Names and values of a closure state and of the closure states nested in it."""
+def _closure_states(
+    name: str, clo_state: closures.AbstractCloState
+) -> Iterator[tuple[str, closures.AbstractCloState]]:
+    """Yield a closure state and those nested in it, with names of attributes: fields joined to `name`."""
+    yield name, clo_state
     for field in dataclasses.fields(clo_state):
-        values = getattr(clo_state, field.name)
-        if isinstance(values, closures.AbstractCloState):
-            yield from _closure_fields(values)
-        elif values is not None:
-            yield field.name, values
+        nested = getattr(clo_state, field.name)
+        if isinstance(nested, closures.AbstractCloState):
+            yield from _closure_states(f"{name}_{field.name}", nested)
 
 
-def _closure_classes(attribute: str, clo_state: closures.AbstractCloState) -> dict[str, str]:
-    """Class names of a closure state and, with the field name appended, of those nested in it."""
-    names = {attribute: class_name(type(clo_state))}
-    for field in dataclasses.fields(clo_state):
-        values = getattr(clo_state, field.name)
-        if isinstance(values, closures.AbstractCloState):
-            names |= _closure_classes(f"{attribute}_{field.name}", values)
-    return names
+def _closure_arrays(clo_state: closures.AbstractCloState) -> dict[str, PyTree]:
+    """Values of a closure state and of the closure states nested in it."""
+    states = [state for _, state in _closure_states("", clo_state)]
+    pairs = [(field.name, getattr(each, field.name)) for each in states for field in dataclasses.fields(each)]
+    is_state = closures.AbstractCloState
+    return {name: values for name, values in pairs if values is not None and not isinstance(values, is_state)}
 
 
-def _global_attributes(
-    trajectory: Trajectory, provenance: Provenance, start_time: str | None
-) -> dict[str, object]:
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {
-        "Conventions": "CF-1.11",
-        "title": f"Water column {provenance.case}".strip(),
-        "source": f"tunax_lite {provenance.version}",
-        "history": f"{now}: {provenance.command or 'tunax_lite.to_dataset'}",
-        **provenance.attributes,
-        "start_time": start_time or "",
-        **_closure_classes("closure_state", trajectory.clo_state),
-        "tracers": " ".join(trajectory.state.tracers),
-        "surface": " ".join(trajectory.state.surface),
-        "grid_batch_rank": len(trajectory.grid.batch_shape),
-    }
-
-
-def _places_of(case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]) -> dict[str, tuple]:
-    """Latitude, longitude and site names."""
+def _coordinates(
+    case: Case | None, closure: closures.AbstractClosure | None, dims: tuple[str, ...], shape: tuple[int, ...]
+) -> dict[str, tuple]:
+    """Positions, site names, and parameters that differ between columns, as names with underscores."""
     found: dict[str, tuple] = {}
-    if case is None:
-        return found
     for name, unit in (("latitude", "degrees_north"), ("longitude", "degrees_east")):
-        value = getattr(case, name)
+        value = getattr(case, name, None)
         if value is not None:
             attributes = {"standard_name": name, "long_name": name, "units": unit}
             many = np.ndim(value) > 0
             found[name] = (dims if many else (), np.broadcast_to(value, shape if many else ()), attributes)
-    if shape and len(case.sites) == shape[-1]:
+    if case is not None and shape and len(case.sites) == shape[-1]:
         names = np.array(case.sites, dtype=object)
         found["site"] = (dims, np.broadcast_to(names, shape), {"long_name": "name of the site"})
-    return found
-
-
-def _parameters(
-    closure: closures.AbstractClosure | None, case: Case | None, dims: tuple[str, ...], shape: tuple[int, ...]
-) -> dict[str, tuple]:
-    """Parameters that differ between columns; a dot in a path becomes an underscore."""
-    found = {}
     for info in [info for part in (closure, case) if part is not None for info in iterate_parameters(part)]:
         values = np.asarray(info.value)
         if values.ndim and shape and np.ptp(values) > 0.0:
