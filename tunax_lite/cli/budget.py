@@ -4,7 +4,7 @@ from pathlib import Path
 
 import jax
 
-from ..io.budgets import Budget, read_budgets
+from ..io.runs import Budget, read_budgets
 from . import session
 from .application import Answer
 from .terminal import print_table

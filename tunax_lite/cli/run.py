@@ -19,7 +19,7 @@ from ..config.closures import closure_class, closure_with
 from ..config.section import closest
 from ..declarations import name_of
 from ..io.errors import FileFormatError, check_possible, within_a_screen
-from ..io.netcdf import read_netcdf
+from ..io.netcdf import opened, read_netcdf
 from ..io.provenance import Provenance, read_provenance
 from ..io.writing import check_outputs
 from ..io.yaml_file import parse_yaml
@@ -156,7 +156,8 @@ def _draw(path: Path, setup: Run) -> list[Path]:
     # Slow imports, only where needed.
     from ..plotting import case_runs, fit_figures, in_words, run_figures, save_figures
 
-    every, case = 1 + io.count_frames(path) // _FRAMES_IN_FIGURES, setup.case
+    with opened(path) as stored:
+        every, case = 1 + stored.sizes["time"] // _FRAMES_IN_FIGURES, setup.case
     figures = run_figures(read_netcdf(path, at={"time": slice(None, None, every)}), in_words(case.name))
     if setup.observations is not None:
         trajectory = io.read_trajectory(path, every=every)

@@ -32,7 +32,7 @@ from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_d
 from .errors import check_declared, name_of, names_its_file
 from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, salinity_at, warn_of_salinity
 from .series import Series, on_common_times, start_of_case
-from .times import as_seconds, describe, is_dated, seconds_since
+from .times import describe, is_dated, seconds_since
 from .tracers import potential_density
 from .variables import error_in, error_of, listing, name_in_file
 from .yaml_file import NAMES
@@ -179,8 +179,15 @@ def observations_from_dataset(
             relative = potential_density(profiles["temperature"], profiles["salinity"])
             relative = (relative / constants.REFERENCE_DENSITY) ** one.attrs["of_density"]
             profiles[key] = (profiles[key] - one.attrs["offset"]) * relative + one.attrs["offset"]
+    seconds = seconds_since(dataset["time"], start_time)
+    time = jnp.asarray(seconds, dtype=float)
+    if np.any(np.diff(np.asarray(time)) <= 0.0):
+        expected = f"times that {time.dtype} tells apart from start_time, {start_time}, on"
+        got = f"{np.diff(seconds).min():g} s between some {seconds[-1]:g} s later"
+        advice = "choose a start_time close to them, or call tunax_lite.configure() for double precision"
+        raise error_of(dataset["time"], expected, got, advice)
     return Observations(
-        time=as_seconds(dataset["time"], seconds_since(dataset["time"], start_time), start_time),
+        time=time,
         z=jnp.asarray(dataset["z"].values, dtype=float),
         profiles={key: jnp.asarray(values, dtype=float) for key, values in profiles.items()},
         name=name or str(dataset.attrs.get("case", "observations")),

@@ -22,7 +22,7 @@ from .axes import degrees_of, find_axis, read_vertical
 from .case import STOKES_DRIFT, WATER, case_from_dataset, part_from_attributes
 from .errors import check_names, check_possible, name_of, names_its_file
 from .netcdf import read_netcdf
-from .times import check_complete, is_dated, read_time
+from .times import describe, is_dated, read_time
 from .units import Conversions, as_conversion, is_known, unit_alone, unit_of
 from .variables import (
     array,
@@ -276,7 +276,11 @@ def _over_time(
         if not np.isfinite(values).all():
             raise error_of(variable, "finite numbers", "nan", "repair the file")
         return _in_package_units(like(variable, values, axes), name)
-    check_complete(times, variable, values.reshape(len(values), -1).sum(axis=1), "values without gaps")
+    gaps = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1).sum(axis=1)))
+    if gaps.size:
+        got = f"{values[gaps[0]].sum()} at {describe(times, int(gaps[0]))}"
+        advice = f"fill the {gaps.size} missing values before the run, or let longest_gap bridge them"
+        raise error_of(variable, "values without gaps", got, advice)
     if is_dated(times) is not is_dated(profiles["time"]):
         expected = f"times with a reference date ('since') for both profiles and {name}, or for neither"
         got = "a date for one of the two"

@@ -322,9 +322,6 @@ def _samples(
 def _converted(variable: "xr.DataArray", key: str, options: _Options) -> tuple[np.ndarray, dict[str, Any]]:
     """Values in the package's unit, and attributes of a tracer per mass of water."""
     if (tracer := options.tracers.get(key)) is not None:
-        if tracer.lacks_unit(variable) and tracer.conversion.factor == 1.0:
-            said = f"no unit, taken to be in that of {key}, {tracer.unit}; if it is another, give `unit`"
-            warn_of_input([note_on(variable, said)])
         return tracer.converted(variable, key)
     how = as_conversion(options.units.get(key))
     examine(variable, key, given=how)

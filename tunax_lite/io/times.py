@@ -8,8 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .._types import warn_of_input
@@ -30,6 +28,8 @@ _REFERENCE = re.compile(
 """Of the date after `since`: a clock may follow, and a zone as Z, UTC, GMT, +02:00, -0700, UTC+2 or +5.5."""
 _CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 _SECOND = np.timedelta64(1_000_000, "us")
+_FIRST, _LAST = -62135596800.0, 253402300800.0
+"""First and last time of Python's dates, in the years 1 and 9999 [s] since 1970."""
 
 
 def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timedelta]:
@@ -49,22 +49,6 @@ def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timed
     return date, datetime.timedelta(hours=hour, minutes=minute, seconds=second)
 
 
-def _epoch_of(reference: str, calendar: str) -> float:
-    """Time [s] from 1970 to a date in universal time.
-
-    Raises:
-        ValueError: no date, a zone of another name, or another calendar.
-    """
-    import cftime  # takes long
-
-    if calendar not in _CALENDARS:
-        raise ValueError(f"the calendar '{calendar}'")
-    # Python's dates have no Julian calendar, and none before the year 1.
-    (year, month, day), clock = read_reference(reference)
-    start = cftime.datetime(year, month, day, calendar=calendar)
-    return (start + clock - cftime.datetime(1970, 1, 1, calendar=calendar)).total_seconds()
-
-
 def read_time(
     variable: "xr.DataArray", given_unit: str | None = None, *, increasing: bool = True
 ) -> "xr.DataArray":
@@ -73,41 +57,19 @@ def read_time(
     Raises:
         FileFormatError: an unknown unit or calendar, local time, or times that do not increase.
     """
-    seconds, epoch = _seconds(variable, given_unit)
-    times = like(variable, seconds)
-    check = (name_of(variable), str(variable.name))
-    if epoch is None:
-        check_increasing(*check, seconds, increasing=increasing)
-        return times
-    first, last = ((date - _1970).total_seconds() for date in (datetime.datetime.min, datetime.datetime.max))
-    beyond = np.flatnonzero((seconds + epoch < first) | (seconds + epoch > last))
-    if beyond.size:
-        got = f"{variable.values[beyond[0]]} in {variable.attrs.get('units')} in record {beyond[0]}"
-        expected = "times between the years 1 and 9999"
-        raise error_of(variable, expected, got, "correct the unit or the times, or flag them as bad")
-    known = np.isfinite(seconds)
-    moments = np.full(seconds.shape, np.datetime64("NaT", "us"))
-    start = np.datetime64(_1970, "us") + np.timedelta64(round(1e6 * epoch), "us")
-    moments[known] = np.round(1e6 * seconds[known]).astype("m8[us]") + start
-    times = like(variable, moments)
-    times.encoding |= {key: times.attrs.pop(key) for key in ("units", "calendar") if key in times.attrs}
-    check_increasing(*check, seconds, lambda record: describe(times, record), increasing=increasing)
-    return times
-
-
-_1970 = datetime.datetime(1970, 1, 1)
-
-
-def _seconds(variable: "xr.DataArray", given_unit: str | None) -> tuple[np.ndarray, float | None]:
-    """Times [s] since an epoch, and the epoch [s] since 1970; `None` if it is unknown."""
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
     unit = unit_in_file(variable, given_unit, "time")
     interval, _, reference = unit.partition(" since ")
-    epoch = None
     try:
-        scale, _ = conversion("interval", interval)
+        scale, epoch = conversion("interval", interval)
+        if reference and calendar not in _CALENDARS:
+            raise ValueError(calendar)
         if reference:
-            epoch = _epoch_of(reference, calendar)
+            import cftime  # takes long; Python's dates have no Julian calendar, and none before the year 1
+
+            date, clock = read_reference(reference)
+            start = cftime.datetime(*date, calendar=calendar) + clock
+            epoch = (start - cftime.datetime(1970, 1, 1, calendar=calendar)).total_seconds()
     except (ValueError, OverflowError):
         expected = "a unit such as 'seconds' or 'days since 2000-01-01 00:00 +02:00' in the standard calendar"
         got = f"'{unit}' in the calendar '{calendar}'"
@@ -115,14 +77,31 @@ def _seconds(variable: "xr.DataArray", given_unit: str | None) -> tuple[np.ndarr
         if calendar not in _CALENDARS:
             advice = "convert the times to the standard calendar, or correct a wrong attribute 'calendar'"
         raise error_of(variable, expected, got, advice) from None
-    said = " ".join(str(variable.attrs.get(key, "")) for key in ("long_name", "timezone", "time_zone"))
-    if given_unit is None and is_other_zone(said):
+    zone = " ".join(str(variable.attrs.get(key, "")) for key in ("long_name", "timezone", "time_zone"))
+    if given_unit is None and is_other_zone(zone):
         since = reference or "2012-06-10 00:00"
         advice = f"give the unit with the zone, '{interval} since {since} +2:00' (units)"
-        raise error_of(variable, "times in Universal Time", f"'{said.strip()}'", advice)
+        raise error_of(variable, "times in Universal Time", f"'{zone.strip()}'", advice)
     # Days since 1950 in double precision resolve about a microsecond: drop the digits beyond.
-    since_epoch = numbers_in(variable)
-    return (since_epoch if scale == 1.0 else np.round(since_epoch * scale, 3)), epoch
+    seconds = numbers_in(variable)
+    seconds = seconds if scale == 1.0 else np.round(seconds * scale, 3)
+    times, names = like(variable, seconds), (name_of(variable), str(variable.name))
+    if not reference:
+        check_increasing(*names, seconds, increasing=increasing)
+        return times
+    beyond = np.flatnonzero((seconds + epoch < _FIRST) | (seconds + epoch > _LAST))
+    if beyond.size:
+        got = f"{variable.values[beyond[0]]} in {variable.attrs.get('units')} in record {beyond[0]}"
+        expected = "times between the years 1 and 9999"
+        raise error_of(variable, expected, got, "correct the unit or the times, or flag them as bad")
+    known = np.isfinite(seconds)
+    moments = np.full(seconds.shape, np.datetime64("NaT", "us"))
+    start_of_file = np.datetime64(0, "us") + np.timedelta64(round(1e6 * epoch), "us")
+    moments[known] = np.round(1e6 * seconds[known]).astype("m8[us]") + start_of_file
+    times = like(variable, moments)
+    times.encoding |= {key: times.attrs.pop(key) for key in ("units", "calendar") if key in times.attrs}
+    check_increasing(*names, seconds, lambda record: describe(times, record), increasing=increasing)
+    return times
 
 
 def is_dated(times: "xr.DataArray") -> bool:
@@ -156,15 +135,6 @@ def seconds_since(times: "xr.DataArray", start_time: str | None) -> np.ndarray:
     return (times.values - np.datetime64(start_of_case(start_time), "us")) / _SECOND
 
 
-def check_complete(times: "xr.DataArray", variable: "xr.DataArray", values: np.ndarray, what: str) -> None:
-    """Raise `FileFormatError` if a variable on these times has a missing value."""
-    gaps = np.flatnonzero(~np.isfinite(values))
-    if gaps.size:
-        got = f"{values[gaps[0]]} at {describe(times, int(gaps[0]))}"
-        advice = f"fill the {gaps.size} missing values before the run, or let longest_gap bridge them"
-        raise error_of(variable, what, got, advice)
-
-
 def order_in_time(times: "xr.DataArray") -> np.ndarray:
     """Indices that sort the records by time; warns if the file is not sorted."""
     values = numbers_in(times)
@@ -183,39 +153,24 @@ def bounds_of_means(
     Bounds without a unit have that of the times. `None` without bounds, and where `cell_methods` says that
     values are those of points in time.
     """
-    name = str(times.attrs.get("bounds"))
-    if name not in file.variables or file[name].shape != (times.size, 2):
+    bounds = file.get(str(times.attrs.get("bounds")))
+    is_point = re.search(r"\btime: *point", str(variable.attrs.get("cell_methods", "")))
+    if bounds is None or is_point or bounds.shape != (times.size, 2):
         return None
-    if re.search(r"\btime: *point", str(variable.attrs.get("cell_methods", ""))):
-        return None
-    said = {key: times.encoding[key] for key in ("units", "calendar") if key in times.encoding}
-    return file[name].assign_attrs(said | times.attrs | file[name].attrs)
+    stored = {key: times.encoding[key] for key in ("units", "calendar") if key in times.encoding}
+    return bounds.assign_attrs(stored | times.attrs | bounds.attrs)
 
 
 def intervals_of(
     file: "xr.Dataset", times: "xr.DataArray", variable: "xr.DataArray", unit: str | None
 ) -> np.ndarray | None:
-    """Start and end of the interval of which each record is the mean, `(n_records, 2)`, like `times`.
-
-    `None` as in `bounds_of_means`.
-    """
+    """Start and end of the interval of each mean like `times`, `(n_records, 2)`, or as `bounds_of_means`."""
     bounds = bounds_of_means(file, times, variable)
     if bounds is None:
         return None
-    ends = like(bounds, bounds.values.reshape(-1), ("ends",))
-    found = np.sort(read_time(ends, unit, increasing=False).values.reshape(-1, 2), axis=1)
-    return found if found.dtype.kind == times.dtype.kind and np.all(found[:, 1] > found[:, 0]) else None
-
-
-def as_seconds(variable: "xr.DataArray", time: np.ndarray, start_time: str) -> jax.Array:
-    """Increasing times [s] in JAX's precision, which must resolve them."""
-    found = jnp.asarray(time, dtype=float)
-    if np.any(np.diff(np.asarray(found)) <= 0.0):
-        expected = f"times that {found.dtype} tells apart from start_time, {start_time}, on"
-        got = f"{np.diff(time).min():g} s between some {time[-1]:g} s later"
-        advice = "choose a start_time close to them, or call tunax_lite.configure() for double precision"
-        raise error_of(variable, expected, got, advice)
-    return found
+    ends = read_time(like(bounds, bounds.values.reshape(-1), ("ends",)), unit, increasing=False).values
+    ends = np.sort(ends.reshape(-1, 2), axis=1)
+    return ends if ends.dtype.kind == times.dtype.kind and np.all(ends[:, 1] > ends[:, 0]) else None
 
 
 def timed(

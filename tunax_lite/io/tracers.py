@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import constants
+from .._types import warn_of_input
 from .errors import name_of
 from .table import is_text
 from .units import Conversion, concentration
-from .variables import error_of, numbers_in, unit_in_file
+from .variables import error_of, note_on, numbers_in, unit_in_file
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,16 +35,12 @@ class Tracer:
     unit: str | None = None
     conversion: Conversion = Conversion()
 
-    def lacks_unit(self, variable: "xr.DataArray") -> bool:
-        """Whether values are taken to be in the unit of the package, because a text names none."""
-        has_unit = self.conversion.unit is not None or "units" in variable.attrs
-        return self.unit is not None and not has_unit and is_text(name_of(variable))
-
     def converted(self, variable: "xr.DataArray", key: str) -> tuple[np.ndarray, dict[str, float]]:
         """Values in the unit of the package, and attributes of those that a file gives per mass of water.
 
         Such values are those of water of the reference density; `of_density`, the power of the density, and
-        `offset` let `observations_from_dataset` replace it. Text without a unit is in that of the package.
+        `offset` let `observations_from_dataset` replace it. Text without a unit is taken to be in that of the package, with a
+        warning.
 
         Args:
             variable: of the file, with its unit.
@@ -53,7 +50,11 @@ class Tracer:
             FileFormatError: a unit that is missing, or does not convert to that of the package.
         """
         scale, power, how = 1.0, 0, self.conversion
-        if self.unit is not None and not self.lacks_unit(variable):
+        is_bare = how.unit is None and "units" not in variable.attrs and is_text(name_of(variable))
+        if self.unit is not None and is_bare and how.factor == 1.0:
+            note = f"no unit, taken to be in that of {key}, {self.unit}; if it is another, give `unit`"
+            warn_of_input([note_on(variable, note)])
+        if self.unit is not None and not is_bare:
             unit = unit_in_file(variable, how.unit, key)
             try:
                 scale, power = concentration(unit, self.unit)
