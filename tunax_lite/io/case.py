@@ -30,7 +30,7 @@ from ..plausibility.budgets import budgets_of
 from ..quantities import quantity_of
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
 from .errors import check_declared, name_of, names_its_file
-from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, salinity_at, warn_of_salinity
+from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, salinity_at
 from .series import Series, on_common_times, start_of_case
 from .times import describe, is_dated, seconds_since
 from .tracers import potential_density
@@ -216,7 +216,7 @@ def _modelled(
         raise error_in(dataset, "LATITUDE, LONGITUDE", expected, "none", advice)
     temperature, absolute = modelled_water(
         warmth,
-        salinity_at(heights, measured, given),
+        salinity_at(heights, measured, given, name=name_of(dataset), temperature=warmth),
         heights,
         temperature_kind=kinds["temperature"],
         salinity_kind=kinds["salinity"],
@@ -225,7 +225,6 @@ def _modelled(
         anomaly=is_placed,
     )
     found = {"temperature": temperature, "salinity": np.where(np.isnan(measured), np.nan, absolute)}
-    warn_of_salinity(name_of(dataset), warmth, measured, given)
     return {key: values for key, values in found.items() if key in profiles}
 
 

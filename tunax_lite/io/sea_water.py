@@ -55,15 +55,12 @@ def absolute_salinity(
     _check("practical salinity [1]", salinity, 0.0, 50.0)
     _check("latitude [degrees north]", latitude, -90.0, 90.0)
     _check("longitude [degrees east]", longitude, -360.0, 360.0)
-    found = np.asarray(gsw.SA_from_SP(salinity, pressure, longitude, latitude))
     if anomaly:
-        return found
-    standard = np.asarray(gsw.SR_from_SP(salinity))
-    # The Baltic formula has no anomaly; elsewhere S_A is the reference salinity times 1 + R, and Fdelta =
-    # 1.35 R / (1 - 0.35 R).
-    of_place = np.asarray(gsw.Fdelta(pressure, longitude, latitude))
-    ratio = 1.0 + of_place / (1.35 + 0.35 * of_place)
-    return np.where(np.abs(found - standard * ratio) < 1e-9, standard, found)
+        return np.asarray(gsw.SA_from_SP(salinity, pressure, longitude, latitude))
+    baltic = gsw.SA_from_SP_Baltic(*np.broadcast_arrays(salinity, longitude, latitude))  # NaN elsewhere
+    shape = np.broadcast_shapes(np.shape(pressure), baltic.shape)
+    standard = np.broadcast_to(gsw.SR_from_SP(salinity), shape)
+    return np.where(np.isfinite(baltic), baltic, standard)
 
 
 def salinity_of_the_ocean(z: np.ndarray, longitude: float, latitude: float) -> np.ndarray:
@@ -112,10 +109,7 @@ def conservative_temperature(
 
 
 def in_situ_at_surface(temperature: Numbers, salinity: Numbers, kind: str) -> np.ndarray:
-    """In-situ temperature [degC] at the surface, where it equals the potential one, from a kind as above.
-
-    The salinity is absolute [g kg-1].
-    """
+    """In-situ temperature [degC] at the surface from a kind as in `conservative_temperature`."""
     import gsw
 
     temperature = conservative_temperature(temperature, salinity, 0.0, kind)
@@ -159,36 +153,33 @@ def modelled_water(
     return conservative_temperature(temperature, salinity, at, temperature_kind), salinity
 
 
-def salinity_at(z: np.ndarray, measured: np.ndarray, given: SalinityGiven | None) -> np.ndarray:
+def salinity_at(
+    z: np.ndarray, measured: np.ndarray, given: SalinityGiven | None, *, name: str, temperature: np.ndarray
+) -> np.ndarray:
     """Salinity without gaps: measured, else as given, else the time mean at neighbouring depths, else 35.
 
-    Heights z [m] and measured values have the same shape.
+    Heights z [m], measured salinities and temperatures have the same shape. Warns if 35 is assumed for the
+    temperatures of a file.
 
     Raises:
         ValueError: heights that do not increase, or a different number of values.
     """
     known = np.isfinite(measured) & np.isfinite(z)
-    if not isinstance(given, tuple) and (given is not None or not known.any()):
-        levels, values = np.zeros(1), np.array([OF_THE_OCEAN if given is None else float(given)])
-    elif isinstance(given, tuple):
-        levels, values = (np.asarray(part, dtype=float) for part in given)
-        if levels.shape != values.shape or levels.ndim != 1 or not np.all(np.diff(levels) > 0.0):
-            got = f"{levels.size} heights and {values.size} values"
-            raise ValueError(f"salinity: expected heights [m] that increase and as many values, got {got}.")
-    else:
-        levels, place = np.unique(z[known], return_inverse=True)
-        values = np.bincount(place, weights=measured[known]) / np.bincount(place)
-    return np.where(known, measured, np.interp(z, levels, values))
-
-
-def warn_of_salinity(
-    name: str, temperature: np.ndarray, measured: np.ndarray, given: SalinityGiven | None
-) -> None:
-    """Warn of the salinity that converts the temperatures of a file without any, if none was given."""
     if given is None and not np.isfinite(measured).any() and np.isfinite(temperature).any():
         assumed = f"the practical salinity {OF_THE_OCEAN:g}"
         advice = "give another where the water is fresher (1 off moves 10 degC by 0.02 K)"
         warn_of_input([f"{name}: no good salinity: temperatures are converted with {assumed}; {advice}."])
+    if isinstance(given, tuple):
+        levels, values = (np.asarray(part, dtype=float) for part in given)
+        if levels.shape != values.shape or levels.ndim != 1 or not np.all(np.diff(levels) > 0.0):
+            got = f"{levels.size} heights and {values.size} values"
+            raise ValueError(f"salinity: expected heights [m] that increase and as many values, got {got}.")
+    elif given is not None or not known.any():
+        return np.where(known, measured, OF_THE_OCEAN if given is None else given)
+    else:
+        levels, place = np.unique(z[known], return_inverse=True)
+        values = np.bincount(place, weights=measured[known]) / np.bincount(place)
+    return np.where(known, measured, np.interp(z, levels, values))
 
 
 def _check(name: str, values: Numbers, lowest: float, highest: float) -> None:

@@ -11,6 +11,9 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+_LEAST_FREE = 2**23
+"""Bytes below which a disk counts as full: a compressed file frees some space when it fails."""
+
 
 class OverwriteError(FileExistsError):
     """An output that a command must not write."""
@@ -39,20 +42,16 @@ def check_outputs(
     inputs = list(inputs)
     for path in paths:
         for read in inputs:
-            if _overlap(path, read):
+            one, other = Path(os.path.realpath(path)), Path(os.path.realpath(read))
+            is_same = (
+                os.path.exists(path) and os.path.exists(read) and os.path.samefile(path, read)
+            )  # also hard links
+            if is_same or one == other or one in other.parents or other in one.parents:
                 raise OverwriteError(f"{path} is also an input ({read}); choose another output.")
         if path.is_dir() and not folders:
             raise IsADirectoryError(f"{path}: expected a file to write, got a folder; name a file in it.")
         if os.path.lexists(path) and not overwrite:
             raise OverwriteError(f"{path} exists; {advice}.")
-
-
-def _overlap(path: Path, read: Path) -> bool:
-    one, other = Path(os.path.realpath(path)), Path(os.path.realpath(read))
-    with contextlib.suppress(OSError):  # one of them does not exist
-        if os.path.samefile(one, other):  # also hard links
-            return True
-    return one in other.parents or other in one.parents
 
 
 @contextlib.contextmanager
@@ -65,20 +64,28 @@ def replacing(path) -> Iterator[Path]:
         OSError: a folder that cannot be created or written to, or a full disk, with the name and a remedy.
     """
     path = Path(path)
-    _make_folder(path)
+    folder = path.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        expected, got = f"a folder {folder} that can be created", error.strerror
+        message = f"{path}: expected {expected}, got: {got}; choose another output path."
+        raise type(error)(message) from error
     if path.is_dir():
         raise IsADirectoryError(f"{path}: expected a file to write, got a folder; name a file in it.")
-    if not os.access(path.parent, os.W_OK):
-        expected, got = "a folder with write permission", f"{path.parent} without"
+    if not os.access(folder, os.W_OK):
+        expected, got = "a folder with write permission", f"{folder} without"
         raise PermissionError(f"{path}: expected {expected}, got {got}; choose another output path.")
     temporary = _temporary(path)
     try:
         yield temporary
         os.replace(temporary, path)
-    except Exception as error:
-        if not _is_disk_full(error, path.parent):
+    except (OSError, RuntimeError) as error:
+        # The NetCDF library does not say that a write failed for lack of space.
+        is_full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+        if not is_full and shutil.disk_usage(folder).free >= _LEAST_FREE:
             raise
-        advice = f"make room on the file system of {path.parent}, or choose another output path"
+        advice = f"make room on the file system of {folder}, or choose another output path"
         raise OSError(f"{path}: the disk or quota is full; {advice}.") from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -102,26 +109,6 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 def _temporary(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        expected, got = f"a folder {path.parent} that can be created", error.strerror
-        message = f"{path}: expected {expected}, got: {got}; choose another output path."
-        raise type(error)(message) from error
-
-
-_LEAST_FREE = 2**23
-"""Bytes below which a disk counts as full: a compressed file frees some space when it fails."""
-
-
-def _is_disk_full(error: Exception, folder: Path) -> bool:
-    """Whether a write failed for lack of space, which the NetCDF library does not say."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return True
-    return isinstance(error, OSError | RuntimeError) and shutil.disk_usage(folder).free < _LEAST_FREE
 
 
 def write_text(path, text: str) -> None:

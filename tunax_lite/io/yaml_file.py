@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -81,29 +81,32 @@ class Document(NamedTuple):
     source: str
 
 
-def _error(node: yaml.Node, message: str) -> ConfigError:
+def _error(node: yaml.Node | yaml.Event, message: str) -> ConfigError:
     return ConfigError(f"line {node.start_mark.line + 1}: {message}")
 
 
-def _check_depth(depth: int, line: int) -> None:
-    if depth > _DEEPEST:
-        expected = f"expected at most {_DEEPEST} levels of keys, got more"
-        raise ConfigError(f"line {line}: {expected}; correct the file.")
+_TOO_DEEP = f"expected at most {_DEEPEST} levels of keys, got more; correct the file."
 
 
 def _plain(node: yaml.Node, path: tuple[str, ...], origins: dict[tuple[str, ...], str]) -> JSON:
     """Return the values of a node, copied for every alias, and add the lines of its keys and items."""
     if len(origins) > _MOST_VALUES:
-        raise _error(
-            node, f"expected at most {_MOST_VALUES} values, but aliases repeat more; write them out."
-        )
-    line = node.start_mark.line + 1
-    _check_depth(len(path), line)
-    origins.setdefault(path, f"line {line}")
+        expected = f"expected at most {_MOST_VALUES} values"
+        raise _error(node, f"{expected}, but aliases repeat more; write them out.")
+    if len(path) > _DEEPEST:
+        raise _error(node, _TOO_DEEP)
+    origins.setdefault(path, f"line {node.start_mark.line + 1}")
     if isinstance(node, yaml.SequenceNode):
         return [_plain(item, (*path, str(i)), origins) for i, item in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
-        return _scalar(node)
+        tag = node.tag.removeprefix(_TAG)
+        if tag not in _CONSTRUCTORS:
+            raise _error(node, f"expected a plain value, got one with the tag {tag}; leave out the tag.")
+        try:
+            return _CONSTRUCTORS[tag](node.value)
+        except ValueError as error:  # thousands of digits, or a tag that does not fit
+            got = f"got one that cannot be read ({error})"
+            raise _error(node, f"expected a value, {got}; correct it.") from error
     values: dict[str, JSON] = {}
     for key_node, value_node in node.value:
         if not isinstance(key_node, yaml.ScalarNode):
@@ -111,22 +114,11 @@ def _plain(node: yaml.Node, path: tuple[str, ...], origins: dict[tuple[str, ...]
         key, below = key_node.value, (*path, key_node.value)
         if key in values:
             got = f"'{key}' again (first on {origins[below]})"
-            raise _error(
-                key_node, f"{'.'.join(below)}: expected every key once, got {got}; keep one of the two."
-            )
+            message = f"{'.'.join(below)}: expected every key once, got {got}; keep one of the two."
+            raise _error(key_node, message)
         origins[below] = f"line {key_node.start_mark.line + 1}"
         values[key] = _plain(value_node, below, origins)
     return values
-
-
-def _scalar(node: yaml.Node) -> str | bool | int | float | None:
-    tag = node.tag.removeprefix(_TAG)
-    if tag not in _CONSTRUCTORS:
-        raise _error(node, f"expected a plain value, got one with the tag {tag}; leave out the tag.")
-    try:
-        return _CONSTRUCTORS[tag](node.value)
-    except ValueError as error:  # thousands of digits, or a tag that does not fit
-        raise _error(node, f"expected a value, got one that cannot be read ({error}); correct it.") from error
 
 
 def _composed(text: str) -> yaml.Node | None:
@@ -134,7 +126,8 @@ def _composed(text: str) -> yaml.Node | None:
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):  # composing is recursive: a deep document would crash it
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        _check_depth(depth, event.start_mark.line + 1)
+        if depth > _DEEPEST:
+            raise _error(event, _TOO_DEEP)
     return yaml.compose(text, Loader=_Loader)
 
 
@@ -231,9 +224,22 @@ def with_overrides(
 
 def _assign(data: JSON, parts: list[str], value: JSON, where: str) -> tuple[str, ...]:
     """Set one value in nested mappings and lists; returns the path of the key."""
-    container, rest, path = data, parts, []
+    container: Any = data
+    rest, path = parts, []
     while True:
-        key, rest = _next_key(container, rest, where)
+        key: Any  # of a list or a mapping
+        if isinstance(container, list):
+            if not rest[0].isdigit() or int(rest[0]) >= len(container):
+                expected = f"the number of an item, 0 to {len(container) - 1}"
+                raise ConfigError(f"{where}: expected {expected}, got '{rest[0]}'.")
+            key, rest = int(rest[0]), rest[1:]
+        elif isinstance(container, dict):
+            # A key may contain dots itself (parameter names): the longest that exists is taken.
+            n = next((n for n in range(len(rest), 1, -1) if ".".join(rest[:n]) in container), 1)
+            key, rest = ".".join(rest[:n]), rest[n:]
+        else:
+            expected = f"a key that has keys below it before '{rest[0]}'"
+            raise ConfigError(f"{where}: expected {expected}, got the value {container!r}.")
         path.append(str(key))
         if not rest:
             container[key] = value
@@ -241,19 +247,3 @@ def _assign(data: JSON, parts: list[str], value: JSON, where: str) -> tuple[str,
         if isinstance(container, dict) and container.get(key) is None:
             container[key] = {}
         container = container[key]
-
-
-def _next_key(container: JSON, rest: list[str], where: str) -> tuple[str | int, list[str]]:
-    if isinstance(container, list):
-        if rest[0].isdigit() and int(rest[0]) < len(container):
-            return int(rest[0]), rest[1:]
-        expected, got = f"the number of an item, 0 to {len(container) - 1}", f"'{rest[0]}'"
-        raise ConfigError(f"{where}: expected {expected}, got {got}.")
-    if not isinstance(container, dict):
-        expected = f"a key that has keys below it before '{rest[0]}'"
-        raise ConfigError(f"{where}: expected {expected}, got the value {container!r}.")
-    # A key may contain dots itself (parameter names): the longest that exists is taken.
-    for n in range(len(rest), 1, -1):
-        if ".".join(rest[:n]) in container:
-            return ".".join(rest[:n]), rest[n:]
-    return rest[0], rest[1:]
