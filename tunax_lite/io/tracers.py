@@ -39,8 +39,8 @@ class Tracer:
         """Values in the unit of the package, and attributes of those that a file gives per mass of water.
 
         Such values are those of water of the reference density; `of_density`, the power of the density, and
-        `offset` let `observations_from_dataset` replace it. Text without a unit is taken to be in that of the package, with a
-        warning.
+        `offset` let `observations_from_dataset` replace it. Text without a unit is taken to be in that of the
+        package, with a warning.
 
         Args:
             variable: of the file, with its unit.
