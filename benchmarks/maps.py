@@ -21,7 +21,7 @@ import tunax_lite as tl
 from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
-from tunax_lite.extensions.maps.sections import FluxFields, MapInput
+from tunax_lite.extensions.maps.sections import FluxFields, MapSection
 from tunax_lite.extensions.maps.setup import MapRun
 from tunax_lite.extensions.maps.store import create_store
 from tunax_lite.runtime.engine import AbstractEngine, ThisProcess, open_engine
@@ -69,7 +69,7 @@ def write_input(path: Path, n_days: int, n_lat: int, n_lon: int) -> None:
 
 def a_map(path: Path, n_days: int) -> MapRun:
     """Half-hourly steps of k-epsilon, daily frames."""
-    given = MapInput(
+    section = MapSection(
         start_time="2001-01-01T00:00:00",
         duration=n_days * DAY,
         paths=[str(path)],
@@ -77,7 +77,7 @@ def a_map(path: Path, n_days: int) -> MapRun:
         salinity_kind="absolute",
         fluxes=FluxFields(stress_u="stress_u", heat_flux="heat_flux"),
     )
-    columns = GriddedColumns(given, tl.Grid.stretched(1.0, 50, surface_zoom=2.0), find=Path)
+    columns = GriddedColumns(section, tl.Grid.stretched(1.0, 50, surface_zoom=2.0), find=Path)
     return MapRun(tl.Model(tl.KEpsilon()), columns, 0.5 * HOUR, DAY, n_days * DAY, VARIABLES)
 
 

@@ -13,12 +13,11 @@ import xarray as xr
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
 from tunax_lite import Grid, KEpsilon, Model
-from tunax_lite.air_sea import MeanSun, Payne
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.config import ConfigError, load_any
 from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.extensions.maps.gridded import GriddedColumns, columns_from_dataset
-from tunax_lite.extensions.maps.sections import Gridded, GridPoints, MapConfig, MapInput, SitePoints
+from tunax_lite.extensions.maps.sections import Gridded, GridPoints, MapConfig, MapSection, SitePoints
 from tunax_lite.io.errors import FileFormatError
 
 LEVELS = Grid.stretched(1.0, 8, surface_zoom=1.0)
@@ -27,7 +26,7 @@ DAY = 86400.0
 
 def columns(dataset=None, **changed) -> GriddedColumns:
     given = dataset if isinstance(dataset, list) else [ocean() if dataset is None else dataset]
-    return GriddedColumns(MapInput(**{**SETTINGS, **changed}), LEVELS, sources=given)
+    return GriddedColumns(MapSection(**{**SETTINGS, **changed}), LEVELS, sources=given)
 
 
 def whole(found: GriddedColumns) -> Any:
@@ -142,6 +141,7 @@ def test_weather_restoring_waves_corrections_and_parameters():
         dataset,
         fluxes=None,
         weather=weather,
+        air_sea={"longwave": "net"},
         restoring={"temperature": "thetao", "temperature_velocity": 2e-5},
         stokes_drift={"u": 0.1, "v": Gridded(sum_of=[Gridded(constant=0.02), Gridded(constant=0.03)])},
         flux_corrections={"heat_flux": Gridded(variable="heat", upward=True)},
@@ -171,9 +171,8 @@ def test_monthly_radiation_takes_the_albedo_of_the_day_or_is_spread_over_it(diur
     weather |= {"longwave": -50.0, "shortwave": Gridded(variable="heat", unit="W m-2")}
     dataset = ocean()
     dataset["heat"] = 0.0 * dataset["heat"] + 200.0
-    given = MapInput(**{**SETTINGS, "fluxes": None, "weather": weather})
-    how = MeanSun(diurnal_cycle=diurnal_cycle)
-    found = GriddedColumns(given, LEVELS, sources=[dataset], bulk={"albedo": Payne()}, mean_sun=how)
+    air_sea = {"longwave": "net", "diurnal_cycle": diurnal_cycle}
+    found = columns(dataset, fluxes=None, weather=weather, air_sea=air_sea)
     assert "h apart" in found.notes[-1]
     case: Any = found.case(np.array([5, 100]), 0.0, DAY)
     water = WaterSurface(jnp.zeros(2), jnp.zeros(2), jnp.full(2, 10.0), jnp.full(2, 33.0))
@@ -191,6 +190,7 @@ def broken(name, change, **attributes):
 
 EDGES = {"units": "m", "positive": "down"}
 WEATHER = {"wind_u": "taux", "wind_v": "VWND", "air_temperature": 10.0, "humidity": 80.0}
+WEATHER |= {"shortwave": 100.0, "longwave": 300.0}
 TWICE = [*np.arange(0.0, 340.0, 10.0), 330.0, 350.0]
 FLOOR = (("lat", "lon"), np.full((9, 36), -80.0), {"units": "m"})
 BAD = (
@@ -218,7 +218,7 @@ def test_bad_maps_say_what_is_wrong_where():
         with error_naming(ValueError, parts):
             whole(columns(dataset(), **changed))
     for make, parts in (
-        (lambda: MapInput(start_time="2001-01-01", duration=1.0), "weather fluxes"),
+        (lambda: MapSection(start_time="2001-01-01", duration=1.0), "weather fluxes"),
         (lambda: GridPoints(spacing=5.0, latitude=[10.0, -10.0]), "latitude 10 -10"),
         (lambda: SitePoints(places={"nowhere": [95.0, 0.0]}), "nowhere latitude longitude 95 0"),
     ):

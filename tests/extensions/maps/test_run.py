@@ -31,7 +31,7 @@ from tunax_lite.extensions.maps import store as stores
 from tunax_lite.extensions.maps.gridded import GriddedColumns
 from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map, run_tile
-from tunax_lite.extensions.maps.sections import GridPoints, MapInput
+from tunax_lite.extensions.maps.sections import GridPoints, MapSection
 from tunax_lite.extensions.maps.setup import Layout, MapRun
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.io.errors import FileFormatError
@@ -155,7 +155,7 @@ SST = "sea_surface_temperature"
 
 def run_on(path: Path) -> MapRun:
     points = GridPoints(spacing=40.0, latitude=[-40.0, 40.0])
-    columns = GriddedColumns(MapInput(**SETTINGS, points=points), LEVELS, sources=[str(path)])
+    columns = GriddedColumns(MapSection(**SETTINGS, points=points), LEVELS, sources=[str(path)])
     return MapRun(Model(PacanowskiPhilander()), columns, HOUR, 6 * HOUR, 48 * HOUR, (SST,))
 
 

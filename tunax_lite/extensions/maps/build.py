@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...config.air_sea import bulk_arguments
 from ...config.build import build_model
-from ...config.closures import term_of
-from ...config.formats import notes_on_terms
 from ...config.load import Loaded, load
 from ...io.axes import place_in_words
 from ...io.yaml_file import ConfigError
@@ -42,29 +39,10 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     def find(name: str) -> Path:
         return where.file(name if section.folder is None else str(Path(section.folder) / name), "paths")
 
-    implicit, levels = bool(section.air_sea.implicit_stress), config.grid.of(1.0)
+    levels = config.grid.of(1.0)
     assert levels is not None  # checked by the section
     with recorded() as of_files, where.naming():
-        terms = {name: term_of(said) for name, said in section.terms.items()}
-        columns = GriddedColumns(
-            section.input(),
-            levels,
-            equation_of_state=section.equation_of_state.build(),
-            absorption=section.absorption.build(),
-            ice=None if section.ice is None else section.ice.build(),
-            terms=terms,
-            bulk=bulk_arguments(section.air_sea, implicit_stress=implicit),
-            mean_sun=section.air_sea.mean_sun(),
-            step=config.time.step,
-            find=find,
-            name=loaded.name,
-        )
-        if section.terms:  # the thinnest cells ask for the shortest steps
-            case = columns.case(np.array([np.argmin(columns.depth)]), 0.0, config.time.output_interval)
-            given = {name: case.initial_state.tracers[name] for name in section.tracers}
-            start = dataclasses.replace(case.initial_state, tracers=given)
-            notes = notes_on_terms(terms, start)
-            columns.notes += tuple(f"map.terms.{name}: {note}" for name, note in notes)
+        columns = GriddedColumns(section, levels, step=config.time.step, find=find, name=loaded.name)
     duration = config.time.duration or section.duration
     if duration > section.duration:
         raise ConfigError(

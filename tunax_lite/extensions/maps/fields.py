@@ -18,7 +18,7 @@ from ...io.units import is_known, unit_of
 from ...io.variables import error_of, numbers_in, on_axes
 from .calendars import RecordTimes, read_times
 from .remapping import Matrix, Remapping
-from .sections import Gridded, MapInput, SitePoints
+from .sections import Gridded, MapSection, SitePoints
 from .sources import (
     axis_of,
     header_of,
@@ -329,7 +329,7 @@ class FieldBuilder:
 
     def __init__(
         self,
-        given: MapInput,
+        given: MapSection,
         sources: Sequence[Source],
         find: Callable[[str], Path],
         epoch: datetime.datetime,

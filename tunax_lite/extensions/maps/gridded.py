@@ -1,7 +1,7 @@
 """Columns from gridded files: grids, water, forcing and parameters."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..._types import as_float_array, at_path, iterate_parameters
-from ...air_sea import BulkForcing, ConstantAlbedo, MeanSun, SolarPosition, Weather
+from ...air_sea import BulkForcing, ConstantAlbedo, SolarPosition, Weather
 from ...air_sea.air import HumidityMeasure
 from ...air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
 from ...air_sea.daylight import DAY, days_of, diurnal_cycle
@@ -21,26 +21,22 @@ from ...column.forcing import AbstractForcing, SurfaceFluxes, TimeSeriesForcing
 from ...column.grid import Grid
 from ...column.model import Model
 from ...column.state import State
-from ...column.terms import AbstractTerm, DriftVector, Interior, StokesDrift, SurfaceRestoring
+from ...column.terms import DriftVector, Interior, StokesDrift, SurfaceRestoring
 from ...column.time_series import TimeSeries
+from ...config.air_sea import bulk_arguments
+from ...config.closures import term_of
+from ...config.formats import notes_on_terms
 from ...config.profiles import with_memory
-from ...ice import AbstractIce
 from ...io.axes import place_in_words
 from ...io.checksums import digest_of_tree
 from ...io.errors import Source
 from ...io.named_files import resolve
 from ...io.sea_water import modelled_water
 from ...io.series import Series, start_of_case
-from ...physics import (
-    AbstractAbsorption,
-    AbstractEquationOfState,
-    Teos10,
-    TwoBandAbsorption,
-    coriolis_parameter,
-)
+from ...physics import coriolis_parameter
 from .fields import HALF, FieldBuilder, finest
 from .remapping import TINY, Points, Remapping
-from .sections import MapInput
+from .sections import MapSection
 from .sources import kind_of
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
@@ -54,14 +50,10 @@ class GriddedColumns:
     """Water points of gridded files. Can be pickled: files are opened where they are read.
 
     Args:
-        given: files, points, and settings of the columns.
+        section: files, points, and settings of the columns.
         levels: grid whose faces are stretched to the depth of each column.
-        sources: files or datasets for fields without their own; replace `given.paths`.
-        equation_of_state, absorption, ice: for all columns; TEOS-10, clear water and no ice by default.
-        terms: of all columns, by name.
-        bulk: further arguments of `BulkForcing`, if there is weather.
-        mean_sun: what is wanted where records of its shortwave radiation are means; `step` is that of the
-            run [s].
+        sources: files or datasets for fields without their own; replace `section.paths`.
+        step: of the run [s], for terms and the diurnal cycle of the sun.
         find: returns the path for a name.
         name: of the map.
 
@@ -84,48 +76,46 @@ class GriddedColumns:
 
     def __init__(
         self,
-        given: MapInput,
+        section: MapSection,
         levels: Grid,
         *,
         sources: Sequence[Source] = (),
-        equation_of_state: AbstractEquationOfState | None = None,
-        absorption: AbstractAbsorption | None = None,
-        ice: AbstractIce | None = None,
-        terms: Mapping[str, AbstractTerm] | None = None,
-        bulk: Mapping[str, Any] | None = None,  # arguments of `BulkForcing`
-        mean_sun: MeanSun | None = None,
         step: float = 3600.0,
         find: Callable[[str], Path] = resolve,
         name: str = "map",
     ):
-        self.given, self.name, self.duration = given, name, given.duration
+        self.name, self.duration, self._step = name, section.duration, step
         self._fractions = np.asarray(levels.z_face, dtype=float) / float(levels.depth)
-        self._water = equation_of_state or Teos10()
-        self._light, self._ice, self._bulk = absorption or TwoBandAbsorption(), ice, dict(bulk or {})
-        self._mean_sun, self._step, self._terms = mean_sun or MeanSun(), step, dict(terms or {})
-        self.epoch = start_of_case(given.start_time)
-        weather = given.weather
+        self._water, self._light = section.equation_of_state.build(), section.absorption.build()
+        self._ice = None if section.ice is None else section.ice.build()
+        terms = {name: term_of(each) for name, each in section.terms.items()}
+        implicit_stress = bool(section.air_sea.implicit_stress)
+        self._bulk = bulk_arguments(section.air_sea, implicit_stress=implicit_stress)
+        self._mean_sun = section.air_sea.mean_sun()
+        self._restoring, self._drift = section.restoring, section.stokes_drift
+        self.epoch = start_of_case(section.start_time)
+        weather = section.weather
         self._humidity: HumidityMeasure = "relative" if weather is None else weather.humidity_measure
         humidity = HUMIDITY_QUANTITIES[self._humidity]
-        build = FieldBuilder(given, sources or given.paths, find, self.epoch, humidity)
+        build = FieldBuilder(section, sources or section.paths, find, self.epoch, humidity)
         self._profiles = {
             name: build.profile(name, each)
-            for name, each in {"temperature": given.temperature, "salinity": given.salinity}.items()
+            for name, each in {"temperature": section.temperature, "salinity": section.salinity}.items()
         }
-        self._profiles |= {name: build.profile("", each) for name, each in given.tracers.items()}
+        self._profiles |= {name: build.profile("", each) for name, each in section.tracers.items()}
         self._groups = {
             name: {key: build.field("" if name == "parameters" else key, each) for key, each in group.items()}
-            for name, group in given.groups().items()
+            for name, group in section.groups().items()
         }
         forcing = [
             field for name, group in self._groups.items() if name != "observed" for field in group.values()
         ]
         for times in [part.times for field in forcing for part in field.parts if part.times is not None]:
-            times.window(0.0, given.duration)  # raises errors early
-        points = self._locate(build)
+            times.window(0.0, section.duration)  # raises errors early
+        points = self._locate(section, build)
         self._last_start: tuple[bytes, tuple[Grid, State]] | None = None  # for all pieces of a tile
         self._kinds: dict[str, Any] = {
-            f"{name}_kind": kind_of(self._profiles[name].header, name, getattr(given, f"{name}_kind"))
+            f"{name}_kind": kind_of(self._profiles[name].header, name, getattr(section, f"{name}_kind"))
             for name in ("temperature", "salinity")
         }
         self.notes: tuple[str, ...] = (", ".join(f"{n} {what}" for what, n in self.counts.items() if n),)
@@ -135,25 +125,30 @@ class GriddedColumns:
             notes = self._mean_sun.notes(self._bulk.get("albedo", ConstantAlbedo(0.0)), self._between_suns)
             self.notes += tuple(f"weather: {note}" for note in notes)
         self.inputs = build.paths
-        parts = self._water, self._light, self._ice, self._bulk, self._terms
+        parts = self._water, self._light, self._ice, self._bulk, terms
         arrays = self._fractions, self.index, self.depth
-        self.fingerprint = digest_of_tree((parts, arrays), given, self._mean_sun, parts)
+        self.fingerprint = digest_of_tree((parts, arrays), section.model_dump(exclude={"folder"}))
         self.coordinates = points.coordinates
-        if self._terms:  # all columns share their settings: those of the thinnest cells
+        if terms:  # all columns share their settings: those of the thinnest cells
             grid, state = self._start(np.argmin(self.depth, keepdims=True))
-            state = with_memory(state, Interior(), self._terms)
-            self._terms = {name: term.adapted_to(state, grid, step) for name, term in self._terms.items()}
+            notes = notes_on_terms(terms, state)
+            self.notes += tuple(f"map.terms.{name}: {note}" for name, note in notes)
+            state = with_memory(state, Interior(), terms)
+            terms = {name: term.adapted_to(state, grid, step) for name, term in terms.items()}
+            for term in terms.values():
+                term.check_step(state, grid, step)
+        self._terms = terms
 
-    def _locate(self, build: FieldBuilder) -> Points:
+    def _locate(self, section: MapSection, build: FieldBuilder) -> Points:
         """Find the points with water and values of all fields, which are the columns; return all points."""
-        given, temperature = self.given, self._profiles["temperature"]
+        temperature = self._profiles["temperature"]
         source = temperature.points
-        points = given.points.of(source)
-        remapping, n = Remapping(points, given.reach), int(np.prod(points.shape))
+        points = section.points.of(source)
+        remapping, n = Remapping(points, section.reach), int(np.prod(points.shape))
         matrix = remapping.weights(source)
         share, depth = temperature.depth(matrix)
-        if given.depth is not None:
-            share, depth = build.bathymetry(given.depth, remapping)
+        if section.depth is not None:
+            share, depth = build.bathymetry(section.depth, remapping)
         chosen, n_outside = np.flatnonzero(share >= HALF), int(np.sum(matrix.sum(axis=1) < TINY))
         if not chosen.size:
             expected = "a point with water, where the temperature has values"
@@ -172,7 +167,7 @@ class GriddedColumns:
             lacking[name] = lacking.get(name, 0) + int(np.sum(of_part[1]))
         kept = np.flatnonzero(~empty)
         if not kept.size:
-            expected = f"values of all fields within {given.reach / 1e3:g} km of a point with water"
+            expected = f"values of all fields within {section.reach / 1e3:g} km of a point with water"
             counts = ", ".join(f"{number} without {name}" for name, number in lacking.items() if number)
             got = f"got none of {chosen.size}: {counts}; extend it, or check that the files overlap."
             raise ValueError(f"reach: expected {expected}, {got}")
@@ -181,7 +176,7 @@ class GriddedColumns:
         self.index, self.shape, self.n_columns = chosen[kept], points.shape, kept.size
         self.latitude, self.longitude = (each[self.index] for each in points.all())
         depth = depth[self.index]
-        self.depth = np.clip(depth, given.least_depth, given.largest_depth)
+        self.depth = np.clip(depth, section.least_depth, section.largest_depth)
         self.counts = {
             "points": n,
             "columns": kept.size,
@@ -189,8 +184,8 @@ class GriddedColumns:
             "land": n - chosen.size - n_outside,
             "outside of the files": n_outside,
             "without values in reach": int(np.sum(empty)),
-            "deepened": int(np.sum(depth < given.least_depth)),
-            "cut at largest_depth": int(np.sum(depth > given.largest_depth)),
+            "deepened": int(np.sum(depth < section.least_depth)),
+            "cut at largest_depth": int(np.sum(depth > section.largest_depth)),
         }
         return points
 
@@ -214,21 +209,21 @@ class GriddedColumns:
         grid, state = self._start(chosen)
         latitude = jnp.asarray(self.latitude[chosen], dtype=float)
         longitude = jnp.asarray(self.longitude[chosen], dtype=float)
-        terms, drift = dict(self._terms), None
-        if (given := self.given.restoring) is not None:
+        terms, waves = dict(self._terms), None
+        if (restoring := self._restoring) is not None:
             time, found = self._surface_water("restoring", chosen, start, stop)
             targets = {
                 name: TimeSeries(time, jnp.asarray(each, dtype=float), f"restoring of {name}")
                 for name, each in found.items()
             }
-            velocities = given.temperature_velocity, given.salinity_velocity
+            velocities = restoring.temperature_velocity, restoring.salinity_velocity
             terms["restoring"] = SurfaceRestoring(
                 targets.get("temperature"), targets.get("salinity"), *velocities
             )
-        if (given := self.given.stokes_drift) is not None:
+        if (drift := self._drift) is not None:
             time, values = self._series("stokes_drift", chosen, start, stop)
-            drift = StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), given.decay_depth)
-        interior = Interior(stokes_drift=drift)
+            waves = StokesDrift(TimeSeries(time, DriftVector(**values), "Stokes drift"), drift.decay_depth)
+        interior = Interior(stokes_drift=waves)
         state = with_memory(state, interior, terms)
         for term in terms.values():
             term.check_step(state, grid, self._step)
@@ -277,8 +272,9 @@ class GriddedColumns:
             profiles: dict[str, Any] = {
                 name: one.over_depth(chosen, z) for name, one in self._profiles.items()
             }
-            tracers = {name: jnp.asarray(profiles.pop(name), dtype=float) for name in self.given.tracers}
-            water = modelled_water(z=z, **profiles, **self._kinds, **self._place(chosen))
+            temperature, salinity = profiles.pop("temperature"), profiles.pop("salinity")
+            water = modelled_water(temperature, salinity, z, **self._kinds, **self._place(chosen))
+            tracers = {name: jnp.asarray(values, dtype=float) for name, values in profiles.items()}
             temperature, salinity = (jnp.asarray(each, dtype=float) for each in water)
             at_rest = jnp.zeros_like(temperature)
             state = State(at_rest, at_rest, temperature, salinity, tracers)
@@ -310,7 +306,7 @@ class GriddedColumns:
             ValueError: a map without observations, or without any at these times.
             FileFormatError: as in `case`.
         """
-        if self.given.observed is None:
+        if "observed" not in self._groups:
             raise ValueError("observed: expected a field to compare columns with, got none; give it.")
         chosen, records = np.arange(self.n_columns)[columns], self._groups["observed"]["temperature"].times
         there = np.ones(times.shape, dtype=bool)
@@ -324,7 +320,7 @@ class GriddedColumns:
     def _forcing(
         self, chosen: np.ndarray, latitude: Array, longitude: Array, start: float, stop: float
     ) -> AbstractForcing:
-        if self.given.weather is not None:
+        if "weather" in self._groups:
             time, values = self._series("weather", chosen, start, stop)
             for field in WEATHER:
                 if (usual := field.metadata.get("usual")) is not None:
@@ -344,7 +340,7 @@ class GriddedColumns:
         else:
             time, values = self._series("fluxes", chosen, start, stop)
             forcing = TimeSeriesForcing(time, SurfaceFluxes(**values))
-        if self.given.flux_corrections is None:
+        if "flux_corrections" not in self._groups:
             return forcing
         time, values = self._series("flux_corrections", chosen, start, stop)
         biases = {f"{name}_bias": as_float_array(each) for name, each in values.items()}
@@ -402,8 +398,8 @@ def columns_from_dataset(
     levels: Grid,
     *,
     columns: slice | np.ndarray = slice(None),
-    water: Mapping[str, Any] | None = None,  # arguments of `GriddedColumns`
-    **given: Any,  # of `MapInput`
+    step: float = 3600.0,
+    **given: Any,  # keys of `MapSection`
 ) -> Case:
     """Columns from gridded datasets as one batch, with their positions.
 
@@ -411,8 +407,8 @@ def columns_from_dataset(
         sources: a dataset, a path, or several; datasets may be decoded or not, and chunked by Dask.
         levels: grid whose faces are stretched to the depth of each column.
         columns: indices of the water points to use; all by default.
-        water: arguments of `GriddedColumns` by name, such as the equation of state or `bulk`.
-        given: keys of `MapInput`.
+        step: of the run [s], for terms and the diurnal cycle of the sun.
+        given: keys of a map, as in a configuration.
 
     Returns:
         A case of batch shape `(n_columns,)`, as long as `duration`.
@@ -421,7 +417,7 @@ def columns_from_dataset(
         FileFormatError, ValueError: as in `GriddedColumns`.
     """
     several = list(sources) if isinstance(sources, list | tuple) else [sources]
-    found = GriddedColumns(MapInput(**given), levels, sources=several, **(water or {}))
+    found = GriddedColumns(MapSection(**given), levels, sources=several, step=step)
     case = found.case(columns, 0.0, found.duration)
     sites = found.coordinates.get("site")
     return case if sites is None else dataclasses.replace(case, sites=tuple(sites[1][found.index[columns]]))

@@ -205,8 +205,8 @@ class SitePoints(Section):
 PointsGiven = choice(InputPoints, GridPoints, SitePoints)
 
 
-class MapInput(Section):
-    """Gridded files, and the columns made from them."""
+class MapSection(Section):
+    """Positions of the columns, and the input files."""
 
     start_time: str = key("ISO 8601 date and time of the start, universal time")
     duration: float = key("of the map [s]", gt=0.0)
@@ -217,6 +217,7 @@ class MapInput(Section):
         default_factory=dict,
     )
     paths: Paths = key("files of all fields without their own", [])
+    folder: str | None = key("where files are; null for the folder of the configuration", None, min_length=1)
     points: PointsGiven = key("positions of the columns", InputPoints())  # pyright: ignore[reportInvalidTypeForm]
     reach: float = key(
         "largest distance of a water point used for a point without values, for example at a coast [m]",
@@ -246,27 +247,6 @@ class MapInput(Section):
         "behind `case.`, such as case.absorption.visible_depth",
         default_factory=dict,
     )
-
-    def _check(self) -> None:
-        if (self.weather is None) == (self.fluxes is None):
-            got = "neither" if self.weather is None else "both"
-            raise invalid("`weather` or `fluxes`", got, "give one of them")
-        if self.least_depth > self.largest_depth:
-            expected = f"least_depth of at most largest_depth, {self.largest_depth:g} m"
-            raise invalid(expected, f"{self.least_depth:g} m", "change one of them")
-
-    def groups(self) -> Mapping[str, Mapping[str, Gridded]]:
-        """Fields over time by name, grouped by section."""
-        names = "weather", "fluxes", "flux_corrections", "restoring", "stokes_drift", "observed"
-        given = {name: getattr(self, name) for name in names}
-        found = {name: each.fields_by_name() for name, each in given.items() if each is not None}
-        return found | {"parameters": self.parameters}
-
-
-class MapSection(MapInput):
-    """Positions of the columns, and the input files."""
-
-    folder: str | None = key("where files are; null for the folder of the configuration", None, min_length=1)
     terms: dict[str, TermSection] = key(
         "terms of all columns, such as biogeochemistry, by a name of your choice", default_factory=dict
     )
@@ -278,7 +258,12 @@ class MapSection(MapInput):
     ice: one_of(AbstractIce) | None = key("ice on the water", None)  # pyright: ignore[reportInvalidTypeForm]
 
     def _check(self) -> None:
-        super()._check()
+        if (self.weather is None) == (self.fluxes is None):
+            got = "neither" if self.weather is None else "both"
+            raise invalid("`weather` or `fluxes`", got, "give one of them")
+        if self.least_depth > self.largest_depth:
+            expected = f"least_depth of at most largest_depth, {self.largest_depth:g} m"
+            raise invalid(expected, f"{self.least_depth:g} m", "change one of them")
         if self.weather is None:
             if "air_sea" in self.model_fields_set:
                 raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
@@ -289,10 +274,12 @@ class MapSection(MapInput):
         if isinstance(self.absorption, TwoBandSeriesSection):
             raise invalid("an absorption of numbers", "two_band_series", "give fields of its `parameters`")
 
-    def input(self) -> MapInput:
-        """The input alone, which can be pickled."""
-        given = self.model_fields_set & MapInput.model_fields.keys()
-        return MapInput(**{name: getattr(self, name) for name in given})
+    def groups(self) -> Mapping[str, Mapping[str, Gridded]]:
+        """Fields over time by name, grouped by section."""
+        names = "weather", "fluxes", "flux_corrections", "restoring", "stokes_drift", "observed"
+        given = {name: getattr(self, name) for name in names}
+        found = {name: each.fields_by_name() for name, each in given.items() if each is not None}
+        return found | {"parameters": self.parameters}
 
     def _check_radiation(self, weather: WeatherFields) -> None:
         formula = self.air_sea.longwave in set(LONGWAVE) - {"net", "downward"}
