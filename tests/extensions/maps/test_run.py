@@ -76,7 +76,7 @@ def test_results_do_not_depend_on_tiles(plan, whole, tmp_path, monkeypatch):
     with error_naming(ValueError, "output_interval 21600 342000"):
         planned(dataclasses.replace(RUN, duration=95 * HOUR))
     at_start = 4 * (12 + 13) + 3 * 8
-    assert plan.results == 30 * (at_start + 16 * (at_start + 4 * 12))
+    assert plan.n_bytes == 30 * (8 * (12 + 13) + at_start + 16 * (at_start + 4 * 12))
     run_map(RUN, stores.create_store(tmp_path / "map.zarr", RUN, plan), ThisProcess())
     with xr.open_zarr(whole, chunks=None) as one, xr.open_zarr(tmp_path / "map.zarr", chunks=None) as two:
         xr.testing.assert_allclose(one, two, rtol=1e-6)

@@ -91,9 +91,9 @@ def _run(
     )
     if store is None:
         (plan,) = engine.map(functools.partial(planned, n_columns=n_columns), [run])
-        check_disk(output.absolute().parent, plan.results, "the results of the map")
+        check_disk(output.absolute().parent, plan.n_bytes, "the results of the map")
         echo(
-            f"about {plan.memory / 1e9:.2g} GB of memory per process, {plan.results / 1e9:.2g} GB of results"
+            f"about {plan.memory / 1e9:.2g} GB of memory per process, {plan.n_bytes / 1e9:.2g} GB of results"
         )
         store = create_store(output, run, plan)
     elif n_columns is not None:

@@ -35,7 +35,14 @@ _SAMPLE = 4
 
 
 class Results(NamedTuple):
-    """Variables by name `(n_frames, ..., width)`, at the start `(..., width)`, finite columns, last state."""
+    """Results of a piece of a tile.
+
+    Args:
+        values: stored variables by name, `(n_frames, ..., width)`.
+        start: heights of cells and faces, and stored variables at the start, by name, `(..., width)`.
+        finite: columns without NaN and infinity.
+        end: last state.
+    """
 
     values: dict[str, Float[Array, "..."]]
     start: dict[str, Float[Array, "..."]]
@@ -75,10 +82,11 @@ def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
     if means is not None:
         averages = prognostic_variables(*means)
         values |= {f"{name}_mean": averages[name] for name in run.means}
-    in_single = lambda found, n: found.astype(jnp.float32) if found.ndim > n else found  # noqa: E731
-    kept = {name: in_single(found, 2) for name, found in values.items()}
-    first = {name: in_single(found, 1) for name, found in variables(start).items()}
-    return Results(kept, first, finite, end)
+    in_single = lambda values, n: values.astype(jnp.float32) if values.ndim > n else values  # noqa: E731
+    stored = {name: in_single(each, 2) for name, each in values.items()}
+    first = {f"{INITIAL}{name}": in_single(each, 1) for name, each in variables(start).items()}
+    heights = {"height_center": prepared.grid.z_center, "height_face": prepared.grid.z_face}
+    return Results(stored, heights | first, finite, end)
 
 
 _programs: Shared[Program] = Shared(most=1)
@@ -115,17 +123,15 @@ class Plan(NamedTuple):
 
     Args:
         layout: of tiles and pieces.
-        over_time: shape in a column, and type, of the variables of every frame, by name.
-        at_start: the same of those of the start.
+        structure: shapes and types of the results of one frame of some columns.
         memory: estimate of the bytes that a process holds.
-        results: bytes of all values in the store before compression.
+        n_bytes: size of all values in the store before compression.
     """
 
     layout: Layout
-    over_time: dict[str, tuple[tuple[int, ...], np.dtype]]
-    at_start: dict[str, tuple[tuple[int, ...], np.dtype]]
+    structure: Results
     memory: int
-    results: int
+    n_bytes: int
 
 
 def planned(run: MapRun, n_columns: int | None = None) -> Plan:
@@ -150,12 +156,11 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
     block = block_size("auto", widest, int(widest * restart))
     width = -(-widest // block) * block
 
-    over_time, at_start = _variables(run, batch, start)
-    first, frame = (
-        sum(math.prod(shape) * dtype.itemsize for shape, dtype in variables.values())
-        for variables in (at_start, over_time)
+    structure = _structure(run, batch, start)
+    first, frame, forcing = (
+        sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) / _SAMPLE
+        for tree in (structure.start, structure.values, batch)
     )
-    forcing = sum(leaf.nbytes for leaf in jax.tree.leaves(batch)) / _SAMPLE
     # The next forcing is read and the previous results are written while a piece is computed.
     of_frame = width * (5.0 * forcing + 3.0 * frame)
     cell_steps = run.steps_per_frame * run.first_column.grid.n_cells * width
@@ -166,12 +171,12 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
         check_memory(memory, "a tile of the map")
     except TooLargeError as error:
         raise MemoryError(f"map: {error}; use fewer --columns, or store more often.") from error
-    results = n_all * (first + frame * run.n_frames)
-    return Plan(Layout(rows, n_frames, block, width), over_time, at_start, memory, results)
+    n_bytes = int(n_all * (first + frame * run.n_frames))
+    return Plan(Layout(rows, n_frames, block, width), structure, memory, n_bytes)
 
 
-def _variables(run: MapRun, batch: tuple[Model, Case], start: Restart) -> list[dict]:
-    """Shapes in a column, and types, of the variables of every frame and of the start, by name."""
+def _structure(run: MapRun, batch: tuple[Model, Case], start: Restart) -> Results:
+    """Shapes and types of the results of one frame of a batch."""
     held = prognostic_variables(start.state, start.clo_state)
     if unknown := sorted({*run.means} - {*held}):
         raise ValueError(f"map: expected means of {', '.join(sorted(held))}, got {unknown[0]}; leave it out.")
@@ -179,11 +184,9 @@ def _variables(run: MapRun, batch: tuple[Model, Case], start: Restart) -> list[d
     part = batch[0], batched_case(*batch), start, dt
     results = jax.eval_shape(functools.partial(_frames, run, 1), part)
     n_cells = start.state.temperature.shape[0]
-    for name, values in results.start.items():
-        shape = values.shape[:-1]
+    for name, values in results.values.items():
+        shape = values.shape[1:-1]
         if shape not in ((), (n_cells,), (n_cells + 1,)):
             expected = f"{name} on cells, on faces or one per column"
             raise ValueError(f"map: expected {expected}, got the shape {shape}.")
-    over_time = {name: (values.shape[1:-1], values.dtype) for name, values in results.values.items()}
-    start_of = {f"{INITIAL}{name}": (one.shape[:-1], one.dtype) for name, one in results.start.items()}
-    return [over_time, start_of]
+    return results

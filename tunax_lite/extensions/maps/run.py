@@ -24,8 +24,8 @@ from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.jax_setup import failures_as_values
 from ...runtime.memory import peak_memory
 from .plan import Results, piece_program
-from .setup import INITIAL, MapRun, Piece, on_map
-from .store import MapStore, TileState
+from .setup import MapRun, Piece, on_map
+from .store import MapStore
 
 FEWEST_TO_GIVE_UP = 16
 """Columns: where all of so many in a tile are not finite, the fault is not that of a place."""
@@ -95,7 +95,7 @@ class _Tile:
         self.rows = slice(tile * n_rows, min((tile + 1) * n_rows, run.columns.shape[0]))
         self.padded = np.concatenate([columns, np.repeat(columns[-1:], width - len(columns))])
         self.beyond: list[Extreme] = []
-        state = store.read_state(tile) or TileState(0, np.full(len(columns), -1), [])
+        state = store.read_state(tile) or (0, np.full(len(columns), -1), [])
         self.n_done, self._broken, self._leaves = state  # `_broken`: first frame affected
         self._restart: Restart | None = None
 
@@ -118,20 +118,15 @@ class _Tile:
         self._note_broken(np.asarray(results.finite)[:n_frames, :n_columns], frames)
         gone = (self._broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= self._broken)
         try:
-            for name in ("center", "face") if number == 0 else ():
-                z = np.asarray(getattr(case.grid, f"z_{name}"))
-                z = np.broadcast_to(z.reshape(len(z), -1), (len(z), len(self.padded)))
-                write(f"height_{name}", self._on_map(z), self.rows)
             for name, values in results.start.items() if number == 0 else ():
-                write(f"{INITIAL}{name}", self._on_map(np.asarray(values)), self.rows)
+                write(name, self._on_map(np.asarray(values)), self.rows)
             for name, values in results.values.items():
                 values = np.asarray(values)[:n_frames, ..., :n_columns]
                 if gone.any():
                     values = np.where(gone.reshape(n_frames, *(1,) * (values.ndim - 2), -1), np.nan, values)
                 write(name, self._on_map(values), self.rows, frames)
             self._note_extremes(results, frames, case)
-            leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(results.end)]
-            self.store.write_state(self.tile, TileState(number + 1, self._broken, leaves))
+            self.store.write_state(self.tile, number + 1, self._broken, results.end)
         except OSError as error:
             raise OSError(
                 error.errno,

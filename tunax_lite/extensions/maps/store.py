@@ -16,10 +16,12 @@ import shutil
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
+from ...column.trajectory import Restart
 from ...io.checksums import sealing, unsealed
 from ...io.dataset import attributes_of
 from ...io.errors import FileFormatError
@@ -43,20 +45,6 @@ _FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, _INPUTS, _DIMS = (
 def map_dims(columns: "GriddedColumns") -> tuple[str, ...]:
     """Names of the axes of a map, in the order of its shape."""
     return ("lat", "lon") if len(columns.shape) == 2 else ("point",)
-
-
-class TileState(NamedTuple):
-    """State of a tile.
-
-    Args:
-        done: number of its pieces that are written.
-        broken: first frame affected of each failed column, otherwise -1.
-        leaves: arrays of the `Restart` at the end of the last piece.
-    """
-
-    done: int
-    broken: np.ndarray
-    leaves: list[np.ndarray]
 
 
 class MapStore:
@@ -88,14 +76,13 @@ class MapStore:
         of_frames = () if frames is None else (frames,)
         array[(*of_frames, *[slice(None)] * (array.ndim - self._n_axes - len(of_frames)), rows)] = values
 
-    def write_state(self, tile: int, state: TileState) -> None:
-        """Replace the state of a tile."""
-        leaves: dict[str, Any] = {f"leaf_{i}": leaf for i, leaf in enumerate(state.leaves)}
+    def write_state(self, tile: int, n_done: int, broken: np.ndarray, end: Restart) -> None:
+        """Replace the state of a tile: pieces written, first frame affected of each column, last state."""
         with sealing(self.state_path(tile)) as file:
-            np.savez(file, done=state.done, broken=state.broken, n_leaves=len(leaves), **leaves)
+            np.savez(file, np.array(n_done), broken, *map(np.asarray, jax.tree.leaves(end)))
 
-    def read_state(self, tile: int) -> TileState | None:
-        """The state of a tile; `None` before its first piece.
+    def read_state(self, tile: int) -> tuple[int, np.ndarray, list[np.ndarray]] | None:
+        """The arguments of `write_state`, `end` as a list of its arrays; `None` before the first piece.
 
         Raises:
             FileFormatError: a damaged file.
@@ -105,8 +92,8 @@ class MapStore:
             return None
         contents = unsealed(path, "state of a tile", "remove it: the tile is computed again")
         with np.load(contents, allow_pickle=False) as file:
-            leaves = [file[f"leaf_{i}"] for i in range(int(file["n_leaves"]))]
-            return TileState(int(file["done"]), file["broken"], leaves)
+            n_done, broken, *leaves = (file[f"arr_{i}"] for i in range(len(file.files)))
+        return int(n_done), broken, leaves
 
     def state_path(self, tile: int) -> Path:
         """Path of the state of a tile."""
@@ -172,18 +159,14 @@ def create_store(path: Path, run: MapRun, plan: Plan) -> MapStore:
         _BROKEN: [],
         _INPUTS: run.stamps(),
     }
-    n_cells = run.first_column.grid.n_cells
-    heights = {
-        "height_center": ((n_cells,), np.dtype(float)),
-        "height_face": ((n_cells + 1,), np.dtype(float)),
-    }
     with replacing_folder(path) as temporary:
         axes = xr.Dataset(coords=columns.coordinates | _times(run), attrs=attributes)
         axes.to_zarr(temporary, zarr_format=3, consolidated=False)
         group = zarr.open_group(temporary, mode="r+")
-        for has_time, variables in ((False, heights | plan.at_start), (True, plan.over_time)):
-            for name, (shape, dtype) in variables.items():
-                _add_variable(group, name, shape, dtype, run, plan.layout, has_time=has_time)
+        for name, values in plan.structure.start.items():
+            _add_variable(group, name, values.shape[:-1], values.dtype, run, plan.layout, has_time=False)
+        for name, values in plan.structure.values.items():
+            _add_variable(group, name, values.shape[1:-1], values.dtype, run, plan.layout, has_time=True)
         with warnings.catch_warnings():  # xarray expects it, and zarr warns of it
             warnings.filterwarnings("ignore", message="Consolidated metadata")
             zarr.consolidate_metadata(temporary)
