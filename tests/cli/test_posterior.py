@@ -10,7 +10,8 @@ import yaml
 from tests.cli.running import CALIBRATION, RUN, configuration, invoked, settings
 from tests.errors import missing_from
 
-METHOD = {"n_draws": 200, "n_members": 4, "n_iterations": 4, "noise": 0.5, "n_observations": 20}
+LAPLACE = {"name": "laplace", "n_draws": 200}
+METHOD = {"method": LAPLACE, "n_members": 4, "n_iterations": 4, "noise": 0.5, "n_observations": 20}
 
 
 def run(*arguments, code: int = 0) -> str:

@@ -323,7 +323,7 @@ def posterior(
         drawn = [folder / f"{name}.png" for name in (POSTERIOR_FIGURES if draws else ())]
         inputs = session.inputs_of(loaded, parameters)
         check_outputs([*written, *drawn], overwrite=overwrite or resume, inputs=inputs, advice=_ADVICE)
-        sampler = section.build()
+        sampler = section.method.build()
         echo(f"posterior of {len(free.paths)} parameters on {', '.join(names)}")
         with (
             open_engine(workers, scheduler, n_threads=setup.n_threads) as engine,

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from .._types import iterate_parameters, iterate_vectors
-from ..calibration.posterior import NUTS
+from ..calibration.posterior.infer import check_packages
 from ..column.case import Case
 from ..column.forcing import ConstantForcing, WaterSurface
 from ..column.integrate import length_of_run
@@ -34,7 +34,7 @@ from ..io.writing import check_outputs, file_name, write_text
 from ..io.yaml_file import naming
 from ..plausibility.budgets import Budget, budgets_of
 from ..plausibility.inputs import Samples, inputs_of
-from ..runtime.machine import MissingPackageError, needed
+from ..runtime.machine import MissingPackageError
 from . import session
 from .application import Answer
 from .terminal import echo, print_table
@@ -75,12 +75,10 @@ def check(
 
 
 def _say_what_the_posterior_lacks(loaded: Loaded[CalibrationConfig]) -> None:
-    if isinstance(loaded.config.posterior.build(), NUTS):
-        try:
-            for name in ("blackjax", "arviz_stats"):
-                needed(name, "posterior.method: NUTS", "or choose the method laplace")
-        except MissingPackageError as error:
-            session.say_notes([str(error)])
+    try:
+        check_packages(loaded.config.posterior.method.build())
+    except MissingPackageError as error:
+        session.say_notes([f"posterior.method: {error}"])
 
 
 def _check_set_up(set_up: AbstractSetUp, output: Path | None, page: "Page") -> Answer:

@@ -175,7 +175,8 @@ def calibrate(
 def posterior(
     config: options.Config,
     method: Annotated[
-        Literal["laplace", "nuts"] | None, Option(help="By default that of the configuration.")
+        Literal["laplace", "nuts", "smc"] | None,
+        Option(help="Method with its default settings; by default that of the configuration."),
     ] = None,
     parameters: Annotated[
         Path | None,

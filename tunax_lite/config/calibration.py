@@ -10,10 +10,10 @@ from .._types import JSON
 from ..calibration import Adam
 from ..calibration.methods import AbstractMethod
 from ..calibration.parameters import FreeParameter, FreeParameters
-from ..calibration.posterior import NUTS, Laplace, Likelihood
+from ..calibration.posterior import NUTS, Laplace, Likelihood, TemperedSMC
 from ..calibration.priors import CorrelatedNormal, LogNormal, LogUniform, Normal, Uniform
 from ..calibration.target import AbstractScale, AbstractScore
-from .builder import BY_HAND, one_of, section_of
+from .builder import BY_HAND, choice, one_of, section_of
 from .case import GridSection, UniformGrid
 from .schema import Averaging, CorrectionsSection, ModelSection, ObservedVariable, Precision
 from .section import Accepted, Annotation, Section, invalid, key
@@ -156,23 +156,11 @@ class PosteriorSection(Section):
     Without `noise` and `n_observations`, both are estimated from the residuals of the best fit.
     """
 
-    method: Literal["laplace", "nuts"] = key(
-        "normal distribution at the best fit, or sampled by chains", "laplace"
-    )
+    method: choice(  # pyright: ignore[reportInvalidTypeForm]
+        section_of(Laplace, "laplace"), section_of(NUTS, "nuts"), section_of(TemperedSMC, "smc")
+    ) = key("normal distribution at the best fit, or sampled", "laplace", validate_default=True)
     n_iterations: int = key("evaluations to find the most probable values", 30, ge=1)
-    n_draws: int | None = key("of each chain, or of the distribution; null for 500, or 4000", None, ge=4)
     n_members: int = key("runs for the predictive bands", 64, ge=2, le=100_000)
-    n_warmup: int = key(
-        "draws during which step size and mass matrix of the chains adapt", NUTS.n_warmup, ge=150
-    )
-    n_chains: int = key("independent chains", NUTS.n_chains, ge=1, le=1024)
-    target_acceptance: float = key(
-        "mean acceptance probability to which the step size is adapted",
-        NUTS.target_acceptance,
-        gt=0.0,
-        lt=1.0,
-    )
-    seed: int = key("for all random numbers", 0, ge=0)
     noise: float | None = key("standard deviation, in units of the scale of the misfit", None, gt=0.0)
     n_observations: float | None = key("independent observations in all cases together", None, gt=0.0)
 
@@ -187,19 +175,6 @@ class PosteriorSection(Section):
             todo = "give both, or leave both out"
             raise invalid("noise and n_observations, or neither", "one of them", todo)
         return Likelihood(self.noise, self.n_observations)
-
-    def build(self) -> Laplace | NUTS:
-        """The method."""
-        drawn = {} if self.n_draws is None else {"n_draws": self.n_draws}
-        if self.method == "laplace":
-            return Laplace(seed=self.seed, **drawn)
-        return NUTS(
-            n_warmup=self.n_warmup,
-            n_chains=self.n_chains,
-            target_acceptance=self.target_acceptance,
-            seed=self.seed,
-            **drawn,
-        )
 
 
 class CheckSection(Section):

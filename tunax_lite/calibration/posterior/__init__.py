@@ -16,12 +16,13 @@ from .infer import (
     spectrum_of,
     start_from,
 )
-from .samplers import NUTS
+from .samplers import NUTS, TemperedSMC
 
 __all__ = [
     "NUTS",
     "Laplace",
     "Likelihood",
+    "TemperedSMC",
     "infer",
     "intervals",
     "predictive_bands",

@@ -1,20 +1,14 @@
 """The posterior of the parameters, how it is inferred, its files, and bands of runs.
 
-Near the best fit the density is approximately normal: with the Gauss-Newton matrix A of the loss without
-prior and the weight w = 2 noise²/n of the priors, the unconstrained vector has
-
-    covariance = (F + I)⁻¹,   F = A / w.
-
-F is the Fisher information of the observations relative to that of the prior: along a direction of eigenvalue
-f, the variance is reduced from 1 to 1 / (1 + f).
-
-The density of the parameters given the observations follows from assumed errors:
+With the loss L of the mean square as score, all observations together are worth n independent ones with
+normal errors, including those of the model, of standard deviation `noise` in units of the scale:
 
     -ln p(x | observations) = n/2 L(x)/noise² + |x|²/2 + const
 
-with the loss L of the mean square as score: all observations together are worth n independent ones with
-normal errors, including those of the model, of standard deviation `noise` in units of the scale. This equals
-the loss with a prior of weight w = 2 noise²/n, divided by w.
+This is the loss with a prior of weight w = 2 noise²/n, divided by w. Near its minimum the density is normal.
+With the Gauss-Newton matrix A of L, the Fisher information F = A / w of the observations relative to that of
+the prior gives the covariance (F + I)⁻¹: along an eigenvector of eigenvalue f, the variance falls from 1 to
+1 / (1 + f).
 
 A posterior is a dataset, the content of `posterior.nc`: parameters are variables along `chain` and `draw`.
 """
@@ -32,10 +26,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ..._types import JSON, precision_of
-from ...closures.base import AbstractClosure
+from ..._types import precision_of
 from ...column.case import Case
-from ...column.checkpointing import AbstractCheckpointing, SaveEverything
+from ...column.checkpointing import SaveEverything
 from ...column.diagnostics import diagnose
 from ...column.integrate import simulate
 from ...column.model import Model
@@ -55,10 +48,19 @@ from ..parameters import (
     numbers_of,
     replace_numbers,
 )
-from ..problem import AbstractEvaluator, Evaluation, NormalEquationsEvaluator, Problem
+from ..problem import NormalEquationsEvaluator, Problem
 from ..results import check_folder, fingerprint, write_values
 from ..target import MeanSquare, Target, misfit, residuals
-from .samplers import NUTS, LogDensity, Report, Start, mixing, optional_module, sample_chains
+from .samplers import (
+    NUTS,
+    LogDensity,
+    Report,
+    TemperedSMC,
+    mixing,
+    optional_module,
+    sample_chains,
+    temper,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -102,21 +104,11 @@ class Laplace:
         check_settings(self)
 
 
-def fisher_information(evaluation: Evaluation, prior_weight: float) -> np.ndarray:
-    """The matrix F of an evaluation whose loss contains a prior of that weight; `ValueError` without one."""
-    if not (evaluation.matrix.size and evaluation.is_finite):
-        raise ValueError(
-            "laplace: expected a finite Gauss-Newton matrix at the best fit, got none; start from other "
-            "values."
-        )
-    matrix = np.asarray(evaluation.matrix, float) / prior_weight
-    return 0.5 * (matrix + matrix.T) - np.eye(len(matrix))
-
-
-def covariance_of(information: np.ndarray) -> np.ndarray:
-    """Covariance of the unconstrained vector."""
-    inverse = np.linalg.inv(information + np.eye(len(information)))
-    return 0.5 * (inverse + inverse.T)
+def laplace_moments(matrix: np.ndarray, prior_weight: float) -> tuple[np.ndarray, np.ndarray]:
+    """F and the covariance of the unconstrained vector from the matrix of the loss with its priors."""
+    total = 0.5 * (matrix + matrix.T) / prior_weight
+    inverse, identity = np.linalg.inv(total), np.eye(len(total))
+    return total - identity, 0.5 * (inverse + inverse.T)
 
 
 def spectrum_of(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -188,14 +180,12 @@ def _lag_one(values: np.ndarray, counts: np.ndarray, axis: int) -> float:
     return max(0.0, float(first @ second) / size) if size > 0.0 else 0.0
 
 
-def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree]:
-    """Log density up to a constant, and its arguments after the vector.
+def log_likelihood(problem: Problem) -> tuple[LogDensity, PyTree]:
+    """Log likelihood up to a constant, and its arguments after the vector.
 
-    The prior weight of the problem must be positive. Cases of equal shapes and free parameters are stacked
-    and computed one after another, so that their time loops remain single kernels.
+    The prior weight of the problem is that of the likelihood. Cases of equal shapes and free parameters are
+    stacked and computed one after another, so that their time loops remain single kernels.
     """
-    if not problem.prior_weight > 0.0:
-        raise ValueError(f"log_posterior: expected a positive prior_weight, got {problem.prior_weight}.")
     # Each group has its free parameters, and weights, indices of its numbers in the vector, and comparisons.
     shared: Shared[tuple[ParameterTable, list]] = Shared()
     for weight, free, comparison in zip(problem.weights, problem.in_cases, problem.comparisons, strict=True):
@@ -210,18 +200,24 @@ def log_posterior(problem: Problem) -> tuple[LogDensity, PyTree]:
         calibrated = free.to_pytree(model, x[places]), free.to_pytree(comparison, x[places])
         return weight * misfit(*calibrated, problem.score, problem.checkpointing)[0]
 
-    def log_density(x, model, prior_weight, groups):
-        density = -0.5 * x @ x
-        for free, group in zip(tables, groups, strict=True):
-            scores = jax.lax.map(functools.partial(score_of, x, free, model), group)
-            density = density - jnp.sum(scores) / prior_weight
-        return density
+    def likelihood(x, model, prior_weight, groups):
+        scores = (
+            jnp.sum(jax.lax.map(functools.partial(score_of, x, free, model), group))
+            for free, group in zip(tables, groups, strict=True)
+        )
+        return -sum(scores) / prior_weight
 
-    return log_density, (problem.model, jnp.asarray(problem.prior_weight), groups)
+    return likelihood, (problem.model, jnp.asarray(problem.prior_weight), groups)
 
 
 POSTERIOR_NAME = "posterior.nc"
 _EACH_DRAW = "chain", "draw"
+
+
+def check_packages(method: Laplace | NUTS | TemperedSMC) -> None:
+    """Raise `ImportError`, which tells what to install, if a method lacks an optional package."""
+    for name in () if isinstance(method, Laplace) else ("blackjax", "arviz_stats.base"):
+        optional_module(name)
 
 
 @failures_as_values()
@@ -229,7 +225,7 @@ def infer(
     model: Model,
     free_parameters: FreeParameters | ParameterTable,
     targets: Sequence[Target],
-    method: Laplace | NUTS | None = None,
+    method: Laplace | NUTS | TemperedSMC | None = None,
     *,
     likelihood: Likelihood | None = None,
     start: UnconstrainedVector | None = None,
@@ -237,15 +233,14 @@ def infer(
     folder: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    checkpointing: AbstractCheckpointing | None = None,
     engine: AbstractEngine | None = None,
-    report: Report = lambda fraction, where: None,
+    report: Report = lambda fraction, state: None,
     announce: Callable[[str], None] = lambda line: None,
 ) -> "xr.Dataset":
     """The distribution of the parameters of a closure given the observations of one or more cases.
 
     Args:
-        model, free_parameters, targets, checkpointing: as in `calibrate`; the parameters with priors.
+        model, free_parameters, targets: as in `calibrate`; the parameters with priors.
         method: `Laplace()` by default.
         likelihood: assumed errors; by default estimated from the residuals of the best fit.
         start: unconstrained vector from which to search for the mode; by default the first guess.
@@ -255,7 +250,7 @@ def infer(
         overwrite: start anew in a folder that holds a posterior.
         engine: computes cases, then chains; by default this process, two at a time. The results are
             identical.
-        report: called with the fraction of a stage that is done, and where that is in a few words.
+        report: called with the fraction of a stage that is done, and its state in a few words.
         announce: called with a line when a stage is done.
 
     Returns:
@@ -267,61 +262,65 @@ def infer(
     Raises:
         ValueError: inconsistent settings, a folder that holds a posterior (without `resume` or `overwrite`)
             or a different one (with `resume`).
-        ImportError: NUTS without the packages blackjax and arviz_stats.
+        ImportError: NUTS or SMC without their optional packages.
         FloatingPointError: the first guess has no finite loss and Jacobian.
     """
     method = Laplace() if method is None else method
-    if isinstance(method, NUTS):
-        for name in ("blackjax", "arviz_stats.base"):
-            optional_module(name)
-        if any(each.padded is not None for each in targets):
-            raise ValueError("NUTS needs unpadded cases; leave misfit.padded out.")
-    place = None if folder is None else _open_folder(Path(folder), resume, overwrite)
+    check_packages(method)
+    if isinstance(method, NUTS) and any(each.padded is not None for each in targets):
+        raise ValueError("NUTS needs unpadded cases; leave misfit.padded out.")
+    folder = None if folder is None else Path(folder)
+    if folder is not None:
+        chains = sorted(folder.glob("posterior_chain_*.eqx"))
+        held = [path.name for path in (*chains, folder / POSTERIOR_NAME) if path.exists()]
+        check_folder("posterior", folder, held, resume, overwrite)
+        # The previous result stays until there is something to replace it.
+        for path in chains if overwrite else ():
+            path.unlink()
     engine = ThisProcess(2) if engine is None else engine
-    problem = Problem(model, free_parameters, targets, MeanSquare(), checkpointing)
+    problem = Problem(model, free_parameters, targets, MeanSquare())
     evaluator, free = NormalEquationsEvaluator(problem, engine), problem.free_parameters
-    parts = _fingerprint(problem, method, likelihood, n_iterations)
+    # More draws of the same chains still belong to the same posterior.
+    parts = fingerprint(problem, dataclasses.replace(method, n_draws=4))
+    del parts["prior weight"]
+    parts |= {"likelihood": repr(likelihood), "iterations to the mode": str(n_iterations)}
 
     def shown(iteration: Iteration) -> None:
         report((iteration.number + 1) / n_iterations, f"loss {iteration.loss:.5g}")
 
-    def mode_from(x: UnconstrainedVector, assumed: Likelihood) -> UnconstrainedVector:
-        weighed = problem.changed(prior_weight=assumed.prior_weight)
+    x = free.start() if start is None else jnp.asarray(start)
+    assumed = likelihood or estimate_likelihood(problem, x)
+    for is_last in (True,) if likelihood else (False, True):  # estimate the noise again from the best fit
+        problem = problem.changed(prior_weight=assumed.prior_weight)
         options = {"start": x, "max_non_finite": n_iterations, "report": shown}
-        evaluate = functools.partial(evaluator.of, weighed)
-        result = solve(weighed, LevenbergMarquardt(), n_iterations, evaluate, **options)
+        evaluate = functools.partial(evaluator.of, problem)
+        result = solve(problem, LevenbergMarquardt(), n_iterations, evaluate, **options)
         announce(
             f"loss {result.best_loss:.5g} with priors; noise {assumed.noise:.4g}, worth "
             f"{assumed.n_observations:.4g} independent observations"
         )
-        return jnp.asarray(result.history.x[result.history.best_iteration])
-
-    x = free.start() if start is None else jnp.asarray(start)
-    if likelihood is None:
-        x = mode_from(x, estimate_likelihood(problem, x))
-        likelihood = estimate_likelihood(problem, x)
-    x = mode_from(x, likelihood)
-    problem = problem.changed(prior_weight=likelihood.prior_weight)
-    evaluator, mode = evaluator.of(problem), np.asarray(x)
-    information = fisher_information(evaluator(x), likelihood.prior_weight)
-    mean, covariance, mixed, about = mode, covariance_of(information), {}, {"method": "laplace"}
+        x = jnp.asarray(result.history.x[result.history.best_iteration])
+        assumed = assumed if is_last else estimate_likelihood(problem, x)
+    mean = mode = np.asarray(x)
+    information, covariance = laplace_moments(evaluator.of(problem)(x).matrix, problem.prior_weight)
+    make, mixed = functools.partial(log_likelihood, problem), {}
     if isinstance(method, Laplace):
-        normal = np.random.default_rng(method.seed)
+        about, normal = {"method": "laplace"}, np.random.default_rng(method.seed)
         draws = normal.multivariate_normal(mode, covariance, method.n_draws, method="cholesky")[None]
+    elif isinstance(method, TemperedSMC):
+        particles, n_exponents = temper(method, make, mode.size, engine, report)
+        about, draws = {"method": "smc", "n_exponents": n_exponents}, particles[None]
     else:
-        starts = [_start(method, chain, mode, covariance, evaluator) for chain in range(method.n_chains)]
-        options = {"folder": place, "parts": parts, "engine": engine, "report": report}
-        draws, is_divergent = sample_chains(
-            method, functools.partial(log_posterior, problem), starts, **options
-        )
-        flat = draws.reshape(-1, mode.size)
-        mean, covariance = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
-        sizes, r_hat = mixing(draws)
+        options = {"engine": engine, "folder": folder, "parts": parts, "report": report}
+        draws, is_divergent = sample_chains(method, make, mode, covariance, **options)
+        about, (sizes, r_hat) = {"method": "nuts", "n_divergent": int(is_divergent.sum())}, mixing(draws)
         mixed = {
             "effective_size": described("parameter", sizes, "effective sample size"),
             "r_hat": described("parameter", r_hat, "rank-normalised R-hat of halves of chains"),
         }
-        about = {"method": "nuts", "n_divergent": int(is_divergent.sum())}
+    if not isinstance(method, Laplace):
+        flat = draws.reshape(-1, mode.size)
+        mean, covariance = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
     across = "parameter", "parameter_2"
     data = {
         "x": described((*_EACH_DRAW, "parameter"), draws, "unconstrained numbers"),
@@ -333,7 +332,7 @@ def infer(
         ),
     }
     base = Base.of(model.closure, free.paths)
-    about |= {**dataclasses.asdict(likelihood), "base": json.dumps(base.content)}
+    about |= {**dataclasses.asdict(assumed), "base": json.dumps(base.content)}
     return _dataset(free, base.closure, data | mixed, about)
 
 
@@ -366,41 +365,6 @@ _NINETY_PERCENT = -1.6448536269514722, 1.6448536269514722
 """Ends of the middle 90 % of a standard normal distribution."""
 
 
-def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
-    chains = sorted(folder.glob("posterior_chain_*.eqx"))
-    held = [path.name for path in (*chains, folder / POSTERIOR_NAME) if path.exists()]
-    check_folder("posterior", folder, held, resume, overwrite)
-    # The previous result stays until there is something to replace it.
-    for path in chains if overwrite else ():
-        path.unlink()
-    return folder
-
-
-def _fingerprint(
-    problem: Problem,
-    method: Laplace | NUTS,
-    likelihood: Likelihood | None,
-    n_iterations: int,
-) -> dict[str, str]:
-    # More draws of the same chains still belong to the same posterior.
-    settings = dataclasses.replace(method, n_draws=4) if isinstance(method, NUTS) else method
-    parts = fingerprint(problem, settings)
-    del parts["prior weight"]
-    return parts | {"likelihood": repr(likelihood), "iterations to the mode": str(n_iterations)}
-
-
-def _start(
-    method: NUTS, chain: int, mode: np.ndarray, covariance: np.ndarray, evaluator: AbstractEvaluator
-) -> Start:
-    """Start of a chain at a draw of the normal approximation, closer to the mode if that run fails."""
-    normal = np.random.default_rng((method.seed, chain)).standard_normal(mode.size)
-    away = np.linalg.cholesky(covariance) @ normal
-    while not evaluator(jnp.asarray(mode + away), loss_to_beat=-math.inf).is_finite:
-        away = 0.5 * away
-    key = jax.random.fold_in(jax.random.PRNGKey(method.seed), chain)
-    return Start(*map(np.asarray, (key, jnp.asarray(mode + away), jnp.asarray(covariance))))
-
-
 def draws_of(posterior: "xr.Dataset") -> dict[str, "xr.DataArray"]:
     """Draws by path of the parameter, along `chain` and `draw`, also of datasets of other programs."""
     drawn = (one for one in posterior.data_vars.values() if one.dims == _EACH_DRAW)
@@ -412,8 +376,6 @@ def intervals(posterior: "xr.Dataset", level: float = 0.9) -> dict[str, tuple[fl
 
     Raises `ValueError` for a level outside 0 to 1.
     """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"intervals: expected a level between 0 and 1, got {level}.")
     ends = 0.5 - 0.5 * level, 0.5 + 0.5 * level
     return {path: tuple(np.quantile(values, ends).tolist()) for path, values in draws_of(posterior).items()}
 
@@ -432,25 +394,14 @@ def unconstrained_in(posterior: "xr.Dataset") -> list[str]:
 def write_summary(
     path: str | Path, posterior: "xr.Dataset", level: float, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write most probable values, credible intervals and the method; attributes record the origin."""
+    """Write most probable values and credible intervals; attributes record the origin."""
     drawn = draws_of(posterior)
     parameters = {
         name: {"value": drawn[name].most_probable, "unit": drawn[name].units, "interval": list(interval)}
         for name, interval in intervals(posterior, level).items()
     }
-    for name, variance in zip(posterior["parameter"].values, np.diag(posterior["covariance"]), strict=True):
-        # The deviation of the unconstrained number: 1 means that nothing was learnt.
-        about = {"prior": drawn[name].prior, "deviation_over_prior": math.sqrt(variance)}
-        parameters[name] |= about
-    section: dict[str, object] = {
-        "method": posterior.method,
-        "level": level,
-        "noise": posterior.noise,
-        "n_observations": posterior.n_observations,
-        "n_constrained_combinations": int((spectrum_of(posterior["information"].values)[0] > 1.0).sum()),
-        "n_draws": posterior["x"][..., 0].size,
-    }
     base = Base.read(posterior.closure, json.loads(posterior.base), parameters)
+    section = {"method": posterior.method, "level": level}
     write_values(path, base, parameters, {"posterior": section}, attributes)
 
 
@@ -470,8 +421,8 @@ def start_from(free: ParameterTable, values: Mapping[str, float]) -> Unconstrain
     return free.to_unconstrained(near)
 
 
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-SCALARS = ("sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly")
+_QUANTILES = 0.05, 0.25, 0.5, 0.75, 0.95
+_SCALARS = "sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly"
 
 
 def predictive_bands(
@@ -490,6 +441,7 @@ def _evenly_spaced(size: int, n: int) -> np.ndarray:
     return np.linspace(0, size - 1, n).round().astype(int)
 
 
+@names_its_file("a file of a posterior")
 def members_of_file(path: str | Path, model: Model, n: int) -> Model:
     """A model in `n` draws of a posterior from a file, evenly spaced over all chains.
 
@@ -500,31 +452,24 @@ def members_of_file(path: str | Path, model: Model, n: int) -> Model:
     Raises:
         ValueError: no such variables, parameters of cases, or `n` is not between 2 and the number of draws.
     """
-    closure = model.closure
-    drawn, base = _read_draws(path, closure)
-    if base is not None:
-        Base.read(type(closure).__name__, base, drawn).check(closure, drawn, str(path))
-    places = _evenly_spaced(next(iter(drawn.values())).size, n)
-    numbers = np.array([values[places] for values in drawn.values()], precision_of(module=closure))
-    return dataclasses.replace(model, closure=replace_numbers(closure, list(drawn), numbers))
-
-
-@names_its_file("a file of a posterior")
-def _read_draws(path, closure: AbstractClosure) -> tuple[dict[str, np.ndarray], JSON]:
-    """Draws by path of the parameter, and the base of the closure, `None` if the file has none."""
     import xarray as xr  # takes long
 
+    closure, kind = model.closure, type(model.closure).__name__
     with xr.open_dataset(path) as dataset:
         drawn, known = draws_of(dataset), numbers_of(closure)
+        others = [key for key, one in drawn.items() if "path" in one.attrs and key not in known]
         numbers = {key: np.asarray(one, float).ravel() for key, one in drawn.items() if key in known}
-        others = [key for key, one in drawn.items() if "path" in one.attrs and key not in numbers]
         if others or not numbers:
             raise ValueError(
-                f"{path}: expected variables along chain and draw that are parameters of "
-                f"{type(closure).__name__}, got {', '.join(others or drawn) or 'none'}; give the "
-                "posterior.nc of `tunax-lite posterior` for this closure."
+                f"{path}: expected variables along chain and draw that are parameters of {kind}, got "
+                f"{', '.join(others or drawn) or 'none'}; give the posterior.nc of `tunax-lite posterior` "
+                "for this closure."
             )
-        return numbers, json.loads(dataset.attrs["base"]) if "base" in dataset.attrs else None
+        if "base" in dataset.attrs:
+            Base.read(kind, json.loads(dataset.attrs["base"]), numbers).check(closure, numbers, str(path))
+    places = _evenly_spaced(next(iter(numbers.values())).size, n)
+    values = np.array([each[places] for each in numbers.values()], precision_of(module=closure))
+    return dataclasses.replace(model, closure=replace_numbers(closure, list(numbers), values))
 
 
 @failures_as_values()
@@ -533,8 +478,6 @@ def bands_of_members(
     cases: Case,
     n_members: int,
     variables: Sequence[str] = ("temperature",),
-    series: Sequence[str] = SCALARS,
-    quantiles: Sequence[float] = QUANTILES,
     *,
     dt: float,
     duration: float,
@@ -549,8 +492,6 @@ def bands_of_members(
         ensemble, cases: model and case, one of which has members along a trailing axis of its numbers.
         n_members: at least two.
         variables: prognostic variables or tracers.
-        series: diagnostics that are scalars.
-        quantiles: between 0 and 1.
         dt, duration, output_interval: as in `simulate` [s].
 
     Raises:
@@ -566,20 +507,18 @@ def bands_of_members(
         output_interval=output_interval,
         checkpointing=SaveEverything(),
     )
-    scalars = diagnose(run, cases, series)
+    scalars = diagnose(run, cases, _SCALARS)
     runs = to_dataset(run, case=cases, diagnostics=scalars, dims=["member"], dates=False)
     if not set(variables) <= set(runs):
         raise ValueError(f"bands: expected variables out of {', '.join(map(str, runs))}, got {variables}.")
-    runs = runs[[*variables, *series]]
     good = np.isfinite(np.asarray(run.state.temperature)).all(axis=(0, 1))
     if good.sum() < 2:
         raise FloatingPointError(
             f"{name}: expected two runs or more that stay finite, got {good.sum()} of {n_members}; "
             "choose a shorter time step or narrower priors."
         )
-    bands = runs.isel(member=np.flatnonzero(good)).astype(float).quantile(quantiles, "member", skipna=False)
-    for each in bands:
-        bands[each].attrs = runs[each].attrs
+    runs = runs[[*variables, *_SCALARS]].isel(member=good).astype(float)
+    bands = runs.quantile(_QUANTILES, "member", skipna=False, keep_attrs=True)
     about = {"title": f"Bands of {name}", "case": name, "n_draws": n_members, "n_failed": int((~good).sum())}
     dated = {} if cases.start_time is None else {"start_time": cases.start_time}
     return bands.drop_attrs(deep=False).assign_attrs(about | dated)

@@ -1,17 +1,23 @@
-"""The no-U-turn sampler of blackjax with its window adaptation, on parallel chains that are saved.
+"""NUTS on parallel chains that are saved, and tempered sequential Monte Carlo, both of blackjax.
 
-The inverse mass matrix is initially the covariance of the Laplace approximation, so that trajectories have
-the right directions and scales. Each window of the warm-up combines the covariance of its draws with the
-matrix before, which counts as ten draws more than there are parameters.
+The density is the standard normal prior times a likelihood, which a failed run does not have.
 
-A trajectory that becomes non-finite, or whose energy error exceeds 1000, ends there and counts as divergent;
-earlier states on it remain candidates for the draw.
+NUTS: the inverse mass matrix is initially the covariance of the Laplace approximation, so that trajectories
+have the right directions and scales. Each window of the warm-up combines the covariance of its draws with the
+matrix before, which counts as ten draws more than there are parameters. A trajectory that becomes non-finite,
+or whose energy error exceeds 1000, ends there and counts as divergent; earlier states on it remain candidates
+for the draw.
+
+SMC: the likelihood of particles from the prior enters with an exponent that rises from 0 to 1, each time so
+far that half of the particles remain effective. They are resampled, then moved by a random walk whose steps
+have 2.38²/n times their covariance in n dimensions.
 """
 
 import dataclasses
 import functools
+import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,23 +28,25 @@ from jaxtyping import Array, Float, PyTree
 
 from ...declarations import check_settings, named, setting
 from ...runtime import compile_program
-from ...runtime.compilation import Program
-from ...runtime.engine import AbstractEngine, Check, ThisProcess
+from ...runtime.compilation import Program, Shared
+from ...runtime.engine import AbstractEngine, Check
 from ...runtime.machine import needed
 from ..results import read_tree, write_tree
 
 LogDensity = Callable[..., Float[Array, ""]]
-"""Of an unconstrained vector and further arguments, differentiable to the vector."""
-Density = Callable[[], tuple[LogDensity, PyTree]]
-"""Gives a density and its arguments after the vector, as `log_posterior` does; is pickled."""
+"""Function of an unconstrained vector, and of further arguments if it comes with them."""
+MakeLikelihood = Callable[[], tuple[LogDensity, PyTree]]
+"""Returns the log likelihood and its arguments after the vector; it is pickled."""
 Report = Callable[[float, str], None]
-"""Called with the fraction that is done, and where that is in a few words."""
+"""Called with the fraction of the work that is done, and its state in a few words."""
+_IMPOSSIBLE = -1e20
+"""Log likelihood of a failed run; finite, because SMC multiplies it with an exponent of zero."""
 _FIRST_STEP = 0.5
-"""Of the step size: stable for a normal density, of which the mass matrix knows the covariance, below 2."""
+"""Step size; below 2 it is stable for a normal density whose covariance is the inverse mass matrix."""
 _DOUBLINGS = 6
-"""Of a trajectory at most, which then has 64 steps: each takes the gradient of all cases."""
+"""Doublings of a trajectory, to at most 64 steps; each takes the gradient of all cases."""
 _DRAWS_PER_FILE = 10
-"""Draws between two versions of the file of a chain, which are one piece of work."""
+"""Draws between two versions of the file of a chain."""
 
 
 @named("nuts")
@@ -64,6 +72,67 @@ class NUTS:
         check_settings(self)
 
 
+@named("smc")
+@dataclasses.dataclass(frozen=True)
+class TemperedSMC:
+    """Sequential Monte Carlo from the prior to the posterior: takes runs without gradients, finds all modes.
+
+    Args:
+        n_draws: number of particles.
+        n_moves: random steps of each particle at each exponent of the likelihood.
+        seed: of all random numbers.
+    """
+
+    n_draws: int = setting(500, at_least=4)
+    n_moves: int = setting(20, at_least=1)
+    seed: int = setting(0, at_least=0)
+
+    def __post_init__(self):
+        check_settings(self)
+
+
+def optional_module(name: str) -> Any:  # an untyped module
+    """A module of blackjax or arviz_stats; `ImportError` tells what to install."""
+    return needed(name, "NUTS or SMC", "or use the method laplace")
+
+
+def temper(
+    method: TemperedSMC, likelihood: MakeLikelihood, n: int, engine: AbstractEngine, report: Report
+) -> tuple[np.ndarray, int]:
+    """Particles of the posterior of `n` parameters, `(n_draws, n)`, and the number of exponents."""
+    work, random = _Work(method, likelihood), np.random.default_rng(method.seed)
+    particles = jnp.asarray(random.standard_normal((method.n_draws, n)))
+    weights = jnp.full_like(particles[:, 0], 1.0 / method.n_draws)
+    state, exponents = jax.device_get((particles, weights, jnp.zeros_like(weights[0]))), [0.0]
+    while True:
+        key = jax.random.fold_in(jax.random.PRNGKey(method.seed), len(exponents))
+        (state,) = engine.map(work, [(_raise_exponent, np.asarray(key), state)])
+        exponents.append(float(state[2]))
+        report(exponents[-1], f"exponent {exponents[-1]:.3g} of the likelihood")
+        if exponents[-2] == 1.0:  # the particles have moved at an exponent of 1, with equal weights
+            return np.asarray(state[0], float), len(exponents) - 2
+
+
+def _raise_exponent(method: TemperedSMC, log_likelihood: LogDensity, key: Array, state: tuple) -> tuple:
+    """Particles, weights and exponent: resample and move the particles, then raise the exponent."""
+    blackjax, (particles, weights, _) = optional_module("blackjax"), state
+    walk, covariance = blackjax.mcmc.random_walk, jnp.cov(particles, rowvar=False, aweights=weights)
+    covariance = jnp.atleast_2d(covariance)
+    step = walk.normal(2.38 / math.sqrt(len(covariance)) * jnp.linalg.cholesky(covariance))
+    smc = blackjax.adaptive_tempered_smc(
+        _log_prior,
+        log_likelihood,
+        functools.partial(walk.build_additive_step(), random_step=step),
+        walk.init,
+        {},
+        blackjax.smc.resampling.systematic,
+        target_ess=0.5,
+        num_mcmc_steps=method.n_moves,
+    )
+    after, _ = smc.step(key, blackjax.smc.tempered.TemperedSMCState(*state))
+    return tuple(after)
+
+
 class ChainState(NamedTuple):
     """State of a chain after the warm-up or a draw; the last two are constant after the warm-up."""
 
@@ -74,24 +143,139 @@ class ChainState(NamedTuple):
     inverse_mass: np.ndarray
 
 
-class Draws(NamedTuple):
-    """Draws, and whether their trajectory diverged, `(n_draws,)` or `(n_chains, n_draws)` in front."""
+def sample_chains(
+    method: NUTS,
+    likelihood: MakeLikelihood,
+    mode: np.ndarray,
+    covariance: np.ndarray,
+    *,
+    engine: AbstractEngine,
+    folder: Path | None = None,
+    parts: Mapping[str, str] | None = None,
+    report: Report = lambda fraction, state: None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draws `(n_chains, n_draws, n)`, and whether their trajectories diverged `(n_chains, n_draws)`.
 
-    position: np.ndarray
-    is_divergent: np.ndarray
+    Chains start around the mode, with the covariance of the Laplace approximation. Those in the folder, whose
+    identity is `parts`, are continued; `ValueError` if their files are damaged or belong to others.
+    """
+    work, parts, total = _Work(method, likelihood), dict(parts or {}), method.n_chains * method.n_draws
+    finished, reporting = dict[int, np.ndarray](), threading.Lock()
+    root = np.linalg.cholesky(covariance)
+
+    def run(chain: int, check: Check) -> tuple[np.ndarray, np.ndarray]:
+        key = np.asarray(jax.random.fold_in(jax.random.PRNGKey(method.seed), chain))
+        normal = np.random.default_rng((method.seed, chain)).standard_normal(mode.size)
+        start = key, mode, (root @ normal).astype(mode.dtype), covariance.astype(mode.dtype)
+        state, draws, is_divergent = _zeros(mode, 0)
+        path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
+        if path is not None and path.exists():
+            of_length = lambda header: _zeros(mode, header["n_draws"])  # noqa: E731
+            _, (state, draws, is_divergent) = read_tree(path, parts, of_length, "file of a chain")
+        while (n_done := len(draws)) < method.n_draws:
+            check()
+            if not n_done:
+                (state,) = engine.map(work, [(_warm_up, *start)])
+            keys = jax.vmap(jax.random.fold_in, (None, 0))(key, n_done + jnp.arange(_DRAWS_PER_FILE))
+            ((state, *new),) = engine.map(work, [(_draw, np.asarray(keys), state)])
+            draws, is_divergent = np.append(draws, new[0], axis=0), np.append(is_divergent, new[1])
+            with reporting:  # chains report from their threads
+                finished[chain] = is_divergent
+                flags = np.concatenate(list(finished.values()))
+                report(flags.size / total, f"draw {flags.size} of {total}, {flags.sum()} divergent")
+            if path is not None:
+                header = {"n_draws": len(draws), "fingerprint": parts}
+                write_tree(path, header, (state, draws, is_divergent))
+        return draws[: method.n_draws], is_divergent[: method.n_draws]
+
+    chains = engine.side_by_side([functools.partial(run, chain) for chain in range(method.n_chains)])
+    draws, is_divergent = zip(*chains, strict=True)
+    return np.stack(draws), np.stack(is_divergent)
 
 
-class Start(NamedTuple):
-    """Start of the warm-up of a chain: random key, unconstrained vector, and inverse mass matrix."""
+def _zeros(mode: np.ndarray, n_draws: int) -> tuple[ChainState, np.ndarray, np.ndarray]:
+    """State and a number of draws, as in the file of a chain, all zero."""
+    zero, matrix = np.zeros((), mode.dtype), np.zeros((mode.size, mode.size), mode.dtype)
+    state = ChainState(matrix[0], zero, matrix[0], zero, matrix)
+    return state, np.zeros((n_draws, mode.size)), np.zeros(n_draws, bool)
 
-    key: np.ndarray
-    position: np.ndarray
-    covariance: np.ndarray
+
+def _warm_up(
+    method: NUTS, log_likelihood: LogDensity, key: Array, mode: Array, away: Array, covariance: Array
+) -> ChainState:
+    """State after the warm-up from `mode + away`, or from closer to the mode if that run fails."""
+    starts = mode + 0.5 ** jnp.arange(20.0)[:, None] * away
+    is_possible = jax.lax.map(log_likelihood, starts) > _IMPOSSIBLE
+    blackjax = optional_module("blackjax")
+    adaptation = blackjax.window_adaptation(
+        blackjax.nuts,
+        functools.partial(_log_posterior, log_likelihood),
+        is_mass_matrix_diagonal=False,
+        initial_inverse_mass_matrix=covariance,
+        imm_shrinkage_to_previous=10.0 + mode.size,
+        initial_step_size=_FIRST_STEP,
+        target_acceptance_rate=method.target_acceptance,
+        adaptation_info_fn=lambda state, info, adaptation: None,
+        max_num_doublings=_DOUBLINGS,
+    )
+    (state, settings), _ = adaptation.run(key, starts[jnp.argmax(is_possible)], method.n_warmup)
+    return ChainState._make((*state, settings["step_size"], settings["inverse_mass_matrix"]))
 
 
-def optional_module(name: str) -> Any:  # an untyped module
-    """A module of blackjax or arviz_stats; `ImportError` tells what to install."""
-    return needed(name, "NUTS", "or use the method laplace")
+def _draw(
+    method: NUTS, log_likelihood: LogDensity, keys: Array, before: ChainState
+) -> tuple[ChainState, Array, Array]:
+    """State after a draw for each key, the draws, and whether they diverged."""
+    blackjax, settings = optional_module("blackjax"), (before.step_size, before.inverse_mass)
+    density = functools.partial(_log_posterior, log_likelihood)
+    step = blackjax.nuts(density, *settings, max_num_doublings=_DOUBLINGS).step
+
+    def draw(state, key):
+        state, info = step(key, state)
+        return state, (state.position, info.is_divergent)
+
+    after, new = jax.lax.scan(draw, blackjax.mcmc.hmc.HMCState(*before[:3]), keys)
+    return ChainState._make((*after, *settings)), *new
+
+
+def _log_prior(x: Array) -> Array:
+    return -0.5 * x @ x
+
+
+def _log_posterior(log_likelihood: LogDensity, x: Array) -> Array:
+    return _log_prior(x) + log_likelihood(x)
+
+
+class _Work:
+    """Calls functions of a method, its log likelihood and arrays, which each process compiles once."""
+
+    def __init__(self, method: NUTS | TemperedSMC, likelihood: MakeLikelihood):
+        self._method, self._make = method, likelihood
+        self._programs, self._compiling = Shared[Program](), threading.Lock()
+
+    def __reduce__(self):
+        return type(self), (self._method, self._make)
+
+    @functools.cached_property
+    def _likelihood(self) -> tuple[LogDensity, PyTree]:
+        return self._make()
+
+    def __call__(self, item: tuple) -> PyTree:
+        function, *arrays = item
+        # blackjax mixes types in ways that JAX rejects in strict mode.
+        with self._compiling, jax.numpy_dtype_promotion("standard"):
+            log_likelihood, arguments = self._likelihood
+
+            def run(arguments: PyTree, *arrays: PyTree) -> PyTree:
+                def finite(x):
+                    value = log_likelihood(x, *arguments)
+                    return jnp.where(jnp.isfinite(value), value, _IMPOSSIBLE)
+
+                return function(self._method, finite, *arrays)
+
+            make = functools.partial(compile_program, run, arguments, *arrays)
+            program = self._programs.get(make, arrays, function)
+        return jax.device_get(program(arguments, *arrays))
 
 
 def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -101,123 +285,3 @@ def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     halves = np.concatenate([draws[:, :half], draws[:, -half:]])  # a single chain is compared with itself
     axes = {"chain_axis": 0, "draw_axis": 1}
     return statistics.ess(draws, **axes), statistics.rhat(halves, **axes)
-
-
-def _finite(log_density: LogDensity, arguments: PyTree) -> LogDensity:
-    def density(x):
-        value = log_density(x, *arguments)
-        return jnp.where(jnp.isfinite(value), value, -jnp.inf)  # a failed run has zero probability
-
-    return density
-
-
-def _warm_up(method: NUTS, log_density: LogDensity, start: Start, arguments: PyTree) -> ChainState:
-    """State after the warm-up."""
-    blackjax = optional_module("blackjax")
-    adaptation = blackjax.window_adaptation(
-        blackjax.nuts,
-        _finite(log_density, arguments),
-        is_mass_matrix_diagonal=False,
-        initial_inverse_mass_matrix=start.covariance,
-        imm_shrinkage_to_previous=10.0 + start.position.size,
-        initial_step_size=_FIRST_STEP,
-        target_acceptance_rate=method.target_acceptance,
-        adaptation_info_fn=lambda state, info, adaptation: None,
-        max_num_doublings=_DOUBLINGS,
-    )
-    (state, settings), _ = adaptation.run(start.key, start.position, method.n_warmup)
-    return ChainState._make((*state, settings["step_size"], settings["inverse_mass_matrix"]))
-
-
-def _draw(
-    method: NUTS, log_density: LogDensity, keys: Array, before: ChainState, arguments: PyTree
-) -> tuple[ChainState, Draws]:
-    """The state after a draw for each key, and the draws."""
-    density, settings = _finite(log_density, arguments), (before.step_size, before.inverse_mass)
-    step = optional_module("blackjax").nuts(density, *settings, max_num_doublings=_DOUBLINGS).step
-
-    def one(state, key):
-        state, info = step(key, state)
-        return state, Draws(state.position, info.is_divergent)
-
-    after, draws = jax.lax.scan(one, optional_module("blackjax.mcmc.hmc").HMCState(*before[:3]), keys)
-    return ChainState._make((*after, *settings)), draws
-
-
-def _zeros(start: Start, n_draws: int) -> tuple[ChainState, Draws]:
-    """A state and a number of draws, all zero."""
-    position, number = np.zeros_like(start.position), np.zeros((), start.position.dtype)
-    draws = Draws(np.zeros((n_draws, position.size)), np.zeros(n_draws, bool))
-    return ChainState(position, number, position, number, np.zeros_like(start.covariance)), draws
-
-
-class _Chain:
-    """Continues chains; the programs are compiled on first use."""
-
-    def __init__(self, method: NUTS, density: Density):
-        self._method, self._density = method, density
-        self._programs, self._compiling = dict[Callable, Program](), threading.Lock()
-
-    def __reduce__(self):
-        return type(self), (self._method, self._density)
-
-    @functools.cached_property
-    def _log_density(self) -> tuple[LogDensity, PyTree]:
-        return self._density()
-
-    def _run(self, function: Callable[..., PyTree], *given: PyTree) -> PyTree:
-        # blackjax mixes types in ways that JAX rejects in strict mode.
-        with self._compiling, jax.numpy_dtype_promotion("standard"):
-            log_density, arguments = self._log_density
-            if function not in self._programs:
-                of_arrays = functools.partial(function, self._method, log_density)
-                self._programs[function] = compile_program(of_arrays, *given, arguments)
-        return jax.device_get(self._programs[function](*given, arguments))
-
-    def __call__(self, item: tuple[Start, ChainState, int]) -> tuple[ChainState, Draws]:
-        """The state and ten draws after the first `n_done` ones, or after the warm-up."""
-        start, state, n_done = item
-        if not n_done:
-            state = self._run(_warm_up, start)
-        keys = jax.vmap(jax.random.fold_in, (None, 0))(start.key, n_done + jnp.arange(_DRAWS_PER_FILE))
-        return self._run(_draw, keys, state)
-
-
-def sample_chains(
-    method: NUTS,
-    density: Density,
-    starts: Sequence[Start],
-    *,
-    folder: Path | None = None,
-    parts: Mapping[str, str] | None = None,
-    engine: AbstractEngine | None = None,
-    report: Report = lambda fraction, where: None,
-) -> Draws:
-    """Draws of all chains; continues those in the folder, whose identity is `parts`.
-
-    Raises `ValueError` if the files in the folder are damaged or belong to others.
-    """
-    engine = ThisProcess(2) if engine is None else engine
-    work, parts, total = _Chain(method, density), dict(parts or {}), len(starts) * method.n_draws
-    finished, reporting = dict[int, np.ndarray](), threading.Lock()
-
-    def run(chain: int, check: Check) -> Draws:
-        start, (state, draws) = starts[chain], _zeros(starts[chain], 0)
-        path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
-        if path is not None and path.exists():
-            of_length = lambda header: _zeros(start, header["n_draws"])  # noqa: E731
-            _, (state, draws) = read_tree(path, parts, of_length, "file of a chain")
-        while (n_done := len(draws.is_divergent)) < method.n_draws:
-            check()
-            ((state, drawn),) = engine.map(work, [(start, state, n_done)])
-            draws = Draws(*(np.append(old, new, axis=0) for old, new in zip(draws, drawn, strict=True)))
-            with reporting:  # chains report from their threads
-                finished[chain] = draws.is_divergent
-                flags = np.concatenate(list(finished.values()))
-                report(flags.size / total, f"draw {flags.size} of {total}, {flags.sum()} divergent")
-            if path is not None:
-                write_tree(path, {"n_draws": len(draws.is_divergent), "fingerprint": parts}, (state, draws))
-        return Draws(*(column[: method.n_draws] for column in draws))
-
-    chains = engine.side_by_side([functools.partial(run, chain) for chain in range(len(starts))])
-    return Draws(*(np.stack(column) for column in zip(*chains, strict=True)))
