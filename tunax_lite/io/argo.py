@@ -8,7 +8,7 @@ import bisect
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -98,20 +98,18 @@ def read_argo(
     *,
     z=None,
     start_time: str,
-    good_flags: Sequence[int] = GOOD_FLAGS,
     salinity: SalinityGiven | None = None,
     largest_spacing: float = 200.0,
-    units: Conversions | None = None,
-    tracers: Tracers | None = None,
     position: tuple[float, float] | None = None,
     name: str | None = None,
+    **options: Any,
 ) -> Observations:
     """Read Argo profiles on their own levels, or interpolate them to given heights.
 
     Interpolation is linear, with NaN above the uppermost and below the deepest value.
 
     Args:
-        paths, good_flags, units, tracers: as in `open_argo`.
+        paths, options: as in `open_argo`.
         start_time, salinity: as in `observations_from_dataset`.
         z: heights [m], increasing, at most 0, such as the cell centers of a grid; `None` keeps the measured
             levels.
@@ -125,7 +123,8 @@ def read_argo(
         ValueError: heights that do not increase or lie above the surface.
     """
     sources = as_sources(paths)
-    profiles = open_argo(sources, good_flags=good_flags, units=units, tracers=tracers)
+    profiles = open_argo(sources, **options)
+    accepted = f"with quality flags among {tuple(options.get('good_flags', GOOD_FLAGS))}"
     if position is not None:
         places = zip(profiles["latitude"].values, profiles["longitude"].values, strict=True)
         warn_of_input(far_away(name_of(profiles), places, position))
@@ -138,12 +137,12 @@ def read_argo(
     values = {key: np.asarray(one) for key, one in observed.profiles.items()}
     known = {key: one for key, one in values.items() if np.isfinite(one).any()}
     if not known:
-        expected = f"values of temperature or salinity with quality flags among {tuple(good_flags)}"
+        expected = f"values of temperature or salinity {accepted}"
         got = " and ".join(f"none of {rejected[key]} of {key}" for key in values)
         raise error_in(profiles, "file", expected, got, "leave it out, or give other good_flags")
     warn_of_input(
-        f"{name_of(profiles)}: expected values of {key} with quality flags among {tuple(good_flags)}, got "
-        f"none of {rejected[key]}; it is not observed: leave it out, or give other good_flags."
+        f"{name_of(profiles)}: expected values of {key} {accepted}, got none of {rejected[key]}; it is not "
+        "observed: leave it out, or give other good_flags."
         for key in values
         if key not in known and rejected[key]
     )
@@ -155,7 +154,7 @@ def read_argo(
         raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
     on_heights = {}
     for key, one in known.items():
-        columns = zip(np.asarray(observed.z), one, strict=True)
+        columns = zip(profiles["z"].values, one, strict=True)
         on_heights[key] = jnp.stack([_interpolate(heights, *column, largest_spacing) for column in columns])
     return dataclasses.replace(observed, z=jnp.asarray(heights), profiles=on_heights)
 

@@ -9,7 +9,7 @@ import datetime
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsFloat
+from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -86,13 +86,13 @@ def _seconds(text: str) -> float:
     digits = [text[part].replace(" ", "0") for part in _FIELDS]
     if not "".join(digits).isdecimal():
         return np.nan
+    year, month, day, hour, minute, second = map(int, digits)
     try:
-        year, month, day, hour, minute, second = map(int, digits)
-        days = datetime.date(year, month, day).toordinal() - datetime.date(1970, 1, 1).toordinal()
+        midnight = datetime.datetime(year, month, day, tzinfo=datetime.UTC).timestamp()
     except ValueError:
         return np.nan
     is_clock = hour <= 24 and minute < 60 and second <= 60
-    return 86400.0 * days + 3600.0 * hour + 60.0 * minute + second if is_clock else np.nan
+    return midnight + 3600.0 * hour + 60.0 * minute + second if is_clock else np.nan
 
 
 def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
@@ -150,20 +150,12 @@ def _later_records(file: TextFile, lines: np.ndarray, time: np.ndarray) -> np.nd
     return np.flatnonzero(is_later)
 
 
-@dataclasses.dataclass(frozen=True)
-class Profiles:
-    """Lines of headers, numbers of levels, directions and times [s] since 1970 of the profiles in a file."""
+class Profile(NamedTuple):
+    """Time of a profile [s] since 1970, and the lines of its header and of its levels, bottom first."""
 
-    file: TextFile
-    headers: np.ndarray
-    counts: np.ndarray
-    upward: np.ndarray
-    time: np.ndarray
-
-    def at(self, records: np.ndarray) -> "Profiles":
-        """Select profiles by index."""
-        others = (self.headers, self.counts, self.upward, self.time)
-        return Profiles(self.file, *(each[records] for each in others))
+    time: float
+    header: int
+    levels: range
 
 
 _IN_KELVIN = ("air_temperature", "wet_bulb", "dew_point")
@@ -182,7 +174,7 @@ class DatedFiles:
         self.start_time, self.length = start_time, length
         self._start = start_of_case(start_time).replace(tzinfo=datetime.UTC).timestamp()
         self._series: dict[Path, tuple[TextFile, np.ndarray, np.ndarray]] = {}
-        self._profiles: dict[Path, Profiles] = {}
+        self._profiles: dict[Path, tuple[TextFile, list[Profile]]] = {}
 
     def _during(self, time: np.ndarray, length: float, column: Column) -> slice:
         """The records during the run, with one before and one after it.
@@ -259,39 +251,40 @@ class DatedFiles:
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._profiles:
-                every = find_profiles(read_lines(column.file))
-                kept = _later_records(every.file, every.headers, every.time)
-                self._profiles[column.file] = every.at(kept)
-            profiles = self._profiles[column.file]
-            part, is_constant = slice(0, 1), profiles.time.size == 1
+                file = read_lines(column.file)
+                every = find_profiles(file)
+                headers, time = np.array([one.header for one in every]), np.array([one.time for one in every])
+                kept = _later_records(file, headers, time)
+                self._profiles[column.file] = file, [every[record] for record in kept]
+            file, profiles = self._profiles[column.file]
+            time = np.array([one.time for one in profiles])
+            part, is_constant = slice(0, 1), time.size == 1
             if not is_constant:
-                part = self._during(profiles.time, self.length if whole_period else 0.0, column)
-            levels = _levels(profiles.at(np.arange(profiles.time.size)[part]), column)
+                part = self._during(time, self.length if whole_period else 0.0, column)
+            levels = _levels(file, profiles[part], column)
             if column.quantity in ("temperature", "salinity", "u", "v"):
                 values = [values for _, values in levels]
                 warn_of_input(codes_among(column.quantity, str(column.file), values))
             heights = np.broadcast_to(z_center, (len(levels), z_center.size))
             if moved is not None and not is_constant:
-                heights = moved(np.append(0.0, profiles.time[:-1] - self._start)[part])
+                heights = moved(np.append(0.0, time[:-1] - self._start)[part])
             rows = np.stack([np.interp(z, *each) for z, each in zip(heights, levels, strict=True)])
             if is_constant:
                 return Series(np.array([0.0, self.length]), np.repeat(rows, 2, axis=0))
-            return Series(profiles.time[part] - self._start, rows)
+            return Series(time[part] - self._start, rows)
 
 
-def _levels(profiles: Profiles, column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
+def _levels(file: TextFile, profiles: list[Profile], column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
     """Read heights and values of profiles, bottom first in each."""
-    file, spans = profiles.file, []
-    for header, count, is_upward in zip(profiles.headers, profiles.counts, profiles.upward, strict=True):
-        span = np.arange(header + 1, header + 1 + count)
-        spans.append(span if is_upward else span[::-1])
-    indices, of_profile = np.concatenate(spans), np.repeat(np.arange(len(spans)), profiles.counts)
+    counts = [len(one.levels) for one in profiles]
+    indices = np.concatenate([one.levels for one in profiles])
+    of_profile = np.repeat(np.arange(len(profiles)), counts)
     names = f"height and {column.quantity} of a level"
     read = read_columns(file, indices, (0, column.number), skip=0, names=names)
     z, values = read[:, 0], column.scale_factor * read[:, 1] + column.offset
 
     def described(at: int) -> str:
-        return f"{iso(profiles.time[of_profile[at]])} (line {file.numbers[indices[at]]})"
+        return f"{iso(profiles[of_profile[at]].time)} (line {file.numbers[indices[at]]})"
 
     for what, each in (("height [m]", z), (f"value of {column.quantity}", values)):
         missing = np.flatnonzero(~np.isfinite(each)).tolist()
@@ -305,7 +298,7 @@ def _levels(profiles: Profiles, column: Column) -> list[tuple[np.ndarray, np.nda
     above = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(z > 10.0)]
     file.check(above, expected, "change the sign")
     check_possible(file.path, column.name, column.quantity, values, described)
-    ends = np.cumsum(profiles.counts)[:-1]
+    ends = np.cumsum(counts)[:-1]
     return list(zip(np.split(z, ends), np.split(values, ends), strict=True))
 
 
@@ -319,16 +312,18 @@ def begins_with_header(line: str) -> bool:
     return match is not None and match[2] in ("1", "2")
 
 
-def find_profiles(file: TextFile) -> Profiles:
+def find_profiles(file: TextFile) -> list[Profile]:
     """Find the profiles by going from header to header."""
-    headers, counts, upward = [], [], []
+    headers, levels = list[int](), list[range]()
     index, n_lines = 0, len(file.texts)
     advice = "correct the number of levels in the header, or the levels"
     form = "YYYY-MM-DD HH:MM:SS, number of levels, 1 (upward) or 2 (downward)"
     while index < n_lines:
         match = _HEADER.match(file.texts[index])
         if match is None:
-            last = f" after the {counts[-1]} levels of line {file.numbers[headers[-1]]}" if headers else ""
+            last = (
+                f" after the {len(levels[-1])} levels of line {file.numbers[headers[-1]]}" if headers else ""
+            )
             got = repr(file.texts[index].strip())
             raise file.error(index, f"the header of a profile{last}: {form}", got, advice)
         count = int(match[1])
@@ -338,8 +333,7 @@ def find_profiles(file: TextFile) -> Profiles:
             end = n_lines if early is None else early
             raise file.error(index, f"{count} levels, as the header says", f"{end - index - 1}", advice)
         headers.append(index)
-        counts.append(count)
-        upward.append(int(match[2]) == 1)
+        levels.append(following if int(match[2]) == 1 else following[::-1])
         index += 1 + count
-    places = np.asarray(headers, dtype=int)
-    return Profiles(file, places, np.asarray(counts), np.asarray(upward), read_times(file, places))
+    times = read_times(file, np.asarray(headers, dtype=int))
+    return [Profile(*one) for one in zip(times.tolist(), headers, levels, strict=True)]

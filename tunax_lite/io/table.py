@@ -414,14 +414,15 @@ def _observed(
 
 
 def _profiles_of_gotm(path: Path) -> "xr.Dataset":
-    profiles = find_profiles(read_lines(path, "file"))
-    file, spans = profiles.file, zip(profiles.headers + 1, profiles.counts, strict=True)
-    levels = np.concatenate([np.arange(first, first + count) for first, count in spans])
+    file = read_lines(path, "file")
+    profiles = find_profiles(file)
+    levels = np.sort(np.concatenate([one.levels for one in profiles]))
     lengths = [len(file.texts[level].replace(",", " ").split()) for level in levels]
     columns = tuple(range(max(2, min(lengths))))
     table = read_columns(file, levels, columns, skip=0, names="heights and values")
     values = {str(i): (table[:, i], {}) for i in columns[1:]}
-    time = np.repeat(profiles.time, profiles.counts), {"units": "seconds since 1970-01-01"}
+    times = np.repeat([one.time for one in profiles], [len(one.levels) for one in profiles])
+    time = times, {"units": "seconds since 1970-01-01"}
     return _observed(path, time, (table[:, 0], {"units": "m"}), values)
 
 
