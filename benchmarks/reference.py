@@ -210,7 +210,7 @@ def _distances(run: Run, gotm: xr.Dataset) -> dict[str, float]:
 
 def _with_own_choices(path: Path) -> Run:
     """A case of GOTM with Boussinesq density, and without what only GOTM does."""
-    text = load_gotm(path).as_configuration().replace("name: specific_volume", "name: teos10")
+    text = load_run(path).short_text.replace("name: specific_volume", "name: teos10")
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(temporary) / "own.yaml"
         target.write_text(yaml.safe_dump(_without(yaml.safe_load(text), GOTM_ALONE)), encoding="utf-8")

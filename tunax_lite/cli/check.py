@@ -27,7 +27,8 @@ from ..config import (
     load_any,
     names,
 )
-from ..config.formats import AbstractSetUp, kind_of
+from ..config.build import build_translated
+from ..config.formats import kind_of
 from ..config.json_schema import json_schema
 from ..io.series import start_of_case
 from ..io.writing import check_outputs, file_name, write_text
@@ -50,26 +51,24 @@ def check(
     overwrite: bool = False,
 ) -> Answer:
     """See `commands.check`."""
-    page, set_up = Page(figures, overwrite), session.set_up_format(config)
-    if set_up is not None:
-        answer = _check_set_up(set_up.load(config, settings), output, page)
-    elif output is not None:
+    page, loaded = Page(figures, overwrite), load_any(config, settings)
+    if output is not None and loaded.report is None:
         raise ConfigError(
             f"--output {output}: expected a set-up of another model, got a configuration of the package; "
             "copy the file."
         )
-    else:
-        loaded = load_any(config, settings)
-        with session.precision(loaded):
-            if isinstance(loaded.config, RunConfig):
-                answer = _describe_run(session.build_source(loaded, parameters), page)
+    with session.precision(loaded):
+        if loaded.report is not None:
+            answer = _check_set_up(loaded, output, page)
+        elif isinstance(loaded.config, RunConfig):
+            answer = _describe_run(session.build_source(loaded, parameters), page)
+        else:
+            values = session.parameters_for(parameters, loaded.closure_class.__name__)
+            if (kind := kind_of(loaded.config)) is not None:
+                answer = kind.commands.check(loaded, values, page)
             else:
-                values = session.parameters_for(parameters, loaded.closure_class.__name__)
-                if (kind := kind_of(loaded.config)) is not None:
-                    answer = kind.commands.check(loaded, values, page)
-                else:
-                    answer = _describe_calibration(build_calibration(loaded, values), page)
-                    _say_what_the_posterior_lacks(loaded)
+                answer = _describe_calibration(build_calibration(loaded, values), page)
+                _say_what_the_posterior_lacks(loaded)
     echo(f"{config}: fine")
     return answer
 
@@ -81,20 +80,19 @@ def _say_what_the_posterior_lacks(loaded: Loaded[CalibrationConfig]) -> None:
         session.say_notes([f"posterior.method: {error}"])
 
 
-def _check_set_up(set_up: AbstractSetUp, output: Path | None, page: "Page") -> Answer:
+def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, page: "Page") -> Answer:
     if output is not None:
-        check_outputs([output], overwrite=page.overwrite, inputs=session.inputs_of(set_up))
-    with session.precision(set_up):
-        run, report = set_up.build()
-        for line in report.lines():
-            echo(line)
-        answer = {"kind": "run"}
-        if run is not None:
-            answer = _describe_run(run, page)
-        report.check(strict=set_up.config.strict)
-        if output is not None:
-            write_text(output, set_up.as_configuration())
-            session.report_written([output])
+        check_outputs([output], overwrite=page.overwrite, inputs=session.inputs_of(loaded))
+    run, report = build_translated(loaded)
+    assert report is not None
+    for line in report.lines():
+        echo(line)
+    answer = {"kind": "run"} if run is None else _describe_run(run, page)
+    report.check()
+    if output is not None:
+        header = f"# {loaded.config.case.name}: the case of {report.model} in {loaded.path.name}.\n"
+        write_text(output, header + loaded.short_text)
+        session.report_written([output])
     return answer | {report.model.lower(): dataclasses.asdict(report)}
 
 

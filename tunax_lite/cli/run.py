@@ -14,7 +14,7 @@ from .._types import JSON, iterate_options, iterate_parameters
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
 from ..column.trajectory import Restart, Trajectory, prognostic_variables
-from ..config import ConfigError, Run, load_run
+from ..config import ConfigError, Loaded, Run, RunConfig, load_run
 from ..config.closures import closure_class, closure_with
 from ..config.section import closest
 from ..declarations import name_of
@@ -46,8 +46,7 @@ def run(
     posterior: Path | None = None,
 ) -> None:
     """See `commands.run`."""
-    set_up = session.set_up_format(config)
-    loaded = load_run(config, settings) if set_up is None else set_up.load(config, settings)
+    loaded = load_run(config, settings)
     if output is not None and output.suffix != ".nc":
         raise ConfigError(f"--output {output}: expected a file name that ends in .nc, for example OUT.nc.")
     if (posterior is None) == bool(draws):
@@ -81,7 +80,7 @@ def run(
 
 
 def _simulate(
-    setup: Run, start: Restart | None, loaded: session.RunSource, path: Path, about: Provenance
+    setup: Run, start: Restart | None, loaded: Loaded[RunConfig], path: Path, about: Provenance
 ) -> list[Extreme]:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)

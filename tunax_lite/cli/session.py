@@ -32,18 +32,16 @@ from ..config import (
     Loaded,
     Run,
     RunConfig,
-    build_run,
     data_files,
 )
-from ..config.formats import AbstractSetUp, SetUpFormat
+from ..config.build import build_translated
 from ..declarations import name_of
 from ..io.checksums import stamp_of
 from ..io.errors import FileFormatError, within_a_screen
 from ..io.provenance import Provenance
-from ..io.yaml_file import naming, parse_yaml
+from ..io.yaml_file import naming
 from ..plausibility import recorded
 from ..plausibility.water_limits import Extreme
-from ..registry import additions
 from ..runtime import configure
 from ..runtime.interrupts import signal_of
 from ..runtime.jax_setup import failures_as_values
@@ -153,11 +151,7 @@ def results_folder(loaded: Loaded[CalibrationConfig], output: Path | None) -> Pa
     return output or Path(loaded.config.output.folder or Path("results") / loaded.name)
 
 
-RunSource = Loaded[RunConfig] | AbstractSetUp
-Source = RunSource | Loaded
-
-
-def precision(loaded: Source):
+def precision(loaded: Loaded):
     """Context in which JAX computes in the precision of a configuration; enter it before the first array."""
     return jax.enable_x64(loaded.config.precision == "float64")
 
@@ -175,7 +169,7 @@ def parameters_for(path: Path | None, closure: str) -> CalibratedValues | None:
     return values
 
 
-def provenance(loaded: Source, case: str, closure: AbstractClosure, restart: str = "") -> Provenance:
+def provenance(loaded: Loaded, case: str, closure: AbstractClosure, restart: str = "") -> Provenance:
     """Origin of an output file."""
     return Provenance(
         config=loaded.text,
@@ -198,12 +192,11 @@ def numbers_of(closure: AbstractClosure) -> dict[str, JSON]:
     return {one.path: None if one.value is None else np.asarray(one.value).tolist() for one in infos}
 
 
-def _data_files(source: Source | ComparisonSetup) -> dict[str, Path]:
-    is_set_up = isinstance(source, AbstractSetUp)
-    return data_files(source.path, parse_yaml(source.text) if is_set_up else source.config.model_dump())
+def _data_files(source: Loaded | ComparisonSetup) -> dict[str, Path]:
+    return data_files(source.path, source.config.model_dump())
 
 
-def inputs_of(source: Source | ComparisonSetup, *others: Path | None) -> list[Path]:
+def inputs_of(source: Loaded | ComparisonSetup, *others: Path | None) -> list[Path]:
     """Files that a command reads: a configuration, the files that it names, and others."""
     return [source.path, *_data_files(source).values(), *(path for path in others if path is not None)]
 
@@ -229,21 +222,13 @@ def _in_utf_8(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def set_up_format(config: Path) -> SetUpFormat | None:
-    """The format of a file if it is a set-up of another model."""
-    return next((each for each in additions("formats", "SET_UPS") if each.recognises(config)), None)
-
-
-def build_source(source: RunSource, parameters: Path | None) -> Run:
+def build_source(source: Loaded[RunConfig], parameters: Path | None) -> Run:
     """The objects of a run, with values of a parameter file; warns of all notes on them."""
-    if isinstance(source, Loaded):
-        run = build_run(source)
-    else:
-        run, report = source.build()
-        own = source.config
-        report.check(strict=own.strict, unsupported=not own.ignore_unsupported or run is None)
-        assert run is not None  # a rejected model is an error of the report
+    run, report = build_translated(source)
+    if report is not None:
+        report.check()
         warn_of_input((*report.errors, *report.differences, *report.warnings))
+    assert run is not None  # a rejected closure is an error of the report
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
     if values is not None and parameters is not None:

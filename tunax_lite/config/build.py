@@ -38,7 +38,7 @@ from ..plausibility import recorded, remarks
 from ..runtime.memory import check_steps
 from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
 from .case import AbstractFileCase, BuiltCase, GridSection, NativeGrid, Run
-from .formats import AbstractTranslatedCase, kind_of
+from .formats import AbstractTranslatedCase, Report, kind_of
 from .load import Loaded, load_run
 from .schema import ModelSection, RunConfig
 from .series import Place
@@ -53,12 +53,12 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
         FileNotFoundError, FileFormatError: a file of the case that is missing, or cannot be used.
     """
     config, own = loaded.config, loaded
-    if isinstance(
-        config.case, AbstractTranslatedCase
-    ):  # which provides grid, model and times unless they are set
+    if isinstance(config.case, AbstractTranslatedCase):  # gives grid, model and times unless they are set
         grid = config.grid if "grid" in config.model_fields_set else NativeGrid(kind="native")
         step = config.time.step if "step" in config.time.model_fields_set else None
-        own, report = config.case.translated(loaded.place.below("case"), grid, step)
+        own = config.case.translated(loaded.place.below("case"), grid, step)
+    if (report := own.report) is not None:
+        report.check()
         warn_of_input(report.errors + report.differences + report.warnings)
     model = config.model if "model" in config.model_fields_set else own.config.model
     time, output = own.config.time, own.config.output
@@ -89,6 +89,20 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
         means=output.means or config.output.means,
         terms=tuple(name for name in KINDS if getattr(config.output, name)),
     )
+
+
+def build_translated(loaded: Loaded[RunConfig]) -> tuple[Run | None, Report | None]:
+    """A run, and if it is a set-up of another model the report on its keys and files, not yet checked.
+
+    There is no run if the set-up asks for a closure that the package does not have.
+    """
+    if (report := loaded.report) is None:
+        return build_run(loaded), None
+    if "model" not in loaded.config.model_fields_set:
+        return None, report
+    with recorded() as notes:
+        run = build_run(dataclasses.replace(loaded, report=None))
+    return run, dataclasses.replace(report, warnings=(*report.warnings, *map(str, notes)))
 
 
 def _warn_of_part_of_a_step(case: Case, step: float) -> None:

@@ -1,7 +1,7 @@
 """What an extension offers: kinds of configuration, and cases of another model in the words of this package.
 
 A set-up of another model is translated to a configuration of a run, with a report on every key of its files.
-The same set-up may be the case of a configuration, with a grid, a model or times of its own.
+It is run as it is, or it is the case of a configuration with a grid, a model or times of its own.
 """
 
 import abc
@@ -17,7 +17,7 @@ from ..column.state import State
 from ..column.terms import AbstractTerm
 from ..io.yaml_file import ConfigError
 from ..registry import additions
-from .case import AbstractCase, BuiltCase, GridSection, NativeGrid, Run
+from .case import AbstractCase, BuiltCase, GridSection, NativeGrid
 from .section import Section
 from .series import Place
 
@@ -37,6 +37,8 @@ class Report:
         unsupported: keys of the file that are not supported, and at their defaults.
         errors: keys that would change the result and are not supported.
         warnings: oddities of the configuration and its files, which are read nevertheless.
+        ignores_unsupported: whether to run without settings that are not supported.
+        is_strict: whether oddities are errors.
     """
 
     model: str
@@ -47,12 +49,14 @@ class Report:
     unsupported: tuple[str, ...]
     errors: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    ignores_unsupported: bool = False
+    is_strict: bool = False
 
-    def check(self, *, strict: bool = False, unsupported: bool = True) -> None:
-        """Raise `ConfigError` listing all unsupported settings, or if strict also all oddities."""
-        if strict and self.warnings:
+    def check(self) -> None:
+        """Raise `ConfigError` listing all unsupported settings, or if strict all oddities."""
+        if self.is_strict and self.warnings:
             raise ConfigError("\n".join(self.warnings) + "\nWith `strict: false` the files are read so.")
-        if unsupported and self.errors:
+        if self.errors and not self.ignores_unsupported:
             raise ConfigError(
                 "\n".join(self.errors)
                 + "\n`--set ignore_unsupported=true`, or `case.ignore_unsupported: true` in a configuration "
@@ -75,53 +79,20 @@ class Report:
         return lines
 
 
-class Translated(NamedTuple):
-    """A set-up as a run, unless its model was rejected, and the report on its keys."""
-
-    run: Run | None
-    report: Report
-
-
-class AbstractSetUp(abc.ABC):
-    """A set-up of another model that is read, but not yet checked."""
-
-    path: Path
-    """Its main file."""
-    config: Any  # without settings in the other model: `precision`, `output`, `ignore_unsupported`, `strict`
-
-    @property
-    @abc.abstractmethod
-    def name(self) -> str:
-        """Name of the case."""
-
-    @property
-    @abc.abstractmethod
-    def text(self) -> str:
-        """The settings of its files, stored with results."""
-
-    @abc.abstractmethod
-    def build(self) -> Translated:
-        """Objects of its run."""
-
-    @abc.abstractmethod
-    def as_configuration(self) -> str:
-        """Text of the equivalent configuration of this package; series stay in their files."""
-
-
 class SetUpFormat(NamedTuple):
     """How set-ups of another model are recognised and read."""
 
     name: str  # as `format` of a case
     recognises: Callable[[Path], bool]
-    load: Callable[[Path, Sequence[str]], AbstractSetUp]
+    load: Callable[[Path, Sequence[str] | Mapping[str, JSON]], SomeLoaded]
 
 
 class AbstractTranslatedCase(AbstractCase):
     """A case of another model; its files also give grid, model and times."""
 
     @abc.abstractmethod
-    def translated(self, where: Place, grid: GridSection, step: float | None) -> tuple[SomeLoaded, Report]:
-        """The loaded configuration of its run, and the report.
+    def translated(self, where: Place, grid: GridSection, step: float | None) -> SomeLoaded:
+        """The loaded configuration of its run, with the report.
 
         Args:
             where: this section.
@@ -130,11 +101,10 @@ class AbstractTranslatedCase(AbstractCase):
         """
 
     def named(self, where: Place) -> str:
-        loaded, _ = self.translated(where, NativeGrid(kind="native"), None)
-        return loaded.config.case.named(where)
+        return self.translated(where, NativeGrid(kind="native"), None).config.case.name
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-        loaded, _ = self.translated(where, grid, step)
+        loaded = self.translated(where, grid, step)
         config = loaded.config
         return config.case.build(config.grid, loaded.place.below("case"), config.time.step)
 

@@ -17,7 +17,7 @@ from ..registry import additions
 from .calibration import CalibrationConfig, TargetSection
 from .case import NativeGrid
 from .closures import closure_class
-from .formats import AbstractTranslatedCase, kinds
+from .formats import AbstractTranslatedCase, Report, kinds
 from .schema import RunConfig
 from .section import Section
 from .series import Place
@@ -31,10 +31,12 @@ class Loaded(Generic[ConfigT]):
 
     Args:
         place: the file, and where each key was set.
+        report: of the translation, for a set-up of another model.
     """
 
     config: ConfigT
     place: Place
+    report: Report | None = None
 
     @property
     def path(self) -> Path:
@@ -62,12 +64,17 @@ class Loaded(Generic[ConfigT]):
         unset = {"grid", "model", "time"} - self.config.model_fields_set if own else None
         return yaml_text(self.config.model_dump(exclude=unset))
 
+    @property
+    def short_text(self) -> str:
+        """The values that are set, without defaults, as YAML."""
+        return yaml_text(self.config.model_dump(exclude_unset=True))
+
 
 def load_run(path: Path, overrides: Sequence[str] | Mapping[str, JSON] = ()) -> Loaded[RunConfig]:
     """Read the configuration of a run.
 
     Args:
-        path: a YAML file.
+        path: a YAML file, or a set-up of another model.
         overrides: settings `key.path=value`, or values by key path, that override those of the file.
 
     Raises:
@@ -90,29 +97,27 @@ def load(
     path: Path, overrides: Sequence[str] | Mapping[str, JSON] = (), config: type[ConfigT] | None = None
 ) -> Loaded[ConfigT]:
     """Read a configuration of one kind, or of any; another kind, identified by its keys, is rejected."""
-    document = with_set_up(with_overrides(with_cases(read_document(Path(path))), overrides))
+    set_up = next((each for each in additions("formats", "SET_UPS") if each.recognises(Path(path))), None)
+    if set_up is not None and config in (None, RunConfig):
+        return set_up.load(Path(path), overrides)
     known = _kinds()
+    accepted = {key: kind for key, kind in known.items() if config in (None, kind.config) and kind.config}
+    expected = listed_or([kind.name for kind in accepted.values()])
+    if set_up is not None:
+        raise ConfigError(
+            f"{path}: expected the configuration of {expected}, got a set-up of {set_up.name}; write one "
+            f"that names it as `case: {{format: {set_up.name}, path: FILE}}`."
+        )
+    document = with_set_up(with_overrides(with_cases(read_document(Path(path))), overrides))
     present = [key for key in known if key in document.data]
-    if config is None:
-        accepted = {key: kind for key, kind in known.items() if kind.config is not None}
-        chosen: Any = next((known[key].config for key in present), RunConfig)  # of the kind of the file
-        expected, todo = listed_or([kind.name for kind in accepted.values()]), "use `tunax-lite compare`"
-    else:
-        accepted = {key: kind for key, kind in known.items() if kind.config is config}
-        chosen = config
-        expected, todo = next(iter(accepted.values())).name, "use another file or another command"
+    todo = "use `tunax-lite compare`" if config is None else "use another file or another command"
     for key in present:
         if key not in accepted:
             raise ConfigError(
                 f"{document.source}: expected the configuration of {expected}, got that of "
                 f"{known[key].name} (it has `{key}`); {todo}."
             )
-    for set_up in () if present else additions("formats", "SET_UPS"):
-        if set_up.recognises(Path(path)):
-            raise ConfigError(
-                f"{document.source}: expected the configuration of {expected}, got a set-up of "
-                f"{set_up.name}; write one that names it as `case: {{format: {set_up.name}, path: FILE}}`."
-            )
+    chosen: Any = config or next((known[key].config for key in present), RunConfig)  # of the kind of the file
     return Loaded(validated(document, chosen), Place(Path(path), document.origins))
 
 
@@ -158,7 +163,7 @@ def with_set_up(document: Document) -> Document:
             if not isinstance(case, AbstractTranslatedCase):
                 continue
             where = place.below("cases", str(index), "case")
-            config = case.translated(where, NativeGrid(kind="native"), None)[0].config
+            config = case.translated(where, NativeGrid(kind="native"), None).config
             step = {**times, "step": config.time.step}
             of_case = {"grid": {"kind": "native"}, "model": config.model.model_dump(), "time": step}
             for name in wanted:

@@ -103,9 +103,9 @@ def test_a_configuration_of_the_package_is_written_for_a_case(build, tmp_path, c
 
 
 def written(tmp_path, *changes) -> Any:
-    source = load_gotm(write_case(tmp_path, *changes))
-    own: Any = build_gotm(source).run
-    text = source.as_configuration()
+    path = write_case(tmp_path, *changes)
+    own: Any = build_gotm(load_gotm(path)).run
+    text = load_run(path).short_text
     (tmp_path / "ours.yaml").write_text(text)
     return own, yaml.safe_load(text), build_run(load_run(tmp_path / "ours.yaml"))
 

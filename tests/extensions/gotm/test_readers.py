@@ -1,5 +1,7 @@
 """Series and profiles of GOTM: what the files hold, and errors with file, line, time and value."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -84,7 +86,7 @@ def test_what_is_odd_is_noted_and_refused_strictly(tmp_path):
     assert "mimic_3d.ext_pressure.period_1: a negative period" in period
     assert "line 3" in series and "(1 at the time of the record before)" in series
     with error_naming(ConfigError, "line 3 strict"):
-        made.report.check(strict=True)
+        dataclasses.replace(made.report, is_strict=True).check()
     slope = made.run.case.interior.pressure_gradient.series.at(44714.0 / 4).x
     np.testing.assert_allclose(slope, -1e-6, rtol=2e-3)  # linear between steps of 600 s
 

@@ -7,7 +7,7 @@ import pytest
 from tests.errors import error_naming, missing_from
 from tests.extensions.gotm.folders import case_data, write_case
 from tunax_lite.config import ConfigError
-from tunax_lite.extensions.gotm.case import load_gotm
+from tunax_lite.extensions.gotm.case import build_gotm, load_gotm
 from tunax_lite.extensions.gotm.older import up_to_date
 from tunax_lite.extensions.gotm.settings import Settings, looks_like_gotm
 from tunax_lite.io.yaml_file import read_document
@@ -86,7 +86,7 @@ def test_all_keys_and_then_the_first_contradiction_or_file(tmp_path):
         ((profiles,), FileNotFoundError, "temperature.file t.dat"),
     ):
         with error_naming(kind, parts):
-            load_gotm(write_case(tmp_path, *changes)).build()
+            build_gotm(load_gotm(write_case(tmp_path, *changes)))
 
 
 def test_gotm_files_are_told_from_ours():

@@ -3,13 +3,12 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..._types import JSON
-from ...config.formats import AbstractSetUp, Report, Translated
+from ...config.formats import Report
 from ...config.series import Place
-from ...io.yaml_file import Document, read_document, with_overrides, yaml_text
-from ...plausibility import recorded
+from ...io.yaml_file import Document, read_document, with_overrides
 from ...registry import additions
 from .closure import closure_section
 from .interior import interior_section
@@ -32,12 +31,13 @@ from .water import (
 )
 
 if TYPE_CHECKING:
+    from ...config.case import Run
     from ...config.load import Loaded
     from ...config.schema import RunConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class LoadedGotm(AbstractSetUp):
+class LoadedGotm:
     """A GOTM configuration that is read but not yet checked, with the settings that it lacks."""
 
     document: Document
@@ -51,20 +51,6 @@ class LoadedGotm(AbstractSetUp):
         stem = self.path.stem.removesuffix(".gotm")
         of_folder = self.path.absolute().parent.name if is_namelist(self.path) or stem == "gotm" else ""
         return self.config.name or of_folder or stem
-
-    @property
-    def text(self) -> str:
-        """The settings of the file as YAML, for storage with the results."""
-        return yaml_text(self.document.data)
-
-    def build(self) -> Translated:
-        """Objects of its run, as of `build_gotm`."""
-        return build_gotm(self)
-
-    def as_configuration(self) -> str:
-        """Text of a configuration of this package for the case; its series stay in their files."""
-        header = f"# {self.name}: the case of GOTM in {self.path.name}, in the words of this package.\n"
-        return header + yaml_text(translate(self).content)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,10 +157,22 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     origins: dict[tuple[str, ...], str] = {}
     plain = _plain(content, (), settings, origins)
     # After everything that reads a setting: what has not been read is not supported.
-    return Translation(plain, origins, report_on(settings))
+    report = dataclasses.replace(
+        report_on(settings),
+        ignores_unsupported=options.ignore_unsupported and closure is not None,
+        is_strict=options.strict,
+    )
+    return Translation(plain, origins, report)
 
 
-def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Translated:
+class BuiltGotm(NamedTuple):
+    """A set-up as a run, unless its closure was rejected, and the report on its keys and files."""
+
+    run: "Run | None"
+    report: Report
+
+
+def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> BuiltGotm:
     """Objects of a run, from a GOTM configuration and its files; some of these may be observations.
 
     Raises:
@@ -182,34 +180,23 @@ def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Tr
         FileNotFoundError: a forcing file that is missing.
         FileFormatError: a forcing file that cannot be used; names file, line, time and value.
     """
-    translation = translate(source, observed)
-    if "model" not in translation.content:
-        return Translated(None, translation.report)
     # The sections of runs import the formats of cases, and with them this module.
-    from ...config.build import build_run
+    from ...config.build import build_translated
 
-    with recorded() as notes:
-        run = build_run(_loaded(source, translation))
-    before = translation.report
-    return Translated(run, dataclasses.replace(before, warnings=(*before.warnings, *map(str, notes))))
-
-
-def as_run(
-    source: LoadedGotm, observed: ObservedInputs | None, *, check: bool
-) -> "tuple[Loaded[RunConfig], Report]":
-    """The configuration of a run, and the report; unsupported settings are an error if they are checked."""
-    translation = translate(source, observed)
-    if check or "model" not in translation.content:
-        translation.report.check()
-    return _loaded(source, translation), translation.report
+    run, report = build_translated(as_run(source, observed))
+    assert report is not None
+    return BuiltGotm(run, report)
 
 
-def _loaded(source: LoadedGotm, translation: Translation) -> "Loaded[RunConfig]":
+def as_run(source: LoadedGotm, observed: ObservedInputs | None = None) -> "Loaded[RunConfig]":
+    """The configuration of a run, with the report; without `model` if its closure was rejected."""
     from ...config.load import Loaded, validated
     from ...config.schema import RunConfig
 
+    translation = translate(source, observed)
     document = Document(translation.content, translation.origins, str(source.path))
-    return Loaded(validated(document, RunConfig), Place(source.path, translation.origins))
+    place = Place(source.path, translation.origins)
+    return Loaded(validated(document, RunConfig), place, translation.report)
 
 
 def _plain(

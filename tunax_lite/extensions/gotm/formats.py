@@ -1,7 +1,7 @@
 """GOTM as a format: of the case of a configuration, and of files that run as they are."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from ..._types import JSON
 from ...config.builder import section_of
 from ...config.case import GridSection
 from ...config.closures import flatten
-from ...config.formats import AbstractSetUp, AbstractTranslatedCase, Report, SetUpFormat, SomeLoaded
+from ...config.formats import AbstractTranslatedCase, SetUpFormat, SomeLoaded
 from ...config.section import invalid, key
 from ...config.series import DataPath, Place
 from .output import OURS
@@ -52,20 +52,21 @@ class GotmCase(AbstractTranslatedCase):
             return None
         return ObservedInputs(self.observations.surface_temperature, **self.observations.given())
 
-    def translated(self, where: Place, grid: GridSection, step: float | None) -> tuple[SomeLoaded, Report]:
+    def translated(self, where: Place, grid: GridSection, step: float | None) -> SomeLoaded:
         from .case import as_run, load_gotm  # imports the configuration, which imports this module
 
-        options = GotmOptions(name=self.name, salinity_anomaly=self.salinity_anomaly)
+        options = GotmOptions(self.name, self.salinity_anomaly, self.ignore_unsupported)
         replaced: dict[str, JSON] = dict(self.settings)
         if grid.kind != "native":
             replaced["grid.method"] = "analytical"  # whatever its grid file
         if step is not None:
             replaced["time.dt"] = step
         source = load_gotm(where.file(self.path, "path"), replaced, f"{where.path}:", config=options)
-        loaded, report = as_run(source, self.observed, check=not self.ignore_unsupported)
+        loaded: SomeLoaded = as_run(source, self.observed)
+        loaded.report.check()
         if grid.kind != "native":
             loaded = dataclasses.replace(loaded, config=loaded.config.model_copy(update={"grid": grid}))
-        return loaded, report
+        return loaded
 
 
 def _is_gotm(path: Path) -> bool:
@@ -74,12 +75,14 @@ def _is_gotm(path: Path) -> bool:
     return is_gotm(path)
 
 
-def _load(path: Path, overrides: Sequence[str]) -> AbstractSetUp:
-    from .case import load_gotm
+def _load(path: Path, overrides: Sequence[str] | Mapping[str, JSON]) -> SomeLoaded:
+    from .case import as_run, load_gotm
 
     ignore, strict = "ignore_unsupported=true", "strict=true"
     options = GotmOptions(ignore_unsupported=ignore in overrides, strict=strict in overrides)
-    return load_gotm(path, [each for each in overrides if each not in (ignore, strict)], config=options)
+    if not isinstance(overrides, Mapping):
+        overrides = [each for each in overrides if each not in (ignore, strict)]
+    return as_run(load_gotm(path, overrides, config=options))
 
 
 CASE_FORMATS = (GotmCase,)

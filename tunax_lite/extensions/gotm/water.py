@@ -104,21 +104,10 @@ def _flat(keys: dict[str, JSON], prefix: str = "") -> Iterator[tuple[str, JSON]]
 
 
 @dataclasses.dataclass(frozen=True)
-class OutputOptions:
-    """Where a run writes its files."""
-
-    folder: str = "results"
-    figures: bool = True
-    variables: list[str] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
 class GotmOptions:
     """Settings that a configuration of this package has and one of GOTM lacks.
 
     Args:
-        precision: of the run.
-        output: where the run writes its files.
         name: of the case; `None` for the name of the file, which does not suffice if one file makes several
             cases.
         salinity_anomaly: whether practical salinity is converted with the TEOS-10 anomaly of the position; a
@@ -127,8 +116,6 @@ class GotmOptions:
         strict: whether likely mistakes in the files are errors, instead of notes.
     """
 
-    precision: str = "float64"
-    output: OutputOptions = OutputOptions()
     name: str | None = None
     salinity_anomaly: bool = True
     ignore_unsupported: bool = False
