@@ -307,8 +307,8 @@ def test_heights_that_move_and_numbers_beside_them():
     assert found == pytest.approx((profile + 2.0 * surface) / 3.0, rel=1e-12)
     first, second = cal.account(target)
     counted = first.n_counting, first.n_missing, first.n_rejected, first.n_above, first.n_below
-    assert counted == (7, 1, 3, 1, 0) and first.is_notable
-    assert not second.is_notable and second.n_counting == 2
+    assert counted == (7, 1, 3, 1, 0) and first.notes
+    assert not second.notes and second.n_counting == 2
     times[2], at_z[2] = 4200.0, np.interp(z[2], CENTERS, temperature[14])
     observed = dataclasses.replace(observed, time=jnp.asarray(times))  # at steps of the model
     target = dataclasses.replace(target, observations=observed, weights={"temperature": 1.0})

@@ -9,7 +9,6 @@ import tunax_lite as tl
 from tests.calibration.twins import make_case
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, Normal, write_results
-from tunax_lite.calibration.parameters import in_short, units_in_short
 from tunax_lite.calibration.results import NEAR_A_BOUND
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.report import parameter_rows, read_run_folder, render
@@ -44,13 +43,12 @@ def bias(*values: float) -> list[Given]:
 
 def test_numbers_keep_their_signs(tmp_path):
     for values, expected in (
-        ({"a": -2.5, "bias[0]": -37.3}, {"a": "-2.5", "bias[0]": "-37.3"}),
+        ([-37.3], (f"{BIAS}[0]", "0", "-37.3", "W m-2", "")),
         # The root of the mean square of these is 43.6, of either sign.
-        ({"bias[0]": -50.0, "bias[1]": -36.2}, {"bias (2 numbers)": "-50 to -36.2"}),
-        ({"zero[0]": -0.0}, {"zero[0]": "0"}),
+        ([-50.0, -36.2], (f"{BIAS} (2 numbers)", "0 to 0", "-50 to -36.2", "W m-2", "")),
+        ([-0.0], (f"{BIAS}[0]", "0", "0", "W m-2", "did not move")),
     ):
-        assert in_short(values) == expected
-        assert units_in_short(dict.fromkeys(values, "W m-2")) == dict.fromkeys(expected, "W m-2")
+        assert cal.rows_in_short(result_of(*bias(*values), knots=[0.0, 3600.0])) == [expected]
     values = -37.3, -12.5
     write_results(result_of(*bias(*values), knots=[0.0, 3600.0]), tmp_path)
     run = read_run_folder(tmp_path)
@@ -114,11 +112,8 @@ def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
     result.history.gradient_norm[1] = 4e80
     grown = cal.remarks(result)["c_eps_1"]
     assert grown.startswith("did not move: ") and "4e+80" in grown
-    found = {"w[0]": grown, "w[1]": "on its lower bound, 0", "a": "did not move"}
-    assert cal.remarks_in_short(found, dict.fromkeys(("a", "b", "w[0]", "w[1]", "w[2]"), 0.0)) == {
-        "a": "did not move",
-        "w (3 numbers)": "1 of 3 on a bound, 1 of 3 did not move",
-    }
+    result = result_of(*bias(0.0, 9.0, 0.0), knots=[0.0, 3600.0, 7200.0])
+    assert cal.rows_in_short(result)[0].remark == "2 of 3 did not move"
     write_results(result_of((linear, 1.44, 1.2001), *bias(0.0)), tmp_path)
     run = read_run_folder(tmp_path)
     remarked = [run.parameters["parameters"][name]["remark"] for name in ("c_eps_1", BIAS)]

@@ -1,4 +1,4 @@
-"""Cases left out, the initial profile kept, and checks: against numbers worked out by hand."""
+"""Cases left out and the initial profile kept: against numbers worked out by hand."""
 
 import dataclasses
 import math
@@ -11,12 +11,10 @@ import yaml
 import tunax_lite as tl
 from tests.calibration.twins import CHEAP_FREE, cheap_targets
 from tests.cli.running import invoked
-from tests.conftest import ROOT
-from tests.errors import error_naming, missing_from
-from tests.helpers import get_leaf
+from tests.errors import error_naming
 from tunax_lite import calibration as cal
-from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, validation, with_parameters
-from tunax_lite.calibration.validation import CheckRow, CrossValidationRow
+from tunax_lite.calibration import LevenbergMarquardt, MeanSquare, Target, validation
+from tunax_lite.calibration.validation import CrossValidationRow
 
 MODEL = tl.Model(tl.PacanowskiPhilander())
 
@@ -94,37 +92,6 @@ def test_persistence_between_centers_and_frames():
     )
 
 
-class Asking(validation.CheckRun):
-    """A check whose errors are constants of the closure that it is given."""
-
-    def errors(self, closure):
-        error = float(get_leaf(closure, "alpha"))
-        return [validation.ErrorRow("", self.name, "temperature", "K", error, 0.0, "", 60.0)]
-
-
-def test_checks_keep_their_own_constants_or_take_the_closure():
-    values = {"alpha": 6.0, "forcing.bias": 1.0}
-    before, after = tl.PacanowskiPhilander(), with_parameters(tl.PacanowskiPhilander(), {"alpha": 6.0})
-    own = tl.Model(with_parameters(before, {"alpha": 3.0, "viscosity_scale": 0.02}))
-    target, other = cheap_targets()[0], tl.Model(tl.ConstantDiffusivity())
-    checks = [Asking("same", own, target), Asking("other", other, target)]
-    same, changed = validation.run_checks(checks, before, after, values)
-    assert (same.uncalibrated, same.calibrated) == (3.0, 6.0)
-    assert (changed.uncalibrated, changed.calibrated) == (5.0, 6.0)
-    assert same.growth == 1.0 and same.too_large and changed.growth == pytest.approx(0.2)
-
-
-def test_an_error_may_grow_by_a_tenth():
-    rows = [CheckRow("kato_phillips", "mixed_layer_depth", "m", 1.0, x) for x in (0.5, 1.09, 1.12, math.nan)]
-    rows.append(CheckRow("perfect", "u", "m s-1", 0.0, 0.0))
-    assert [row.too_large for row in rows] == [False, False, True, True, False]
-    assert len(validation.checks_in_words(rows[:2])) == 1
-    larger, undefined = validation.checks_in_words(rows)
-    assert not missing_from(larger, "kato phillips 12 1 1.12") and "no number" in undefined
-
-
-KATO, SYNTHETIC = (str(ROOT / f"configs/runs/{name}.yaml") for name in ("kato_phillips", "synthetic"))
-SHORT = {"model.closure.name": "pacanowski_philander", "time.step": 600, "grid.n_cells": 16}
 COOLING = {"format": "cf_netcdf", "path": "synthetic:wind_and_cooling"}
 
 
@@ -135,10 +102,11 @@ def test_tables_of_cases_left_out(tmp_path):
         CrossValidationRow("strong_wind", "u", "m s-1", 0.01, 0.0069, 0.0031, math.nan),
     ]
     validation.write_table(tmp_path / "table.csv", rows)
-    again = validation.read_table(tmp_path / "table.csv", CrossValidationRow)
+    again = validation.read_table(tmp_path / "table.csv")
     assert again[:2] == tuple(rows[:2]) and math.isnan(again[2].left_out)
-    with error_naming(ValueError, "table.csv check variable unit uncalibrated calibrated"):
-        validation.read_table(tmp_path / "table.csv", CheckRow)
+    (tmp_path / "other.csv").write_text("case,variable\na,temperature\n")
+    with error_naming(ValueError, "other.csv case variable unit persistence"):
+        validation.read_table(tmp_path / "other.csv")
 
 
 LESS_HEAT = {**COOLING, "mapping": {"name": "less_heat", "fluxes": {"heat_flux": -50.0}}}
@@ -151,10 +119,6 @@ CONFIG = {
     "parameters": {"alpha": {"lower": 1.0, "upper": 20.0}},
     "optimiser": {"name": "levenberg_marquardt"},
     "n_iterations": 2,
-    "checks": [
-        {"run": SYNTHETIC, "name": "wind", "settings": SHORT},
-        {"run": "missing.yaml", "skip_if_missing": True},
-    ],
 }
 
 
@@ -167,28 +131,13 @@ def test_command_writes_tables_and_the_report_says_what_they_say(tmp_path):
     config, folder = tmp_path / "two.yaml", tmp_path / "out"
     config.write_text(yaml.safe_dump(CONFIG))
     output = _said("cross-validate", config, "--output", folder)
-    assert "missing.yaml" in output and "iteration 1, best" in output
-    assert "wind temperature" in output
-    names = {"cross_validation.csv", "checks.csv", "parameters.yaml", "profiles.png"}
+    assert "iteration 1, best" in output
+    names = {"cross_validation.csv", "parameters.yaml", "profiles.png"}
     assert names <= {path.name for path in folder.iterdir()}
-    rows = validation.read_table(folder / "cross_validation.csv", CrossValidationRow)
+    rows = validation.read_table(folder / "cross_validation.csv")
     assert [row.case for row in rows] == ["synthetic_wind_and_cooling", "less_heat"]
     _said("report", folder)
     page = (folder / "report.html").read_text()
-    assert 'id="checks"' in page and 'id="cross-validation"' in page
+    assert 'id="cross-validation"' in page
     said = _said("evaluate", config, "--parameters", folder / "parameters.yaml")
-    assert "wind temperature" in said
-
-
-@pytest.mark.long
-def test_checks_that_are_refused(tmp_path):
-    config = tmp_path / "two.yaml"
-    for change, code, parts in (
-        ({"run": "missing.yaml"}, 3, "checks.1.run missing.yaml"),
-        ({"run": KATO}, 2, "observations"),
-        ({"run": SYNTHETIC, "name": "wind"}, 2, "checks.1.name"),
-    ):
-        config.write_text(yaml.safe_dump({**CONFIG, "checks": [CONFIG["checks"][0], change]}))
-        assert not missing_from(_said("check", config, code=code), parts), change
-    config.write_text(yaml.safe_dump(CONFIG))
-    assert not missing_from(_said("check", config), "check: wind missing.yaml")
+    assert "less_heat temperature" in said

@@ -195,7 +195,7 @@ def test_run_and_evaluate_take_calibrated_parameters(calibrated, invoke, tmp_pat
     assert [float(value) for value in rows[1][3:]] == pytest.approx([recorded[0], best], rel=1e-9)
     answer = json.loads(result.stdout)
     assert [row["variable"] for row in answer["errors"]] == ["temperature", "u", "v"] * 2
-    assert answer["errors"][0]["root_mean_square"] > 0.0 and answer["checks"] == []
+    assert answer["errors"][0]["root_mean_square"] > 0.0
     assert "mean errors, model minus observed" in result.stderr
 
 
@@ -210,7 +210,7 @@ def test_report_is_one_page_with_everything(calibrated, invoke, tmp_path):
     best = yaml.safe_load((folder / "parameters.yaml").read_text())
     for path, entry in best["parameters"].items():
         assert f"<code>{path}</code>" in text and f">{entry['value']:.4g}<" in text
-    assert "= 10.0 * viscosity_scale + 0.0" in text and DATA in text
+    assert DATA in text
     assert re.search(r"Calibrated on 20\d\d-\d\d-\d\d \d\d:\d\d UTC with tunax_lite \d", text)
     assert text.count("data:image/png;base64,") == 2  # losses, parameters
     assert not re.search(r"(?:src|href)=.(?!data:)", text)  # nothing to be loaded

@@ -11,7 +11,6 @@ from .parameters import (
     FreeParameter,
     FreeParameters,
     ParameterTable,
-    in_short,
     with_case_parameters,
     with_parameters,
 )
@@ -30,7 +29,7 @@ from .results import (
     OtherCalibrationError,
     read_parameters,
     remarks,
-    remarks_in_short,
+    rows_in_short,
     write_history,
     write_parameters,
     write_results,

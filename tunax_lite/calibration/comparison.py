@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -148,7 +149,7 @@ def compare(
     """
     first = list(next(iter(targets.values()), []))
     shown = tuple(target for target in first if target.dt == first[0].dt)
-    _check(candidates, shown, stored, {PERSISTENCE} if with_persistence else set())
+    _check(candidates, shown, stored, with_persistence)
     together = {grid: _sharing(each, candidates[0].model) for grid, each in targets.items()}
     of_case = [(target, one) for one in stored for target in shown if target.case.name == one.case]
     stored_runs = [(target, one.label, on_target(one, target)) for target, one in of_case]
@@ -181,28 +182,24 @@ def _check(
     candidates: Sequence[Candidate],
     shown: Sequence[Target],
     stored: Sequence[StoredResult],
-    reserved: set[str],
+    with_persistence: bool,
 ) -> None:
+    """Raise `ValueError` unless every label has one result for each case."""
     labels, names = [each.label for each in candidates], [target.case.name for target in shown]
-    for kind, given in (("closures of different labels", labels), ("cases of different names", names)):
-        if not given or len(set(given)) < len(given):
-            raise ValueError(
-                f"compare: expected {kind}, at least one, got {', '.join(given) or 'none'}; rename or add "
-                "one."
-            )
-    seen: set[tuple[str, str]] = set()
-    for result in stored:
-        if result.case not in names:
-            raise ValueError(
-                f"{result.label}: expected a result of one of the cases {', '.join(names)}, got "
-                f"{result.case}."
-            )
-        if result.label in reserved.union(labels) or (result.label, result.case) in seen:
-            raise ValueError(
-                f"{result.label}: expected stored results with labels of their own and one for a case, got "
-                "that label again; choose another one."
-            )
-        seen.add((result.label, result.case))
+    if not labels or not names:
+        raise ValueError("compare: expected at least one closure and one case, got none; add one.")
+    if unknown := [one for one in stored if one.case not in names]:
+        raise ValueError(
+            f"{unknown[0].label}: expected a result of one of the cases {', '.join(names)}, got "
+            f"{unknown[0].case}."
+        )
+    results = Counter(itertools.product([*labels, *[PERSISTENCE] * with_persistence], names))
+    results.update((one.label, one.case) for one in stored)
+    (label, name), number = results.most_common(1)[0]
+    if number > 1:
+        raise ValueError(
+            f"compare: expected one result with the label {label} for {name}, got {number}; rename one."
+        )
 
 
 def _sharing(targets: Sequence[Target], model: Model) -> Sequence[Target]:

@@ -11,6 +11,7 @@ unobserved water is NaN.
 
 import abc
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -383,8 +384,13 @@ def _observed_observable(case: Case, grid: Grid, profiles: dict[str, np.ndarray]
         name: jnp.asarray(np.where(known, each, 0.0).T) for name, each in columns.items()
     }
     water = ColumnState(State(**filled), grid, case.equation_of_state)
-    values = np.asarray(jax.jit(observable(variable))(water), dtype=float)
+    values = np.asarray(_observable_of(variable, water), dtype=float)
     return np.where(known.all(axis=1) if values.ndim == 1 else known, values.T, np.nan)
+
+
+@functools.partial(jax.jit, static_argnums=0)  # one program for all cases of equal shapes
+def _observable_of(variable: str, water: ColumnState) -> Array:
+    return observable(variable)(water)
 
 
 def _points(case: Case, values: np.ndarray, observations: Observations, window) -> ComparedVariable:

@@ -42,7 +42,7 @@ from ..closures.base import AbstractClosure
 from ..column.case import Case
 from ..column.model import Model
 from .base import CalibratedValues
-from .priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Unbounded
+from .priors import AbstractPrior, Bounded, CorrelatedNormal, LogBounded, Normal
 from .target import Comparison
 
 T = TypeVar("T", bound=eqx.Module)
@@ -221,22 +221,8 @@ def _with_values(
     return replace_numbers(module, paths, np.array(list(values.values()), precision_of(module=module)))
 
 
-def in_short(values: Mapping[str, float], digits: int = 6) -> dict[str, str]:
-    """Values by path for display, with symbols; for several numbers of a vector, lowest and highest."""
-    short = {}
-    for label, paths in paths_in_short(values).items():
-        ends = min(values[path] for path in paths), max(values[path] for path in paths)
-        short[label] = " to ".join(f"{end + 0.0:.{digits}g}" for end in ends[: 1 if len(paths) == 1 else 2])
-    return short
-
-
-def units_in_short(units: Mapping[str, str]) -> dict[str, str]:
-    """Units of the entries of `in_short`, from the units by path."""
-    return {label: units[paths[0]] for label, paths in paths_in_short(units).items()}
-
-
 def paths_in_short(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Paths by their names in `in_short`: numbers of a vector together, a single one by its own path."""
+    """Paths by a name for display: numbers of a vector together, a single one by its own path."""
     fields = by_field(paths).items()
     return {of[0] if len(of) == 1 else f"{field} ({len(of)} numbers)": of for field, of in fields}
 
@@ -539,7 +525,7 @@ def _prior(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:
         if free.prior is not None:
             return free.prior.within(lower, upper)
         if math.isinf(lower) and math.isinf(upper) and free.scale == "linear":
-            return Unbounded()
+            return Normal(0.0, 1.0)
         return (LogBounded if free.scale == "log" else Bounded)(lower, upper)
     except ValueError as error:
         raise ValueError(f"{free.path}: {error}") from None

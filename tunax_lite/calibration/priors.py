@@ -12,7 +12,6 @@ With sigma(x) = 1 / (1 + exp(-x)), the normal distribution function Phi and boun
     LogUniform    ln p = ln a + (ln b - ln a) Phi(x)
     Normal        p = m + s x
     LogNormal     ln p = ln m + s x
-    Unbounded     p = x
 
 Whatever the optimiser proposes, p stays between its bounds, where the gradient tends to zero: as
 exp(-x²/2) with Phi, and as exp(-|x|) with sigma, from which an optimiser recovers more easily. Normal
@@ -298,31 +297,6 @@ class LogNormal(_Cut):
     @property
     def deviation(self) -> float:
         return self.log_standard_deviation
-
-
-@dataclasses.dataclass(frozen=True)
-class Unbounded(AbstractPrior):
-    """The standard normal distribution, for unbounded numbers of order one, such as weights of networks."""
-
-    lower: ClassVar[float] = -math.inf  # pyright: ignore[reportIncompatibleVariableOverride]
-    upper: ClassVar[float] = math.inf  # pyright: ignore[reportIncompatibleVariableOverride]
-    is_log: ClassVar[bool] = False
-
-    @property
-    def middle(self) -> float:
-        return 0.0
-
-    def to_physical(self, x: Scalar) -> Scalar:
-        return x
-
-    def to_unconstrained(self, value: float) -> float:
-        self.check_inside(value)
-        return value
-
-    def within(self, lower: float, upper: float) -> "Unbounded":
-        if math.isfinite(lower) or math.isfinite(upper):
-            raise ValueError(f"expected a prior with bounds within {lower:g} to {upper:g}, got one without.")
-        return self
 
 
 _NUGGET = 1e-8

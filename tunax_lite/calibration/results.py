@@ -8,9 +8,9 @@ calibrated, number of iterations), then the arrays of the method's state and of 
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -207,19 +207,35 @@ def remarks(result: CalibrationResult) -> dict[str, str]:
     return found
 
 
-def remarks_in_short(found: Mapping[str, str], paths: Iterable[str]) -> dict[str, str]:
-    """The same by the names of `in_short`; for a vector, with the number of entries per remark."""
-    short = {}
-    for label, behind in paths_in_short(paths).items():
-        said = [found[path] for path in behind if path in found]
-        if len(behind) == 1:
-            short |= dict.fromkeys([label] if said else [], "".join(said))
-            continue
-        still = sum(remark.startswith(_IDLE) for remark in said)
-        counts = (len(said) - still, "on a bound"), (still, _IDLE)
-        text = ", ".join(f"{number} of {len(behind)} {what}" for number, what in counts if number)
-        short |= {label: text} if text else {}
-    return short
+class ParameterRow(NamedTuple):
+    """A parameter for display, or all free numbers of a vector together."""
+
+    label: str
+    start: str
+    best: str
+    unit: str
+    remark: str
+
+
+def rows_in_short(result: CalibrationResult) -> list[ParameterRow]:
+    """Values and remarks for display; of a vector lowest and highest, and the number of each remark."""
+    found, start, best, rows = remarks(result), result.start, result.best, list[ParameterRow]()
+    for label, paths in paths_in_short(best).items():
+        known = [found[path] for path in paths if path in found]
+        remark = "".join(known)
+        if len(paths) > 1:
+            still = sum(each.startswith(_IDLE) for each in known)
+            counts = (len(known) - still, "on a bound"), (still, _IDLE)
+            remark = ", ".join(f"{number} of {len(paths)} {what}" for number, what in counts if number)
+        first, last = (_ends([values[path] for path in paths]) for values in (start, best))
+        rows.append(ParameterRow(label, first, last, result.units[paths[0]], remark))
+    return rows
+
+
+def _ends(values: Sequence[float]) -> str:
+    """A number, or the lowest and highest of several."""
+    ends = (min(values), max(values)) if len(values) > 1 else values
+    return " to ".join(f"{end + 0.0:.6g}" for end in ends)
 
 
 def _on_bound(free: FreeNumber, value: float) -> str:
@@ -245,8 +261,7 @@ def _is_still(free: FreeNumber, start: float, value: float) -> bool:
 PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"
 CROSS_VALIDATION_NAME = "cross_validation.csv"
-CHECKS_NAME = "checks.csv"
-RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME, CHECKS_NAME)
+RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME)
 """What belongs to one calibration alone, and goes when another one takes its folder."""
 _DERIVED = "posterior_chain_*.eqx posterior.nc posterior.yaml "
 _DERIVED += (
@@ -283,9 +298,9 @@ def write_parameters(
     Iterations count from 1, the evaluation of the first guess, here and in all output. The attributes record
     the origin of the numbers (version, command, ...).
     """
-    short = remarks_in_short(remarks(result), result.best)
-    said = {split_path(label.partition(" (")[0])[0]: text for label, text in short.items()}
-    entries = result.free_parameters.to_yaml(result.best, result.closure, result.cases, said)
+    remarked = [row for row in rows_in_short(result) if row.remark]
+    of_fields = {split_path(row.label.partition(" (")[0])[0]: row.remark for row in remarked}
+    entries = result.free_parameters.to_yaml(result.best, result.closure, result.cases, of_fields)
     calibration = {
         "loss": result.best_loss,
         "prior_weight": result.prior_weight,

@@ -113,10 +113,7 @@ def misfit(
         )
 
     # Frame by frame inside the loop, so that reverse mode does not store all profiles of the run.
-    def squares(name: str, at: ComparedVariable, difference: Array):
-        return at.mean(difference**2)
-
-    by_time, _ = _compare(model, comparison, checkpointing, squares)
+    by_time = _compare(model, comparison, checkpointing, lambda at, difference: at.mean(difference**2))
     mean_squares = {name: jnp.sum(squares, axis=0) for name, squares in by_time.items()}
     total = sum(one.factor * mean_squares[name] for name, one in comparison.variables.items())
     return score(jnp.asarray(total)), mean_squares
@@ -166,16 +163,16 @@ def _errors(by_time: Mapping[str, tuple[Array, Array]]) -> dict[str, ErrorOf]:
     return {name: ErrorOf(math.sqrt(square), mean) for name, (square, mean) in summed.items()}
 
 
-def _square_and_mean(name: str, at: ComparedVariable, difference: Array) -> tuple[Scalar, Scalar]:
+def _square_and_mean(at: ComparedVariable, difference: Array) -> tuple[Scalar, Scalar]:
     return at.mean(difference**2), at.mean(difference)
 
 
 @eqx.filter_jit
 def _frames(model: Model, comparison: Comparison) -> tuple[State, Array]:
-    def frame(now: Restart) -> tuple:
-        return now.state, now.step
+    def frame(carry: Carry, _: None) -> tuple[State, Array]:
+        return carry.now.state, carry.now.step
 
-    return _compare(model, comparison, SaveEverything(), _square_and_mean, frame)[1]
+    return _over_frames(model, comparison, SaveEverything(), frame)
 
 
 @eqx.filter_jit
@@ -202,10 +199,10 @@ def residuals(
     frames are stored, and parameters of members have a trailing axis.
     """
 
-    def both(name: str, at: ComparedVariable, difference: Array):
+    def both(at: ComparedVariable, difference: Array):
         return at.scaled(difference), at.mean(difference**2)
 
-    by_time, _ = _compare(model, comparison, SaveEverything(), both)
+    by_time = _compare(model, comparison, SaveEverything(), both)
     mean_squares = {name: jnp.sum(squares, axis=0) for name, (_, squares) in by_time.items()}
     return {name: scaled for name, (scaled, _) in by_time.items()}, mean_squares
 
@@ -227,69 +224,72 @@ def _modelled(comparison: Comparison, case: Case, state: State) -> dict[str, Arr
     }
 
 
-OfTime = Callable[[str, ComparedVariable, Array], PyTree]
+OfTime = Callable[[ComparedVariable, Array], PyTree]
 """Of a variable, its comparison at one time, and model minus observed."""
 
 
-def _at_times(comparison: Comparison, modelled: dict[str, Array], of_time: OfTime) -> PyTree:
+def _at_one_time(
+    comparison: Comparison, of_time: OfTime, modelled: dict[str, Array], parts: dict[str, PyTree]
+) -> dict[str, PyTree]:
+    """Map a function of the differences at one time over the variables; `parts` is from `at_times`."""
+    found = {}
+    for name, one in comparison.variables.items():
+        at = one.at(parts[name])
+        found[name] = of_time(at, at.differences(modelled[name]))
+    return found
+
+
+def _at_times(comparison: Comparison, modelled: dict[str, Array], of_time: OfTime) -> dict[str, PyTree]:
     """Map a function of the differences over all observed times, by variable."""
-
-    def at_one_time(name: str, values: Array, part: PyTree):
-        at = comparison.variables[name].at(part)
-        return of_time(name, at, at.differences(values))
-
-    return {
-        name: jax.vmap(functools.partial(at_one_time, name))(values, comparison.variables[name].at_times())
-        for name, values in modelled.items()
-    }
+    parts = {name: one.at_times() for name, one in comparison.variables.items()}
+    return jax.vmap(functools.partial(_at_one_time, comparison, of_time))(modelled, parts)
 
 
 def _compare(
+    model: Model, comparison: Comparison, checkpointing: AbstractCheckpointing, of_time: OfTime
+) -> dict[str, PyTree]:
+    """Run a model, and map a function of the differences at one time over all observed times, by variable."""
+    case = batched_case(model, comparison.case)
+
+    def modelled(carry: Carry, _: None) -> dict[str, Array]:
+        return _modelled(comparison, case, carry.now.state)
+
+    def differences(carry: Carry, parts: dict[str, PyTree]) -> dict[str, PyTree]:
+        return _at_one_time(comparison, of_time, _modelled(comparison, case, carry.now.state), parts)
+
+    if comparison.in_time is None:
+        parts = {name: one.at_times() for name, one in comparison.variables.items()}
+        return _over_frames(model, comparison, checkpointing, differences, parts)
+    values = _over_frames(model, comparison, checkpointing, modelled)
+    at_observed = {name: comparison.in_time(each) for name, each in values.items()}
+    return _at_times(comparison, at_observed, of_time)
+
+
+def _over_frames(
     model: Model,
     comparison: Comparison,
     checkpointing: AbstractCheckpointing,
-    of_time: OfTime,
-    of_frame: Callable[[Restart], PyTree] = lambda restart: None,
-) -> tuple[PyTree, PyTree]:
-    """Run a model, and map a function of the differences at one time over all observed times.
-
-    Results have a leading time axis, also those of a function of the frames, which may be other times.
-    """
+    save: Callable[..., PyTree],
+    inputs: PyTree = None,
+) -> PyTree:
+    """Run a model, and map a function of carry and inputs over its frames, the start included."""
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
     given = model, case, start, comparison.dt
-
-    def run(save: Callable[..., PyTree], inputs: PyTree) -> PyTree:
-        first, later = (jax.tree.map(lambda x, i=i: x[i], inputs) for i in (0, slice(1, None)))
-        of_start = save(Carry.at_start(start), first)
-        if comparison.steps is not None:
-            of_later = _run_of_steps(*given, comparison.steps, save, later)
-        else:
-            of_later = integrate(
-                *given,
-                n_frames=comparison.n_frames,
-                steps_per_frame=comparison.steps_per_frame,
-                checkpointing=checkpointing,
-                save=save,
-                inputs=later,
-            )[1]
-        return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, of_later)
-
-    def modelled(carry: Carry, _: None) -> tuple[PyTree, PyTree]:
-        return _modelled(comparison, case, carry.now.state), of_frame(carry.now)
-
-    def differences(carry: Carry, parts: PyTree) -> tuple[PyTree, PyTree]:
-        values, found = _modelled(comparison, case, carry.now.state), {}
-        for name, one in comparison.variables.items():
-            at = one.at(parts[name])
-            found[name] = of_time(name, at, at.differences(values[name]))
-        return found, of_frame(carry.now)
-
-    if comparison.in_time is None:
-        return run(differences, {name: one.at_times() for name, one in comparison.variables.items()})
-    values, frames = run(modelled, None)
-    at_observed = {name: comparison.in_time(each) for name, each in values.items()}
-    return _at_times(comparison, at_observed, of_time), frames
+    first, later = (jax.tree.map(lambda x, i=i: x[i], inputs) for i in (0, slice(1, None)))
+    of_start = save(Carry.at_start(start), first)
+    if comparison.steps is not None:
+        of_later = _run_of_steps(*given, comparison.steps, save, later)
+    else:
+        of_later = integrate(
+            *given,
+            n_frames=comparison.n_frames,
+            steps_per_frame=comparison.steps_per_frame,
+            checkpointing=checkpointing,
+            save=save,
+            inputs=later,
+        )[1]
+    return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), of_start, of_later)
 
 
 def _run_of_steps(model: Model, case: Case, start: Restart, dt, steps, save, inputs: PyTree) -> PyTree:
@@ -620,19 +620,15 @@ class Account:
     n_below: int  # below the lowest center
 
     @property
-    def is_notable(self) -> bool:
-        """Whether there are other than plain values."""
-        return any((self.n_missing, self.n_rejected, self.n_above, self.n_below))
-
-    def __str__(self) -> str:
-        notes = (
+    def notes(self) -> str:
+        """Values that are not plain, in words; empty without any."""
+        counts = (
             (self.n_missing, "missing"),
             (self.n_rejected, "rejected by quality flags"),
             (self.n_above, "above the uppermost center of the model, compared with it"),
             (self.n_below, "below the lowest center of the model, compared with it"),
         )
-        said = "; ".join(f"{number} {text}" for number, text in notes if number)
-        return f"{self.case}: {self.n_counting} values of {self.variable}" + (f"; {said}" if said else "")
+        return "; ".join(f"{number} {text}" for number, text in counts if number)
 
 
 def account(target: Target) -> tuple[Account, ...]:

@@ -1,4 +1,4 @@
-"""Checks of a calibration: runs that it must not degrade, and leave-one-out cross-validation.
+"""Errors of runs as rows, and leave-one-out cross-validation.
 
 In cross-validation each case, or group of cases, is left out in turn and tests the result. All
 calibrations share their programs: the weights of the cases are data, and a case of weight 0 is only
@@ -16,9 +16,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
-from ..closures import AbstractClosure
 from ..column.checkpointing import AbstractCheckpointing
 from ..column.integrate import simulate
 from ..column.model import Model
@@ -34,7 +32,6 @@ from .methods import AbstractMethod
 from .parameters import (
     FreeParameters,
     ParameterTable,
-    known_parameters,
     with_case_parameters,
     with_parameters,
 )
@@ -46,85 +43,9 @@ from .target import (
     ErrorOf,
     RootMeanSquare,
     Target,
-    errors_of,
     errors_of_states,
     initial_states,
 )
-
-CaseReport = Callable[[float, str], None]
-"""Called with the fraction that is done, and what was done last."""
-
-LARGEST_GROWTH = 0.1
-"""By which share an error may grow."""
-
-
-@dataclasses.dataclass(frozen=True)
-class CheckRow:
-    """Root mean square errors before and after a calibration [unit]; NaN if a run failed."""
-
-    check: str
-    variable: str
-    unit: str
-    uncalibrated: float
-    calibrated: float
-
-    @property
-    def growth(self) -> float:
-        """Growth of the error, as a fraction of the uncalibrated one; negative if it shrinks."""
-        if self.calibrated == self.uncalibrated:
-            return 0.0
-        return self.calibrated / self.uncalibrated - 1.0 if self.uncalibrated > 0.0 else math.inf
-
-    @property
-    def too_large(self) -> bool:
-        """Whether the error grows by more than allowed, or the calibrated run failed."""
-        return not self.growth <= LARGEST_GROWTH
-
-
-class CheckRun(NamedTuple):
-    """A run with observations; the model has the original closure of the run."""
-
-    name: str
-    model: Model
-    target: Target
-
-    def errors(self, closure: AbstractClosure) -> list["ErrorRow"]:
-        """Errors with a closure instead of the original one."""
-        model = dataclasses.replace(self.model, closure=closure)
-        return rows_of(self.name, self.target, errors_of(model, self.target.comparison))
-
-
-@failures_as_values()
-def run_checks(
-    checks: Sequence[CheckRun],
-    before: AbstractClosure,
-    after: AbstractClosure,
-    values: Mapping[str, float],
-    report: CaseReport = lambda fraction, name: None,
-) -> tuple[CheckRow, ...]:
-    """Errors of all checks without and with calibrated parameters.
-
-    A run whose closure is of the calibrated class keeps its own constants, except the calibrated ones; any
-    other run uses the closures before and after the calibration.
-
-    Calibrated values are by path; those outside the closure are ignored. Raises `ValueError` for a parameter
-    that the closure of a run does not have.
-    """
-    known = known_parameters(after)
-    values = {path: value for path, value in values.items() if path in known}
-    rows = []
-    for number, check in enumerate(checks):
-        own, pair = check.model.closure, (before, after)
-        if type(own) is type(after):
-            try:
-                pair = own, with_parameters(own, values)
-            except ValueError as error:
-                raise ValueError(f"check {check.name}: {error}") from None
-        for first, second in zip(*map(check.errors, pair), strict=True):
-            errors = first.root_mean_square, second.root_mean_square
-            rows.append(CheckRow(check.name, first.variable, first.unit, *errors))
-        report((number + 1) / len(checks), check.name)
-    return tuple(rows)
 
 
 def persistence_errors(comparison: Comparison) -> dict[str, ErrorOf]:
@@ -344,41 +265,22 @@ def folder_without(case: str, cases: Sequence[str]) -> str:
     return f"without_{own}" + (f"_{list(cases).index(case) + 1}" if plain.count(own) > 1 else "")
 
 
-# Derived from the columns, and written for readers of the file.
-_DERIVED = {CrossValidationRow: ("better",), CheckRow: ("growth", "too_large")}
-RowT = TypeVar("RowT", CrossValidationRow, CheckRow)
-
-
-def write_table(path: str | Path, rows: Sequence[CrossValidationRow] | Sequence[CheckRow]) -> None:
-    """Write rows of one kind, at least one, atomically; `nan` for missing numbers."""
-    write_rows(path, type(rows[0]), rows, also=_DERIVED[type(rows[0])])
+def write_table(path: str | Path, rows: Sequence[CrossValidationRow]) -> None:
+    """Write rows, at least one, atomically; `nan` for missing numbers."""
+    write_rows(path, CrossValidationRow, rows, also=("better",))
 
 
 @names_its_file("a table")
-def read_table(path: str | Path, kind: type[RowT]) -> tuple[RowT, ...]:
+def read_table(path: str | Path) -> tuple[CrossValidationRow, ...]:
     """Read a table of `write_table`; `FileNotFoundError` without a file, `ValueError` for another table."""
-    columns = kind.__annotations__  # names with their types
+    columns = CrossValidationRow.__annotations__  # names with their types
     lines = csv.DictReader(read_text(Path(path), "a table").splitlines())
     try:
-        return tuple(kind(*(of(line[name] or "nan") for name, of in columns.items())) for line in lines)
+        return tuple(
+            CrossValidationRow(*(kind(line[name] or "nan") for name, kind in columns.items()))
+            for line in lines
+        )
     except (KeyError, TypeError, ValueError):
         raise ValueError(
             f"{path}: expected a table with the columns {', '.join(columns)}, got another; write it again."
         ) from None
-
-
-def checks_in_words(rows: Sequence[CheckRow]) -> list[str]:
-    """A warning for each error that grew by more than allowed; one sentence if none did."""
-    limit = f"{100.0 * LARGEST_GROWTH:.0f} %"
-    warnings = []
-    for row in rows:
-        if row.too_large:
-            variable, check = row.variable.replace("_", " "), row.check.replace("_", " ")
-            grows = f"grows by {100 * row.growth:.0f} %"
-            warnings.append(
-                f"WARNING: with the calibrated parameters the error of {variable} in {check} "
-                + (grows if math.isfinite(row.growth) else "is no number or was zero")
-                + f", from {row.uncalibrated:.4g} to {row.calibrated:.4g} {row.unit}; "
-                f"at most {limit} more is allowed."
-            )
-    return warnings or [f"No error of the checks grows by more than {limit}."]

@@ -13,27 +13,22 @@ import numpy as np
 from ..calibration import (
     CalibrationResult,
     Target,
-    in_short,
-    remarks,
-    remarks_in_short,
+    rows_in_short,
     validation,
     with_parameters,
     write_results,
 )
 from ..calibration import calibrate as run_calibration
 from ..calibration.calibrate import Iteration
-from ..calibration.parameters import units_in_short
 from ..calibration.posterior import draws_of, infer, intervals, predictive_bands, spectrum_of, start_from
 from ..calibration.posterior.infer import POSTERIOR_NAME, unconstrained_in, write_summary
 from ..calibration.results import (
     CHECKPOINT_NAME,
-    CHECKS_NAME,
     CROSS_VALIDATION_NAME,
     HISTORY_NAME,
     PARAMETERS_NAME,
     RESULTS,
 )
-from ..calibration.validation import CheckRow, run_checks
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..config.formats import kind_in
 from ..io.dataset import STATE_NAMES
@@ -101,7 +96,6 @@ def calibrate(
         written, beyond = _write(result, setup, loaded, folder)
         _summarise(result)
         _say_errors(result, setup)
-        written += _check(setup, result, folder)
     session.report_written(written)
     session.judge_water(beyond)
 
@@ -126,7 +120,7 @@ def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> 
 
 def _problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of `calibrate`
     """The calibration problem and its options as arguments."""
-    return {name: part for name, part in vars(setup).items() if name not in ("checks", "n_threads")}
+    return {name: part for name, part in vars(setup).items() if name != "n_threads"}
 
 
 def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
@@ -170,14 +164,9 @@ def _write(
 
 
 def _summarise(result: CalibrationResult) -> None:
-    units, start, best = units_in_short(result.units), in_short(result.start), in_short(result.best)
-    said = remarks_in_short(remarks(result), result.best)
     echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
     echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
-    rows = [
-        (path, start[path], value, units.get(path, "1"), said.get(path, "")) for path, value in best.items()
-    ]
-    print_table(("parameter", "start", "best", "unit", "remark"), rows)
+    print_table(("parameter", "start", "best", "unit", "remark"), rows_in_short(result))
     if result.n_non_finite:
         echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
     if result.n_failed:
@@ -197,32 +186,6 @@ def _say_errors(result: CalibrationResult, setup: Calibration) -> None:
         rows.append((name, *(f"{mean:.4g}" for mean in means), result.units_of_errors[name], worse))
     columns = ("variable", "start", "best", "persistence", "unit", "remark")
     print_table(columns, rows, "root mean square errors, mean over the cases")
-
-
-def _check(setup: Calibration, result: CalibrationResult, folder: Path) -> list[Path]:
-    """Run the checks of a calibration, print and write their results, and return the path of the table."""
-    path = folder / CHECKS_NAME
-    if not setup.checks:
-        path.unlink(missing_ok=True)  # from an earlier configuration
-        return []
-    with fraction_of("checks") as show:
-        rows = run_checks(setup.checks, setup.model.closure, result.closure, result.best, show)
-    say_checks(rows)
-    validation.write_table(path, rows)
-    return [path]
-
-
-def say_checks(rows: Sequence[CheckRow]) -> None:
-    """Print errors before and after, with a warning where they grow too much."""
-    cells = [
-        (row.check, row.variable, f"{row.uncalibrated:.5g}", f"{row.calibrated:.5g}", row.unit)
-        + (f"{100.0 * row.growth:+.0f} %" if math.isfinite(row.growth) else "no number",)
-        for row in rows
-    ]
-    columns = ("check", "variable", "without", "with", "unit", "growth")
-    print_table(columns, cells, "root mean square errors without and with the calibrated parameters")
-    for sentence in validation.checks_in_words(rows):
-        echo(sentence, err=any(row.too_large for row in rows))
 
 
 def cross_validate(
@@ -273,7 +236,6 @@ def cross_validate(
                     engine=engine,
                 )
         written, beyond = _write(validated.calibrated, setup, loaded, folder)
-        written += _check(setup, validated.calibrated, folder)
         written.append(folder / CROSS_VALIDATION_NAME)
         validation.write_table(written[-1], validated.rows)
     columns = ("persistence", "uncalibrated", "calibrated", "left_out")

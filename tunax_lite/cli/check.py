@@ -164,8 +164,6 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
         free.append({"path": parameter.path, "start": float(parameter.start), "unit": parameter.unit})
     method = type(setup.method).__name__
     echo(f"{method}, {setup.n_iterations} iterations")
-    for one in setup.checks:
-        echo(f"check: {one.name}")
     found = {"kind": "calibration", "cases": cases, "model": model, "free": free, "method": method}
     return found | {"n_iterations": setup.n_iterations}
 

@@ -226,8 +226,7 @@ def evaluate(
     """Print root mean square and mean errors, over all levels and the times of `evaluation` (after 2 h).
 
     CONFIG is that of a run, or of a calibration: then all its cases are compared. With --parameters the
-    errors of the configuration and of the given parameters stand side by side, and the checks of a
-    calibration are run with both.
+    errors of the configuration and of the given parameters stand side by side.
     """
     ...
 

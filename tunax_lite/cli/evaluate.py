@@ -14,15 +14,12 @@ from ..calibration.target import errors_and_run
 from ..calibration.validation import (
     ErrorRow,
     rows_of,
-    run_checks,
     with_values,
 )
 from ..column.model import Model
 from ..config import (
-    CalibrationConfig,
     ComparisonSetup,
     ConfigError,
-    build_checks,
     evaluation_of,
     load_any,
     load_comparison,
@@ -36,7 +33,6 @@ from ..runtime.engine import open_engine
 from ..runtime.jax_setup import failures_as_values
 from . import session
 from .application import Answer
-from .calibrate import say_checks
 from .progress import fraction_of
 from .terminal import echo, print_table
 
@@ -62,18 +58,11 @@ def evaluate(
         session.say_accounts(targets)
         beyond: list[Extreme] = []
         with fraction_of("evaluation") as show:
-            rows, checked = _judged(candidates, show, beyond), []
+            rows = _judged(candidates, show, beyond)
         _print_errors(rows, list(candidates))
-        if values is not None and isinstance(loaded.config, CalibrationConfig):
-            if checks := build_checks(loaded.config.checks, loaded.place):
-                after = candidates["parameters"][0][0].closure
-                with fraction_of("checks") as show:
-                    checked = run_checks(checks, model.closure, after, values, show)
-                say_checks(checked)
     _write_errors(output, rows)
     session.judge_water(beyond)
-    errors, growth = ([dataclasses.asdict(row) for row in each] for each in (rows, checked))
-    return {"errors": errors, "checks": growth}
+    return {"errors": [dataclasses.asdict(row) for row in rows]}
 
 
 @failures_as_values()

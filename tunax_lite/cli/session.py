@@ -136,8 +136,8 @@ def say_accounts(targets: Sequence[Target]) -> None:
     """Print how many of the observations are used, if not all."""
     # A case with several time steps has the same account with each.
     for line in dict.fromkeys(line for target in targets for line in account(target)):
-        if line.is_notable:
-            echo(str(line))
+        if line.notes:
+            echo(f"{line.case}: {line.n_counting} values of {line.variable}; {line.notes}")
 
 
 def report_written(paths: Iterable[Path]) -> None:

@@ -1,7 +1,7 @@
 """Configuration files: from checked YAML to objects."""
 
 from ..io.yaml_file import ConfigError
-from .build import Calibration, build_calibration, build_checks, build_run, data_files, evaluation_of
+from .build import Calibration, build_calibration, build_run, data_files, evaluation_of
 from .calibration import CalibrationConfig
 from .case import Run
 from .closures import closure_names

@@ -23,7 +23,6 @@ from ..calibration.methods import AbstractMethod
 from ..calibration.observed import can_be_observed, starting_at
 from ..calibration.parameters import ParameterTable, paths_in_short
 from ..calibration.target import AbstractScore, padded_together
-from ..calibration.validation import CheckRun
 from ..column.averages import KINDS
 from ..column.case import Case
 from ..column.forcing import WaterSurface
@@ -36,10 +35,10 @@ from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import recorded, remarks
 from ..runtime.memory import check_steps
-from .calibration import AdamSection, CalibrationConfig, CheckSection, free_parameters
+from .calibration import AdamSection, CalibrationConfig, free_parameters
 from .case import AbstractFileCase, BuiltCase, GridSection, NativeGrid, Run
 from .formats import AbstractTranslatedCase, Report, kind_of
-from .load import Loaded, load_run
+from .load import Loaded
 from .schema import ModelSection, RunConfig
 from .series import Place
 from .site import CaseSection, DescribedCase
@@ -170,7 +169,7 @@ def data_files(path: Path, document: JSON) -> dict[str, Path]:
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-    """Everything that `calibrate` needs, and checks."""
+    """Everything that `calibrate` needs."""
 
     model: Model
     free_parameters: ParameterTable
@@ -181,7 +180,6 @@ class Calibration:
     prior_weight: float
     n_threads: int
     max_non_finite: int
-    checks: tuple[CheckRun, ...] = ()
 
 
 def build_calibration(
@@ -228,7 +226,6 @@ def build_calibration(
         prior_weight=config.misfit.prior_weight,
         n_threads=config.n_threads,
         max_non_finite=config.max_non_finite,
-        checks=tuple(build_checks(config.checks, place)),
     )
 
 
@@ -236,7 +233,7 @@ def _notes_on_priors(config: CalibrationConfig, free: ParameterTable) -> Iterato
     """Note priors with a most probable value that the method ignores."""
     if config.misfit.prior_weight > 0.0 or config.optimiser.name == "ensemble_kalman":
         return
-    known = [each.path for each in free.numbers if isinstance(each.prior, Normal | LogNormal)]
+    known = [one.path for one in free.numbers if one.is_chosen and isinstance(one.prior, Normal | LogNormal)]
     if known:
         yield (
             f"misfit.prior_weight is 0: the normal priors of {', '.join(paths_in_short(known))} only set the "
@@ -400,31 +397,3 @@ def evaluation_target(target: Target, variables: Collection[str], where: Place) 
 def _method(config: CalibrationConfig) -> AbstractMethod:
     section = config.optimiser
     return section.of_length(config.n_iterations) if isinstance(section, AdamSection) else section.build()
-
-
-def build_checks(sections: Sequence[CheckSection], place: Place) -> list[CheckRun]:
-    """The checks of a calibration; warns of each that is skipped because a file is missing."""
-    checks: list[CheckRun] = []
-    for index, section in enumerate(sections):
-        where = place.below("checks", str(index))
-        try:
-            check = _build(section, where)
-        except FileNotFoundError as error:
-            if not section.skip_if_missing:
-                raise
-            warn_of_input([f"left out a check: {error}"])
-            continue
-        if check.name in [other.name for other in checks]:
-            raise ConfigError(
-                f"{where.at('name')}: expected a check of another name, got '{check.name}' again; "
-                "give it a `name`."
-            )
-        checks.append(check)
-    return checks
-
-
-def _build(section: CheckSection, where: Place) -> CheckRun:
-    loaded = load_run(where.file(section.run, "run"), section.settings)
-    with where.naming():
-        model, (target,) = evaluation_of(loaded)
-    return CheckRun(section.name or target.case.name, model, target)

@@ -143,7 +143,10 @@ class AdamSection(section_of(Adam, "adam")):
 
     def of_length(self, n_iterations: int) -> Adam:
         """The method, with a learning rate that falls over a number of evaluations."""
-        return Adam(**self.given(), n_steps=max(n_iterations, self.n_warmup + 1))
+        # A constant rate does not depend on the number, so that a calibration continues with more iterations.
+        is_constant = self.final_fraction == 1.0 and self.n_warmup == 0
+        n_steps = None if is_constant else max(n_iterations, self.n_warmup + 1)
+        return Adam(**self.given(), n_steps=n_steps)
 
 
 BY_HAND[Adam] = AdamSection
@@ -175,17 +178,6 @@ class PosteriorSection(Section):
             todo = "give both, or leave both out"
             raise invalid("noise and n_observations, or neither", "one of them", todo)
         return Likelihood(self.noise, self.n_observations)
-
-
-class CheckSection(Section):
-    """A run with observations; its error may not grow by more than 10 %."""
-
-    run: str = key("configuration of the run", min_length=1)
-    name: str | None = key("by default that of the case", None, min_length=1)
-    settings: dict[str, JSON] = key(
-        "values that replace those of the configuration of the run, by key path", default_factory=dict
-    )
-    skip_if_missing: bool = key("whether to go without, saying so, where a file is missing", False)
 
 
 class CalibrationOutputSection(Section):
@@ -247,7 +239,6 @@ class CalibrationConfig(Section):
     n_threads: int = key("cases computed at the same time", 2, ge=1, le=1024)
     max_non_finite: int = key("evaluations in a row that may break down before the end", 10, ge=1)
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
-    checks: list[CheckSection] = key("runs whose errors may not grow by more than 10 %", [])
     output: CalibrationOutputSection = key("where results go", CalibrationOutputSection())
     posterior: PosteriorSection = key(
         "settings of `posterior`, which computes the distribution of the parameters", PosteriorSection()

@@ -15,13 +15,8 @@ from matplotlib.figure import Figure
 
 from .._types import JSON
 from ..calibration.posterior.infer import POSTERIOR_NAME
-from ..calibration.results import CHECKS_NAME, CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
-from ..calibration.validation import (
-    CheckRow,
-    CrossValidationRow,
-    checks_in_words,
-    read_table,
-)
+from ..calibration.results import CROSS_VALIDATION_NAME, HISTORY_NAME, PARAMETERS_NAME
+from ..calibration.validation import CrossValidationRow, read_table
 from ..io.errors import names_its_file, reading
 from ..io.netcdf import read_netcdf
 from ..io.writing import write_text
@@ -62,7 +57,6 @@ class RunFolder:
     history: xr.Dataset
     figures: Mapping[str, Path]
     cross_validation: tuple[CrossValidationRow, ...] = ()
-    checks: tuple[CheckRow, ...] = ()
     posterior: xr.Dataset | None = None
 
     @property
@@ -105,15 +99,13 @@ def read_run_folder(folder: str | Path) -> RunFolder:
         )
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
     drawn |= {path.stem: path for path in sorted(folder.glob("series*.png"))}
-    of_cases, of_checks = folder / CROSS_VALIDATION_NAME, folder / CHECKS_NAME
-    posterior = folder / POSTERIOR_NAME
+    of_cases, posterior = folder / CROSS_VALIDATION_NAME, folder / POSTERIOR_NAME
     return RunFolder(
         folder,
         parameters,
         history,
         {name: path for name, path in drawn.items() if path.is_file()},
-        read_table(of_cases, CrossValidationRow) if of_cases.is_file() else (),
-        read_table(of_checks, CheckRow) if of_checks.is_file() else (),
+        read_table(of_cases) if of_cases.is_file() else (),
         read_netcdf(posterior) if posterior.is_file() else None,
     )
 
@@ -145,8 +137,6 @@ def render(run: RunFolder) -> str:
         parameters=list(parameter_rows(run)),
         errors=list(_error_rows(run)),
         cross_validation=run.cross_validation,
-        checks=run.checks,
-        checks_in_words=checks_in_words(run.checks),
         figures=list(
             _encoded(run, run.captions, {"loss", "parameters"}, lambda: history_figures(run.history))
         ),

@@ -80,19 +80,6 @@ def test_rows_are_judged_with_and_without_what_their_constants_saw(folder):
     board("--output", "out", "--rows", "viscous", code=2)  # another board does not replace it
 
 
-@pytest.mark.long
-def test_checks_have_columns(folder):
-    wind = {"run": str(ROOT / "configs/runs/synthetic.yaml"), "name": "wind"}
-    lacking = {"run": str(folder / "none.yaml"), "skip_if_missing": True}
-    settings = f"checks={json.dumps([wind | {'settings': {'time.step': 600.0}}, lacking])}"
-    board("--rows", "viscous", "--set", settings, "--output", "out")
-    rows = rows_of(folder / "out")
-    name = "wind: temperature [K]"
-    assert rows["viscous"]["checks"][name] > 0.0 and rows["persistence"]["checks"] == {}
-    known = json.loads((folder / "out/board.json").read_text())
-    assert list(known["missing"]) == ["gone", "check 1"]
-
-
 def row_with(errors: dict[str, float], label: str = "row") -> Row:
     about = "cells of 2 m", 60.0
     of = (ErrorRow(label, name, "temperature", "K", error, 0.0, *about) for name, error in errors.items())

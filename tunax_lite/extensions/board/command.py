@@ -1,29 +1,25 @@
 """`tunax-lite board`: find the simulations, run and judge closures, write the page."""
 
 import dataclasses
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..._types import warn_of_input
 from ...calibration import Target
-from ...calibration.comparison import PERSISTENCE, Candidate
-from ...calibration.validation import CheckRun, ErrorRow
+from ...calibration.comparison import PERSISTENCE
+from ...calibration.validation import ErrorRow
 from ...cli import session
 from ...cli.application import Answer
 from ...cli.check import Page
 from ...cli.evaluate import computed, names_in
-from ...cli.progress import fraction_of
 from ...cli.terminal import echo, print_table
-from ...config import ComparisonSetup, ConfigError, build_checks
+from ...config import ComparisonSetup, ConfigError
 from ...config.load import Loaded, validated
 from ...config.section import Section, closest, key
 from ...io.checksums import sha256_of
 from ...io.errors import FileFormatError
 from ...io.writing import check_outputs
 from ...io.yaml_file import Document
-from ...plausibility import recorded
 from .page import FILES, Board, as_json, tables, write
 from .scores import Row, ordered
 from .sections import BoardConfig, RowSection, load_board
@@ -60,21 +56,16 @@ def board(
         candidates, protocol = setup.candidates(), loaded.config.protocol
         on_grid = {f"cells of {protocol.cell_thickness:g} m": list(targets.values())}
         compared = computed(setup, candidates, on_grid, [], workers, scheduler).rows
-        with recorded() as notes:
-            checks = build_checks(loaded.config.checks, loaded.place)
-        warn_of_input(notes)
-        errors = _errors_on_checks(checks, candidates)
         configured, initial = loaded.config, "the initial profile kept"
-        judged = [_row(configured, PERSISTENCE, initial, (), {}, compared)]
+        judged = [_row(configured, PERSISTENCE, initial, (), compared)]
         for one in sections:
-            about = one.title, one.constants_from, one.saw, errors[one.title]
-            judged.append(_row(configured, *about, compared))
+            judged.append(_row(configured, one.title, one.constants_from, one.saw, compared))
         origin = session.provenance(loaded, configured.protocol.version, candidates[0].model.closure)
         origin = dataclasses.replace(origin, data=json.dumps(digests), parameters="", closure="")
         made = Board(
             config=configured,
             simulations=digests,
-            missing=missing | {f"check {number}": str(note) for number, note in enumerate(notes, 1)},
+            missing=missing,
             rows=ordered(judged),
             origin={name: text for name, text in origin.attributes.items() if text},
         )
@@ -153,33 +144,13 @@ def _row(
     label: str,
     constants_from: str,
     saw: Sequence[str] | None,
-    checks: Mapping[str, float],
     compared: Sequence[ErrorRow],
 ) -> Row:
     """A row with its results on all simulations."""
     results = tuple(each for each in compared if each.closure == label)
     seen = board.seen(saw or ())
     unseen = frozenset(each.case for each in results if saw is not None and each.case not in seen)
-    return Row(label, constants_from, None if saw is None else tuple(saw), results, unseen, checks)
-
-
-def _errors_on_checks(
-    checks: Sequence[CheckRun], candidates: Sequence[Candidate]
-) -> dict[str, dict[str, float]]:
-    """Errors of closures on moorings, by label and name; without those of failed runs."""
-    found = {candidate.label: dict[str, float]() for candidate in candidates}
-    with fraction_of("moorings") as show:
-        for number, (candidate, check) in enumerate(itertools.product(candidates, checks), 1):
-            try:
-                for row in check.errors(candidate.model.closure):
-                    column = f"{check.name}: {row.variable.replace('_', ' ')} [{row.unit}]"
-                    found[candidate.label][column] = row.root_mean_square
-            # Whatever a closure raises, continue with the others.
-            except Exception as error:
-                message = " ".join(str(error).split())[:200]
-                echo(f"{candidate.label} on {check.name}: {message}", err=True)
-            show(number / (len(candidates) * len(checks)), candidate.label)
-    return found
+    return Row(label, constants_from, None if saw is None else tuple(saw), results, unseen)
 
 
 def check(loaded: Loaded[BoardConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:

@@ -24,7 +24,7 @@ class Board:
     Args:
         config: of the board.
         simulations: SHA-256 of the file of each judged simulation.
-        missing: names of missing simulations and checks, and why.
+        missing: names of missing simulations, and why.
         rows: from best to worst.
         origin: attributes of a file, with version, date and command line.
     """
@@ -76,7 +76,6 @@ def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
 def tables(board: Board) -> list[Summary]:
     """Rows, errors by simulation, their constants, simulations, and what is missing or failed."""
     names, config, p = list(board.simulations), board.config, board.config.protocol
-    checks = list(dict.fromkeys(name for row in board.rows for name in row.checks))
     ranked = Summary(
         "Rows",
         f"Protocol {p.version}: {len(names)} of {len(config.simulations)} simulations, cells of "
@@ -85,10 +84,10 @@ def tables(board: Board) -> list[Summary]:
         f"temperature: mean over the simulations with its {100.0 * LEVEL:g} % interval, largest; the mean "
         f"over that of {p.reference} on the same simulations; the same for those that the constants did not "
         "see, with their number (? where that is unknown); mean errors of velocity and of the depth of the "
-        "mixed layer; laws and moorings.",
+        "mixed layer.",
         ("row", "mean [mK]", "worst", "ratio", "unseen [mK]", "number", "ratio")
-        + ("velocity [mm/s]", "mixed layer [m]", *checks),
-        tuple(_ranked(board, row, checks) for row in board.rows),
+        + ("velocity [mm/s]", "mixed layer [m]"),
+        tuple(_ranked(board, row) for row in board.rows),
     )
     errors = Summary(
         "Errors by simulation",
@@ -121,7 +120,7 @@ def tables(board: Board) -> list[Summary]:
     return [part for part in parts if part.rows]
 
 
-def _ranked(board: Board, row: Row, checks: Sequence[str]) -> tuple[str, ...]:
+def _ranked(board: Board, row: Row) -> tuple[str, ...]:
     whole, unseen = row.score(board.reference), board.unseen(row)
     assert whole is not None
     without = ("?",) * 3 if row.saw is None else ("–", "0", "–")
@@ -137,7 +136,6 @@ def _ranked(board: Board, row: Row, checks: Sequence[str]) -> tuple[str, ...]:
         *without,
         number(1e3 * row.mean("u", "v"), 1),
         number(row.mean(board.config.protocol.layer), 1),
-        *(number(row.checks.get(name, math.nan), 2) for name in checks),
     )
 
 

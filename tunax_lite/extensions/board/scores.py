@@ -6,7 +6,7 @@ the mean error of a row is divided by that of the reference on the same draw.
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -48,7 +48,6 @@ class Row:
     saw: tuple[str, ...] | None  # names of sources and simulations; `None` if unknown
     results: tuple[ErrorRow, ...]  # one for each simulation and variable
     unseen: frozenset[str] = frozenset()  # simulations that its constants did not see
-    checks: Mapping[str, float] = dataclasses.field(default_factory=dict)  # by name with unit
 
     def errors(self, *variables: str) -> dict[str, float]:
         """Errors of a variable, or lengths of those of the components of a vector, by simulation."""

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ...config.calibration import CheckSection
 from ...config.case import Thickness
 from ...config.comparison import ComparedClosureSection, ComparisonConfig
 from ...config.load import Loaded, load
@@ -67,7 +66,6 @@ class BoardConfig(Section):
     protocol: ProtocolSection = key("how all are judged")
     sources: dict[str, SourceSection] = key("by name", min_length=1)
     simulations: list[SimulationSection] = key("what is simulated", min_length=1)
-    checks: list[CheckSection] = key("runs of moorings, on which closures have an error of their own", [])
     rows: list[RowSection] = key("closures", min_length=1)
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
 
