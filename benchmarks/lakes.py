@@ -22,11 +22,11 @@ import tunax_lite as tl
 from tunax_lite.air_sea import (
     BulkForcing,
     DownwardLongwave,
-    MeanSun,
+    MeanLight,
     Payne,
     SolarPosition,
     Weather,
-    with_mean_sun,
+    with_mean_light,
 )
 from tunax_lite.air_sea.radiation import Clark
 from tunax_lite.calibration import (
@@ -116,7 +116,7 @@ class Lake:
         rains = values.values.precipitation is not None
         duration = (end - start).days * DAY
         forcing = BulkForcing(values, longwave=longwave, albedo=Payne(), sun=sun, evaporation=rains)
-        forcing, _ = with_mean_sun(forcing, MeanSun(), step=DT, duration=duration)  # daily, but at Erken
+        forcing, _ = with_mean_light(forcing, MeanLight(), step=DT, duration=duration)  # daily, but at Erken
         return tl.Case(
             grid,
             tl.State.from_profiles(grid, temperature=in_the_column(temperature), salinity=0.0),

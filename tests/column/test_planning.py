@@ -1,15 +1,14 @@
-"""What compiling alone says of memory holds the results; the checkpointing that fits is chosen."""
+"""What compiling alone says of memory holds the results."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import pytest
 
 from tests.errors import error_naming
 from tests.helpers import cooled_case
 from tests.networks import Learned
-from tunax_lite import Model, PacanowskiPhilander, SaveSegments, SaveSteps, simulate
-from tunax_lite.column.planning import choose_checkpointing, estimate_memory
+from tunax_lite import Model, PacanowskiPhilander
+from tunax_lite.column.planning import estimate_memory
 
 CASE = cooled_case(duration=12000.0)
 MODEL = Model(PacanowskiPhilander())
@@ -44,37 +43,8 @@ def test_ensembles_and_the_weights_of_networks_are_estimated():
         assert found == pytest.approx(8 * residuals * (n + 1), rel=0.02)
 
 
-def gradient_of(layout):
-    def loss(alpha, case):
-        model = Model(eqx.tree_at(lambda c: c.alpha, PacanowskiPhilander(), alpha))
-        return jnp.mean(simulate(model, case, checkpointing=layout).state.temperature ** 2)
-
-    return jax.grad(loss)
-
-
-ARGUMENTS = (jnp.asarray(5.0), CASE)
-
-
-@pytest.mark.long  # layouts by themselves: test_checkpointing
-def test_the_fastest_layout_that_fits_is_taken():
-    assert choose_checkpointing(gradient_of, ARGUMENTS).checkpointing == SaveSteps()  # of the machine
-    rich = choose_checkpointing(gradient_of, ARGUMENTS, 10**9)
-    assert rich.checkpointing == SaveSteps()
-    needed = rich.program.memory.temporary
-    assert f"SaveSteps(): {needed} bytes of {10**9} " in rich.explanation
-    assert choose_checkpointing(gradient_of, ARGUMENTS, needed).checkpointing == SaveSteps()
-    poor = choose_checkpointing(gradient_of, ARGUMENTS, needed - 1)
-    assert poor.checkpointing == SaveSegments()
-    assert poor.program.memory.temporary < needed
-    assert float(poor.program(*ARGUMENTS)) == pytest.approx(float(rich.program(*ARGUMENTS)), rel=1e-9)
-
-
 def estimate(case=CASE, **options):
     return lambda: estimate_memory(MODEL, case, **options)
-
-
-def choose(budget: int, *candidates):
-    return lambda: choose_checkpointing(gradient_of, ARGUMENTS, budget, candidates=candidates)
 
 
 def test_requests_without_meaning_are_refused():
@@ -86,9 +56,6 @@ def test_requests_without_meaning_are_refused():
         (estimate(duration=1234.0), ValueError, "multiple"),
         (estimate(batch, n_columns=4), ValueError, "column 4 (3,)"),
         (estimate(what="gradient", parameters=["net.*"]), ValueError, "parameters net.*"),
-        (choose(100, SaveSegments()), MemoryError, "SaveSegments 100"),  # what is needed
-        (choose(100), ValueError, "candidate"),
-        (choose(-1, SaveSegments()), ValueError, "memory_budget -1"),
     ):
         with error_naming(error, message):
             make()

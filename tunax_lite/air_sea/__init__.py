@@ -1,9 +1,9 @@
 """Air-sea fluxes from the weather: bulk formulae, radiation, albedo; one variant per module."""
 
 from .air import AbstractBulkFormula
-from .bulk_forcing import BulkForcing, Weather, with_mean_sun
+from .bulk_forcing import BulkForcing, Weather, with_mean_light
 from .coare import Coare30, Coare36, Fairall
-from .daylight import MeanSun
+from .daylight import MeanLight
 from .radiation import (
     AbstractAlbedo,
     AbstractLongwave,

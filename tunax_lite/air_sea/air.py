@@ -24,6 +24,12 @@ SALT_FACTOR = 0.98  # vapour pressure over sea water relative to that over fresh
 VAPOUR_RATIO = 0.62198  # molar mass of water over that of dry air [1]
 GAS_CONSTANT = 287.1  # of dry air [J kg-1 K-1]
 AIR_HEAT_CAPACITY = 1008.0  # [J kg-1 K-1]
+# The constants above are GOTM's; those of AeroBulk follow, for COARE 3 and NCAR.
+GRAVITY, KARMAN = 9.8, 0.4  # [m s-2, 1]
+_GAS_CONSTANT = 287.05
+VIRTUAL = 461.495 / _GAS_CONSTANT - 1.0  # excess of the virtual temperature per specific humidity [1]
+DRY_HEAT_CAPACITY, VAPOUR_HEAT_CAPACITY = 1005.0, 1860.0  # [J kg-1 K-1]
+LAPSE_RATE = GRAVITY / DRY_HEAT_CAPACITY  # dry-adiabatic [K m-1]
 _LOWE = (6.107799961, 0.4436518521, 0.01428945805, 2.650648471e-4)
 _LOWE += (3.031240396e-6, 2.034080948e-8, 6.136820929e-11)
 
@@ -148,13 +154,6 @@ class AbstractSimilarity(AbstractBulkFormula):
             water=water,
             vaporisation_heat=vaporisation_heat,
         )
-
-
-GRAVITY, KARMAN = 9.8, 0.4  # constants of AeroBulk from here on; those above are GOTM's
-_GAS_CONSTANT = 287.05
-VIRTUAL = 461.495 / _GAS_CONSTANT - 1.0  # excess of the virtual temperature per specific humidity [1]
-DRY_HEAT_CAPACITY, VAPOUR_HEAT_CAPACITY = 1005.0, 1860.0  # [J kg-1 K-1]
-LAPSE_RATE = GRAVITY / DRY_HEAT_CAPACITY  # dry-adiabatic [K m-1]
 
 
 def _density(kelvin: Scalar, humidity: Scalar, pressure: Scalar) -> Scalar:

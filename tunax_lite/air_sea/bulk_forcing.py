@@ -43,7 +43,7 @@ from .air import (
     vapour_pressure,
 )
 from .coare import Fairall
-from .daylight import DiurnalCycle, MeanSun, days_of, diurnal_cycle, time_between_records
+from .daylight import DiurnalCycle, MeanLight, days_of, diurnal_cycle, time_between_records
 from .radiation import AbstractAlbedo, AbstractLongwave, ClearSky, ConstantAlbedo, SolarPosition
 
 Values = SeriesOrScalar
@@ -182,11 +182,7 @@ HUMIDITY_QUANTITIES: dict[HumidityMeasure, str] = {
 
 
 def check_weather(weather: TimeSeries[Weather], humidity_measure: HumidityMeasure) -> None:
-    """Raise an error for values impossible in air, most often in an unexpected unit.
-
-    Raises:
-        ValueError: an impossible value, with its name and time.
-    """
+    """Raise `ValueError` for a value impossible in air, most often in an unexpected unit."""
     for name in (field.name for field in WEATHER):
         quantity = quantity_of(HUMIDITY_QUANTITIES[humidity_measure] if name == "humidity" else name)
         lowest, highest = quantity.possible
@@ -242,7 +238,7 @@ class BulkForcing(AbstractForcing):
         shortwave: clear-sky formula for the shortwave radiation; `None` if the series provides it.
         albedo: reflected fraction of the shortwave radiation; by default the series is net.
         sun: position and time, for formulae that need the solar elevation.
-        diurnal_cycle: spreads daily means of shortwave radiation over the day; see `with_mean_sun`.
+        diurnal_cycle: spreads daily means of shortwave radiation over the day; see `with_mean_light`.
         wind_factor: factor of the wind [1]; below 1 in the shelter of a shore.
         heat_factor: factor of sensible, latent and longwave heat together [1].
         shortwave_factor: factor of the shortwave radiation [1].
@@ -287,13 +283,13 @@ class BulkForcing(AbstractForcing):
         if self.humidity_measure not in HUMIDITY_QUANTITIES:
             expected = f"humidity_measure as one of {', '.join(HUMIDITY_QUANTITIES)}"
             raise ValueError(f"{self.weather.name}: expected {expected}, got {self.humidity_measure!r}.")
-        series, sky = self.weather.values, self.shortwave
+        series, clear_sky = self.weather.values, self.shortwave
         cloudy = self.longwave is not None and self.longwave.needs_cloud
-        astronomical = sky is not None or self.albedo.needs_sun or self.diurnal_cycle is not None
+        astronomical = clear_sky is not None or self.albedo.needs_sun or self.diurnal_cycle is not None
         rain = self.rain_heat or self.rain_stress
         for missing, name, because in (
             (series.longwave is None and not cloudy, "weather.longwave", "no formula gives it"),
-            (series.shortwave is None and sky is None, "weather.shortwave", "no formula gives it"),
+            (series.shortwave is None and clear_sky is None, "weather.shortwave", "no formula gives it"),
             (series.precipitation is None and rain, "weather.precipitation", "rain brings heat or momentum"),
             (self.sun is None and astronomical, "sun", "the light or the albedo depends on it"),
             (self.sun is None and cloudy, "sun", "the longwave radiation depends on its latitude"),
@@ -426,14 +422,14 @@ class BulkForcing(AbstractForcing):
         return self.shortwave_factor * downward * (1.0 - albedo)
 
 
-def with_mean_sun(
-    forcing: BulkForcing, how: MeanSun, *, step: float, duration: float
+def with_mean_light(
+    forcing: BulkForcing, treatment: MeanLight, *, step: float, duration: float
 ) -> tuple[BulkForcing, list[str]]:
     """Add the albedo and the diurnal cycle that suit the records of shortwave radiation; return notes, too.
 
     Args:
         forcing: forcing of one column; unchanged if a formula gives the shortwave radiation.
-        how: requested treatment.
+        treatment: requested treatment of means.
         step: time step of the run [s]; over the steps of a day, the cycle has the mean of the records.
         duration: duration of the run [s].
     """
@@ -442,8 +438,8 @@ def with_mean_sun(
         return forcing, []
     time, values = np.asarray(forcing.weather.time, dtype=float), np.asarray(shortwave, dtype=float)
     interval, cycle = time_between_records(time, values), forcing.diurnal_cycle
-    if how.spreads(interval):
+    if treatment.spreads_means(interval):
         cycle = diurnal_cycle(days_of(sun, 0.0, duration), time, values, sun, step)
-    notes = how.notes(albedo, interval)
-    albedo = how.albedo(albedo, sun.latitude, interval)
+    notes = treatment.notes(albedo, interval)
+    albedo = treatment.albedo(albedo, sun.latitude, interval)
     return dataclasses.replace(forcing, albedo=albedo, diurnal_cycle=cycle), notes

@@ -33,9 +33,8 @@ from .air import (
 )
 
 _BOUNDARY_LAYER = 600.0  # height of the atmospheric boundary layer [m]
-_CALM, _SLOWEST = 0.1, 0.2
-"""Lowest wind for `Fairall`, whose first guess fails in calmer air, and lowest wind with gusts for COARE 3
-[m s-1]."""
+_CALM = 0.1  # lowest wind for `Fairall`, whose first guess fails in calmer air [m s-1]
+_SLOWEST = 0.2  # lowest wind with gusts for COARE 3 [m s-1]
 _CRITICAL_RICHARDSON_NUMBER = 0.25  # between surface and instrument; above it fluxes vanish
 _LARGEST_ZETA = 50.0
 

@@ -18,7 +18,7 @@ from ..numerics.elementary import at_least, at_most, reciprocal
 from .radiation import AbstractAlbedo, ClearSky, SolarPosition, declination_of
 
 DAY = 86400.0
-LONGEST_INSTANT = 3.0 * 3600.0
+LONGEST_RESOLVING_INTERVAL = 3.0 * 3600.0
 """Longest interval between records [s] that resolves the day."""
 _NODES, _WEIGHTS = (tuple(map(float, row)) for row in np.polynomial.legendre.leggauss(8))
 _FAINT = 1e-6
@@ -31,7 +31,13 @@ def time_between_records(time: np.ndarray, values: np.ndarray) -> float:
     Records are the times at which a series changes its slope. Interpolation to common times therefore does
     not hide them, nor do daily means written at every hour.
     """
-    return _time_between(*_records(np.asarray(time, dtype=float), np.asarray(values, dtype=float)))
+    time, values, is_record = _records(np.asarray(time, dtype=float), np.asarray(values, dtype=float))
+    is_daylight = np.maximum(values[1:], values[:-1]) > 1e-3 * np.max(values, initial=0.0)
+    intervals = np.diff(time[is_record])
+    # A jump between two means has two records almost at one time, which count as one.
+    n_between = int((intervals > 1e-3 * np.mean(intervals)).sum())
+    is_constant = n_between < 2 and np.ptp(values) == 0.0
+    return np.inf if is_constant else float(np.diff(time)[is_daylight].sum() / n_between)
 
 
 def _records(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -42,18 +48,9 @@ def _records(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return time, values, np.concatenate([[True], has_kink, [True]])
 
 
-def _time_between(time: np.ndarray, values: np.ndarray, is_record: np.ndarray) -> float:
-    is_daylight = np.maximum(values[1:], values[:-1]) > 1e-3 * np.max(values, initial=0.0)
-    intervals = np.diff(time[is_record])
-    # A jump between two means has two records almost at one time, which count as one.
-    n_between = int((intervals > 1e-3 * np.mean(intervals)).sum())
-    is_constant = n_between < 2 and np.ptp(values) == 0.0
-    return np.inf if is_constant else float(np.diff(time)[is_daylight].sum() / n_between)
-
-
 def is_mean(interval: float) -> bool:
     """Return whether records at this interval [s] are means over part of a day."""
-    return interval > 1.2 * LONGEST_INSTANT
+    return interval > 1.2 * LONGEST_RESOLVING_INTERVAL
 
 
 class AlbedoOfTheDay(AbstractAlbedo):
@@ -116,7 +113,7 @@ AlbedoOf = Literal["instant", "day"]
 
 
 @dataclasses.dataclass(frozen=True)
-class MeanSun:
+class MeanLight:
     """Treatment of shortwave radiation given as means over part of a day.
 
     Args:
@@ -127,7 +124,7 @@ class MeanSun:
     albedo_of: AlbedoOf | None = None
     diurnal_cycle: bool = False
 
-    def spreads(self, interval: float) -> bool:
+    def spreads_means(self, interval: float) -> bool:
         """Return whether records at this interval [s] are spread over the day."""
         return self.diurnal_cycle and is_mean(interval)
 

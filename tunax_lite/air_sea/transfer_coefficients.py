@@ -27,7 +27,7 @@ from .air import (
 _CALM = 0.01
 """Lowest wind for the coefficients of `Kondo` [m s-1]; they diverge in calm weather."""
 _CLASSES = (2.2, 5.0, 8.0, 25.0)  # upper bounds of the first four of five wind classes [m s-1]
-# 1000 C = a + b w^p + c (w - 8 m/s)²: a, b and c by class, and p for the lowest class; p = 1 in the others.
+# (a, b, c, p) of 1000 C = a + b w^p + c (w - 8 m/s)²: a, b, c by class; p in the lowest class, 1 elsewhere.
 _DRAG = ((0.0, 0.771, 0.867, 1.2, 0.0), (1.08, 0.0858, 0.0667, 0.025, 0.073), None, -0.15)
 _HEAT_C, _MOISTURE_C = (0.0, 0.0, 0.0, -0.00045, 0.0), (0.0, 0.0, 0.0, -0.0004, 0.0)
 _HEAT = ((0.0, 0.927, 1.15, 1.17, 1.652), (1.185, 0.0546, 0.01, 0.0075, -0.017), _HEAT_C, -0.157)

@@ -134,7 +134,7 @@ class SavePairs(AbstractCheckpointing):
 class AutoCheckpointing(AbstractCheckpointing):
     """The first of `candidates` that fits a memory budget; later ones are slower and need less memory.
 
-    Memory is estimated from shapes; `choose_checkpointing` compiles and takes the compiler's numbers.
+    Memory is estimated from shapes.
 
     Args:
         memory_budget: bytes that the loop may store. On a CPU, a loop that stores more than some 24 MB takes

@@ -1,8 +1,8 @@
-"""Memory of a run, its gradient or its Jacobian, estimated by compiling only; checkpointing that fits."""
+"""Memory of a run, its gradient or its Jacobian, estimated by compiling only."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -12,8 +12,6 @@ from jaxtyping import PyTree
 
 from .._types import chosen_paths, dotted, free_leaves
 from ..runtime import compile_program
-from ..runtime.compilation import Program
-from ..runtime.memory import free_memory
 from .case import Case
 from .checkpointing import AbstractCheckpointing, AutoCheckpointing
 from .integrate import simulate
@@ -22,8 +20,6 @@ from .sensitivity import ChunkSize, CompiledJacobian
 from .trajectory import Trajectory
 
 What = Literal["forward", "gradient", "jacobian"]
-
-_SHARE_OF_FREE_MEMORY = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,53 +123,3 @@ def _free(model: Model, parameters: Sequence[str] | None) -> PyTree:
         raise ValueError(f"{where}: expected at least one of {', '.join(known) or 'no numbers'}, got none.")
     is_free = jax.tree_util.tree_map_with_path(lambda path, _: dotted(path) in paths, model.closure)
     return eqx.filter(model.closure, is_free)
-
-
-class CheckpointingChoice(NamedTuple):
-    """The chosen layout, the compiled program, and one line that explains the choice."""
-
-    checkpointing: AbstractCheckpointing
-    program: Program
-    explanation: str
-
-
-def choose_checkpointing(
-    function_of_layout: Callable[[AbstractCheckpointing], Callable[..., PyTree]],
-    arguments: tuple,
-    memory_budget: int | None = None,
-    *,
-    candidates: Sequence[AbstractCheckpointing] | None = None,
-) -> CheckpointingChoice:
-    """The fastest layout whose compiled program fits a memory budget.
-
-    Args:
-        function_of_layout: returns, for a layout, the function to compile, such as a gradient.
-        arguments: arguments of that function, arrays or their shapes.
-        memory_budget: bytes for temporary memory; by default half of the free memory of the device.
-        candidates: from the fastest to the most frugal; by default those of `AutoCheckpointing`.
-
-    Raises:
-        ValueError: no candidates, or a budget that is not positive.
-        MemoryError: no candidate fits.
-    """
-    candidates = AutoCheckpointing().candidates if candidates is None else candidates
-    if not candidates:
-        raise ValueError("choose_checkpointing: expected at least one candidate, got none.")
-    if memory_budget is not None and not memory_budget > 0:
-        raise ValueError(
-            f"choose_checkpointing: expected a positive memory_budget in bytes, got {memory_budget}."
-        )
-    budget = int(_SHARE_OF_FREE_MEMORY * free_memory()) if memory_budget is None else memory_budget
-    too_large: list[str] = []
-    needed = 0
-    for layout in candidates:
-        program = compile_program(function_of_layout(layout), *arguments)
-        needed = program.memory.temporary
-        if needed <= budget:
-            others = f" ({', '.join(too_large)} would not)" if too_large else ""
-            return CheckpointingChoice(layout, program, f"{layout}: {needed} bytes of {budget} fit{others}")
-        too_large.append(f"{layout} with {needed} bytes")
-    raise MemoryError(
-        f"choose_checkpointing: expected a budget of at least {needed} bytes, which the most frugal layout, "
-        f"{candidates[-1]}, needs; got {budget}. Give more memory, or make fewer steps or columns."
-    )

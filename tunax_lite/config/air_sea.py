@@ -11,7 +11,7 @@ from pydantic import Field
 from .. import air_sea, io
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER, Weather
-from ..air_sea.daylight import AlbedoOf, MeanSun, days_of, diurnal_cycle, time_between_records
+from ..air_sea.daylight import AlbedoOf, MeanLight, days_of, diurnal_cycle, time_between_records
 from ..air_sea.radiation import ConstantAlbedo, SolarPosition
 from ..column.forcing import FLUXES, AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..column.terms import WindVector
@@ -101,9 +101,9 @@ class AirSeaSection(section_of(air_sea.BulkForcing)):
             return None
         return names_of(air_sea.AbstractLongwave)[self.longwave].make()
 
-    def mean_sun(self) -> air_sea.MeanSun:
+    def mean_sun(self) -> air_sea.MeanLight:
         """What is wanted where records of shortwave radiation are means."""
-        return air_sea.MeanSun(self.albedo_of, self.diurnal_cycle)
+        return air_sea.MeanLight(self.albedo_of, self.diurnal_cycle)
 
 
 class Era5Source(Section):
@@ -235,7 +235,7 @@ def bulk_forcing(
             **bulk_arguments(section, implicit_stress=implicit),
         )
     length = {"step": setting.step or _USUAL_STEP, "duration": setting.duration}
-    forcing, notes = air_sea.with_mean_sun(forcing, section.mean_sun(), **length)
+    forcing, notes = air_sea.with_mean_light(forcing, section.mean_sun(), **length)
     for note in notes:
         setting.note(note, "air_sea")
     return forcing
@@ -340,7 +340,7 @@ def _net_shortwave(
     latitude, longitude = setting.required_position(key, "albedo")
     step = setting.step or _USUAL_STEP
     sun = SolarPosition(setting.required_start(), latitude, longitude)
-    how = MeanSun(section.albedo_of, section.diurnal_cycle)
+    how = MeanLight(section.albedo_of, section.diurnal_cycle)
     interval = time_between_records(light.time, light.values) if isinstance(light, Series) else np.inf
     for note in how.notes(albedo, interval):
         setting.note(note, key)
@@ -354,7 +354,7 @@ def _net_shortwave(
     now = sun.at(jnp.asarray(time))
     cosine = sun.cosine_of_zenith(now)
     downward = light.on(time) if isinstance(light, Series) else np.full_like(time, light)
-    if how.spreads(interval):
+    if how.spreads_means(interval):
         days = days_of(sun, float(time[0]), float(time[-1]))
         records = light if isinstance(light, Series) else Series(time, downward)
         cycle = diurnal_cycle(days, records.time, records.values, sun, step)

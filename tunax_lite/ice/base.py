@@ -28,7 +28,7 @@ IceState = dict[str, Float[Array, "..."]]
 """Prognostic variables of the ice by name, one number per column."""
 
 Sky = Callable[[IceSurface | None], SurfaceFluxes]
-"""Fluxes of the air: over the surface of the ice where it covers the water, over the water elsewhere."""
+"""Function that returns the fluxes from the air, over the ice where it covers the water, else over water."""
 
 
 class UppermostCell(NamedTuple):
@@ -80,6 +80,8 @@ class AbstractIce(eqx.Module):
     freezing_slope: Scalar = parameter(-0.0575, unit="K (g kg-1)-1", valid_range=(-0.1, 0.0))
     thicknesses: ClassVar[tuple[str, ...]]
     """Thickness variables: their volume is conserved where the area of the surface changes."""
+    needs_air: ClassVar[bool] = False
+    """Whether a step needs the air temperature."""
 
     @abc.abstractmethod
     def start(self, state: State) -> IceState:
@@ -92,7 +94,12 @@ class AbstractIce(eqx.Module):
         """Advance ice and uppermost cell by `dt` [s], with the air temperature [degC] at the end."""
 
     def check(self, state: State, knows_air: bool) -> None:
-        """Raise `ValueError` for water outside the range of the formulae, or without weather."""
+        """Raise `ValueError` for water outside the range of the formulae, or an unknown air temperature."""
+        if self.needs_air and not knows_air:
+            raise ValueError(
+                f"{type(self).__name__}: expected the air temperature, got prescribed fluxes without one; "
+                "give the weather, or use another ice model."
+            )
 
     def mass(self, ice: IceState) -> Scalar | None:
         """Mass of ice and snow that melts into the water [kg m-2]; `None` if ice exchanges no water."""
@@ -153,15 +160,6 @@ def left_by_ice(
         stored[name + LEFT_BY_ICE] = stored_before + concentration * frozen * dt - returned
         correction[name] = concentration * melted - returned / dt
     return stored, correction
-
-
-def check_air(ice: AbstractIce, is_known: bool) -> None:
-    """Raise `ValueError` for ice without an air temperature."""
-    if not is_known:
-        raise ValueError(
-            f"{type(ice).__name__}: no air temperature in prescribed fluxes; expected weather; give the "
-            "weather, or use another ice model."
-        )
 
 
 def flux_like(flux: Scalar | None, like: Scalar) -> Scalar:

@@ -12,7 +12,9 @@ from ..column.forcing import IceSurface
 from ..column.state import State
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most
-from .base import AbstractIce, IceState, IceStep, Sky, UppermostCell, below_cover, check_air
+from .base import AbstractIce, IceState, IceStep, Sky, UppermostCell, below_cover
+
+_DAY = 86400.0
 
 
 @named("simple")
@@ -62,6 +64,7 @@ class Lebedev(AbstractIce):
     """
 
     thicknesses: ClassVar[tuple[str, ...]] = ("ice_thickness",)
+    needs_air: ClassVar[bool] = True
     initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
     growth: Scalar = parameter(1.33, valid_range=(0.1, 10.0))
     exponent: Scalar = parameter(0.58, valid_range=(0.1, 1.0))
@@ -69,9 +72,6 @@ class Lebedev(AbstractIce):
     light_depth: Scalar = parameter(1.6, unit="m", valid_range=(0.01, 10.0))
     ice_density: Scalar = parameter(910.0, unit="kg m-3", valid_range=(500.0, 1000.0))
     latent_heat: Scalar = parameter(333500.0, unit="J kg-1", valid_range=(1e5, 4e5))
-
-    def check(self, state: State, knows_air: bool) -> None:
-        check_air(self, knows_air)
 
     def start(self, state: State) -> IceState:
         has_ice = self.initial_thickness > 0.0
@@ -104,6 +104,3 @@ class Lebedev(AbstractIce):
         return IceStep(
             {"ice_thickness": new_ice, "freezing_degree_days": days}, temperature, fluxes, heat / dt, covered
         )
-
-
-_DAY = 86400.0

@@ -21,7 +21,7 @@ from ..column.forcing import IceSurface
 from ..column.state import State
 from ..declarations import named, setting
 from ..numerics.elementary import at_least, reciprocal
-from .base import AbstractIce, IceState, IceStep, Sky, UppermostCell, below_cover, check_air, flux_like
+from .base import AbstractIce, IceState, IceStep, Sky, UppermostCell, below_cover, flux_like
 
 
 @named("mylake")
@@ -43,6 +43,7 @@ class MyLake(AbstractIce):
     """
 
     thicknesses: ClassVar[tuple[str, ...]] = ("ice_thickness", "frazil_thickness")
+    needs_air: ClassVar[bool] = True
     initial_thickness: Scalar = parameter(0.0, unit="m", valid_range=(0.0, 20.0))
     frazil_limit: Scalar = parameter(0.03, unit="m", valid_range=(1e-4, 1.0))
     insulation: Scalar = parameter(0.1, unit="m", valid_range=(1e-4, 10.0))
@@ -52,9 +53,6 @@ class MyLake(AbstractIce):
     albedo: Scalar = parameter(0.3, valid_range=(0.0, 1.0))
     light_attenuation: Scalar = parameter(5.0, unit="m-1", valid_range=(0.1, 100.0))
     exchanges_water: bool = setting(True)
-
-    def check(self, state: State, knows_air: bool) -> None:
-        check_air(self, knows_air)
 
     def start(self, state: State) -> IceState:
         zeros = 0.0 * state.temperature[-1]

@@ -41,7 +41,7 @@ class Layers(NamedTuple):
     lower_temperature: Scalar
 
 
-class Warming(NamedTuple):
+class SurfaceBalance(NamedTuple):
     """Heat that the air takes, `loss` + `slope` T_s, and radiation absorbed by the upper ice [W m-2]."""
 
     loss: Scalar
@@ -133,16 +133,16 @@ class Winton(AbstractIce):
 
     def heat_to_melt(self, layers: Layers) -> Scalar:
         """Heat needed to melt all snow and ice to water at T_m [J m-2]."""
-        upper = self._upper(layers.upper_temperature) * layers.upper
-        lower = self._lower(layers.lower_temperature) * layers.lower
+        upper = self._upper_heat(layers.upper_temperature) * layers.upper
+        lower = self._lower_heat(layers.lower_temperature) * layers.lower
         return self.snow_density * self.latent_heat * layers.snow + upper + lower
 
-    def _upper(self, temperature: Scalar) -> Scalar:
+    def _upper_heat(self, temperature: Scalar) -> Scalar:
         """Heat needed to melt ice with brine [J m-3]; zero at T_m, where all is brine."""
         heat = self.ice_heat_capacity - self.latent_heat / temperature
         return self.ice_density * heat * (self.melting_point - temperature)
 
-    def _lower(self, temperature: Scalar) -> Scalar:
+    def _lower_heat(self, temperature: Scalar) -> Scalar:
         """Heat needed to melt ice without brine [J m-3]."""
         heat = self.latent_heat + self.ice_heat_capacity * (self.melting_point - temperature)
         return self.ice_density * heat
@@ -153,7 +153,7 @@ class Winton(AbstractIce):
         covered = ice["ice_thickness"] > 0.0
         freezing = at_most(self.freezing_point(cell.salinity), self.melting_point)
         excess = (cell.temperature - freezing) * cell.heat_per_kelvin
-        albedo, into_bare = self._optics(ice)
+        albedo, penetrating = self._optics(ice)
         old_surface = ice["ice_surface_temperature"]
 
         def air_fluxes(surface: Scalar) -> tuple[Scalar, SurfaceFluxes]:
@@ -162,9 +162,9 @@ class Winton(AbstractIce):
 
         heat, slope, fluxes = jax.jvp(air_fluxes, (old_surface,), (jnp.ones_like(old_surface),), has_aux=True)
         slope, light = at_least(-slope, 0.0), flux_like(fluxes.shortwave_flux, old_surface)
-        transmitted = into_bare * jnp.exp(-ice["ice_thickness"] / self.light_depth)
-        loss_at_zero = -heat - slope * old_surface - (1.0 - into_bare) * light
-        air = Warming(loss_at_zero, slope, (into_bare - transmitted) * light)
+        transmitted = penetrating * jnp.exp(-ice["ice_thickness"] / self.light_depth)
+        loss_at_zero = -heat - slope * old_surface - (1.0 - penetrating) * light
+        air = SurfaceBalance(loss_at_zero, slope, (penetrating - transmitted) * light)
         # In open water the ice variables have no meaning, but must be finite.
         thickness = jnp.where(covered, ice["ice_thickness"], 1.0)
         temperatures = ice["upper_ice_temperature"], ice["lower_ice_temperature"]
@@ -215,7 +215,7 @@ class Winton(AbstractIce):
         return albedo, (1.0 - snowy) * self.penetrating_fraction
 
     def _conducted(
-        self, layers: Layers, air: Warming, freezing: Scalar, dt: ScalarLike
+        self, layers: Layers, air: SurfaceBalance, freezing: Scalar, dt: ScalarLike
     ) -> tuple[Layers, Scalar, Melting]:
         """Layer and surface temperatures after a step, and heat for melting, from the equations times h."""
         h, melting_point = layers.upper + layers.lower, self.melting_point
@@ -245,8 +245,8 @@ class Winton(AbstractIce):
         below = 4.0 * k * (lower - freezing) / h * dt
         # Cap temperatures at the melting point; the excess heat melts ice.
         capped = at_most(upper, melting_point), at_most(lower, melting_point)
-        above = above + (self._upper(capped[0]) - self._upper(upper)) * 0.5 * h
-        below = below + (self._lower(capped[1]) - self._lower(lower)) * 0.5 * h
+        above = above + (self._upper_heat(capped[0]) - self._upper_heat(upper)) * 0.5 * h
+        below = below + (self._lower_heat(capped[1]) - self._lower_heat(lower)) * 0.5 * h
         layers = layers._replace(upper_temperature=capped[0], lower_temperature=capped[1])
         return layers, surface, Melting(above, below)
 
@@ -255,10 +255,14 @@ class Winton(AbstractIce):
     ) -> tuple[Layers, Scalar]:
         """Layers after melting, freezing and division into equal halves, and excess heat [J m-2]."""
         snow, h1, h2, t1, t2 = layers
-        grown = (frazil + at_least(-melting.below, 0.0)) / self._lower(freezing)
+        grown = (frazil + at_least(-melting.below, 0.0)) / self._lower_heat(freezing)
         t2 = _mixed(h2, t2, grown, freezing)
         h2 = h2 + grown
-        q_snow, q_upper, q_lower = self.snow_density * self.latent_heat, self._upper(t1), self._lower(t2)
+        q_snow, q_upper, q_lower = (
+            self.snow_density * self.latent_heat,
+            self._upper_heat(t1),
+            self._lower_heat(t2),
+        )
         snow, heat_left = _melted(snow, q_snow, melting.above)
         h1, heat_left = _melted(h1, q_upper, heat_left)
         h2, heat_left_above = _melted(h2, q_lower, heat_left)
@@ -280,7 +284,7 @@ class Winton(AbstractIce):
         above_melting = at_least(t2 - self.melting_point, 0.0)
         t2 = at_most(t2, self.melting_point)
         excess_heat = half * self.ice_density * self.ice_heat_capacity * above_melting
-        half = half - excess_heat / (self._upper(t1) + self._lower(t2))
+        half = half - excess_heat / (self._upper_heat(t1) + self._lower_heat(t2))
         return Layers(snow, half, half, t1, t2), heat_left_above + heat_left
 
     def _as_plain(self, temperature: Scalar) -> Scalar:

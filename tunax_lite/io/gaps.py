@@ -16,7 +16,7 @@ import numpy as np
 
 from .._types import warn_of_input
 from ..air_sea import ClearSky, SolarPosition
-from ..air_sea.daylight import DAY, LONGEST_INSTANT, is_mean
+from ..air_sea.daylight import DAY, LONGEST_RESOLVING_INTERVAL, is_mean
 from ..plausibility.inputs import late_records
 from .errors import name_of
 from .series import intervals_between
@@ -42,7 +42,7 @@ def _long_gaps(time: np.ndarray) -> np.ndarray:
     apart = np.diff(time)
     if apart.size < 2 or is_mean(usual := float(np.median(apart))):
         return np.zeros(0, dtype=int)
-    return np.flatnonzero(apart > (1.0 + 1e-6) * max(LONGEST_INSTANT, 1.5 * usual))
+    return np.flatnonzero(apart > (1.0 + 1e-6) * max(LONGEST_RESOLVING_INTERVAL, 1.5 * usual))
 
 
 def bridged(

@@ -31,10 +31,14 @@ from ..views import AbstractShown
 
 
 class AbstractAbsorption(AbstractShown):
-    """Fraction of shortwave radiation that reaches a height."""
+    """Fraction of shortwave radiation that reaches a height.
 
-    bottom_absorbs: eqx.AbstractVar[bool]
-    """Whether radiation that reaches the bottom heats the lowest cell; otherwise it leaves the column."""
+    Args:
+        bottom_absorbs: whether radiation that reaches the bottom heats the lowest cell, or leaves the column.
+    """
+
+    # A `setting`, written out: type checkers read `kw_only` from `field` alone.
+    bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     @abc.abstractmethod
     def visible(self, z: ColumnArray) -> ColumnArray:
@@ -90,7 +94,6 @@ class TwoBandAbsorption(AbstractAbsorption):
         infrared_fraction: infrared fraction of the light [1].
         infrared_depth: e-folding depth of the infrared light [m].
         visible_depth: e-folding depth of the visible light [m].
-        bottom_absorbs: whether radiation that reaches the bottom heats the lowest cell, or leaves the column.
 
     Source: Paulson and Simpson (1977), J. Phys. Oceanogr. 7, 952-956.
     """
@@ -98,8 +101,6 @@ class TwoBandAbsorption(AbstractAbsorption):
     infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
     infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
     visible_depth: Scalar = parameter(23.0, unit="m", valid_range=(1e-3, 1e3))
-    # A `setting`, written out: type checkers read `kw_only` from `field` alone.
-    bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def visible(self, z: ColumnArray) -> ColumnArray:
         return (1.0 - self.infrared_fraction) * jnp.exp(z / self.visible_depth)
@@ -122,11 +123,9 @@ class TwoBandSeries(AbstractAbsorption):
 
     Args:
         series: parameters of `TwoBandAbsorption` over time [1, m, m].
-        bottom_absorbs: whether radiation that reaches the bottom heats the lowest cell, or leaves the column.
     """
 
     series: TimeSeries[Optics]
-    bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def at(self, time: ScalarLike) -> TwoBandAbsorption:
         optics = self.series.at(time)
@@ -159,7 +158,6 @@ class RgbAbsorption(AbstractAbsorption):
         chlorophyll: concentration [mg m-3].
         infrared_fraction: infrared fraction of the light [1].
         infrared_depth: e-folding depth of the infrared light [m].
-        bottom_absorbs: whether radiation that reaches the bottom heats the lowest cell, or leaves the column.
 
     Source: Lengaigne et al. (2007), Climate Dynamics 28, 503-516; NEMO 5, `trc_oce` and `traqsr`.
     """
@@ -167,8 +165,6 @@ class RgbAbsorption(AbstractAbsorption):
     chlorophyll: Scalar = parameter(0.05, unit="mg m-3", valid_range=(LEAST_CHLOROPHYLL, 10.0))
     infrared_fraction: Scalar = parameter(0.58, valid_range=(0.0, 1.0))
     infrared_depth: Scalar = parameter(0.35, unit="m", valid_range=(1e-3, 1e3))
-    # A `setting`, written out: type checkers read `kw_only` from `field` alone.
-    bottom_absorbs: bool = eqx.field(default=True, static=True, kw_only=True, metadata=SETTING)
 
     def visible(self, z: ColumnArray) -> ColumnArray:
         logarithm = jnp.log(at_least(self.chlorophyll, LEAST_CHLOROPHYLL))

@@ -1,7 +1,7 @@
 """Equations of state of sea water.
 
-The buoyancy frequency needs the thermal expansion alpha and the haline contraction beta at faces, N² = g
-(alpha dT/dz - beta dS/dz); the model uses nothing else of an equation of state.
+N² and buoyancy fluxes need the thermal expansion alpha and the haline contraction beta, N² = g (alpha dT/dz -
+beta dS/dz). Only comparisons of water parcels use the density: KPP, plumes on slopes, streams, energies.
 """
 
 import abc

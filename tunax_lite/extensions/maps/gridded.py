@@ -356,7 +356,7 @@ class GriddedColumns:
         found: dict[str, Any] = {}
         if "albedo" in self._bulk:
             found["albedo"] = how.albedo(self._bulk["albedo"], sun.latitude, interval)
-        if how.spreads(interval):
+        if how.spreads_means(interval):
             field, days = self._groups["weather"]["shortwave"], days_of(sun, start, stop)
             time = days
             if field.times is not None:
