@@ -246,26 +246,25 @@ def _first_complete(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"
             expected = "an ISO 8601 time, and times in the file since a reference date"
             advice = "write it as 2011-03-21T00:00:00"
             raise error_in(dataset, "mapping.start", expected, f"'{start}'", advice) from None
-    known = {name: np.isfinite(one.values) for name, one in profiles.items()}
-    complete = allowed
+    known = {name: np.isfinite(one.values).all(axis=1) for name, one in profiles.items()}
     for name, there in known.items():
-        here = there.all(axis=1)
-        if not np.any(here & allowed):
+        if not np.any(there & allowed):
             expected = "at least one profile without gaps, for the initial state"
-            got = f"at most {int(there.sum(axis=1).max())} of {there.shape[1]} levels at any time"
+            n_known = np.isfinite(profiles[name].values).sum(axis=1).max()
+            got = f"at most {int(n_known)} of {profiles[name].shape[1]} levels at any time"
             advice = "fill the gaps, choose fewer levels, or leave the variable out of the mapping"
             raise error_of(profiles[name], expected, got, advice)
-        complete = complete & here
+    complete = np.logical_and.reduce([allowed, *known.values()])
     if not np.any(complete):
         names = ", ".join(map(name_in_file, profiles.values()))
         advice = "fill the gaps, or leave a variable out of the mapping"
         raise error_in(dataset, names, "a time at which all profiles are without gaps", "none", advice)
     first, wanted = int(np.argmax(complete)), int(np.argmax(allowed))
     if first > wanted:
-        lacking = [name for name, there in known.items() if not there[wanted:first].all()]
-        said = f"the run starts at {describe(time, first)}, not at {describe(time, wanted)}"
-        said += f": {first - wanted} earlier profiles have gaps in {' and '.join(lacking)}"
-        warn_of_input([f"{name_of(dataset)}: {said}; fill them, or choose a start (mapping.start)"])
+        incomplete = " and ".join(name for name, there in known.items() if not there[wanted:first].all())
+        note = f"the run starts at {describe(time, first)}, not at {describe(time, wanted)}: {first - wanted}"
+        note += f" earlier profiles have gaps in {incomplete}; fill them, or choose a start (mapping.start)"
+        warn_of_input([f"{name_of(dataset)}: {note}"])
     return first
 
 
@@ -306,10 +305,8 @@ def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str]) ->
 
 def _with_heat_through_bottom(dataset: "xr.Dataset", case: Case, observations: Observations) -> Case:
     """Prescribe the initial bottom gradient, and warn of it, where it closes the heat budget."""
-    if case.background_diffusivity is None:
-        return case
     budget = next((one for one in budgets_of(case, observations) if one.quantity == "heat"), None)
-    if budget is None:
+    if case.background_diffusivity is None or budget is None:
         return case
     z, first = np.asarray(observations.z), np.asarray(observations.profiles["temperature"])[0]
     per_kelvin = float(case.equation_of_state.reference_density * case.equation_of_state.heat_capacity)
@@ -318,9 +315,9 @@ def _with_heat_through_bottom(dataset: "xr.Dataset", case: Case, observations: O
     # The budget is closer to a prescribed gradient than to an insulated bottom.
     if not 0.5 < (added - gained) / (out or np.inf) < 1.5:
         return case
-    said = f"{name_of(dataset)}: heat of {out:.3g} W m-2 leaves through the bottom, down the initial gradient"
-    said += f" with the background diffusivity: the profiles change by {gained:.4g} W m-2, of which the"
-    warn_of_input([f"{said} surface explains {added:.4g} W m-2"])
+    note = f"{name_of(dataset)}: heat of {out:.3g} W m-2 leaves through the bottom, down the initial gradient"
+    note += f" with the background diffusivity: the profiles change by {gained:.4g} W m-2, of which the"
+    warn_of_input([f"{note} surface explains {added:.4g} W m-2"])
     heat = BottomHeat(heat_flux=-out)
     return eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
 
@@ -392,10 +389,10 @@ def _number(dataset: "xr.Dataset", key: str, value: Any) -> float:
 
 
 def _number_attributes(dataset: "xr.Dataset", kind: type, names: Sequence[str]) -> dict[str, float]:
-    found = {name: _number(dataset, name, dataset.attrs[name]) for name in names if name in dataset.attrs}
-    for name, value in found.items():
+    numbers = {name: _number(dataset, name, dataset.attrs[name]) for name in names if name in dataset.attrs}
+    for name, value in numbers.items():
         check_declared(name_of(dataset), f"attribute {name}", kind, name, value)
-    return found
+    return numbers
 
 
 def part_from_attributes(dataset: "xr.Dataset", part: str) -> Any:
@@ -497,19 +494,34 @@ def write_observations(
     """
     import xarray as xr  # takes long
 
+    forcing = case.forcing
     if observations.moves or observations.series:
         expected = "profiles at the same heights at all times and no series of numbers"
         expected += ", which the format does not hold"
         raise ValueError(f"{path}: expected {expected}, got others; leave them out.")
-    forcing, of_case = _forcing_and_attributes(path, case)
+    known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
+    if not known or case.batch_shape or forcing.fluxes.tracer_fluxes:
+        raise ValueError(
+            f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
+            f"salt, got a batch of shape {case.batch_shape} or another forcing."
+        )
+    of_case: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
+    of_case |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
+    for part, (kind, names) in _STATED.items():
+        module = getattr(case, part)
+        if not isinstance(module, kind):
+            expected = f"{kind.__name__}, which attributes of the file can say"
+            got = type(module).__name__
+            raise ValueError(f"{path}: expected {expected}, got {got}; replace it in the case first.")
+        of_case |= {name: float(getattr(module, name)) for name in names}
     variables: dict[str, tuple] = {}
     for name, values in observations.profiles.items():
-        own: dict[str, object] = dict(attributes_of(name))
+        of_variable: dict[str, object] = dict(attributes_of(name))
         if name in case.initial_state.tracers:
-            own["role"] = "passive tracer"
+            of_variable["role"] = "passive tracer"
         if name in observations.uncertainty:
-            own["uncertainty"] = float(observations.uncertainty[name])
-        variables[name] = (("time", "z_center"), np.asarray(values), own)
+            of_variable["uncertainty"] = float(observations.uncertainty[name])
+        variables[name] = (("time", "z_center"), np.asarray(values), of_variable)
     since = f"seconds since {case.start_time or IDEALISED_EPOCH}"
     of_time = {"standard_name": "time", "axis": "T", "units": since}
     coordinates: dict[str, tuple] = {"time": ("time", np.asarray(observations.time), of_time)}
@@ -531,26 +543,3 @@ def write_observations(
         of_z.pop("bounds")
     coordinates["z_center"] = ("z_center", z, of_z)
     write_dataset(xr.Dataset(variables, coordinates, of_case | (attributes or {})), path)
-
-
-def _forcing_and_attributes(
-    path, case: Case
-) -> tuple[ConstantForcing | TimeSeriesForcing, dict[str, object]]:
-    """The forcing of a case, and global attributes for what the format stores as attributes."""
-    forcing = case.forcing
-    known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
-    if not known or case.batch_shape or forcing.fluxes.tracer_fluxes:
-        raise ValueError(
-            f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
-            f"salt, got a batch of shape {case.batch_shape} or another forcing."
-        )
-    attributes: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
-    attributes |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
-    for part, (kind, names) in _STATED.items():
-        module = getattr(case, part)
-        if not isinstance(module, kind):
-            expected = f"{kind.__name__}, which attributes of the file can say"
-            got = type(module).__name__
-            raise ValueError(f"{path}: expected {expected}, got {got}; replace it in the case first.")
-        attributes |= {name: float(getattr(module, name)) for name in names}
-    return forcing, attributes

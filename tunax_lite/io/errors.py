@@ -202,12 +202,6 @@ def is_store(path) -> bool:
     return any((Path(path) / name).is_file() for name in ("zarr.json", ".zgroup"))
 
 
-def first_bytes(path: Path, n_bytes: int) -> bytes:
-    """The beginning of a file, by which formats are told apart."""
-    with path.open("rb") as stream:
-        return stream.read(n_bytes)
-
-
 def read_text(path: Path, kind: str, encoding: str | Callable[[bytes], str] = "utf-8") -> str:
     """Read a text file that fits into memory, in an encoding or with a function that decodes it."""
     path = existing_file(path)

@@ -22,7 +22,6 @@ from .errors import (
     FileFormatError,
     check_size,
     existing_file,
-    first_bytes,
     is_path,
     is_store,
     name_of,
@@ -162,9 +161,10 @@ def _numbers(values: np.ndarray, attributes: dict[str, Any], *, is_coordinate: b
             missing |= np.abs(values - one) <= 1e-6 * abs(one)
     is_unsigned = str(attributes.pop("_Unsigned", "false")).lower() == "true" and values.dtype.kind == "i"
     packed = values.view(f"u{values.dtype.itemsize}") if is_unsigned else values
-    lowest, highest = _valid_range({} if is_coordinate else attributes, values.dtype, packed.dtype)
-    missing |= (packed < lowest) if lowest is not None else False
-    missing |= (packed > highest) if highest is not None else False
+    if not is_coordinate:
+        lowest, highest = (_limit(attributes, name, values.dtype, packed.dtype) for name in _LIMITS)
+        missing |= (packed < lowest) if lowest is not None else False
+        missing |= (packed > highest) if highest is not None else False
     scale, offset = attributes.pop("scale_factor", None), attributes.pop("add_offset", None)
     values = packed if scale is None else packed * scale
     values = values if offset is None else values + offset
@@ -189,7 +189,13 @@ def open_store(place: str | Path) -> "xr.Dataset":
                     raise FileFormatError(path, "file", "a regular file", what_is_at(path), "remove it")
                 check_size(path, "file", path.stat().st_size)
         needed("zarr", at)
-        _check_codecs(at)
+        import zarr  # takes long
+
+        for name, array in zarr.open_group(at, mode="r").arrays():
+            codecs = {key: value for key, value in array.metadata.to_dict().items() if key != "attributes"}
+            if re.search(r"'(id|name)': '[\w.]*pickle'", str(codecs)):
+                expected, advice = "codecs that only unpack numbers", "store it without pickled objects"
+                raise FileFormatError(at, name, expected, "pickle, which can run any program", advice)
         found = xr.open_dataset(at, engine="zarr", chunks=None, decode_cf=False, cache=False)
     for name, variable in found.variables.items():
         n_values = math.prod(variable.encoding.get("chunks") or variable.shape)
@@ -201,40 +207,24 @@ def open_store(place: str | Path) -> "xr.Dataset":
     return found
 
 
-def _check_codecs(at: str) -> None:
-    """Refuse a store with a codec that runs what the chunks say, before any of them is read."""
-    import zarr  # takes long
-
-    for name, array in zarr.open_group(at, mode="r").arrays():
-        told = str({key: value for key, value in array.metadata.to_dict().items() if key != "attributes"})
-        if re.search(r"'(id|name)': '[\w.]*pickle'", told):
-            expected, advice = "codecs that only unpack numbers", "store it without pickled objects"
-            raise FileFormatError(at, name, expected, "pickle, which can run any program", advice)
+_LIMITS = ("valid_min", "valid_max")
 
 
-def _valid_range(
-    attributes: dict[str, Any], stored: np.dtype, packed: np.dtype
-) -> tuple[np.generic | None, np.generic | None]:
-    """Declared smallest and largest valid number as stored in the file; `None` where there is none.
+def _limit(attributes: dict[str, Any], name: str, stored: np.dtype, packed: np.dtype) -> np.generic | None:
+    """Declared smallest or largest valid number as in the file; `None` where there is none.
 
     Limits of unsigned numbers are stored as signed, too. A limit that the type of the variable cannot hold
     says nothing about it, as in the NetCDF library for Python.
     """
     both = np.ravel(attributes.get("valid_range", ()))
-    limits = dict(zip(("valid_min", "valid_max"), both, strict=False)) if both.size == 2 else {}
-    limits |= {name: attributes[name] for name in ("valid_min", "valid_max") if name in attributes}
-    found = []
-    for name in ("valid_min", "valid_max"):
-        limit = np.asarray(limits.get(name, "none"))
-        limit = limit.reshape(()) if limit.size == 1 and limit.dtype.kind in "fiu" else None
-        cast = None
-        if limit is not None:
-            with np.errstate(all="ignore"):
-                cast = limit.astype(stored)
-            if not np.allclose(cast, limit, rtol=1e-6, atol=0.0):
-                cast = limit.astype(packed) if np.array_equal(limit.astype(packed), limit) else None
-        found.append(None if cast is None else cast.view(packed)[()] if cast.dtype != packed else cast[()])
-    return found[0], found[1]
+    limit = np.ravel(attributes.get(name, both[_LIMITS.index(name)] if both.size == 2 else ()))
+    if limit.size != 1 or limit.dtype.kind not in "fiu":
+        return None
+    with np.errstate(all="ignore"):
+        for kind in (stored, packed):
+            if np.allclose(limit.astype(kind), limit, rtol=1e-6, atol=0.0):
+                return limit.astype(kind).view(packed)[0]
+    return None
 
 
 _OTHERS = (
@@ -251,7 +241,8 @@ _OTHERS = (
 
 def _check_format(path: Path) -> None:
     """Raise `FileFormatError` for another format, or a cut file, which the NetCDF library reads as zeros."""
-    first = first_bytes(path, 512)
+    with path.open("rb") as stream:
+        first = stream.read(512)
     for start, got, advice in _OTHERS:
         if re.match(start, first, re.IGNORECASE):
             raise FileFormatError(path, "file", "a NetCDF file", got, advice)

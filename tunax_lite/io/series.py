@@ -156,17 +156,20 @@ def profiles_on_grid(
         bridged = np.stack([_bridged(wanted, time, column, longest_gap)[0] for column in values.T], axis=1)
     else:
         bridged = _of_instruments(wanted, time, values, levels, longest_gap)
-    empty = np.flatnonzero(
-        ~np.any(np.isfinite(bridged), axis=1) | (np.diff(wanted, prepend=wanted[0]) > longest_gap)
-    )
-    if empty.size:
-        at = int(empty[0])
-        raise ValueError(
-            f"expected a value of {variable} in the observations {name} at least every {longest_gap:g} s "
-            f"(longest_gap), got none around {wanted[at]:g} s; fill the gap, or set a longer longest_gap."
-        )
+    is_empty = ~np.any(np.isfinite(bridged), axis=1) | (np.diff(wanted, prepend=wanted[0]) > longest_gap)
+    if is_empty.any():
+        expected = f"a value of {variable} in the observations {name} at least every {longest_gap:g} s"
+        got = f"none around {wanted[np.argmax(is_empty)]:g} s"
+        advice = "fill the gap, or set a longer longest_gap"
+        raise ValueError(f"expected {expected} (longest_gap), got {got}; {advice}.")
     profiles = np.stack([np.interp(z, levels[np.isfinite(row)], row[np.isfinite(row)]) for row in bridged])
-    return _extended(wanted, profiles, duration, longest_gap, f"{variable} in the observations {name}")
+    if wanted[0] > longest_gap or duration - wanted[-1] > longest_gap:
+        got = f"{wanted[0]:g} to {wanted[-1]:g} s"
+        advice = "change start_time or duration, or set a longer longest_gap"
+        expected = f"{variable} in the observations {name} from 0 to {duration:g} s"
+        raise ValueError(f"expected {expected}, got {got}; {advice}.")
+    time = np.union1d(wanted, [min(wanted[0], 0.0), max(wanted[-1], duration)])
+    return Series(time, Series(wanted, profiles).on(time))
 
 
 _OF_INSTRUMENTS = 1.5 * 86400.0
@@ -226,16 +229,3 @@ def _bridged(
     beyond = np.maximum(np.maximum(time[0] - wanted, wanted - time[-1]), 0.0)
     gap = np.where(np.isin(wanted, time), 0.0, np.maximum(gap, beyond))
     return np.where(gap <= longest, np.interp(wanted, time, values), np.nan), beyond
-
-
-def _extended(time: np.ndarray, profiles: np.ndarray, duration: float, longest: float, what: str) -> Series:
-    """The profiles from 0 to `duration`, those at the ends held for up to `longest`."""
-    if time[0] - 0.0 > longest or duration - time[-1] > longest:
-        got = f"{time[0]:g} to {time[-1]:g} s"
-        advice = "change start_time or duration, or set a longer longest_gap"
-        raise ValueError(f"expected {what} from 0 to {duration:g} s, got {got}; {advice}.")
-    if time[0] > 0.0:
-        time, profiles = np.append(0.0, time), np.concatenate([profiles[:1], profiles])
-    if time[-1] < duration:
-        time, profiles = np.append(time, duration), np.concatenate([profiles, profiles[-1:]])
-    return Series(time, profiles)

@@ -163,26 +163,21 @@ def in_unit(
 def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
     """Return a note on the variables with numbers that a reader does not use, if there are some.
 
-    Coordinates, bounds, quality flags and other variables that attributes refer to are not listed.
+    Axes, places, bounds, quality flags and other variables that attributes refer to are not listed.
     """
     variables = {name: file.variables[name] for name in names_of(file)}
     references = [str(one.attrs.get(key, "")) for one in variables.values() for key in _REFERENCES]
-    hidden = {*used, *" ".join(references).split()}
-    unused = [
-        name
-        for name, one in variables.items()
-        if name not in hidden and one.dims not in ((), (name,)) and one.dtype.kind in "fiu"
-        if not _is_about_others(name, one.attrs)
-    ]
+    hidden, unused = {*used, *" ".join(references).split()}, []
+    for name, one in variables.items():
+        standard_name = str(one.attrs.get("standard_name", ""))
+        is_place = "axis" in one.attrs or standard_name in _PLACES or _AXIS_NAMES.fullmatch(name)
+        is_flag = "flag_values" in one.attrs or re.search(
+            "qc|flag|quality", f"{name} {standard_name}".lower()
+        )
+        is_number = one.dims not in ((), (name,)) and one.dtype.kind in "fiu"
+        if is_number and name not in hidden and not is_place and not is_flag:
+            unused.append(name)
     if not unused:
         return []
     others = f" and {len(unused) - _MOST_LISTED} others" if len(unused) > _MOST_LISTED else ""
     return [f"{name_of(file)}: not used: {', '.join(unused[:_MOST_LISTED])}{others}"]
-
-
-def _is_about_others(name: str, attrs: Mapping[str, Any]) -> bool:
-    """Whether a variable is an axis, a place or a quality flag."""
-    standard_name = str(attrs.get("standard_name", ""))
-    is_place = standard_name in _PLACES or _AXIS_NAMES.fullmatch(name)
-    is_flag = "flag_values" in attrs or re.search("qc|flag|quality", f"{name} {standard_name}".lower())
-    return "axis" in attrs or bool(is_place) or bool(is_flag)
