@@ -70,8 +70,7 @@ def bridged(
     Raises:
         FileFormatError: a missing value, a longer gap, or one in shortwave radiation without a position.
     """
-    is_sunlight = quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux")
-    along_sun = is_sunlight and not linear_sunlight
+    along_sun = quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux") and not linear_sunlight
     time, known = series["time"].values, np.isfinite(series.values)
     late, apart = late_records(time), np.diff(time)
     if "line" in series.coords:
@@ -85,26 +84,22 @@ def bridged(
         at = int(np.argmin(known))
         advice = f"fill the {np.sum(~known)} missing values before the run, or let longest_gap bridge them"
         raise error_at(series, at, "a series of finite values", f"{series.values[at]} at {{}}", advice)
-    fewest = 2 if longest_gap is None else min(2, known.size)
-    if known.sum() < fewest:
+    if known.sum() < (2 if longest_gap is None else min(2, known.size)):
         got = f"{known.sum()} of {known.size}"
         raise error_of(series, "at least two values", got, "choose another variable, or complete it")
     if longest_gap is not None and known.size > 1:
         kept = np.flatnonzero(known)
         apart = np.diff(time[kept])
-        at = int(kept[np.argmax(apart)])
+        at, hours = int(kept[np.argmax(apart)]), f"{apart.max() / 3600.0:g} h without a value after"
         if apart.max() > longest_gap * (1.0 + 1e-6):
             expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
-            got = f"{apart.max() / 3600.0:g} h without a value after {{}}"
-            raise error_at(series, at, expected, got, "fill the gap, or set a longer longest_gap")
+            raise error_at(series, at, expected, f"{hours} {{}}", "fill the gap, or set a longer longest_gap")
         if not known.all():
-            hours = f"{apart.max() / 3600.0:g} h without a value after {describe(series['moment'], at)}"
             note = f"{np.sum(~known)} missing values of {quantity} are bridged, at most {hours}"
-            warn_of_input([f"{name_of(series)}: {note}"])
+            warn_of_input([f"{name_of(series)}: {note} {describe(series['moment'], at)}"])
             series = series.isel(time=known)
-    time = series["time"].values
     if stamp is not None:
-        series = with_bounds(series, intervals_between(time, stamp))
+        series = with_bounds(series, intervals_between(series["time"].values, stamp))
     return _along_the_sun(series, start_time, position) if along_sun else series
 
 
@@ -128,7 +123,10 @@ def _along_the_sun(
         sun = SolarPosition(start_time, *position)
         near = (time >= time[at] - _AROUND) & (time <= time[at + 1] + _AROUND)
         shift = 0.0 if bounds is None else float(bounds[at].mean() - time[at])
-        around, inside = (_clear(sun, each + shift) for each in (time[near], added))
+        around, inside = (
+            np.asarray(ClearSky().downward(sun.cosine_of_zenith(sun.at(each)), jnp.asarray(90.0), 0.0))
+            for each in (jnp.asarray(each + shift, dtype=float) for each in (time[near], added))
+        )
         # At dawn there is some light where the formula, without refraction and equation of time, has none.
         lit = around > 0.0
         if around.mean() < _FAINT and inside.mean() >= _FAINT:
@@ -144,9 +142,3 @@ def _along_the_sun(
     order = np.argsort(np.concatenate(more), kind="stable")
     filled = like(series, np.concatenate(light)[order]).assign_coords(time=np.concatenate(more)[order])
     return filled if bounds is None else with_bounds(filled, np.concatenate(ends)[order])
-
-
-def _clear(sun: SolarPosition, time: np.ndarray) -> np.ndarray:
-    """Radiation under a clear sky at times [s], [W m-2]."""
-    cosine = sun.cosine_of_zenith(sun.at(jnp.asarray(time, dtype=float)))
-    return np.asarray(ClearSky().downward(cosine, jnp.asarray(90.0), 0.0))

@@ -178,23 +178,16 @@ def unit_at_end(name: str) -> tuple[str, str | None]:
     """
     for match in re.finditer("_", name):
         end = name[match.end() :]
-        unit = _spelled(end) or _abbreviated(end)
-        if unit is not None:
+        singular = re.sub("(?<!u)s(?=per|squared|cubed|$)", "", end.lower().replace("metre", "meter"))
+        if singular in _SPELLED:
+            return name[: match.start()], _SPELLED[singular]
+        # As in `W_m-2` or `mm_h`: a further factor without a minus divides.
+        first, *others = end.replace("_per_", "_").split("_")
+        unit = first + "".join(f" {one}" if "-" in one else f"/{one}" for one in others)
+        is_number_or_extreme = first[:1].isdigit() or end == "min"  # a depth, or the lowest value
+        if len(end) > 1 and not is_number_or_extreme and _is_unit(unit):
             return name[: match.start()], unit
     return name, None
-
-
-def _spelled(text: str) -> str | None:
-    singular = re.sub("(?<!u)s(?=per|squared|cubed|$)", "", text.lower().replace("metre", "meter"))
-    return _SPELLED.get(singular)
-
-
-def _abbreviated(text: str) -> str | None:
-    """A unit such as `degC`, `W_m-2` or `mm_h`, in which a further factor without a minus divides."""
-    first, *others = text.replace("_per_", "_").split("_")
-    unit = first + "".join(f" {one}" if "-" in one else f"/{one}" for one in others)
-    is_number_or_extreme = first[:1].isdigit() or text == "min"  # a depth, or the lowest value
-    return unit if len(text) > 1 and not is_number_or_extreme and _is_unit(unit) else None
 
 
 def concentration(unit: str, wanted: str) -> tuple[float, int]:
