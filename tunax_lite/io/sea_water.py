@@ -126,6 +126,7 @@ def modelled_water(
     longitude: Numbers = 0.0,
     latitude: Numbers = MIDDLE_LATITUDE,
     anomaly: bool = True,
+    pressure: Numbers | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Conservative temperature [degC] and absolute salinity [g kg-1] of measured profiles.
 
@@ -135,12 +136,13 @@ def modelled_water(
         temperature_kind: as in `conservative_temperature`.
         salinity_kind: "absolute" or "practical"; only the latter needs a position.
         longitude, latitude, anomaly: as in `absolute_salinity`.
+        pressure: sea pressure [dbar]; by default that of the heights at the latitude.
 
     Raises:
         ValueError: an unknown kind, or values out of range.
     """
     _check("height z [m]", z, -12000.0, 0.0)
-    at = sea_pressure(z, latitude)
+    at = sea_pressure(z, latitude) if pressure is None else pressure
     if salinity_kind == "practical":
         salinity = absolute_salinity(salinity, at, longitude=longitude, latitude=latitude, anomaly=anomaly)
     elif salinity_kind != "absolute":
