@@ -13,7 +13,6 @@ import numpy as np
 from .errors import FileFormatError, check_names, decimal, names_its_file, read_text
 from .units import Conversions, as_conversion
 
-_FROM_BOTTOM = ("3", "4")
 _UNITS = {"z": "m", "area": "m2"}
 _HEIGHTS = ("depth", "z", "height")
 
@@ -35,9 +34,11 @@ def read_hypsography(
         ValueError: a unit of another quantity.
     """
     path = Path(path)
-    text = read_text(path, "text in UTF-8", "utf-8-sig")
-    lines = [(f"line {number}", _cells(line)) for number, line in enumerate(text.splitlines(), 1)]
-    lines = [(line, cells) for line, cells in lines if cells and cells[0][0] not in "!#"]
+    lines = []
+    for number, line in enumerate(read_text(path, "text in UTF-8", "utf-8-sig").splitlines(), 1):
+        cells = [cell.strip(" \t\"'") for cell in (line.split(",") if "," in line else line.split())]
+        if cells and cells[0][:1] not in ("!", "#"):
+            lines.append((f"line {number}", cells))
     if len(lines) < 3:
         raise FileFormatError(path, "file", "a head and at least two lines", f"{len(lines)}", "complete it")
     (first, head), *rows = lines
@@ -47,7 +48,7 @@ def read_hypsography(
             expected = "the number of lines that follow and 1, 2, 3 or 4"
             got = f"{' '.join(head)} above {len(rows)} lines"
             raise FileFormatError(path, first, expected, got, "correct the numbers")
-        from_bottom = head[1] in _FROM_BOTTOM
+        from_bottom = head[1] in ("3", "4")
     else:
         names = [name.lower() for name in head]
         areas = [i for i, name in enumerate(names) if "area" in name]
@@ -87,7 +88,3 @@ def in_metres(z: np.ndarray, area: np.ndarray, units: Conversions) -> tuple[np.n
         as_conversion(units.get(name)).linear_to(unit, unit) for name, unit in _UNITS.items()
     )
     return of_z * z + zero, of_area * area + more
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip(" \t\"'") for cell in (line.split(",") if "," in line else line.split())]

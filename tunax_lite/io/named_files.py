@@ -101,21 +101,18 @@ def _resolve_name(name: str) -> Path:
         raise FileNotFoundError(f"{name}: expected {expected}, got an unknown one; known are {known}.")
     entry = manifest[name]
     path = next((folder / entry.file for folder in data_folders() if (folder / entry.file).is_file()), None)
-    if path is None:
-        return _download(entry)
-    if entry.sha256 is not None and (found := sha256_of(path)) != entry.sha256:
-        advice = "copy the file again, or give its plain path if you mean this one"
-        raise FileFormatError(path, "SHA-256", f"{entry.sha256} for {entry.name}", found, advice)
-    return path
-
-
-def _download(entry: Entry) -> Path:
+    if path is not None:
+        checksum = None if entry.sha256 is None else sha256_of(path)
+        if checksum != entry.sha256:
+            advice = "copy the file again, or give its plain path if you mean this one"
+            raise FileFormatError(path, "SHA-256", f"{entry.sha256} for {name}", str(checksum), advice)
+        return path
     given = os.environ.get(ENVIRONMENT_VARIABLE)
     file, cache, reason = Path(entry.file), Path(pooch.os_cache("tunax_lite")), "no address to download from"
     if entry.url is not None:
-        known = f"sha256:{entry.sha256}"
+        checksum = f"sha256:{entry.sha256}"
         try:
-            path = pooch.retrieve(entry.url, known_hash=known, fname=file.name, path=cache / file.parent)
+            path = pooch.retrieve(entry.url, known_hash=checksum, fname=file.name, path=cache / file.parent)
             return Path(path)
         except (OSError, ValueError) as error:
             # The messages of urllib3 are nested and long; the first part is enough.
@@ -123,7 +120,7 @@ def _download(entry: Entry) -> Path:
     place = Path((given or "data").split(os.pathsep)[0]).absolute() / file
     checksum = "" if entry.sha256 is None else f" (SHA-256 {entry.sha256})"
     raise FileNotFoundError(
-        f"{entry.name}: expected its file in the folders of ${ENVIRONMENT_VARIABLE} ({given or 'not set'}), "
+        f"{name}: expected its file in the folders of ${ENVIRONMENT_VARIABLE} ({given or 'not set'}), "
         f"data/, the cache {cache} or a download, got: {reason}; put {entry.url or 'the file'} at "
         f"{place}{checksum}."
     )
