@@ -14,8 +14,9 @@ import numpy as np
 from .._types import InputWarning
 from ..column.case import Case
 from ..column.observations import Observations
-from . import budgets, rules
-from .inputs import Evidence, evidence_of
+from . import rules
+from .budgets import BUDGETS, unclosed_budgets
+from .inputs import Evidence, column_of, evidence_of
 
 __all__ = [
     "InputWarning",
@@ -30,14 +31,14 @@ def __dir__() -> list[str]:
 _OF_FILES = ("position", "sign_of_name", "net_of_the_sun", "unit_of_name", "another_quantity")
 """Rules of readers: built objects have no names, attributes and positions of instruments."""
 _OF_INPUTS = (
-    rules.sun_amount, rules.sun_by_night, rules.sun_counted_twice,
-    rules.dew_point_above_air, rules.humidity, rules.air_and_water, rules.longwave,
-    rules.heat_sign, budgets.heat_budget, budgets.salt_budget, budgets.momentum_budget,
-    rules.coriolis_parameter, rules.missing_code,
-    rules.unstable_profile, rules.water_swapped, rules.currents_swapped,
-)  # fmt: skip
+    rules.coriolis_parameter,
+    rules.missing_code,
+    rules.water_swapped,
+    rules.currents_swapped,
+)
 RULES = (
     *_OF_FILES,
+    *BUDGETS,
     *(rule.__name__ for rule in _OF_INPUTS),
     *dict.fromkeys(row.rule for row in rules.LIMITS),
 )
@@ -45,7 +46,7 @@ RULES = (
 
 
 def findings_of(evidence: Evidence, accept: Collection[str] = ()) -> tuple[InputWarning, ...]:
-    """Return warnings of the rules, without those of accepted rules."""
+    """Return warnings of the rules that need no budget, without those of accepted rules."""
     for name in accept:
         if name not in RULES:
             raise ValueError(f"accept: expected names of rules among {', '.join(RULES)}, got '{name}'.")
@@ -73,7 +74,9 @@ def remarks(
     Raises:
         ValueError: an unknown rule in `accept`.
     """
-    return findings_of(evidence_of(case, observations, column), accept)
+    case = column_of(case, column or 0)
+    unclosed = (one for one in unclosed_budgets(case, observations) if one.rule not in accept)
+    return (*findings_of(evidence_of(case, observations), accept), *unclosed)
 
 
 @contextlib.contextmanager

@@ -129,12 +129,9 @@ class Evidence:
         latitude, longitude: [degrees]; `None` where they are not known.
         start: ISO 8601 time; `None` for a case without a date.
         coriolis_parameter: [s-1].
-        z_face: of the grid [m].
-        area: of the faces of a lake [m2]; `None` for a sea.
+        is_lake: whether the area of the faces is given.
         net_longwave: whether the longwave radiation of the weather is net.
         source: of the observations, `LES` if they are a simulation.
-        bottom_heat: through the bottom [W m-2].
-        has_waves: whether the waves of the case have a Stokes drift.
     """
 
     weather: dict[str, Samples] = field(default_factory=dict)
@@ -145,25 +142,9 @@ class Evidence:
     longitude: float | None = None
     start: str | None = None
     coriolis_parameter: float = 0.0
-    z_face: np.ndarray = field(default_factory=lambda: np.zeros(2))
-    area: np.ndarray | None = None
+    is_lake: bool = False
     net_longwave: bool = False
     source: str = "observations"
-    bottom_heat: float = 0.0
-    has_waves: bool = False
-
-    @functools.cached_property
-    def is_simulation(self) -> bool:
-        """Whether the profiles are those of a model: complete from the bottom to the surface at all times."""
-        profiles = [self.observed.get(name) for name in ("temperature", "u", "v")]
-        return self.source == "LES" or all(one is not None and self._is_complete(one) for one in profiles)
-
-    def _is_complete(self, one: Samples) -> bool:
-        if one.z is None or one.z.ndim == 2 or one.z.size < 8 or one.values.shape[0] < 4:
-            return False
-        spacing = 1.5 * float(np.max(np.diff(one.z)))
-        reaches = one.z[-1] > -spacing and one.z[0] < self.z_face[0] + spacing
-        return bool(reaches and np.isfinite(one.values).all())
 
     def everything(self) -> Iterator[Samples]:
         """All series and profiles."""
@@ -174,7 +155,7 @@ class Evidence:
     def is_fresh(self) -> bool:
         """Whether the water is that of a lake or river."""
         salt = [group["salinity"].mean for group in (self.initial, self.observed) if "salinity" in group]
-        return self.area is not None or (bool(salt) and bool(np.nanmax(salt) < 2.0))
+        return self.is_lake or (bool(salt) and bool(np.nanmax(salt) < 2.0))
 
     def surface_temperature(self) -> float | None:
         """Temperature of the water at the surface at the start [degC]."""
@@ -191,11 +172,8 @@ def inputs_of(case: Case, observations: Observations | None = None) -> list[Samp
     return [*series, *_first(case), *_observed(observations, case)]
 
 
-def evidence_of(case: Case, observations: Observations | None = None, column: int | None = None) -> Evidence:
-    """Return the evidence of a case; of a batch that of one column, the first by default."""
-    while case.batch_shape:
-        case = _column_of(case, column or 0)
-    bottom = case.interior.bottom_heat
+def evidence_of(case: Case, observations: Observations | None = None) -> Evidence:
+    """Return the evidence of a single column."""
     groups: dict[str, dict[str, Samples]] = {"weather": {}, "fluxes": {}}
     for one in _forcing(case.forcing):
         if one.name not in ("surface_drag", "rain") and _unit(one.quantity):
@@ -207,7 +185,7 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         both = [groups[kind][name] for name in (u, v) if name in groups[kind]]
         if both:
             speed = np.hypot(both[0].values, both[-1].values * (len(both) > 1))
-            groups[kind][size] = Samples(size, f"{kind}.{vector}", both[0].time, speed)
+            groups[kind][size] = replace(both[0], quantity=size, where=f"{kind}.{vector}", values=speed)
     return Evidence(
         weather=groups["weather"],
         fluxes=groups["fluxes"],
@@ -217,12 +195,9 @@ def evidence_of(case: Case, observations: Observations | None = None, column: in
         longitude=None if case.longitude is None else float(case.longitude),
         start=case.start_time,
         coriolis_parameter=float(case.coriolis_parameter),
-        z_face=_array(case.grid.z_face),
-        area=None if case.grid.area is None else _array(case.grid.area),
-        net_longwave=getattr(_uncorrected(case.forcing), "longwave", "") is None,
+        is_lake=case.grid.area is not None,
+        net_longwave=getattr(uncorrected(case.forcing), "longwave", "") is None,
         source="" if observations is None else observations.source,
-        bottom_heat=0.0 if bottom is None else float(bottom.heat_flux),
-        has_waves=case.interior.stokes_drift is not None,
     )
 
 
@@ -231,21 +206,24 @@ def observed_of(observations: Observations) -> dict[str, Samples]:
     return {one.quantity: one for one in _observed(observations)}
 
 
-def _column_of(case: Case, column: int) -> Case:
-    """One column along the last axis of a batch."""
+def column_of(case: Case, column: int) -> Case:
+    """One column along the last axis of a batch; a single column as it is."""
 
     def single(leaf, n_axes: int):
         has_columns = 0 <= n_axes < jnp.ndim(leaf)
         return leaf[..., min(column, leaf.shape[-1] - 1)] if has_columns else leaf
 
-    return jax.tree.map(single, case, leading_axes(case))
+    while case.batch_shape:
+        case = jax.tree.map(single, case, leading_axes(case))
+    return case
 
 
 def _array(values: ArrayLike) -> np.ndarray:
     return np.asarray(values, dtype=float)
 
 
-def _uncorrected(forcing: AbstractForcing) -> AbstractForcing:
+def uncorrected(forcing: AbstractForcing) -> AbstractForcing:
+    """The forcing of the files, without calibrated corrections."""
     while isinstance(forcing, CorrectedForcing):
         forcing = forcing.forcing
     return forcing
@@ -253,7 +231,7 @@ def _uncorrected(forcing: AbstractForcing) -> AbstractForcing:
 
 def _forcing(forcing: AbstractForcing) -> Iterator[Samples]:
     """Weather or prescribed fluxes, before corrections."""
-    names, forcing = {}, _uncorrected(forcing)
+    names, forcing = {}, uncorrected(forcing)
     if isinstance(forcing, BulkForcing):
         kind, series = "weather", forcing.weather
         names = {"humidity": HUMIDITY_QUANTITIES[forcing.humidity_measure]}

@@ -1,6 +1,7 @@
-"""Rules for input: the table of limits of single quantities, and rules that compare two quantities.
+"""Rules for input: the table of limits, and quantities that follow from two inputs.
 
-A rule is a function of `Evidence` that yields an `InputWarning` for each unlikely input.
+A function of `Evidence` yields an `InputWarning` for each unlikely input, or `Samples` of a quantity that
+follows from several inputs, such as the share of the sun above the atmosphere, for the table of limits.
 """
 
 import csv
@@ -17,7 +18,6 @@ from jax.typing import ArrayLike
 from .._types import InputWarning
 from ..air_sea import SolarPosition
 from ..air_sea.air import saturation_vapour_pressure
-from ..quantities import QUANTITIES
 from .inputs import DAY, Evidence, Samples
 
 STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -25,6 +25,10 @@ STATISTICS: dict[str, Callable[[np.ndarray], Any]] = {
     "highest": np.max,
     "largest": np.max,
     "mean": np.mean,
+    "median": np.median,
+    "80th percentile": lambda values: np.quantile(values, 0.8),
+    "90th percentile": lambda values: np.quantile(values, 0.9),
+    "95th percentile": lambda values: np.quantile(values, 0.95),
     "mean magnitude": lambda values: np.mean(np.abs(values)),
     "largest magnitude": lambda values: np.max(np.abs(values)),
 }
@@ -59,10 +63,8 @@ class Limit(NamedTuple):
         value = float(STATISTICS[self.statistic](samples.known))
         if self.statistic in _SIZES and value <= 0.0 or self.lowest <= value <= self.highest:
             return None
-        known = QUANTITIES.get(self.quantity) or QUANTITIES.get(f"surface_{self.quantity}")
-        unit = known.unit if known else {"wind_speed": "m s-1", "stress": "N m-2"}[self.quantity]
         bound = f"at most {self.highest:g}" if value > self.highest else f"at least {self.lowest:g}"
-        problem = f"expected a {self.statistic} value of {bound} {unit}, got {value:.4g}"
+        problem = f"expected a {self.statistic} value of {bound} {samples.unit}, got {value:.4g}"
         return unlikely(self.rule, samples.where, problem, self.cause, self.key)
 
 
@@ -80,10 +82,15 @@ LIMITS = tuple(_read_limits())
 def limits(evidence: Evidence) -> Iterator[InputWarning]:
     """Compare each quantity with its limits; the first limit of a rule that an input exceeds is noted."""
     water = "fresh" if evidence.is_fresh else "sea"
-    groups = {"weather": [evidence.weather], "fluxes": [evidence.fluxes]}
-    profiles, noted = [evidence.initial, evidence.observed], set[tuple[str, str]]()
+    groups = {
+        "weather": [evidence.weather],
+        "fluxes": [evidence.fluxes],
+        "profiles": [evidence.initial, evidence.observed],
+        "derived": [{one.quantity: one} for derive in _DERIVED for one in derive(evidence)],
+    }
+    noted = set[tuple[str, str]]()
     for limit in LIMITS:
-        for group in groups.get(limit.group, profiles) if limit.context in ("any", water) else ():
+        for group in groups[limit.group] if limit.context in ("any", water) else ():
             samples = group.get(limit.quantity)
             warning = None if samples is None else limit.exceeded_by(samples)
             if samples is not None and warning is not None and (limit.rule, samples.where) not in noted:
@@ -91,83 +98,58 @@ def limits(evidence: Evidence) -> Iterator[InputWarning]:
                 yield warning
 
 
+def _derived(
+    one: Samples, quantity: str, values: ArrayLike, unit: str, time: ArrayLike | None = None
+) -> Samples:
+    """Samples of a quantity that follows from an input and others, at the times of the input by default."""
+    time = one.time if time is None else np.asarray(time)
+    return Samples(quantity, one.where, time, np.asarray(values), unit=unit)
+
+
 # Air, and air and water.
 
 _STEFAN_BOLTZMANN = 5.67e-8
 
 
-def _with_air(evidence: Evidence, name: str) -> tuple[Samples, np.ndarray] | None:
-    """Return a series of the weather and the air temperature at its times."""
+def _with_air(evidence: Evidence, name: str) -> Iterator[tuple[Samples, np.ndarray]]:
+    """Yield a series of the weather, if it is there, and the air temperature at its times."""
     series, air = evidence.weather.get(name), evidence.weather.get("air_temperature")
-    if series is None or air is None or series.values.shape != air.values.shape:
-        return None
-    return series, air.values
+    if series is not None and air is not None and series.values.shape == air.values.shape:
+        yield series, air.values
 
 
-def dew_point_above_air(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note a dew point or wet bulb warmer than the air."""
-    for pair in filter(None, (_with_air(evidence, name) for name in ("dew_point", "wet_bulb"))):
-        excess = pair[0].values - pair[1]
-        share = float(np.mean(excess > 1.0))
-        if share > 0.1 or np.max(excess) > 8.0:
-            problem = (
-                f"expected at most the air temperature, got up to {np.max(excess):.3g} K more in {share:.0%}"
-            )
-            cause = "the columns of the two are swapped, or one of them in another unit or at another time"
-            yield unlikely("dew_point_above_air", pair[0].where, problem, cause, "the variable")
+def _dew_point_above_air(evidence: Evidence) -> Iterator[Samples]:
+    for name in ("dew_point", "wet_bulb"):
+        for series, air in _with_air(evidence, name):
+            yield _derived(series, "dew_point_excess", series.values - air, "K above the air temperature")
 
 
-def humidity(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note specific humidity above saturation or close to zero."""
-    pair, pressure = _with_air(evidence, "specific_humidity"), evidence.weather.get("air_pressure")
-    if pair is None:
-        return
-    specific, air = pair[0].values, pair[1]
-    vapour = specific * (101325.0 if pressure is None else pressure.values) / (0.622 + 0.378 * specific)
-    relative = 100.0 * vapour / np.asarray(saturation_vapour_pressure(jnp.asarray(air)))
-    middle, share = float(np.median(relative)), float(np.mean(relative > 115.0))
-    if share > 0.2 or middle < 5.0 and relative.size > 1 or middle < 0.5:
-        problem = f"expected 20 to 100 % relative humidity, got {middle:.2g} %, above 115 % in {share:.0%}"
-        cause = "kg kg-1 given as g kg-1, or another quantity"
-        yield unlikely("humidity", pair[0].where, problem, cause, "`unit`")
+def _relative_humidity(evidence: Evidence) -> Iterator[Samples]:
+    pressure = evidence.weather.get("air_pressure")
+    for specific, air in _with_air(evidence, "specific_humidity"):
+        share = specific.values / (0.622 + 0.378 * specific.values)
+        vapour = share * (101325.0 if pressure is None else pressure.values)
+        relative = 100.0 * vapour / np.asarray(saturation_vapour_pressure(jnp.asarray(air)))
+        yield _derived(specific, "humidity", relative, "% of saturation")
 
 
-def air_and_water(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note air much warmer or colder than the water."""
+def _air_and_water(evidence: Evidence) -> Iterator[Samples]:
     air, water = evidence.weather.get("air_temperature"), evidence.surface_temperature()
-    if air is None or water is None:
-        return
-    start = max(float(air.time[0]), 0.0)
-    early = air.values[(air.time >= start) & (air.time <= start + 20.0 * DAY)]
-    difference = float(np.mean(early)) - water
-    if difference > 15.0 or difference < -15.0 and water > 8.0:
-        problem = (
-            f"expected air within 15 K of the water, {water:.3g} degC at the surface, got {difference:+.3g} K"
-        )
-        cause = "a unit, or water or air of another place or season"
-        yield unlikely("air_and_water", air.where, problem, cause, "`unit` or `start_time`")
+    if air is not None and water is not None:
+        start = max(float(air.time[0]), 0.0)
+        early = (air.time >= start) & (air.time <= start + 20.0 * DAY)
+        difference = float(np.mean(air.values[early])) - water
+        if difference > 0.0 or water > 8.0:  # over cold water, air of -40 degC is winter
+            yield _derived(air, "air_and_water", difference, f"K above the water of {water:.3g} degC")
 
 
-def longwave(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note longwave radiation that no sky emits at this air temperature."""
-    pair = _with_air(evidence, "longwave")
-    if pair is None:
-        return
-    series, air = pair
-    mean = series.mean
-    if evidence.net_longwave:
-        if mean > 25.0 or mean < -250.0:
-            problem = f"expected net radiation of some -150 to 0 W m-2, got a mean of {mean:.4g}"
-            cause, key = "downward radiation, or another unit", "`air_sea.longwave: downward`"
-            if 0.0 < mean < 170.0:
-                cause, key = "an upward flux", "`sign: -1`"
-            yield unlikely("longwave", series.where, problem, cause, key)
-        return
-    ratio = float(np.mean(series.values) / np.mean(_STEFAN_BOLTZMANN * (air + 273.15) ** 4))
-    if not 0.5 <= ratio <= 1.08:
-        problem = f"expected downward radiation of 0.55 to 1 times sigma T^4 of the air, got {ratio:.2f}"
-        cause = "an upward or net flux" if mean < 130.0 else "another unit"
-        yield unlikely("longwave", series.where, problem, cause, "`air_sea.longwave`, `sign: -1` or `unit`")
+def _longwave(evidence: Evidence) -> Iterator[Samples]:
+    for series, air in _with_air(evidence, "longwave"):
+        if evidence.net_longwave:
+            yield _derived(series, "net_longwave", series.values, "W m-2 of net radiation")
+        else:
+            ratio = np.mean(series.values) / np.mean(_STEFAN_BOLTZMANN * (air + 273.15) ** 4)
+            yield _derived(series, "downward_longwave", ratio, "of sigma T^4 of the air")
 
 
 # The sun: shortwave radiation against its position, and against the heat flux.
@@ -208,34 +190,20 @@ def _daily(light: Samples) -> tuple[np.ndarray, np.ndarray]:
     return fine[days].reshape(-1, per_day).mean(axis=1), values.mean(axis=1)
 
 
-def sun_amount(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note more sun than reaches the top of the atmosphere, or far less."""
+def _sun_amount(evidence: Evidence) -> Iterator[Samples]:
     for light, place in _light(evidence):
         time, received = _daily(light)
-        if not time.size:
-            continue
-        above = top_of_atmosphere(time, *place, daily=True)
+        above = top_of_atmosphere(time, *place, daily=True) if time.size else np.zeros(0)
         bright, dark = above > 3.0 * _LEAST, above < 0.2
-        if dark.any() and np.mean(received[dark]) > 8.0:
-            problem = f"expected no sun in the polar night, got {np.mean(received[dark]):.3g} W m-2"
-            cause = "a latitude of the other hemisphere, or times half a year off"
-            yield unlikely("sun_amount", light.where, problem, cause, "`latitude` or `start_time`")
-            continue
-        if not bright.any():
-            continue
-        ratio = float(np.sum(received[bright]) / np.sum(above[bright]))
-        best = float(np.quantile(received[bright] / above[bright], 0.95))
-        problem = f"expected 0.2 to 0.75 of the sun above the air, got {ratio:.3g} over {time.size} days"
-        if ratio > 0.8 or best > 1.05 and bright.sum() > 3:
-            cause = "kJ m-2 per hour, cal cm-2 per day, or a latitude of the other hemisphere"
-            problem = f"{problem}, up to {best:.2f}"
-            yield unlikely("sun_amount", light.where, problem, cause, "`unit` or `latitude`")
-        elif ratio < 0.06 and (light.days > 5.0 or ratio < 0.01):
-            yield unlikely("sun_amount", light.where, problem, "kW m-2, or MJ m-2 per day", "`unit`")
+        yield _derived(light, "polar_night", received[dark], "W m-2 in the polar night", time[dark])
+        if bright.any():
+            unit, share = "of the sun above the atmosphere", np.sum(received[bright]) / np.sum(above[bright])
+            yield _derived(light, "sun_share", share, unit)
+            yield _derived(light, "daily_sun_share", received[bright] / above[bright], unit, time[bright])
 
 
-def sun_by_night(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note shortwave radiation at night, or at its best at another hour than noon."""
+def _hours_from_sun(evidence: Evidence) -> Iterator[Samples]:
+    """Yield the time by which radiation is ahead of the sun, if that explains it much better."""
     for light, place in _light(evidence):
         if light.interval > 10800.0 or light.days < 1.5 or evidence.longitude is None:
             continue
@@ -246,45 +214,29 @@ def sun_by_night(evidence: Evidence) -> Iterator[InputWarning]:
         lags = np.arange(-11.5, 12.5, 0.5)
         correlations = [_correlation(values, top_of_atmosphere(time + 3600.0 * lag, *place)) for lag in lags]
         best = int(np.argmax(correlations))
-        lag, without_lag = float(lags[best]), _correlation(values, above)
-        if abs(lag) < 2.0 or correlations[best] < 0.6 or correlations[best] - without_lag < 0.12:
-            continue
-        hours = "after" if lag < 0.0 else "before"
-        problem = f"expected the best sun at noon, got it {abs(lag):g} h {hours} (at {place[2]:g} E)"
-        cause = "local instead of universal time, a longitude of the other sign, or means of daily intervals"
-        yield unlikely("sun_by_night", light.where, problem, cause, "`start_time` or `longitude`")
+        if correlations[best] >= 0.6 and correlations[best] - _correlation(values, above) >= 0.12:
+            yield _derived(light, "hours_from_sun", lags[best], f"h ahead of the sun at {place[2]:g} E")
 
 
 def _correlation(values: np.ndarray, others: np.ndarray) -> float:
     return float(np.corrcoef(values, others)[0, 1]) if np.ptp(others) > 0.0 else 0.0
 
 
-def sun_counted_twice(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note a heat flux that follows the shortwave radiation beside it."""
+def _sun_counted_twice(evidence: Evidence) -> Iterator[Samples]:
     heat, light = evidence.fluxes.get("heat_flux"), evidence.fluxes.get("shortwave_flux")
     if heat is None or light is None or heat.values.size != light.values.size or heat.values.size < 12:
         return
-    if not (heat.varies and light.varies):
-        return
-    correlation = _correlation(heat.values, light.values)
-    slope = correlation * float(np.std(heat.values) / np.std(light.values))
-    if correlation > 0.8 and slope > 0.55:
-        problem = f"expected heat without the sun, got {slope:.2f} of its radiation (r = {correlation:.2f})"
-        cause = "the net heat flux, in which the sun is already counted"
-        remedy = "subtract shortwave_flux, or leave it out"
-        yield unlikely("sun_counted_twice", heat.where, problem, cause, remedy)
+    if heat.varies and light.varies and (correlation := _correlation(heat.values, light.values)) > 0.8:
+        slope = correlation * float(np.std(heat.values) / np.std(light.values))
+        yield _derived(heat, "sun_in_heat", slope, f"of the shortwave radiation (r = {correlation:.2f})")
 
 
-def heat_sign(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note heat without the sun that warms the water for weeks of sunshine."""
+def _heat_beside_sun(evidence: Evidence) -> Iterator[Samples]:
     heat, light = evidence.fluxes.get("heat_flux"), evidence.fluxes.get("shortwave_flux")
-    if heat is None or light is None or light.mean < 60.0:
-        return
-    is_long = heat.days > 20.0 or heat.time.size == 1
-    if heat.mean > (35.0 if is_long else 90.0):
-        problem = f"expected a loss of heat beside {light.mean:.3g} W m-2 of sun, got {heat.mean:+.3g} W m-2"
-        cause = "a flux that counts upward, or the net flux with the sun"
-        yield unlikely("heat_sign", heat.where, problem, cause, "`sign: -1`")
+    if heat is not None and light is not None and light.mean >= 60.0:
+        time = np.array([0.0, np.inf]) if heat.time.size == 1 else heat.time
+        unit = f"W m-2 beside {light.mean:.3g} W m-2 of sun"
+        yield _derived(heat, "heat_beside_sun", heat.values, unit, time)
 
 
 # The place: rotation against latitude, and instruments against the site.
@@ -302,16 +254,11 @@ def coriolis_parameter(evidence: Evidence) -> Iterator[InputWarning]:
         return
     if latitude is not None:
         expected = TWICE_ROTATION * float(np.sin(np.deg2rad(latitude)))
-        problem = f"expected {expected:.4g} s-1 at {latitude:g} N"
-        causes = {
-            "the other hemisphere": -1.0,
-            "half of it": 0.5,
-            "per hour": 3600.0,
-            "per day": DAY,
-        }
-        near = [name for name, factor in causes.items() if abs(f / factor - expected) < 0.06 * abs(expected)]
-        if abs(f - expected) > 0.06 * abs(expected) + 2e-6:
-            cause = near[0] if near else "a latitude of another place or unit"
+        problem, margin = f"expected {expected:.4g} s-1 at {latitude:g} N", 0.06 * abs(expected)
+        if abs(f - expected) > margin + 2e-6:
+            causes = {"the other hemisphere": -1.0, "half of it": 0.5, "per hour": 3600.0, "per day": DAY}
+            near = (name for name, factor in causes.items() if abs(f / factor - expected) < margin)
+            cause = next(near, "a latitude of another place or unit")
     elif abs(f) > 1.02 * TWICE_ROTATION:
         problem, cause = f"expected at most {TWICE_ROTATION:.4g} s-1 on Earth", "per hour or per day"
     elif abs(f) < 3e-7:
@@ -358,8 +305,8 @@ def _profiles(evidence: Evidence) -> Iterator[tuple[Samples, Samples | None]]:
             yield group["temperature"], group.get("salinity")
 
 
-def unstable_profile(evidence: Evidence) -> Iterator[InputWarning]:
-    """Note water that is lighter below throughout."""
+def _unstable_profiles(evidence: Evidence) -> Iterator[Samples]:
+    """Yield the share of profiles that are lighter below throughout."""
     least = 0.008 if evidence.source == "LES" else 0.05
     start = evidence.initial.get("salinity")
     for warmth, salt in _profiles(evidence):
@@ -375,13 +322,9 @@ def unstable_profile(evidence: Evidence) -> Iterator[InputWarning]:
                 steps = np.diff(rho)
                 is_reversed = np.maximum(steps, 0.0).sum() > -4.0 * np.minimum(steps, 0.0).sum()
                 excess.append((rho[-1] - rho[0]) * (is_reversed and rho[-1] - rho[0] > least))
-        if np.count_nonzero(excess) > 0.6 * len(excess):
-            problem = (
-                f"expected denser water below, got {max(excess):.2g} kg m-3 less at the bottom than at the "
-                "surface"
-            )
-            cause = "profiles upside down, heights of the wrong sign, or salinity and temperature swapped"
-            yield unlikely("unstable_profile", warmth.where, problem, cause, "`positive`, or the columns")
+        if excess:
+            unit = f"of the profiles lighter below, by up to {max(excess):.2g} kg m-3"
+            yield _derived(warmth, "upside_down", np.count_nonzero(excess) / len(excess), unit)
 
 
 def water_swapped(evidence: Evidence) -> Iterator[InputWarning]:
@@ -408,6 +351,13 @@ def currents_swapped(evidence: Evidence) -> Iterator[InputWarning]:
             if np.array_equal(u.values, v.values, equal_nan=True):
                 problem = f"expected another component than {name}, got the same values"
                 yield unlikely("currents_swapped", v.where, problem, "one variable for both", "its name")
+
+
+_DERIVED = (
+    _dew_point_above_air, _relative_humidity, _air_and_water, _longwave, _sun_amount, _hours_from_sun,
+    _sun_counted_twice, _heat_beside_sun, _unstable_profiles,
+)  # fmt: skip
+"""Functions that yield samples for the table of limits."""
 
 
 # Numbers that stand for a missing value of any quantity.
