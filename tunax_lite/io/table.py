@@ -517,60 +517,59 @@ def read_weather(
             an impossible value, or net radiation labelled as downward.
         ValueError: unknown names, or series that do not overlap.
     """
-    given, units = dict(variables or {}), dict(units or {})
+    requested, units = dict(variables or {}), dict(units or {})
     fields = tuple(field.name for field in WEATHER)
-    check_names("variables", given, (*fields, *WIND))
+    check_names("variables", requested, (*fields, *WIND))
     check_names("units", units, (*fields, *WIND, "time"))
     paths = as_sources(paths)
     tables = [read_table(path) for path in paths]
     for table in tables:
         warn_of_input(table.encoding.get("notes", ()))
-    measure: HumidityMeasure = humidity_measure or "relative"
+    used = _name_components(tables, requested, units)
+    measure = humidity_measure or _measure_of_humidity(tables, requested)
     kinds = {"shortwave": shortwave, "longwave": longwave}
-    time_unit, used = unit_alone(units, "time"), set[str]()
     gaps = {"start_time": start_time, "longest_gap": longest_gap, "position": position, "stamp": stamp}
-    wanted = (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None))
 
-    def read(field: str) -> tuple[str, Series | float] | None:
+    def read(field: str) -> Series | float | None:
         quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field
-        value, kind = given.get(field), kinds.get(field)
-        if isinstance(value, (int, float)):
-            scale, offset = as_conversion(units.get(field)).linear(quantity, None)
-            number = scale * float(value) + offset
+        name, kind, unit = requested.get(field), kinds.get(field), units.get(field)
+        if isinstance(name, (int, float)):
+            scale, offset = as_conversion(unit).linear(quantity, None)
+            number = scale * float(name) + offset
             check_possible(name_of(paths[0]), field, quantity, np.asarray([number]))
-            return field, number
-        parts = []
-        for table in tables:
-            variable = get_variable(table, value) if value else _find(table, quantity, kind)
-            if variable is not None:
-                used.add(str(variable.name))
-                how = {"unit": units.get(field), "time": time, "time_unit": time_unit, "kind": kind}
-                parts.append(series_of(table, str(variable.name), quantity, start_time=start_time, **how))
-        if parts:
-            series = joined(parts, "give each time once")
-            if stamp is None:
-                _warn_of_means(series)
-            series = bridged(series, quantity, **gaps)
+            return number
+        how = {"unit": unit, "time": time, "time_unit": unit_alone(units, "time"), "kind": kind}
+        parts = [
+            series_of(table, str(variable.name), quantity, start_time=start_time, **how)
+            for table in tables
+            if (variable := _find(table, quantity, kind, name)) is not None
+        ]
+        if not parts:
+            if field in _OPTIONAL and name is None:
+                return None
+            names, standard_names = _known(quantity, kind)
+            expected = f"a variable {repr(name) if name else ' or '.join((*names, *standard_names))}"
+            there = ", ".join(listing(table) for table in tables)
+            formula = "" if kind is None else ", or choose a formula of the radiation"
+            advice = f"name it, or give a number (variables.{field}){formula}"
+            raise error_in(tables[0], field, expected, f"only {there}", advice)
+        used.update(str(part.name) for part in parts)
+        series = joined(parts, "give each time once")
+        if stamp is None:
+            _warn_of_means(series)
+        series = bridged(series, quantity, **gaps)
+        if kind is not None:
             _check_radiation(series, field, kind)
-            return field, as_series(series)
-        if field in _OPTIONAL and value is None:
-            return None
-        names, standard_names = _known(quantity, kind)
-        expected = f"a variable {repr(value) if value else ' or '.join((*names, *standard_names))}"
-        there = ", ".join(listing(table) for table in tables)
-        formula = "" if kind is None else ", or choose a formula of the radiation"
-        advice = f"name it, or give a number (variables.{field}){formula}"
-        raise error_in(tables[0], field, expected, f"only {there}", advice)
+        return as_series(series)
 
-    _name_components(tables, given, units, used)
-    measure = _measure(tables, given, humidity_measure)
+    wanted = (*_NEEDED, *_OPTIONAL, *(key for key, kind in kinds.items() if kind is not None))
     with recorded() as notes:  # the note on a gap without records is the same for all columns of a file
-        found = dict(each for each in map(read, wanted) if each is not None)
+        values = {field: value for field in wanted if (value := read(field)) is not None}
     warn_of_input(notes)
     for table in tables:
         warn_of_input(note_of_unused(table, used))
-    instants, values = as_series_together(found, 1e12)
-    return TimeSeries(instants, Weather(**values), stem_of(paths[0])), measure
+    instants, columns = as_series_together(values, 1e12)
+    return TimeSeries(instants, Weather(**columns), stem_of(paths[0])), measure
 
 
 def radiation_of_table(table: "xr.Dataset") -> dict[str, str]:
@@ -579,17 +578,17 @@ def radiation_of_table(table: "xr.Dataset") -> dict[str, str]:
     return {name: kind for name, kind in kinds if _find(table, name, kind) is not None}
 
 
-def _any_has(tables: Sequence["xr.Dataset"], quantity: str) -> bool:
-    return any(_find(table, quantity, None) is not None for table in tables)
-
-
-def _find(table: "xr.Dataset", quantity: str, kind: str | None) -> "xr.DataArray | None":
-    """Find a variable by one of its names, which may end with another unit, or by CF standard name."""
+def _find(
+    table: "xr.Dataset", quantity: str, kind: str | None = None, name: str | None = None
+) -> "xr.DataArray | None":
+    """Find a variable by the name requested, else by CF standard name or a name that may end with a unit."""
+    if name:
+        return get_variable(table, name)
     names, standard_names = _known(quantity, kind)
     advice = f"choose one (variables.{quantity})"
-    found = find_variable(table, quantity, names, standard_names, advice)
-    if found is not None:
-        return found
+    match = find_variable(table, quantity, names, standard_names, advice)
+    if match is not None:
+        return match
     known = {unit_at_end(name)[0].lower() for name in names}
     alike = [name for name in map(str, table.variables) if unit_at_end(name)[0].lower() in known]
     if len(alike) > 1:
@@ -608,33 +607,33 @@ def _warn_of_means(series: "xr.DataArray") -> None:
 
 
 def _name_components(
-    tables: list["xr.Dataset"], given: dict[str, str | float], units: Mapping, used: set[str]
-) -> None:
-    """Replace the speed and the direction of the wind, if files have them, by components."""
-    named = {key: str(given.pop(key)) for key in WIND if key in given}
-    if any(name in given or _any_has(tables, name) for name in ("wind_u", "wind_v")):
+    tables: list["xr.Dataset"], requested: dict[str, str | float], units: Mapping
+) -> set[str]:
+    """Request components in place of speed and direction of the wind, and return the names of these."""
+    named = {key: str(requested.pop(key)) for key in WIND if key in requested}
+    components = ("wind_u", "wind_v")
+    if any(key in requested or _find(table, key) is not None for key in components for table in tables):
         if named:
             expected, got = "wind_speed with wind_direction, or wind_u with wind_v", "both"
             raise error_in(tables[0], "wind", expected, got, "leave one pair out (variables)")
-        return
-    pairs = [
-        [get_variable(table, named[key]) if key in named else _find(table, key, None) for key in WIND]
-        for table in tables
-    ]
-    for key, found in zip(WIND, zip(*pairs, strict=True), strict=True):
-        if key in named and all(one is None for one in found):
-            variable_named(tables[0], named[key], key, f"correct its name (variables.{key})")
-    for table, (speed, direction) in zip(tables, pairs, strict=True):
+        return set()
+    for key, name in named.items():
+        if all(get_variable(table, name) is None for table in tables):
+            variable_named(tables[0], name, key, f"correct its name (variables.{key})")
+    used = set[str]()
+    for table in tables:
+        speed, direction = (_find(table, key, name=named.get(key)) for key in WIND)
         if speed is None:
             continue
         used |= {str(one.name) for one in (speed, direction) if one is not None}
         if direction is not None:
             _add_components(table, speed, direction, units)
-            given |= {"wind_u": "wind_u", "wind_v": "wind_v"}
-        elif "wind_u" not in given:
-            said = f"{name_of(table)}: {speed.name} has no direction and becomes an eastward wind"
-            warn_of_input([f"{said}: turning winds would drive other inertial oscillations"])
-            given |= {"wind_u": str(speed.name), "wind_v": 0.0}
+            requested |= {key: key for key in components}
+        elif "wind_u" not in requested:
+            eastward = f"{name_of(table)}: {speed.name} has no direction and becomes an eastward wind"
+            warn_of_input([f"{eastward}: turning winds would drive other inertial oscillations"])
+            requested |= {"wind_u": str(speed.name), "wind_v": 0.0}
+    return used
 
 
 WIND = ("wind_speed", "wind_direction")
@@ -668,25 +667,24 @@ def _add_components(
     warn_of_input([said + "units: {wind_direction: {offset: 180}}"])
 
 
-def _measure(tables: list["xr.Dataset"], given: Mapping, wanted: HumidityMeasure | None) -> HumidityMeasure:
-    if wanted is not None:
-        return wanted
-    if "humidity" in given:
+def _measure_of_humidity(tables: list["xr.Dataset"], requested: Mapping) -> HumidityMeasure:
+    if "humidity" in requested:
         expected = "humidity_measure with variables.humidity"
         raise error_in(tables[0], "humidity", expected, "none", "say what it measures")
-    known = HUMIDITY_QUANTITIES.items()
-    found: list[HumidityMeasure] = [m for m, name in known if _any_has(tables, name)]
-    if len(found) != 1:
-        got = " and ".join(HUMIDITY_QUANTITIES[measure] for measure in found) or "none"
+    measures: list[HumidityMeasure] = [
+        measure
+        for measure, quantity in HUMIDITY_QUANTITIES.items()
+        if any(_find(table, quantity) is not None for table in tables)
+    ]
+    if len(measures) != 1:
+        got = " and ".join(HUMIDITY_QUANTITIES[measure] for measure in measures) or "none"
         advice = "name it (variables.humidity) and say what it measures (humidity_measure)"
         expected = f"one of {', '.join(HUMIDITY_QUANTITIES.values())}"
         raise error_in(tables[0], "humidity", expected, got, advice)
-    return found[0]
+    return measures[0]
 
 
-def _check_radiation(series: "xr.DataArray", field: str, kind: str | None) -> None:
-    if kind is None:
-        return
+def _check_radiation(series: "xr.DataArray", field: str, kind: str) -> None:
     values, other = series.values, "net" if kind == "downward" else "downward"
     is_other = series.attrs.get("standard_name") in _known(field, other)[1]
     # Even cold skies emit more than 50 W m-2; on average the water emits more longwave than it absorbs.
