@@ -272,16 +272,15 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
         dims = {"DEPTH": "N_LEVELS"} | dict.fromkeys(("TIME", "LATITUDE", "LONGITUDE", "POSITION"), "N_PROF")
     # A single profile selected from its file has no dimension of profiles.
     is_one = pressure is not None and pressure.dims == ("N_LEVELS",)
-    found = {}
+    variables = {}
     for name, one in file.variables.items():
-        own = xr.Variable(
+        on_profiles = xr.Variable(
             [dims.get(dim, dim) for dim in map(str, one.dims)], one.values, one.attrs, one.encoding
         )
         new = {"TIME": "JULD", "TIME_QC": "JULD_QC"}.get(str(name), str(name))
-        found[name if new in file else new] = own.expand_dims("N_PROF") if is_one else own
-    found = xr.Dataset(found, attrs=file.attrs)
-    found.encoding = file.encoding
-    file = found
+        variables[name if new in file else new] = on_profiles.expand_dims("N_PROF") if is_one else on_profiles
+    encoding, file = file.encoding, xr.Dataset(variables, attrs=file.attrs)
+    file.encoding = encoding
     names = [str(name) for name in file.variables]
     others = [name.removesuffix("_ADJUSTED") for name in names if name.endswith("_ADJUSTED")]
     if "PRES" in file and "N_PROF" in file["PRES"].dims and "TEMP" not in file and others:
@@ -386,7 +385,7 @@ def _longest_increase(values: np.ndarray) -> list[int]:
         before.append(last[n - 1] if n else -1)
         if n == len(lowest) or lowest[n] > value:
             lowest[n : n + 1], last[n : n + 1] = [value], [at]
-    found = [last[-1]]
-    while before[found[-1]] >= 0:
-        found.append(before[found[-1]])
-    return found[::-1]
+    indices = [last[-1]]
+    while before[indices[-1]] >= 0:
+        indices.append(before[indices[-1]])
+    return indices[::-1]

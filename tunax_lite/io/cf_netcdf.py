@@ -152,26 +152,26 @@ def open_cf(path, mapping: Mapping | None = None) -> "xr.Dataset":
     """
     mapping = Mapping() if mapping is None else mapping
     file = read_netcdf(path)
-    found = read_profiles(file, mapping)
+    dataset = read_profiles(file, mapping)
     constants = _constants(file)
-    found = found.assign_attrs(constants, case=name_of_case(file, mapping), salinity=mapping.salinity)
+    dataset = dataset.assign_attrs(constants, case=name_of_case(file, mapping), salinity=mapping.salinity)
     if mapping.latitude is not None:  # in place of the rotation of the file
-        found.attrs.pop("coriolis_parameter", None)
+        dataset.attrs.pop("coriolis_parameter", None)
     for key in ("coriolis_parameter", "velocities"):
-        if (given := getattr(mapping, key)) is not None:
-            found.attrs[key] = given
-    water = mapping.equation_of_state or part_from_attributes(found, "equation_of_state")
+        if (stated := getattr(mapping, key)) is not None:
+            dataset.attrs[key] = stated
+    water = mapping.equation_of_state or part_from_attributes(dataset, "equation_of_state")
     elsewhere = mapping.forcing_file and Path(name_of(file)).parent / mapping.forcing_file
-    fluxes = _fluxes(read_netcdf(elsewhere) if elsewhere else file, mapping, found, water)
-    found = found.assign(_drift(file, mapping, found) | fluxes).sortby("z")
+    fluxes = _fluxes(read_netcdf(elsewhere) if elsewhere else file, mapping, dataset, water)
+    dataset = dataset.assign(_drift(file, mapping, dataset) | fluxes).sortby("z")
     for axis in ("latitude", "longitude"):
-        given = mapping.latitude if axis == "latitude" else None
-        degrees = degrees_of(file, axis) if given is None else given
+        stated = mapping.latitude if axis == "latitude" else None
+        degrees = degrees_of(file, axis) if stated is None else stated
         if degrees is not None:
-            found = found.assign_coords({axis: degrees})
-    warn_of_input(note_of_unused(file, [name_in_file(found[name]) for name in found.variables]))
-    found.encoding["source"] = name_of(file)
-    return found
+            dataset = dataset.assign_coords({axis: degrees})
+    warn_of_input(note_of_unused(file, [name_in_file(dataset[name]) for name in dataset.variables]))
+    dataset.encoding["source"] = name_of(file)
+    return dataset
 
 
 def name_of_case(file: "xr.Dataset", mapping: Mapping) -> str:
@@ -225,27 +225,24 @@ def _find_variables(file: "xr.Dataset", mapping: Mapping) -> dict[str, "xr.DataA
 
 
 def _drift(file: "xr.Dataset", mapping: Mapping, profiles: "xr.Dataset") -> dict[str, "xr.DataArray"]:
-    """Stokes drift on the levels of the profiles [m s-1], over time or constant."""
-    found, level = {}, profiles.encoding["level"]
-    for key in STOKES_DRIFT:
-        if (name := mapping.variables.get(key, _own_drift(file, key, level))) is not None:
-            variable = variable_named(file, name, key, "correct the mapping")
-            found[key] = _over_time(file, variable, key, mapping, profiles, (level,))
-    return found
-
-
-def _own_drift(file: "xr.Dataset", key: str, level: str) -> str | None:
-    """The variable of a component of the Stokes drift, by name.
+    """Stokes drift on the levels of the profiles [m s-1], over time or constant.
 
     Short names such as `us` have other meanings, too, and count only on the levels of the profiles.
     """
-    known = NAMES["stokes_drift"][key]
-    named = [str(name) for name in file.variables if str(name).lower() in known]
-    found = [name for name in named if name.lower() == key or level in file[name].dims]
-    if len(found) > 1:
-        advice = "choose one in the mapping (variables)"
-        raise error_in(file, key, "one variable of the Stokes drift", " and ".join(found), advice)
-    return found[0] if found else None
+    drift, level = {}, profiles.encoding["level"]
+    for key in STOKES_DRIFT:
+        if key in mapping.variables:
+            names = [name for name in [mapping.variables[key]] if name is not None]
+        else:
+            known = [name for name in map(str, file.variables) if name.lower() in NAMES["stokes_drift"][key]]
+            names = [name for name in known if name.lower() == key or level in file[name].dims]
+        if len(names) > 1:
+            advice = "choose one in the mapping (variables)"
+            raise error_in(file, key, "one variable of the Stokes drift", " and ".join(names), advice)
+        for name in names:
+            variable = variable_named(file, name, key, "correct the mapping")
+            drift[key] = _over_time(file, variable, key, mapping, profiles, (level,))
+    return drift
 
 
 def _over_time(
@@ -302,9 +299,9 @@ def _fluxes(
     Kinematic fluxes are multiplied by density and heat capacity of the water, by which the model divides
     them.
     """
-    found = {}
+    fluxes = {}
     of_water = {"density": float(water.reference_density), "heat_capacity": float(water.heat_capacity)}
-    names = {flux: mapping.fluxes.get(flux, _own_name(file, flux)) for flux in FLUXES}
+    names = {flux: mapping.fluxes.get(flux, _name_of_flux(file, flux)) for flux in FLUXES}
     has_sun = names["shortwave_flux"] is not None
     for flux, name in names.items():
         key, how, turned = quantity_of(flux).name, mapping.units.get(flux), flux in mapping.upward
@@ -313,16 +310,16 @@ def _fluxes(
             variable = variable_named(file, name, flux, advice) if is_given else file[name]
             turned = turned or leaves_water(variable)
             examine(variable, flux, given=how, turned=turned, has_sun=has_sun)
-            found[key] = _over_time(file, variable, flux, mapping, profiles, (), upward=turned, **of_water)
+            fluxes[key] = _over_time(file, variable, flux, mapping, profiles, (), upward=turned, **of_water)
         elif name is not None:
             scale, offset = as_conversion(how).linear(flux, None, **of_water)
             value = np.asarray((float(name) * scale + offset) * (-1.0 if turned else 1.0) + 0.0)
             check_possible("mapping", f"fluxes.{flux}", flux, value)
-            found[key] = _in_package_units(array("mapping", f"fluxes.{flux}", (), value, {}), key)
-    return found
+            fluxes[key] = _in_package_units(array("mapping", f"fluxes.{flux}", (), value, {}), key)
+    return fluxes
 
 
-def _own_name(file: "xr.Dataset", flux: str) -> str | None:
+def _name_of_flux(file: "xr.Dataset", flux: str) -> str | None:
     known = quantity_of(flux)
     standard = known.standard_name or "none of them"
     if known.name in file:
@@ -341,7 +338,7 @@ def _times_of(file: "xr.Dataset", variable: "xr.DataArray", mapping: Mapping) ->
 
 def _constants(file: "xr.Dataset") -> dict[str, float]:
     """Constants of the water under their other names; warns of those that are not used."""
-    found = {}
+    constants = {}
     for name, (others, lowest, highest) in _ALSO.items():
         for other in others if name not in file.attrs else ():
             value = file.attrs.get(other)
@@ -351,8 +348,8 @@ def _constants(file: "xr.Dataset") -> dict[str, float]:
             if value is None or number.ndim or number.dtype.kind not in "fiu" or not np.isfinite(number):
                 continue
             if lowest <= value <= highest:
-                found[name] = float(value)
+                constants[name] = float(value)
                 break
-            said = f"{other} = {value:g} is not used: it is no {name.replace('_', ' ')}"
-            warn_of_input([f"{name_of(file)}: {said}"])
-    return found
+            note = f"{other} = {value:g} is not used: it is no {name.replace('_', ' ')}"
+            warn_of_input([f"{name_of(file)}: {note}"])
+    return constants

@@ -92,12 +92,12 @@ class _Jld2:
         """Values at a name or a reference."""
         import h5py  # takes long
 
-        found = self._file.get(key) if isinstance(key, str) else self._file[key]
-        if not isinstance(found, h5py.Dataset):
+        stored = self._file.get(key) if isinstance(key, str) else self._file[key]
+        if not isinstance(stored, h5py.Dataset):
             return None
-        block = math.prod(found.chunks or ()) * found.dtype.itemsize
-        check_size(self.path, str(key), max(found.nbytes, block))
-        value = found[()]
+        block = math.prod(stored.chunks or ()) * stored.dtype.itemsize
+        check_size(self.path, str(key), max(stored.nbytes, block))
+        value = stored[()]
         if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
             # A wrapped Julia array refers to its parent; a range is stored as its parameters.
             parent = value["parent"]
@@ -203,7 +203,7 @@ def name_of_lesbrary(path) -> str:
         return _Jld2(path, opened).name
 
 
-def _read(file: _Jld2, given: float | None, units: Conversions) -> "xr.Dataset":
+def _read(file: _Jld2, thermal_expansion: float | None, units: Conversions) -> "xr.Dataset":
     import xarray as xr  # takes long
 
     faces = _read_faces(file)
@@ -213,7 +213,7 @@ def _read(file: _Jld2, given: float | None, units: Conversions) -> "xr.Dataset":
     time = np.array([file.required(f"timeseries/t/{iteration}") for iteration in iterations])
     # The simulation accumulates its time steps: 172800.00000000003 s means two days.
     time = np.round(time - time[0], 6)
-    expansion, gravity = _read_expansion(file, given)
+    expansion, gravity = _read_expansion(file, thermal_expansion)
     has_buoyancy = "timeseries/T" not in file and "timeseries/b" in file
     keys = {"temperature": "timeseries/b" if has_buoyancy else "timeseries/T"}
     keys |= {name: f"timeseries/{name}" for name in ("u", "v") if f"timeseries/{name}" in file}
@@ -298,14 +298,14 @@ def _read_profiles(file: _Jld2, group: str, iterations: list[str], n_cells: int)
     return np.stack(rows)
 
 
-def _read_expansion(file: _Jld2, given: float | None) -> tuple[float, float]:
+def _read_expansion(file: _Jld2, thermal_expansion: float | None) -> tuple[float, float]:
     """Thermal expansion [K-1] and gravity [m s-2]; warns of those that are assumed."""
-    found, assumed = [], []
+    values, assumed = [], []
     usual = (("thermal_expansion", _THERMAL_EXPANSION, " (a setting)"), ("gravity", _GRAVITY, ""))
     for name, default, remark in usual:
         keys = _KEYS[name]
-        if name == "thermal_expansion" and given is not None:
-            value = given
+        if name == "thermal_expansion" and thermal_expansion is not None:
+            value = thermal_expansion
         elif "timeseries/T" in file:
             value = file.required(*keys)
         else:
@@ -316,10 +316,10 @@ def _read_expansion(file: _Jld2, given: float | None) -> tuple[float, float]:
         if value <= 0.0:
             raise file.error(keys[0], "a positive number", f"{value:g}", "repair the file")
         check_declared(file.path, keys[0], LinearEquationOfState, name, value)
-        found.append(value)
+        values.append(value)
     if assumed:
         warn_of_input([f"{file.path}: assumed to convert buoyancy: {', '.join(assumed)}"])
-    return found[0], found[1]
+    return values[0], values[1]
 
 
 def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> dict[str, float]:
@@ -385,11 +385,11 @@ def open_legay(
         expected = "centers of equal cells up to the surface at 0 m, bottom first"
         got = f"{z.size} from {z[0]:g} to {z[-1]:g} m"
         raise error_in(file, "z", expected, got, f"{_NOT_LEGAY}; use a CF NetCDF with a mapping")
-    for key, option, given in (
+    for key, option, value in (
         ("b", "surface_buoyancy_flux", surface_buoyancy_flux),
         ("u", "stress_u", stress_u),
     ):
-        if given is None and name.endswith("_dominant") and name != "legay_wind_dominant":
+        if value is None and name.endswith("_dominant") and name != "legay_wind_dominant":
             expected = f"the forcing of {name}, which the file does not hold"
             raise error_in(file, key, expected, "none", f"give {option}")
     if thermal_expansion is None:
@@ -427,5 +427,5 @@ def open_legay(
 
 def name_of_legay(path) -> str:
     """Name of the case in a file, from that of the file: `LES_windDominant_results.nc` is wind_dominant."""
-    found = re.search(r"([A-Za-z]+?)_?dominant", stem_of(path), re.IGNORECASE)
-    return f"legay_{found[1].lower()}_dominant" if found else f"legay_{stem_of(path)}"
+    match = re.search(r"([A-Za-z]+?)_?dominant", stem_of(path), re.IGNORECASE)
+    return f"legay_{match[1].lower()}_dominant" if match else f"legay_{stem_of(path)}"

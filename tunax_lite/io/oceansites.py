@@ -280,10 +280,10 @@ def _samples(
     good = _good(file, variable, options.good_flags).reshape(shape)
     there, z = np.isfinite(numbers), np.broadcast_to(heights.z, numbers.shape)
     placed = np.isfinite(z) & (z <= 0.0)
-    kept, flags, said = there & good & placed, flags_of(file, times), []
+    kept, flags, notes = there & good & placed, flags_of(file, times), []
     if n_unplaced := int((there & good & ~placed).sum()):
         n_all = int((there & good).sum())
-        said.append(f"left out {n_unplaced} of {n_all} values: no good depth, or above the water")
+        notes.append(f"left out {n_unplaced} of {n_all} values: no good depth, or above the water")
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
     if not kept.any():
@@ -308,15 +308,15 @@ def _samples(
     time, z, values = time[row], z[row, column], values[row, column]
     known = np.stack([time, z])[:, np.isfinite(values)]
     if n_twice := known.shape[1] - np.unique(known, axis=1).shape[1]:
-        said.append(f"{n_twice} of {known.shape[1]} values are at the time and height of another: averaged")
-    warn_of_input(note_on(variable, sentence) for sentence in [*said, *_unused_flags(file, variable)])
+        notes.append(f"{n_twice} of {known.shape[1]} values are at the time and height of another: averaged")
+    warn_of_input(note_on(variable, note) for note in [*notes, *_unused_flags(file, variable)])
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
     words = (str(variable.attrs.get("standard_name")), str(variable.name))
     attrs["kind"] = next((kinds[word] for word in words if word in kinds), next(iter(kinds.values())))
     attrs |= {"moves": heights.moves, "rejected": int((there & ~good).sum())}
-    found = xr.DataArray(values, {"time": ("sample", time), "z": ("sample", z)}, "sample", key, attrs)
-    found.encoding["source"] = name_of(variable)
-    return found
+    samples = xr.DataArray(values, {"time": ("sample", time), "z": ("sample", z)}, "sample", key, attrs)
+    samples.encoding["source"] = name_of(variable)
+    return samples
 
 
 def _converted(variable: "xr.DataArray", key: str, options: _Options) -> tuple[np.ndarray, dict[str, Any]]:
@@ -360,23 +360,23 @@ def _records(
         expected = "values from time_deployment_start to time_deployment_end"
         advice = "correct these attributes, or choose another file"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, f"none of {n_all}", advice)
-    said = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
-    warn_of_input([note_on(variable, said)])
+    note = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
+    warn_of_input([note_on(variable, note)])
     return records[inside], axis[inside]
 
 
 def _unit_of_salinity(variable: "xr.DataArray") -> str | None:
     """The unit "1" where it is missing, or invalid for practical salinity; warns of what is assumed."""
     unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
-    said = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
+    note = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
     if unit is not None:
         with contextlib.suppress(ValueError):
             conversion("salinity", str(unit))
             return None
         if kind != "sea_water_practical_salinity":
             return None
-        said = f"practical salinity, whose unit is not '{unit}'"
-    warn_of_input([note_on(variable, said)] if unit is not None or not kind else [])
+        note = f"practical salinity, whose unit is not '{unit}'"
+    warn_of_input([note_on(variable, note)] if unit is not None or not kind else [])
     return "1"
 
 

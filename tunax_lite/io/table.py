@@ -201,9 +201,9 @@ def _as_file(
     """Variables read from text, each (dims, values, attributes), as a file."""
     import xarray as xr  # takes long
 
-    found = xr.Dataset({name: array(path, name, *one) for name, one in variables.items()}, attrs=attrs)
-    found.encoding |= {"source": str(path), "notes": tuple(notes)}
-    return found
+    file = xr.Dataset({name: array(path, name, *one) for name, one in variables.items()}, attrs=attrs)
+    file.encoding |= {"source": str(path), "notes": tuple(notes)}
+    return file
 
 
 def is_text(source) -> bool:
@@ -264,8 +264,8 @@ def series_of(
 ) -> "xr.DataArray":
     """One column of a table in the package's unit, with its missing values; see `times.timed`."""
     variable = variable_named(table, name, quantity, "correct its name, which is a column of this file")
-    own = time is not None and time in table and table[time].dims[0] in variable.dims
-    coordinate = find_axis(table, variable, time if own else None, "time")
+    is_shared = time is not None and time in table and table[time].dims[0] in variable.dims
+    coordinate = find_axis(table, variable, time if is_shared else None, "time")
     examine(variable, quantity, given=unit, kind=kind)
     advice, expected = "choose one place and level", "time as its only dimension"
     variable = on_axes(variable, coordinate.dims, advice, expected)
@@ -364,8 +364,8 @@ def _profiles_of_table(table: "xr.Dataset") -> "xr.Dataset":
     else:
         return _stacked(table)
     columns = {name: (table[name].values, table[name].attrs) for name in words}
-    depth, own = columns.pop(named[0])
-    return _observed(name_of(table), columns.pop("time"), (depth, about | own), columns)
+    depth, stated = columns.pop(named[0])
+    return _observed(name_of(table), columns.pop("time"), (depth, about | stated), columns)
 
 
 def _stacked(table: "xr.Dataset") -> "xr.Dataset":
@@ -469,9 +469,9 @@ def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
     """Names and CF standard names of a quantity of the weather; radiation is either downward or net."""
     known = NAMES["weather"].get(quantity, {})
     standard_name = None if kind is not None or quantity in WIND else quantity_of(quantity).standard_name
-    own = [] if standard_name is None else [standard_name]
+    usual = [] if standard_name is None else [standard_name]
     names = [quantity, *known.get("names", ()), *known.get(f"{kind}_names", ())]
-    return names, [*own, *known.get(kind or "standard_names", ())]
+    return names, [*usual, *known.get(kind or "standard_names", ())]
 
 
 @names_its_file("a table of the weather")
@@ -598,12 +598,12 @@ def _find(
 
 def _warn_of_means(series: "xr.DataArray") -> None:
     if "end" in series.coords:
-        said = "bounds of time: means hold from the start to the end of their interval"
+        note = "bounds of time: means hold from the start to the end of their interval"
     elif re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", ""))):
-        said = "time without bounds: means count as values at instants; give stamp"
+        note = "time without bounds: means count as values at instants; give stamp"
     else:
         return
-    warn_of_input([f"{name_of(series)}: {said}"])
+    warn_of_input([f"{name_of(series)}: {note}"])
 
 
 def _name_components(
@@ -645,9 +645,9 @@ def _add_components(
 ) -> None:
     """Put the components of a wind into its table; its direction is clockwise from north, in degrees."""
     of_speed, turn = (as_conversion(units.get(key)) for key in WIND)
-    said = turn.unit or direction.attrs.get("units") or "degrees"
-    if str(said).strip().lower() not in DEGREES or speed.dims != direction.dims:
-        got = f"{said} over {', '.join(map(str, direction.dims))}"
+    unit = turn.unit or direction.attrs.get("units") or "degrees"
+    if str(unit).strip().lower() not in DEGREES or speed.dims != direction.dims:
+        got = f"{unit} over {', '.join(map(str, direction.dims))}"
         raise error_of(
             direction, f"degrees from north, over {', '.join(map(str, speed.dims))}", got, "convert it"
         )
@@ -663,8 +663,8 @@ def _add_components(
         component = values * of(angle)
         table[name] = array(name_of(table), name, speed.dims, component, attrs)
     where = "to" if towards else "from"
-    said = f"{name_of(table)}: {direction.name} is where the wind blows {where}; if it is the opposite: "
-    warn_of_input([said + "units: {wind_direction: {offset: 180}}"])
+    note = f"{name_of(table)}: {direction.name} is where the wind blows {where}; if it is the opposite: "
+    warn_of_input([note + "units: {wind_direction: {offset: 180}}"])
 
 
 def _measure_of_humidity(tables: list["xr.Dataset"], requested: Mapping) -> HumidityMeasure:
