@@ -6,7 +6,7 @@ import numpy as np
 from tests.closures.columns import random_grid
 from tunax_lite import Grid, LinearEquationOfState, State, coriolis_parameter
 from tunax_lite.numerics import diffuse
-from tunax_lite.numerics.diffusion import Added
+from tunax_lite.numerics.diffusion import Sources
 from tunax_lite.physics import buoyancy_frequency_squared, shear_squared
 from tunax_lite.physics.stratification import rotate, shear_squared_between_cells
 
@@ -44,7 +44,7 @@ def test_shear_production_is_the_kinetic_energy_lost_on_any_grid(seed=1):
     viscosity = jnp.asarray(10.0 ** rng.uniform(-5.0, -1.0, n - 1))
     u, v = jnp.asarray(rng.normal(size=(2, n)))
     zeros = jnp.zeros(n)
-    conductance, still = viscosity / grid.center_spacing, (Added(), Added())
+    conductance, still = viscosity / grid.center_spacing, (Sources(), Sources())
     new_u, new_v = diffuse((u, v), conductance, grid.cell_thickness, dt, source=still)
     old = State(u, v, zeros, zeros)
     new = State(new_u, new_v, zeros, zeros)

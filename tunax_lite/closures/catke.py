@@ -38,7 +38,7 @@ from ..column.state import State
 from ..column.terms import AbstractTerm
 from ..column.terms.turbulence import StokesMixing
 from ..declarations import named, setting
-from ..numerics.diffusion import Added, diffuse
+from ..numerics.diffusion import Sources, diffuse
 from ..numerics.elementary import (
     at_least,
     at_most,
@@ -326,7 +326,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
             conductance,
             grid.cell_volume,
             dt,
-            source=Added(production, surface=surface_flux),
+            source=Sources(production, surface=surface_flux),
             sink_rate=sink,
             method=inputs.tridiagonal_method,
         )

@@ -21,7 +21,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._types import ColumnArray, InnerFaceArray, Scalar, ScalarLike
-from ..numerics.diffusion import Added, CarryingRates, EndValues, diffuse
+from ..numerics.diffusion import CarryingRates, EndValues, Sources, diffuse
 from ..numerics.elementary import (
     at_least,
     at_most,
@@ -145,7 +145,7 @@ def advance(
         conductance,
         volumes,
         dt,
-        source=Added(source * volumes, *at_ends),
+        source=Sources(source * volumes, *at_ends),
         sink_rate=sink_rate,
         held=EndValues(bottom.value, surface.value) if is_held else None,
         flow=flow,

@@ -45,7 +45,7 @@ class Exponents(NamedTuple):
 
 
 Weights = tuple[Scalar | InnerFaceArray, ...]  # of P, eps, B and P_St [1], each a number or one per face
-Sources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
+PsiSources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
 """psi at the start of a step, its source, and the rate of its implicit sink [s-1]."""
 
 
@@ -151,8 +151,8 @@ class TransportedLength(AbstractLengthScale):
         scale = product_of_powers((c_mu_0, p), (tke, m + 0.5), (wall.length_slope, n + 1.0))
         return EndCondition(flux=factor * scale * power(distance, n))
 
-    def _sources(self, now: Step, weights: Weights) -> Sources:
-        """Sources with psi at the start of the step."""
+    def _sources(self, now: Step, weights: Weights) -> PsiSources:
+        """PsiSources with psi at the start of the step."""
         (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, weights
         shear_part = self._produced(now, c_1, c_4)
         parts = shear_part, c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
@@ -168,8 +168,8 @@ class TransportedLength(AbstractLengthScale):
             produced = produced + (ratio - 1.0) * self.constants.c_1 * quotient(stirred, now.tke)
         return produced if now.rates.stokes is None else produced + c_4 * now.rates.stokes
 
-    def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, weights: Weights) -> Sources:
-        """Sources with psi from the new k [m2 s-2] and the old epsilon."""
+    def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, weights: Weights) -> PsiSources:
+        """PsiSources with psi from the new k [m2 s-2] and the old epsilon."""
         (p, m, n), c_mu_0, dt = self.exponents, now.functions.c_mu_0, now.dt
         s = m + 1.5 * n
         c_1, c_2, c_3, c_4 = (c - s for c in weights)

@@ -23,7 +23,7 @@ from .. import constants
 from .._types import ColumnArray, FaceArray, InnerFaceArray, Scalar, ScalarLike, parameter
 from ..column.grid import Grid
 from ..declarations import named, setting
-from ..numerics.diffusion import Added, EndValues, diffuse
+from ..numerics.diffusion import EndValues, Sources, diffuse
 from ..numerics.elementary import (
     at_least,
     at_most,
@@ -336,7 +336,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
             conductance,
             volumes,
             dt,
-            source=Added(source * volumes, from_bottom, surface.flux),
+            source=Sources(source * volumes, from_bottom, surface.flux),
             sink_rate=sink_rate,
             held=None if surface.value is None else EndValues(surface=surface.value),
             method=inputs.tridiagonal_method,

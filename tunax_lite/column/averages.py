@@ -32,7 +32,7 @@ class Averaged(NamedTuple):
 
     names: tuple[str, ...]
 
-    def check(self) -> "Averaged":
+    def check(self) -> None:
         """Raise `ValueError` for an unknown name."""
         for name in self._diagnostics:
             try:
@@ -40,7 +40,6 @@ class Averaged(NamedTuple):
             except ValueError as error:
                 advice = f"; {' and '.join(KINDS)} stand for those of all terms."
                 raise ValueError(str(error).removesuffix(".") + advice) from None
-        return self
 
     @property
     def _diagnostics(self) -> tuple[str, ...]:

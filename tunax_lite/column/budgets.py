@@ -65,7 +65,7 @@ class StepBudget(NamedTuple):
         area: surface area relative to the area at rest [1].
         storage: rate of change of column content by quantity [unit m s-1]; of kinetic energy by "" [m3 s-3].
         moving_energy: change of kinetic energy by moving faces [m3 s-3]; `None` if faces are fixed.
-        diluting: effects of a moving lake level on the values of cells, which leave the content unchanged.
+        diluting: changes of values, but not of contents, of cells that grow or shrink with a lake level.
     """
 
     rates: list[Rate]
@@ -245,7 +245,7 @@ def _content_change(part: Tendency, column: Column, new: CenterArray, fraction: 
     if part.surface is not None:
         rate = rate.at[-1].add(part.surface)
     against = None if part.against_gradient is None else fraction * part.against_gradient
-    advected = None if part.carrying is None else part.carrying.between(new, part.sinking)
+    advected = None if part.carrying is None else part.carrying.between(new, part.plume_value)
     downward = sum_of_all((part.downward, against, advected))
     if downward is not None:
         rate = rate + _convergence(inner_areas * downward)

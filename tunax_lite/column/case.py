@@ -254,7 +254,7 @@ class Case(AbstractShown):
         return eqx.tree_at(lambda case: (case.interior, case.terms), self, parts)
 
     def ice_step(self, state: State, time: ScalarLike, dt: ScalarLike) -> IceStep:
-        """Effect of the ice over a step of `dt` [s] that ends at `time` [s] since the start."""
+        """Step of the ice of `dt` [s] that ends at `time` [s] since the start."""
         assert self.ice is not None
         eos, water, thickness = self.equation_of_state, WaterSurface.of(state), self.grid.cell_thickness[-1]
 

@@ -1,4 +1,4 @@
-"""Diagnostics of a run: stratification, mixed layer depth, budgets, contents and energies.
+"""Diagnostics of a run: stratification, mixed layer depth, production of turbulence, contents, fluxes.
 
 Each is a function of one `Snapshot`, with the vertical first and the batch last; `diagnose` applies the
 requested ones to all frames of a trajectory.
@@ -123,22 +123,18 @@ def _named(name: str, *, of_the_step: bool = False) -> Callable[[Diagnostic], Di
     return register
 
 
-def _on_faces(inner: InnerFaceArray) -> FaceArray:
-    return with_end_faces(inner, 0.0, 0.0)
-
-
 @_named("buoyancy_frequency_squared")
 def _stratification(now: Snapshot) -> FaceArray:
     """N² [s-2], zero at both ends."""
-    return _on_faces(buoyancy_frequency_squared(now.state, now.grid, now.case.equation_of_state))
+    return with_end_faces(buoyancy_frequency_squared(now.state, now.grid, now.case.equation_of_state))
 
 
 @_named("shear_squared", of_the_step=True)
 def _shear(now: Snapshot) -> FaceArray:
     """S² [s-2], zero at both ends: the input of the closure in the last step, or that of the frame."""
     if now.last is not None:
-        return _on_faces(now.last.inputs.shear_squared)
-    return _on_faces(gradient(now.state.u, now.grid) ** 2 + gradient(now.state.v, now.grid) ** 2)
+        return with_end_faces(now.last.inputs.shear_squared)
+    return with_end_faces(gradient(now.state.u, now.grid) ** 2 + gradient(now.state.v, now.grid) ** 2)
 
 
 @_named("richardson_number", of_the_step=True)
@@ -151,7 +147,7 @@ def _richardson_number(now: Snapshot) -> FaceArray:
 def _shear_production(now: Snapshot) -> FaceArray:
     """P = nu S² [m2 s-3]; that of the last step includes the contribution of waves."""
     if now.last is not None and now.last.production is not None:
-        return _on_faces(now.last.production[0])
+        return with_end_faces(now.last.production[0])
     return now.mixing.eddy_viscosity * _shear(now)
 
 
@@ -159,12 +155,12 @@ def _shear_production(now: Snapshot) -> FaceArray:
 def _buoyancy_production(now: Snapshot) -> FaceArray:
     """B = -kappa N² + g alpha Gamma [m2 s-3], Gamma a non-local flux; positive where it produces TKE."""
     if now.last is not None and now.last.production is not None:
-        return _on_faces(now.last.production[1])
+        return with_end_faces(now.last.production[1])
     production = -now.mixing.eddy_diffusivity * _stratification(now)
     for term in now.mixing.terms(now.state):
         if isinstance(term, CounterGradientHeat):
             per_kelvin = buoyancy_per_kelvin(now.state, now.grid, now.case.equation_of_state)
-            production = production + _on_faces(per_kelvin * term.upward[1:-1])
+            production = production + with_end_faces(per_kelvin * term.upward[1:-1])
     return production
 
 

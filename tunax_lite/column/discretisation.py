@@ -33,7 +33,7 @@ class AbstractDiscretisation(eqx.Module):
 
     @abc.abstractmethod
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
-        """Values for the fluxes of a step, and for its non-local fluxes and the roughness of the sea."""
+        """Values of `at` for the fluxes of a step, and for non-local fluxes and the roughness of the sea."""
 
     @abc.abstractmethod
     def solve(self, equations: Equations) -> Transported:
@@ -78,10 +78,10 @@ class StandardDiscretisation(AbstractDiscretisation):
 
     def solve(self, equations: Equations) -> Transported:
         start = equations.column.state
-        scalars = equations.moving(start.u, start.v).of_scalars()
+        scalars = equations.with_velocity(start.u, start.v).of_scalars()
         solved = equations.solve(equations.of_velocity("u", "v") + scalars)
         new = solved.new
-        return Transported(equations.end(*equations.driven(new["u"], new["v"]), new), (solved,))
+        return Transported(equations.end(*equations.adjusted(new["u"], new["v"]), new), (solved,))
 
     def shear_squared(self, end: State, column: Column, theta: float) -> InnerFaceArray:
         return shear_squared(end, column.state, column.grid)
@@ -121,10 +121,10 @@ class GotmDiscretisation(AbstractDiscretisation):
 
     def solve(self, equations: Equations) -> Transported:
         of_u = equations.solve(equations.of_velocity("u"))
-        equations = equations.moving(of_u.new["u"], equations.column.advected.v)
+        equations = equations.with_velocity(of_u.new["u"], equations.column.advected.v)
         of_v = equations.solve(equations.of_velocity("v"))
-        u, v = equations.driven(of_u.new["u"], of_v.new["v"])
-        equations = equations.moving(u, v)
+        u, v = equations.adjusted(of_u.new["u"], of_v.new["v"])
+        equations = equations.with_velocity(u, v)
         scalars = equations.solve(equations.of_scalars())
         return Transported(equations.end(u, v, scalars.new), (of_u, of_v, scalars))
 

@@ -36,7 +36,7 @@ class Hypsography(eqx.Module):
 
     Args:
         z: heights above the level at rest [m], `(n, *batch)`, increasing.
-        area: at these heights [m2], at least 0, not decreasing.
+        area: at these heights [m2], at least 0.
 
     Raises:
         ValueError: heights that do not increase, or a negative area.
@@ -72,12 +72,12 @@ class Hypsography(eqx.Module):
 
     def area_at(self, z: FaceArray) -> FaceArray:
         """Area [m2] at heights [m] along axis 0."""
-        within, root, slope = self._rises(z)
+        within, root, slope = self._intervals_below(z)
         return (root[0] + jnp.sum(slope * within, axis=0)) ** 2
 
     def volume_below(self, z: FaceArray) -> FaceArray:
         """Volume [m3] between the lowest height of the table and heights [m] along axis 0."""
-        within, root, slope = self._rises(z)
+        within, root, slope = self._intervals_below(z)
         upper = root + slope * within
         return jnp.sum((root * root + root * upper + upper * upper) * within, axis=0) / 3.0
 
@@ -94,8 +94,8 @@ class Hypsography(eqx.Module):
         # t = 3 V / (r_k² + r_k r + r²), because (r - r_k) / slope is 0 / 0 between vertical walls.
         return z[0] + jnp.sum(jnp.where(is_wet, 3.0 * filled / areas, 0.0), axis=0)
 
-    def _rises(self, z: FaceArray) -> tuple[Float[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-        """Height [m] up to z in each interval of the table, root of the area at its lower end, and slope."""
+    def _intervals_below(self, z: FaceArray) -> tuple[Float[Array, "..."], ...]:
+        """Part of each interval of the table below z [m], root of the area at its lower end, and slope."""
         heights, root = self.z[:, None], _root(self.area)[:, None]
         slope = (root[1:] - root[:-1]) / (heights[1:] - heights[:-1])
         return jnp.clip(z[None] - heights[:-1], 0.0, heights[1:] - heights[:-1]), root[:-1], slope

@@ -103,7 +103,7 @@ def _compiled_start(model: Model, case: Case) -> Restart:
 
 
 def restart_of(model: Model, case: Case) -> Restart:
-    """Return the start of a case as a `Restart`, so that one program serves all pieces of a run."""
+    """Start of a case in the form of the restarts of a run, so that one program serves all its pieces."""
     model, case = without_weak_types((model, case), precision_of(model=model, case=case))
     return _compiled_start(model, case.unlabelled())
 
@@ -412,7 +412,8 @@ def simulate(
     dt, output_interval = _seconds("dt", dt), _seconds("output_interval", output_interval)
     duration = None if duration is None else _seconds("duration", duration)
     check_block(column_block)
-    averages = Averaged(tuple(averages)).check().names
+    averages = tuple(averages)
+    Averaged(averages).check()
     means = means or bool(averages)
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
     remaining = case.duration - begin if duration is None else duration

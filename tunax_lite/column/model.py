@@ -91,7 +91,7 @@ class Model(AbstractShown):
         tridiagonal_method: solver for linear systems; by default the fastest on the platform.
 
     Raises:
-        TypeError: a name or unconstrained numbers instead of a closure, or a text instead of a number.
+        TypeError: something else than a closure, such as its name, or a text instead of a number.
         ValueError: theta outside [0, 1], or a number of sweeps that is not positive.
     """
 
@@ -127,10 +127,10 @@ class Model(AbstractShown):
         state = case.start_state
         case = case.placed(state)
         start = jnp.zeros((), state.temperature.dtype)
-        at_rest = jnp.zeros_like(case.grid.z_face)
+        zeros = jnp.zeros_like(case.grid.z_face)
         water = WaterSurface.of(state)
         fluxes = model.discretisation.at_ends(lambda time: case.forcing.at(time, water), start, start)
-        column = _column(state.without_surface(), (at_rest, at_rest), case, start, 0.0, fluxes)
+        column = _column(state.without_surface(), (zeros, zeros), case, start, 0.0, fluxes)
         clo_state = model.closure.prepare().init(model._closure_inputs(state, column, case))
         check_mixing(model.closure, clo_state, case.grid.n_cells + 1)
         return clo_state

@@ -15,7 +15,7 @@ from .time_series import seconds
 
 
 def _seconds(time: Any) -> Any:  # array-likes to an array
-    """Times [s] as an array; NumPy arrays stay as they are, because JAX may cast them to float32."""
+    """Times [s] as in `seconds`; NumPy arrays stay as they are, because JAX may cast them to float32."""
     time = without_index(time)
     return time if isinstance(time, np.ndarray) and time.dtype.kind in "fiu" else seconds(time)
 

@@ -51,7 +51,7 @@ class State(AbstractShown):
             if (name in QUANTITIES and QUANTITIES[name].location != "outside") or name in GRID_NAMES:
                 raise ValueError(
                     f"State: expected a tracer name that is not a variable of the model, got '{name}'; "
-                    f"rename the tracer."
+                    "rename the tracer."
                 )
 
     @classmethod

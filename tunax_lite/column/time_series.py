@@ -86,7 +86,7 @@ class StepMeans(NamedTuple):
         steps = steps[inside]
         if not steps.size:
             return None
-        # Keep the values at the ends of the steps before and after, which would otherwise feel the means.
+        # Keep the values at the ends of the steps before and after: otherwise the means would change them.
         after = steps[~np.isin(steps + 1, steps)] + 2
         sampled = np.union1d(steps[~np.isin(steps - 1, steps)], after[after * dt <= t[-1] + slack])
         nearest = np.rint(t / dt)

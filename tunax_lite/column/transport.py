@@ -15,7 +15,7 @@ from jaxtyping import PyTree
 
 from .._types import CenterArray, FaceArray, InnerFaceArray, Scalar, ScalarLike
 from ..closures.base import AbstractCloState
-from ..numerics.diffusion import Added, CarryingRates, DiffusionSystem, diffusion_system
+from ..numerics.diffusion import CarryingRates, DiffusionSystem, Sources, diffusion_system
 from ..numerics.elementary import inner_faces, reciprocal
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, solve_tridiagonal_systems
 from .grid import Grid
@@ -55,8 +55,8 @@ class Mixing(NamedTuple):
         return {"u": velocity, "v": velocity, "temperature": heat, "salinity": salt, "": tracers}
 
 
-class Solutions(NamedTuple):
-    """Values or sources of a quantity, and the same without its counter-gradient flux, if it has one."""
+class Variants(NamedTuple):
+    """Values, sources or solutions of a quantity: complete, and without its counter-gradient flux, if any."""
 
     complete: PyTree
     down_gradient: PyTree = None
@@ -70,8 +70,8 @@ class Group(NamedTuple):
 
     mixing: Mixing
     rates: list[Tendency]
-    values: dict[str, Solutions]
-    sources: dict[str, Solutions]
+    values: dict[str, Variants]
+    sources: dict[str, Variants]
     parts: dict[str, list[tuple[AbstractTerm, Tendency]]]
 
     def shares(self, mixing: Mixing, rates: Sequence[Tendency]) -> bool:
@@ -93,7 +93,7 @@ class Group(NamedTuple):
         if areas is not None and cell_areas is not None:
             # Fluxes per surface area: a flux through a face is multiplied by its area.
             flow = None if flow is None else flow.through(areas)
-            is_source = lambda part: isinstance(part, Added)  # noqa: E731
+            is_source = lambda part: isinstance(part, Sources)  # noqa: E731
             source = jax.tree.map(lambda part: part.through(areas, cell_areas), source, is_leaf=is_source)
         return diffusion_system(
             self.values,
@@ -121,7 +121,7 @@ class Solved(NamedTuple):
 
     column: Column
     groups: Sequence[Group]
-    solutions: dict[str, Solutions]
+    solutions: dict[str, Variants]
     new: dict[str, CenterArray]
     theta: float
 
@@ -181,7 +181,7 @@ class Equations(NamedTuple):
         column = column._replace(advected=advected, velocity=(advected.u, advected.v))
         return cls(column, terms, mixing, theta, method, held, owners, stages)
 
-    def moving(self, u: CenterArray, v: CenterArray) -> "Equations":
+    def with_velocity(self, u: CenterArray, v: CenterArray) -> "Equations":
         """Set the newest known velocity."""
         return self._replace(column=self.column._replace(velocity=(u, v)))
 
@@ -227,10 +227,10 @@ class Equations(NamedTuple):
             group.parts[name] = acting
             if any(part.against_gradient is not None for part in parts):
                 down_gradient = [part._replace(against_gradient=None) for part in parts]
-                group.values[name] = Solutions(value, value)
-                group.sources[name] = Solutions(_sources(parts), _sources(down_gradient))
+                group.values[name] = Variants(value, value)
+                group.sources[name] = Variants(_sources(parts), _sources(down_gradient))
             else:
-                group.values[name], group.sources[name] = Solutions(value), Solutions(_sources(parts))
+                group.values[name], group.sources[name] = Variants(value), Variants(_sources(parts))
         return groups
 
     def solve(self, groups: Sequence[Group]) -> Solved:
@@ -255,7 +255,7 @@ class Equations(NamedTuple):
         }
         return Solved(self.column, groups, solutions, new, self.theta)
 
-    def driven(self, u: CenterArray, v: CenterArray) -> tuple[CenterArray, CenterArray]:
+    def adjusted(self, u: CenterArray, v: CenterArray) -> tuple[CenterArray, CenterArray]:
         """Let terms adjust the new velocity, such as to a prescribed mean."""
         for term in self.terms:
             u, v = term.after_velocity(u, v, self.column)
@@ -274,23 +274,23 @@ def sum_of_all(parts: Iterable[PyTree]) -> PyTree:
     return functools.reduce(operator.add, known) if known else None
 
 
-def _sources(parts: Sequence[Tendency]) -> Added:
+def _sources(parts: Sequence[Tendency]) -> Sources:
     """Sum the tendencies of all terms for one quantity."""
-    plumes = [part for part in parts if part.sinking is not None]
+    plumes = [part for part in parts if part.plume_value is not None]
     if len(plumes) > 1:
         raise ValueError("transport: expected at most one term with plumes, got two.")
     rising = [part for part in parts if part.carrying is not None and part.carrying.upward is not None]
-    exchanged = None
+    plume_rate = None
     if plumes and plumes[0].carrying is not None and len(rising) > 1:
         # Streams also lift water: only the water that plumes lift is exchanged with sinking plumes.
-        exchanged = plumes[0].carrying.upward
-    return Added(
+        plume_rate = plumes[0].carrying.upward
+    return Sources(
         volumes=sum_of_all(part.cells for part in parts),
         bottom=sum_of_all(part.bottom for part in parts),
         surface=sum_of_all(part.surface for part in parts),
-        sinking=plumes[0].sinking if plumes else None,
+        plume_value=plumes[0].plume_value if plumes else None,
         downward=sum_of_all(flux for part in parts for flux in (part.downward, part.against_gradient)),
-        exchanged=exchanged,
+        plume_rate=plume_rate,
     )
 
 

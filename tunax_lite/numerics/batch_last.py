@@ -342,7 +342,7 @@ def _cond(values, parameters, size):
 
 
 def _optimization_barrier(values, parameters, size):
-    return values  # only `unfused` uses it, for single columns
+    return values  # barriers affect only the speed: mapped code does without them
 
 
 def _tridiagonal_systems(values, parameters, size):

@@ -27,7 +27,7 @@ from .tridiagonal import (
 )
 
 
-class Added(NamedTuple):
+class Sources(NamedTuple):
     """Explicit sources of a quantity per area and time [unit m s-1]; `None` for none.
 
     Pass a downward flux rather than its convergence, which would lose content to rounding.
@@ -36,17 +36,19 @@ class Added(NamedTuple):
     volumes: ColumnArray | None = None  # h Q, in every volume
     bottom: Scalar | None = None  # flux into the first volume
     surface: Scalar | None = None  # flux into the last volume
-    sinking: InnerFaceArray | None = None  # value [unit] of the water that sinks in exchange for rising water
+    plume_value: InnerFaceArray | None = None  # [unit] of water that sinks in exchange for rising water
     downward: InnerFaceArray | None = None  # flux from each volume to the one below
-    exchanged: InnerFaceArray | None = None  # rate of that exchange [m s-1]; `None` for that of `upward`
+    plume_rate: InnerFaceArray | None = (
+        None  # of this exchange [m s-1]; `None` if all rising water takes part
+    )
 
-    def through(self, areas: FaceArray, volumes: CenterArray) -> "Added":
+    def through(self, areas: FaceArray, volumes: CenterArray) -> "Sources":
         """Sources per unit area of the surface, from relative areas of faces and mean areas of volumes."""
         return self._replace(
             volumes=None if self.volumes is None else volumes * self.volumes,
             bottom=None if self.bottom is None else areas[0] * self.bottom,
             downward=None if self.downward is None else areas[1:-1] * self.downward,
-            exchanged=None if self.exchanged is None else areas[1:-1] * self.exchanged,
+            plume_rate=None if self.plume_rate is None else areas[1:-1] * self.plume_rate,
         )
 
     def add_to(self, content: ColumnArray, dt: ScalarLike) -> ColumnArray:
@@ -96,16 +98,16 @@ class CarryingRates(NamedTuple):
         return CarryingMatrix(matrix.kept, up, down)
 
     def between(
-        self, quantity: ColumnArray, sinking: InnerFaceArray | None, exchanged: InnerFaceArray | None = None
+        self, quantity: ColumnArray, plume_value: InnerFaceArray | None, rate: InnerFaceArray | None = None
     ) -> InnerFaceArray:
-        """Net downward flux between volumes [unit m s-1], including water that sinks in exchange."""
+        """Net downward flux [unit m s-1]; plumes sink in exchange for rising water at a rate [m s-1]."""
         flux = jnp.zeros_like(quantity[1:])
         if self.upward is not None:
             below = quantity[:-1]
-            if sinking is None or exchanged is None:
-                flux = flux + self.upward * (-below if sinking is None else sinking - below)
+            if plume_value is None or rate is None:
+                flux = flux + self.upward * (-below if plume_value is None else plume_value - below)
             else:
-                flux = flux + exchanged * (sinking - below) - (self.upward - exchanged) * below
+                flux = flux + rate * (plume_value - below) - (self.upward - rate) * below
         if self.downward is not None:
             flux = flux + self.downward * quantity[1:]
         return flux
@@ -171,30 +173,34 @@ def diffusion_system(
     exchange = dt * conductance
     kept = thickness if sink_rate is None else thickness + dt * sink_rate * thickness
 
-    def right_hand_side(quantity: ColumnArray, added: Added) -> ColumnArray:
+    def right_hand_side(quantity: ColumnArray, sources: Sources) -> ColumnArray:
         content = (thickness if thickness_before is None else thickness_before) * quantity
         if theta != 1.0:
             content = content + (1.0 - theta) * convergence(exchange, quantity)
-        if flow is not None and flow.upward is not None and added.sinking is not None:
-            rate = flow.upward if added.exchanged is None else added.exchanged
-            content = with_convergence(content, dt * rate * added.sinking)
-        if added.downward is not None:
-            content = with_convergence(content, dt * added.downward)
-        return added.add_to(content, dt)
+        if flow is not None and flow.upward is not None and sources.plume_value is not None:
+            rate = flow.upward if sources.plume_rate is None else sources.plume_rate
+            content = with_convergence(content, dt * rate * sources.plume_value)
+        if sources.downward is not None:
+            content = with_convergence(content, dt * sources.downward)
+        return sources.add_to(content, dt)
 
-    def residual(quantity: ColumnArray, added: Added) -> ColumnArray:
+    def residual(quantity: ColumnArray, sources: Sources) -> ColumnArray:
         gain = jnp.zeros_like(quantity)
         if thickness_before is not None:
             gain = (thickness_before - thickness) * quantity
         if sink_rate is not None:
             gain = gain - dt * sink_rate * thickness * quantity
-        return added.add_to(gain, dt)
+        return sources.add_to(gain, dt)
 
-    def sinking(quantity: ColumnArray, added: Added) -> InnerFaceArray:
+    def sinking(quantity: ColumnArray, sources: Sources) -> InnerFaceArray:
         flux = exchange * difference(quantity)
-        if added.downward is not None:
-            flux = flux + dt * added.downward
-        return flux if flow is None else flux + dt * flow.between(quantity, added.sinking, added.exchanged)
+        if sources.downward is not None:
+            flux = flux + dt * sources.downward
+        return (
+            flux
+            if flow is None
+            else flux + dt * flow.between(quantity, sources.plume_value, sources.plume_rate)
+        )
 
     matrix = ExchangeMatrix(kept, theta * exchange)
     return DiffusionSystem(
@@ -225,7 +231,7 @@ def diffuse(
         conductance: K between neighbouring volumes [m s-1], `(n - 1, *batch)`.
         thickness: h of the volumes [m], `(n, *batch)`.
         dt: time step [s].
-        source: pytree like `quantities` with an `Added` for each.
+        source: pytree like `quantities` with an `Sources` for each.
         sink_rate: L [s-1], at least zero, always implicit.
         theta: weight of the new values in the diffusive fluxes: 1 backward Euler, 0.5 Crank-Nicolson.
         held: values prescribed at the ends instead of their balance; for a single quantity.

@@ -168,7 +168,7 @@ def column_integral(values: CenterArray, grid: Grid) -> Scalar:
 
 
 def sum_above(half: CenterArray) -> CenterArray:
-    """Integral from the surface to each center, from the content of half of each cell."""
+    """Integral from the surface down to each center; `half` is the content of half a cell, per cell."""
     if half.ndim == 1:  # a loop over the levels costs one column more than sums by shifts
         total, shift = 2.0 * half, 1
         while shift < len(half):

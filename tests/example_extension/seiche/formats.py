@@ -10,7 +10,7 @@ import tunax_lite as tl
 from tunax_lite._types import CenterArray
 from tunax_lite.closures import AbstractDiagnosticClosure, ClosureInputs, EddyCoefficients
 from tunax_lite.column.terms import AbstractTerm, Column, Tendency
-from tunax_lite.column.terms.base import tendencies_of_acceleration
+from tunax_lite.column.terms.base import acceleration
 from tunax_lite.config.case import AbstractFileCase
 from tunax_lite.declarations import named
 from tunax_lite.io.errors import FileFormatError, decimal, read_text
@@ -45,7 +45,7 @@ class Seiche(AbstractTerm):
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         swing: CenterArray = self.amplitude * jnp.cos(2.0 * jnp.pi * column.time / self.period)
-        return tendencies_of_acceleration(swing, 0.0 * swing, column.grid)
+        return acceleration(swing, 0.0 * swing, column.grid)
 
 
 class SeicheCase(AbstractFileCase):

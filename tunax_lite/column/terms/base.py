@@ -45,7 +45,8 @@ class Tendency(NamedTuple):
         loss_rate: L [s-1], at least zero, implicit: the quantity decays, and stays positive.
         carrying: rates of transport from cells to a neighbour [m s-1], at least zero, implicit: the quantity
             sinks or rises, and stays positive.
-        sinking: value [unit] of water that sinks in exchange for rising water, on inner faces; one term only.
+        plume_value: value [unit] of water that sinks in exchange for rising water, on inner faces; only one
+            term may have it.
     """
 
     cells: CenterArray | None = None
@@ -55,7 +56,7 @@ class Tendency(NamedTuple):
     against_gradient: InnerFaceArray | None = None
     loss_rate: CenterArray | None = None
     carrying: CarryingRates | None = None
-    sinking: InnerFaceArray | None = None
+    plume_value: InnerFaceArray | None = None
 
 
 class MovingLevel(NamedTuple):
@@ -165,7 +166,7 @@ class Column(NamedTuple):
 
     @property
     def shortwave(self) -> FaceArray:
-        """Downward shortwave radiation through each face [W m-2]; zero at night."""
+        """Downward shortwave radiation through each face [W m-2]."""
         entering = or_zero(self.fluxes.shortwave_flux, self.state)
         return entering * self.absorption.transmission(self.grid, self.shade)
 
@@ -292,11 +293,16 @@ def first_of(values: Iterable[T | None]) -> T | None:
     return next((value for value in values if value is not None), None)
 
 
+def in_top_cell(value: Scalar, like: CenterArray) -> CenterArray:
+    """Profile with a value in the uppermost cell, and 0 in the others."""
+    return jnp.concatenate([jnp.zeros_like(like[1:]), jnp.zeros_like(like[:1]) + value])
+
+
 def or_zero(flux: Scalar | None, state: State) -> Scalar:
     """Return a flux, or if it is `None` zero in the precision of the state."""
     return jnp.zeros((), state.temperature.dtype) if flux is None else flux
 
 
-def tendencies_of_acceleration(x: ScalarLike, y: ScalarLike, grid: Grid) -> dict[str, Tendency]:
+def acceleration(x: ScalarLike, y: ScalarLike, grid: Grid) -> dict[str, Tendency]:
     """Tendencies from accelerations of u and v [m s-2]."""
     return {"u": Tendency(cells=grid.cell_thickness * x), "v": Tendency(cells=grid.cell_thickness * y)}

@@ -20,7 +20,7 @@ from ...numerics.elementary import at_least, column_integral, interpolated, reci
 from ..grid import Grid
 from ..state import State
 from ..time_series import StepsOfRun, TimeSeries
-from .base import AbstractTerm, BottomFlow, Column, Stress, Tendency, Velocity, tendencies_of_acceleration
+from .base import AbstractTerm, BottomFlow, Column, Stress, Tendency, Velocity, acceleration, in_top_cell
 
 
 class Vector(eqx.Module):
@@ -45,7 +45,7 @@ class SurfaceSlope(AbstractPressureGradient):
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
         slope, gravity = self.series.at(column.time), column.equation_of_state.gravity
-        return tendencies_of_acceleration(-gravity * slope.x, -gravity * slope.y, column.grid)
+        return acceleration(-gravity * slope.x, -gravity * slope.y, column.grid)
 
 
 class MeanVelocity(AbstractPressureGradient):
@@ -61,9 +61,9 @@ class MeanVelocity(AbstractPressureGradient):
         return self  # a step uses the velocity at its end
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
-        wanted, grid = self.series.at(column.time), column.grid
+        target, grid = self.series.at(column.time), column.grid
         mean_u, mean_v = (column_integral(values, grid) / grid.mean_depth for values in (u, v))
-        return u + (wanted.x - mean_u), v + (wanted.y - mean_v)
+        return u + (target.x - mean_u), v + (target.y - mean_v)
 
 
 class VelocityAndHeight(Vector):
@@ -85,10 +85,10 @@ class VelocityAtHeight(AbstractPressureGradient):
         return self  # a step uses the velocity at its end
 
     def after_velocity(self, u: CenterArray, v: CenterArray, column: Column) -> Velocity:
-        wanted, grid = self.series.at(column.time), column.grid
+        target, grid = self.series.at(column.time), column.grid
         z = grid.z_center - grid.z_face[0]
-        there_u, there_v = (interpolated(wanted.height, z, values) for values in (u, v))
-        return u + (wanted.x - there_u), v + (wanted.y - there_v)
+        u_at_height, v_at_height = (interpolated(target.height, z, values) for values in (u, v))
+        return u + (target.x - u_at_height), v + (target.y - v_at_height)
 
 
 class HorizontalGradient(eqx.Module):
@@ -131,7 +131,7 @@ class BuoyancyGradient(AbstractTerm):
         b_y = eos.gravity * (alpha * gradient.temperature_y - beta * gradient.salinity_y)
         b_x, b_y = (_from_second_step(each, column) if self.from_rest else each for each in (b_x, b_y))
         half = 0.5 * grid.cell_thickness
-        return tendencies_of_acceleration(sum_above(half * b_x), sum_above(half * b_y), grid)
+        return acceleration(sum_above(half * b_x), sum_above(half * b_y), grid)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         """Horizontal advection, where enabled."""
@@ -165,7 +165,7 @@ class PlumeOnSlope(AbstractTerm):
         buoyancy = -eos.gravity * density / eos.reference_density
         relative = buoyancy - (buoyancy[0] if self.at_surface else buoyancy[-1])
         relative = _from_second_step(relative, column) if self.from_rest else relative
-        return tendencies_of_acceleration(self.slope_x * relative, self.slope_y * relative, column.grid)
+        return acceleration(self.slope_x * relative, self.slope_y * relative, column.grid)
 
 
 _N_ITERATIONS = 4  # for roughness length and friction velocity, which depend weakly on each other
@@ -285,5 +285,5 @@ class LidFriction(AbstractTerm):
         """Implicit drag, with the known speed."""
         (u, v), thickness = column.velocity, column.grid.cell_thickness[-1]
         rate = self.ratio(thickness) ** 2 * vector_norm(u[-1], v[-1]) / column.grid.cell_volume[-1]
-        rate = jnp.concatenate([jnp.zeros_like(u[1:]), jnp.zeros_like(u[:1]) + rate])
+        rate = in_top_cell(rate, u)
         return {"u": Tendency(loss_rate=rate), "v": Tendency(loss_rate=rate)}

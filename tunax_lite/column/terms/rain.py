@@ -56,15 +56,12 @@ class RainContent(AbstractTerm):
     def undiluted(self) -> tuple[str, ...]:
         return self.no_concentrations
 
-    def check_tracers(self, state: State) -> None:
+    def check_step(self, state: State, grid: Grid, dt: float) -> None:
         """Raise `ValueError` for a name that the state does not have."""
         known = ["salinity", *state.tracers]
         for name in (*self.concentrations, *self.no_concentrations):
             if name not in known:
                 raise ValueError(f"rain: expected some of {', '.join(known)}, got {name}; correct the name.")
-
-    def check_step(self, state: State, grid: Grid, dt: float) -> None:
-        self.check_tracers(state)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         rain = column.fluxes.rain

@@ -4,11 +4,9 @@ With a piston velocity w, the flux does not depend on the grid: rho c_p w (T_tar
 Haney (1971), J. Phys. Oceanogr. 1, 241-248; 1e-5 m s-1 corresponds to 40 W m-2 K-1.
 """
 
-import jax.numpy as jnp
-
 from ..._types import Scalar, SeriesOrScalar, array_field, parameter
 from ..time_series import TimeSeries
-from .base import AbstractTerm, Column, Tendency
+from .base import AbstractTerm, Column, Tendency, in_top_cell
 
 
 class SurfaceRestoring(AbstractTerm):
@@ -32,8 +30,6 @@ class SurfaceRestoring(AbstractTerm):
             target, velocity = getattr(self, name), getattr(self, f"{name}_velocity")
             if target is None:
                 continue
-            values = getattr(column.state, name)
-            rate = jnp.zeros_like(values[:1]) + velocity / column.grid.cell_volume[-1]
-            loss = jnp.concatenate([jnp.zeros_like(values[1:]), rate])
-            tendencies[name] = Tendency(surface=velocity * target.at(column.time), loss_rate=loss)
+            rate = in_top_cell(velocity / column.grid.cell_volume[-1], getattr(column.state, name))
+            tendencies[name] = Tendency(surface=velocity * target.at(column.time), loss_rate=rate)
         return tendencies

@@ -29,7 +29,7 @@ from ...declarations import setting
 from ...numerics.diffusion import CarryingRates
 from ...numerics.elementary import reciprocal
 from ..time_series import TimeSeries
-from .base import AbstractTerm, Column, Tendency
+from .base import AbstractTerm, Column, Tendency, in_top_cell
 
 
 class StreamPlace(enum.Enum):
@@ -128,8 +128,8 @@ class _Flows(NamedTuple):
 
     entering: CenterArray  # streams into cells
     leaving: CenterArray  # streams out of cells, with the surplus at the surface
-    brought: dict[str, CenterArray]  # properties times inflow: temperature [K m s-1], salinity, tracers
-    missing: Scalar  # inflow at the surface that maintains the level
+    content: dict[str, CenterArray]  # properties times inflow: temperature [K m s-1], salinity, tracers
+    surface_inflow: Scalar  # that maintains the level
     growth: CenterArray  # rate at which cells grow with the level
 
 
@@ -148,15 +148,15 @@ class Streams(AbstractTerm):
         return sum(jnp.maximum(q, 0.0) for q in discharges), sum(jnp.maximum(-q, 0.0) for q in discharges)
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        parts = self._parts(column, self._flows(column))
+        parts = self._flow_tendency(column, self._flows(column))
         return {"u": parts, "v": parts}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         flows, advected = self._flows(column), column.advected
-        parts, area = self._parts(column, flows), column.grid.cell_area
+        parts, area = self._flow_tendency(column, flows), column.grid.cell_area
         assert area is not None
         scalars = {"temperature": advected.temperature, "salinity": advected.salinity, **advected.tracers}
-        if unknown := sorted(flows.brought.keys() - scalars.keys()):
+        if unknown := sorted(flows.content.keys() - scalars.keys()):
             known = ", ".join(advected.tracers) or "it has none"
             raise ValueError(
                 f"streams: expected tracers of the column ({known}), got {', '.join(unknown)}; add them to "
@@ -164,9 +164,9 @@ class Streams(AbstractTerm):
             )
 
         def gain(name: str, values: CenterArray) -> CenterArray:
-            top = flows.missing * values[-1:]
-            brought = flows.brought.get(name, jnp.zeros_like(values))
-            return (brought + jnp.concatenate([jnp.zeros_like(values[1:]), top])) / area
+            content = flows.content.get(name, jnp.zeros_like(values))
+            top = flows.surface_inflow * values[-1:]
+            return (content + jnp.concatenate([jnp.zeros_like(values[1:]), top])) / area
 
         return {name: parts._replace(cells=gain(name, values)) for name, values in scalars.items()}
 
@@ -175,7 +175,7 @@ class Streams(AbstractTerm):
         assert grid.area is not None  # set in every case with streams
         zero = jnp.zeros_like(state.temperature)
         entering = leaving = zero
-        brought = {"temperature": zero, "salinity": zero}
+        content = {"temperature": zero, "salinity": zero}
         for stream in self.streams.values():
             water = stream.series.at(column.time)
             flow = stream.shares(column, water) * (water.discharge / grid.area[-1])
@@ -183,17 +183,17 @@ class Streams(AbstractTerm):
             temperature = state.temperature if water.temperature is None else water.temperature
             entering, leaving = entering + inward, leaving + jnp.maximum(-flow, 0.0)
             values = {"temperature": temperature, "salinity": _salinity(water), **water.tracers}
-            brought |= {name: brought.get(name, zero) + inward * value for name, value in values.items()}
+            content |= {name: content.get(name, zero) + inward * value for name, value in values.items()}
         growth, level = zero, column.level
         if level is not None:
             growth = (grid.cell_volume - level.volume_before) / column.dt
         if level is not None and level.fresh_water is not None:  # the level takes up any surplus
-            return _Flows(entering, leaving, brought, zero[-1], growth)
+            return _Flows(entering, leaving, content, zero[-1], growth)
         surplus = jnp.sum(entering - leaving - growth, axis=0)
-        overflow = jnp.concatenate([zero[1:], zero[:1] + jnp.maximum(surplus, 0.0)])
-        return _Flows(entering, leaving + overflow, brought, jnp.maximum(-surplus, 0.0), growth)
+        overflow = in_top_cell(jnp.maximum(surplus, 0.0), zero)
+        return _Flows(entering, leaving + overflow, content, jnp.maximum(-surplus, 0.0), growth)
 
-    def _parts(self, column: Column, flows: _Flows) -> Tendency:
+    def _flow_tendency(self, column: Column, flows: _Flows) -> Tendency:
         """Tendency by the flow out of the lake and between cells, upward from cells with a surplus."""
         grid, surplus = column.grid, flows.entering - flows.leaving - flows.growth
         assert grid.relative_area is not None

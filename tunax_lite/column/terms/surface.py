@@ -12,7 +12,7 @@ from ...physics.stratification import rotate
 from ..forcing import SurfaceFluxes
 from ..grid import Grid
 from ..state import State
-from .base import AbstractTerm, Column, Stress, Tendency, or_zero
+from .base import AbstractTerm, Column, Stress, Tendency, in_top_cell, or_zero
 
 
 class CoriolisForce(AbstractTerm):
@@ -48,7 +48,7 @@ class SurfaceExchange(AbstractTerm):
         # Stress on water at rest; its reduction by the current is implicit in the new velocity.
         at_rest = {name: x + fluxes.surface_drag * getattr(state, name)[-1] for name, x in stress.items()}
         rate = fluxes.surface_drag / (density * column.grid.cell_volume[-1])
-        rate = jnp.concatenate([jnp.zeros_like(state.u[1:]), jnp.zeros_like(state.u[:1]) + rate])
+        rate = in_top_cell(rate, state.u)
         return {name: Tendency(surface=x / density, loss_rate=rate) for name, x in at_rest.items()}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
@@ -126,7 +126,7 @@ def kinematic_fluxes(
 
 
 def shortwave_heating(fluxes: SurfaceFluxes, column: Column) -> FaceArray | None:
-    """Downward flux of heat by shortwave radiation through each face [K m s-1]; `None` at night."""
+    """Downward flux of heat by shortwave radiation through each face [K m s-1]; `None` without it."""
     if fluxes.shortwave_flux is None:
         return None
     heat = column.equation_of_state.reference_density * column.equation_of_state.heat_capacity

@@ -103,11 +103,11 @@ def _scalars(state: State) -> dict[str, CenterArray]:
 def _exchanged(flux: FaceArray, water: dict[str, InnerFaceArray]) -> dict[str, Tendency]:
     """Tendencies by sinking plume water, and by surroundings that rise in exchange, implicitly."""
     rising = CarryingRates(upward=flux[1:-1])
-    return {name: Tendency(carrying=rising, sinking=values) for name, values in water.items()}
+    return {name: Tendency(carrying=rising, plume_value=values) for name, values in water.items()}
 
 
 def plume_values(quantities: PyTree, entrained_fraction: InnerFaceArray) -> PyTree:
-    """Values in the plumes on inner faces, from those of cells; chi is 1 where a plume begins."""
+    """Values in the plumes on inner faces, from values of the cells; chi is 1 where a plume begins."""
 
     def sink(above: PyTree, level: PyTree) -> tuple[PyTree, PyTree]:
         fraction, cell = level
