@@ -14,15 +14,13 @@ from ...io.axes import place_in_words
 from ...io.errors import Source, check_possible, name_of
 from ...io.netcdf import read_netcdf
 from ...io.series import Series
-from ...io.units import is_known, unit_of
-from ...io.variables import error_of, numbers_in, on_axes
+from ...io.variables import error_of, in_unit, like, numbers_in, on_axes
 from .calendars import RecordTimes, read_times
 from .remapping import Matrix, Remapping
 from .sections import Gridded, MapSection, SitePoints
 from .sources import (
     axis_of,
     header_of,
-    horizontal_axes,
     joined_sites,
     levels_of,
     middles_of,
@@ -83,21 +81,18 @@ class FileField:
         self._name = name = variable_of(quantity, given, files)
         files = [file for file in files if name in file.variables]
         first, self.header = files[0], header_of(files[0], name)
-        axes = horizontal_axes(first, name)
-        flat = {str(one.dims[0]) for each in axes.values() for one in each if one.ndim == 1}
-        self._time, _ = axis_of(first, name, "time", flat)
-        self.vertical, levels = axis_of(first, name, "vertical", flat)
+        self.points, self._horizontal = points_of(first, name)
+        self._time, _ = axis_of(first, name, "time", self._horizontal)
+        self.vertical, levels = axis_of(first, name, "vertical", self._horizontal)
         self._files = files if self._time is not None else files[:1]
-        rest = tuple(dim for dim in map(str, self.header.dims) if dim not in (self._time, self.vertical))
-        self.points, self._horizontal = points_of(self.header, axes, rest)
-        others = [dim for dim in rest if dim not in self._horizontal and first.sizes[dim] > 1]
-        if others:
+        others = {dim for dim in map(str, self.header.dims) if first.sizes[dim] > 1}
+        if others := sorted(others - {*self._horizontal, self._time, self.vertical}):
             got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
             raise error_of(self.header, "latitude, longitude, time and depth alone", got, advice)
         self._lengths = [1 if self._time is None else int(file.sizes[self._time]) for file in self._files]
         self.times: RecordTimes | None = None
         if sum(self._lengths) > 1:
-            keys = [axis_of(file, name, "time", flat)[1] or "" for file in self._files]
+            keys = [axis_of(file, name, "time", self._horizontal)[1] or "" for file in self._files]
             pairs = zip(self._files, keys, strict=True)
             coordinates = [middles_of(file, key, self.header) for file, key in pairs]
             self.times = read_times(coordinates, epoch, duration, given.repeats)
@@ -142,23 +137,14 @@ class FileField:
         return np.concatenate(parts)
 
     def _in_unit(self, variable: "xr.DataArray", n_records: int) -> np.ndarray:
-        given, unit = self._given, variable.attrs.get("units")
         kept = [dim for dim in (self._time, *self._horizontal) if dim is not None]
-        values = numbers_in(on_axes(variable, kept, "select one")).reshape(n_records, -1)
-        if given.missing is not None:
-            values = np.where(np.abs(values - given.missing) <= 1e-6 * abs(given.missing), np.nan, values)
-        if unit is None and given.unit is None and is_known(self._quantity):
-            raise error_of(variable, "an attribute 'units'", "none", "say it in the map (unit)")
-        try:
-            # A parameter is in its declared unit.
-            unit = str(unit) if is_known(self._quantity) else None
-            scale, offset = given.build().linear(self._quantity, unit)
-        except ValueError:
-            expected, got = f"a unit that converts to {unit_of(self._quantity)}", f"'{given.unit or unit}'"
-            raise error_of(variable, expected, got, "correct it in the map (unit)") from None
-        if self._is_upward:
-            scale, offset = -scale, -offset
-        return values if (scale, offset) == (1.0, 0.0) else values * scale + offset
+        variable, missing = on_axes(variable, kept, "select one"), self._given.missing
+        if missing is not None:
+            values = numbers_in(variable)
+            is_missing = np.abs(values - missing) <= 1e-6 * abs(missing)
+            variable = like(variable, np.where(is_missing, np.nan, values))
+        values = in_unit(variable, self._quantity, self._given.build()).reshape(n_records, -1)
+        return -values if self._is_upward else values
 
     def depth(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """The fraction of each row of a matrix that is water, and the depth [m] that half of it exceeds.

@@ -1,6 +1,7 @@
 """Gridded files of a map: open them, and find their variables and axes."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from ...io.errors import (
 )
 from ...io.netcdf import open_file, open_store, read_netcdf
 from ...io.times import bounds_of_means
+from ...io.units import is_known
 from ...io.variables import array, error_of, like, numbers_in
 from ...io.yaml_file import NAMES
 from ...quantities import quantity_of
@@ -101,17 +103,14 @@ def variable_of(quantity: str, given: Gridded, files: Sequence["xr.Dataset"]) ->
         FileFormatError: no such variable.
     """
     there = {str(name): one for file in files for name, one in file.variables.items()}
-    names, standard = [quantity], set()
-    for known in (NAMES[section].get(quantity, {}) for section in ("weather", "oceansites", "era5")):
+    names, standard = [given.variable or quantity], set()
+    sections = ("weather", "oceansites", "era5") if given.variable is None else ()
+    for known in (NAMES[section].get(quantity, {}) for section in sections):
         names += known.get("names", [])
         for key in ("kinds", "standard_names", "downward", "net"):
             standard |= set(known.get(key, ()))
-    try:
+    if given.variable is None and is_known(quantity):
         standard.add(quantity_of(quantity).standard_name)
-    except KeyError:
-        pass  # a parameter
-    if given.variable is not None:
-        names, standard = [given.variable], set()
     found = [name for name in names if name in there]
     found += [name for name, one in there.items() if one.attrs.get("standard_name", "") in standard]
     if found:
@@ -166,40 +165,30 @@ def middles_of(file: "xr.Dataset", name: str, header: "xr.DataArray") -> "xr.Dat
     return like(times, numbers_in(bounds).mean(axis=1))
 
 
-def horizontal_axes(file: "xr.Dataset", name: str) -> dict[str, list["xr.DataArray"]]:
-    """Coordinates of latitude and longitude on the dimensions of a variable."""
-    dims = set(file.variables[name].dims)
-    near = [str(key) for key, one in file.variables.items() if key != name and {*one.dims} <= dims]
-    near = [key for key in near if file.variables[key].ndim in (1, 2)]
-    return {
-        axis: [file[key] for key in near if is_position(header_of(file, key), axis)]
-        for axis in ("latitude", "longitude")
-    }
-
-
-def points_of(
-    header: "xr.DataArray", axes: Mapping[str, list["xr.DataArray"]], rest: tuple[str, ...]
-) -> tuple[Points, tuple[str, ...]]:
-    """Horizontal points of a variable: axes of a grid, or coordinates of each point."""
-    own = [[one for one in found if {*map(str, one.dims)} <= {*rest}] for found in axes.values()]
-    known = [sorted(found, key=lambda one: one.name != one.dims[0]) for found in own]
-    for latitude, longitude in ((one, other) for one in known[0] for other in known[1]):
-        both = latitude, longitude
+def points_of(file: "xr.Dataset", name: str) -> tuple[Points, tuple[str, ...]]:
+    """Horizontal points of a variable, and their dimensions: axes of a grid, or coordinates of each point."""
+    dims = tuple(map(str, file.variables[name].dims))
+    near = [str(key) for key, one in file.variables.items() if key != name and {*one.dims} <= {*dims}]
+    near = [file[key] for key in near if file.variables[key].ndim in (1, 2)]
+    near.sort(key=lambda one: one.name != one.dims[0])  # axes come first
+    by_axis = [[one for one in near if is_position(one, axis)] for axis in ("latitude", "longitude")]
+    for both in itertools.product(*by_axis):
         values = [np.asarray(one.values, dtype=float) for one in both]
         if not all(np.all(np.abs(each) <= 720.0) for each in values):
             continue  # masked
         for one, each in zip(both, values, strict=True):
-            _check_places(array(name_of(header), str(one.name), one.dims, each, {}), each, one is latitude)
-        dims = [tuple(map(str, one.dims)) for one in both]
-        if dims[0] == dims[1]:
-            order = tuple(dim for dim in rest if dim in dims[0])
+            axis = array(name_of(file), str(one.name), one.dims, each, {})
+            _check_places(axis, each, one is both[0])
+        of_latitude, of_longitude = (tuple(map(str, one.dims)) for one in both)
+        if of_latitude == of_longitude:
+            order = tuple(dim for dim in dims if dim in of_latitude)
             flat = [np.asarray(one.transpose(*order), dtype=float).ravel() for one in both]
             return Points(flat[0], flat[1], False), order
-        if len(dims[0]) == len(dims[1]) == 1:
-            return Points(values[0], values[1], True), (*dims[0], *dims[1])
-    got = ", ".join(str(one.name) for each in axes.values() for one in each) or "none"
+        if len(of_latitude) == len(of_longitude) == 1:
+            return Points(values[0], values[1], True), (*of_latitude, *of_longitude)
+    got = ", ".join(str(one.name) for each in by_axis for one in each) or "none"
     advice = "give them a CF standard name, or units degrees_north and degrees_east"
-    raise error_of(header, "coordinates of latitude and longitude", got, advice)
+    raise error_of(header_of(file, name), "coordinates of latitude and longitude", got, advice)
 
 
 def _check_places(axis: "xr.DataArray", values: np.ndarray, is_latitude: bool) -> None:
