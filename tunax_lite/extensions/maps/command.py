@@ -137,24 +137,19 @@ def calibrate(
         echo(f"calibrating {columns.n_columns} corrections of the heat flux, and {names} for all columns")
         if overwrite:
             path.unlink(missing_ok=True)
-        with open_engine(workers, scheduler) as engine:
-            progress = _fit(fit, engine, path)
+        n_iterations = fit.settings.n_iterations
+        with open_engine(workers, scheduler) as engine, fraction_of("calibration") as show:
+
+            def note(progress: Progress) -> None:
+                number = progress.losses.size
+                loss = f"evaluation {number} of {n_iterations}, lowest loss {progress.loss:.4g} K2"
+                show(number / n_iterations, loss)
+
+            progress = fit_map(fit, n_iterations, engine, path=path, report=note)
         about = session.provenance(loaded, loaded.name, fit.run.model.closure)
         written = write_fit(fit, progress, folder, about)
     _say_fit(fit, progress)
     session.report_written(written)
-
-
-def _fit(fit: MapFit, engine: AbstractEngine, path: Path) -> Progress:
-    n_iterations = fit.settings.n_iterations
-    with fraction_of("calibration") as show:
-
-        def note(progress: Progress) -> None:
-            number = len(progress.losses)
-            loss = f"evaluation {number} of {n_iterations}, lowest loss {progress.loss:.4g} K2"
-            show(number / n_iterations, loss)
-
-        return fit_map(fit, n_iterations, engine, path=path, report=note)
 
 
 def _say_fit(fit: MapFit, progress: Progress) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from ...air_sea.bulk_forcing import HUMIDITY_QUANTITIES
 from ...io.attributes import examine, leaves_water
 from ...io.axes import place_in_words
 from ...io.errors import Source, check_possible, name_of
@@ -310,7 +311,6 @@ class FieldBuilder:
         sources: files or datasets for fields without their own.
         find: returns the path for a name.
         epoch: time 0.
-        humidity: name of the quantity that the humidity of the weather is.
     """
 
     def __init__(
@@ -319,10 +319,10 @@ class FieldBuilder:
         sources: Sequence[Source],
         find: Callable[[str], Path],
         epoch: datetime.datetime,
-        humidity: str,
     ):
         self._given, self._sources, self._find, self._epoch = given, list(sources), find, epoch
-        self._quantities = _QUANTITIES | {"humidity": humidity}
+        measure = "relative" if given.weather is None else given.weather.humidity_measure
+        self._quantities = _QUANTITIES | {"humidity": HUMIDITY_QUANTITIES[measure]}
         self._opened: dict[Hashable, xr.Dataset] = {}
 
     @property

@@ -13,7 +13,7 @@ from jaxtyping import Array
 from ..._types import as_float_array, at_path, iterate_parameters
 from ...air_sea import BulkForcing, ConstantAlbedo, SolarPosition, Weather
 from ...air_sea.air import HumidityMeasure
-from ...air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER
+from ...air_sea.bulk_forcing import WEATHER
 from ...air_sea.daylight import DAY, days_of, diurnal_cycle
 from ...column.case import Case
 from ...column.corrections import CorrectedForcing
@@ -33,11 +33,12 @@ from ...io.errors import Source
 from ...io.named_files import resolve
 from ...io.sea_water import modelled_water
 from ...io.series import Series, start_of_case
+from ...io.variables import error_of
+from ...io.yaml_file import NAMES
 from ...physics import coriolis_parameter
 from .fields import HALF, FieldBuilder, finest
 from .remapping import TINY, Points, Remapping
 from .sections import MapSection
-from .sources import kind_of
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
 
@@ -96,12 +97,9 @@ class GriddedColumns:
         self.epoch = start_of_case(section.start_time)
         weather = section.weather
         self._humidity: HumidityMeasure = "relative" if weather is None else weather.humidity_measure
-        humidity = HUMIDITY_QUANTITIES[self._humidity]
-        build = FieldBuilder(section, sources or section.paths, find, self.epoch, humidity)
-        self._profiles = {
-            name: build.profile(name, each)
-            for name, each in {"temperature": section.temperature, "salinity": section.salinity}.items()
-        }
+        build = FieldBuilder(section, sources or section.paths, find, self.epoch)
+        water = {"temperature": section.temperature, "salinity": section.salinity}
+        self._profiles = {name: build.profile(name, each) for name, each in water.items()}
         self._profiles |= {name: build.profile("", each) for name, each in section.tracers.items()}
         self._groups = {
             name: {key: build.field("" if name == "parameters" else key, each) for key, each in group.items()}
@@ -114,10 +112,16 @@ class GriddedColumns:
             times.window(0.0, section.duration)  # raises errors early
         points = self._locate(section, build)
         self._last_start: tuple[bytes, tuple[Grid, State]] | None = None  # for all pieces of a tile
-        self._kinds: dict[str, Any] = {
-            f"{name}_kind": kind_of(self._profiles[name].header, name, getattr(section, f"{name}_kind"))
-            for name in ("temperature", "salinity")
-        }
+        self._kinds: dict[str, Any] = {}
+        for name in water:
+            header, key = self._profiles[name].header, f"{name}_kind"
+            standard_name = str(header.attrs.get("standard_name", "none"))
+            kind = getattr(section, key) or NAMES["oceansites"][name]["kinds"].get(standard_name)
+            if kind is None:
+                expected = f"a CF standard name that gives its kind, or {key}"
+                got = f"the standard name {standard_name}"
+                raise error_of(header, expected, got, f"give {key}")
+            self._kinds[key] = kind
         self.notes: tuple[str, ...] = (", ".join(f"{n} {what}" for what, n in self.counts.items() if n),)
         sun, self._between_suns = self._groups.get("weather", {}).get("shortwave"), None
         if sun is not None and self._bulk.get("shortwave") is None:
@@ -150,27 +154,24 @@ class GriddedColumns:
         if section.depth is not None:
             share, depth = build.bathymetry(section.depth, remapping)
         chosen, n_outside = np.flatnonzero(share >= HALF), int(np.sum(matrix.sum(axis=1) < TINY))
-        if not chosen.size:
-            expected = "a point with water, where the temperature has values"
-            if n_outside == n:
-                ends = [f"{axis.min():g} to {axis.max():g}" for axis in (source.latitude, source.longitude)]
-                expected = f"points within those of the file, latitudes {ends[0]} and longitudes {ends[1]}"
-            got = f"none of {n}: {n - n_outside} on land, {n_outside} outside of the files"
-            raise ValueError(f"points: expected {expected}, got {got}; change the points.")
         fields = [(name, field) for group in self._groups.values() for name, field in group.items()]
         parts = [*self._profiles.items(), *((name, part) for name, field in fields for part in field.parts)]
         filled, empty = np.zeros((2, chosen.size), dtype=bool)
-        lacking = dict[str, int]()
+        lacking = {"on land": n - chosen.size - n_outside, "outside of the files": n_outside}
         for name, part in parts:
             of_part = part.locate(remapping, chosen)
             filled, empty = filled | of_part[0], empty | of_part[1]
-            lacking[name] = lacking.get(name, 0) + int(np.sum(of_part[1]))
+            what = f"without {name}"
+            lacking[what] = lacking.get(what, 0) + int(np.sum(of_part[1]))
         kept = np.flatnonzero(~empty)
         if not kept.size:
-            expected = f"values of all fields within {section.reach / 1e3:g} km of a point with water"
-            counts = ", ".join(f"{number} without {name}" for name, number in lacking.items() if number)
-            got = f"got none of {chosen.size}: {counts}; extend it, or check that the files overlap."
-            raise ValueError(f"reach: expected {expected}, {got}")
+            ends = [f"{axis.min():g} to {axis.max():g}" for axis in (source.latitude, source.longitude)]
+            counts = ", ".join(f"{number} {what}" for what, number in lacking.items() if number)
+            raise ValueError(
+                f"points: expected water within latitudes {ends[0]} and longitudes {ends[1]}, and values of "
+                f"all fields within reach, {section.reach / 1e3:g} km, got none of {n}: {counts}; change the "
+                "points or the reach, or check that the files overlap."
+            )
         for _, part in parts:
             part.keep(kept)
         self.index, self.shape, self.n_columns = chosen[kept], points.shape, kept.size

@@ -99,9 +99,26 @@ class Remapping:
             ValueError: remapping from a curvilinear grid.
         """
         key = source.latitude.tobytes(), source.longitude.tobytes(), source.is_grid
-        if key not in self._known:
-            self._known[key] = _bilinear(source, self.target)
-        return self._known[key]
+        if key in self._known:
+            return self._known[key]
+        if source.is_same(self.target):
+            matrix = sparse.csr_array(sparse.eye_array(int(np.prod(source.shape))))
+        elif source.is_grid:
+            latitude, longitude = self.target.all()
+            n_longitude, parts = source.longitude.size, []
+            for i, of_latitude in _linear(source.latitude, latitude, None):
+                for j, of_longitude in _linear(source.longitude, longitude, 360.0):
+                    parts.append((of_latitude * of_longitude, np.arange(latitude.size), i * n_longitude + j))
+            values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
+            shape = latitude.size, source.latitude.size * n_longitude
+            matrix = _sorted(sparse.coo_array((values, (rows, columns)), shape))
+        else:
+            raise ValueError(
+                "expected a file with axes of latitude and longitude, got a curved grid or a list; take "
+                "the points of the file (points: input), or remap it first."
+            )
+        self._known[key] = matrix
+        return matrix
 
     def around_coasts(
         self, source: Points, wet: np.ndarray, chosen: np.ndarray
@@ -112,14 +129,9 @@ class Remapping:
             The matrix, whose rows sum to 1; which rows use a point within reach; and which remain empty.
         """
         key = source.latitude.tobytes(), source.longitude.tobytes(), wet.tobytes(), chosen.tobytes()
-        if key not in self._known:
-            self._known[key] = self._around_coasts(source, wet.ravel(), chosen)
-        return self._known[key]
-
-    def _around_coasts(
-        self, source: Points, wet: np.ndarray, chosen: np.ndarray
-    ) -> tuple[Matrix, np.ndarray, np.ndarray]:
-        matrix = self.weights(source)[chosen]
+        if key in self._known:
+            return self._known[key]
+        matrix, wet = self.weights(source)[chosen], wet.ravel()
         share = matrix @ wet.astype(float)
         empty = share < TINY
         scale = sparse.diags_array(np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, share)))
@@ -134,25 +146,8 @@ class Remapping:
             at = rows[near], points[np.asarray(nearest)[near]]
             matrix = _sorted(matrix + sparse.csr_array((np.ones(at[0].size), at), matrix.shape))
             filled[at[0]], empty[at[0]] = True, False
+        self._known[key] = matrix, filled, empty
         return matrix, filled, empty
-
-
-def _bilinear(source: Points, target: Points) -> Matrix:
-    if source.is_same(target):
-        return sparse.csr_array(sparse.eye_array(int(np.prod(source.shape))))
-    if not source.is_grid:
-        raise ValueError(
-            "expected a file with axes of latitude and longitude, got a curved grid or a list; take "
-            "the points of the file (points: input), or remap it first."
-        )
-    latitude, longitude = target.all()
-    n_longitude, parts = source.longitude.size, []
-    for i, of_latitude in _linear(source.latitude, latitude, None):
-        for j, of_longitude in _linear(source.longitude, longitude, 360.0):
-            parts.append((of_latitude * of_longitude, np.arange(latitude.size), i * n_longitude + j))
-    values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
-    shape = latitude.size, source.latitude.size * n_longitude
-    return _sorted(sparse.coo_array((values, (rows, columns)), shape))
 
 
 def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tuple[np.ndarray, np.ndarray]]:

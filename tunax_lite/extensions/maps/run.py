@@ -7,7 +7,7 @@ written after its last piece, so that a run may end anywhere; anything computed 
 
 import datetime
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -207,19 +207,14 @@ def run_map(
         done[tile] = fraction
         report(sum(done.values()) / len(tiles), f"{sum(done.values()):.3g} of {len(tiles)} tiles")
 
-    one: Callable[[int], MapReport] = functools.partial(run_tile, run, store.path)
+    compute: Callable[[int], MapReport] = functools.partial(run_tile, run, store.path)
     if isinstance(engine, ThisProcess):
-        one = lambda tile: run_tile(run, store.path, tile, functools.partial(note, tile))  # noqa: E731
-    reports = engine.map(one, tiles, lambda number, result: note(tiles[number], 1.0))
+        compute = lambda tile: run_tile(run, store.path, tile, functools.partial(note, tile))  # noqa: E731
+    reports = engine.map(compute, tiles, lambda number, result: note(tiles[number], 1.0))
     store.check_inputs(run)  # nothing changed meanwhile
-    return _finished(store, reports)
-
-
-def _finished(store: MapStore, reports: Sequence[MapReport]) -> MapReport:
-    """Mark the store as complete; return the report of all tiles."""
     beyond = list[Extreme]()
-    for report in reports:
-        beyond = merged(beyond, report.beyond, same_columns=False)
-    broken = tuple(column for report in reports for column in report.broken)
+    for one in reports:
+        beyond = merged(beyond, one.beyond, same_columns=False)
+    broken = tuple(column for one in reports for column in one.broken)
     store.finish([column._asdict() for column in broken])
     return MapReport(broken, max((one.peak_memory for one in reports), default=0), tuple(beyond))

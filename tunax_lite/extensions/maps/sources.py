@@ -20,7 +20,7 @@ from ...io.errors import (
 from ...io.netcdf import open_file, open_store, read_netcdf
 from ...io.times import bounds_of_means
 from ...io.units import is_known
-from ...io.variables import array, error_of, like, numbers_in
+from ...io.variables import array, error_in, error_of, like, numbers_in
 from ...io.yaml_file import NAMES
 from ...quantities import quantity_of
 from .remapping import TINY, Points
@@ -80,20 +80,6 @@ def levels_of(file: "xr.Dataset", coordinate: str) -> tuple[np.ndarray, np.ndarr
     middle = 0.5 * (depth[1:] + depth[:-1])
     lower_edge = np.append(middle, 2.0 * depth[-1] - middle[-1])
     return depth, -z["z_lower"].values if "z_lower" in z.coords else lower_edge, is_downward
-
-
-def kind_of(header: "xr.DataArray", quantity: str, said: str | None) -> str:
-    """The kind of temperature or salinity that the user said, or that of the CF standard name.
-
-    Raises:
-        FileFormatError: neither.
-    """
-    standard_name, key = str(header.attrs.get("standard_name", "none")), f"{quantity}_kind"
-    kind = said or NAMES["oceansites"][quantity]["kinds"].get(standard_name)
-    if kind is None:
-        expected = f"a CF standard name that gives its kind, or {key}"
-        raise error_of(header, expected, f"the standard name {standard_name}", f"give {key}")
-    return kind
 
 
 def variable_of(quantity: str, given: Gridded, files: Sequence["xr.Dataset"]) -> str:
@@ -176,9 +162,14 @@ def points_of(file: "xr.Dataset", name: str) -> tuple[Points, tuple[str, ...]]:
         values = [np.asarray(one.values, dtype=float) for one in both]
         if not all(np.all(np.abs(each) <= 720.0) for each in values):
             continue  # masked
+        if (highest := np.max(np.abs(values[0]))) > 90.0 + TINY:
+            expected = "latitudes from -90 to 90 degrees"
+            raise error_in(file, str(both[0].name), expected, f"{highest:g}", "repair the file")
         for one, each in zip(both, values, strict=True):
-            axis = array(name_of(file), str(one.name), one.dims, each, {})
-            _check_places(axis, each, one is both[0])
+            known, counts = np.unique(each, return_counts=True)
+            if one.name == one.dims[0] and np.any(counts > 1):
+                expected, got = "an axis whose values differ", f"{known[counts > 1][0]:g} twice"
+                raise error_in(file, str(one.name), expected, got, "leave one of the two out")
         of_latitude, of_longitude = (tuple(map(str, one.dims)) for one in both)
         if of_latitude == of_longitude:
             order = tuple(dim for dim in dims if dim in of_latitude)
@@ -189,14 +180,3 @@ def points_of(file: "xr.Dataset", name: str) -> tuple[Points, tuple[str, ...]]:
     got = ", ".join(str(one.name) for each in by_axis for one in each) or "none"
     advice = "give them a CF standard name, or units degrees_north and degrees_east"
     raise error_of(header_of(file, name), "coordinates of latitude and longitude", got, advice)
-
-
-def _check_places(axis: "xr.DataArray", values: np.ndarray, is_latitude: bool) -> None:
-    """Raise `FileFormatError` for invalid latitudes, and an axis with duplicate values."""
-    if is_latitude and np.any(np.abs(values) > 90.0 + TINY):
-        got = f"{values.ravel()[np.argmax(np.abs(values))]:g}"
-        raise error_of(axis, "latitudes from -90 to 90 degrees", got, "repair the file")
-    known, counts = np.unique(values, return_counts=True)
-    if values.ndim == 1 and axis.name in axis.dims and np.any(counts > 1):
-        got = f"{known[counts > 1][0]:g} twice"
-        raise error_of(axis, "an axis whose values differ", got, "leave one of the two out")
