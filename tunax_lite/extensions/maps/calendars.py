@@ -80,18 +80,6 @@ class RecordTimes:
     def _moment(self, seconds: float) -> str:
         return str(np.datetime64(self.epoch, "m") + np.timedelta64(round(seconds / 60.0), "m"))
 
-    def check(self) -> None:
-        """Raise `FileFormatError` if records are missing: months of a year, steps of a series."""
-        steps = np.diff(self.seconds)
-        back, late = (np.flatnonzero(each).tolist() for each in (steps <= 0.0, steps > _LONGEST * self.step))
-        for after in [*back, *late][:1]:
-            pair = [self.describe(number) for number in (after, after + 1)]
-            if back:
-                advice = "sort the files, and remove repeated records"
-                raise error_of(self.variable, "times that increase", f"{pair[1]} after {pair[0]}", advice)
-            got = f"none between {pair[0]} and {pair[1]}"
-            raise error_of(self.variable, "records without a gap", got, "add what is missing")
-
 
 def read_times(
     coordinates: Sequence["xr.DataArray"], epoch: datetime.datetime, duration: float, repeats: bool | None
@@ -134,8 +122,16 @@ def read_times(
             raise error_of(first, expected, got, "convert it: xarray's `convert_calendar`") from None
         seconds = np.round((moments - np.datetime64(epoch)) / np.timedelta64(1, "s"), 3)
         records, step = np.arange(seconds.size), np.median(np.diff(seconds))
-    times = RecordTimes(first, epoch, seconds, records, float(step), repeats)
-    times.check()
+    times, steps = RecordTimes(first, epoch, seconds, records, float(step), repeats), np.diff(seconds)
+    for is_wrong, expected, got, advice in (
+        (steps <= 0.0, "times that increase", "{1} after {0}", "sort the files, and remove repeated records"),
+        (steps > _LONGEST * step, "records without a gap", "none between {0} and {1}", "add what is missing"),
+    ):
+        if is_wrong.any():
+            after = int(np.argmax(is_wrong))
+            raise error_of(
+                first, expected, got.format(times.describe(after), times.describe(after + 1)), advice
+            )
     return times
 
 

@@ -114,12 +114,6 @@ class Equations(NamedTuple):
     gradient: np.ndarray  # (m + 1, n_columns)
     matrix: np.ndarray  # (m + 1, m + 1, n_columns), without second derivatives of the residuals
 
-    @property
-    def is_finite(self) -> np.ndarray:
-        """Columns for which everything is finite."""
-        finite = [np.isfinite(part).reshape(-1, part.shape[-1]).all(axis=0) for part in self]
-        return np.logical_and.reduce(finite)
-
 
 _programs: Shared[Program] = Shared(most=1)
 
@@ -222,27 +216,26 @@ class Progress(NamedTuple):
 
     def after(self, fit: MapFit, x: np.ndarray, correction: np.ndarray, equations: Equations) -> "Progress":
         """The state after an evaluation, which is accepted if its loss is lower."""
-        is_finite = equations.is_finite
-        progress = self if self.losses.size else self._weighted(fit, equations.mean_square, is_finite)
-        used = progress.weight > 0.0
-        misfit = np.where(used & is_finite, equations.mean_square, np.inf)
-        loss = float(np.sum(progress.weight[used] * fit.counts(misfit[used])))
+        finite = [np.isfinite(part).reshape(-1, part.shape[-1]).all(axis=0) for part in equations]
+        misfit = np.where(np.logical_and.reduce(finite), equations.mean_square, np.inf)
+        first, weight = self.first, self.weight
+        if not self.losses.size:
+            if np.isinf(misfit).all():
+                raise FloatingPointError(
+                    "calibrate: expected a finite misfit with derivatives at the start, got none in all "
+                    f"{misfit.size} columns; try a shorter time step, or other start values."
+                )
+            first = np.where(np.isinf(misfit), np.nan, misfit)
+            area = np.where(np.isinf(misfit), 0.0, np.cos(np.deg2rad(fit.run.columns.latitude)))
+            weight = area / area.sum()
+        used = weight > 0.0
+        loss = float(np.sum(weight[used] * fit.counts(misfit[used])))
         is_better = np.append(loss < self.loss, misfit < self.equations.mean_square)
         damping = np.clip(self.damping * np.where(is_better, _SHRINKAGE, _GROWTH), *_DAMPINGS)
-        progress = progress._replace(losses=np.append(self.losses, loss), damping=damping)
-        if not is_better[0]:
-            return progress
+        x, correction, equations = (x, correction, equations) if is_better[0] else self[:3]
         equations = Equations(*(np.where(used, part, 0.0) for part in equations))
-        return progress._replace(x=x, correction=np.where(used, correction, 0.0), equations=equations)
-
-    def _weighted(self, fit: MapFit, misfit: np.ndarray, is_finite: np.ndarray) -> "Progress":
-        if not is_finite.any():
-            raise FloatingPointError(
-                "calibrate: expected a finite misfit with derivatives at the start, got none in all "
-                f"{is_finite.size} columns; try a shorter time step, or other start values."
-            )
-        area = np.where(is_finite, np.cos(np.deg2rad(fit.run.columns.latitude)), 0.0)
-        return self._replace(first=np.where(is_finite, misfit, np.nan), weight=area / area.sum())
+        losses = np.append(self.losses, loss)
+        return Progress(x, np.where(used, correction, 0.0), equations, first, weight, losses, damping)
 
 
 @failures_as_values()
@@ -314,8 +307,7 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
         | {"lower": one.lower, "upper": one.upper}
         for one, value in zip(fit.free.numbers, fit.values(progress.x).tolist(), strict=True)
     }
-    calibration = {"loss": progress.loss, "loss_at_start": float(progress.losses[0])}
-    calibration |= {"n_columns": int(used.sum())}
-    base = Base.of(closure, numbers)
-    write_values(paths[1], base, numbers, {"calibration": calibration}, about.attributes)
+    losses = {"loss": progress.loss, "loss_at_start": float(progress.losses[0])}
+    sections = {"calibration": losses | {"n_columns": int(used.sum())}}
+    write_values(paths[1], Base.of(closure, numbers), numbers, sections, about.attributes)
     return paths

@@ -180,21 +180,18 @@ class FileField:
         if self._levels:
             return [np.isfinite(self.block(_FIRST, level=self._levels[0])[0])]
         n, size = self._mask_of.size, int(np.prod(self.points.shape))
-        n_scanned = n if n * size <= _MOST_SCANNED else 1
-        masks: dict[bytes, tuple[int, np.ndarray]] = {}
-        step = max(1, _BLOCK // size)
-        for first in range(0, n_scanned, step):
-            records = np.arange(first, min(first + step, n_scanned))
-            for record, values in zip(records, self.block(records), strict=True):
-                wet = np.isfinite(values)
-                self._mask_of[record], _ = masks.setdefault(np.packbits(wet).tobytes(), (len(masks), wet))
-        several = [wet for _, wet in masks.values()]
+        n_scanned, step = n if n * size <= _MOST_SCANNED else 1, max(1, _BLOCK // size)
+        parts = [np.arange(first, min(first + step, n_scanned)) for first in range(0, n_scanned, step)]
+        packed = np.concatenate([np.packbits(np.isfinite(self.block(each)), axis=1) for each in parts])
+        masks, mask_of = np.unique(packed, axis=0, return_inverse=True)
+        several = np.unpackbits(masks, axis=1, count=size).astype(bool)
         if len(several) > _MOST_MASKS:
-            several, self._mask_of[:] = [np.all(several, axis=0)], 0
-        if not np.any(several):
+            several, mask_of = np.all(several, axis=0, keepdims=True), np.zeros_like(mask_of)
+        if not several.any():
             advice = "check the file, or the missing value (missing)"
             raise error_of(self.header, "values somewhere on the map", "none", advice)
-        return several
+        self._mask_of[:n_scanned] = mask_of.reshape(-1)
+        return list(several)
 
     def over_time(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
         """Values at times [s] since the epoch, linear between records, `(n_times, n_columns)`."""
