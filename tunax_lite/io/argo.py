@@ -92,7 +92,6 @@ def open_argo(
     return profiles
 
 
-@names_its_file("profiles of Argo floats")
 def read_argo(
     paths,
     *,
