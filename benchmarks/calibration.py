@@ -13,7 +13,6 @@ import numpy as np
 
 from tunax_lite.calibration import LBFGS, Adam, EnsembleKalman, LevenbergMarquardt, calibrate
 from tunax_lite.config import build_calibration, load_calibration
-from tunax_lite.runtime.engine import ThisProcess
 
 from .harness import Row, Setting
 
@@ -40,7 +39,6 @@ def measure_calibration(setting: Setting) -> list[Row]:
             method,
             min(n_iterations, n_adam) if setting.quick else n_iterations,
             score=setup.score,
-            engine=ThisProcess(setup.n_threads),
             report=lambda *_: seconds.append(time.perf_counter() - begin),  # noqa: B023
         )
         losses, rejected = np.asarray(result.history.loss), np.asarray(result.history.rejected)

@@ -22,7 +22,6 @@ from tunax_lite.column.model import Model
 from tunax_lite.config import build_calibration, load_calibration
 from tunax_lite.io import resolve
 from tunax_lite.physics.teos10 import surface_temperature
-from tunax_lite.runtime.engine import ThisProcess
 
 Table = Any
 """A table or series of pandas, whose types say too little of what it has."""
@@ -54,11 +53,7 @@ def estimate(closure: str, years: tuple[int, int]) -> list[float]:
     """Bias of the heat flux, one number per month from mid-November on [W m-2], that fits two years best."""
     made = seasonal(closure, *((year, year + 1) for year in years))
     with tempfile.TemporaryDirectory() as folder:
-        result = calibrate(
-            made.model, made.free_parameters, made.targets, made.method, made.n_iterations,
-            score=made.score, prior_weight=made.prior_weight, folder=Path(folder),
-            engine=ThisProcess(made.n_threads),
-        )  # fmt: skip
+        result = calibrate(**vars(made), folder=Path(folder))
     return list(result.best.values())
 
 

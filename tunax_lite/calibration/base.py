@@ -7,7 +7,7 @@ closure.
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -43,14 +43,14 @@ class Base:
     def of(cls, closure: AbstractClosure, calibrated: Iterable[str]) -> "Base":
         """The base of a closure in which the numbers at some paths are calibrated."""
         changed, kind = {path.partition("[")[0] for path in calibrated}, type(closure)
-        own = _facts(closure, changed)
+        facts = _facts(closure, changed)
         name = f"{name_of(kind) or kind.__name__} with its own options and constants"
         for each in names_of(AbstractClosure).values():
             with contextlib.suppress(TypeError):  # a class without defaults
-                if each.kind is kind and not any(_differences(own, _facts(each.make(), changed))):
+                if each.kind is kind and not _differences(facts, _facts(each.make(), changed)):
                     name = each.name
                     break
-        return cls(kind.__name__, name, __version__, *own)
+        return cls(kind.__name__, name, __version__, *facts)
 
     @classmethod
     def read(cls, closure: str, content: JSON, calibrated: Iterable[str]) -> "Base":
@@ -58,8 +58,8 @@ class Base:
         try:
             if isinstance(content, str):
                 return cls.of(names_of(AbstractClosure)[content].make(), calibrated)
-            own = dict(content["options"]), dict(content["constants"])
-            return cls(closure, str(content["name"]), str(content["version"]), *own)
+            facts = dict(content["options"]), dict(content["constants"])
+            return cls(closure, str(content["name"]), str(content["version"]), *facts)
         except (KeyError, TypeError, ValueError):
             raise ValueError(
                 "base: expected name, version, options and constants of the calibrated closure, or its name "
@@ -77,11 +77,11 @@ class Base:
         if is_traced(closure):
             return
         here = Base.of(closure, calibrated)
-        found = list(_differences((self.options, self.constants), (here.options, here.constants)))
-        if not found:
+        apart = _differences((self.options, self.constants), (here.options, here.constants))
+        if not apart:
             return
-        listed = "; ".join(f"{path} is {old} there, {new} here" for path, old, new in found[:_LISTED])
-        more = f"; and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+        listed = "; ".join(apart[:_LISTED])
+        more = f"; and {len(apart) - _LISTED} more" if len(apart) > _LISTED else ""
         version = "" if self.version == here.version else f" of version {self.version}"
         named = f"`{self.name}`" if " " not in self.name else "what `base` in the file says"
         raise ValueError(
@@ -94,21 +94,28 @@ Facts = tuple[Mapping[str, str], Mapping[str, JSON]]
 """Options and constants."""
 
 
+def constants_of(closure: AbstractClosure) -> dict[str, JSON]:
+    """Numbers and vectors of a closure by path, as files hold them; `None` for a number that is not set."""
+    infos = [*iterate_parameters(closure), *iterate_vectors(closure)]
+    return {one.path: None if one.value is None else np.asarray(one.value).tolist() for one in infos}
+
+
 def _facts(closure: AbstractClosure, changed: set[str]) -> Facts:
-    numbers = [*iterate_parameters(closure), *iterate_vectors(closure)]
-    values = {one.path: None if one.value is None else np.asarray(one.value).tolist() for one in numbers}
+    values = constants_of(closure)
     options = {path: text for path, text in iterate_options(closure) if path and path not in values}
     return options, {path: value for path, value in values.items() if path not in changed}
 
 
-def _differences(there: Facts, here: Facts) -> Iterator[tuple[str, str, str]]:
-    """Paths at which two differ, with their values as text."""
-    for own, other in zip(there, here, strict=True):
-        for path in dict.fromkeys((*own, *other)):
-            pair = own.get(path, "absent"), other.get(path, "absent")
-            if not _is_same(*pair):
-                first, second = ("not given" if value is None else f"{value}"[:40] for value in pair)
-                yield path, first, second
+def _differences(there: Facts, here: Facts) -> list[str]:
+    """Paths at which two differ, with their values, in words."""
+    first, second = ({**options, **constants} for options, constants in (there, here))
+    lines = []
+    for path in dict.fromkeys((*first, *second)):
+        pair = first.get(path, "absent"), second.get(path, "absent")
+        if not _is_same(*pair):
+            old, new = ("not given" if value is None else f"{value}"[:40] for value in pair)
+            lines.append(f"{path} is {old} there, {new} here")
+    return lines
 
 
 def _is_same(first: JSON, second: JSON) -> bool:

@@ -129,10 +129,6 @@ class CalibrationResult:
         return cls(closure, cases, free_parameters, history, *others)
 
     @property
-    def case_names(self) -> tuple[str, ...]:
-        return tuple(self.cases)
-
-    @property
     def best(self) -> dict[str, float]:
         """The best physical values by path."""
         return self.free_parameters.by_path(self.history.values[self.history.best_iteration])
@@ -141,6 +137,10 @@ class CalibrationResult:
     def start(self) -> dict[str, float]:
         """The physical values of the first guess, by path."""
         return self.free_parameters.by_path([number.start for number in self.free_parameters.numbers])
+
+    @property
+    def case_names(self) -> tuple[str, ...]:
+        return tuple(self.cases)
 
     @property
     def units(self) -> dict[str, str]:

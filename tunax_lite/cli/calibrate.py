@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,10 +74,10 @@ def calibrate(
         session.say_accounts(setup.targets)
         names = ", ".join(target.case.name for target in setup.targets)
         echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
-        problem = _problem_of(setup) | {"folder": folder, "resume": resume, "overwrite": overwrite}
+        problem = vars(setup) | {"folder": folder, "resume": resume, "overwrite": overwrite}
         try:
             with (
-                open_engine(workers, scheduler, n_threads=setup.n_threads) as engine,
+                open_engine(workers, scheduler, n_threads=loaded.config.n_threads) as engine,
                 fraction_of("calibration", "compiling, then iterating") as show,
                 finishing("this iteration") as may_end,
             ):
@@ -118,17 +118,11 @@ def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> 
     return [folder / name for name in (CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn))]
 
 
-def _problem_of(setup: Calibration) -> dict[str, Any]:  # arguments of `calibrate`
-    """The calibration problem and its options as arguments."""
-    return {name: part for name, part in vars(setup).items() if name != "n_threads"}
-
-
 def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
     """Write parameters and history of an interrupted calibration; returns how to continue."""
     # One iteration is already done, so that nothing is computed.
-    problem = _problem_of(setup)
-    problem["n_iterations"] = 1
-    result = run_calibration(**problem, folder=folder, resume=True)
+    one_iteration = vars(dataclasses.replace(setup, n_iterations=1))
+    result = run_calibration(**one_iteration, folder=folder, resume=True)
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
     for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:
@@ -211,7 +205,7 @@ def cross_validate(
         total = setup.n_iterations * (1 + len(validation.left_out_together(groups)))
         done, alone = dict[str | None, int](), threading.Lock()
         with (
-            open_engine(workers, scheduler, n_threads=setup.n_threads) as engine,
+            open_engine(workers, scheduler, n_threads=loaded.config.n_threads) as engine,
             fraction_of("cross-validation") as show,
         ):
 
@@ -228,7 +222,7 @@ def cross_validate(
 
             with _options_named("--overwrite, --output DIR"):
                 validated = validation.cross_validate(
-                    **_problem_of(setup),
+                    **vars(setup),
                     folder=folder,
                     overwrite=overwrite,
                     attributes=session.origin_of(loaded, names, setup.model.closure),
@@ -288,7 +282,7 @@ def posterior(
         sampler = section.method.build()
         echo(f"posterior of {len(free.paths)} parameters on {', '.join(names)}")
         with (
-            open_engine(workers, scheduler, n_threads=setup.n_threads) as engine,
+            open_engine(workers, scheduler, n_threads=loaded.config.n_threads) as engine,
             fraction_of("posterior", "compiling, then the best fit") as show,
             _options_named("--resume, --overwrite, --output DIR, --method"),
         ):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import io
 from .._types import JSON, iterate_options, iterate_parameters
+from ..calibration.base import constants_of
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
 from ..column.trajectory import Restart, Trajectory, prognostic_variables
@@ -238,7 +239,7 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
     for name, (ours, theirs) in both.items():
         if ours != theirs:
             raise ConfigError(f"--restart {path}: expected {name} {ours}, got {theirs}; choose the same.")
-    before, now = json.loads(earlier.parameters or "{}"), session.numbers_of(model.closure)
+    before, now = json.loads(earlier.parameters or "{}"), constants_of(model.closure)
     differing = [
         f"{name} was {before[name]}, now {value}"
         for name, value in now.items()

@@ -19,9 +19,9 @@ import numpy as np
 import typer
 from typer import Exit
 
-from .._types import JSON, InputWarning, iterate_options, iterate_parameters, iterate_vectors, warn_of_input
+from .._types import InputWarning, iterate_options, warn_of_input
 from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
-from ..calibration.base import Base, CalibratedValues
+from ..calibration.base import Base, CalibratedValues, constants_of
 from ..calibration.parameters import paths_of_other_cases
 from ..closures import AbstractClosure, ValidRange, recommended_sets
 from ..column.forcing import WaterSurface
@@ -174,7 +174,7 @@ def provenance(loaded: Loaded, case: str, closure: AbstractClosure, restart: str
     return Provenance(
         config=loaded.text,
         case=case,
-        parameters=json.dumps(numbers_of(closure)),
+        parameters=json.dumps(constants_of(closure)),
         command=command_line(),
         closure=json.dumps(dict(iterate_options(closure))),
         restart=_in_utf_8(restart),
@@ -184,12 +184,6 @@ def provenance(loaded: Loaded, case: str, closure: AbstractClosure, restart: str
         packages=json.dumps(versions(("jax", "jaxlib", "numpy", "equinox"))),
         data=json.dumps({name: stamp_of(path) for name, path in _data_files(loaded).items()}),
     )
-
-
-def numbers_of(closure: AbstractClosure) -> dict[str, JSON]:
-    """Parameters of a closure by path, as JSON holds them."""
-    infos = [*iterate_parameters(closure), *iterate_vectors(closure)]
-    return {one.path: None if one.value is None else np.asarray(one.value).tolist() for one in infos}
 
 
 def _data_files(source: Loaded | ComparisonSetup) -> dict[str, Path]:

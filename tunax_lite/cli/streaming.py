@@ -130,7 +130,7 @@ def _frames_at_once(
             raise MemoryError(
                 f"{case.name}: expected memory for a few frames of {size / 1e6:.4g} MB, got "
                 f"{free / 1e6:.4g} MB that are free or allowed to this process; take fewer columns or "
-                "levels, or raise the limit (ulimit -v, that of the job or container)."
+                "levels, or raise the limit of the job or container."
             )
         memory_budget = min(memory_budget, free // _COPIES)
     most = max(1, min(n_frames, memory_budget // size))

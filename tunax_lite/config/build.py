@@ -178,7 +178,6 @@ class Calibration:
     n_iterations: int
     score: AbstractScore
     prior_weight: float
-    n_threads: int
     max_non_finite: int
 
 
@@ -224,7 +223,6 @@ def build_calibration(
         n_iterations=config.n_iterations,
         score=config.misfit.score.build(),
         prior_weight=config.misfit.prior_weight,
-        n_threads=config.n_threads,
         max_non_finite=config.max_non_finite,
     )
 
