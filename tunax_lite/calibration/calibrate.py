@@ -84,10 +84,7 @@ def calibrate(
     """
     score = RootMeanSquare() if score is None else score
     problem = Problem(model, free_parameters, targets, score, checkpointing, prior_weight)
-
-    def evaluator() -> AbstractEvaluator:
-        return method.evaluator(problem, ThisProcess(2) if engine is None else engine)
-
+    evaluator = method.evaluator(problem, ThisProcess(2) if engine is None else engine)
     options = {"folder": folder, "resume": resume, "overwrite": overwrite}
     return solve(
         problem, method, n_iterations, evaluator, **options, max_non_finite=max_non_finite, report=report
@@ -99,7 +96,7 @@ def solve(
     problem: Problem,
     method: AbstractMethod,
     n_iterations: int,
-    make_evaluator: Callable[[], AbstractEvaluator],
+    evaluate: AbstractEvaluator,
     *,
     start: UnconstrainedVector | None = None,
     folder: str | Path | None = None,
@@ -108,10 +105,7 @@ def solve(
     max_non_finite: int = 10,
     report: Report | None = None,
 ) -> CalibrationResult:
-    """Solve a problem from an unconstrained vector; other arguments and errors as in `calibrate`.
-
-    `make_evaluator` is called only if there is anything to evaluate: a finished calibration is only read.
-    """
+    """Solve a problem from an unconstrained vector; other arguments and errors as in `calibrate`."""
     if n_iterations < 1 or max_non_finite < 1:
         raise ValueError(
             "calibrate: expected n_iterations and max_non_finite of at least 1, got "
@@ -126,9 +120,7 @@ def solve(
         fresh = state
         like = lambda header: (fresh, History.empty(header["n_iterations"], *shape))  # noqa: E731
         _, (state, history) = files.read_tree(path, parts, like, "checkpoint of a calibration")
-    evaluate: AbstractEvaluator | None = None
     while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
-        evaluate = make_evaluator() if evaluate is None else evaluate
         evaluation = evaluate(*method.ask(state))
         if history.n_iterations == 0 and not evaluation.is_finite:
             raise _cannot_start(problem, evaluation)

@@ -302,12 +302,6 @@ class ParameterTable:
         """The rows of the vector of all cases, or of members on a trailing axis, that these numbers are."""
         return x if self.places is None or len(self.places) == x.shape[0] else x[np.array(self.places)]
 
-    def spread(self, derivative: ArrayLike, n: int) -> np.ndarray:
-        """A gradient or matrix by these numbers as one by the vector of all cases, of n numbers."""
-        whole = np.zeros((n,) * np.ndim(derivative))
-        whole[np.ix_(*[self.places or range(n)] * np.ndim(derivative))] = derivative
-        return whole
-
     def _correlated(self) -> list[tuple[np.ndarray, float, np.ndarray]]:
         """For each vector with correlated numbers: indices, mean, and Cholesky factor of the covariance."""
         groups: dict[tuple[str, CorrelatedNormal], list[int]] = {}

@@ -154,9 +154,12 @@ class Problem:
 
     def derivative(self, by_case: Sequence[ArrayLike]) -> np.ndarray:
         """Gradient or matrix of the loss without priors, from those of the cases by their own numbers."""
-        n = len(self.free_parameters.paths)
-        pairs = zip(self.in_cases, by_case, strict=True)
-        return np.asarray(self.weighted_sum([numbers.spread(part, n) for numbers, part in pairs]))
+        n, spread = len(self.free_parameters.paths), []
+        for numbers, part in zip(self.in_cases, by_case, strict=True):
+            derivative = np.zeros((n,) * np.ndim(part))
+            derivative[np.ix_(*[numbers.places or range(n)] * np.ndim(part))] = part
+            spread.append(derivative)
+        return np.asarray(self.weighted_sum(spread))
 
     def evaluation(
         self,

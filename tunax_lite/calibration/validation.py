@@ -35,7 +35,7 @@ from .parameters import (
     with_case_parameters,
     with_parameters,
 )
-from .problem import AbstractEvaluator, Problem
+from .problem import Problem
 from .results import CalibrationResult, write_results
 from .target import (
     AbstractScore,
@@ -195,13 +195,7 @@ def cross_validate(
     score = RootMeanSquare() if score is None else score
     engine = ThisProcess(2) if engine is None else engine
     problem = Problem(model, free_parameters, targets, score, checkpointing, prior_weight)
-    made, alone = list[AbstractEvaluator](), threading.Lock()
-
-    def evaluator(weighed: Problem) -> AbstractEvaluator:
-        with alone:
-            if not made:
-                made.append(method.evaluator(problem, engine))
-        return made[0].of(weighed)
+    evaluator, alone = method.evaluator(problem, engine), threading.Lock()
 
     def calibrated(name: str | None, check: Check) -> CalibrationResult:
         left_out = () if name is None else together[name]
@@ -218,7 +212,7 @@ def cross_validate(
             weighed,
             method,
             n_iterations,
-            functools.partial(evaluator, weighed),
+            evaluator.of(weighed),
             folder=place,
             resume=not overwrite,
             overwrite=overwrite,

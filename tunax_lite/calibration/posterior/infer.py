@@ -293,8 +293,7 @@ def infer(
     for is_last in (True,) if likelihood else (False, True):  # estimate the noise again from the best fit
         problem = problem.changed(prior_weight=assumed.prior_weight)
         options = {"start": x, "max_non_finite": n_iterations, "report": shown}
-        evaluate = functools.partial(evaluator.of, problem)
-        result = solve(problem, LevenbergMarquardt(), n_iterations, evaluate, **options)
+        result = solve(problem, LevenbergMarquardt(), n_iterations, evaluator.of(problem), **options)
         announce(
             f"loss {result.best_loss:.5g} with priors; noise {assumed.noise:.4g}, worth "
             f"{assumed.n_observations:.4g} independent observations"
