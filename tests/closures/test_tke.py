@@ -163,11 +163,10 @@ def test_lagrangian_stress():
     assert both.stokes_viscosity is None
 
 
-def test_lengths_within_the_column_and_the_spacing():
+def test_lengths_within_the_column():
     long, ends = jnp.full(N - 1, 1e3), (jnp.asarray(0.5), jnp.asarray(0.1), GRID)
     nearest = np.minimum(-Z[1:-1], Z[1:-1] - Z[0])
     np.testing.assert_allclose(closures.WithinColumn()(long, *ends)[0], nearest, rtol=1e-12)
-    np.testing.assert_allclose(closures.WithinSpacing()(long, *ends)[1], DZ, rtol=1e-12)
 
 
 def test_langmuir_cells_without_wind_or_stratification():

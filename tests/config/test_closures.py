@@ -43,10 +43,8 @@ CHOSEN = {
         closures.EPBL.as_in_om4(wind_energy=closures.ReichlHallbergWindEnergy()),
     ),
     "mass_flux": (
-        "{local: {name: one_equation, options: {length: parabolic}}, carries_turbulence: false}",
-        closures.MassFluxConvection(
-            local=closures.OneEquation(length=closures.Parabolic()), carries_turbulence=False
-        ),
+        "{local: {name: one_equation, options: {length: parabolic}}}",
+        closures.MassFluxConvection(local=closures.OneEquation(length=closures.Parabolic())),
     ),
 }
 

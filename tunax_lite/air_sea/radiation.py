@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from .._types import Scalar, ScalarLike, parameter
+from ..column.time_series import universal
 from ..declarations import named
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt
 from .air import KELVIN, MoistAir
@@ -49,14 +50,12 @@ class SolarPosition(eqx.Module):
     def _start(self) -> tuple[int, float]:
         """Days since 1970 and seconds of the day at the start."""
         try:
-            start = datetime.datetime.fromisoformat(self.start_time)
+            start = universal(self.start_time)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"SolarPosition: expected start_time as ISO 8601 time, got {self.start_time!r}; write it "
                 "like 2011-03-21T00:00:00."
             ) from error
-        if start.tzinfo is not None:
-            start = start.astimezone(datetime.UTC).replace(tzinfo=None)
         elapsed = start - datetime.datetime(1970, 1, 1)
         return elapsed.days, elapsed.seconds + 1e-6 * elapsed.microseconds
 

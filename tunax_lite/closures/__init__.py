@@ -41,7 +41,7 @@ from .simple import (
     RiBased,
 )
 from .stability import Brueggemann, ConstantStability, EiflerSchrimpf, MunkAndersonStability, SchumannGerz
-from .tke import TKE, BoundedSlope, Penetration, SurfaceFlux, WithinColumn, WithinSpacing
+from .tke import TKE, BoundedSlope, Penetration, SurfaceFlux, WithinColumn
 from .two_equation import GenericLengthScale, KEpsilon, KOmega, MellorYamada
 from .walls import Boundary, BreakingWaves
 

@@ -28,7 +28,7 @@ from .._types import FaceArray, Scalar, ScalarLike, parameter
 from ..column.state import State
 from ..column.terms import AbstractTerm
 from ..column.terms.turbulence import PlumeEnergy, Plumes
-from ..declarations import named, setting
+from ..declarations import named
 from ..numerics.elementary import (
     at_least,
     at_most,
@@ -96,8 +96,6 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         dissipation_coefficient: c_eps of the turbulence in the plumes [1].
         least_velocity: velocity at which plumes end [m s-1]; it bounds the derivative of the square root.
         least_depth: least depth of the plumes as a divisor [m].
-        carries_turbulence: whether the plumes transport turbulent kinetic energy; otherwise they carry only
-            the energy of their own motion.
         local: closure of the turbulence around the plumes.
     """
 
@@ -112,7 +110,6 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
     dissipation_coefficient: Scalar = parameter(0.5**0.5, valid_range=(0.1, 3.0))
     least_velocity: Scalar = parameter(1e-5, unit="m s-1", valid_range=(1e-7, 1e-3))
     least_depth: Scalar = parameter(10.0, unit="m", valid_range=(1.0, 100.0))
-    carries_turbulence: bool = setting(True)
     local: AbstractClosure = eqx.field(default_factory=KEpsilon)
 
     def prepare(self) -> "MassFluxStepper":
@@ -129,15 +126,8 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         # Area: M / w. Without plumes both are 0.
         area = inner_faces(clo_state.plume_mass_flux) * reciprocal(at_least(velocity, self.least_velocity))
         slip = (1.0 - self.momentum_coefficient) ** 2 * energy.slip_squared
-        kinetic = 0.5 * (velocity**2 + slip)
-        if self.carries_turbulence:
-            kinetic = kinetic + inner_faces(clo_state.plume_kinetic_energy)
-        energy = dataclasses.replace(
-            energy,
-            rising=energy.rising if self.carries_turbulence else None,
-            sinking_energy=area * kinetic,
-            sinking_velocity=velocity,
-        )
+        kinetic = 0.5 * (velocity**2 + slip) + inner_faces(clo_state.plume_kinetic_energy)
+        energy = dataclasses.replace(energy, sinking_energy=area * kinetic, sinking_velocity=velocity)
         return dataclasses.replace(inputs, plume_energy=energy)
 
     def march(

@@ -5,8 +5,8 @@ import abc
 import jax.numpy as jnp
 
 from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
-from ..declarations import named, setting
-from ..numerics.elementary import at_least, at_most, inner_faces, reciprocal, safe_sqrt, with_end_faces
+from ..declarations import named
+from ..numerics.elementary import at_least, inner_faces, reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractDiagnosticClosure, AbstractPlainClosure, ClosureInputs, EddyCoefficients
 
 
@@ -146,12 +146,11 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
         shear_viscosity, shear_diffusivity: nu_0 and kappa_0 [m2 s-1].
         convective_diffusivity: kappa_ca [m2 s-1].
         entrainment_coefficient, averaging_coefficient: C_en and C_av [1].
-        ri_0, ri_delta: Ri_0 and Ri_d, onset and width of the decrease with x = (Ri - Ri_0) / Ri_d [1].
+        ri_0, ri_delta: Ri_0 and Ri_d in f = (1 - tanh x) / 2 with x = (Ri - Ri_0) / Ri_d [1]; Ri is 0 where
+            N² <= 0.
         minimum_entrainment_n_squared: least N² for entrainment [s-2].
         shear_squared_floor: smallest S² as a divisor [s-2]; with a much smaller value the coefficients in
             unstratified water would depend on rounding of N².
-        taper: f of x: "tanh", (1 - tanh x) / 2; "linear", 1 - x from 0 to 1; "exponential", exp(-x) for
-            x > 0. Where N² <= 0, f is that of Ri = 0.
 
     Source: Oceananigans.jl, `RiBasedVerticalDiffusivity`.
     """
@@ -165,7 +164,6 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
     ri_delta: Scalar = parameter(0.4, valid_range=(0.01, 5.0))
     minimum_entrainment_n_squared: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-14, 1e-4))
     shear_squared_floor: Scalar = parameter(1e-10, unit="s-2", valid_range=(1e-20, 1.0))
-    taper: str = setting("tanh", choices=("tanh", "linear", "exponential"))
 
     def init(self, inputs: ClosureInputs) -> EddyCoefficients:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
@@ -175,7 +173,8 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
         n_squared = inputs.buoyancy_frequency_squared
         unstable = n_squared < 0.0
         s_squared = at_least(inputs.shear_squared, self.shear_squared_floor)
-        f_of_ri = self._taper(at_least(n_squared, 0.0) * reciprocal(s_squared))
+        ri = at_least(n_squared, 0.0) * reciprocal(s_squared)
+        f_of_ri = 0.5 * (1.0 - jnp.tanh((ri - self.ri_0) * reciprocal(self.ri_delta)))
         # Nothing is unstable above the uppermost inner face.
         unstable_above = jnp.concatenate([unstable[1:], jnp.zeros_like(unstable[:1])])
         n_squared_floor = self.minimum_entrainment_n_squared
@@ -190,13 +189,3 @@ class RiBased(AbstractPlainClosure[EddyCoefficients]):
         diffusivity = old_weight * inner_faces(clo_state.eddy_diffusivity) + self.shear_diffusivity * f_of_ri
         diffusivity = diffusivity + convection
         return EddyCoefficients.from_inner_faces(weight * viscosity, weight * diffusivity)
-
-    def _taper(self, ri: InnerFaceArray) -> InnerFaceArray:
-        """f(Ri) [1]."""
-        x = (ri - self.ri_0) * reciprocal(self.ri_delta)
-        if self.taper == "tanh":
-            return 0.5 * (1.0 - jnp.tanh(x))
-        if self.taper == "linear":
-            return 1.0 - at_most(at_least(x, 0.0), 1.0)
-        # Beyond 80, f is negligible in either precision.
-        return jnp.exp(-at_most(at_least(x, 0.0), 80.0))

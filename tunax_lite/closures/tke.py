@@ -70,15 +70,6 @@ class WithinColumn(AbstractLengthBounds):
         return length, length
 
 
-@named("within_spacing")
-class WithinSpacing(AbstractLengthBounds):
-    """Lengths limited by the distance between neighbouring centers."""
-
-    def __call__(self, length: InnerFaceArray, surface: Scalar, bottom: Scalar, grid: Grid) -> Lengths:
-        length = at_most(length, grid.center_spacing)
-        return length, length
-
-
 @named("bounded_slope")
 class BoundedSlope(AbstractLengthBounds):
     """Lengths with a bounded slope: l_m = l_d = min(l_up, l_down)."""

@@ -51,13 +51,13 @@ class AbstractDiscretisation(eqx.Module):
     def bottom_flow(self, end: State, column: Column, terms: tuple[AbstractTerm, ...]) -> BottomFlow | None:
         """Flow at the bottom; `None` without bottom friction."""
 
-    @abc.abstractmethod
     def speed_over_sea(self, friction_velocity: Scalar, column: Column) -> Scalar:
         """The u* that sets the roughness of the sea [m s-1], from the u* of `Column.fluxes_before`."""
+        return friction_velocity
 
-    @abc.abstractmethod
     def grid_of_turbulence(self, grid: Grid) -> Grid:
         """Grid on which the closure solves its equations."""
+        return grid
 
 
 @named("standard")
@@ -95,12 +95,6 @@ class StandardDiscretisation(AbstractDiscretisation):
 
     def bottom_flow(self, end: State, column: Column, terms: tuple[AbstractTerm, ...]) -> BottomFlow | None:
         return first_of(term.bottom_flow(end, column.grid) for term in terms)
-
-    def speed_over_sea(self, friction_velocity: Scalar, column: Column) -> Scalar:
-        return friction_velocity
-
-    def grid_of_turbulence(self, grid: Grid) -> Grid:
-        return grid
 
 
 @named("gotm")

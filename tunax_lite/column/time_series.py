@@ -210,9 +210,9 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
         return jnp.asarray(times, dtype=float)
     if times.dtype.kind in "OU":
         with contextlib.suppress(TypeError, ValueError):  # not dates: the error at the end shows them
-            times = np.array([_universal(each) for each in times], dtype="datetime64[us]")
+            times = np.array([universal(each) for each in times], dtype="datetime64[us]")
     if times.dtype.kind == "M" and start_time is not None:
-        start = _universal(start_time)
+        start = universal(start_time)
         times = times.astype("datetime64[us]") - np.datetime64(start, "us")
     if times.dtype.kind == "m":
         return jnp.asarray(times / np.timedelta64(1, "s"), dtype=float)
@@ -222,7 +222,7 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
     raise TypeError(f"time: expected numbers [s] or dates, got {times[:1]}; convert them.")
 
 
-def _universal(date: Any) -> Any:  # text, datetime or a date of pandas
+def universal(date: Any) -> Any:  # text, datetime or a date of pandas
     """A date in Universal Time, without its zone."""
     if isinstance(date, str):
         date = datetime.datetime.fromisoformat(date)

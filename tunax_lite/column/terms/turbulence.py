@@ -125,7 +125,7 @@ class PlumeEnergy(eqx.Module):
     shear_production: InnerFaceArray  # kinetic energy from the mean flow to turbulence [m2 s-3]
     buoyancy_production: InnerFaceArray  # potential energy of the mean state to turbulence [m2 s-3]
     slip_squared: InnerFaceArray  # |plume velocity - mean velocity|² [m2 s-2], without pressure effects
-    rising: InnerFaceArray | None  # mass flux that carries k upward [m s-1]; `None` for none
+    rising: InnerFaceArray  # mass flux that carries k upward [m s-1]
     sinking_energy: InnerFaceArray | None = None  # k in plumes times their area [m2 s-2]; `None` for none
     sinking_velocity: InnerFaceArray | None = None  # velocity of the plumes [m s-1], positive downward
 
@@ -163,5 +163,4 @@ class PlumeEnergy(eqx.Module):
         if self.sinking_energy is None or self.sinking_velocity is None:
             return None
         fraction = self.sinking_energy * reciprocal(at_least(tke, self.sinking_energy))
-        upward = None if self.rising is None else self.rising[1:]
-        return CarryingRates(upward=upward, downward=(self.sinking_velocity * fraction)[1:])
+        return CarryingRates(upward=self.rising[1:], downward=(self.sinking_velocity * fraction)[1:])
