@@ -18,7 +18,8 @@ from tunax_lite.calibration import Target
 from tunax_lite.calibration.comparison import VARIABLES
 from tunax_lite.calibration.target import errors_of_states, initial_states
 from tunax_lite.column.case import remap
-from tunax_lite.config.comparison import load_comparison
+from tunax_lite.config import load_comparison
+from tunax_lite.config.build import case_on_grids
 
 
 def error(native: Target, target: Target) -> float:
@@ -45,8 +46,8 @@ def main() -> None:
     print("| --- |", " | ".join(["---:"] * len(cells)), "|")
     rows = []
     for index in range(len(setup.config.cases)):
-        ((simulation,),) = native.case_on_grids(index).values()
-        rows.append([error(simulation, target) for (target,) in setup.case_on_grids(index).values()])
+        ((simulation,),) = case_on_grids(native, index).values()
+        rows.append([error(simulation, target) for (target,) in case_on_grids(setup, index).values()])
         print(f"| {simulation.case.name} |", " | ".join(f"{each:.1f}" for each in rows[-1]), "|", flush=True)
     for name, summary in (("mean", np.mean(rows, axis=0)), ("largest", np.max(rows, axis=0))):
         print(f"| {name} |", " | ".join(f"{each:.1f}" for each in summary), "|")

@@ -22,6 +22,7 @@ from tunax_lite.calibration.validation import run_to_the_end
 from tunax_lite.closures import Harcourt, KEpsilon, MellorYamada
 from tunax_lite.column.terms import DriftVector, Interior, StokesDrift
 from tunax_lite.config import build_calibration, load_calibration, load_comparison
+from tunax_lite.config.build import candidates_of, targets_of
 from tunax_lite.plotting import CaseRuns, case_runs, plot_fits, style
 
 FOLDER = Path(__file__).parent
@@ -58,7 +59,7 @@ def profiles(page: str) -> CaseRuns:
     """The runs of a page."""
     case, labels = PAGES[page]
     setup = load_comparison(CONFIGS / "comparisons/lesbrary_calibrated.yaml", ONE_RUN)
-    compared = compare(setup.candidates(labels), setup.targets([case]))
+    compared = compare(candidates_of(setup, labels), targets_of(setup, [case]))
     (target,) = compared.shown
     return case_runs(case, compared.runs[case], target.observations, target.case)
 

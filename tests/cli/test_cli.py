@@ -19,6 +19,7 @@ from tests.cli.running import CALIBRATION, configuration, invoked, settings
 from tests.errors import missing_from
 from tunax_lite.cli.application import of_json
 from tunax_lite.config import build_calibration, load_calibration, load_comparison
+from tunax_lite.config.build import candidates_of, case_on_grids, targets_of
 from tunax_lite.io import read_trajectory
 from tunax_lite.io.checksums import stamp_of
 from tunax_lite.io.netcdf import read_netcdf
@@ -94,8 +95,8 @@ def test_every_configuration_is_fine(monkeypatch):
     for path in CONFIGS.glob("comparisons/*.yaml"):
         setup = load_comparison(path)
         cases = [str(each.case) for each in setup.config.cases]
-        assert len(setup.candidates()) > 1 and len(cases) >= 4, path
-        assert setup.case_on_grids(0) if cases in read else setup.targets()
+        assert len(candidates_of(setup)) > 1 and len(cases) >= 4, path
+        assert case_on_grids(setup, 0) if cases in read else targets_of(setup)
         read.append(cases)
 
 

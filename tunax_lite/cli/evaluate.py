@@ -18,12 +18,14 @@ from ..calibration.validation import (
 )
 from ..column.model import Model
 from ..config import (
-    ComparisonSetup,
     ConfigError,
+    Loaded,
     evaluation_of,
     load_any,
     load_comparison,
 )
+from ..config.build import candidates_of, stored_results, targets_of
+from ..config.comparison import ComparisonConfig
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_netcdf
 from ..io.writing import check_outputs, file_name, write_csv, write_rows
@@ -174,18 +176,19 @@ def compare(
     # Slow import: figures.
     from ..plotting import case_runs, closure_figures, in_words, save_figures
 
-    setup = load_comparison(config, settings)
-    folder = output or Path("results") / setup.path.stem
-    with jax.enable_x64(setup.config.precision == "float64"):
-        candidates, targets = setup.candidates(names_in(closures)), setup.targets(names_in(cases))
-        stored = setup.stored(targets)
+    loaded = load_comparison(config, settings)
+    folder = output or Path("results") / loaded.name
+    with session.precision(loaded):
+        candidates = candidates_of(loaded, names_in(closures))
+        targets = targets_of(loaded, names_in(cases))
+        stored = stored_results(loaded, targets)
         names = dict.fromkeys(file_name(target.case.name) for each in targets.values() for target in each)
         kinds = ("profiles", "sections", "series")
         outputs = [folder / f"{kind}_{name}.png" for name in names for kind in kinds]
         outputs += [folder / f"comparison.{suffix}" for suffix in ("csv", "md")]
-        check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(setup))
+        check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(loaded))
         session.say_accounts(next(iter(targets.values())))
-        compared = computed(setup, candidates, targets, stored, workers, scheduler)
+        compared = computed(loaded, candidates, targets, stored, workers, scheduler)
         rows, parts = compared.rows, comparison.tables(compared.rows)
         write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")  # even if drawing fails
         echo("drawing figures ...")
@@ -197,7 +200,7 @@ def compare(
         figures = {file_name(name): figure for each in drawn for name, figure in each.items()}
         links = {in_words(name): f"{name}.png" for name in figures}
         written = save_figures(figures, folder)
-        title = f"Comparison {setup.path.stem}"
+        title = f"Comparison {loaded.name}"
         comparison.write_markdown(folder / "comparison.md", title, parts, links, session.command_line())
     for part in parts:
         print_table(part.header, part.rows, part.title, part.explanation)
@@ -213,7 +216,7 @@ def names_in(text: str) -> list[str]:
 
 
 def computed(
-    setup: ComparisonSetup,
+    loaded: Loaded[ComparisonConfig],
     candidates: Sequence[comparison.Candidate],
     targets: Mapping[str, Sequence[Target]],
     stored: Sequence[comparison.StoredResult],
@@ -225,12 +228,12 @@ def computed(
     echo(f"{len(candidates)} closures, {n_runs} runs")
     clock = time.perf_counter()
     opened = open_engine(workers, scheduler)
-    with opened as engine, fraction_of("comparison") as show, setup.place.naming("stored"):
+    with opened as engine, fraction_of("comparison") as show, loaded.place.naming("stored"):
         compared = comparison.compare(
             candidates,
             targets,
             stored=stored,
-            with_persistence=setup.config.persistence,
+            with_persistence=loaded.config.persistence,
             engine=engine,
             report=show,
         )

@@ -27,7 +27,6 @@ from ..closures import AbstractClosure, ValidRange, recommended_sets
 from ..column.forcing import WaterSurface
 from ..config import (
     CalibrationConfig,
-    ComparisonSetup,
     ConfigError,
     Loaded,
     Run,
@@ -186,11 +185,11 @@ def provenance(loaded: Loaded, case: str, closure: AbstractClosure, restart: str
     )
 
 
-def _data_files(source: Loaded | ComparisonSetup) -> dict[str, Path]:
+def _data_files(source: Loaded) -> dict[str, Path]:
     return data_files(source.path, source.config.model_dump())
 
 
-def inputs_of(source: Loaded | ComparisonSetup, *others: Path | None) -> list[Path]:
+def inputs_of(source: Loaded, *others: Path | None) -> list[Path]:
     """Files that a command reads: a configuration, the files that it names, and others."""
     return [source.path, *_data_files(source).values(), *(path for path in others if path is not None)]
 

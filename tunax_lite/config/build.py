@@ -1,4 +1,4 @@
-"""Build the objects of runs, calibrations and evaluations from checked configurations."""
+"""Build the objects of runs, calibrations, evaluations and comparisons from checked configurations."""
 
 import contextlib
 import dataclasses
@@ -15,10 +15,11 @@ from ..calibration import (
     LogNormal,
     Normal,
     Target,
+    read_parameters,
     with_case_parameters,
     with_parameters,
 )
-from ..calibration.comparison import VARIABLES
+from ..calibration.comparison import VARIABLES, Candidate, StoredResult
 from ..calibration.methods import AbstractMethod
 from ..calibration.observed import can_be_observed, starting_at
 from ..calibration.parameters import ParameterTable, paths_in_short
@@ -26,20 +27,23 @@ from ..calibration.target import AbstractScore, padded_together
 from ..column.averages import KINDS
 from ..column.case import Case
 from ..column.forcing import WaterSurface
+from ..column.grid import Grid
 from ..column.integrate import whole_steps
 from ..column.model import Model
 from ..column.observations import Observations
 from ..io.errors import FileFormatError
-from ..io.named_files import resolve
+from ..io.named_files import REFERENCE_VARIABLE, resolve
 from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import recorded, remarks
 from ..runtime.memory import check_steps
 from .calibration import AdamSection, CalibrationConfig, free_parameters
 from .case import AbstractFileCase, BuiltCase, GridSection, NativeGrid, Run
+from .comparison import ComparisonConfig, in_words
 from .formats import AbstractTranslatedCase, Report, kind_of
 from .load import Loaded
 from .schema import ModelSection, RunConfig
+from .section import closest
 from .series import Place
 from .site import CaseSection, DescribedCase
 
@@ -395,3 +399,106 @@ def evaluation_target(target: Target, variables: Collection[str], where: Place) 
 def _method(config: CalibrationConfig) -> AbstractMethod:
     section = config.optimiser
     return section.of_length(config.n_iterations) if isinstance(section, AdamSection) else section.build()
+
+
+def candidates_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> list[Candidate]:
+    """Closures of a comparison with default model settings; all of them, or those with the given labels.
+
+    Raises:
+        ConfigError: an unknown label, or values of parameters that the closure does not take.
+    """
+    sections = {section.title: section for section in loaded.config.closures}
+    _check_chosen("closures", chosen, list(sections))
+    candidates = []
+    for title, section in sections.items():
+        if chosen and title not in chosen:
+            continue
+        closure, values = section.build(), section.parameters
+        with loaded.place.naming(f"closures: {title}"):
+            if isinstance(values, str):
+                try:
+                    path = resolve(values, loaded.path.parent)
+                except FileNotFoundError as error:
+                    raise ValueError(f"parameters: {error}") from error
+                closure = with_parameters(closure, read_parameters(path, type(closure).__name__))
+            candidates.append(Candidate(title, Model(closure)))
+    return candidates
+
+
+def targets_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> dict[str, list[Target]]:
+    """Cases of a comparison on each grid, by its name; all of them, or those with the given names.
+
+    Raises:
+        ConfigError: an unknown name, or cases that cannot be compared.
+        FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
+    """
+    targets: dict[str, list[Target]] = {}
+    for index in _chosen_cases(loaded, chosen):
+        for grid, of_case in case_on_grids(loaded, index).items():
+            targets.setdefault(grid, []).extend(of_case)
+    names = [target.case.name for target in next(iter(targets.values()))[:: len(loaded.config.time_steps)]]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        at, got = loaded.place.at("cases"), f"'{repeated[0]}' twice"
+        raise ConfigError(f"{at}: expected cases of different names, got {got}; name one of them.")
+    return targets
+
+
+def _chosen_cases(loaded: Loaded[ComparisonConfig], chosen: Sequence[str]) -> list[int]:
+    """Places of the cases with the given names, or of all."""
+    if not chosen:
+        return list(range(len(loaded.config.cases)))
+    names: dict[int, str] = {}
+    unread: list[Exception] = []  # of cases that may not be requested
+    for index, section in enumerate(loaded.config.cases):
+        try:
+            names[index] = section.case.named(loaded.place.below("cases", str(index)))
+        except (FileNotFoundError, FileFormatError) as error:
+            unread.append(error)
+    if unread and not set(chosen) <= set(names.values()):
+        raise unread[0]
+    _check_chosen("cases", chosen, list(names.values()))
+    return [index for index, name in names.items() if name in chosen]
+
+
+def case_on_grids(loaded: Loaded[ComparisonConfig], index: int) -> dict[str, list[Target]]:
+    """The case at this place in the list on each grid, by its name, with each time step."""
+    config, section = loaded.config, loaded.config.cases[index]
+    where, targets = loaded.place.below("cases", str(index)), dict[str, list[Target]]()
+    of_case = cases_on(section.case, config.grid, config.time_steps, where, config.accept)
+    for grid, step, case, observations in of_case:
+        with where.naming():
+            check_steps(case.duration, step)
+        end = min(config.end or case.duration, case.duration)
+        window = config.start * (1.0 - 1e-9), end * (1.0 + 1e-9)  # but for round-off
+        options = {"group": section.group or None, "averaging": config.averaging}
+        target = Target(case, observations, dt=step, time_window=window, **options)
+        target = evaluation_target(target, config.variables or observations.names, loaded.place)
+        with where.naming():
+            _ = target.comparison  # raises if it does not fit
+        targets.setdefault(in_words(grid), []).append(target)
+    return targets
+
+
+def stored_results(
+    loaded: Loaded[ComparisonConfig], targets: Mapping[str, Sequence[Target]]
+) -> list[StoredResult]:
+    """Stored results on the cases of these targets."""
+    from ..io.runs import read_stored_run  # needs xarray, which is slow to import
+
+    names = dict.fromkeys(target.case.name for each in targets.values() for target in each)
+    results = []
+    for index, section in enumerate(loaded.config.stored):
+        for case in names if section.cases is None else [name for name in names if name in section.cases]:
+            name = section.path.replace("{case}", case)
+            path = loaded.place.file(name, "stored", str(index), "path", variable=REFERENCE_VARIABLE)
+            run = read_stored_run(path)
+            results.append(StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles))
+    return results
+
+
+def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
+    for name in chosen:
+        if name not in known:
+            raise ConfigError(
+                f"--{option} {name}: expected one of the {option} of the file; {closest(name, known)}."
+            )

@@ -1,29 +1,15 @@
 """The configuration of a comparison: closures, cases, grids and time steps."""
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Discriminator, Tag
 
 from .._types import JSON
-from ..calibration import Target, read_parameters, with_parameters
-from ..calibration.comparison import Candidate, StoredResult
-from ..column.grid import Grid
-from ..column.model import Model
-from ..io.errors import FileFormatError
-from ..io.named_files import REFERENCE_VARIABLE, resolve
-from ..io.yaml_file import ConfigError, read_document, with_overrides
-from ..runtime.memory import check_steps
-from .build import cases_on, evaluation_target
 from .calibration import Grids, Steps
 from .case import GridSection, NativeGrid, StretchedGrid, UniformGrid
 from .closures import ClosureSection, Parameters, closure_names
-from .load import validated, with_cases
 from .schema import Averaging, ObservedVariable, Precision
-from .section import Accepted, Section, closest, invalid, key
-from .series import Place
+from .section import Accepted, Section, invalid, key
 from .site import CaseSection
 
 
@@ -125,128 +111,15 @@ class ComparisonConfig(Section):
         if repeated:
             todo = "add a `label` to one of them"
             raise invalid("closures of different labels", f"'{repeated[0]}' twice", todo)
-        settings = [*map(_in_words, self.grid), *(f"{step:g} s" for step in self.time_steps)]
+        settings = [*map(in_words, self.grid), *(f"{step:g} s" for step in self.time_steps)]
         if repeated := [name for name in settings if settings.count(name) > 1]:
             raise invalid("different grids and time steps", f"{repeated[0]} twice", "leave one of them out")
 
 
-def _in_words(grid: GridSection) -> str:
+def in_words(grid: GridSection) -> str:
     """A grid as rows name it."""
     if isinstance(grid, UniformGrid):
         return f"{grid.n_cells} cells" if grid.n_cells else f"cells of {grid.cell_thickness:g} m"
     if isinstance(grid, StretchedGrid):
         return f"{grid.n_cells} cells, stretched by {grid.surface_zoom:g} and {grid.bottom_zoom:g}"
     return "native grid" if isinstance(grid, NativeGrid) else f"{len(grid.z_face) - 1} cells between faces"
-
-
-@dataclasses.dataclass(frozen=True)
-class ComparisonSetup:
-    """Input of `compare`, as configured.
-
-    All methods raise `ConfigError` for an invalid name or value, and `FileNotFoundError` or `FileFormatError`
-    for a file that is missing or cannot be used.
-    """
-
-    config: ComparisonConfig
-    path: Path
-
-    @property
-    def place(self) -> Place:
-        """Place in the configuration, for messages."""
-        return Place(self.path)
-
-    def candidates(self, chosen: Sequence[str] = ()) -> list[Candidate]:
-        """Closures with default model settings; all of them, or those with the given labels."""
-        sections = {section.title: section for section in self.config.closures}
-        _check_chosen("closures", chosen, list(sections))
-        return [
-            self._candidate(section) for title, section in sections.items() if not chosen or title in chosen
-        ]
-
-    def _candidate(self, section: ComparedClosureSection) -> Candidate:
-        closure, values = section.build(), section.parameters
-        with self.place.naming(f"closures: {section.title}"):
-            if isinstance(values, str):
-                try:
-                    path = resolve(values, self.path.parent)
-                except FileNotFoundError as error:
-                    raise ValueError(f"parameters: {error}") from error
-                closure = with_parameters(closure, read_parameters(path, type(closure).__name__))
-            return Candidate(section.title, Model(closure))
-
-    def targets(self, chosen: Sequence[str] = ()) -> dict[str, list[Target]]:
-        """Cases on each grid, by its name; all of them, or those with the given names."""
-        targets: dict[str, list[Target]] = {}
-        for index in self._chosen(chosen):
-            for grid, of_case in self.case_on_grids(index).items():
-                targets.setdefault(grid, []).extend(of_case)
-        names = [target.case.name for target in next(iter(targets.values()))[:: len(self.config.time_steps)]]
-        if repeated := [name for name in names if names.count(name) > 1]:
-            at, got = self.place.at("cases"), f"'{repeated[0]}' twice"
-            raise ConfigError(f"{at}: expected cases of different names, got {got}; name one of them.")
-        return targets
-
-    def _chosen(self, chosen: Sequence[str]) -> list[int]:
-        """Places of the cases with the given names, or of all."""
-        if not chosen:
-            return list(range(len(self.config.cases)))
-        names: dict[int, str] = {}
-        unread: list[Exception] = []  # of cases that may not be requested
-        for index, section in enumerate(self.config.cases):
-            try:
-                names[index] = section.case.named(self.place.below("cases", str(index)))
-            except (FileNotFoundError, FileFormatError) as error:
-                unread.append(error)
-        if unread and not set(chosen) <= set(names.values()):
-            raise unread[0]
-        _check_chosen("cases", chosen, list(names.values()))
-        return [index for index, name in names.items() if name in chosen]
-
-    def case_on_grids(self, index: int) -> dict[str, list[Target]]:
-        """The case at this place in the list on each grid, by its name, with each time step."""
-        config, section = self.config, self.config.cases[index]
-        where, found = self.place.below("cases", str(index)), dict[str, list[Target]]()
-        of_case = cases_on(section.case, config.grid, config.time_steps, where, config.accept)
-        for grid, step, case, observations in of_case:
-            with where.naming():
-                check_steps(case.duration, step)
-            end = min(config.end or case.duration, case.duration)
-            window = config.start * (1.0 - 1e-9), end * (1.0 + 1e-9)  # but for round-off
-            options = {"group": section.group or None, "averaging": config.averaging}
-            target = Target(case, observations, dt=step, time_window=window, **options)
-            target = evaluation_target(target, config.variables or observations.names, self.place)
-            with where.naming():
-                _ = target.comparison  # raises if it does not fit
-            found.setdefault(_in_words(grid), []).append(target)
-        return found
-
-    def stored(self, targets: Mapping[str, Sequence[Target]]) -> list[StoredResult]:
-        """Stored results on the cases of these targets."""
-        names = dict.fromkeys(target.case.name for each in targets.values() for target in each)
-        return [
-            self._stored(section, name, ("stored", str(index)))
-            for index, section in enumerate(self.config.stored)
-            for name in names
-            if section.cases is None or name in section.cases
-        ]
-
-    def _stored(self, section: StoredResultSection, case: str, key: tuple[str, ...]) -> StoredResult:
-        from ..io.runs import read_stored_run  # needs xarray, which is slow to import
-
-        name = section.path.replace("{case}", case)
-        run = read_stored_run(self.place.file(name, *key, "path", variable=REFERENCE_VARIABLE))
-        return StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles)
-
-
-def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
-    for name in chosen:
-        if name not in known:
-            raise ConfigError(
-                f"--{option} {name}: expected one of the {option} of the file; {closest(name, known)}."
-            )
-
-
-def load_comparison(path: Path, overrides: Sequence[str] = ()) -> ComparisonSetup:
-    """Read the configuration of a comparison; arguments and errors as in `load_run`."""
-    document = with_overrides(with_cases(read_document(Path(path))), overrides)
-    return ComparisonSetup(validated(document, ComparisonConfig), Path(path))

@@ -5,22 +5,14 @@ import numpy as np
 from .._types import JSON, ParameterInfo, iterate_parameters
 from ..closures import AbstractClosure
 from ..declarations import Named, names_of
-from .calibration import CalibrationConfig
 from .closures import options_of
-from .comparison import ComparisonConfig
-from .formats import kinds
-from .schema import RunConfig
+from .load import all_kinds
 from .section import Section, closest
 
 
 def configurations() -> dict[str, type[Section]]:
     """Kinds of configuration file, by label."""
-    return {
-        "run": RunConfig,
-        "calibration": CalibrationConfig,
-        "comparison": ComparisonConfig,
-        **{kind.label: kind.config for kind in kinds()},
-    }
+    return {kind.label: kind.config for kind in all_kinds()}
 
 
 def json_schema(kind: str) -> dict[str, JSON]:

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pydantic
 from pydantic_core import ErrorDetails
@@ -17,7 +17,8 @@ from ..registry import additions
 from .calibration import CalibrationConfig, TargetSection
 from .case import NativeGrid
 from .closures import closure_class
-from .formats import AbstractTranslatedCase, Report, kinds
+from .comparison import ComparisonConfig
+from .formats import AbstractTranslatedCase, Kind, Report, kinds
 from .schema import RunConfig
 from .section import Section
 from .series import Place
@@ -88,6 +89,11 @@ def load_calibration(path: Path, overrides: Sequence[str] = ()) -> Loaded[Calibr
     return load(path, overrides, CalibrationConfig)
 
 
+def load_comparison(path: Path, overrides: Sequence[str] = ()) -> Loaded[ComparisonConfig]:
+    """Read the configuration of a comparison; arguments and errors as in `load_run`."""
+    return load(path, overrides, ComparisonConfig)
+
+
 def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:  # of any kind
     """Read the configuration of a run, of a calibration if it has `cases`, or of a kind of an extension."""
     return load(path, overrides)
@@ -100,8 +106,10 @@ def load(
     set_up = next((each for each in additions("formats", "SET_UPS") if each.recognises(Path(path))), None)
     if set_up is not None and config in (None, RunConfig):
         return set_up.load(Path(path), overrides)
-    known = _kinds()
-    accepted = {key: kind for key, kind in known.items() if config in (None, kind.config) and kind.config}
+    known = {kind.key: kind for kind in all_kinds()}
+    accepted = {key: kind for key, kind in known.items() if kind.config is config}
+    if config is None:
+        accepted = {key: kind for key, kind in known.items() if kind.config is not ComparisonConfig}
     expected = listed_or([kind.name for kind in accepted.values()])
     if set_up is not None:
         raise ConfigError(
@@ -112,7 +120,7 @@ def load(
     present = [key for key in known if key in document.data]
     todo = "use `tunax-lite compare`" if config is None else "use another file or another command"
     for key in present:
-        if key not in accepted:
+        if key not in accepted and not (key == "cases" and config is ComparisonConfig):  # which has some, too
             raise ConfigError(
                 f"{document.source}: expected the configuration of {expected}, got that of "
                 f"{known[key].name} (it has `{key}`); {todo}."
@@ -176,21 +184,14 @@ def with_set_up(document: Document) -> Document:
     return Document({**data, **added}, document.origins, document.source)
 
 
-class _Kind(NamedTuple):
-    """Name of a kind of configuration file in messages, and its section; `None` if it has its own loader."""
-
-    name: str
-    config: type[Section] | None
-
-
-def _kinds() -> dict[str, _Kind]:
-    """Kinds by the key that only they have; a comparison has `cases` too."""
-    return {
-        "closures": _Kind("a comparison", None),
-        **{kind.key: _Kind(kind.name, kind.config) for kind in kinds()},
-        "cases": _Kind("a calibration", CalibrationConfig),
-        "case": _Kind("a run", RunConfig),
-    }
+def all_kinds() -> tuple[Kind, ...]:
+    """All kinds of configuration file; a comparison, which has `cases` too, comes before a calibration."""
+    return (
+        Kind("comparison", "closures", ComparisonConfig, ""),
+        *kinds(),
+        Kind("calibration", "cases", CalibrationConfig, ""),
+        Kind("run", "case", RunConfig, ""),
+    )
 
 
 def listed_or(names: Sequence[str]) -> str:

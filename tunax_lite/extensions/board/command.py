@@ -13,7 +13,8 @@ from ...cli.application import Answer
 from ...cli.check import Page
 from ...cli.evaluate import computed, names_in
 from ...cli.terminal import echo, print_table
-from ...config import ComparisonSetup, ConfigError
+from ...config import ConfigError
+from ...config.build import candidates_of, case_on_grids
 from ...config.load import Loaded, validated
 from ...config.section import Section, closest, key
 from ...io.checksums import sha256_of
@@ -52,8 +53,8 @@ def board(
         sections = _closures(loaded.config, enter, names_in(rows))
         inputs = session.inputs_of(loaded)
         check_outputs([folder / name for name in FILES], overwrite=overwrite, inputs=inputs)
-        setup = ComparisonSetup(loaded.config.comparison(sections), loaded.path)
-        candidates, protocol = setup.candidates(), loaded.config.protocol
+        setup = Loaded(loaded.config.comparison(sections), loaded.place)
+        candidates, protocol = candidates_of(setup), loaded.config.protocol
         on_grid = {f"cells of {protocol.cell_thickness:g} m": list(targets.values())}
         compared = computed(setup, candidates, on_grid, [], workers, scheduler).rows
         configured, initial = loaded.config, "the initial profile kept"
@@ -95,7 +96,7 @@ def present(
     """
     config = loaded.config
     _check_chosen("--cases", chosen, [one.name for one in config.simulations])
-    setup = ComparisonSetup(config.comparison(config.rows), loaded.path)
+    setup = Loaded(config.comparison(config.rows), loaded.place)
     targets, digests, missing = dict[str, Target](), dict[str, str](), dict[str, str]()
     for index, one in enumerate(config.simulations):
         if chosen and one.name not in chosen:
@@ -105,7 +106,7 @@ def present(
             if path is not None:
                 file = loaded.place.file(path, "simulations", str(index), "case", "path")
                 digest = checked_digest(file, one.sha256)
-            ((target,),) = setup.case_on_grids(index).values()
+            ((target,),) = case_on_grids(setup, index).values()
         except FileNotFoundError as error:
             missing[one.name] = str(error)
             continue
