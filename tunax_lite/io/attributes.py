@@ -4,7 +4,6 @@ Readers warn of it (`InputWarning`).
 """
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .._types import warn_of_input
@@ -46,13 +45,12 @@ _FOREIGN = re.compile(
 """Units that no conversion knows."""
 _NORTH = re.compile(r"\bnorthward|\bmeridional|\by[- _](component|stress|velocity)|\bv[- ]component")
 _EAST = re.compile(r"\beastward|\bzonal|\bx[- _](component|stress|velocity)|\bu[- ]component")
+_NOWHERE = re.compile(r"(?!)")
 _COMPONENTS = {
     **dict.fromkeys(("u", "wind_u", "surface_stress_u", "stokes_drift_u"), (_NORTH, _EAST)),
     **dict.fromkeys(("v", "wind_v", "surface_stress_v", "stokes_drift_v"), (_EAST, _NORTH)),
 }
 """What names of the other component say, and those of a component itself."""
-_Claims = Iterator[tuple[str, str, str, str]]
-"""Rules, what was expected and got, likely causes, and what to change."""
 
 
 def examine(
@@ -75,90 +73,74 @@ def examine(
         has_sun: whether shortwave radiation is given, too.
     """
     try:
-        known = quantity_of(quantity).name
+        known = quantity_of(quantity)
     except KeyError:  # a tracer or a parameter
         return
     keys = ("long_name", "standard_name", "description", "comment")
-    texts = [str(variable.attrs.get(key, "")) for key in keys]
-    if kind is not None and known == texts[1]:
+    long_name, standard_name, _, comment = texts = [str(variable.attrs.get(key, "")) for key in keys]
+    if kind is not None and known.name == standard_name:
         return
-    said = " ".join(texts[:3] if len(texts[3]) > 200 else texts).lower().replace("_", " ")
+    words = " ".join(texts[:3] if len(comment) > 200 else texts).lower().replace("_", " ")
+    name, how = name_in_file(variable).lower(), as_conversion(given)
     where = f"{name_of(variable)}: {name_in_file(variable)}"
-    how = as_conversion(given)
-    claims = [] if turned or how.sign * how.factor < 0.0 else [*_sign_claims(said, known, variable)]
-    claims += _kind_claims(said, known, where, kind, has_sun=has_sun)
-    if (how.factor, how.offset) == (1.0, 0.0):  # otherwise the unit is not that of the name
-        claims += _unit_claims(variable, known, how.unit)
-    claims += _quantity_claims(said, known, variable)
-    first = {claim[0]: claim for claim in reversed(claims)}  # of each rule
-    warn_of_input(unlikely(rule, where, *texts) for rule, *texts in first.values())
+    claims: dict[str, tuple[str, str, str]] = {}  # by rule: expected and got, likely cause, what to change
+    stated = "got a name that says"
+
+    is_flux = known.positive in ("into the water", "eastward", "northward") and known.name not in ("u", "v")
+    is_flux = is_flux and "wind" not in known.name and "drift" not in known.name
+    if is_flux and not turned and how.sign * how.factor > 0.0:
+        both, what = f"{words} {name.replace('_', ' ')}", known.name.replace("_", " ")
+        is_water = known.name in ("surface_freshwater_flux", "precipitation")
+        evaporation = _EVAPORATION.search(both) if is_water else None
+        upward = evaporation or (None if _DOWNWARD.search(both) else _UPWARD.search(both))
+        if upward:
+            text = f"expected {what} {known.positive}, {stated} '{upward[0].strip()}'"
+            claims["sign_of_name"] = (text, "it counts the other way", "`sign: -1`")
+        elif str(variable.attrs.get("positive", "")).lower() == "up":
+            text = "expected a flux that counts downward, got the attribute positive: up"
+            claims["sign_of_name"] = (text, "it counts upward", "`sign: -1`")
+
+    net = _WHOLE.search(words) if has_sun and known.name == "surface_heat_flux" else None
+    other_kind = re.search(_KINDS[kind], words) if kind in _KINDS else None
+    if net and not _PART_OF_HEAT.search(f"{words} {where}"):
+        text = f"expected heat without shortwave radiation, {stated} '{net[0]}'"
+        remedy = "subtract the sun, or leave shortwave_flux out"
+        claims["net_of_the_sun"] = (text, "the sun is counted in it too", remedy)
+    elif other_kind and not (kind == "net" and "net downward" in words):
+        text = f"expected {kind} radiation, {stated} '{other_kind[0]}'"
+        claims["net_of_the_sun"] = (text, "the other kind", f"air_sea.{known.name}")
+
+    named = [one or other for one, other in _PARTS.findall(long_name)]
+    if end := _ENDS.search(name):
+        named.append(NAMES["units_in_names"].get(end[1], end[1]))
+    unit = how.unit if how.unit is not None else variable.attrs.get("units")
+    # With a factor or offset the unit is not that of the name.
+    for other in named if (how.factor, how.offset) == (1.0, 0.0) else ():
+        try:
+            is_same = conversion(known.name, other) == conversion(known.name, str(unit))
+        except ValueError:
+            is_same = not _FOREIGN.match(other.strip())
+        if not is_same:
+            text = f"expected the unit of the attribute, '{unit}', {stated} '{other}'"
+            claims.setdefault("unit_of_name", (text, "one of the two is wrong", "`unit`"))
+
+    text = f"expected {known.name.replace('_', ' ')}, got a variable that says "
+    # Which temperature a file has is the business of its reader.
+    names = (each.name for each in QUANTITIES.values() if each.standard_name == standard_name)
+    other = next((each for each in names if each != "potential_temperature"), known.name)
+    every = f"{long_name} {standard_name} {name}".lower().replace("_", " ")
+    wrong, right = (direction.search(words) for direction in _COMPONENTS.get(known.name, (_NOWHERE,) * 2))
+    if other != known.name and "sea_surface_temperature" not in (other, known.name):
+        remedy = "its name in the configuration"
+        claims["another_quantity"] = (f"{text}'{standard_name}'", "another variable", remedy)
+    elif wrong and not right:
+        claims["another_quantity"] = (f"{text}'{wrong[0]}'", "swapped components", "the variables")
+    elif word := next((one for one in NAMES["words_of_others"].get(known.name, ()) if one in every), None):
+        claims["another_quantity"] = (f"{text}'{word}'", "another variable", "the variable")
+    warn_of_input(unlikely(rule, where, *claim) for rule, claim in claims.items())
 
 
 def leaves_water(variable: "xr.DataArray") -> bool:
     """Whether the standard name of a flux counts it out of the water."""
-    said = str(variable.attrs.get("standard_name"))
-    return "upward" in said or "out_of_sea_water" in said
-
-
-def _sign_claims(said: str, quantity: str, variable: "xr.DataArray") -> _Claims:
-    positive = quantity_of(quantity).positive
-    is_flux = positive in ("into the water", "eastward", "northward") and quantity not in ("u", "v")
-    if not is_flux or "wind" in quantity or "drift" in quantity:
-        return
-    name = f"{said} {name_in_file(variable).lower().replace('_', ' ')}"
-    is_water = quantity in ("surface_freshwater_flux", "precipitation")
-    upward = None if _DOWNWARD.search(name) else _UPWARD.search(name)
-    if match := (_EVAPORATION.search(name) if is_water else None) or upward:
-        text = f"expected {quantity.replace('_', ' ')} {positive}, got a name that says '{match[0].strip()}'"
-        yield "sign_of_name", text, "it counts the other way", "`sign: -1`"
-    if str(variable.attrs.get("positive", "")).lower() == "up":
-        text = "expected a flux that counts downward, got the attribute positive: up"
-        yield "sign_of_name", text, "it counts upward", "`sign: -1`"
-
-
-def _kind_claims(said: str, quantity: str, where: str, kind: str | None, *, has_sun: bool) -> _Claims:
-    whole = _WHOLE.search(said) if has_sun and quantity == "surface_heat_flux" else None
-    if whole and not _PART_OF_HEAT.search(f"{said} {where}"):
-        text = f"expected heat without shortwave radiation, got a name that says '{whole[0]}'"
-        remedy = "subtract the sun, or leave shortwave_flux out"
-        yield "net_of_the_sun", text, "the sun is counted in it too", remedy
-    match = re.search(_KINDS[kind], said) if kind in _KINDS else None
-    if match and not (kind == "net" and "net downward" in said):
-        text = f"expected {kind} radiation, got a name that says '{match[0]}'"
-        yield "net_of_the_sun", text, "the other kind", f"air_sea.{quantity}"
-
-
-def _unit_claims(variable: "xr.DataArray", quantity: str, unit: str | None) -> _Claims:
-    stated = unit if unit is not None else variable.attrs.get("units")
-    named = [one or other for one, other in _PARTS.findall(str(variable.attrs.get("long_name", "")))]
-    if end := _ENDS.search(name_in_file(variable).lower()):
-        named.append(NAMES["units_in_names"].get(end[1], end[1]))
-    for other in named:
-        try:
-            is_same = conversion(quantity, other) == conversion(quantity, str(stated))
-        except ValueError:
-            is_same = not _FOREIGN.match(other.strip())
-        if not is_same:
-            text = f"expected the unit of the attribute, '{stated}', got a name that says '{other}'"
-            yield "unit_of_name", text, "one of the two is wrong", "`unit`"
-
-
-def _quantity_claims(said: str, quantity: str, variable: "xr.DataArray") -> _Claims:
-    standard = str(variable.attrs.get("standard_name", ""))
-    # Which temperature a file has is the business of its reader.
-    known = (each.name for each in QUANTITIES.values() if each.standard_name == standard)
-    other = next((name for name in known if name != "potential_temperature"), quantity)
-    text = f"expected {quantity.replace('_', ' ')}, got a variable that says "
-    if other != quantity and "sea_surface_temperature" not in (other, quantity):
-        yield "another_quantity", f"{text}'{standard}'", "another variable", "its name in the configuration"
-        return
-    if quantity in _COMPONENTS:
-        wrong, right = (direction.search(said) for direction in _COMPONENTS[quantity])
-        if wrong and not right:
-            yield "another_quantity", f"{text}'{wrong[0]}'", "swapped components", "the variables"
-    words = f"{variable.attrs.get('long_name', '')} {standard} {name_in_file(variable)}"
-    words = words.lower().replace("_", " ")
-    for word in NAMES["words_of_others"].get(quantity, ()):
-        if word in words:
-            yield "another_quantity", f"{text}'{word}'", "another variable", "the variable"
-            return
+    name = str(variable.attrs.get("standard_name"))
+    return "upward" in name or "out_of_sea_water" in name

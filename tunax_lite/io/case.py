@@ -33,7 +33,6 @@ from .errors import check_declared, name_of, names_its_file
 from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, salinity_at
 from .series import Series, on_common_times, start_of_case
 from .times import describe, is_dated, seconds_since
-from .tracers import potential_density
 from .variables import error_in, error_of, listing, name_in_file
 from .yaml_file import NAMES
 
@@ -174,11 +173,17 @@ def observations_from_dataset(
     profiles = {quantities.get(name, name): one.values for name, one in over.items()}
     if conservative and {"temperature", "salinity"} & profiles.keys():
         profiles |= _modelled(dataset, profiles, salinity)
-    for key, one in over.items():  # tracers given per mass, by the density of the water where it was measured
-        if "of_density" in one.attrs and {"temperature", "salinity"} <= profiles.keys():
-            relative = potential_density(profiles["temperature"], profiles["salinity"])
-            relative = (relative / constants.REFERENCE_DENSITY) ** one.attrs["of_density"]
-            profiles[key] = (profiles[key] - one.attrs["offset"]) * relative + one.attrs["offset"]
+    per_mass = {key: one.attrs for key, one in over.items() if "of_density" in one.attrs}
+    if per_mass and {"temperature", "salinity"} <= profiles.keys():
+        import gsw  # takes long
+
+        # Floats and bottles give amounts per mass of water of its potential density (Thierry and Bittig,
+        # 2021, Argo quality control of oxygen, doi:10.13155/46542); where it is unknown, of the reference density.
+        density = 1000.0 + gsw.sigma0(profiles["salinity"], profiles["temperature"])
+        relative = np.where(np.isfinite(density), density / constants.REFERENCE_DENSITY, 1.0)
+        for key, of_tracer in per_mass.items():
+            offset = of_tracer["offset"]
+            profiles[key] = (profiles[key] - offset) * relative ** of_tracer["of_density"] + offset
     seconds = seconds_since(dataset["time"], start_time)
     time = jnp.asarray(seconds, dtype=float)
     if np.any(np.diff(np.asarray(time)) <= 0.0):

@@ -75,18 +75,3 @@ def as_tracers(given: Tracers | None) -> dict[str, Tracer]:
     """Tracers from their short form."""
     several = (given or {}).items()
     return {key: one if isinstance(one, Tracer) else Tracer(variable=one) for key, one in several}
-
-
-def potential_density(temperature: np.ndarray, salinity: np.ndarray) -> np.ndarray:
-    """Density [kg m-3] at the pressure of the surface, of which floats and bottles give amounts per mass.
-
-    Args:
-        temperature: conservative [degC].
-        salinity: absolute [g kg-1]. Where either is missing the density is that of the reference, within 1 %.
-
-    Source: Thierry and Bittig (2021), Argo quality control of oxygen, doi:10.13155/46542: potential density.
-    """
-    import gsw
-
-    density = 1000.0 + gsw.sigma0(salinity, temperature)
-    return np.where(np.isfinite(density), density, constants.REFERENCE_DENSITY)
