@@ -177,8 +177,8 @@ def observations_from_dataset(
     if per_mass and {"temperature", "salinity"} <= profiles.keys():
         import gsw  # takes long
 
-        # Floats and bottles give amounts per mass of water of its potential density, or of the reference where
-        # it is unknown. Source: Thierry and Bittig (2021), Argo quality control of oxygen, doi:10.13155/46542.
+        # Floats and bottles give amounts per mass of water of its potential density, or of the reference if
+        # unknown. Source: Thierry and Bittig (2021), Argo quality control of oxygen, doi:10.13155/46542.
         density = 1000.0 + gsw.sigma0(profiles["salinity"], profiles["temperature"])
         relative = np.where(np.isfinite(density), density / constants.REFERENCE_DENSITY, 1.0)
         for key, of_tracer in per_mass.items():
