@@ -122,7 +122,7 @@ def judge_water(beyond: Iterable[Extreme], moment: Callable[[float], str] = sinc
         said = f"{one.described(moment(one.time))}, first beyond its limits at {moment(one.first)}"
         said += f", in {one.n_columns} columns" if one.n_columns > 1 else ""
         if one.is_impossible:
-            text = f"tunax-lite: error: expected water, got {said}; {one.advice}."
+            text = f"tunax-lite: error: impossible {said}; {one.advice}."
             echo(within_a_screen(text), err=True)
         else:
             say_notes([f"unlikely water: {said}; {one.advice}"])

@@ -19,6 +19,19 @@ _SALTIEST = 120.0
 """To which TEOS-10 holds [g kg-1]."""
 _ROUND_OFF, _NEGATIVE = 1e-6, 1e-2
 """Below zero [g kg-1]."""
+_NO_ICE = "switch on an ice model (ice: winton, or simple), or check unit and sign of the heat flux"
+_ADVICE = {
+    "frozen": "water under ice does not cool further: check the heat flux, its unit and sign",
+    "hot": "check the heat flux, its unit and sign, and the depth to which shortwave radiation goes",
+    "negative": (
+        "in a step rain exceeds what the uppermost cell holds, or salt leaves water that has none: choose a "
+        "shorter time step or a thicker uppermost cell, and check the rain and its unit"
+    ),
+    "salty": (
+        "check the evaporation, its unit and sign, and the unit of salinity; where rain exceeds what the "
+        "uppermost cell holds in a step, choose a shorter step or a thicker cell"
+    ),
+}
 
 
 class Extreme(NamedTuple):
@@ -33,7 +46,7 @@ class Extreme(NamedTuple):
     column: int
     n_columns: int  # with water of the kind
     is_impossible: bool
-    has_ice: bool  # whether the columns have an ice model
+    advice: str
     place: str = ""  # of the column, with a comma behind it
 
     def described(self, moment: str) -> str:
@@ -42,27 +55,6 @@ class Extreme(NamedTuple):
         value = f"{self.value:.4g} {quantity_of(quantity).unit} at {-self.z:.3g} m, {self.place}{moment}"
         below = f", {self.excess:.3g} K below its freezing point" if self.kind == "frozen" else ""
         return f"{quantity} {value}{below}"
-
-    @property
-    def advice(self) -> str:
-        """What to do."""
-        if self.kind == "frozen" and not self.has_ice:
-            return "switch on an ice model (ice: winton, or simple), or check unit and sign of the heat flux"
-        return _ADVICE[self.kind]
-
-
-_ADVICE = {
-    "frozen": "water under ice does not cool further: check the heat flux, its unit and sign",
-    "hot": "check the heat flux, its unit and sign, and the depth to which shortwave radiation goes",
-    "negative": (
-        "in a step rain exceeds what the uppermost cell holds, or salt leaves water that has none: choose a "
-        "shorter time step or a thicker uppermost cell, and check the rain and its unit"
-    ),
-    "salty": (
-        "check the evaporation, its unit and sign, and the unit of salinity; where rain exceeds what the "
-        "uppermost cell holds in a step, choose a shorter step or a thicker cell"
-    ),
-}
 
 
 def extremes(
@@ -83,10 +75,9 @@ def extremes(
         has_ice: whether the columns have an ice model.
     """
     coldest = _UNDER_ICE if has_ice else _SUPERCOOLED
-    temperature, salinity = (np.asarray(each, dtype=float) for each in (temperature, salinity))
-    temperature, salinity = (each.reshape(*each.shape[:2], -1) for each in (temperature, salinity))
-    z = np.asarray(z)
-    z = z.reshape(len(z), -1)
+    shape = *np.shape(temperature)[:2], -1
+    temperature, salinity = (np.asarray(each, dtype=float).reshape(shape) for each in (temperature, salinity))
+    z = np.asarray(z).reshape(shape[1], -1)
     excesses = {
         "frozen": (temperature, _below_freezing(temperature, salinity, z), coldest, _FROZEN),
         "hot": (temperature, temperature, quantity_of("temperature").possible[1], 100.0),
@@ -99,11 +90,19 @@ def extremes(
         if not beyond.any():
             continue
         at = np.unravel_index(int(np.argmax(np.where(np.isfinite(excess), excess, -np.inf))), excess.shape)
-        first = float(time[int(beyond.any(axis=(1, 2)).argmax())])
-        height = float(z[at[1], min(int(at[2]), z.shape[1] - 1)])
-        numbers = float(values[at]), float(excess[at]), height, float(time[at[0]]), first
-        n_columns = int(beyond.any(axis=(0, 1)).sum())
-        worst.append(Extreme(kind, *numbers, int(at[2]), n_columns, bool(excess[at] > impossible), has_ice))
+        extreme = Extreme(
+            kind,
+            value=float(values[at]),
+            excess=float(excess[at]),
+            z=float(z[at[1], min(int(at[2]), z.shape[1] - 1)]),
+            time=float(time[at[0]]),
+            first=float(time[int(beyond.any(axis=(1, 2)).argmax())]),
+            column=int(at[2]),
+            n_columns=int(beyond.any(axis=(0, 1)).sum()),
+            is_impossible=bool(excess[at] > impossible),
+            advice=_NO_ICE if kind == "frozen" and not has_ice else _ADVICE[kind],
+        )
+        worst.append(extreme)
     return worst
 
 

@@ -146,7 +146,7 @@ def test_the_command_ends_with_an_error_and_its_store(tmp_path):
     settings.append("model.closure={name: constant, parameters: {diffusivity: 1.0e-8}}")
     words = [word for one in settings for word in ("--set", one)]
     output = invoked("map", ROOT / "configs/maps/synthetic.yaml", "--output", store, *words, code=1).output
-    said = r"expected water, got temperature -\d+\.?\d* degC at \S+ m, \S+ [NS] \S+ [EW], 2001-01-03 00:00, "
+    said = r"impossible temperature -\d+\.?\d* degC at \S+ m, \S+ [NS] \S+ [EW], 2001-01-03 00:00, "
     assert re.search(said, output) and "ice: winton" in output
     assert f"wrote {store}" in output and store.is_dir()
 
