@@ -15,7 +15,7 @@ from tunax_lite import closures
 from tunax_lite.calibration.posterior import spectrum_of
 from tunax_lite.closures import AbstractClosure
 
-COLOURS = {"laplace": "C0", "nuts": "C1"}
+COLOURS = {"laplace": "C0", "nuts": "C1", "smc": "C2"}
 
 
 def draw(found: list[xr.Dataset]) -> Figure:
@@ -35,16 +35,18 @@ def draw(found: list[xr.Dataset]) -> Figure:
         panel.axvline(
             float(getattr(recommended, name)), color="k", linestyle="--", linewidth=1.0, label="recommended"
         )
-        panel.set_title(name, fontsize="medium")
+        panel.set_xlabel(f"{name} [{about['units']}]")
         panel.set_yticks([])
+    panels[0].set_ylabel("probability density")
     information, directions = spectrum_of(found[0]["information"].values)
-    last.imshow(directions, cmap="RdBu_r", vmin=-1.0, vmax=1.0, aspect="auto")
+    image = last.imshow(directions, cmap="RdBu_r", vmin=-1.0, vmax=1.0, aspect="auto")
+    figure.colorbar(image, ax=last, label="component of the direction [1]")
     for (row, column), share in np.ndenumerate(directions):
         colour = "w" if abs(share) > 0.6 else "k"
         last.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize=8, color=colour)
     last.set_yticks(range(len(names)), names, fontsize="small")
     last.set_xticks(range(len(names)), [f"{value:.2g}" for value in information])
-    last.set_title("directions, by Fisher information", fontsize="medium")
+    last.set_xlabel("Fisher information of the direction over that of the prior [1]", fontsize="small")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     return figure
 
