@@ -207,16 +207,17 @@ def _check_requested(
 
 
 def _find(
-    file: "xr.Dataset", given: dict[str, str | None], tracers: Mapping[str, Tracer]
+    file: "xr.Dataset", requested: dict[str, str | None], tracers: Mapping[str, Tracer]
 ) -> dict[str, tuple["xr.DataArray", "xr.DataArray"]]:
     """Times and variables by the package's names, at the resolution with most quantities, then the finest."""
     lower = {str(one.name).lower(): one for one in variables_of(file)}
     candidates: dict[str, list[tuple["xr.DataArray", "xr.DataArray", bool]]] = {}
     for key, known in _KNOWN.items():
-        own, others = given.get(key), []
-        names = [own, unit_in_brackets(own or "")[0]] if key in given else [*known["names"], *known["kinds"]]
-        named = [lower[name.lower()] for name in names if name is not None and name.lower() in lower][:1]
-        if key not in given:
+        name, others = requested.get(key) or "", []
+        usual = [*known["names"], *known["kinds"]]
+        names = [name, unit_in_brackets(name)[0]] if key in requested else usual
+        named = [lower[one.lower()] for one in names if one.lower() in lower][:1]
+        if key not in requested:
             adjusted = [lower[name] for one in named if (name := f"{one.name}_adjusted".lower()) in lower]
             named = [one for one in adjusted if np.isfinite(numbers_in(one)).any()] or named
             others = [one for one in lower.values() if one.attrs.get("standard_name") in known["kinds"]]
@@ -227,7 +228,7 @@ def _find(
     for key, tracer in tracers.items():
         one = lower.get(tracer.variable.lower())
         candidates[key] = [] if one is None else [(*_times(file, one), True)]
-    found = {}
+    variables = {}
     for key, several in candidates.items():
         ranks = []
         for time, one, is_named in several:
@@ -238,13 +239,13 @@ def _find(
             got = " and ".join(str(one.name) for _, one, _ in best)
             raise error_in(file, key, "one variable with its CF standard name", got, "choose one (variables)")
         if best:
-            found[key] = best[0][:2]
-    if not found:
+            variables[key] = best[0][:2]
+    if not variables:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
         expected += "".join(f", or {one.variable} for {name}" for name, one in tracers.items())
         where = "variables, tracers" if tracers else "variables"
         raise error_in(file, "file", expected, listing(file), f"name it ({where})")
-    return found
+    return variables
 
 
 def _times(file: "xr.Dataset", variable: "xr.DataArray") -> tuple["xr.DataArray", "xr.DataArray"]:
