@@ -34,12 +34,16 @@ def mapped_gradient(f):
 @pytest.mark.parametrize(
     "of", [jax.grad, jax.jacfwd, jax.hessian, lambda f: jax.jacrev(jax.jacrev(f)), mapped_gradient]
 )
-def test_derivatives_are_those_of_the_function(of):
+@pytest.mark.parametrize("fewest", [1, 100])
+def test_derivatives_are_those_of_the_function(of, fewest, monkeypatch):
+    monkeypatch.setattr("tunax_lite.numerics.derived._FEWEST_OPERATIONS", fewest)
     by_loop, plain = (of(lambda x, f=f: total(f, x))(X) for f in (lambda x: derived(numbers, x), numbers))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13), by_loop, plain)
 
 
-def test_parameters_without_derived_numbers_need_no_loop():
+def test_parameters_without_derived_numbers_need_no_loop(monkeypatch):
+    monkeypatch.setattr("tunax_lite.numerics.derived._FEWEST_OPERATIONS", 1)
+
     def jaxpr(name):
         of_one = lambda x: derived(numbers, X | {name: x})["root"]  # noqa: E731
         return str(jax.make_jaxpr(lambda x: jax.jvp(of_one, (x,), (x,)))(X[name]))

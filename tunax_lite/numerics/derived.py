@@ -34,6 +34,10 @@ _N_OPERANDS = 3
 """Largest number of operands of an operation on scalars."""
 
 
+_FEWEST_OPERATIONS = 100
+"""Fewest operations that depend on varied parameters for which the loop compiles faster."""
+
+
 def derived(function: Callable[[PyTree], T], parameters: PyTree) -> T:
     """Call a function that derives numbers from parameters, and differentiate it by a loop.
 
@@ -172,22 +176,33 @@ def _tangents(primals, tangents, *, program: ClosedJaxpr):
     """Numbers and their changes; numbers that depend on no varied input have none."""
     table, n = _Table(program), len(primals)
     varied = [i for i, x in enumerate(tangents) if type(x) is not ad.Zero and primals[i].ndim == 0]
+    is_varied = [bool(inputs & {*varied}) for inputs in table.inputs_of]
+    slots = [*dict.fromkeys(slot for slot in table.outputs if slot >= n and is_varied[slot])]
+    directions = [tangents[i] for i in varied]
     numbers = DERIVED.bind(*primals, program=program)
-    changes = [
-        tangents[slot] if slot < n else ad.Zero(jax.typeof(x).to_tangent_aval())
-        for slot, x in zip(table.outputs, numbers, strict=True)
-    ]
-    of_slots = {
-        slot: i for i, slot in enumerate(table.outputs) if slot >= n and table.inputs_of[slot] & {*varied}
-    }
-    if of_slots:
-        values, jacobian = table.evaluate(primals, varied, [*of_slots])
+    values, changes = {}, dict(enumerate(tangents))
+    if sum(is_varied[slot] for slot, *_ in table.operations) >= _FEWEST_OPERATIONS:
+        of_slots, jacobian = table.evaluate(primals, varied, slots)
         # Without the barrier, XLA computes the product again for each of the inputs.
-        direction = lax.optimization_barrier(jnp.stack([tangents[i] for i in varied]))
-        for slot, value, change in zip(of_slots, values, jacobian @ direction, strict=True):
-            for i in (i for i, output in enumerate(table.outputs) if output == slot):
-                numbers[i], changes[i] = value, change
-    return numbers, changes
+        products = jacobian @ lax.optimization_barrier(jnp.stack(directions))
+        values, changes = (
+            dict(zip(slots, of_slots, strict=True)),
+            changes | dict(zip(slots, products, strict=True)),
+        )
+    elif slots:
+
+        def of_varied(*inputs: Array) -> list[Array]:
+            every = dict(enumerate(primals)) | dict(zip(varied, inputs, strict=True))
+            return _numbers(*every.values(), program=program)
+
+        numbers, all_changes = jax.jvp(of_varied, [primals[i] for i in varied], directions)
+        of_outputs = zip(table.outputs, all_changes, strict=True)
+        changes |= {slot: change for slot, change in of_outputs if slot in slots}
+    none = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in numbers]
+    return (
+        [values.get(slot, x) for slot, x in zip(table.outputs, numbers, strict=True)],
+        [changes.get(slot, zero) for slot, zero in zip(table.outputs, none, strict=True)],
+    )
 
 
 def _batched(inputs, axes, *, program: ClosedJaxpr):
