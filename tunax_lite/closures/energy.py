@@ -34,7 +34,7 @@ from .stability import (
 )
 from .walls import Boundary, ShearFreeLayer, Wall, charnock_length
 
-Coefficients = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
+EddyPair = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
 
 
 class AbstractInternalWaves(eqx.Module):
@@ -45,7 +45,7 @@ class AbstractInternalWaves(eqx.Module):
         """S² that produces turbulence [s-2]."""
 
     @abc.abstractmethod
-    def mix(self, coefficients: Coefficients, tke: InnerFaceArray, inputs: ClosureInputs) -> Coefficients:
+    def mix(self, coefficients: EddyPair, tke: InnerFaceArray, inputs: ClosureInputs) -> EddyPair:
         """nu and kappa with the waves [m2 s-1]."""
 
 
@@ -64,7 +64,7 @@ class WaveShear(AbstractInternalWaves):
     def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
         return inputs.shear_squared + self.alpha * inputs.buoyancy_frequency_squared
 
-    def mix(self, coefficients: Coefficients, tke: InnerFaceArray, inputs: ClosureInputs) -> Coefficients:
+    def mix(self, coefficients: EddyPair, tke: InnerFaceArray, inputs: ClosureInputs) -> EddyPair:
         return coefficients
 
 
@@ -93,7 +93,7 @@ class BackgroundMixing(AbstractInternalWaves):
     def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
         return inputs.shear_squared
 
-    def mix(self, coefficients: Coefficients, tke: InnerFaceArray, inputs: ClosureInputs) -> Coefficients:
+    def mix(self, coefficients: EddyPair, tke: InnerFaceArray, inputs: ClosureInputs) -> EddyPair:
         ri = inputs.buoyancy_frequency_squared * reciprocal(at_least(inputs.shear_squared, 0.0) + 1e-10)
         scaled = at_most(at_least(ri / self.critical_richardson_number, 0.0), 1.0)
         shear = self.shear_coefficient * (1.0 - scaled**2) ** 3

@@ -142,9 +142,9 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
         weight = thickness[-1] * reciprocal(thickness[-1] + thickness[-2])
         temperature, salinity = (values[-1] + weight * (values[-1] - values[-2]) for values in contents)
         zeros = jnp.zeros_like(temperature)
-        at_rest = zeros + self.least_velocity**2, zeros, zeros + self.surface_area
+        motion_and_area = zeros + self.least_velocity**2, zeros, zeros + self.surface_area
         surroundings = cells.u[-1], cells.v[-1], cells.tke[-1]
-        start = _Plumes(*at_rest, temperature, salinity, *surroundings, zeros, zeros)
+        start = _Plumes(*motion_and_area, temperature, salinity, *surroundings, zeros, zeros)
         end, (flux, *others) = lax.scan(sink, start, cells, reverse=True)
         # No cell may lose more water within a step than it contains.
         flux = flux * reciprocal(at_least(dt * end.drained, 1.0))
@@ -240,7 +240,7 @@ class MassFluxStepper(AbstractStepper[MassFluxState]):
     def init(self, inputs: ClosureInputs) -> MassFluxState:
         local = self.local.init(inputs)
         zeros = jnp.zeros_like(local.eddy_viscosity)
-        return MassFluxState(local, *[zeros] * 5, zeros[0])  # pyright: ignore
+        return MassFluxState(local, zeros, zeros, zeros, zeros, zeros, plume_depth=zeros[0])  # pyright: ignore
 
     def step(self, clo_state: MassFluxState, inputs: ClosureInputs, dt: ScalarLike) -> MassFluxState:
         depth = at_least(clo_state.plume_depth, self.plumes.least_depth)

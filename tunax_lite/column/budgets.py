@@ -146,7 +146,7 @@ def quantities(state: State) -> dict[str, CenterArray]:
     return values | state.tracers
 
 
-def name_of(term: AbstractTerm, case: Case) -> str:
+def budget_name(term: AbstractTerm, case: Case) -> str:
     """Name of a term in budgets: its name in the case, or that of its class, such as `bottom_friction`."""
     label = next((name for name, named_term in case.terms.items() if named_term is term), type(term).__name__)
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", label).lower()
@@ -177,7 +177,7 @@ def _changes(name: str, before: State, after: State, volume: CenterArray, dt: Sc
 def _of_stages(stepped: Stepped, state: State, volume: CenterArray, dt: ScalarLike) -> Iterator[Rate]:
     """Yield the effects of ice and terms before the equations of transport are solved."""
     for term, after in (*stepped.before_transport, *stepped.after_advection):
-        name = ICE if term is None else name_of(term, stepped.case)
+        name = ICE if term is None else budget_name(term, stepped.case)
         yield from _changes(name, state, after, volume, dt)
         state = after
 
@@ -192,7 +192,7 @@ def _of_velocity(stepped: Stepped, dt: ScalarLike) -> Iterator[Rate]:
         for name, old, new in (("u", u, changed[0]), ("v", v, changed[1])):
             if new is not old:
                 cells = column.grid.cell_volume * (new - old) / dt
-                yield Rate(name_of(term, stepped.case), name, cells, old, new)
+                yield Rate(budget_name(term, stepped.case), name, cells, old, new)
         u, v = changed
 
 
@@ -201,7 +201,7 @@ def _of_reactions(stepped: Stepped, volume: CenterArray, dt: ScalarLike) -> Iter
     state = stepped.transported.state
     for term, after in stepped.after_reactions:
         assert term is not None  # `None` stands for ice, which acts before the transport
-        yield from _changes(name_of(term, stepped.case), state, after, volume, dt)
+        yield from _changes(budget_name(term, stepped.case), state, after, volume, dt)
         state = after
 
 
@@ -215,7 +215,7 @@ def _of_solved(solved: Solved, case: Case) -> Iterator[Rate]:
             for term, part in group.parts[quantity]:
                 cells = _content_change(part, solved.column, new, fraction)
                 moves_only = all(x is None for x in (part.cells, part.surface, part.bottom, part.loss_rate))
-                yield Rate(name_of(term, case), quantity, cells, old, new, moves_only)
+                yield Rate(budget_name(term, case), quantity, cells, old, new, moves_only)
             cells = _convergence(_mixing(group, solved.column.grid, old, new, solved.theta))
             yield Rate(MIXING, quantity, cells, old, new, True)
 

@@ -47,7 +47,7 @@ from .state import State
 from .trajectory import Means, Restart, Trajectory
 
 
-def _seconds(name: str, value: object) -> float:
+def _as_seconds(name: str, value: object) -> float:
     """Convert a time [s] to a Python number: the number of steps, which follows from it, cannot be traced."""
     if not is_traced(value) and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":  # pyright: ignore
         return float(value)  # pyright: ignore[reportArgumentType]
@@ -409,8 +409,8 @@ def simulate(
             "simulate: expected checkpointing as an instance such as tl.SaveSteps(), tl.SaveSegments(), "
             f"tl.SaveEverything() or tl.AutoCheckpointing(), got {checkpointing!r:.60}."
         )
-    dt, output_interval = _seconds("dt", dt), _seconds("output_interval", output_interval)
-    duration = None if duration is None else _seconds("duration", duration)
+    dt, output_interval = _as_seconds("dt", dt), _as_seconds("output_interval", output_interval)
+    duration = None if duration is None else _as_seconds("duration", duration)
     check_block(column_block)
     averages = tuple(averages)
     Averaged(averages).check()

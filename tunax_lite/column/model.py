@@ -180,11 +180,11 @@ class Model(AbstractShown):
         """Advance by one step like `step`, and also return the solved equations, for budgets."""
         stepper = self.prepared() if stepper is None else stepper
         column, case, before_transport = self._before_transport(state, clo_state, case, time, dt)
-        mixing = clo_state
-        equations, transported, reactions, new_clo_state = self._sweep(stepper, column, mixing, case, dt)
+        mixer = clo_state
+        equations, transported, reactions, new_clo_state = self._sweep(stepper, column, mixer, case, dt)
         for _ in range(self.n_sweeps - 1):
-            mixing = _with_coefficients(clo_state, mixing, new_clo_state, 0.5)
-            equations, transported, reactions, new_clo_state = self._sweep(stepper, column, mixing, case, dt)
+            mixer = _with_coefficients(clo_state, mixer, new_clo_state, 0.5)
+            equations, transported, reactions, new_clo_state = self._sweep(stepper, column, mixer, case, dt)
         if self.coefficient_memory is not None:
             new_clo_state = _with_coefficients(
                 new_clo_state, clo_state, new_clo_state, self.coefficient_memory
@@ -237,19 +237,19 @@ class Model(AbstractShown):
             surface = surface | left_in_water
             state = dataclasses.replace(state, temperature=state.temperature.at[-1].set(now.temperature))
         fluxes = jax.lax.optimization_barrier(fluxes)  # XLA would compute them again for every cell
-        mixing = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
-        acting = case.acting()
-        column = _column(state, mixing, case, end, dt, fluxes)._replace(
+        coefficients = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
+        terms = case.acting()
+        column = _column(state, coefficients, case, end, dt, fluxes)._replace(
             surface=surface, covered=covered, melting=melting
         )
-        for term in acting:
+        for term in terms:
             column = column.shaded(term.shade(state, case.grid))
-        for term in acting:
-            column = term.move(column, at_rest, acting)
+        for term in terms:
+            column = term.move(column, at_rest, terms)
         if case.ice is not None and column.level is not None:
             column = column._replace(surface=case.ice.spread(column.surface, column.level.area_ratio))
         stages: Stages = [(None, state)]
-        for term in (CoriolisForce(), *acting):
+        for term in (CoriolisForce(), *terms):
             column = column.starting_from(term.before(column))
             stages.append((term, column.state))
         return column, case, stages
@@ -286,10 +286,10 @@ class Model(AbstractShown):
         """Return the state after the transport (`None`), and those after the tracer sources of each term."""
         if column.surface:
             state = dataclasses.replace(state, surface=column.surface)
-        acting = case.acting()
-        column = column._replace(bottom=self.discretisation.bottom_flow(state, column, acting))
+        terms = case.acting()
+        column = column._replace(bottom=self.discretisation.bottom_flow(state, column, terms))
         stages: Stages = [(None, state)]
-        for term in acting:
+        for term in terms:
             stages.append((term, term.react(stages[-1][1], column)))
         return stages
 
@@ -327,7 +327,7 @@ class Model(AbstractShown):
 
 def _column(
     state: State,
-    mixing: tuple[FaceArray, FaceArray],
+    coefficients: tuple[FaceArray, FaceArray],
     case: Case,
     end: ScalarLike,
     dt: ScalarLike,
@@ -347,8 +347,8 @@ def _column(
         wind_speed=case.forcing.wind_speed(end, WaterSurface.of(state)),
         air_pressure=case.forcing.air_pressure(end),
         stokes_drift=first_of(term.stokes_drift(case.grid, end) for term in case.acting()),
-        eddy_viscosity=mixing[0],
-        eddy_diffusivity=mixing[1],
+        eddy_viscosity=coefficients[0],
+        eddy_diffusivity=coefficients[1],
         time=end,
         dt=dt,
     )

@@ -14,7 +14,7 @@ from ..views import AbstractShown
 from .time_series import seconds
 
 
-def _seconds(time: Any) -> Any:  # array-likes to an array
+def _times(time: Any) -> Any:  # array-likes to an array
     """Times [s] as in `seconds`; NumPy arrays stay as they are, because JAX may cast them to float32."""
     time = without_index(time)
     return time if isinstance(time, np.ndarray) and time.dtype.kind in "fiu" else seconds(time)
@@ -42,7 +42,7 @@ class Observations(AbstractShown):
             unexpected shape, or a value that its quantity cannot have.
     """
 
-    time: Float[Array, " time"] = eqx.field(converter=_seconds)
+    time: Float[Array, " time"] = eqx.field(converter=_times)
     z: Float[Array, " level"] | Float[Array, "time level"] = eqx.field(
         default_factory=lambda: jnp.zeros(0), converter=without_index
     )

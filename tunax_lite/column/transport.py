@@ -38,7 +38,7 @@ class Mixing(NamedTuple):
         salt_diffusivity: Scalar | None,
         tracer_diffusivity: Scalar | None = None,
     ) -> "dict[str, Mixing]":
-        """Return the coefficients by quantity; the name "" stands for tracers.
+        """Return the coefficients by quantity; the name "", which no tracer can have, stands for all tracers.
 
         Other arguments are molecular coefficients [m2 s-1]. By default salinity and tracers have those of
         heat: quantities with identical objects share a matrix.
