@@ -116,7 +116,7 @@ def test_a_calibration_goes_on_bit_by_bit(tmp_path):
         calibrated(tmp_path, report=stop)
     assert_same_history(calibrated(tmp_path, resume=True), plain)
     assert plain.best_loss == plain.history.loss.min() < plain.history.loss[0]
-    cal.write_history(tmp_path / "history.nc", plain)
+    cal.write_results(plain, tmp_path)
     with xr.open_dataset(tmp_path / "history.nc") as dataset:
         np.testing.assert_array_equal(dataset["loss"], plain.history.loss)
         assert len(history_figures(dataset)["loss"].axes[0].lines) == 4

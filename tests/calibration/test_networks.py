@@ -45,7 +45,7 @@ def test_a_network_is_calibrated_and_its_file_goes_into_its_closure_alone(tmp_pa
     observed = observe(tl.Model(Learned(seed=5)), case, dt=600.0, interval=3600.0)
     fit = tl.Model(Learned()), FREE, [cal.Target(case, observed, dt=600.0)]
     result = cal.calibrate(*fit, method, 8)
-    cal.write_parameters(tmp_path / "parameters.yaml", result)
+    cal.write_results(result, tmp_path)
     assert result.best_loss < 0.5 * result.history.loss[0]
     values = cal.read_parameters(tmp_path / "parameters.yaml", "Learned")
     assert eqx.tree_equal(with_parameters(Learned(), values), result.closure)

@@ -30,8 +30,6 @@ from .results import (
     read_parameters,
     remarks,
     rows_in_short,
-    write_history,
-    write_parameters,
     write_results,
 )
 from .target import (

@@ -157,11 +157,6 @@ class CalibrationResult:
         return self.history.best_loss
 
     @property
-    def n_rejected(self) -> int:
-        """Number of steps that the method rejected."""
-        return int(self.history.rejected.sum())
-
-    @property
     def n_non_finite(self) -> int:
         """Number of evaluations that failed; each is also a rejected step."""
         return int((~self.history.is_finite).sum())
@@ -283,21 +278,14 @@ def remove_results(folder: Path, *, derived: bool) -> None:
 def write_results(
     result: CalibrationResult, folder: str | Path, attributes: Mapping[str, str] | None = None
 ) -> tuple[Path, Path]:
-    """Write `parameters.yaml` and `history.nc` into a folder and return their paths."""
-    paths = Path(folder) / PARAMETERS_NAME, Path(folder) / HISTORY_NAME
-    write_history(paths[1], result, attributes)
-    write_parameters(paths[0], result, attributes)
-    return paths
+    """Write `parameters.yaml` and `history.nc` into a folder and return their paths.
 
-
-def write_parameters(
-    path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
-) -> None:
-    """Write the best parameters with units, start values and bounds; for vectors, all numbers.
-
+    The first has the best parameters with units, start values and bounds; for vectors, all numbers.
     Iterations count from 1, the evaluation of the first guess, here and in all output. The attributes record
     the origin of the numbers (version, command, ...).
     """
+    paths = Path(folder) / PARAMETERS_NAME, Path(folder) / HISTORY_NAME
+    write_dataset(history_dataset(result, attributes), paths[1])
     remarked = [row for row in rows_in_short(result) if row.remark]
     of_fields = {split_path(row.label.partition(" (")[0])[0]: row.remark for row in remarked}
     entries = result.free_parameters.to_yaml(result.best, result.closure, result.cases, of_fields)
@@ -307,14 +295,15 @@ def write_parameters(
         "loss_at_start": float(result.history.loss[0]),
         "best_iteration": result.history.best_iteration + 1,
         "n_iterations": result.history.n_iterations,
-        "n_rejected": result.n_rejected,
+        "n_rejected": int(result.history.rejected.sum()),
         "n_non_finite": result.n_non_finite,
         "n_failed_members": result.n_failed,
         "stop_reason": result.stop_reason,
         "root_mean_square_errors": result.errors(),
     }
     base = Base.of(result.closure, result.best)
-    write_values(path, base, entries, {"calibration": calibration}, attributes)
+    write_values(paths[0], base, entries, {"calibration": calibration}, attributes)
+    return paths
 
 
 def write_values(
@@ -327,13 +316,6 @@ def write_values(
     """Write entries of parameters of a closure, each with a `value`, for `read_parameters`, atomically."""
     content = {"closure": base.closure, "base": base.content, "parameters": parameters, **sections}
     write_text(path, yaml_text({**content, "provenance": dict(attributes or {})}))
-
-
-def write_history(
-    path: str | Path, result: CalibrationResult, attributes: Mapping[str, str] | None = None
-) -> None:
-    """Write all iterations as NetCDF; attributes record the origin of the numbers (version, command, ...)."""
-    write_dataset(history_dataset(result, attributes), path)
 
 
 def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> "xr.Dataset":
