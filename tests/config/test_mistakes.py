@@ -99,6 +99,9 @@ SITES = [
     ("case.equation_of_state={name: linear, thermal_expansion: 2e-4,"
      " tangent_to_teos10: {temperature: 10, salinity: 35}}", "tangent_to_teos10 thermal_expansion"),
     ("case.observations={format: argo, paths: a.nc, z: [0, -9]}", "observations.z increase"),
+    ("case={format: site, fluxes: {}, latitude: 0, longitude: 0, start_time: 2015-03-01, duration: 9,"
+     " depth: 9, temperature: 9, salinity: 35, observations: {format: inputs, surface_temperature: 9}}",
+     "case.observations.surface_temperature"),
     (INTERIOR + "relaxation.salinity={}", "relaxation.salinity none"),
     (INTERIOR + "relaxation.salinity={surface_height: 10}", "relaxation.salinity surface_time_scale"),
     (INTERIOR + "relaxation.velocity={time_scale: 3600}", "case.interior.relaxation.velocity temperature"),

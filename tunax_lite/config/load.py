@@ -1,6 +1,5 @@
 """Load and check a YAML configuration; reports every problem of the file in one message."""
 
-import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from ..closures import AbstractClosure
 from ..io.named_files import resolve
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from ..registry import additions
-from .calibration import CalibrationConfig, TargetSection
+from .calibration import CalibrationConfig
 from .case import NativeGrid
 from .closures import closure_class
 from .comparison import ComparisonConfig
@@ -116,7 +115,7 @@ def load(
             f"{path}: expected the configuration of {expected}, got a set-up of {set_up.name}; write one "
             f"that names it as `case: {{format: {set_up.name}, path: FILE}}`."
         )
-    document = with_set_up(with_overrides(with_cases(read_document(Path(path))), overrides))
+    document = with_overrides(with_cases(read_document(Path(path))), overrides)
     present = [key for key in known if key in document.data]
     todo = "use `tunax-lite compare`" if config is None else "use another file or another command"
     for key in present:
@@ -126,7 +125,9 @@ def load(
                 f"{known[key].name} (it has `{key}`); {todo}."
             )
     chosen: Any = config or next((known[key].config for key in present), RunConfig)  # of the kind of the file
-    return Loaded(validated(document, chosen), Place(Path(path), document.origins))
+    place = Place(Path(path), document.origins)
+    checked: Any = validated(document, chosen)  # of the kind of the file
+    return Loaded(_with_set_up(checked, place) if isinstance(checked, CalibrationConfig) else checked, place)
 
 
 def with_cases(document: Document) -> Document:
@@ -151,37 +152,29 @@ def with_cases(document: Document) -> Document:
     return Document({**document.data, **other.data}, {**document.origins, **origins}, document.source)
 
 
-def with_set_up(document: Document) -> Document:
-    """The document of a calibration with grid, model and step of the set-ups of its cases, if it gives none.
+def _with_set_up(config: CalibrationConfig, place: Place) -> CalibrationConfig:
+    """The calibration with grid, model and step of the set-ups of its cases, if it gives none.
 
     Raises:
         ConfigError: cases that differ in what is not given.
         FileNotFoundError, FileFormatError: files of a case that cannot be used.
     """
-    data, place = document.data, Place(Path(document.source), document.origins)
-    times = data.get("time", {})
-    wanted = [name for name in ("grid", "model") if name not in data]
-    wanted += ["time"] * (isinstance(times, dict) and "step" not in times)
-    added: dict[str, JSON] = {}
-    if not wanted or "closures" in data or not isinstance(data.get("cases"), list):
-        return document
-    for index, target in enumerate(data["cases"]):
-        with contextlib.suppress(pydantic.ValidationError):  # reported with all others
-            case = TargetSection.model_validate(target).case
-            if not isinstance(case, AbstractTranslatedCase):
-                continue
-            where = place.below("cases", str(index), "case")
-            config = case.translated(where, NativeGrid(kind="native"), None).config
-            step = {**times, "step": config.time.step}
-            of_case = {"grid": {"kind": "native"}, "model": config.model.model_dump(), "time": step}
-            for name in wanted:
-                if added.setdefault(name, of_case[name]) != of_case[name]:
-                    which = "time.step" if name == "time" else name
-                    raise ConfigError(
-                        f"{where.at()}: expected cases with one {which}, got another than in a case before; "
-                        f"give {which}."
-                    )
-    return Document({**data, **added}, document.origins, document.source)
+    missing = {"grid", "model"} - config.model_fields_set
+    missing |= set() if "step" in config.time.model_fields_set else {"time"}
+    added: dict[str, Any] = {}  # sections
+    for index, target in enumerate(config.cases if missing else ()):
+        if not isinstance(target.case, AbstractTranslatedCase):
+            continue
+        where = place.below("cases", str(index), "case")
+        case = target.case.translated(where, NativeGrid(kind="native"), None).config
+        step = config.time.model_copy(update={"step": [case.time.step]})
+        of_case = {"grid": [NativeGrid(kind="native")], "model": case.model, "time": step}
+        for name in sorted(missing):
+            if added.setdefault(name, of_case[name]) != of_case[name]:
+                which = "time.step" if name == "time" else name
+                expected = f"cases with one {which}, got another than in a case before"
+                raise ConfigError(f"{where.at()}: expected {expected}; give {which}.")
+    return config.model_copy(update=added)
 
 
 def all_kinds() -> tuple[Kind, ...]:

@@ -257,7 +257,9 @@ class InputObservations(Section):
         keys, interval = (key, "surface_temperature"), self.surface_interval
         assert self.surface_temperature is not None
         series = self.surface_temperature.read("sea_surface_temperature", setting, *keys)
-        assert isinstance(series, Series)
+        if not isinstance(series, Series):
+            expected = "expected a series, got a number; name a file, or give `time` with `values`"
+            raise ConfigError(f"{setting.at(*keys)}: {expected}.")
         chosen = _during(series.time, site.duration)
         if interval is not None:
             chosen &= np.abs(series.time / interval - np.round(series.time / interval)) < 1e-9
