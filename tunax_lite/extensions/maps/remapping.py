@@ -59,14 +59,10 @@ class Points:
     @property
     def coordinates(self) -> dict[str, tuple]:
         """Coordinates of a dataset on the points: dims, values and attributes by name, as in xarray."""
-        about = {"lat": ("latitude", "degrees_north"), "lon": ("longitude", "degrees_east")}
+        dims = ("lat", "lon") if self.is_grid else ("point", "point")
         coordinates: dict[str, tuple] = {
-            short: (
-                (short if self.is_grid else "point",),
-                getattr(self, name),
-                {"standard_name": name, "units": unit},
-            )
-            for short, (name, unit) in about.items()
+            "lat": (dims[:1], self.latitude, {"standard_name": "latitude", "units": "degrees_north"}),
+            "lon": (dims[1:], self.longitude, {"standard_name": "longitude", "units": "degrees_east"}),
         }
         if self.names:
             names = np.array(self.names, dtype=object)

@@ -24,7 +24,7 @@ from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.jax_setup import failures_as_values
 from ...runtime.memory import peak_memory
 from .plan import Results, piece_program
-from .setup import MapRun, Piece, on_map
+from .setup import MapRun, on_map
 from .store import MapStore
 
 FEWEST_TO_GIVE_UP = 16
@@ -65,14 +65,14 @@ def run_tile(
     """
     work = _Tile(run, MapStore(path), tile)
     pieces = list(enumerate(run.pieces(work.store.layout)))[work.n_done :]
-    pending: tuple[Results, int, Piece, Case] | None = None
-    for done, (number, piece) in enumerate(pieces):
-        batch = run.batch(work.padded, piece.start, piece.stop)
+    pending: tuple[Results, int, slice, Case] | None = None
+    for done, (number, (frames, start, stop)) in enumerate(pieces):
+        batch = run.batch(work.padded, start, stop)
         results = work.start(batch)
         if pending is not None:
             work.write(*pending)
             report(done / len(pieces))
-        pending = results, number, piece, batch[1]
+        pending = results, number, frames, batch[1]
     if pending is not None:
         work.write(*pending)
         report(1.0)
@@ -111,9 +111,9 @@ class _Tile:
         self._restart = results.end
         return results
 
-    def write(self, results: Results, number: int, piece: Piece, case: Case) -> None:
+    def write(self, results: Results, number: int, frames: slice, case: Case) -> None:
         """Write the results of a piece, then the state; a kill in between only repeats the piece."""
-        frames, n_columns, write = piece.frames, len(self.columns), self.store.write
+        n_columns, write = len(self.columns), self.store.write
         n_frames = frames.stop - frames.start
         self._note_broken(np.asarray(results.finite)[:n_frames, :n_columns], frames)
         gone = (self._broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= self._broken)

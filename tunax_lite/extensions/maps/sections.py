@@ -77,15 +77,6 @@ _ByName = dict[str, GriddedGiven]
 Gridded.model_rebuild()
 
 
-class FieldsSection(Section):
-    """Several fields by name."""
-
-    def fields_by_name(self) -> dict[str, Gridded]:
-        """The fields that are set."""
-        values = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in values.items() if isinstance(value, Gridded)}
-
-
 def _fields_of(kind: type, declared: Iterable[dataclasses.Field]) -> Any:  # to derive from
     """A section with a field per declared quantity, optional where the quantity has a usual value."""
     keys: dict[str, Any] = {}
@@ -93,7 +84,7 @@ def _fields_of(kind: type, declared: Iterable[dataclasses.Field]) -> Any:  # to 
         is_needed = each.default is dataclasses.MISSING and each.metadata.get("usual") is None
         about = meanings(kind).get(each.name, "").removesuffix(".")
         keys[each.name] = (GriddedGiven, key(about)) if is_needed else (_Optional, key(about, None))
-    return create_model(f"{kind.__name__}Fields", __base__=FieldsSection, **keys)
+    return create_model(f"{kind.__name__}Fields", __base__=Section, **keys)
 
 
 class WeatherFields(_fields_of(Weather, WEATHER)):
@@ -111,11 +102,11 @@ class FluxFields(_fields_of(SurfaceFluxes, (each for each in DECLARED_FLUXES if 
     """Surface fluxes, positive into the water."""
 
     def _check(self) -> None:
-        if not self.fields_by_name():
+        if not any(isinstance(value, Gridded) for _, value in self):
             raise invalid("at least one flux", "none", "0 is no flux")
 
 
-class RestoringFields(FieldsSection):
+class RestoringFields(Section):
     """Values towards which the uppermost cell is restored."""
 
     temperature: GriddedGiven | None = key("of the kind of the map [degC]", None)
@@ -126,13 +117,13 @@ class RestoringFields(FieldsSection):
     salinity_velocity: float = key("the same for salinity [m s-1]", 1e-5, gt=0.0, le=1.0)
 
 
-class ObservedFields(FieldsSection):
+class ObservedFields(Section):
     """Observations for calibration."""
 
     temperature: GriddedGiven = key("of the uppermost cell, of the kind of the map [degC]")
 
 
-class DriftFields(FieldsSection):
+class DriftFields(Section):
     """Stokes drift of surface waves."""
 
     u: GriddedGiven = key("eastward at the surface [m s-1]")
@@ -277,9 +268,12 @@ class MapSection(Section):
     def groups(self) -> Mapping[str, Mapping[str, Gridded]]:
         """Fields over time by name, grouped by section."""
         names = "weather", "fluxes", "flux_corrections", "restoring", "stokes_drift", "observed"
-        given = {name: getattr(self, name) for name in names}
-        found = {name: each.fields_by_name() for name, each in given.items() if each is not None}
-        return found | {"parameters": self.parameters}
+        groups = {
+            name: {key: value for key, value in getattr(self, name) if isinstance(value, Gridded)}
+            for name in names
+            if getattr(self, name) is not None
+        }
+        return groups | {"parameters": self.parameters}
 
     def _check_radiation(self, weather: WeatherFields) -> None:
         formula = self.air_sea.longwave in set(LONGWAVE) - {"net", "downward"}

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,17 +44,6 @@ def on_map(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np
     result = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
     result[..., places] = values[..., : len(places)]
     return result.reshape(*values.shape[:-1], *shape)
-
-
-class Piece(NamedTuple):
-    """A part of the run: its frames among all, and the times of its forcing [s].
-
-    Pieces are equally long: the forcing of the last may begin earlier, and more frames are computed.
-    """
-
-    frames: slice
-    start: float
-    stop: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,13 +117,16 @@ class MapRun:
         case = case_over_steps(model, case, self.dt)
         return without_weak_types((model, case), precision_of(model=model, case=case))
 
-    def pieces(self, layout: Layout) -> list[Piece]:
-        """Pieces of every tile, in order."""
+    def pieces(self, layout: Layout) -> list[tuple[slice, float, float]]:
+        """Frames of each piece of every tile, in order, and the times of its forcing [s].
+
+        Pieces are equally long: the forcing of the last may begin earlier, and more frames are computed.
+        """
         pieces, n = [], layout.n_frames
         for first in range(0, self.n_frames, n):
             start = min(first, self.n_frames - n)
             times = self.output_interval * start, self.output_interval * (start + n)
-            pieces.append(Piece(slice(first, min(first + n, self.n_frames)), *times))
+            pieces.append((slice(first, min(first + n, self.n_frames)), *times))
         return pieces
 
     def tiles(self, n_rows: int) -> dict[int, np.ndarray]:

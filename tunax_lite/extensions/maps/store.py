@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _ROOT, _STATES = "zarr.json", "restart"
 _INNER_BYTES = 2**20
 """Approximate size of a chunk in a shard: the least that a reader gets."""
-_FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, _INPUTS, _DIMS = (
-    f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite", "inputs", "map_dims")
+_FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, _INPUTS = (
+    f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite", "inputs")
 )
 
 
@@ -65,7 +65,6 @@ class MapStore:
             known = json.loads((self.path / _ROOT).read_text(encoding="utf-8"))["attributes"]
             self.fingerprint, self.layout = str(known[_FINGERPRINT]), Layout(**known[_LAYOUT])
             self.is_complete, self._inputs = bool(known[_COMPLETE]), known[_INPUTS]
-            self._n_axes = len(known[_DIMS])
             self._group = zarr.open_group(self.path, mode="r+", zarr_format=3)
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise OverwriteError(f"{path} is not the store of a map; choose another output.") from error
@@ -73,8 +72,8 @@ class MapStore:
     def write(self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None) -> None:
         """Write rows of the map of a variable `(n_frames, ..., n_rows, ...)`, and those frames of a piece."""
         array: Any = self._group[name]  # or a group, of other stores
-        of_frames = () if frames is None else (frames,)
-        array[(*of_frames, *[slice(None)] * (array.ndim - self._n_axes - len(of_frames)), rows)] = values
+        at = {"time": frames, "lat": rows, "point": rows}
+        array[tuple(at.get(dim, slice(None)) for dim in array.metadata.dimension_names)] = values
 
     def write_state(self, tile: int, n_done: int, broken: np.ndarray, end: Restart) -> None:
         """Replace the state of a tile: pieces written, first frame affected of each column, last state."""
@@ -152,7 +151,6 @@ def create_store(path: Path, run: MapRun, plan: Plan) -> MapStore:
         "title": f"Water columns on a map {run.about.case}".strip(),
         "source": f"tunax_lite {run.about.version}",
         **run.about.attributes,
-        _DIMS: list(map_dims(columns)),
         _FINGERPRINT: run.fingerprint,
         _LAYOUT: dataclasses.asdict(plan.layout),
         _COMPLETE: False,
