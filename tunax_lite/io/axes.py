@@ -275,13 +275,13 @@ def heights_of(
 def _displace(z: np.ndarray, nominal: np.ndarray) -> str:
     """Displace instruments without measured heights in `z` like those above and below; return a note."""
     known, order = np.isfinite(z), np.argsort(nominal)
-    silent = ~known.any(axis=0)
+    unknown = ~known.any(axis=0)
     moved = (z - nominal)[:, order]
     for record in np.flatnonzero(known.any(axis=1)):
         there = known[record, order]
-        rest = np.interp(nominal[silent], nominal[order][there], moved[record, there])
-        z[record, silent] = nominal[silent] + rest
-    at = ", ".join(f"{-height:g}" for height in nominal[silent])
+        rest = np.interp(nominal[unknown], nominal[order][there], moved[record, there])
+        z[record, unknown] = nominal[unknown] + rest
+    at = ", ".join(f"{-height:g}" for height in nominal[unknown])
     return f"no measured depth of the instruments at {at} m: displaced like those above and below"
 
 
@@ -424,7 +424,7 @@ def read_at(
             expected = "a variable valid_time or time over one dimension"
             raise error_in(file, "valid_time", expected, "none", "download NetCDF")
         times, dim = read_time(time), str(time.dims[0])
-        near, found = values_in(stored, only=wanted, at={axis.dim: axis.points for axis in axes}), []
+        near, series = values_in(stored, only=wanted, at={axis.dim: axis.points for axis in axes}), []
         for variable in variables_of(near):
             if variable.name not in wanted:
                 continue
@@ -437,8 +437,8 @@ def read_at(
                 if nearest := _nearest_with_values(_on_grid(hour, dim, axes)[0], axes, place):
                     advice += f", or take one of the nearest points with values: {', '.join(nearest)}"
                 raise error_of(variable, "a value", f"{values[first]} at {describe(times, first)}", advice)
-            found.append((like(variable, values, (dim,)), times))
-    return found
+            series.append((like(variable, values, (dim,)), times))
+    return series
 
 
 def _nearest_with_values(grid: np.ndarray, axes: Sequence[GridAxis], place: Mapping[str, float]) -> list[str]:
@@ -538,11 +538,16 @@ def degrees_of(file: "xr.Dataset", axis: str) -> float | None:
 def is_position(variable: "xr.DataArray", axis: str) -> bool:
     """Whether a coordinate is the `latitude` or `longitude` [degrees], by CF attributes or name."""
     letter, short, unit = _HORIZONTAL[axis]
-    said, units = (str(variable.attrs.get(key, "")).lower() for key in ("standard_name", "units"))
-    named = str(variable.name).lower() in (axis, short, f"nav_{short}")
-    of_unit = re.fullmatch(f"degrees?_?{unit}", units) is not None
+    standard_name, units = (str(variable.attrs.get(key, "")).lower() for key in ("standard_name", "units"))
+    has_name = str(variable.name).lower() in (axis, short, f"nav_{short}")
+    has_unit = re.fullmatch(f"degrees?_?{unit}", units) is not None
     is_length = units in ("m", "km", "meters", "metres", "meter", "metre")  # of a projection
-    return said == axis or named or of_unit or (variable.attrs.get("axis") == letter and not is_length)
+    return (
+        standard_name == axis
+        or has_name
+        or has_unit
+        or (variable.attrs.get("axis") == letter and not is_length)
+    )
 
 
 def number_of(value: object) -> float | None:

@@ -148,26 +148,26 @@ def height_coordinates(grid: Grid, dims: Sequence[str] = (), draft: float | None
     """
     faces = np.asarray(grid.z_face)
     attributes = {"standard_name": "height_above_mean_sea_level", "units": "m", "positive": "up", "axis": "Z"}
-    found: dict[str, tuple] = {}
+    variables: dict[str, tuple] = {}
     if grid.area is not None:
         area, of_area = np.asarray(grid.area), {"long_name": "area of the lake at the faces", "units": "m2"}
         is_shared = area[0].size == 1
         area_dims = ("z_face",) if is_shared else ("z_face", *dims)
-        found["face_area"] = (area_dims, area.reshape(-1) if is_shared else area, of_area)
+        variables["face_area"] = (area_dims, area.reshape(-1) if is_shared else area, of_area)
     if faces[0].size > 1:
         of_faces = {"long_name": "height of the faces"} | attributes
-        found["height_face"] = (("z_face", *dims), faces, of_faces)
+        variables["height_face"] = (("z_face", *dims), faces, of_faces)
         if np.ptp(faces.reshape(len(faces), -1), axis=1).any():
             # Columns on different grids share no heights, so the dimensions have no coordinate.
-            return found
+            return variables
     faces = faces.reshape(len(faces), -1)[:, 0]
     if draft is not None:
         name = {"long_name": "height of the faces above the surface of the column", "units": "m"}
-        found["height_face"] = ("z_face", faces, name)  # exact
+        variables["height_face"] = ("z_face", faces, name)  # exact
         faces = faces - draft
     bounds = np.stack([faces[:-1], faces[1:]], axis=1)
     center = {"long_name": "height of the cell centers", "bounds": "z_center_bounds"} | attributes
-    return found | {
+    return variables | {
         "z_center": ("z_center", 0.5 * (faces[1:] + faces[:-1]), center),
         "z_face": ("z_face", faces, {"long_name": "height of the cell faces"} | attributes),
         "z_center_bounds": (("z_center", "bounds"), bounds, {}),
@@ -319,20 +319,22 @@ def _mean_variables(
     state, of_time = means.state, {"cell_methods": "time: mean"}
     values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
     values |= _closure_arrays(means.clo_state) | state.surface
-    found: dict[str, tuple] = {"time_bounds": (("time", "bounds"), np.stack([means.since, time], axis=1), {})}
+    variables: dict[str, tuple] = {
+        "time_bounds": (("time", "bounds"), np.stack([means.since, time], axis=1), {})
+    }
     for name, mean in values.items():
         dims, _, attributes = points[name]
-        found[f"{name}_mean"] = (dims, np.asarray(mean), attributes | of_time)
+        variables[f"{name}_mean"] = (dims, np.asarray(mean), attributes | of_time)
     for name, mean in means.others.items():
         role = "diagnostic"
         if variable_of(name) is None:
             role = "budget" if "_budget_" in name else "tendency"
         dims = ("time", *_PLACES[_location(name)], *batch)
         key = f"{name}_mean" if role == "diagnostic" else name
-        found[key] = _variable(name, mean, dims, tracers, role=role, **of_time)
-    if taken := found.keys() & points.keys():
+        variables[key] = _variable(name, mean, dims, tracers, role=role, **of_time)
+    if taken := variables.keys() & points.keys():
         raise _twice("variable", min(taken), " twice; rename the tracer")
-    return found
+    return variables
 
 
 def _twice(what: str, name: str, why: str) -> ValueError:
@@ -367,22 +369,22 @@ def _coordinates(
     case: Case | None, closure: closures.AbstractClosure | None, dims: tuple[str, ...], shape: tuple[int, ...]
 ) -> dict[str, tuple]:
     """Positions, site names, and parameters that differ between columns, as names with underscores."""
-    found: dict[str, tuple] = {}
+    coordinates: dict[str, tuple] = {}
     for name, unit in (("latitude", "degrees_north"), ("longitude", "degrees_east")):
         value = getattr(case, name, None)
         if value is not None:
             attributes = {"standard_name": name, "long_name": name, "units": unit}
-            many = np.ndim(value) > 0
-            found[name] = (dims if many else (), np.broadcast_to(value, shape if many else ()), attributes)
+            on, size = (dims, shape) if np.ndim(value) > 0 else ((), ())
+            coordinates[name] = (on, np.broadcast_to(value, size), attributes)
     if case is not None and shape and len(case.sites) == shape[-1]:
         names = np.array(case.sites, dtype=object)
-        found["site"] = (dims, np.broadcast_to(names, shape), {"long_name": "name of the site"})
+        coordinates["site"] = (dims, np.broadcast_to(names, shape), {"long_name": "name of the site"})
     for info in [info for part in (closure, case) if part is not None for info in iterate_parameters(part)]:
         values = np.asarray(info.value)
         if values.ndim and shape and np.ptp(values) > 0.0:
             attributes = {"long_name": f"parameter {info.path}", "units": info.unit}
-            found[info.path.replace(".", "_")] = (dims, np.broadcast_to(values, shape), attributes)
-    return found
+            coordinates[info.path.replace(".", "_")] = (dims, np.broadcast_to(values, shape), attributes)
+    return coordinates
 
 
 def write_trajectory(trajectory: Trajectory, path, **options: Any) -> None:  # Any: options of `to_dataset`

@@ -82,11 +82,11 @@ def open_file(path: Path) -> "xr.Dataset":
         for name, one in scalars.items()
         if lengths[name] == 1
     }
-    found = xr.open_dataset(store, decode_cf=False, cache=False, drop_variables=[*scalars])
+    dataset = xr.open_dataset(store, decode_cf=False, cache=False, drop_variables=[*scalars])
     for name, one in kept.items():
-        found[name] = one
-    found.encoding |= {"source": str(path), "order": order}
-    return found
+        dataset[name] = one
+    dataset.encoding |= {"source": str(path), "order": order}
+    return dataset
 
 
 def read_netcdf(source, *, only: Collection[str] | None = None, at: _Places = _EVERYWHERE) -> "xr.Dataset":
@@ -119,9 +119,9 @@ def values_in(
         total += variable.dtype.itemsize * chosen[name].size
     check_size(place, "file", total)
     variables = {name: _decoded(variable, name, place) for name, variable in chosen.items()}
-    found = xr.Dataset(variables, attrs=file.attrs)
-    found.encoding |= {"source": place, "order": file.encoding.get("order", [*chosen])}
-    return found
+    dataset = xr.Dataset(variables, attrs=file.attrs)
+    dataset.encoding |= {"source": place, "order": file.encoding.get("order", [*chosen])}
+    return dataset
 
 
 def _decoded(variable: "xr.Variable", name: str, place: str) -> "xr.Variable":
@@ -196,15 +196,15 @@ def open_store(place: str | Path) -> "xr.Dataset":
             if re.search(r"'(id|name)': '[\w.]*pickle'", str(codecs)):
                 expected, advice = "codecs that only unpack numbers", "store it without pickled objects"
                 raise FileFormatError(at, name, expected, "pickle, which can run any program", advice)
-        found = xr.open_dataset(at, engine="zarr", chunks=None, decode_cf=False, cache=False)
-    for name, variable in found.variables.items():
+        dataset = xr.open_dataset(at, engine="zarr", chunks=None, decode_cf=False, cache=False)
+    for name, variable in dataset.variables.items():
         n_values = math.prod(variable.encoding.get("chunks") or variable.shape)
         check_size(at, f"a chunk of {name}", n_values * variable.dtype.itemsize)
-    found.encoding["source"] = at
-    if found.attrs.get("tunax_lite_complete", True) is False:
+    dataset.encoding["source"] = at
+    if dataset.attrs.get("tunax_lite_complete", True) is False:
         expected, got = "the complete store of a map", "one that is being written, or was interrupted"
         raise FileFormatError(at, "store", expected, got, "wait, or continue that map (--resume)")
-    return found
+    return dataset
 
 
 _LIMITS = ("valid_min", "valid_max")
