@@ -539,15 +539,10 @@ def is_position(variable: "xr.DataArray", axis: str) -> bool:
     """Whether a coordinate is the `latitude` or `longitude` [degrees], by CF attributes or name."""
     letter, short, unit = _HORIZONTAL[axis]
     standard_name, units = (str(variable.attrs.get(key, "")).lower() for key in ("standard_name", "units"))
-    has_name = str(variable.name).lower() in (axis, short, f"nav_{short}")
+    is_named = axis == standard_name or str(variable.name).lower() in (axis, short, f"nav_{short}")
     has_unit = re.fullmatch(f"degrees?_?{unit}", units) is not None
     is_length = units in ("m", "km", "meters", "metres", "meter", "metre")  # of a projection
-    return (
-        standard_name == axis
-        or has_name
-        or has_unit
-        or (variable.attrs.get("axis") == letter and not is_length)
-    )
+    return is_named or has_unit or (variable.attrs.get("axis") == letter and not is_length)
 
 
 def number_of(value: object) -> float | None:
