@@ -187,7 +187,7 @@ class SchmidtNumber(AbstractDiffusion):
 
     sigma: Scalar  # turbulent Schmidt number [1]
     shear_free: Scalar  # value below breaking waves [1]
-    varies: bool = eqx.field(default=False, static=True)  # whether sigma tends to it where eps > P + B
+    varies: bool = eqx.field(default=False, static=True)  # sigma tends to `shear_free` where eps > P + B
     slope: Scalar | None = None  # r [1]; `None` for local eddies
 
     def conductance(self, now: Step) -> ColumnArray:

@@ -125,7 +125,8 @@ class EndValues(NamedTuple):
         kept, *rates = jax.tree.map(
             lambda x: jnp.broadcast_to(x, (x.shape[0], *rhs.shape[1:])), tuple(matrix)
         )
-        # The known value moves the neighbour's gain to the right-hand side; its loss stays in the matrix.
+        # The known value moves the neighbour's gain to the right-hand side; its loss stays in the matrix. An
+        # exchange matrix has one rate for both directions, which is its first and its last.
         for value, end, neighbour, face in ((self.bottom, 0, 1, 0), (self.surface, -1, -2, -1)):
             if value is not None:
                 gained, lost = (rates[0], rates[-1]) if end == 0 else (rates[-1], rates[0])
