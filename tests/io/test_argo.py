@@ -179,8 +179,10 @@ def test_other_files_and_arguments(tmp_path):
     with error_naming(ValueError, "z -1 -10"):
         read_argo(path, z=[-1.0, -10.0], start_time=START)
     incomplete: Any = read_argo
-    with error_naming(TypeError, "read_argo start_time"):  # no fault of the file
+    with error_naming(TypeError, "start_time"):  # no fault of the file
         incomplete(path)
+    with error_naming(TypeError, "open_argo good_flag"):
+        read_argo(path, start_time=START, good_flag=(1,))
     with xr.open_dataset(path, decode_cf=False) as core:
         names = [name for name in core if str(name)[:4] in ("TEMP", "PSAL")]
         core.drop_vars(names).to_netcdf(tmp_path / "BR6903247_091.nc")
