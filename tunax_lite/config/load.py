@@ -126,8 +126,10 @@ def load(
             )
     chosen: Any = config or next((known[key].config for key in present), RunConfig)  # of the kind of the file
     place = Place(Path(path), document.origins)
-    checked: Any = validated(document, chosen)  # of the kind of the file
-    return Loaded(_with_set_up(checked, place) if isinstance(checked, CalibrationConfig) else checked, place)
+    checked = validated(document, chosen)
+    if isinstance(checked, CalibrationConfig):
+        checked: Any = _with_set_up(checked, place)
+    return Loaded(checked, place)
 
 
 def with_cases(document: Document) -> Document:
