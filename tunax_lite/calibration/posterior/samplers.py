@@ -99,7 +99,14 @@ def optional_module(name: str) -> Any:  # an untyped module
 def temper(
     method: TemperedSMC, likelihood: MakeLikelihood, n: int, engine: AbstractEngine, report: Report
 ) -> tuple[np.ndarray, int]:
-    """Particles of the posterior of `n` parameters, `(n_draws, n)`, and the number of exponents."""
+    """Particles of the posterior of `n` parameters, `(n_draws, n)`, and the number of exponents.
+
+    Raises `ValueError` for too few particles to have a covariance.
+    """
+    if method.n_draws < 2 * n:
+        raise ValueError(
+            f"smc: expected n_draws of at least {2 * n} for {n} parameters, got {method.n_draws}."
+        )
     work, random = _Work(method, likelihood), np.random.default_rng(method.seed)
     particles = jnp.asarray(random.standard_normal((method.n_draws, n)))
     weights = jnp.full_like(particles[:, 0], 1.0 / method.n_draws)
