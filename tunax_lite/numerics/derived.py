@@ -177,18 +177,17 @@ def _tangents(primals, tangents, *, program: ClosedJaxpr):
     table, n = _Table(program), len(primals)
     varied = [i for i, x in enumerate(tangents) if type(x) is not ad.Zero and primals[i].ndim == 0]
     is_varied = [bool(inputs & {*varied}) for inputs in table.inputs_of]
-    slots = [*dict.fromkeys(slot for slot in table.outputs if slot >= n and is_varied[slot])]
-    directions = [tangents[i] for i in varied]
     numbers = DERIVED.bind(*primals, program=program)
+    of_reals = (slot for slot, x in zip(table.outputs, numbers, strict=True) if eqx.is_inexact_array(x))
+    slots = [*dict.fromkeys(slot for slot in of_reals if slot >= n and is_varied[slot])]
+    directions = [tangents[i] for i in varied]
     values, changes = {}, dict(enumerate(tangents))
-    if sum(is_varied[slot] for slot, *_ in table.operations) >= _FEWEST_OPERATIONS:
+    if slots and sum(is_varied[slot] for slot, *_ in table.operations) >= _FEWEST_OPERATIONS:
         of_slots, jacobian = table.evaluate(primals, varied, slots)
         # Without the barrier, XLA computes the product again for each of the inputs.
         products = jacobian @ lax.optimization_barrier(jnp.stack(directions))
-        values, changes = (
-            dict(zip(slots, of_slots, strict=True)),
-            changes | dict(zip(slots, products, strict=True)),
-        )
+        values = dict(zip(slots, of_slots, strict=True))
+        changes |= dict(zip(slots, products, strict=True))
     elif slots:
 
         def of_varied(*inputs: Array) -> list[Array]:
