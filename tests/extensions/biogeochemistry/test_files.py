@@ -222,7 +222,6 @@ def test_adjusted_values_and_flags_of_each_parameter(tmp_path):
 
 
 def test_a_parameter_of_which_every_value_is_flagged_is_told(tmp_path, recwarn):
-    """It was left out without a word, and the pool started from its default."""
     path = sprof(tmp_path / "1_Sprof.nc", DOXY_QC="3333")
     found = read_argo(path, start_time=argo.START, tracers=NAMES)
     assert "nit" in found.profiles and "oxy" not in found.profiles
