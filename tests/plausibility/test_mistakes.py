@@ -115,8 +115,6 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("simulation", swapped(*STRESS), "momentum_budget"),
     ("simulation", latitude_south, "momentum_budget"),
     ("waves", times(-1.0, *STRESS), "momentum_budget"),
-    ("waves", swapped(*STRESS), "momentum_budget"),
-    ("waves", latitude_south, "momentum_budget"),
     ("simulation", let(temperature=lambda v: v["temperature"][:, ::-1]), "unstable_profile"),
     ("simulation", called("surface_heat_flux", long_name="heat loss of the ocean"), "sign_of_name"),
     ("simulation", called("surface_heat_flux", positive="up"), "sign_of_name"),
