@@ -51,15 +51,15 @@ class Program:
     @property
     def memory(self) -> ProgramMemory:
         """Memory of the program; raises `RuntimeError` if the compiler of the device does not report it."""
-        found = self.executable.memory_analysis()
-        if found is None:
+        analysis = self.executable.memory_analysis()
+        if analysis is None:
             raise RuntimeError(
-                "memory: expected the compiler to say what a program needs, got nothing from this device; "
-                "ask on a CPU or GPU."
+                "memory: expected the compiler to report the memory of a program, got nothing from this "
+                "device; choose a CPU or GPU."
             )
-        outputs = found.output_size_in_bytes - found.alias_size_in_bytes
-        others = found.temp_size_in_bytes, found.generated_code_size_in_bytes
-        parts = found.argument_size_in_bytes, outputs, *others
+        outputs = analysis.output_size_in_bytes - analysis.alias_size_in_bytes
+        others = analysis.temp_size_in_bytes, analysis.generated_code_size_in_bytes
+        parts = analysis.argument_size_in_bytes, outputs, *others
         return ProgramMemory(*parts, total=sum(parts))
 
     def fastest_call(self, *args: PyTree, repetitions: int = 5) -> float:
@@ -80,8 +80,8 @@ def compile_program(function: Callable[..., PyTree], *args: PyTree, **static: ob
     """
     if static:
         function = functools.wraps(function)(functools.partial(function, **static))
-    given = without_functions(args)
-    has_functions = jax.tree.structure(given) != jax.tree.structure(args)
+    arrays = without_functions(args)
+    has_functions = jax.tree.structure(arrays) != jax.tree.structure(args)
     if has_functions:
         function = functools.wraps(function)(functools.partial(_released, function))
     # Tracing creates many small permanent objects: collecting garbage meanwhile takes a quarter of its time.
@@ -89,7 +89,7 @@ def compile_program(function: Callable[..., PyTree], *args: PyTree, **static: ob
     gc.disable()
     start = time.perf_counter()
     try:
-        lowered = jax.jit(function).lower(*given)
+        lowered = jax.jit(function).lower(*arrays)
     finally:
         if was_collecting:
             gc.enable()
@@ -107,25 +107,24 @@ class Shared(Generic[T]):
     """Objects, mostly programs, created once for all arguments of equal structure, shapes and types.
 
     Args:
-        most: number to keep, dropping the oldest; unlimited if not given.
+        most: number of objects to keep, dropping the oldest; `None` for all.
     """
 
     def __init__(self, most: int | None = None):
-        self._most, self._made = most, dict[Hashable, T]()
+        self._most, self._objects = most, dict[Hashable, T]()
 
     def get(self, make: Callable[[], T], arguments: PyTree, *same: Hashable) -> T:
         """The object for these arguments, created on first use; with `same`, only if these are equal too."""
-        leaves, structure = jax.tree.flatten(
-            jax.eval_shape(lambda given: given, without_functions(arguments))
-        )
+        shapes = jax.eval_shape(lambda arrays: arrays, without_functions(arguments))
+        leaves, structure = jax.tree.flatten(shapes)
         key = structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves), same
-        if key not in self._made:
-            if len(self._made) == self._most:
-                del self._made[next(iter(self._made))]
-            self._made[key] = make()
-        return self._made[key]
+        if key not in self._objects:
+            if len(self._objects) == self._most:
+                del self._objects[next(iter(self._objects))]
+            self._objects[key] = make()
+        return self._objects[key]
 
     @property
     def all(self) -> list[T]:
         """All objects in order of creation."""
-        return list(self._made.values())
+        return list(self._objects.values())

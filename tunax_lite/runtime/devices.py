@@ -22,7 +22,7 @@ AXIS = "column"
 """Name of the mesh axis over which columns are split."""
 
 Devices = Literal["all"] | Sequence[Device]
-"""`"all"` devices of this process, or those given."""
+"""Devices to use; `"all"` are those of this process."""
 
 
 def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
@@ -50,7 +50,7 @@ def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
 def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
     """Split the columns of arrays over devices, and copy everything else to each of them.
 
-    `has_columns`, `True` for a whole branch, tells which arrays carry the columns as their last axis. If
+    `has_columns` tells which arrays carry the columns as their last axis; one `True` holds for a branch. If
     columns do not divide evenly among the devices, arrays are copied, too: shards must be equal.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
@@ -93,7 +93,7 @@ def map_columns(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Spl
 
 
 def _filled_up(leaf: jax.Array, multiple: int) -> jax.Array:
-    """Repeat the last column until the number of columns is a multiple of `n`.
+    """Repeat the last column until the number of columns is a multiple of `multiple`.
 
     A copy of a valid column stays finite; with zeros, NaN would enter the gradient.
     """
@@ -106,21 +106,21 @@ def _spec(leaf: PyTree, split: bool) -> PartitionSpec:
 
 
 def of_arrays(has_columns: PyTree, tree: PyTree) -> PyTree:
-    """One truth value for each array of a tree, `None` for other leaves."""
+    """Expand `has_columns` to one truth value per array of a tree, and `None` for other leaves."""
     return eqx.filter(jax.tree.broadcast(has_columns, tree), jax.tree.map(eqx.is_array, tree))
 
 
 ColumnBlock = int | Literal["auto"] | None
 
 BYTES_PER_BLOCK = 150_000
-"""Of what a step hands to the next: what was fastest in `python -m benchmarks --only blocks`."""
+"""Size of the state between steps [bytes]; the fastest in `python -m benchmarks --only blocks`."""
 _SMALLEST_BLOCK = 16  # smaller blocks do not fill the registers
 _LEAST_COLUMNS = 4  # two or three columns take longer than four, padded with copies
 _LEAST_BLOCKS = 4  # fewer are no faster than all columns at once
 
 
 def check_block(block: ColumnBlock) -> None:
-    """Raise `ValueError` for a number of columns that is not one."""
+    """Raise `ValueError` for anything but `auto`, `None` or a positive number of columns."""
     is_number = isinstance(block, int) and not isinstance(block, bool) and block >= 1
     if not (is_number or block in ("auto", None)):
         raise ValueError(
@@ -177,40 +177,40 @@ def map_blocks(
     arrays, others = eqx.partition(tree, eqx.is_array)
     split, shared = eqx.partition(arrays, of_arrays(columns.has_columns, tree))
 
-    def apart(leaf: jax.Array) -> jax.Array:
+    def split_parts(leaf: jax.Array) -> jax.Array:
         return leaf if n_parts == 1 else leaf.reshape(*leaf.shape[:-1], n_parts, -1)
 
-    def joined(leaf: jax.Array) -> jax.Array:
+    def join_parts(leaf: jax.Array) -> jax.Array:
         return leaf if n_parts == 1 else leaf.reshape(*leaf.shape[:-2], -1)
 
     def in_blocks(leaf: jax.Array) -> jax.Array:
-        filled = _filled_up(apart(leaf), block)
-        return joined(jnp.moveaxis(filled.reshape(*filled.shape[:-1], -1, block), -2, 0))
+        filled = _filled_up(split_parts(leaf), block)
+        return join_parts(jnp.moveaxis(filled.reshape(*filled.shape[:-1], -1, block), -2, 0))
 
     def in_order(leaf: jax.Array, was_split: bool, first: PyTree) -> jax.Array:
         if not was_split:
             return leaf[0]
-        together = jnp.moveaxis(apart(leaf), 0, -2)
-        return joined(together.reshape(*together.shape[:-2], -1)[..., : first.shape[-1] // n_parts])
+        together = jnp.moveaxis(split_parts(leaf), 0, -2)
+        return join_parts(together.reshape(*together.shape[:-2], -1)[..., : first.shape[-1] // n_parts])
 
-    one = lambda part: function(eqx.combine(part, shared, others))  # noqa: E731
+    of_block = lambda part: function(eqx.combine(part, shared, others))  # noqa: E731
     parts = jax.tree.map(in_blocks, split)
     if n_blocks is None:
-        results = jax.lax.map(one, parts)
+        results = jax.lax.map(of_block, parts)
     else:
-        results = _map_first(one, parts, n_blocks)
+        results = _map_first(of_block, parts, n_blocks)
     was_split = jax.tree.broadcast(columns.like_has_columns, columns.like)
     return jax.tree.map(in_order, results, was_split, columns.like)
 
 
 def _map_first(function: Callable[[PyTree], PyTree], rows: PyTree, n_rows: int | jax.Array) -> PyTree:
-    """`jax.lax.map` over the first `n` rows; zeros for the others."""
+    """`jax.lax.map` over the first `n_rows` rows; zeros for the others."""
     take = lambda i: jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, i, 0, False), rows)  # noqa: E731
     n_all = jax.tree.leaves(rows)[0].shape[0]
 
-    def one(i, found):
+    def add_row(i, results):
         put = lambda all_rows, row: jax.lax.dynamic_update_index_in_dim(all_rows, row, i, 0)  # noqa: E731
-        return jax.tree.map(put, found, function(take(i)))
+        return jax.tree.map(put, results, function(take(i)))
 
     zeros = lambda leaf: jnp.zeros((n_all, *leaf.shape), leaf.dtype)  # noqa: E731
-    return jax.lax.fori_loop(0, n_rows, one, jax.tree.map(zeros, jax.eval_shape(function, take(0))))
+    return jax.lax.fori_loop(0, n_rows, add_row, jax.tree.map(zeros, jax.eval_shape(function, take(0))))

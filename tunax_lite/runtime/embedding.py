@@ -10,8 +10,8 @@ from .._types import is_traced
 def check_axes(tree: PyTree) -> None:
     """Raise `ValueError` for arrays on explicit axes of a mesh.
 
-    There JAX wants the placement of every intermediate result. Columns are independent, so that XLA finds it
-    alone on automatic axes.
+    On explicit axes JAX requires the placement of every intermediate result. Columns are independent, so
+    that XLA derives it on automatic axes.
     """
     arrays = jax.tree.leaves(eqx.filter(tree, eqx.is_array))
     explicit = [mesh for leaf in arrays if (mesh := jax.typeof(leaf).sharding.mesh).explicit_axes]

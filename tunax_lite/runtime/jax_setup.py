@@ -31,8 +31,8 @@ FLAGS = {
 def time_loop_is_fused() -> bool:
     """Whether the environment tells XLA to fuse loops of any size into one kernel."""
     flags = os.environ.get("XLA_FLAGS", "").split()
-    given = [flag.removeprefix(f"{_EXTRA_OPTIONS}=") for flag in flags if flag.startswith(_EXTRA_OPTIONS)]
-    options = (option.partition("=") for some in given for option in some.split(","))
+    values = [flag.removeprefix(f"{_EXTRA_OPTIONS}=") for flag in flags if flag.startswith(_EXTRA_OPTIONS)]
+    options = (option.partition("=") for value in values for option in value.split(","))
     limits = (int(value) for key, _, value in options if key == _LOOP_LIMIT and value.isdecimal())
     return next(limits, 0) >= 10**8
 
@@ -82,7 +82,7 @@ def configure(
 
 
 def configuration() -> Configuration:
-    """The current settings, whoever made them."""
+    """The current settings, by `configure` or otherwise."""
     folder = _setting("compilation_cache_dir") if _setting("enable_compilation_cache") else None
     return Configuration(
         precision="float64" if _setting("enable_x64") else "float32",
@@ -147,16 +147,16 @@ _SECONDS_OF_JAX = 1.0  # JAX's default
 def _set_cache(folder: Path | str | None) -> None:
     before = _setting("enable_compilation_cache"), _setting("compilation_cache_dir")
     if folder is None:
-        wanted = False, before[1]
+        setting = False, before[1]
     elif folder != "auto":
-        wanted = True, _private_folder(folder)
+        setting = True, _private_folder(folder)
     elif before[0]:
-        wanted = _default_folder(before[1])
+        setting = _default_folder(before[1])
     else:
-        wanted = before
-    if wanted != before:
-        jax.config.update("jax_enable_compilation_cache", wanted[0])
-        jax.config.update("jax_compilation_cache_dir", wanted[1])
+        setting = before
+    if setting != before:
+        jax.config.update("jax_enable_compilation_cache", setting[0])
+        jax.config.update("jax_compilation_cache_dir", setting[1])
         reset_cache()  # JAX asks for the folder once, at its first program
     # Thirty small programs compile in half a second before a run, and load at once.
     seconds = _setting("persistent_cache_min_compile_time_secs")

@@ -26,14 +26,14 @@ def processor() -> str:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Of installed packages, by name, and of Python."""
+    """Versions of installed packages, by name, and of Python."""
     return {name: importlib.metadata.version(name) for name in packages} | {
         "python": platform.python_version()
     }
 
 
 def commit() -> str:
-    """That of a checkout that is run from; empty for an installed package."""
+    """Git description of the checkout that runs; empty for an installed package."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return ""
@@ -69,8 +69,8 @@ def needed(name: str, what: str, instead: str = "") -> ModuleType:
 
     Args:
         name: of the module, with dots.
-        what: needs it, for the message.
-        instead: what else to do, as the end of a sentence.
+        what: what needs the package, for the message.
+        instead: another remedy, as the end of a sentence.
 
     Raises:
         MissingPackageError: with the command that installs it.

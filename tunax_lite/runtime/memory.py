@@ -28,8 +28,8 @@ def free_memory(device: Device = None, *, root: Path = _ROOT) -> int:
     stats = device.memory_stats()
     if not stats or "bytes_limit" not in stats or "bytes_in_use" not in stats:
         raise RuntimeError(
-            f"memory: expected {device} to say how much it has, got nothing; "
-            "XLA_PYTHON_CLIENT_ALLOCATOR=platform does not count: unset it, or give a memory budget."
+            f"memory: expected {device} to report its memory, got nothing; with "
+            "XLA_PYTHON_CLIENT_ALLOCATOR=platform it cannot: unset it, or give a memory budget."
         )
     return max(0, stats["bytes_limit"] - stats["bytes_in_use"])
 
@@ -107,7 +107,7 @@ class TooLargeError(ValueError):
 
 
 def lift_limits(lifted: bool) -> None:
-    """Whether this process may exceed the limits."""
+    """Let this process exceed the limits, or enforce them again."""
     global _lifted
     _lifted = lifted
 
@@ -128,7 +128,7 @@ def check_steps(duration: float, dt: float) -> None:
 
 
 def check_memory(n_bytes: int | float, what: str) -> None:
-    """Raise `TooLargeError` for more bytes than fit into the memory of this process; `what` needs them."""
+    """Raise `TooLargeError` for more bytes than fit into the memory of this process; `what` names them."""
     if n_bytes < 1e6:  # checking opens system files, which takes longer than reading such an array
         return
     try:
@@ -141,7 +141,7 @@ def check_memory(n_bytes: int | float, what: str) -> None:
 
 
 def check_disk(folder: Path, n_bytes: int | float, what: str) -> None:
-    """Raise `TooLargeError` for a file larger than the free space on disk; `what` needs it."""
+    """Raise `TooLargeError` for a file larger than the free space on disk; `what` names its content."""
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
     try:

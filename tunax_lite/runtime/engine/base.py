@@ -15,7 +15,7 @@ Report = Callable[[int, Any], None]  # of the type that the function returns
 """Called with the number of an item and its result as soon as there is one, in any order."""
 
 Check = Callable[[], None]
-"""Raises `CancelledError` where what it is called by is not wanted any more."""
+"""Raises `CancelledError` once another function of the same `side_by_side` has failed."""
 
 
 class AbstractEngine(abc.ABC):
@@ -78,11 +78,11 @@ class ThisProcess(AbstractEngine):
 
     def map(self, function, items, report=lambda number, result: None):
         if self._pool is None:
-            found = map(function, items)
+            in_order = map(function, items)
         else:
-            found = self._pool.map(for_threads(function), items)
+            in_order = self._pool.map(for_threads(function), items)
         results = []
-        for number, result in enumerate(found):
+        for number, result in enumerate(in_order):
             results.append(result)
             report(number, result)
         return results

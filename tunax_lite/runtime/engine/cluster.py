@@ -31,13 +31,13 @@ Client = Any  # `distributed.Client`
 Future = Any  # `distributed.Future`
 
 RETRIES = 3
-"""Of an item that met an error of the system: a disk, a connection, memory."""
+"""Number of repetitions of an item after an error of the system: a disk, a connection, memory."""
 DEATHS = 50
-"""Of local workers at one item, before it is taken for the cause."""
+"""Number of worker deaths tolerated per item."""
 SECONDS = 4.0
-"""In which a scheduler answers: it only says what it is."""
+"""Time limit for a scheduler to identify itself [s]."""
 SILENCE = 60.0
-"""After which a local worker that is not heard of any more counts as dead [s]."""
+"""Time without a message after which a local worker counts as dead [s]."""
 
 
 class DaskEngine(AbstractEngine):
@@ -72,7 +72,7 @@ class DaskEngine(AbstractEngine):
                 future = finished.get()
                 number = futures[future]
                 try:
-                    found = pickle.loads(future.result())
+                    result = pickle.loads(future.result())
                 except KilledWorker as error:
                     raise WorkersLost(
                         f"item {number + 1} of {len(items)}: expected a worker to complete it, got "
@@ -83,10 +83,10 @@ class DaskEngine(AbstractEngine):
                         f"{self._client.scheduler.address}: the Dask scheduler ended; start it again, and "
                         "continue with what is saved."
                     ) from error
-                if isinstance(found, worker.Raised):
-                    raise found.error()
-                results[number] = found
-                report(number, found)
+                if isinstance(result, worker.Raised):
+                    raise result.error()
+                results[number] = result
+                report(number, result)
         finally:
             self._client.cancel([future for future in futures if not future.done()])
         return results
@@ -155,12 +155,12 @@ def open_engine(
         # After 15 s Dask would kill the process that restarts a worker, even if that is just slow.
         "distributed.deploy.lost-worker-timeout": "10000 h",
         "distributed.admin.large-graph-warning-threshold": "1TB",
-        # Items are long: one waits at the scheduler for whoever is free, and nobody looks at profiles.
+        # Items are long: they wait at the scheduler for a free worker. Profiles are not used.
         "distributed.scheduler.worker-saturation": 1.0,
         "distributed.scheduler.work-stealing-interval": "100 ms",
         "distributed.worker.profile.enabled": False,
         "distributed.admin.system-monitor.interval": "10 s",
-        # Servers of pages cannot be left out: they have none, and stop listening.
+        # Dask always starts its web servers: here without pages, and `dask_setup` stops them.
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
         "distributed.worker.multiprocessing-method": "spawn",  # over pipes; JAX does not survive a fork
@@ -262,7 +262,7 @@ def _places(workers: int) -> dict[str, worker.WorkerResources]:
     gpus = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(gpus)).split(",") if name]
     places = {}
     for i in range(workers):
-        own = cores[i * len(cores) // workers : (i + 1) * len(cores) // workers] or [cores[i % len(cores)]]
+        share = cores[i * len(cores) // workers : (i + 1) * len(cores) // workers] or [cores[i % len(cores)]]
         environment = {"CUDA_VISIBLE_DEVICES": gpus[i % len(gpus)]} if gpus else {}
-        places[str(i)] = {"cores": own, "environment": environment}
+        places[str(i)] = {"cores": share, "environment": environment}
     return places
