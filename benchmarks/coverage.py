@@ -50,8 +50,8 @@ def run(problem: Problem, targets: Sequence[Target], x: np.ndarray) -> list[Case
         begin = np.asarray(modelled_by_states(comparison, at_start)["temperature"])[0]
         factor = np.sqrt(float(comparison.variables["temperature"].factor))
         change = factor * (np.asarray(comparison.variables["temperature"].observed) - begin)
-        counts = np.asarray(comparison.variables["temperature"].counts) > 0.0
-        scale = np.sqrt(np.where(counts, comparison.variables["temperature"].counts, 1.0))[..., None]
+        counts = np.asarray(comparison.variables["temperature"].shares) > 0.0
+        scale = np.sqrt(np.where(counts, comparison.variables["temperature"].shares, 1.0))[..., None]
         loss, name = np.square(found).sum(axis=(0, 1)), target.case.name
         cases.append(Case(name, target.group or name, loss, found / scale, change, counts))
         print(f"{name}: least loss {loss.min():.3g}", flush=True)

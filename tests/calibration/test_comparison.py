@@ -95,7 +95,7 @@ def test_table_of_closures_one_of_which_blows_up(simulated):
     assert rows["same", 600.0, "temperature"].root_mean_square > 1e-5
     for label, note in (
         ("exploding", "0.167 h"),
-        ("explicit", "water that cannot be"),
+        ("explicit", "impossible water"),
         ("refusing", "at most 1 s. Choose"),
     ):
         failed = [rows[label, DT, name] for name in (*NAMES, LAYER)]

@@ -207,7 +207,7 @@ def test_a_problem_does_not_change():
             setattr(problem, name, getattr(problem, name))
     for wrong in (-1.0, math.nan):
         with error_naming(ValueError, f"prior_weight 0 {wrong:g}"):
-            problem.changed(prior_weight=wrong)
+            problem.with_weights(prior_weight=wrong)
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +224,7 @@ def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators):
     problem, normal, gradient = evaluators
     x = problem.free_parameters.start() + jnp.array([0.1, -0.3, 0.2])
     without = normal(x), gradient(x)
-    problem = problem.changed(prior_weight=0.3)
+    problem = problem.with_weights(prior_weight=0.3)
     of_prior, gradient = normal.of(problem), gradient.of(problem)
     for before, after in zip(without, (of_prior(x), gradient(x)), strict=True):
         assert after.loss - before.loss == pytest.approx(0.15 * float(x @ x), rel=1e-9)

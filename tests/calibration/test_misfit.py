@@ -306,9 +306,9 @@ def test_heights_that_move_and_numbers_beside_them():
     found = float(run_misfit(MODEL, target.comparison))
     assert found == pytest.approx((profile + 2.0 * surface) / 3.0, rel=1e-12)
     first, second = cal.account(target)
-    counted = first.n_counting, first.n_missing, first.n_rejected, first.n_above, first.n_below
+    counted = first.n_used, first.n_missing, first.n_rejected, first.n_above, first.n_below
     assert counted == (7, 1, 3, 1, 0) and first.notes
-    assert not second.notes and second.n_counting == 2
+    assert not second.notes and second.n_used == 2
     times[2], at_z[2] = 4200.0, np.interp(z[2], CENTERS, temperature[14])
     observed = dataclasses.replace(observed, time=jnp.asarray(times))  # at steps of the model
     target = dataclasses.replace(target, observations=observed, weights={"temperature": 1.0})
@@ -332,7 +332,7 @@ def test_profiles_of_other_cells_are_compared_as_means():
         options = {"averaging": "cell_means", "depth_window": (-44.0, -4.0), "time_window": (1.0, 1e9)}
         case = CASE.on(tl.Grid.uniform(64.0, n_cells))
         comparison = Target(case, CLEAN, dt=DT, **options).comparison
-        counts = np.asarray(comparison.variables["temperature"].counts)
+        counts = np.asarray(comparison.variables["temperature"].shares)
         assert np.flatnonzero(counts[1]).tolist() == list(range(16))[inside][: counts.shape[1]]
         got = np.asarray(comparison.variables["temperature"].observed)[1:]
         np.testing.assert_allclose(got[:, inside], expected[1:, inside], rtol=1e-12)

@@ -48,7 +48,7 @@ def test_numbers_keep_their_signs(tmp_path):
         ([-50.0, -36.2], (f"{BIAS} (2 numbers)", "0 to 0", "-50 to -36.2", "W m-2", "")),
         ([-0.0], (f"{BIAS}[0]", "0", "0", "W m-2", "did not move")),
     ):
-        assert cal.rows_in_short(result_of(*bias(*values), knots=[0.0, 3600.0])) == [expected]
+        assert cal.parameter_rows(result_of(*bias(*values), knots=[0.0, 3600.0])) == [expected]
     values = -37.3, -12.5
     write_results(result_of(*bias(*values), knots=[0.0, 3600.0]), tmp_path)
     run = read_run_folder(tmp_path)
@@ -113,7 +113,7 @@ def test_parameters_on_a_bound_and_still_ones_are_named(tmp_path):
     grown = cal.remarks(result)["c_eps_1"]
     assert grown.startswith("did not move: ") and "4e+80" in grown
     result = result_of(*bias(0.0, 9.0, 0.0), knots=[0.0, 3600.0, 7200.0])
-    assert cal.rows_in_short(result)[0].remark == "2 of 3 did not move"
+    assert cal.parameter_rows(result)[0].remark == "2 of 3 did not move"
     write_results(result_of((linear, 1.44, 1.2001), *bias(0.0)), tmp_path)
     run = read_run_folder(tmp_path)
     remarked = [run.parameters["parameters"][name]["remark"] for name in ("c_eps_1", BIAS)]

@@ -89,7 +89,7 @@ def test_a_mooring_gives_the_depth_between_its_instruments():
         # The line between the instruments bends at 10 m, between two centers of the model: 0.003 K at a slope
         # of 0.04 K per metre or more.
         np.testing.assert_allclose(comparison.variables[name].observed[1:, 0], expected, atol=0.08)
-        assert float(comparison.variables[name].counts.sum()) == pytest.approx(1.0)
+        assert float(comparison.variables[name].shares.sum()) == pytest.approx(1.0)
 
 
 def test_what_instruments_do_not_reach_does_not_count():
@@ -115,7 +115,7 @@ def test_the_model_is_seen_at_the_same_depths():
     np.testing.assert_allclose(comparison.variables[name].observed[1:, 0], 35.0 + 10.0 * 0.2 / 3.0, rtol=1e-9)
     np.testing.assert_allclose(residuals(MODEL, comparison)[0][name], 0.0, atol=1e-9)
     # At its own resolution the model has it between its centers at 39 and 41 m.
-    own = dataclasses.replace(comparison.variables[name], seen=None)
+    own = dataclasses.replace(comparison.variables[name], smoothing=None)
     full = dataclasses.replace(comparison, variables={name: own})
     difference = residuals(MODEL, full)[0][name][1:, 0] / np.sqrt(0.5)
     np.testing.assert_allclose(difference, 39.0 + 2.0 * 0.2 / 3.0 - (35.0 + 2.0 / 3.0), rtol=1e-9)
@@ -129,7 +129,7 @@ def test_heights_that_move_and_a_profile_without_values():
     moving = tl.Observations(jnp.array([0.0, 60.0, 120.0]), z, {"temperature": temperature})
     comparison = Target(case_of(warm_skin), moving, {name: 1.0}, dt=60.0).comparison
     np.testing.assert_allclose(comparison.variables[name].observed[:, 0], [22.0, 23.0, 0.0], rtol=1e-9)
-    np.testing.assert_allclose(comparison.variables[name].counts[:, 0], [0.5, 0.5, 0.0])
+    np.testing.assert_allclose(comparison.variables[name].shares[:, 0], [0.5, 0.5, 0.0])
 
 
 @pytest.mark.long

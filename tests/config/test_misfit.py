@@ -92,9 +92,9 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     assert observations.moves and list(np.asarray(observations.time) / 86400.0) == [0.0, 2.5, 5.0, 8.0, 10.0]
     temperature, surface, depth = account(target)
     # Of the four levels of a profile the one at 500 m lies below the column, one is flagged; one above 5 m.
-    assert (temperature.n_counting, temperature.n_rejected, temperature.n_above) == (5, 1, 2)
-    assert (surface.n_counting, surface.n_rejected) == (2, 1)
-    np.testing.assert_array_equal(depth.n_counting, 3)
+    assert (temperature.n_used, temperature.n_rejected, temperature.n_above) == (5, 1, 2)
+    assert (surface.n_used, surface.n_rejected) == (2, 1)
+    np.testing.assert_array_equal(depth.n_used, 3)
     sst = np.asarray(observations.series["sea_surface_temperature"])
     # In situ, as it was measured.
     np.testing.assert_allclose(sst[[0, 2]], [18.2, 17.9], rtol=1e-9)

@@ -27,9 +27,9 @@ from .results import (
     CalibrationResult,
     History,
     OtherCalibrationError,
+    parameter_rows,
     read_parameters,
     remarks,
-    rows_in_short,
     write_results,
 )
 from .target import (

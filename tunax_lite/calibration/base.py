@@ -16,9 +16,9 @@ from .._types import JSON, is_traced, iterate_options, iterate_parameters, itera
 from ..closures.base import AbstractClosure
 from ..declarations import name_of, names_of
 
-_SAME = 1e-6
-"""Relative difference that two precisions of the same number may have."""
-_LISTED = 8
+_TOLERANCE = 1e-6
+"""Relative difference of a number in single and in double precision."""
+_MOST_LISTED = 8  # differences in a message
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Base:
 
     Args:
         closure: name of its class.
-        name: in configurations, if the rest is as this name gives it, or else a description.
-        version: of this package.
+        name: name in configurations that stands for the same options and constants, or else a description.
+        version: version of this package.
         options: text of parts, choices and switches, by dotted name.
         constants: values by dotted name; `None` for one that follows from others.
     """
@@ -43,93 +43,93 @@ class Base:
     def of(cls, closure: AbstractClosure, calibrated: Iterable[str]) -> "Base":
         """The base of a closure in which the numbers at some paths are calibrated."""
         changed, kind = {path.partition("[")[0] for path in calibrated}, type(closure)
-        facts = _facts(closure, changed)
-        name = f"{name_of(kind) or kind.__name__} with its own options and constants"
+        contents = _contents(closure, changed)
+        name = f"{name_of(kind) or kind.__name__} with other options or constants"
         for each in names_of(AbstractClosure).values():
             with contextlib.suppress(TypeError):  # a class without defaults
-                if each.kind is kind and not _differences(facts, _facts(each.make(), changed)):
+                if each.kind is kind and not _differences(contents, _contents(each.make(), changed)):
                     name = each.name
                     break
-        return cls(kind.__name__, name, __version__, *facts)
+        return cls(kind.__name__, name, __version__, *contents)
 
     @classmethod
     def read(cls, closure: str, content: JSON, calibrated: Iterable[str]) -> "Base":
-        """From the content of a file, or from the name of a closure; `ValueError` for another."""
+        """Read the section `base` of a file: its content or the name of a closure; otherwise `ValueError`."""
         try:
             if isinstance(content, str):
                 return cls.of(names_of(AbstractClosure)[content].make(), calibrated)
-            facts = dict(content["options"]), dict(content["constants"])
-            return cls(closure, str(content["name"]), str(content["version"]), *facts)
+            contents = dict(content["options"]), dict(content["constants"])
+            return cls(closure, str(content["name"]), str(content["version"]), *contents)
         except (KeyError, TypeError, ValueError):
             raise ValueError(
-                "base: expected name, version, options and constants of the calibrated closure, or its name "
-                "alone, got others; calibrate again, or remove the section if the values hold beside any "
-                "constants."
+                "base: expected name, version, options and constants of the calibrated closure, or only its "
+                "name, got something else; calibrate again, or remove the section if the values are valid "
+                "with any constants."
             ) from None
 
     @property
     def content(self) -> dict[str, JSON]:
-        """For a file, beside the name of the class."""
+        """Section `base` of a file; the name of the class is stored separately."""
         return {name: part for name, part in dataclasses.asdict(self).items() if name != "closure"}
 
     def check(self, closure: AbstractClosure, calibrated: Iterable[str], source: str) -> None:
         """Raise `ValueError` if a closure differs in more than the calibrated numbers."""
         if is_traced(closure):
             return
-        here = Base.of(closure, calibrated)
-        apart = _differences((self.options, self.constants), (here.options, here.constants))
-        if not apart:
+        current = Base.of(closure, calibrated)
+        differences = _differences((self.options, self.constants), (current.options, current.constants))
+        if not differences:
             return
-        listed = "; ".join(apart[:_LISTED])
-        more = f"; and {len(apart) - _LISTED} more" if len(apart) > _LISTED else ""
-        version = "" if self.version == here.version else f" of version {self.version}"
-        named = f"`{self.name}`" if " " not in self.name else "what `base` in the file says"
+        listed = "; ".join(differences[:_MOST_LISTED])
+        more = f"; and {len(differences) - _MOST_LISTED} more" if len(differences) > _MOST_LISTED else ""
+        version = "" if self.version == current.version else f" of version {self.version}"
+        named = f"`{self.name}`" if " " not in self.name else "the `base` of the file"
         raise ValueError(
             f"base: expected the closure on which {source} was calibrated, {self.name}{version}, "
-            f"got {here.name}: {listed}{more}. Choose {named} for `model.closure`, or calibrate on this one."
+            f"got {current.name}: {listed}{more}; choose {named} for `model.closure`, or calibrate this one."
         )
 
 
-Facts = tuple[Mapping[str, str], Mapping[str, JSON]]
+Contents = tuple[Mapping[str, str], Mapping[str, JSON]]
 """Options and constants."""
 
 
 def constants_of(closure: AbstractClosure) -> dict[str, JSON]:
     """Numbers and vectors of a closure by path, as files hold them; `None` for a number that is not set."""
     infos = [*iterate_parameters(closure), *iterate_vectors(closure)]
-    return {one.path: None if one.value is None else np.asarray(one.value).tolist() for one in infos}
+    return {info.path: None if info.value is None else np.asarray(info.value).tolist() for info in infos}
 
 
-def _facts(closure: AbstractClosure, changed: set[str]) -> Facts:
+def _contents(closure: AbstractClosure, changed: set[str]) -> Contents:
     values = constants_of(closure)
     options = {path: text for path, text in iterate_options(closure) if path and path not in values}
     return options, {path: value for path, value in values.items() if path not in changed}
 
 
-def _differences(there: Facts, here: Facts) -> list[str]:
-    """Paths at which two differ, with their values, in words."""
-    first, second = ({**options, **constants} for options, constants in (there, here))
+def _differences(calibrated: Contents, current: Contents) -> list[str]:
+    """Describe the options and constants that differ."""
+    first, second = ({**options, **constants} for options, constants in (calibrated, current))
     lines = []
     for path in dict.fromkeys((*first, *second)):
         pair = first.get(path, "absent"), second.get(path, "absent")
         if not _is_same(*pair):
-            old, new = ("not given" if value is None else f"{value}"[:40] for value in pair)
-            lines.append(f"{path} is {old} there, {new} here")
+            old, new = ("not set" if value is None else f"{value}"[:40] for value in pair)
+            lines.append(f"{path} was {old}, now {new}")
     return lines
 
 
 def _is_same(first: JSON, second: JSON) -> bool:
     if first is None or second is None or isinstance(first, str) or isinstance(second, str):
         return first == second
-    one, two = np.asarray(first, float), np.asarray(second, float)
-    same_size = one.shape == two.shape or not one.shape or not two.shape
-    return same_size and np.allclose(one, two, rtol=_SAME, atol=0.0)
+    left, right = np.asarray(first, float), np.asarray(second, float)
+    same_size = left.shape == right.shape or not left.shape or not right.shape
+    return same_size and np.allclose(left, right, rtol=_TOLERANCE, atol=0.0)
 
 
 class CalibratedValues(dict[str, float]):
-    """Values by path from a file, with the base that they belong to; `None` if the file has none.
+    """Values by path from a file, with the base of their calibration; `None` if the file has none.
 
-    `with_parameters` refuses another base.
+    `with_parameters` rejects a closure with another base.
     """
 
     def __init__(self, values: Mapping[str, float], base: Base | None, source: str):

@@ -117,8 +117,8 @@ def solve(
     state, history = method.init(free.start() if start is None else start), History.empty(0, *shape)
     path = None if folder is None else folder / files.CHECKPOINT_NAME
     if path is not None and resume and path.exists():
-        fresh = state
-        like = lambda header: (fresh, History.empty(header["n_iterations"], *shape))  # noqa: E731
+        initial = state
+        like = lambda header: (initial, History.empty(header["n_iterations"], *shape))  # noqa: E731
         _, (state, history) = files.read_tree(path, parts, like, "checkpoint of a calibration")
     while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
         evaluation = evaluate(*method.ask(state))
@@ -144,9 +144,9 @@ def solve(
 def _cannot_start(problem: Problem, evaluation: Evaluation) -> FloatingPointError:
     scores = zip(problem.case_names, evaluation.scores, strict=True)
     bad = [name for name, score in scores if not np.isfinite(score)]
-    what = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
+    reason = f"the score is not finite in {', '.join(bad)}" if bad else "the gradient is not finite"
     return FloatingPointError(
-        f"calibrate: expected a finite loss and gradient at the start values, but {what}; choose "
+        f"calibrate: expected a finite loss and gradient at the start values, but {reason}; choose "
         "other start values or a shorter time step."
     )
 
@@ -160,11 +160,11 @@ def _last_iteration(problem: Problem, history: History) -> Iteration:
 
 def _open_folder(folder: Path, resume: bool, overwrite: bool) -> Path:
     names = files.CHECKPOINT_NAME, files.PARAMETERS_NAME, files.HISTORY_NAME
-    held = [name for name in names if (folder / name).exists()]
-    files.check_folder("calibration", folder, held, resume, overwrite)
-    if resume and held and files.CHECKPOINT_NAME not in held:
+    existing = [name for name in names if (folder / name).exists()]
+    files.check_folder("calibration", folder, existing, resume, overwrite)
+    if resume and existing and files.CHECKPOINT_NAME not in existing:
         raise ValueError(
-            f"{folder}: expected a checkpoint to continue from, got results without one ({', '.join(held)}); "
+            f"{folder}: expected a checkpoint to continue from, got only {', '.join(existing)}; "
             "choose another folder."
         )
     return folder

@@ -29,7 +29,7 @@ from ..runtime.jax_setup import failures_as_values
 from .observed import ComparedVariable, depends_on
 from .target import (
     Comparison,
-    ErrorOf,
+    ErrorPair,
     Target,
     errors_and_run,
     errors_of_states,
@@ -63,7 +63,7 @@ class StoredResult:
     label: str
     case: str
     time: np.ndarray  # [s] since the start
-    grid: Grid  # own grid
+    grid: Grid  # of the other model
     profiles: Mapping[str, np.ndarray]  # of temperature, u and v, `(n_cells, n_times)`
 
 
@@ -77,7 +77,7 @@ def on_target(stored: StoredResult, target: Target) -> Trajectory:
     if abs(depth - case_depth) > 1e-6 * case_depth:
         raise ValueError(
             f"{stored.label}: expected a result over the {case_depth:g} m of {stored.case}, got {depth:g} m; "
-            "name that of the same case."
+            "choose a result of the same case."
         )
     profiles = target.observations.profiles
     needed = {part for name in target.weights for part in ([name] if name in profiles else depends_on(name))}
@@ -96,11 +96,11 @@ def on_target(stored: StoredResult, target: Target) -> Trajectory:
         )
     z, stored_z = np.asarray(case.grid.z_center), np.asarray(stored.grid.z_center)
 
-    def placed(values: np.ndarray) -> jax.Array:
+    def on_frames(values: np.ndarray) -> jax.Array:
         rows = Series(stored.time, values.T).on(times)
         return jnp.asarray(np.stack([np.interp(z, stored_z, row) for row in rows]))
 
-    values = {name: placed(each) for name, each in stored.profiles.items()}
+    values = {name: on_frames(each) for name, each in stored.profiles.items()}
     states = dataclasses.replace(initial_states(case, times.size), **values)
     return run_of_states(case, states, times, np.rint(times / target.dt))
 
@@ -110,8 +110,8 @@ class Compared(NamedTuple):
 
     Args:
         rows: by candidate, grid, case and time step, then those of stored results and of persistence.
-        shown: targets on the first grid with the first time step.
-        runs: of these, by name of the case and label; without those that failed.
+        shown: targets on the first grid with the first time step, for figures.
+        runs: successful runs of `shown`, by name of the case and label.
     """
 
     rows: tuple[ErrorRow, ...]
@@ -133,45 +133,45 @@ def compare(
 
     Args:
         candidates: with distinct labels.
-        targets: by the name of their grid; what is compared are the variables with a weight.
+        targets: by the name of their grid; all variables in their weights are compared.
         stored: results of other models on these cases, for the targets of `Compared.shown`.
         with_persistence: whether to add rows for persistence of the initial profiles, on all targets.
         engine: runs candidates; by default this process.
         report: called with the completed fraction and the last run.
 
     Returns:
-        Rows in which a run that raises, is not finite, or whose water cannot be, has the reason as its note
-        and no errors; unlikely water is a note beside the errors.
+        Rows. A run that raises, is not finite, or has impossible water has no errors, but a note with the
+        reason; unlikely water is a note in addition to the errors.
 
     Raises:
-        ValueError: no candidates or targets, labels or cases given twice, or a stored result that does not
+        ValueError: no candidates or targets, duplicate labels or cases, or a stored result that does not
             fit.
     """
     first = list(next(iter(targets.values()), []))
     shown = tuple(target for target in first if target.dt == first[0].dt)
     _check(candidates, shown, stored, with_persistence)
-    together = {grid: _sharing(each, candidates[0].model) for grid, each in targets.items()}
-    of_case = [(target, one) for one in stored for target in shown if target.case.name == one.case]
-    stored_runs = [(target, one.label, on_target(one, target)) for target, one in of_case]
+    padded = {grid: _padded_if_possible(each, candidates[0].model) for grid, each in targets.items()}
+    matches = [(target, each) for each in stored for target in shown if target.case.name == each.case]
+    stored_runs = [(target, each.label, on_target(each, target)) for target, each in matches]
     pairs, n_done = list(itertools.product(candidates, targets)), itertools.count(1)
 
-    def take(number: int, result: object) -> None:
+    def show_progress(number: int, result: object) -> None:
         candidate, grid = pairs[number]
         report(next(n_done) / len(pairs), f"{candidate.label}, {grid}")
 
     engine = ThisProcess() if engine is None else engine
     results = engine.map(
-        functools.partial(_judged, together, (next(iter(targets)), first[0].dt)), pairs, take
+        functools.partial(_rows_and_runs, padded, (next(iter(targets)), first[0].dt)), pairs, show_progress
     )
     rows, runs = list[ErrorRow](), {target.case.name: dict[str, Trajectory]() for target in shown}
-    for (candidate, _), (of_pair, runs_of_pair) in zip(pairs, results, strict=True):
-        rows += of_pair
+    for (candidate, _), (rows_of_pair, runs_of_pair) in zip(pairs, results, strict=True):
+        rows += rows_of_pair
         for name, run in runs_of_pair.items():
             runs[name][candidate.label] = run
     for target, label, run in stored_runs:
         rows += rows_of(label, target, errors_of_states(_by_thickness(target), run.state), pairs[0][1])
         runs[target.case.name][label] = run
-    for grid, each in together.items() if with_persistence else ():
+    for grid, each in padded.items() if with_persistence else ():
         for target in each:
             comparison = _by_thickness(target)
             rows += rows_of(PERSISTENCE, target, persistence_errors(comparison), grid)
@@ -188,13 +188,13 @@ def _check(
     labels, names = [each.label for each in candidates], [target.case.name for target in shown]
     if not labels or not names:
         raise ValueError("compare: expected at least one closure and one case, got none; add one.")
-    if unknown := [one for one in stored if one.case not in names]:
+    if unknown := [each for each in stored if each.case not in names]:
         raise ValueError(
             f"{unknown[0].label}: expected a result of one of the cases {', '.join(names)}, got "
             f"{unknown[0].case}."
         )
     results = Counter(itertools.product([*labels, *[PERSISTENCE] * with_persistence], names))
-    results.update((one.label, one.case) for one in stored)
+    results.update((each.label, each.case) for each in stored)
     (label, name), number = results.most_common(1)[0]
     if number > 1:
         raise ValueError(
@@ -202,33 +202,33 @@ def _check(
         )
 
 
-def _sharing(targets: Sequence[Target], model: Model) -> Sequence[Target]:
-    """The targets on one grid, padded so that they share programs where this is possible."""
+def _padded_if_possible(targets: Sequence[Target], model: Model) -> Sequence[Target]:
+    """Pad the targets on one grid so that they share programs, or return them as they are."""
     for target in targets:
         _ = target.comparison  # raises errors before anything runs
     try:
-        shared = padded_together(targets, model)
-        for target in shared:
+        padded = padded_together(targets, model)
+        for target in padded:
             _ = target.comparison
     except ValueError:  # observed between two steps, or at heights that vary
         return targets
-    return shared
+    return padded
 
 
-def _judged(
+def _rows_and_runs(
     targets: Mapping[str, Sequence[Target]], shown: tuple[str, float], pair: tuple[Candidate, str]
 ) -> tuple[list[ErrorRow], dict[str, Trajectory]]:
     """Rows of a candidate on one grid, and its runs by case if grid and time step are those `shown`."""
     (candidate, grid), rows, runs = pair, list[ErrorRow](), dict[str, Trajectory]()
     for target in targets[grid]:
-        errors, run, note = _outcome(candidate.model, target)
+        errors, run, note = _errors(candidate.model, target)
         rows += rows_of(candidate.label, target, errors, grid, note)
         if errors is not None and run is not None and (grid, target.dt) == shown:
             runs[target.case.name] = run
     return rows, runs
 
 
-def _outcome(model: Model, target: Target) -> tuple[Mapping[str, ErrorOf] | None, Trajectory | None, str]:
+def _errors(model: Model, target: Target) -> tuple[Mapping[str, ErrorPair] | None, Trajectory | None, str]:
     """Errors, unless the run failed, the run, and a note on what went wrong."""
     try:
         errors, run = errors_and_run(model, _by_thickness(target))
@@ -244,8 +244,8 @@ def _outcome(model: Model, target: Target) -> tuple[Mapping[str, ErrorOf] | None
     if not water:
         is_finite = all(math.isfinite(error.root_mean_square) for error in errors.values())
         return (errors, run, "") if is_finite else (None, run, "errors too large for a number")
-    worst = min(water, key=lambda one: not one.is_impossible)
-    kind = "water that cannot be" if worst.is_impossible else "unlikely water"
+    worst = min(water, key=lambda extreme: not extreme.is_impossible)
+    kind = "impossible water" if worst.is_impossible else "unlikely water"
     note = f"{kind}: {worst.described(f'{worst.time / 3600.0:.3g} h')}"
     return None if worst.is_impossible else errors, run, note
 
@@ -253,14 +253,14 @@ def _outcome(model: Model, target: Target) -> tuple[Mapping[str, ErrorOf] | None
 def _by_thickness(target: Target) -> Comparison:
     """The comparison of a target in which means over cells count by the thickness of the cells."""
 
-    def weighted(name: str, one: ComparedVariable) -> ComparedVariable:
+    def weighted(name: str, variable: ComparedVariable) -> ComparedVariable:
         thickness = target.sampled[name].thickness
         if thickness is None:
-            return one
-        counts = one.counts * thickness
-        return dataclasses.replace(one, counts=counts / counts.sum())
+            return variable
+        shares = variable.shares * thickness
+        return dataclasses.replace(variable, shares=shares / shares.sum())
 
-    variables = {name: weighted(name, one) for name, one in target.comparison.variables.items()}
+    variables = {name: weighted(name, variable) for name, variable in target.comparison.variables.items()}
     return dataclasses.replace(target.comparison, variables=variables)
 
 
@@ -280,11 +280,11 @@ def tables(rows: Sequence[ErrorRow]) -> tuple[Summary, ...]:
     shown = [row for row in rows if (row.grid, row.time_step) == (grid, step)]
     setting = f"{grid}, steps of {step:g} s"
     parts = [_by_case(shown, variable, setting) for variable in dict.fromkeys(row.variable for row in shown)]
-    of_first = [row for row in rows if row.variable == rows[0].variable]
+    rows_of_first = [row for row in rows if row.variable == rows[0].variable]
     if any(row.group for row in shown):
-        groups = [(row, row.group.replace("_", " ") or "others") for row in of_first if row in shown]
+        groups = [(row, row.group.replace("_", " ") or "others") for row in rows_of_first if row in shown]
         parts.append(_means(f"By source, {setting}", groups))
-    settings = [(row, f"{row.grid}, {row.time_step:g} s") for row in of_first]
+    settings = [(row, f"{row.grid}, {row.time_step:g} s") for row in rows_of_first]
     if len({name for _, name in settings}) > 1:
         parts.append(_means("Grid and time step", settings))
     noted = dict.fromkeys((r.closure, r.case, r.grid, f"{r.time_step:g}", r.note) for r in rows if r.note)

@@ -76,11 +76,11 @@ class AbstractMethod(abc.ABC):
         """State before the first evaluation, which is at x."""
 
     @abc.abstractmethod
-    def ask(self, state: Any) -> tuple[Any, ...]:  # of its own class; arguments of its evaluator
+    def ask(self, state: Any) -> tuple[Any, ...]:  # types differ between methods
         """Arguments of the next evaluation."""
 
     @abc.abstractmethod
-    def tell(self, state: Any, evaluation: Evaluation) -> MethodState:  # of its own class
+    def tell(self, state: Any, evaluation: Evaluation) -> MethodState:  # its state class
         """State after an evaluation; `FloatingPointError` if there is no point to continue from."""
 
 
@@ -113,10 +113,10 @@ class Adam(AbstractMethod):
     The rate rises linearly over `n_warmup` steps, and falls as half a cosine until `n_steps`.
 
     Args:
-        learning_rate: its peak: approximate change per step of each unconstrained number.
-        n_steps: accepted steps at which the rate has fallen; `None` for a constant one.
+        learning_rate: largest rate: approximate change per step of each unconstrained number.
+        n_steps: number of accepted steps at which the decay ends; `None` for a constant rate.
         n_warmup: steps over which the rate rises, fewer than `n_steps`.
-        final_fraction: last rate over the largest [1]; 1 for a constant one.
+        final_fraction: ratio of the last rate to the largest [1]; 1 for no decay.
         beta_1, beta_2: decay rates of the means of the gradient and its square.
         largest_gradient: norm to which longer gradients are scaled down; `None` for no limit.
     """
@@ -130,7 +130,7 @@ class Adam(AbstractMethod):
     largest_gradient: float | None = setting(None, above=0.0)
 
     evaluator: ClassVar = GradientEvaluator
-    end: ClassVar = "nothing is left to do"  # it never ends by itself
+    end: ClassVar = ""  # never used: Adam does not end by itself
 
     def __post_init__(self):
         super().__post_init__()
@@ -185,14 +185,14 @@ class Adam(AbstractMethod):
         update = (-self.rate(state.step.astype(float)) * jnp.asarray(scaled)).astype(gradient.dtype)
         # After a rejection, double the step until it has its full length.
         shortening = jnp.minimum(1.0, 2.0 * state.shortening).astype(gradient.dtype)
-        trial, yes = state.trial + shortening * update, jnp.asarray(True)
+        trial, accepted = state.trial + shortening * update, jnp.asarray(True)
         return AdamState(
-            trial, yes, state.finished, state.trial, update, shortening, state.step + 1, transformation
+            trial, accepted, state.finished, state.trial, update, shortening, state.step + 1, transformation
         )
 
 
 class LBFGSState(MethodState):
-    """Starting point of the line search, its loss and gradient, the direction and the step length."""
+    """Start of the line search, its loss and gradient, direction and step length; memory of Optax."""
 
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
@@ -237,17 +237,17 @@ class LBFGS(AbstractMethod):
     @compiled
     def init(self, x: UnconstrainedVector) -> LBFGSState:
         no, zeros = jnp.asarray(False), jnp.zeros_like(x)
-        infinite, one = jnp.full((), jnp.inf, x.dtype), jnp.ones((), x.dtype)
+        infinite, full = jnp.full((), jnp.inf, x.dtype), jnp.ones((), x.dtype)
         memory = self._transformation.init(x)
-        return LBFGSState(x, no, no, x, infinite, zeros, zeros, one, memory, no)
+        return LBFGSState(x, no, no, x, infinite, zeros, zeros, full, memory, no)
 
     def ask(self, state: LBFGSState) -> tuple[UnconstrainedVector]:
         return (state.trial,)
 
     def tell(self, state: LBFGSState, evaluation: Evaluation) -> LBFGSState:
         loss, slope = evaluation.loss, float(np.vdot(state.base_gradient, state.direction))
-        promised = self.sufficient_decrease * float(state.step_length) * slope
-        if evaluation.is_finite and loss <= float(state.base_loss) + promised:
+        required_change = self.sufficient_decrease * float(state.step_length) * slope
+        if evaluation.is_finite and loss <= float(state.base_loss) + required_change:
             return self._learn(state, loss, jnp.asarray(evaluation.gradient))
         if self.backtracking * float(state.step_length) >= self.shortest_step:
             return self._backtrack(state)
@@ -260,8 +260,8 @@ class LBFGS(AbstractMethod):
         """A search from the current point, after updating the memory."""
         change = jnp.vdot(state.trial - state.base, gradient - state.base_gradient)
         # Without curvature there is nothing to store, as at the first evaluation.
-        nothing = self._transformation.init(gradient)
-        memory = jax.tree.map(lambda kept, none: jnp.where(change > 0.0, kept, none), state.memory, nothing)
+        empty = self._transformation.init(gradient)
+        memory = jax.tree.map(lambda old, new: jnp.where(change > 0.0, old, new), state.memory, empty)
         return self._search_from(state.trial, jnp.asarray(loss, gradient.dtype), gradient, memory)
 
     @compiled
@@ -273,23 +273,23 @@ class LBFGS(AbstractMethod):
     @compiled
     def _restart(self, state: LBFGSState) -> LBFGSState:
         """A search along the gradient from the same point."""
-        nothing = self._transformation.init(state.base)
-        again = self._search_from(state.base, state.base_loss, state.base_gradient, nothing)
-        return dataclasses.replace(again, accepted=jnp.asarray(False))
+        empty = self._transformation.init(state.base)
+        restarted = self._search_from(state.base, state.base_loss, state.base_gradient, empty)
+        return dataclasses.replace(restarted, accepted=jnp.asarray(False))
 
     def _search_from(self, base, loss, gradient, memory) -> LBFGSState:
-        nothing = self._transformation.init(gradient)
+        empty = self._transformation.init(gradient)
         with_memory = _optax_update(self._transformation, gradient, memory, base)
-        without = _optax_update(self._transformation, gradient, nothing, base)
+        without = _optax_update(self._transformation, gradient, empty, base)
         # Round-off can corrupt the memory.
         has_memory = (memory.count > 0) & (jnp.vdot(jnp.asarray(with_memory[0]), gradient) > 0.0)
         scaled, new_memory = jax.tree.map(lambda a, b: jnp.where(has_memory, a, b), with_memory, without)
         direction = -scaled
         largest = jnp.max(jnp.abs(direction))
         direction = direction * jnp.minimum(1.0, self.largest_step / jnp.maximum(largest, 1e-300))
-        trial, finished, one = base + direction, ~jnp.any(gradient != 0.0), jnp.ones((), gradient.dtype)
-        yes, found = jnp.asarray(True), (base, loss, gradient, direction, one, new_memory, has_memory)
-        return LBFGSState(trial, yes, finished, *found)
+        trial, finished, full = base + direction, ~jnp.any(gradient != 0.0), jnp.ones((), gradient.dtype)
+        search = base, loss, gradient, direction, full, new_memory, has_memory
+        return LBFGSState(trial, jnp.asarray(True), finished, *search)
 
 
 _GOOD, _POOR = 0.75, 0.25
@@ -303,7 +303,7 @@ class LevenbergMarquardtState(MethodState):
     base_loss: Float[Array, ""]
     gradient: UnconstrainedVector
     matrix: Float[Array, "parameter parameter"]
-    promised: Float[Array, ""]
+    predicted_decrease: Float[Array, ""]
     damping: Float[Array, ""]
     growth: Float[Array, ""]
 
@@ -332,13 +332,13 @@ class LevenbergMarquardt(AbstractMethod):
     tolerance: float = setting(1e-6, above=0.0)
 
     evaluator: ClassVar = NormalEquationsEvaluator
-    end: ClassVar = "no step promises to lower the loss by more than the tolerance"
+    end: ClassVar = "no step is predicted to lower the loss by more than the tolerance"
 
     def init(self, x: UnconstrainedVector) -> LevenbergMarquardtState:
-        no, infinite, nothing = jnp.asarray(False), jnp.asarray(math.inf), jnp.asarray(0.0)
+        no, infinite, zero = jnp.asarray(False), jnp.asarray(math.inf), jnp.asarray(0.0)
         gradient, matrix = jnp.zeros_like(x), jnp.zeros((x.size, x.size), x.dtype)
         damping, growth = jnp.asarray(self.damping), jnp.asarray(2.0)
-        return LevenbergMarquardtState(x, no, no, x, infinite, gradient, matrix, nothing, damping, growth)
+        return LevenbergMarquardtState(x, no, no, x, infinite, gradient, matrix, zero, damping, growth)
 
     def ask(self, state: LevenbergMarquardtState) -> tuple[UnconstrainedVector, float]:
         return state.trial, float(state.base_loss)
@@ -349,7 +349,7 @@ class LevenbergMarquardt(AbstractMethod):
             return self._shorter_step(state, base)
         loss, damping = evaluation.loss, float(state.damping)
         if math.isfinite(base[1]):  # the first evaluation follows no step
-            gain = (base[1] - loss) / float(state.promised)
+            gain = (base[1] - loss) / float(state.predicted_decrease)
             damping *= 1.0 / self.decrease if gain > _GOOD else 1.0 if gain > _POOR else 2.0
         at_trial = np.asarray(state.trial), loss, evaluation.gradient, evaluation.matrix
         return self._step(*at_trial, damping, 2.0, True)
@@ -372,7 +372,7 @@ class LevenbergMarquardt(AbstractMethod):
     def _step(self, base, loss: float, gradient, matrix, damping: float, growth: float, accepted: bool):
         """A step from a point; with few numbers, plain NumPy is faster than compiling."""
 
-        def promise(step: np.ndarray) -> float:
+        def predicted_decrease(step: np.ndarray) -> float:
             return float(-gradient @ step - 0.5 * step @ matrix @ step)
 
         scale = np.diag(matrix) + loss
@@ -382,8 +382,9 @@ class LevenbergMarquardt(AbstractMethod):
         # Limiting each number separately lets the others move on; a common factor keeps the direction.
         cut = np.clip(full, -self.largest_step, self.largest_step)
         shortened = full * min(1.0, self.largest_step / max(float(np.abs(full).max()), 1e-300))
-        step = max(cut, shortened, key=promise)
-        finished, numbers = not promise(step) > self.tolerance * abs(loss), (promise(step), damping, growth)
+        step = max(cut, shortened, key=predicted_decrease)
+        decrease = predicted_decrease(step)
+        finished, numbers = not decrease > self.tolerance * abs(loss), (decrease, damping, growth)
         vectors = jnp.asarray(base + step), jnp.asarray(accepted), jnp.asarray(finished), jnp.asarray(base)
         at_base = jnp.asarray(loss, float), jnp.asarray(gradient), jnp.asarray(matrix)
         return LevenbergMarquardtState(*vectors, *at_base, *(jnp.asarray(x, float) for x in numbers))

@@ -77,7 +77,7 @@ class OneNumber(AbstractOperator):
 
 
 def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
-    """To points of any shape, from increasing positions; constant beyond the ends; NaN maps to the first."""
+    """Interpolate between increasing positions, constant beyond the ends; NaN counts as the first."""
     inside = np.clip(np.where(np.isnan(points), source[0], points), source[0], source[-1])
     lower = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
     fraction = (inside - source[lower]) / (source[lower + 1] - source[lower])
@@ -89,7 +89,7 @@ def place_in_time(
 ) -> tuple[Interpolation | None, int, int, np.ndarray]:
     """Interpolation, number of frames, steps per frame, and positions of the observed times [s].
 
-    There is no interpolation if frames meet all times. Raises `ValueError` for times outside the case, or
+    The interpolation is `None` if frames have all times. Raises `ValueError` for times outside the case, or
     time steps that do not divide the intervals.
     """
     if times[0] < 0.0 or times[-1] > duration * (1.0 + 1e-9) or times[-1] <= 0.0:
@@ -99,7 +99,7 @@ def place_in_time(
             "duration of the case."
         )
     if frame_interval is None:
-        # The longest interval that meets all times; one step if some times lie between steps.
+        # The longest interval of which all times are multiples; one step if some lie between steps.
         count_steps(dt, dt, "dt")  # raises if the step is not positive
         steps = np.rint(times / dt).astype(int)
         steps_per_frame = 1 if np.any(np.abs(times / dt - steps) > 1e-6) else int(np.gcd.reduce(steps))
@@ -115,19 +115,19 @@ def place_in_time(
 
 def check_heights(z: np.ndarray, depth: float, name: str) -> None:
     """Raise for heights [m] above the surface or below the bottom."""
-    known = z[np.isfinite(z)]
-    if known.size and (known.min() < -depth * (1.0 + 1e-9) or known.max() > 0.0):
+    finite = z[np.isfinite(z)]
+    if finite.size and (finite.min() < -depth * (1.0 + 1e-9) or finite.max() > 0.0):
         raise ValueError(
             f"{name}: expected observed heights between the bottom at {-depth:g} m and the surface at "
-            f"0 m, got {known.min():g} to {known.max():g} m; set `depth_window` or a deeper grid."
+            f"0 m, got {finite.min():g} to {finite.max():g} m; set `depth_window` or a deeper grid."
         )
 
 
 def centers_of(z: np.ndarray, centers: np.ndarray, depth: float) -> np.ndarray | None:
     """Indices of the centers at these heights; `None` if one of them lies between centers."""
     nearest = np.argmin(np.abs(z[:, None] - centers), axis=1)
-    met = np.all(np.abs(z - centers[nearest]) <= 1e-6 * depth) and np.all(np.diff(nearest) > 0)
-    return nearest if met else None
+    are_centers = np.all(np.abs(z - centers[nearest]) <= 1e-6 * depth) and np.all(np.diff(nearest) > 0)
+    return nearest if are_centers else None
 
 
 def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
@@ -171,16 +171,16 @@ def on_centers(z: np.ndarray, values: np.ndarray, centers: np.ndarray) -> np.nda
 
     Heights are `(n_levels,)` or `(n_times, n_levels)`; the result is NaN at times with fewer than two values.
     """
-    found = np.full((values.shape[0], centers.size), np.nan)
+    profiles = np.full((values.shape[0], centers.size), np.nan)
     for time, (heights, row) in enumerate(zip(np.broadcast_to(z, values.shape), values, strict=True)):
         known = np.isfinite(row)
         if known.sum() > 1:
-            found[time] = np.interp(centers, heights[known], row[known])
-    return found
+            profiles[time] = np.interp(centers, heights[known], row[known])
+    return profiles
 
 
 def smoothing_matrix(z: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Matrix that reduces a profile on the centers to what some heights resolve, `(n_centers, n_centers)`."""
+    """Matrix that interpolates a profile from the centers to `z` and back, `(n_centers, n_centers)`."""
     at_heights = np.stack([np.interp(z, centers, row) for row in np.eye(centers.size)], axis=1)
     return np.stack([np.interp(centers, z, row) for row in np.eye(z.size)], axis=1) @ at_heights
 
@@ -211,45 +211,44 @@ def is_determined(
 
 
 class ComparedVariable(eqx.Module):
-    """One variable of a comparison: observed values, and what leads from the model to them.
+    """One variable of a comparison: observed values, and the operators that map model profiles to them.
 
-    `sample` gives the values at all observed times, NaN where they are missing; `Target.comparison` puts them
-    on its times with 0 instead, and adds counts and factor. The methods are for one time, that of `at`.
+    `sample` returns the values at all observed times, NaN where they are missing. `Target.comparison` selects
+    times, replaces NaN by 0, and adds shares and factor. The other methods apply to one time, from `at`.
     """
 
     observed: Float[Array | np.ndarray, "..."]  # (time, level), and columns of a batch
     operator: AbstractOperator  # from model cells, at all times
-    moving: Interpolation | None = None  # one per time instead, with a leading time axis
-    seen: Float[Array | np.ndarray, "center center"] | None = (
-        None  # reduces model profiles to what a few heights resolve
-    )
+    moving: Interpolation | None = None  # for heights that vary in time, with a leading time axis
+    # Reduces model profiles to the resolution of a few observed heights.
+    smoothing: Float[Array | np.ndarray, "center center"] | None = None
     z: np.ndarray | None = None  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a scalar
     inside: np.ndarray | None = None  # whether a level is in the depth window; shape of the values
     thickness: np.ndarray | None = None  # of the levels that are means over cells [m], (n_levels,)
-    counts: Any = None  # of the same shape; sum is 1; 0 for values not selected
+    shares: Any = None  # share of each value in the mean; 0 if it is not selected; shape of the values
     factor: Any = None  # of the mean square, such as w_v / (s_v² sum w_v)
 
     def at_times(self) -> PyTree:
         """The part that varies in time, with a leading time axis, for `at`."""
-        return self.observed, self.counts, self.moving
+        return self.observed, self.shares, self.moving
 
     def at(self, part: PyTree) -> "ComparedVariable":
         """The comparison at one time."""
-        observed, counts, moving = part
-        return dataclasses.replace(self, observed=observed, counts=counts, moving=moving)
+        observed, shares, moving = part
+        return dataclasses.replace(self, observed=observed, shares=shares, moving=moving)
 
     def differences(self, modelled: Values) -> Observed:
         """Model minus observed."""
-        there = modelled if self.moving is None else self.moving(modelled)
-        return there - _like(self.observed, there)
+        at_heights = modelled if self.moving is None else self.moving(modelled)
+        return at_heights - _like(self.observed, at_heights)
 
     def mean(self, values: Observed) -> Float[Array, "*#member"]:
         """Contribution to the mean of values over the selected ones."""
-        return jnp.sum(_like(self.counts, values) * values, axis=0)
+        return jnp.sum(_like(self.shares, values) * values, axis=0)
 
     def scaled(self, difference: Observed) -> Observed:
         """Weighted differences, whose squares sum to the contribution to the weighted mean square."""
-        return jnp.sqrt(self.factor * _like(self.counts, difference)) * difference
+        return jnp.sqrt(self.factor * _like(self.shares, difference)) * difference
 
 
 def _like(values, batch: Float[Array, "..."]):
@@ -266,17 +265,17 @@ def sample(
     `cell_means`; the window is the lowest and highest height to use [m].
     """
     if variable in observations.series:
-        return _number(np.asarray(observations.series[variable], dtype=float))
+        return _scalar(np.asarray(observations.series[variable], dtype=float))
     if is_scalar(variable):
         if averaging == "points":
             try:
-                _own_faces(case, observations)
+                _observed_faces(case, observations)
             except ValueError:  # the observed heights are not the cell centers of a column
-                return _number_at_points(case, observations, variable)
-        profiles = {name: on_model_cells(case, observations, name) for name in _needed(observations)}
-        return _number(_observed_observable(case, case.grid, profiles, variable))
+                return _scalar_at_points(case, observations, variable)
+        profiles = {name: on_model_cells(case, observations, name) for name in _state_names(observations)}
+        return _scalar(_observed_observable(case, case.grid, profiles, variable))
     if averaging == "cell_means":
-        faces = _own_faces(case, observations)
+        faces = _observed_faces(case, observations)
         return _cell_means(case, _profile_at_points(case, observations, variable), faces, window)
     return _points(case, _profile_at_points(case, observations, variable), observations, window)
 
@@ -287,8 +286,8 @@ def with_levels(sampled: ComparedVariable, case: Case, n_levels: int) -> Compare
         return sampled
     more = n_levels - sampled.observed.shape[1]
     if more < 0 or sampled.moving is not None or sampled.z is None or sampled.inside is None:
-        expected = f"at most {n_levels} levels, at the same heights at all times, where programs are shared"
-        raise ValueError(f"{case.name}: expected {expected}, got others; pad it with more.")
+        expected = f"at most {n_levels} levels, at the same heights at all times, for shared programs"
+        raise ValueError(f"{case.name}: expected {expected}, got others; pad to more levels.")
     matrix = np.asarray(sampled.operator(jnp.eye(case.grid.n_cells)))
     return dataclasses.replace(
         sampled,
@@ -301,7 +300,7 @@ def with_levels(sampled: ComparedVariable, case: Case, n_levels: int) -> Compare
 
 
 def can_be_observed(observations: Observations, variable: str) -> bool:
-    """Whether the observations contain a variable, or the input of an observable."""
+    """Return whether a variable is observed, or follows from observed profiles."""
     if variable in observations.names:
         return True
     if "temperature" not in observations.profiles or variable in ("temperature", "salinity", "u", "v"):
@@ -313,30 +312,30 @@ def can_be_observed(observations: Observations, variable: str) -> bool:
     return "kinetic" not in variable or {"u", "v"} <= set(observations.profiles)
 
 
-def _number(values: np.ndarray) -> ComparedVariable:
+def _scalar(values: np.ndarray) -> ComparedVariable:
     everywhere = np.ones((values.size, 1), dtype=bool)
     return ComparedVariable(values[:, None], OneNumber(), z=np.zeros(1), inside=everywhere)
 
 
-def _number_at_points(case: Case, observations: Observations, variable: str) -> ComparedVariable:
-    """A scalar from values at points; see `sparse`."""
+def _scalar_at_points(case: Case, observations: Observations, variable: str) -> ComparedVariable:
+    """A scalar from values at points; see the top of this module."""
     z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
-    names = [name for name in _needed(observations) if name in ("temperature", *depends_on(variable))]
-    given = {name: np.asarray(observations.profiles[name], dtype=float) for name in names}
-    profiles = {name: on_centers(z, values, centers) for name, values in given.items()}
+    names = [name for name in _state_names(observations) if name in ("temperature", *depends_on(variable))]
+    observed = {name: np.asarray(observations.profiles[name], dtype=float) for name in names}
+    profiles = {name: on_centers(z, values, centers) for name, values in observed.items()}
     numbers = _observed_observable(case, case.grid, profiles, variable)
-    for name in set(depends_on(variable)) & set(given):
-        reach = is_determined(variable, numbers, z, given[name], centers)
-        numbers = np.where(reach, numbers, np.nan)
-    seen = None if observations.moves else smoothing_matrix(z, centers)
-    return dataclasses.replace(_number(numbers), seen=seen)
+    for name in set(depends_on(variable)) & set(observed):
+        determined = is_determined(variable, numbers, z, observed[name], centers)
+        numbers = np.where(determined, numbers, np.nan)
+    smoothing = None if observations.moves else smoothing_matrix(z, centers)
+    return dataclasses.replace(_scalar(numbers), smoothing=smoothing)
 
 
-def _needed(observations: Observations) -> list[str]:
+def _state_names(observations: Observations) -> list[str]:
     return [name for name in ("temperature", "salinity", "u", "v") if name in observations.profiles]
 
 
-def _own_faces(case: Case, observations: Observations) -> np.ndarray:
+def _observed_faces(case: Case, observations: Observations) -> np.ndarray:
     """Faces of the cells whose centers are the observed heights."""
     if observations.moves:
         raise ValueError(
@@ -354,15 +353,15 @@ def _own_faces(case: Case, observations: Observations) -> np.ndarray:
 
 def on_model_cells(case: Case, observations: Observations, name: str) -> np.ndarray:
     """Means over the cells of the model, `(n_times, n_cells)`."""
-    values, faces = np.asarray(observations.profiles[name], dtype=float).T, _own_faces(case, observations)
-    return regrid(values, faces, np.asarray(case.grid.z_face, dtype=float)).T
+    values, faces = np.asarray(observations.profiles[name], dtype=float), _observed_faces(case, observations)
+    return regrid(values.T, faces, np.asarray(case.grid.z_face, dtype=float)).T
 
 
 def _profile_at_points(case: Case, observations: Observations, variable: str) -> np.ndarray:
     """Values of a profile at the observed heights, `(n_times, n_levels)`."""
     if variable in observations.profiles:
         return np.asarray(observations.profiles[variable], dtype=float)
-    profiles = {name: np.asarray(observations.profiles[name], dtype=float) for name in _needed(observations)}
+    profiles = {name: np.asarray(observations.profiles[name], float) for name in _state_names(observations)}
     if "salinity" not in profiles:
         z, centers = np.asarray(observations.z, dtype=float), np.asarray(case.grid.z_center, dtype=float)
         at_heights = np.interp(z, centers, np.asarray(case.initial_state.salinity, dtype=float))
@@ -404,26 +403,28 @@ def _points(case: Case, values: np.ndarray, observations: Observations, window) 
         return ComparedVariable(values, AtCenters(), moving=interpolation(centers, z), z=z, inside=inside)
     levels = np.flatnonzero(inside)
     z, values = z[levels], values[:, levels]
-    met = centers_of(z, centers, depth)
-    if met is None:
+    indices = centers_of(z, centers, depth)
+    if indices is None:
         return ComparedVariable(
             values, interpolation(centers, z), z=z, inside=np.ones(values.shape, dtype=bool)
         )
-    placed, there = np.full((2, values.shape[0], centers.size), np.nan)
-    placed[:, met], there[:, met] = values, 1.0
-    return ComparedVariable(placed, AtCenters(), z=centers, inside=there == 1.0)
+    on_cells = np.full((values.shape[0], centers.size), np.nan)
+    on_cells[:, indices] = values
+    inside = np.broadcast_to(np.isin(np.arange(centers.size), indices), on_cells.shape)
+    return ComparedVariable(on_cells, AtCenters(), z=centers, inside=inside)
 
 
 def _cell_means(
     case: Case, values: np.ndarray, faces: np.ndarray, window: tuple[float, float]
 ) -> ComparedVariable:
     """Means over the cells of the model, or over the observed cells if these are fewer."""
-    own = np.asarray(case.grid.z_face, dtype=float)
-    if np.searchsorted(own, faces[0] - 1e-6 * abs(own[0])) + faces.size >= own.size:
-        values, faces, operator = regrid(values.T, faces, own).T, own, AtCenters()
+    model_faces = np.asarray(case.grid.z_face, dtype=float)
+    bottom = abs(model_faces[0])
+    if np.searchsorted(model_faces, faces[0] - 1e-6 * bottom) + faces.size >= model_faces.size:
+        values, faces, operator = regrid(values.T, faces, model_faces).T, model_faces, AtCenters()
     else:
-        operator = Averaging(jnp.asarray(regrid(np.eye(own.size - 1), own, faces)))
-    slack = 1e-9 * abs(own[0])
+        operator = Averaging(jnp.asarray(regrid(np.eye(model_faces.size - 1), model_faces, faces)))
+    slack = 1e-9 * bottom
     inside = (faces[:-1] >= window[0] - slack) & (faces[1:] <= window[1] + slack)
     z = 0.5 * (faces[1:] + faces[:-1])
     _check_window(case.name, inside, z, window)
@@ -451,8 +452,8 @@ def starting_at(case: Case, observations: Observations, time: float) -> tuple[Ca
         return case, observations
     if not isinstance(case.forcing, ConstantForcing) or jax.tree.leaves(case.interior):
         raise ValueError(
-            f"{case.name}: expected constant fluxes and nothing prescribed inside, for a case that starts "
-            "later, got others; choose `start_time` of the case, or initial_time 0."
+            f"{case.name}: expected constant fluxes and no interior terms, for a case that starts later, "
+            "got others; choose `start_time` of the case, or initial_time 0."
         )
     times = np.asarray(observations.time, dtype=float)
     nearest = int(np.argmin(np.abs(times - time)))
@@ -462,7 +463,7 @@ def starting_at(case: Case, observations: Observations, time: float) -> tuple[Ca
             f"case, {case.duration:g} s, got {time:g} s; the nearest is at {times[nearest]:g} s."
         )
     state, initial = case.initial_state, {}
-    for name in _needed(observations):
+    for name in _state_names(observations):
         values = on_model_cells(case, observations, name)[nearest]
         if not np.isfinite(values).all():
             raise ValueError(

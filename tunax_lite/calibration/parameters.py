@@ -51,23 +51,23 @@ Holder = TypeVar("Holder", AbstractClosure, Model, Case, Comparison)
 UnconstrainedVector = Float[Array, " parameter"]
 X = TypeVar("X", np.ndarray, Array)
 VectorOrMembers = Float[Array, "parameter *member"]
-"""Of one run, or of the members of an ensemble along a trailing axis."""
+"""Unconstrained vector of one run, or of the members of an ensemble along a trailing axis."""
 
-OF_ALL_CASES = "case."
-_OF_ONE_CASE = "cases."
+SHARED_PREFIX = "case."
+_CASE_PREFIX = "cases."
 
 
 def is_of_closure(path: str) -> bool:
     """Whether a path names a parameter of the closure."""
-    return not path.startswith((OF_ALL_CASES, _OF_ONE_CASE))
+    return not path.startswith((SHARED_PREFIX, _CASE_PREFIX))
 
 
 def path_in_case(path: str, name: str) -> str | None:
     """The path within the run of a case; `None` if it belongs to another case."""
-    if is_of_closure(path) or path.startswith(OF_ALL_CASES):
+    if is_of_closure(path) or path.startswith(SHARED_PREFIX):
         return path
-    own = f"{_OF_ONE_CASE}{name}."
-    return OF_ALL_CASES + path.removeprefix(own) if path.startswith(own) else None
+    prefix = f"{_CASE_PREFIX}{name}."
+    return SHARED_PREFIX + path.removeprefix(prefix) if path.startswith(prefix) else None
 
 
 def split_path(path: str) -> tuple[str, int | None]:
@@ -95,13 +95,13 @@ def known_parameters(
     shared: dict[str, list[ParameterInfo]] = {}
     for name, case in (cases or {}).items():
         for path, number in numbers_of(case).items():
-            own = f"{_OF_ONE_CASE}{name}.{path}"
-            known[own] = number._replace(path=own)
-            shared.setdefault(OF_ALL_CASES + path, []).append(number)
-    for path, found in shared.items():
-        if len(found) == len(cases or {}):  # a number that is missing in one case cannot be shared
-            same = all(np.array_equal(number.value, found[0].value) for number in found)
-            known[path] = found[0]._replace(path=path, value=found[0].value if same else None)
+            full_path = f"{_CASE_PREFIX}{name}.{path}"
+            known[full_path] = number._replace(path=full_path)
+            shared.setdefault(SHARED_PREFIX + path, []).append(number)
+    for path, numbers in shared.items():
+        if len(numbers) == len(cases or {}):  # a number that is missing in one case cannot be shared
+            same = all(np.array_equal(number.value, numbers[0].value) for number in numbers)
+            known[path] = numbers[0]._replace(path=path, value=numbers[0].value if same else None)
     return known
 
 
@@ -122,17 +122,17 @@ def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> Paramet
         return known[path]
     in_closure = is_of_closure(path)
     # Vectors by name: a list of a hundred numbers helps nobody.
-    offered = (name for name, info in known.items() if not info.idle)
-    alike = by_field(name for name in offered if is_of_closure(name) == in_closure)
+    effective = (name for name, info in known.items() if not info.idle)
+    alike = by_field(name for name in effective if is_of_closure(name) == in_closure)
     is_part = any(is_below(name, f"{path}.*") for name in alike)
     close = [f"{path}.*"] * is_part + difflib.get_close_matches(path, alike, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     names = ", ".join(close + [name for name in alike if name not in close]) or "none"
     if in_closure:
-        remedy = "numbers of a case are case.PATH, or cases.NAME.PATH of one"
+        remedy = "numbers of all cases are case.PATH, those of one cases.NAME.PATH"
         raise ValueError(f"{path}: {owner} has no such parameter; {hint}it has: {names}; {remedy}.")
     raise ValueError(
-        f"{path}: the cases of this calibration have no such number; {hint}They have: {names}. A correction "
+        f"{path}: the cases of this calibration have no such number; {hint}they have: {names}. A correction "
         "is known once a case has it: `CorrectedForcing`, `InitialCorrection`, or `corrections` in a "
         "configuration."
     )
@@ -151,14 +151,14 @@ def replace_numbers(module: T, paths: Sequence[str], values: Array | np.ndarray)
     if not places:
         return module
     networks, new = {info.path for info in iterate_arrays(module)}, []
-    if values.ndim == 2 and (own := networks & places.keys()):
+    if values.ndim == 2 and (changed := networks & places.keys()):
         raise ValueError(
-            f"{min(own)}: expected a method that runs one closure at a time for a network without batch "
+            f"{min(changed)}: expected a method that runs one closure at a time for a network without batch "
             "axes, got an ensemble; choose adam or lbfgs, or declare the weights with `vector_parameter`."
         )
-    for field, found in places.items():
-        positions, indices = (np.array(part) for part in zip(*found, strict=True))
-        if found[0][1] is None:
+    for field, pairs in places.items():
+        positions, indices = (np.array(part) for part in zip(*pairs, strict=True))
+        if pairs[0][1] is None:
             new.append(jnp.asarray(values[positions[0]]))
         else:
             new.append(_with_numbers(at_path(module, field), indices, values[positions], field in networks))
@@ -181,12 +181,12 @@ def with_parameters(closure: AbstractClosure, values: Mapping[str, float]) -> Ab
     """The closure with calibrated numbers by path; those of cases are ignored.
 
     Raises `ValueError` for a path that the closure does not have, a value outside its valid range, or values
-    of `read_parameters` that were calibrated beside other options or constants.
+    of `read_parameters` that were calibrated with other options or constants.
     """
     if isinstance(values, CalibratedValues) and values.base is not None:
         values.base.check(closure, values, values.source)
-    own = {path: value for path, value in values.items() if is_of_closure(path)}
-    return _with_values(closure, own, numbers_of(closure), type(closure).__name__)
+    selected = {path: value for path, value in values.items() if is_of_closure(path)}
+    return _with_values(closure, selected, numbers_of(closure), type(closure).__name__)
 
 
 def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
@@ -194,21 +194,21 @@ def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
 
     Raises `ValueError` for a path that the case does not have, or a value outside its valid range.
     """
-    numbers, beginnings = numbers_of(case), (OF_ALL_CASES, f"{_OF_ONE_CASE}{case.name}.")
-    known = {beginning + path: number for beginning in beginnings for path, number in numbers.items()}
-    for beginning in beginnings:  # numbers of the case itself override shared ones
-        own = {path: value for path, value in values.items() if path.startswith(beginning)}
-        case = _with_values(case, own, known, case.name, beginning)
+    numbers, prefixes = numbers_of(case), (SHARED_PREFIX, f"{_CASE_PREFIX}{case.name}.")
+    known = {prefix + path: number for prefix in prefixes for path, number in numbers.items()}
+    for prefix in prefixes:  # numbers of the case itself override shared ones
+        selected = {path: value for path, value in values.items() if path.startswith(prefix)}
+        case = _with_values(case, selected, known, case.name, prefix)
     return case
 
 
 def paths_of_other_cases(paths: Iterable[str], name: str) -> list[str]:
-    """Those paths that belong to other cases than the named one."""
+    """The paths that belong to other cases than the named one."""
     return [path for path in paths if path_in_case(path, name) is None]
 
 
 def _with_values(
-    module: T, values: Mapping[str, float], known: Mapping[str, ParameterInfo], owner: str, beginning=""
+    module: T, values: Mapping[str, float], known: Mapping[str, ParameterInfo], owner: str, prefix=""
 ) -> T:
     for path, value in values.items():
         valid_range = lookup(path, known, owner).valid_range
@@ -217,14 +217,14 @@ def _with_values(
         check_range(path, float(value), valid_range)
     if not values:
         return module
-    paths = [path.removeprefix(beginning) for path in values]
+    paths = [path.removeprefix(prefix) for path in values]
     return replace_numbers(module, paths, np.array(list(values.values()), precision_of(module=module)))
 
 
-def paths_in_short(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Paths by a name for display: numbers of a vector together, a single one by its own path."""
+def paths_by_label(paths: Iterable[str]) -> dict[str, list[str]]:
+    """Paths by a label for display: the numbers of a vector have one label together."""
     fields = by_field(paths).items()
-    return {of[0] if len(of) == 1 else f"{field} ({len(of)} numbers)": of for field, of in fields}
+    return {each[0] if len(each) == 1 else f"{field} ({len(each)} numbers)": each for field, each in fields}
 
 
 class FreeNumber(NamedTuple):
@@ -254,10 +254,10 @@ class ParameterTable:
 
     Args:
         numbers: rows, in order.
-        places: of the numbers in the vector of all cases, for those of one case; `None` for all.
+        places: for the table of one case, places of its numbers in the vector of all cases; otherwise `None`.
 
     Raises:
-        ValueError: a number that is free twice.
+        ValueError: a duplicate path.
     """
 
     numbers: tuple[FreeNumber, ...]
@@ -299,7 +299,7 @@ class ParameterTable:
         return ParameterTable(numbers, places)
 
     def part_of(self, x: X) -> X:
-        """The rows of the vector of all cases, or of members on a trailing axis, that these numbers are."""
+        """Select these numbers from the vector of all cases; members are a trailing axis."""
         return x if self.places is None or len(self.places) == x.shape[0] else x[np.array(self.places)]
 
     def _correlated(self) -> list[tuple[np.ndarray, float, np.ndarray]]:
@@ -308,11 +308,11 @@ class ParameterTable:
         for place, number in enumerate(self.numbers):
             if isinstance(number.prior, CorrelatedNormal):
                 groups.setdefault((split_path(number.path)[0], number.prior), []).append(place)
-        found = []
+        vectors = []
         for (_, prior), places in groups.items():
             factor = prior.factor([self.numbers[place].coordinate or 0.0 for place in places])
-            found.append((np.array(places), prior.mean, prior.standard_deviation * factor))
-        return found
+            vectors.append((np.array(places), prior.mean, prior.standard_deviation * factor))
+        return vectors
 
     def start(self) -> UnconstrainedVector:
         return self.to_unconstrained({number.path: number.start for number in self.numbers})
@@ -331,7 +331,7 @@ class ParameterTable:
                 numbers[place] = float(number)
         return jnp.asarray(numbers, dtype=float)
 
-    @functools.partial(jax.jit, static_argnums=0)  # one program for all who ask
+    @functools.partial(jax.jit, static_argnums=0)  # one program for all callers
     def to_physical(self, x: UnconstrainedVector) -> UnconstrainedVector:
         """The physical values, each in its own unit."""
         alike = itertools.groupby(self.numbers, lambda n: (split_path(n.path)[0], n.prior))
@@ -352,18 +352,18 @@ class ParameterTable:
     def to_pytree(self, module: Holder, x: VectorOrMembers) -> Holder:
         """Closure, model, case or comparison, in its precision, with the values of x; differentiable by x.
 
-        Numbers of a case are those of `in_case`, where the case has no name.
+        For a case, the table is that of `in_case`, whose paths do not contain the name of the case.
         """
-        in_case, holder, beginning = isinstance(module, Case | Comparison), module, ""
+        in_case, holder, prefix = isinstance(module, Case | Comparison), module, ""
         if isinstance(module, Model):
-            holder, beginning = module.closure, "closure."
+            holder, prefix = module.closure, "closure."
         elif isinstance(module, Comparison):
-            holder, beginning = module.case, "case."
+            holder, prefix = module.case, "case."
         places = [i for i, path in enumerate(self.paths) if is_of_closure(path) != in_case]
         if not places:
             return module
         values = self.to_physical(x) if x.ndim == 1 else jax.vmap(self.to_physical, -1, -1)(x)
-        paths = [beginning + self.paths[place].removeprefix(OF_ALL_CASES) for place in places]
+        paths = [prefix + self.paths[place].removeprefix(SHARED_PREFIX) for place in places]
         precision = precision_of(**{"case" if in_case else "closure": holder})
         return replace_numbers(module, paths, values[np.array(places)].astype(precision))
 
@@ -384,19 +384,19 @@ class ParameterTable:
         cases: Mapping[str, Case],
         remarks: Mapping[str, str],
     ) -> dict[str, dict[str, JSON]]:
-        """Entries of a file of parameters, with units, first guesses and bounds; of a vector all numbers."""
+        """Entries of a file of parameters, with units, first guesses and bounds; vectors are complete."""
         start = self.by_path([number.start for number in self.numbers])
         known = known_parameters(closure, cases)
-        every_path, entries = by_field(known), dict[str, dict[str, JSON]]()
+        paths_by_field, entries = by_field(known), dict[str, dict[str, JSON]]()
         for name, rows in self.fields.items():
             entry = entries[name] = {"value": best.get(name), "unit": rows[0].unit, "start": start.get(name)}
             if rows[0].path != name:
-                every = [known[path] for path in every_path[name]]
-                entry["value"] = [float(number.value) for number in every]
+                vector = [known[path] for path in paths_by_field[name]]
+                entry["value"] = [float(number.value) for number in vector]
                 # Numbers that were not free have their start values.
-                entry["start"] = [start.get(number.path, float(number.value)) for number in every]
+                entry["start"] = [start.get(number.path, float(number.value)) for number in vector]
                 if rows[0].coordinate is not None:
-                    entry["coordinate"] = [number.coordinate for number in every]
+                    entry["coordinate"] = [number.coordinate for number in vector]
             entry |= {"lower": min(row.lower for row in rows), "upper": max(row.upper for row in rows)}
             if priors := dict.fromkeys(repr(row.prior) for row in rows if row.is_chosen):
                 entry["prior"] = "; ".join(priors)
@@ -428,7 +428,7 @@ class FreeParameter:
 
     Args:
         path: in the closure or in a case, with dots; the path of a vector stands for all of its numbers, and
-            `net.*` or `stability.*` for all below that have a value and an effect.
+            `net.*` or `stability.*` for all beneath that have a value and an effect.
         lower, upper: bounds, by default those of its valid range; with a prior, bounds that it must respect.
         start: first guess; by default the value in the closure, or else the median of the prior.
         scale: `log` for a parameter that varies over orders of magnitude.
@@ -468,13 +468,14 @@ class FreeParameters:
             for field in _fields_of(free.path, fields, known):
                 infos = [lookup(path, known, owner) for path in fields.get(field, [field])]
                 prior = _prior(free, infos[0])
-                about = infos[0].unit, prior, free.prior is not None
-                numbers += [FreeNumber(o.path, _start(free, prior, o), o.coordinate, *about) for o in infos]
+                for info in infos:
+                    about = info.coordinate, infos[0].unit, prior, free.prior is not None
+                    numbers.append(FreeNumber(info.path, _start(free, prior, info), *about))
         changed = {number.path for number in numbers}
         for path in sorted(changed & known.keys()):
             others = (other for other in known[path].replaced_by if other in changed)
-            taken = (f"{other} is calibrated and takes its place" for other in others)
-            if why := known[path].idle or next(taken, ""):
+            replaced = (f"{other} is calibrated and takes its place" for other in others)
+            if why := known[path].idle or next(replaced, ""):
                 raise ValueError(
                     f"{path}: expected a parameter with an effect, got one without: {why}; leave it out."
                 )
@@ -512,8 +513,8 @@ def _prior(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:
         )
     if isinstance(free.prior, CorrelatedNormal) and info.coordinate is None:
         raise ValueError(
-            f"{free.path}: expected a number with a place in time or height for a correlated prior, got "
-            "one without; choose a normal prior, or give knots."
+            f"{free.path}: expected a number with a time or height for a correlated prior, got one "
+            "without; choose a normal prior, or set knots."
         )
     try:
         if free.prior is not None:
@@ -526,21 +527,21 @@ def _prior(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:
 
 
 def _start(free: FreeParameter, prior: AbstractPrior, info: ParameterInfo) -> float:
-    """The given first guess; else the value of the closure, or the median if a prior excludes it."""
+    """The start of the free parameter, else the current value, or the median of a prior that excludes it."""
     if free.start is not None:
         return float(free.start)
     if info.value is None and free.prior is not None:
         return prior.middle
     value = _value_of(info)
-    keeps = free.prior is None or prior.lower < value < prior.upper
-    return value if keeps else prior.middle
+    is_allowed = free.prior is None or prior.lower < value < prior.upper
+    return value if is_allowed else prior.middle
 
 
 def _value_of(info: ParameterInfo) -> float:
     if info.value is None:
         raise ValueError(
             f"{info.path}: expected a start value, because this number is derived from others unless it is "
-            "given, or differs between the cases that share it; add `start`."
+            "set, or differs between the cases that share it; add `start`."
         )
     if shape := np.shape(info.value):
         raise ValueError(

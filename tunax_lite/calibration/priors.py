@@ -76,7 +76,7 @@ class AbstractPrior(abc.ABC):
 
     lower: float
     upper: float
-    is_log: ClassVar[bool]  # whether it is one of the logarithm
+    is_log: ClassVar[bool]  # whether it is the distribution of the logarithm
 
     @property
     @abc.abstractmethod
@@ -93,10 +93,10 @@ class AbstractPrior(abc.ABC):
 
     @abc.abstractmethod
     def within(self, lower: float, upper: float) -> "AbstractPrior":
-        """The prior of a number with a meaning only between two values; `ValueError` if much is cut off."""
+        """The prior truncated to a valid range; `ValueError` if that cuts off much of it."""
 
-    def place(self, value: float) -> float:
-        """A value, or its logarithm, on the scale of the prior."""
+    def on_scale(self, value: float) -> float:
+        """A value, or its logarithm for a logarithmic prior."""
         if not self.is_log:
             return value
         return math.log(value) if value > 0.0 else -math.inf
@@ -119,7 +119,7 @@ def _normal_distribution(x: Scalar) -> Scalar:
 
 @dataclasses.dataclass(frozen=True)
 class _Interval(AbstractPrior):
-    """Between two finite bounds, linear or logarithmic, by a logistic function or the normal distribution.
+    """A prior between two finite bounds: logit-normal or uniform, in the value or its logarithm.
 
     Args:
         lower, upper: bounds, in the unit of the parameter.
@@ -129,7 +129,7 @@ class _Interval(AbstractPrior):
 
     lower: float = setting(finite=False)
     upper: float = setting(finite=False)
-    _is_even: ClassVar[bool]
+    _is_uniform: ClassVar[bool]
 
     def __post_init__(self):
         lower, upper = self.lower, self.upper
@@ -158,8 +158,8 @@ class _Interval(AbstractPrior):
         return self
 
     def to_physical(self, x: Scalar) -> Scalar:
-        fraction = _normal_distribution if self._is_even else jax.nn.sigmoid
-        value = bounded(x, self.place(self.lower), self.place(self.upper), fraction)
+        fraction = _normal_distribution if self._is_uniform else jax.nn.sigmoid
+        value = bounded(x, self.on_scale(self.lower), self.on_scale(self.upper), fraction)
         return jnp.clip(jnp.exp(value), self.lower, self.upper) if self.is_log else value
 
     def to_unconstrained(self, value: float) -> float:
@@ -167,7 +167,7 @@ class _Interval(AbstractPrior):
         below, above = value - self.lower, self.upper - value
         if self.is_log:
             below, above = math.log(value / self.lower), math.log(self.upper / value)
-        if not self._is_even:
+        if not self._is_uniform:
             return math.log(below / above)
         x = NormalDist().inv_cdf(min(below, above) / (below + above))  # from the nearer bound, as in the map
         return x if below < above else -x
@@ -176,34 +176,34 @@ class _Interval(AbstractPrior):
 class Bounded(_Interval):
     """Logit-normal between two bounds, for a parameter that varies by less than an order of magnitude."""
 
-    is_log, _is_even = False, False
+    is_log, _is_uniform = False, False
 
 
 class LogBounded(_Interval):
     """Logit-normal in the logarithm between two positive bounds, for floors and length scales."""
 
-    is_log, _is_even = True, False
+    is_log, _is_uniform = True, False
 
 
 @named("uniform")
 class Uniform(_Interval):
     """All values between two bounds are equally likely."""
 
-    is_log, _is_even = False, True
+    is_log, _is_uniform = False, True
 
 
 class LogUniform(_Interval):
     """All orders of magnitude between two positive bounds are equally likely."""
 
-    is_log, _is_even = True, True
+    is_log, _is_uniform = True, True
 
 
 _FAR = 4.0 * (1.0 - 1e-12)
-"""Standard deviations between the median and where a prior may be cut, but for round-off."""
+"""Fewest standard deviations from the median to a truncation; four, less round-off."""
 
 
 @dataclasses.dataclass(frozen=True)
-class _Cut(AbstractPrior):
+class _Truncated(AbstractPrior):
     """A normal distribution of a number or its logarithm, truncated where the parameter has no meaning."""
 
     @property
@@ -213,7 +213,7 @@ class _Cut(AbstractPrior):
 
     def __post_init__(self):
         check_settings(self)
-        below, above = self._ends()
+        below, above = self._truncation()
         nearest = min(-below, above) / self.deviation
         if nearest < _FAR:
             raise ValueError(
@@ -223,28 +223,28 @@ class _Cut(AbstractPrior):
                 "deviation, a logarithmic prior, or one with bounds."
             )
 
-    def _ends(self) -> tuple[float, float]:
+    def _truncation(self) -> tuple[float, float]:
         """Distance of the truncation from the median, on the scale of the prior."""
-        middle = self.place(self.middle)
-        return self.place(self.lower) - middle, self.place(self.upper) - middle
+        middle = self.on_scale(self.middle)
+        return self.on_scale(self.lower) - middle, self.on_scale(self.upper) - middle
 
-    def within(self, lower: float, upper: float) -> "_Cut":
+    def within(self, lower: float, upper: float) -> "_Truncated":
         return dataclasses.replace(self, lower=max(lower, self.lower), upper=min(upper, self.upper))
 
     def to_physical(self, x: Scalar) -> Scalar:
         # Clip the distance first: an exponential that overflows has no gradient to clip.
-        distance = jnp.clip(self.deviation * x, *self._ends())
+        distance = jnp.clip(self.deviation * x, *self._truncation())
         value = self.middle * jnp.exp(distance) if self.is_log else self.middle + distance
         return jnp.clip(value, self.lower, self.upper)
 
     def to_unconstrained(self, value: float) -> float:
         self.check_inside(value)
-        return (self.place(value) - self.place(self.middle)) / self.deviation
+        return (self.on_scale(value) - self.on_scale(self.middle)) / self.deviation
 
 
 @named("normal")
 @dataclasses.dataclass(frozen=True)
-class Normal(_Cut):
+class Normal(_Truncated):
     """A value with a symmetric uncertainty.
 
     Args:
@@ -272,7 +272,7 @@ class Normal(_Cut):
 
 @named("log_normal")
 @dataclasses.dataclass(frozen=True)
-class LogNormal(_Cut):
+class LogNormal(_Truncated):
     """A positive value known up to a factor.
 
     Args:
@@ -300,7 +300,7 @@ class LogNormal(_Cut):
 
 
 _NUGGET = 1e-8
-"""Of the variance, on the diagonal: without it, neighbours much closer than the length make C singular."""
+"""Relative addition to the diagonal: without it, neighbours much closer than the length make C singular."""
 
 
 @named("correlated_normal")
@@ -322,7 +322,7 @@ class CorrelatedNormal(Normal):
     length: float = setting(above=0.0, kw_only=True)
 
     def factor(self, coordinates: Sequence[float]) -> np.ndarray:
-        """L for numbers at given positions, `(n, n)`."""
+        """Matrix L for numbers at these positions, `(n, n)`."""
         z = np.asarray(coordinates, dtype=float)
         correlation = np.exp(-0.5 * ((z[:, None] - z[None, :]) / self.length) ** 2)
         return np.linalg.cholesky(correlation + _NUGGET * np.eye(z.size))

@@ -1,6 +1,6 @@
 """The cases of a calibration as arrays, with their weights; computations for one case and for all.
 
-Cases are not batched on a CPU (docs/architecture.md tells why): one compiled program is run for one case at a
+Cases are not batched on a CPU (see docs/architecture.md): one compiled program is run for one case at a
 time, on a few threads or on workers. Compiled code releases the interpreter lock, so that threads run
 concurrently. Sums over cases have a fixed order: the result does not depend on the speed of threads or
 workers.
@@ -22,9 +22,9 @@ A derivative can be huge without meaning: where a front passes a cell, or turbul
 a residual changes by its own size over a tiny step, but by no more over a large one. A few such rows of J
 would dominate all others. In the matrix, but never in the gradient, a row is therefore scaled down to a limit
 of its derivatives: three times the range of the observations, or the largest residual of the case if that is
-more. A run hardly leaves this range, and unconstrained numbers are of order one: a larger derivative would
-pass through all of it in a third of that. Residuals alone are no measure: those of a good first guess are
-small, their derivatives are not.
+more. A run hardly leaves this range, and unconstrained numbers are of order one: with a larger derivative, a
+change by a third would cross it. Residuals alone are a poor scale: those of a good first guess
+are small, their derivatives are not.
 
 Ensemble members are columns of one batch. With the residuals r_i of member i,
 
@@ -62,12 +62,12 @@ from .target import AbstractScore, Comparison, Target, misfit, residuals
 Members = Float[Array, "parameter member"]
 
 _HUGE = 100.0
-"""Times the median of the losses: the loss of a diverged member."""
+"""Ratio to the median loss above which a member counts as diverged."""
 _RANGES = 3.0
-"""Of the observations, to which derivatives by unconstrained numbers are limited in the matrix."""
+"""Limit of derivatives by unconstrained numbers in the matrix, in ranges of the observations."""
 _SHARE_OF_MEMORY = 0.5
-"""Fraction of the free memory, for the Jacobian of a case."""
-_nothing = functools.partial(np.zeros, 0)
+"""Fraction of the free memory that the Jacobian of a case may use."""
+_empty = functools.partial(np.zeros, 0)
 _HERE = ThisProcess()
 
 
@@ -103,40 +103,40 @@ class Problem:
         self.in_cases = tuple(free_parameters.in_case(name) for name in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
-        self._weights = self._shares([target.weight for target in targets])
+        self._weights = self._normalised([target.weight for target in targets])
         self._prior_weight = _checked_prior_weight(prior_weight)
 
     @property
     def weights(self) -> np.ndarray:
-        """Of the cases; their sum is 1, `(n_cases,)`."""
+        """Weights of the cases, `(n_cases,)`; their sum is 1."""
         return self._weights
 
     @property
     def prior_weight(self) -> float:
-        """Of half the squared length of the unconstrained vector in the loss."""
+        """Weight of half the squared length of the unconstrained vector in the loss."""
         return self._prior_weight
 
-    def changed(
+    def with_weights(
         self, *, weights: Sequence[float] | None = None, prior_weight: float | None = None
     ) -> "Problem":
-        """The same with other weights of the cases, or of the priors; a case of weight 0 is only reported."""
+        """The problem with other weights of cases or priors; a case of weight 0 is only reported."""
         other = copy.copy(self)
         if weights is not None:
-            other._weights = self._shares(weights)
+            other._weights = self._normalised(weights)
         if prior_weight is not None:
             other._prior_weight = _checked_prior_weight(prior_weight)
         return other
 
-    def _shares(self, weights: Sequence[float]) -> np.ndarray:
-        given = np.array(weights, dtype=float)
-        if given.shape != (len(self.case_names),) or not (given >= 0.0).all():
+    def _normalised(self, weights: Sequence[float]) -> np.ndarray:
+        values = np.array(weights, dtype=float)
+        if values.shape != (len(self.case_names),) or not (values >= 0.0).all():
             raise ValueError(
                 f"targets: expected a weight of at least 0 for each of the {len(self.case_names)} cases, got "
-                f"{given.tolist()}."
+                f"{values.tolist()}."
             )
-        if not given.sum() > 0.0:
+        if not values.sum() > 0.0:
             raise ValueError("targets: expected a case with a positive weight, got weight 0 for all.")
-        return given / given.sum()
+        return values / values.sum()
 
     def calibrated(self, x: VectorOrMembers, index: int) -> tuple[Model, Comparison]:
         """Model and case of one index with the parameters of an unconstrained vector."""
@@ -153,13 +153,13 @@ class Problem:
         return total
 
     def derivative(self, by_case: Sequence[ArrayLike]) -> np.ndarray:
-        """Gradient or matrix of the loss without priors, from those of the cases by their own numbers."""
-        n, spread = len(self.free_parameters.paths), []
+        """Gradient or matrix of the loss without priors, from those of cases by the numbers free in them."""
+        n, expanded = len(self.free_parameters.paths), []
         for numbers, part in zip(self.in_cases, by_case, strict=True):
             derivative = np.zeros((n,) * np.ndim(part))
             derivative[np.ix_(*[numbers.places or range(n)] * np.ndim(part))] = part
-            spread.append(derivative)
-        return np.asarray(self.weighted_sum(spread))
+            expanded.append(derivative)
+        return np.asarray(self.weighted_sum(expanded))
 
     def evaluation(
         self,
@@ -169,13 +169,13 @@ class Problem:
         **requested: np.ndarray,
     ) -> "Evaluation":
         """Evaluation of a vector from scores `(n_cases,)`, mean squares of each case, and derivatives."""
-        errors = [[math.sqrt(of.get(name, math.nan)) for name in self.variables] for of in mean_squares]
+        errors = [[math.sqrt(case.get(name, math.nan)) for name in self.variables] for case in mean_squares]
         loss = float(self.weighted_sum(scores))
         if (weight := self.prior_weight) > 0.0:
             x = np.asarray(x, float)
             loss += 0.5 * weight * float(np.sum(np.square(x)))
-            of_priors = {"gradient": weight * x, "matrix": weight * np.eye(x.size)}
-            requested = {name: part + of_priors[name] for name, part in requested.items()}
+            prior_terms = {"gradient": weight * x, "matrix": weight * np.eye(x.size)}
+            requested = {name: part + prior_terms[name] for name, part in requested.items()}
         return Evaluation(loss, scores, np.array(errors), **requested)
 
 
@@ -187,7 +187,7 @@ def _checked_prior_weight(weight: float) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """Result for a method: the fit of a vector (or ensemble mean), and what it requested.
+    """Fit of a vector (or ensemble mean), and the derivatives or members that a method requested.
 
     The loss is the weighted mean of the scores, plus the prior term. Errors are root mean squares in the
     units of the variables, NaN if a case does not observe one. Methods request the gradient of the loss
@@ -198,10 +198,10 @@ class Evaluation:
     loss: float
     scores: np.ndarray  # (n_cases,)
     errors: np.ndarray  # (n_cases, n_variables)
-    gradient: np.ndarray = dataclasses.field(default_factory=_nothing)
-    matrix: np.ndarray = dataclasses.field(default_factory=_nothing)
-    losses: np.ndarray = dataclasses.field(default_factory=_nothing)
-    products: np.ndarray = dataclasses.field(default_factory=_nothing)
+    gradient: np.ndarray = dataclasses.field(default_factory=_empty)
+    matrix: np.ndarray = dataclasses.field(default_factory=_empty)
+    losses: np.ndarray = dataclasses.field(default_factory=_empty)
+    products: np.ndarray = dataclasses.field(default_factory=_empty)
 
     @property
     def is_finite(self) -> bool:
@@ -210,7 +210,7 @@ class Evaluation:
 
     @property
     def gradient_norm(self) -> float:
-        """NaN without a gradient."""
+        """Norm of the gradient; NaN if none was requested."""
         return float(np.linalg.norm(self.gradient)) if self.gradient.size else math.nan
 
     @property
@@ -226,9 +226,9 @@ class Evaluation:
 
 
 Function = Callable[[Model, Comparison], PyTree]
-"""Of a model and the comparison of a case, both with the parameters of a vector or of members."""
+"""Function of a model and the comparison of a case, both with the parameters of a vector or of members."""
 Compiled = Callable[..., PyTree]
-"""Of the numbers of a case, the model and its comparison."""
+"""Function of the numbers of a case, the model and the comparison."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -241,9 +241,9 @@ class CaseProgram:
 
     Args:
         problem: to which the cases belong.
-        function: of the model and the comparison with their parameters; picklable for workers.
-        compile: makes a program from the function of the numbers of a case (a vector, or members on a
-            trailing axis), model and comparison, and from their shapes.
+        function: function of the model and the comparison with their parameters; picklable for workers.
+        compile: called with a function of numbers (a vector, or members on a trailing axis), model and
+            comparison, and with the shapes of these; returns the compiled program.
     """
 
     problem: Problem
@@ -264,13 +264,13 @@ class CaseProgram:
         comparison, numbers = problem.comparisons[index], problem.in_cases[index]
         x = numbers.part_of(x)
 
-        def of_numbers(x: VectorOrMembers, model: Model, comparison: Comparison) -> PyTree:
+        def function_of_numbers(x: VectorOrMembers, model: Model, comparison: Comparison) -> PyTree:
             return self.function(numbers.to_pytree(model, x), numbers.to_pytree(comparison, x))
 
         with self._compiling:
             if (index, x.shape) not in self._programs:
                 arguments = jax.ShapeDtypeStruct(x.shape, jnp.result_type(float)), problem.model, comparison
-                make = functools.partial(self.compile, of_numbers, *arguments)
+                make = functools.partial(self.compile, function_of_numbers, *arguments)
                 self._programs[index, x.shape] = self._shared.get(make, comparison, numbers, x.shape)
         return jax.device_get(self._programs[index, x.shape](x, problem.model, comparison))
 
@@ -290,13 +290,13 @@ class AbstractEvaluator(abc.ABC):
     def __call__(self, *request: Any, **named: Any) -> Evaluation:  # Any: evaluators differ
         """Evaluate the request of a method's `ask`."""
 
-    def of(self, problem: Problem) -> "AbstractEvaluator":
-        """The same for a problem that differs only in its weights, with the same programs."""
+    def for_problem(self, problem: Problem) -> "AbstractEvaluator":
+        """An evaluator, with the same programs, of a problem that differs only in its weights."""
         other = copy.copy(self)
         other._problem = problem
         return other
 
-    def _of_cases(self, program: CaseProgram, x: np.ndarray) -> list[PyTree]:
+    def _map_cases(self, program: CaseProgram, x: np.ndarray) -> list[PyTree]:
         return self._engine.map(program, [(case, x) for case in range(len(self._problem.weights))])
 
 
@@ -317,7 +317,7 @@ class GradientEvaluator(AbstractEvaluator):
     def __call__(self, x: UnconstrainedVector) -> Evaluation:
         """Fit and gradient at an unconstrained vector."""
         problem, vector = self._problem, np.asarray(x)
-        losses, gradients = zip(*self._of_cases(self._program, vector), strict=True)
+        losses, gradients = zip(*self._map_cases(self._program, vector), strict=True)
         scores, mean_squares = zip(*losses, strict=True)
         gradient = problem.derivative(gradients)
         return problem.evaluation(vector, np.array(scores, float), mean_squares, gradient=gradient)
@@ -346,7 +346,7 @@ class NormalEquationsEvaluator(AbstractEvaluator):
     def __call__(self, x: UnconstrainedVector, loss_to_beat: float = math.inf) -> Evaluation:
         """Fit at an unconstrained vector, and gradient and matrix if the loss is below `loss_to_beat`."""
         problem, vector = self._problem, np.asarray(x)
-        scores, mean_squares = zip(*self._of_cases(self._runs, vector), strict=True)
+        scores, mean_squares = zip(*self._map_cases(self._runs, vector), strict=True)
         fit = problem.evaluation(vector, np.array(scores, float), mean_squares)
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return fit
@@ -354,8 +354,8 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         equations = dict(
             zip(cases, self._engine.map(self._equations, [(case, vector) for case in cases]), strict=True)
         )
-        of_cases = [equations.get(case, (0.0, 0.0)) for case in range(len(scores))]
-        gradient, matrix = map(problem.derivative, zip(*of_cases, strict=True))
+        by_case = [equations.get(case, (0.0, 0.0)) for case in range(len(scores))]
+        gradient, matrix = map(problem.derivative, zip(*by_case, strict=True))
         return problem.evaluation(vector, fit.scores, mean_squares, gradient=gradient, matrix=matrix)
 
 
@@ -379,20 +379,20 @@ def _compiled_equations(memory_budget: int, score: AbstractScore, by_parameters,
         at_x = jacobian(x, model, comparison)
         limit = _RANGES * _largest_range(comparison) or math.inf  # a single value has no range
         largest = float(jnp.max(jnp.abs(at_x.residuals)))
-        found = at_x.normal_equations(max(largest, limit))
-        twice = 2.0 * float(slope_of(found.sum_of_squares))
-        gradient, matrix = jax.device_get((found.gradient, found.matrix))
+        normal = at_x.normal_equations(max(largest, limit))
+        twice = 2.0 * float(slope_of(normal.sum_of_squares))
+        gradient, matrix = jax.device_get((normal.gradient, normal.matrix))
         return twice * gradient, twice * matrix
 
     return equations
 
 
 def _largest_range(comparison: Comparison) -> float:
-    """Of the observed values of a variable, in units of the residuals."""
+    """Largest range of the observed values of a variable, in units of the residuals."""
     ranges = []
-    for one in comparison.variables.values():
-        counts, values = np.asarray(one.counts), np.asarray(one.observed)
-        ranges.append(math.sqrt(one.factor * counts.max()) * float(np.ptp(values[counts > 0.0])))
+    for variable in comparison.variables.values():
+        shares, values = np.asarray(variable.shares), np.asarray(variable.observed)
+        ranges.append(math.sqrt(variable.factor * shares.max()) * float(np.ptp(values[shares > 0.0])))
     return max(ranges)
 
 
@@ -413,7 +413,7 @@ class EnsembleEvaluator(AbstractEvaluator):
         """Fit of the mean, which is one more column, and results of the members."""
         problem, members = self._problem, jnp.asarray(members)
         columns = np.asarray(jnp.concatenate([members, jnp.mean(members, axis=1, keepdims=True)], axis=1))
-        results = self._of_cases(self._program, columns)
+        results = self._map_cases(self._program, columns)
         scores = np.array([scores for scores, _, _ in results], dtype=float)
         of_mean = [{name: values[-1] for name, values in squares.items()} for *_, squares in results]
         products = [self._slope(products[-1, -1]) * products[:-1, :-1] for _, products, _ in results]

@@ -27,19 +27,18 @@ T = TypeVar("T", bound=eqx.Module)
 
 
 class Unconstrained(AbstractShown, Generic[T]):
-    """Numbers without bounds in place of those of a module; `constrained` gives the module they stand for.
+    """Numbers without bounds in place of those of a module; `constrained` returns the module.
 
     Args:
         numbers: the module with x in place of each free number; its fields are fields of this one, too.
     """
 
-    remedy: ClassVar[str] = "give tl.constrained(x), the module that they stand for"
+    remedy: ClassVar[str] = "pass tl.constrained(x), the module with these numbers"
     numbers: T
 
     def __getattr__(self, name: str) -> FieldValue:
-        if (
-            name == "numbers" or name not in self.numbers.__dataclass_fields__
-        ):  # methods would use x as they are
+        # Methods are not passed on: they would use x instead of the physical numbers.
+        if name == "numbers" or name not in self.numbers.__dataclass_fields__:
             raise AttributeError(f"'{name}' is no field of unconstrained numbers; {self.remedy}.")
         return getattr(self.numbers, name)
 
@@ -53,8 +52,8 @@ def unconstrained(module: T, only: Iterable[str] | None = None) -> Unconstrained
 
     Args:
         module: a closure, model, case or any module with fields declared with `parameter`.
-        only: dotted paths of what is free, `c_eps_1`, and `stability.*` or `net.*` for all that lies below;
-            by default every number.
+        only: dotted paths of what is free, `c_eps_1`, and `stability.*` or `net.*` for all beneath; by
+            default every number.
 
     Raises:
         TypeError: unconstrained numbers.
@@ -62,27 +61,27 @@ def unconstrained(module: T, only: Iterable[str] | None = None) -> Unconstrained
     """
     if isinstance(module, Unconstrained):
         raise TypeError(f"unconstrained: expected a module, got unconstrained numbers; {module.remedy}.")
-    known = free_leaves(module)
-    for info in known.values():
+    infos = free_leaves(module)
+    for info in infos.values():
         check_range(info.path, info.value, info.valid_range)
-    free = known.keys() if only is None else chosen_paths(known, only, "unconstrained", type(module).__name__)
+    free = infos.keys() if only is None else chosen_paths(infos, only, "unconstrained", type(module).__name__)
 
     def free_or_fixed(path, leaf):
         name = dotted(path)
-        return unbounded(leaf, *known[name].valid_range) if name in free else Fixed(leaf)
+        return unbounded(leaf, *infos[name].valid_range) if name in free else Fixed(leaf)
 
     return Unconstrained(jax.tree_util.tree_map_with_path(free_or_fixed, module))
 
 
 def constrained(x: Unconstrained[T]) -> T:
-    """The module that unconstrained numbers stand for, each in its valid range; `TypeError` for a module."""
+    """The module with each number in its valid range, from `unconstrained`; `TypeError` for a module."""
     if not isinstance(x, Unconstrained):
         kind = type(x).__name__
-        raise TypeError(f"constrained: expected what tl.unconstrained returns, got {kind}; use it as it is.")
-    known = free_leaves(x.numbers)
+        raise TypeError(f"constrained: expected the result of tl.unconstrained, got {kind}; use it as it is.")
+    infos = free_leaves(x.numbers)
 
     def restored(path, leaf):
-        return leaf if isinstance(leaf, Fixed) else bounded(leaf, *known[dotted(path)].valid_range)
+        return leaf if isinstance(leaf, Fixed) else bounded(leaf, *infos[dotted(path)].valid_range)
 
     return released(
         jax.tree_util.tree_map_with_path(restored, x.numbers, is_leaf=lambda leaf: isinstance(leaf, Fixed))

@@ -31,7 +31,7 @@ from .parameters import (
     FreeNumber,
     ParameterTable,
     from_yaml,
-    paths_in_short,
+    paths_by_label,
     split_path,
     with_case_parameters,
     with_parameters,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class History(eqx.Module):
     """One row per iteration, which is one evaluation of the kind that the method needs."""
 
-    loss: np.ndarray  # (n_iterations,), as all others up to x; NaN or infinite where a run failed
+    loss: np.ndarray  # (n_iterations,), like all arrays before x; NaN or infinite where a run failed
     gradient_norm: np.ndarray  # of the gradient with respect to the unconstrained vector; NaN without one
     is_finite: np.ndarray  # whether the evaluation, including any gradient, was finite
     rejected: np.ndarray  # whether the method rejected the step
@@ -58,7 +58,7 @@ class History(eqx.Module):
 
     @classmethod
     def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
-        """Rows of zeros, to read into or, with no rows, to append to."""
+        """History of zeros: to read a checkpoint into or, without rows, to append to."""
         kinds = [float, float, bool, bool, int, float, float, float, float]
         shapes = [()] * 5 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
         pairs = zip(shapes, kinds, strict=True)
@@ -158,7 +158,7 @@ class CalibrationResult:
 
     @property
     def n_non_finite(self) -> int:
-        """Number of evaluations that failed; each is also a rejected step."""
+        """Number of evaluations that were not finite."""
         return int((~self.history.is_finite).sum())
 
     @property
@@ -170,36 +170,36 @@ class CalibrationResult:
         """Root mean square errors by case and variable [its unit], at an iteration or the best one."""
         rows = self.history.errors[self.history.best_iteration if iteration is None else iteration]
         by_case = (dict(zip(self.variables, row.tolist(), strict=True)) for row in rows)
-        known = ({name: error for name, error in of.items() if not math.isnan(error)} for of in by_case)
-        return dict(zip(self.case_names, known, strict=True))
+        observed = ({name: error for name, error in row.items() if not math.isnan(error)} for row in by_case)
+        return dict(zip(self.case_names, observed, strict=True))
 
 
 NEAR_A_BOUND = 0.02
 """Fraction of the range between its bounds, or of its logarithm, within which a parameter is on one."""
-_STILL = 1e-3
+_NO_CHANGE = 1e-3
 """Change of the unconstrained number, whose prior has the standard deviation 1, that counts as none."""
-_IDLE = "did not move"
-_GROWN = 1e6
-"""Norm of the gradient, relative to the root of the loss, beyond which derivatives grew over the run."""
+_DID_NOT_MOVE = "did not move"
+_LARGE_GRADIENT = 1e6
+"""Norm of the gradient over the root of the loss above which derivatives must have grown over the run."""
 
 
 def remarks(result: CalibrationResult) -> dict[str, str]:
     """Remarks by path, on parameters that need one.
 
-    Parameters at a bound would move beyond it: the bound determines their value. Parameters
-    that did not move affect the loss not at all or too weakly, or its derivatives grow over the run.
+    Parameters at a bound would move beyond it: the bound determines their value. Parameters that did not
+    move hardly affect the loss, or its derivatives grow over the run.
     """
     best, start, history = result.best, result.start, result.history
-    norm, still = history.gradient_norm[history.best_iteration], _IDLE
-    if norm > _GROWN * math.sqrt(result.best_loss):  # of a good fit, both tend to 0
-        still += f": derivatives grew to {norm:.0e}; try model.coefficient_memory: 0.5 or shorter time steps"
-    found = {}
+    norm, idle = history.gradient_norm[history.best_iteration], _DID_NOT_MOVE
+    if norm > _LARGE_GRADIENT * math.sqrt(result.best_loss):  # of a good fit, both tend to 0
+        idle += f": derivatives grew to {norm:.0e}; try model.coefficient_memory: 0.5 or shorter time steps"
+    by_path = {}
     for free in result.free_parameters.numbers:
         if remark := _on_bound(free, best[free.path]):
-            found[free.path] = remark
-        elif _is_still(free, start[free.path], best[free.path]):
-            found[free.path] = still
-    return found
+            by_path[free.path] = remark
+        elif _did_not_move(free, start[free.path], best[free.path]):
+            by_path[free.path] = idle
+    return by_path
 
 
 class ParameterRow(NamedTuple):
@@ -212,15 +212,15 @@ class ParameterRow(NamedTuple):
     remark: str
 
 
-def rows_in_short(result: CalibrationResult) -> list[ParameterRow]:
-    """Values and remarks for display; of a vector lowest and highest, and the number of each remark."""
-    found, start, best, rows = remarks(result), result.start, result.best, list[ParameterRow]()
-    for label, paths in paths_in_short(best).items():
-        known = [found[path] for path in paths if path in found]
-        remark = "".join(known)
+def parameter_rows(result: CalibrationResult) -> list[ParameterRow]:
+    """Values and remarks for display; for a vector, the lowest and highest value and a count per remark."""
+    by_path, start, best, rows = remarks(result), result.start, result.best, list[ParameterRow]()
+    for label, paths in paths_by_label(best).items():
+        remark = by_path.get(paths[0], "")
         if len(paths) > 1:
-            still = sum(each.startswith(_IDLE) for each in known)
-            counts = (len(known) - still, "on a bound"), (still, _IDLE)
+            texts = [by_path[path] for path in paths if path in by_path]
+            n_idle = sum(text.startswith(_DID_NOT_MOVE) for text in texts)
+            counts = (len(texts) - n_idle, "on a bound"), (n_idle, _DID_NOT_MOVE)
             remark = ", ".join(f"{number} of {len(paths)} {what}" for number, what in counts if number)
         first, last = (_ends([values[path] for path in paths]) for values in (start, best))
         rows.append(ParameterRow(label, first, last, result.units[paths[0]], remark))
@@ -235,33 +235,33 @@ def _ends(values: Sequence[float]) -> str:
 
 def _on_bound(free: FreeNumber, value: float) -> str:
     prior = free.prior
-    lower, upper, middle, place = map(prior.place, (prior.lower, prior.upper, prior.middle, value))
+    lower, upper, middle, position = map(prior.on_scale, (prior.lower, prior.upper, prior.middle, value))
     # From the median, because one bound may be infinitely far away.
-    if place - lower < 2.0 * NEAR_A_BOUND * (middle - lower):
+    if position - lower < 2.0 * NEAR_A_BOUND * (middle - lower):
         return f"on its lower bound, {prior.lower:.6g}"
-    if upper - place < 2.0 * NEAR_A_BOUND * (upper - middle):
+    if upper - position < 2.0 * NEAR_A_BOUND * (upper - middle):
         return f"on its upper bound, {prior.upper:.6g}"
     return ""
 
 
-def _is_still(free: FreeNumber, start: float, value: float) -> bool:
+def _did_not_move(free: FreeNumber, start: float, value: float) -> bool:
     prior = free.prior
     if isinstance(prior, Normal):  # also for numbers of a correlated vector
         change = (value - start) / prior.standard_deviation
     else:
         change = prior.to_unconstrained(value) - prior.to_unconstrained(start)
-    return bool(abs(change) < _STILL)
+    return bool(abs(change) < _NO_CHANGE)
 
 
 PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"
 CROSS_VALIDATION_NAME = "cross_validation.csv"
 RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME)
-"""What belongs to one calibration alone, and goes when another one takes its folder."""
-_DERIVED = "posterior_chain_*.eqx posterior.nc posterior.yaml "
-_DERIVED += (
-    "posterior_marginals.png posterior_correlations.png posterior_spectrum.png posterior_bands.png "
-    "report.html loss.png parameters.png profiles.png series*.png"
+"""Files that are removed when another calibration uses the folder."""
+_DERIVED = (
+    *("posterior_chain_*.eqx", "posterior.nc", "posterior.yaml", "report.html"),
+    *(f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum", "bands")),
+    *("loss.png", "parameters.png", "profiles.png", "series*.png"),
 )
 
 
@@ -270,7 +270,7 @@ def remove_results(folder: Path, *, derived: bool) -> None:
 
     With `derived`, remove its posterior, figures and report too.
     """
-    for pattern in (*RESULTS, *(_DERIVED.split() if derived else ())):
+    for pattern in (*RESULTS, *(_DERIVED if derived else ())):
         for path in folder.glob(pattern):
             path.unlink()
 
@@ -286,9 +286,10 @@ def write_results(
     """
     paths = Path(folder) / PARAMETERS_NAME, Path(folder) / HISTORY_NAME
     write_dataset(history_dataset(result, attributes), paths[1])
-    remarked = [row for row in rows_in_short(result) if row.remark]
-    of_fields = {split_path(row.label.partition(" (")[0])[0]: row.remark for row in remarked}
-    entries = result.free_parameters.to_yaml(result.best, result.closure, result.cases, of_fields)
+    remarked = [row for row in parameter_rows(result) if row.remark]
+    # The label of a vector is its path and the number of its free numbers in brackets.
+    by_field = {split_path(row.label.partition(" (")[0])[0]: row.remark for row in remarked}
+    entries = result.free_parameters.to_yaml(result.best, result.closure, result.cases, by_field)
     calibration = {
         "loss": result.best_loss,
         "prior_weight": result.prior_weight,
@@ -323,18 +324,18 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
 
     The free numbers of a vector form one variable, with their times or heights in another.
     """
-    import xarray as xr  # takes long
+    import xarray as xr  # slow import
 
     history, free = result.history, result.free_parameters
-    of_priors = " and half the square of the unconstrained parameters times prior_weight"
-    what = "mean of the scores, weighted by case" + (of_priors if result.prior_weight > 0.0 else "")
+    prior_term = " and half the square of the unconstrained parameters times prior_weight"
+    loss_name = "mean of the scores, weighted by case" + (prior_term if result.prior_weight > 0.0 else "")
     columns = {
-        "loss": (history.loss, what),
+        "loss": (history.loss, loss_name),
         "gradient_norm": (history.gradient_norm, "norm of the gradient to the unconstrained parameters"),
         "rejected": (history.rejected.astype(np.int8), "whether the method took the step back"),
         "n_failed": (history.n_failed, "members of the ensemble that broke down"),
     }
-    data = {name: described("iteration", *both) for name, both in columns.items()}
+    data = {name: described("iteration", *column) for name, column in columns.items()}
     by_case = "iteration", "case"
     data["score"] = described(by_case, history.scores, "score of the case")
     for column, name in enumerate(result.variables):
@@ -375,7 +376,7 @@ def read_values(path: str | Path) -> tuple[dict[str, JSON], CalibratedValues]:
     """The content of a file of `write_values`, and its values by path with their base.
 
     Each entry needs only `value`; a bare number, or a list for a vector of weights, is also accepted. Without
-    `base` the values hold beside any constants. Raises `FileNotFoundError` without a file, and `ValueError`
+    `base` values are valid with any constants. Raises `FileNotFoundError` without a file, and `ValueError`
     for another format, or a value that is not a finite number.
     """
     if Path(path).suffix == ".nc" and Path(path).is_file():
@@ -383,11 +384,11 @@ def read_values(path: str | Path) -> tuple[dict[str, JSON], CalibratedValues]:
     try:
         content = parse_yaml(read_text(Path(path), "a YAML file", "utf-8-sig"))
     except ConfigError as error:
-        raise ValueError(f"{path}: expected a YAML file, got one in error: {error}") from error
+        raise ValueError(f"{path}: expected a valid YAML file, got: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("parameters"), dict):
         raise ValueError(
             f"{path}: parameters: expected a mapping from parameter to value, got none; write the file "
-            "with `tunax-lite calibrate`, `tl.save_closure`, or after its example."
+            "with `tunax-lite calibrate` or `tl.save_closure`, or follow their format."
         )
     values = from_yaml(content["parameters"], str(path))
     try:
@@ -400,8 +401,8 @@ def read_values(path: str | Path) -> tuple[dict[str, JSON], CalibratedValues]:
 def read_parameters(path: str | Path, closure: str | None = None) -> CalibratedValues:
     """Values by path, for `with_parameters` and `with_case_parameters`; errors as in `read_values`.
 
-    The class name of the closure is checked if given; `base`, the rest of the calibrated closure, by
-    `with_parameters`.
+    The class name of the closure is checked if set; `with_parameters` checks `base`, the rest of the
+    calibrated closure.
     """
     content, values = read_values(path)
     if closure is not None and content.get("closure") != closure:
@@ -429,9 +430,9 @@ def fingerprint(problem: Problem, method: object) -> dict[str, str]:
     }
     for free in problem.free_parameters.numbers:
         scale = "log" if isinstance(free.prior, LogBounded) else "linear"
-        known = repr(free.prior) if free.is_chosen else scale
-        said = f"{free.lower!r} to {free.upper!r} from {free.start!r}, {known}"
-        parts[f"free parameter {free.path}"] = said
+        prior = repr(free.prior) if free.is_chosen else scale
+        text = f"{free.lower!r} to {free.upper!r} from {free.start!r}, {prior}"
+        parts[f"free parameter {free.path}"] = text
     pairs = zip(problem.case_names, problem.comparisons, strict=True)
     return parts | {f"case {name}": digest_of_tree(comparison)[:16] for name, comparison in pairs}
 
@@ -476,12 +477,12 @@ class OtherCalibrationError(ValueError):
     """A folder holds a different calibration from the one to continue."""
 
 
-def check_folder(kind: str, folder: Path, held: Sequence[str], resume: bool, overwrite: bool) -> None:
-    """Raise `ValueError` if a folder holds files that are neither to be continued nor replaced."""
+def check_folder(kind: str, folder: Path, existing: Sequence[str], resume: bool, overwrite: bool) -> None:
+    """Raise `ValueError` for existing files without `resume` or `overwrite`, or for both options."""
     if resume and overwrite:
         raise ValueError(f"{kind}: expected either resume or overwrite, got both.")
-    if held and not resume and not overwrite:
+    if existing and not resume and not overwrite:
         raise ValueError(
-            f"{folder}: expected a folder without a {kind}, got {', '.join(held)}; resume it, overwrite it, "
-            "or choose another folder."
+            f"{folder}: expected a folder without a {kind}, got {', '.join(existing)}; resume it, overwrite "
+            "it, or choose another folder."
         )

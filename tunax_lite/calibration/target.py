@@ -1,13 +1,13 @@
-"""A target: what of a run is compared with which observations, with which weights and errors.
+"""A target: a case with observations, the variables to compare, their weights, and the errors.
 
     misfit = score( sum_v w_v mean((model_v - observed_v)²) / s_v²  /  sum_v w_v )
 
 over the observed values of variable v that are selected; w_v are weights, s_v scales.
 
-`Target` declares this, `Comparison` is the same as arrays. All errors are made of `_compare`, which follows a
-run frame by frame and stores the observed variables only: the loss of a calibration (`misfit`, `residuals`),
-tables (`errors_of`), and the equations of a map, where observed values have a trailing axis of columns.
-`errors_of_states` compares states that were stored.
+`Target` declares this, `Comparison` holds it as arrays. `_compare` follows a run frame by frame and stores
+the observed variables only. It underlies the loss of a calibration (`misfit`, `residuals`) and the equations
+of a map, where observed values have a trailing axis of columns. `errors_of` and `errors_of_states` compare
+stored states.
 
 Observed values that are NaN, or outside the depth and time windows, are ignored. At points, the model is
 interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the surface
@@ -64,7 +64,7 @@ class Comparison(eqx.Module):
     n_frames: int = eqx.field(static=True)
     steps_per_frame: int = eqx.field(static=True)
     in_time: Interpolation | None = None  # to the observed times; `None` if these are frames of the model
-    steps: Int[Array, " frame"] | None = None  # of each frame instead, where forward mode shares programs
+    steps: Int[Array, " frame"] | None = None  # before each frame of a padded target
 
     @property
     def times(self) -> np.ndarray:
@@ -92,7 +92,7 @@ class MeanSquare(AbstractScore):
 @named("root_mean_square")
 @dataclasses.dataclass(frozen=True)
 class RootMeanSquare(AbstractScore):
-    """The root of it: a case contributes its error. The gradient at a perfect fit is 0."""
+    """The root of the mean square: a case contributes its error. The gradient at a perfect fit is 0."""
 
     def __call__(self, mean_square: Scalar) -> Scalar:
         return safe_sqrt(mean_square)
@@ -108,30 +108,30 @@ def misfit(
     """
     if comparison.steps is not None:
         raise ValueError(
-            "misfit: expected cases with own programs for a method in reverse mode, got padded ones; "
+            "misfit: expected cases that are not padded for a method in reverse mode, got padded ones; "
             "choose levenberg_marquardt or ensemble_kalman, or leave misfit.padded out."
         )
 
     # Frame by frame inside the loop, so that reverse mode does not store all profiles of the run.
     by_time = _compare(model, comparison, checkpointing, lambda at, difference: at.mean(difference**2))
     mean_squares = {name: jnp.sum(squares, axis=0) for name, squares in by_time.items()}
-    total = sum(one.factor * mean_squares[name] for name, one in comparison.variables.items())
+    total = sum(variable.factor * mean_squares[name] for name, variable in comparison.variables.items())
     return score(jnp.asarray(total)), mean_squares
 
 
-class ErrorOf(NamedTuple):
-    """Of model minus observed, over all selected values [unit of the variable]."""
+class ErrorPair(NamedTuple):
+    """Root mean square and mean of model minus observed, over all selected values [unit of the variable]."""
 
     root_mean_square: float
     mean: float
 
 
-def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorOf]:
+def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorPair]:
     """Root mean square and mean error of each variable, without weights and scales, for a single column."""
     return errors_and_run(model, comparison)[0]
 
 
-def errors_and_run(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorOf], Trajectory]:
+def errors_and_run(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorPair], Trajectory]:
     """Like `errors_of`, and also return the run at the frames of the comparison."""
     # The errors have a program of their own, which all closures share.
     states, step = _frames(model, dataclasses.replace(comparison, variables={}, in_time=None))
@@ -153,14 +153,14 @@ def initial_states(case: Case, n_times: int) -> State:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (n_times, *jnp.shape(x))), case.start_state)
 
 
-def errors_of_states(comparison: Comparison, states: State) -> dict[str, ErrorOf]:
+def errors_of_states(comparison: Comparison, states: State) -> dict[str, ErrorPair]:
     """Errors as in `errors_of`, of stored states at the times of a comparison, along a leading axis."""
     return _errors(_errors_of_frames(dataclasses.replace(comparison, in_time=None), states))
 
 
-def _errors(by_time: Mapping[str, tuple[Array, Array]]) -> dict[str, ErrorOf]:
+def _errors(by_time: Mapping[str, tuple[Array, Array]]) -> dict[str, ErrorPair]:
     summed = {name: [float(jnp.sum(part, axis=0)) for part in parts] for name, parts in by_time.items()}
-    return {name: ErrorOf(math.sqrt(square), mean) for name, (square, mean) in summed.items()}
+    return {name: ErrorPair(math.sqrt(square), mean) for name, (square, mean) in summed.items()}
 
 
 def _square_and_mean(at: ComparedVariable, difference: Array) -> tuple[Scalar, Scalar]:
@@ -177,7 +177,7 @@ def _frames(model: Model, comparison: Comparison) -> tuple[State, Array]:
 
 @eqx.filter_jit
 def modelled_by_states(comparison: Comparison, states: State) -> dict[str, Array]:
-    """What the observations would be in states along a leading axis, but for heights that vary in time."""
+    """Model values at the observed heights, unless these vary in time, for states along a leading axis."""
     return jax.vmap(functools.partial(_modelled, comparison, comparison.case))(states)
 
 
@@ -199,54 +199,56 @@ def residuals(
     frames are stored, and parameters of members have a trailing axis.
     """
 
-    def both(at: ComparedVariable, difference: Array):
+    def scaled_and_square(at: ComparedVariable, difference: Array):
         return at.scaled(difference), at.mean(difference**2)
 
-    by_time = _compare(model, comparison, SaveEverything(), both)
+    by_time = _compare(model, comparison, SaveEverything(), scaled_and_square)
     mean_squares = {name: jnp.sum(squares, axis=0) for name, (_, squares) in by_time.items()}
     return {name: scaled for name, (scaled, _) in by_time.items()}, mean_squares
 
 
 def _modelled(comparison: Comparison, case: Case, state: State) -> dict[str, Array]:
-    """What the observations would be in a state, but for heights that vary in time."""
+    """Model values of the compared variables at the observed heights, unless these vary in time."""
 
     def water(matrix: Array | np.ndarray | None) -> ColumnState:
-        seen = state
+        smoothed = state
         if matrix is not None:
-            seen = jax.tree.map(lambda x: jnp.tensordot(matrix, x, axes=1), state.without_surface())
-            seen = dataclasses.replace(seen, surface=state.surface)
-        return ColumnState(seen, case.placed(seen).grid, case.equation_of_state)
+            smoothed = jax.tree.map(lambda x: jnp.tensordot(matrix, x, axes=1), state.without_surface())
+            smoothed = dataclasses.replace(smoothed, surface=state.surface)
+        return ColumnState(smoothed, case.placed(smoothed).grid, case.equation_of_state)
 
     # A layer that reaches the bottom has no depth; a misfit needs a number, and a finite derivative.
     return {
-        name: one.operator(observable(name, state.tracers, bounded=True)(water(one.seen)))
-        for name, one in comparison.variables.items()
+        name: variable.operator(observable(name, state.tracers, bounded=True)(water(variable.smoothing)))
+        for name, variable in comparison.variables.items()
     }
 
 
-OfTime = Callable[[ComparedVariable, Array], PyTree]
-"""Of a variable, its comparison at one time, and model minus observed."""
+DifferenceFunction = Callable[[ComparedVariable, Array], PyTree]
+"""Function of the comparison of a variable at one time, and of model minus observed."""
 
 
 def _at_one_time(
-    comparison: Comparison, of_time: OfTime, modelled: dict[str, Array], parts: dict[str, PyTree]
+    comparison: Comparison, function: DifferenceFunction, modelled: dict[str, Array], parts: dict[str, PyTree]
 ) -> dict[str, PyTree]:
     """Map a function of the differences at one time over the variables; `parts` is from `at_times`."""
-    found = {}
-    for name, one in comparison.variables.items():
-        at = one.at(parts[name])
-        found[name] = of_time(at, at.differences(modelled[name]))
-    return found
+    results = {}
+    for name, variable in comparison.variables.items():
+        at = variable.at(parts[name])
+        results[name] = function(at, at.differences(modelled[name]))
+    return results
 
 
-def _at_times(comparison: Comparison, modelled: dict[str, Array], of_time: OfTime) -> dict[str, PyTree]:
+def _at_times(
+    comparison: Comparison, modelled: dict[str, Array], function: DifferenceFunction
+) -> dict[str, PyTree]:
     """Map a function of the differences over all observed times, by variable."""
-    parts = {name: one.at_times() for name, one in comparison.variables.items()}
-    return jax.vmap(functools.partial(_at_one_time, comparison, of_time))(modelled, parts)
+    parts = {name: variable.at_times() for name, variable in comparison.variables.items()}
+    return jax.vmap(functools.partial(_at_one_time, comparison, function))(modelled, parts)
 
 
 def _compare(
-    model: Model, comparison: Comparison, checkpointing: AbstractCheckpointing, of_time: OfTime
+    model: Model, comparison: Comparison, checkpointing: AbstractCheckpointing, function: DifferenceFunction
 ) -> dict[str, PyTree]:
     """Run a model, and map a function of the differences at one time over all observed times, by variable."""
     case = batched_case(model, comparison.case)
@@ -255,14 +257,14 @@ def _compare(
         return _modelled(comparison, case, carry.now.state)
 
     def differences(carry: Carry, parts: dict[str, PyTree]) -> dict[str, PyTree]:
-        return _at_one_time(comparison, of_time, _modelled(comparison, case, carry.now.state), parts)
+        return _at_one_time(comparison, function, _modelled(comparison, case, carry.now.state), parts)
 
     if comparison.in_time is None:
-        parts = {name: one.at_times() for name, one in comparison.variables.items()}
+        parts = {name: variable.at_times() for name, variable in comparison.variables.items()}
         return _over_frames(model, comparison, checkpointing, differences, parts)
     values = _over_frames(model, comparison, checkpointing, modelled)
     at_observed = {name: comparison.in_time(each) for name, each in values.items()}
-    return _at_times(comparison, at_observed, of_time)
+    return _at_times(comparison, at_observed, function)
 
 
 def _over_frames(
@@ -275,14 +277,14 @@ def _over_frames(
     """Run a model, and map a function of carry and inputs over its frames, the start included."""
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
-    given = model, case, start, comparison.dt
+    run = model, case, start, comparison.dt
     first, later = (jax.tree.map(lambda x, i=i: x[i], inputs) for i in (0, slice(1, None)))
     of_start = save(Carry.at_start(start), first)
     if comparison.steps is not None:
-        of_later = _run_of_steps(*given, comparison.steps, save, later)
+        of_later = _run_of_steps(*run, comparison.steps, save, later)
     else:
         of_later = integrate(
-            *given,
+            *run,
             n_frames=comparison.n_frames,
             steps_per_frame=comparison.steps_per_frame,
             checkpointing=checkpointing,
@@ -293,10 +295,10 @@ def _over_frames(
 
 
 def _run_of_steps(model: Model, case: Case, start: Restart, dt, steps, save, inputs: PyTree) -> PyTree:
-    """Like `integrate`, with the numbers of steps as data."""
+    """Like `integrate`, but the numbers of steps per frame are an array."""
 
-    def frame(current: Restart, given: tuple[Int[Array, ""], PyTree]):
-        n_steps, observed = given
+    def frame(current: Restart, inputs_of_frame: tuple[Int[Array, ""], PyTree]):
+        n_steps, observed = inputs_of_frame
         following = advance(model, case, current, dt, n_steps)
         return following, save(Carry.at_start(following), observed)
 
@@ -307,8 +309,8 @@ class AbstractScale(abc.ABC):
     """Divisor of the difference of a variable."""
 
     @abc.abstractmethod
-    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
-        """Scale of a variable in its unit, from the selected values, and the first values of their levels."""
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, data: Observations) -> float:
+        """Scale of a variable in its unit, from the selected values and the first value at each height."""
 
 
 @named("physical")
@@ -316,7 +318,7 @@ class AbstractScale(abc.ABC):
 class Physical(AbstractScale):
     """One unit of the variable: the misfit of temperature is in K."""
 
-    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, data: Observations) -> float:
         return 1.0
 
 
@@ -325,12 +327,12 @@ class Physical(AbstractScale):
 class ZScore(AbstractScale):
     """The standard deviation of the observations, as in Wagner et al. (2025)."""
 
-    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, data: Observations) -> float:
         deviation = float(np.std(values))
         # Round-off of a constant profile is not variability.
         if deviation <= 1e-10 * max(1.0, float(np.max(np.abs(values)))):
             raise ValueError(
-                f"{given.name}: expected {variable} to vary, so that its standard deviation can "
+                f"{data.name}: expected {variable} to vary, so that its standard deviation can "
                 f"scale the misfit, got {deviation:g}; give it weight 0 or another scale."
             )
         return deviation
@@ -339,18 +341,18 @@ class ZScore(AbstractScale):
 @named("uncertainty")
 @dataclasses.dataclass(frozen=True)
 class Uncertainty(AbstractScale):
-    """The standard deviation given with the observations."""
+    """The standard deviation that the observations contain."""
 
-    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
-        if variable not in given.uncertainty:
-            known = ", ".join(given.uncertainty) or "none"
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, data: Observations) -> float:
+        if variable not in data.uncertainty:
+            available = ", ".join(data.uncertainty) or "none"
             raise ValueError(
-                f"{given.name}: expected an uncertainty of {variable}, the observations have "
-                f"{known}; add it or choose another scale."
+                f"{data.name}: expected an uncertainty of {variable}, got "
+                f"{available}; add it or choose another scale."
             )
-        deviation = float(given.uncertainty[variable])
+        deviation = float(data.uncertainty[variable])
         if not (math.isfinite(deviation) and deviation > 0.0):
-            raise ValueError(f"{given.name}: expected a positive uncertainty of {variable}, got {deviation}.")
+            raise ValueError(f"{data.name}: expected a positive uncertainty of {variable}, got {deviation}.")
         return deviation
 
 
@@ -377,7 +379,7 @@ class Change(AbstractScale):
     def __post_init__(self):
         check_settings(self)
 
-    def of(self, variable: str, values: np.ndarray, first: np.ndarray, given: Observations) -> float:
+    def of(self, variable: str, values: np.ndarray, first: np.ndarray, data: Observations) -> float:
         known = np.isfinite(first)
         squared = float(np.mean((values - first)[known] ** 2)) if known.any() else math.nan
         noise = 0.0
@@ -388,7 +390,7 @@ class Change(AbstractScale):
         scale = math.sqrt(squared + noise**2)
         if not scale > 0.0:
             raise ValueError(
-                f"{given.name}: expected {variable} to change from its first profile, which has to be "
+                f"{data.name}: expected {variable} to change from its first profile, which has to be "
                 f"complete, so that this can scale the misfit, got {scale:g}; choose another scale."
             )
         return scale
@@ -414,8 +416,8 @@ class Target:
             default the longest that meets every observed time, otherwise `dt`.
         averaging: `points`: the model is interpolated to the observed heights; `cell_means`: observed heights
             are cell centers, and the finer of the two is averaged over the cells of the other.
-        samples_forcing: whether models take forcing that is finer than the step at the end of each step, as
-            `GotmDiscretisation` does, instead of its mean over the step.
+        samples_forcing: whether models use the forcing at the end of each step, as `GotmDiscretisation` does,
+            instead of its mean over the step; matters for forcing that is finer than the step.
         most_times: largest number of observed times to use, evenly spread.
         padded: numbers of frames and levels, at least those of the target, to pad to with values of weight 0,
             so that different targets share programs in forward mode; observed times are then multiples of the
@@ -498,11 +500,11 @@ class Target:
     @functools.cached_property
     def sampled(self) -> Mapping[str, ComparedVariable]:
         """Observed values by variable, with the operators for the model."""
-        given = self.averaging, self.depth_window
-        found = {name: sample(self.case, self.observations, name, *given) for name in sorted(self.weights)}
+        inputs, options = (self.case, self.observations), (self.averaging, self.depth_window)
+        sampled = {name: sample(*inputs, name, *options) for name in sorted(self.weights)}
         if self.padded is None:
-            return found
-        return {name: with_levels(one, self.case, self.padded[1]) for name, one in found.items()}
+            return sampled
+        return {name: with_levels(each, self.case, self.padded[1]) for name, each in sampled.items()}
 
 
 def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
@@ -510,15 +512,17 @@ def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray,
     n_frames, name = (target.padded or (0, 0))[0], target.case.name
     ends = np.rint(times / target.dt).astype(int)
     if np.any(np.abs(times / target.dt - ends) > 1e-6) or np.any(np.diff(ends) < 1):
-        expected = f"observed times at multiples of the step, {target.dt:g} s, where programs are shared"
-        raise ValueError(f"{name}: expected {expected}, got others; choose another step, or leave it out.")
+        expected = f"observed times at multiples of the step, {target.dt:g} s, for shared programs"
+        raise ValueError(f"{name}: expected {expected}, got others; choose another step, or do not pad.")
     if target.frame_interval is not None:
-        expected = "no frame_interval where programs are shared"
+        expected = "no frame_interval for shared programs"
         raise ValueError(f"{name}: expected {expected}, got {target.frame_interval:g} s; leave one out.")
     starts_at_rest = int(ends[0] == 0)
     steps = np.diff(ends if starts_at_rest else np.append(0, ends))
     if steps.size > n_frames:
-        raise ValueError(f"{name}: expected at least {steps.size} frames, got {n_frames}; pad it with more.")
+        raise ValueError(
+            f"{name}: expected at least {steps.size} frames, got {n_frames}; pad to more frames."
+        )
     rows = np.arange(times.size) + 1 - starts_at_rest
     return n_frames, np.pad(steps, (0, n_frames - steps.size)), rows
 
@@ -526,17 +530,17 @@ def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray,
 def padded_together(targets: Sequence[Target], model: Model) -> tuple[Target, ...]:
     """Pad targets so that those with the same number of cells share programs in forward mode."""
     n_frames = max(target.times.size for target in targets)
-    n_levels = max(one.observed.shape[1] for target in targets for one in target.sampled.values())
+    n_levels = max(each.observed.shape[1] for target in targets for each in target.sampled.values())
     molecular = {f"background_{n}": getattr(model, f"molecular_{n}") for n in ("viscosity", "diffusivity")}
-    some_have = any(getattr(target.case, name) is not None for target in targets for name in molecular)
-    some_lose = any(target.case.interior.bottom_heat is not None for target in targets)
+    has_molecular = any(getattr(target.case, name) is not None for target in targets for name in molecular)
+    has_bottom_heat = any(target.case.interior.bottom_heat is not None for target in targets)
     padded = []
     for target in targets:
         case, interior = target.case, target.case.interior
-        if some_have:
+        if has_molecular:
             missing = {name: value for name, value in molecular.items() if getattr(case, name) is None}
             case = dataclasses.replace(case, **missing)
-        if some_lose and interior.bottom_heat is None:
+        if has_bottom_heat and interior.bottom_heat is None:
             case = dataclasses.replace(case, interior=dataclasses.replace(interior, bottom_heat=BottomHeat()))
         padded.append(dataclasses.replace(target, case=case, padded=(n_frames, n_levels)))
     return tuple(padded)
@@ -549,18 +553,17 @@ def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> C
     values = np.asarray(sampled.observed)[chosen]
     valid = np.isfinite(values)
     if not valid.any():
-        reach = "at least one profile has to begin at the reference depth, or above 10 m, and to reach"
+        reach = "at least one profile must begin at the reference depth, or above 10 m, and extend"
         raise ValueError(
             f"{name}: expected {variable} to be observed inside the windows, got NaN only"
-            + (f"; {reach} below what is asked for." if sampled.seen is not None else ".")
+            + (f"; {reach} below the requested depth." if sampled.smoothing is not None else ".")
         )
 
-    def on_rows(given: np.ndarray) -> np.ndarray:
-        placed = np.zeros((n_rows, *given.shape[1:]), dtype=given.dtype)
-        placed[rows] = given
+    def on_rows(selected: np.ndarray) -> np.ndarray:
+        placed = np.zeros((n_rows, *selected.shape[1:]), dtype=selected.dtype)
+        placed[rows] = selected
         return placed
 
-    placed = on_rows(valid)
     scale = 1.0
     if weight:
         first = np.broadcast_to(sampled.observed[0], values.shape)[valid]
@@ -570,8 +573,8 @@ def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> C
         observed=jnp.asarray(on_rows(np.where(valid, values, 0.0))),
         operator=sampled.operator,
         moving=jax.tree.map(lambda x: jnp.asarray(on_rows(np.asarray(x)[chosen])), sampled.moving),
-        seen=None if sampled.seen is None else jnp.asarray(sampled.seen),
-        counts=jnp.asarray(placed / valid.sum()),
+        smoothing=None if sampled.smoothing is None else jnp.asarray(sampled.smoothing),
+        shares=jnp.asarray(on_rows(valid) / valid.sum()),
         factor=jnp.asarray(weight * fraction / scale**2),
     )
 
@@ -613,15 +616,15 @@ class Account:
 
     case: str
     variable: str
-    n_counting: int  # within the windows
-    n_missing: int  # heights within the windows without a value, at times with others
+    n_used: int  # finite values within the windows
+    n_missing: int  # missing values within the windows, at times with at least one value
     n_rejected: int  # rejected by the reader because of their quality flags, at any time and height
     n_above: int  # above the uppermost center of the model, where it is constant
     n_below: int  # below the lowest center
 
     @property
     def notes(self) -> str:
-        """Values that are not plain, in words; empty without any."""
+        """Description of missing, rejected and extrapolated values; empty without any."""
         counts = (
             (self.n_missing, "missing"),
             (self.n_rejected, "rejected by quality flags"),
@@ -640,7 +643,7 @@ def account(target: Target) -> tuple[Account, ...]:
         sampled = target.sampled[variable]
         values, inside = np.asarray(sampled.observed), np.asarray(sampled.inside)
         known = np.isfinite(values)[chosen]
-        # At times of other variables there is no profile of this one: these values are not missing.
+        # Times at which only other variables were observed have no missing values.
         n_places = int(inside[chosen][known.any(axis=1)].sum())
         z = np.broadcast_to(np.asarray(sampled.z), values.shape)[chosen]
         beyond = known & (sampled.moving is not None or isinstance(sampled.operator, Interpolation))

@@ -40,7 +40,7 @@ from .results import CalibrationResult, write_results
 from .target import (
     AbstractScore,
     Comparison,
-    ErrorOf,
+    ErrorPair,
     RootMeanSquare,
     Target,
     errors_of_states,
@@ -48,26 +48,26 @@ from .target import (
 )
 
 
-def persistence_errors(comparison: Comparison) -> dict[str, ErrorOf]:
+def persistence_errors(comparison: Comparison) -> dict[str, ErrorPair]:
     """Errors of persistence by variable [its unit], from `Target.comparison`."""
     n_times = len(next(iter(comparison.variables.values())).observed)
     return errors_of_states(comparison, initial_states(comparison.case, n_times))
 
 
 FEWEST_TIMES = 3
-"""Times of observations that are a series."""
+"""Number of observed times from which observations are a series."""
 _MOST_FRAMES = 400
-"""Frames of a run beside such observations."""
+"""Number of frames of a run that is compared with a series."""
 
 
 def has_series(observations: Observations) -> bool:
-    """Whether observations have a temperature, tracers or scalars over time."""
+    """Return whether temperature, tracers or scalars were observed at enough times for a series."""
     names = {*observations.names} - {"salinity", "u", "v"}
     return observations.time.size >= FEWEST_TIMES and bool(names)
 
 
 def is_measured_series(observations: Observations) -> bool:
-    """The same for measurements; of a large-eddy simulation the last profiles suffice."""
+    """Like `has_series`, but only for measurements: the last profiles of a large-eddy simulation suffice."""
     return observations.source != "LES" and has_series(observations)
 
 
@@ -95,16 +95,16 @@ class ErrorRow:
 
 
 def rows_of(
-    label: str, target: Target, errors: Mapping[str, ErrorOf] | None, grid: str = "", note: str = ""
+    label: str, target: Target, errors: Mapping[str, ErrorPair] | None, grid: str = "", note: str = ""
 ) -> list[ErrorRow]:
-    """Rows of a run from its errors by variable, `None` if it failed, on a grid of that name."""
+    """Rows of a run from its errors by variable, `None` if it failed; `grid` is the name of the grid."""
     case = target.case
     grid = grid or f"{case.grid.n_cells} cells"
-    errors = errors or dict.fromkeys(target.weights, ErrorOf(math.nan, math.nan))
+    errors = errors or dict.fromkeys(target.weights, ErrorPair(math.nan, math.nan))
     rows = []
     for variable in target.weights:
-        unit, about = unit_of_difference(variable, case.tracer_units), (grid, target.dt, target.group or "")
-        rows.append(ErrorRow(label, case.name, variable, unit, *errors[variable], *about, note))
+        unit, setting = unit_of_difference(variable, case.tracer_units), (grid, target.dt, target.group or "")
+        rows.append(ErrorRow(label, case.name, variable, unit, *errors[variable], *setting, note))
     return rows
 
 
@@ -171,7 +171,7 @@ def cross_validate(
     Args:
         model, free_parameters, targets, method, n_iterations: as in `calibrate`; at least two targets with
             positive weight.
-        folder: of the calibration on all cases; the one without case `x` is in its subfolder `without_x`.
+        folder: folder of the calibration on all cases; that without case `x` is in its subfolder `without_x`.
         overwrite: start new calibrations in a folder that holds some.
         score, prior_weight, checkpointing, max_non_finite: as in `calibrate`.
         engine: computes the cases of all calibrations, several of which run at the same time; by default this
@@ -195,33 +195,33 @@ def cross_validate(
     score = RootMeanSquare() if score is None else score
     engine = ThisProcess(2) if engine is None else engine
     problem = Problem(model, free_parameters, targets, score, checkpointing, prior_weight)
-    evaluator, alone = method.evaluator(problem, engine), threading.Lock()
+    evaluator, writing = method.evaluator(problem, engine), threading.Lock()
 
     def calibrated(name: str | None, check: Check) -> CalibrationResult:
         left_out = () if name is None else together[name]
         weights = [0.0 if target.case.name in left_out else target.weight for target in targets]
-        place = folder if name is None else folder / folder_without(name, list(together))
-        weighed, told = problem.changed(weights=weights), begin(name)
+        subfolder = folder if name is None else folder / folder_without(name, list(together))
+        weighted_problem, report_iteration = problem.with_weights(weights=weights), begin(name)
 
         def report(iteration: Iteration) -> None:
-            if told is not None:
-                told(iteration)
+            if report_iteration is not None:
+                report_iteration(iteration)
             check()
 
         result = solve(
-            weighed,
+            weighted_problem,
             method,
             n_iterations,
-            evaluator.of(weighed),
-            folder=place,
+            evaluator.for_problem(weighted_problem),
+            folder=subfolder,
             resume=not overwrite,
             overwrite=overwrite,
             max_non_finite=max_non_finite,
             report=report,
         )
         if name is not None:
-            with alone:  # the NetCDF library is not thread-safe
-                write_results(result, place, attributes)
+            with writing:  # the NetCDF library is not thread-safe
+                write_results(result, subfolder, attributes)
         return result
 
     on_all, *others = engine.side_by_side([functools.partial(calibrated, name) for name in (None, *together)])
@@ -230,13 +230,13 @@ def cross_validate(
     comparisons = dict(zip(problem.case_names, problem.comparisons, strict=True))
     rows = []
     for case, result in without.items():
-        found = [source[case] for source in (on_all.errors(0), on_all.errors(), result.errors())]
-        for variable, kept in persistence_errors(comparisons[case]).items():
+        by_run = [errors[case] for errors in (on_all.errors(0), on_all.errors(), result.errors())]
+        for variable, persistence in persistence_errors(comparisons[case]).items():
             # NaN where a run of a case with weight 0 failed.
-            errors = [each.get(variable, math.nan) for each in found]
+            errors = [each.get(variable, math.nan) for each in by_run]
             errors = [error if math.isfinite(error) else math.nan for error in errors]
             unit = unit_of_difference(variable, comparisons[case].case.tracer_units)
-            rows.append(CrossValidationRow(case, variable, unit, kept.root_mean_square, *errors))
+            rows.append(CrossValidationRow(case, variable, unit, persistence.root_mean_square, *errors))
     return CrossValidation(tuple(rows), on_all, without)
 
 
@@ -245,18 +245,18 @@ def left_out_together(groups: Mapping[str, str | None]) -> dict[str, tuple[str, 
 
     A case without a group that shares this part with no other keeps its full name.
     """
-    found: dict[str, list[str]] = {}
+    together: dict[str, list[str]] = {}
     for name, group in groups.items():
-        found.setdefault(group or name.partition("@")[0], []).append(name)
-    alone = {of: same[0] for of, same in found.items() if len(same) == 1 and groups[same[0]] is None}
-    return {alone.get(of, of): tuple(same) for of, same in found.items()}
+        together.setdefault(group or name.partition("@")[0], []).append(name)
+    single = {key: of[0] for key, of in together.items() if len(of) == 1 and groups[of[0]] is None}
+    return {single.get(key, key): tuple(cases) for key, cases in together.items()}
 
 
 def folder_without(case: str, cases: Sequence[str]) -> str:
     """Folder name of the calibration without a case: a valid file name, numbered if not unique."""
     plain = [re.sub(r"[^\w.@+-]+", "_", name) for name in cases]
-    own = plain[list(cases).index(case)]
-    return f"without_{own}" + (f"_{list(cases).index(case) + 1}" if plain.count(own) > 1 else "")
+    name = plain[number := list(cases).index(case)]
+    return f"without_{name}" + (f"_{number + 1}" if plain.count(name) > 1 else "")
 
 
 def write_table(path: str | Path, rows: Sequence[CrossValidationRow]) -> None:
@@ -266,7 +266,7 @@ def write_table(path: str | Path, rows: Sequence[CrossValidationRow]) -> None:
 
 @names_its_file("a table")
 def read_table(path: str | Path) -> tuple[CrossValidationRow, ...]:
-    """Read a table of `write_table`; `FileNotFoundError` without a file, `ValueError` for another table."""
+    """Read a table of `write_table`; `FileNotFoundError` without a file, `ValueError` for other columns."""
     columns = CrossValidationRow.__annotations__  # names with their types
     lines = csv.DictReader(read_text(Path(path), "a table").splitlines())
     try:
@@ -276,5 +276,5 @@ def read_table(path: str | Path) -> tuple[CrossValidationRow, ...]:
         )
     except (KeyError, TypeError, ValueError):
         raise ValueError(
-            f"{path}: expected a table with the columns {', '.join(columns)}, got another; write it again."
+            f"{path}: expected a table with the columns {', '.join(columns)}, got others; write it again."
         ) from None

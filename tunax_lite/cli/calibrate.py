@@ -13,7 +13,7 @@ import numpy as np
 from ..calibration import (
     CalibrationResult,
     Target,
-    rows_in_short,
+    parameter_rows,
     validation,
     with_parameters,
     write_results,
@@ -160,7 +160,7 @@ def _write(
 def _summarise(result: CalibrationResult) -> None:
     echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
     echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
-    print_table(("parameter", "start", "best", "unit", "remark"), rows_in_short(result))
+    print_table(("parameter", "start", "best", "unit", "remark"), parameter_rows(result))
     if result.n_non_finite:
         echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
     if result.n_failed:

@@ -136,7 +136,7 @@ def say_accounts(targets: Sequence[Target]) -> None:
     # A case with several time steps has the same account with each.
     for line in dict.fromkeys(line for target in targets for line in account(target)):
         if line.notes:
-            echo(f"{line.case}: {line.n_counting} values of {line.variable}; {line.notes}")
+            echo(f"{line.case}: {line.n_used} values of {line.variable}; {line.notes}")
 
 
 def report_written(paths: Iterable[Path]) -> None:

@@ -22,7 +22,7 @@ from ..calibration import (
 from ..calibration.comparison import VARIABLES, Candidate, StoredResult
 from ..calibration.methods import AbstractMethod
 from ..calibration.observed import can_be_observed, starting_at
-from ..calibration.parameters import ParameterTable, paths_in_short
+from ..calibration.parameters import ParameterTable, paths_by_label
 from ..calibration.target import AbstractScore, padded_together
 from ..column.averages import KINDS
 from ..column.case import Case
@@ -238,7 +238,7 @@ def _notes_on_priors(config: CalibrationConfig, free: ParameterTable) -> Iterato
     known = [one.path for one in free.numbers if one.is_chosen and isinstance(one.prior, Normal | LogNormal)]
     if known:
         yield (
-            f"misfit.prior_weight is 0: the normal priors of {', '.join(paths_in_short(known))} only set the "
+            f"misfit.prior_weight is 0: the normal priors of {', '.join(paths_by_label(known))} only set the "
             "scale of the steps of a calibration, and do not pull towards their medians; give 2 noise^2 / n, "
             "with the noise of the observations in units of the scale and the number n of independent ones, "
             "for them to count"

@@ -146,7 +146,7 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
             continue
         by_variable, _ = run(*problem.calibrated(jnp.asarray(x), index))
         for name, values in by_variable.items():
-            values, counts = np.asarray(values, float), np.asarray(comparison.variables[name].counts) > 0.0
+            values, counts = np.asarray(values, float), np.asarray(comparison.variables[name].shares) > 0.0
             squares.append(float(weight) * float(np.sum(values**2)))
             freedoms.append(effective_number(values, counts))
     total = sum(squares)
@@ -291,9 +291,9 @@ def infer(
     x = free.start() if start is None else jnp.asarray(start)
     assumed = likelihood or estimate_likelihood(problem, x)
     for is_last in (True,) if likelihood else (False, True):  # estimate the noise again from the best fit
-        problem = problem.changed(prior_weight=assumed.prior_weight)
+        problem = problem.with_weights(prior_weight=assumed.prior_weight)
         options = {"start": x, "max_non_finite": n_iterations, "report": shown}
-        result = solve(problem, LevenbergMarquardt(), n_iterations, evaluator.of(problem), **options)
+        result = solve(problem, LevenbergMarquardt(), n_iterations, evaluator.for_problem(problem), **options)
         announce(
             f"loss {result.best_loss:.5g} with priors; noise {assumed.noise:.4g}, worth "
             f"{assumed.n_observations:.4g} independent observations"
@@ -301,7 +301,7 @@ def infer(
         x = jnp.asarray(result.history.x[result.history.best_iteration])
         assumed = assumed if is_last else estimate_likelihood(problem, x)
     mean = mode = np.asarray(x)
-    information, covariance = laplace_moments(evaluator.of(problem)(x).matrix, problem.prior_weight)
+    information, covariance = laplace_moments(evaluator.for_problem(problem)(x).matrix, problem.prior_weight)
     make, mixed = functools.partial(log_likelihood, problem), {}
     if isinstance(method, Laplace):
         about, normal = {"method": "laplace"}, np.random.default_rng(method.seed)
