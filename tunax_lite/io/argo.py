@@ -73,21 +73,21 @@ def open_argo(
     import xarray as xr  # takes long
 
     check_names("units", units := dict(units or {}), (*_QUANTITIES.values(), "pressure"))
-    files = [_read_file(one, good_flags, units, as_tracers(tracers)) for one in as_sources(paths)]
-    files.sort(key=lambda one: one["time"].values[0])
+    files = [_read_file(part, good_flags, units, as_tracers(tracers)) for part in as_sources(paths)]
+    files.sort(key=lambda part: part["time"].values[0])
     for before, after in zip(files[:-1], files[1:], strict=True):
         if after["time"].values[0] <= before["time"].values[-1]:
             last = before["time"].values[-1].astype("M8[ms]")
             expected = f"profiles after {last}, the last of the file before"
             got, advice = str(after["time"].values[0].astype("M8[ms]")), "give each profile once"
             raise error_in(after, "JULD", expected, got, advice)
-    n_levels = max(one.sizes["level"] for one in files)
-    padded = [one.pad(level=(0, n_levels - one.sizes["level"])) for one in files] if files[1:] else files
+    n_levels = max(part.sizes["level"] for part in files)
+    padded = [part.pad(level=(0, n_levels - part.sizes["level"])) for part in files] if files[1:] else files
     profiles = xr.concat(padded, "time", combine_attrs="override")
     for name in profiles.data_vars:
         if "rejected" in profiles[name].attrs:
-            profiles[name].attrs["rejected"] = sum(one[name].attrs["rejected"] for one in files)
-    profiles.attrs["n_left_out"] = sum(one.attrs["n_left_out"] for one in files)
+            profiles[name].attrs["rejected"] = sum(part[name].attrs["rejected"] for part in files)
+    profiles.attrs["n_left_out"] = sum(part.attrs["n_left_out"] for part in files)
     profiles.encoding["source"] = name_of(files[0])
     return profiles
 
@@ -133,8 +133,8 @@ def read_argo(
     # A float without a sensor of the salinity has none to reject.
     rejected = dict.fromkeys(_QUANTITIES.values(), 0) | dict(observed.rejected)
     observed = dataclasses.replace(observed, rejected=rejected)
-    values = {key: np.asarray(one) for key, one in observed.profiles.items()}
-    known = {key: one for key, one in values.items() if np.isfinite(one).any()}
+    values = {key: np.asarray(rows) for key, rows in observed.profiles.items()}
+    known = {key: rows for key, rows in values.items() if np.isfinite(rows).any()}
     if not known:
         expected = f"values of temperature or salinity {accepted}"
         got = " and ".join(f"none of {rejected[key]} of {key}" for key in values)
@@ -152,8 +152,8 @@ def read_argo(
     if not (increase and heights[-1] <= 0.0):
         raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
     on_heights = {}
-    for key, one in known.items():
-        columns = zip(profiles["z"].values, one, strict=True)
+    for key, rows in known.items():
+        columns = zip(profiles["z"].values, rows, strict=True)
         on_heights[key] = jnp.stack([_interpolate(heights, *column, largest_spacing) for column in columns])
     return dataclasses.replace(observed, z=jnp.asarray(heights), profiles=on_heights)
 
@@ -254,9 +254,9 @@ def _within(
 def _check_parameter(file: "xr.Dataset", key: str, name: str) -> None:
     """Refuse a parameter that the file lacks, or has on other levels."""
     if name not in file or file[name].dims != file["PRES"].dims:
-        names = [str(one) for one in file.variables if str(one).endswith("_ADJUSTED")]
-        known = dict.fromkeys(one.removesuffix("_ADJUSTED") for one in names)
-        got = f"only {', '.join(one for one in known if one != 'PRES')}"
+        names = [str(text) for text in file.variables if str(text).endswith("_ADJUSTED")]
+        known = dict.fromkeys(text.removesuffix("_ADJUSTED") for text in names)
+        got = f"only {', '.join(text for text in known if text != 'PRES')}"
         advice = "name one of these, or read the *_Sprof.nc of the float"
         raise error_in(file, name, f"a parameter for {key}", got, advice)
 
@@ -272,9 +272,9 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
     # A single profile selected from its file has no dimension of profiles.
     is_one = pressure is not None and pressure.dims == ("N_LEVELS",)
     variables = {}
-    for name, one in file.variables.items():
+    for name, var in file.variables.items():
         on_profiles = xr.Variable(
-            [dims.get(dim, dim) for dim in map(str, one.dims)], one.values, one.attrs, one.encoding
+            [dims.get(dim, dim) for dim in map(str, var.dims)], var.values, var.attrs, var.encoding
         )
         new = {"TIME": "JULD", "TIME_QC": "JULD_QC"}.get(str(name), str(name))
         variables[name if new in file else new] = on_profiles.expand_dims("N_PROF") if is_one else on_profiles
@@ -295,7 +295,7 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
         if key not in file or file[key].dims[:1] != ("N_PROF",):
             expected = "a variable of a core Argo profile file, over N_PROF"
             advice = "use the files R*.nc, D*.nc, *_prof.nc or *_Sprof.nc of a float"
-            if "N_POINTS" in [dim for one in variables_of(file) for dim in one.dims]:
+            if "N_POINTS" in [dim for var in variables_of(file) for dim in var.dims]:
                 advice = "make profiles of the points (dataset.argo.point2profile())"
             got = f"one over {file[key].dims}" if key in file else "none"
             raise error_in(file, key, expected, got, advice)

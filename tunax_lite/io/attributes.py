@@ -1,7 +1,4 @@
-"""What names and attributes of a variable say against its use: sign, unit, another quantity.
-
-Readers warn of it (`InputWarning`).
-"""
+"""Warn (`InputWarning`) if names and attributes of a variable contradict its use: sign, unit, quantity."""
 
 import re
 from typing import TYPE_CHECKING
@@ -34,7 +31,7 @@ _PART_OF_HEAT = re.compile(
     r"non-?solar|without|exclud|no (sun|short)|long ?wave|\blw|lwdn|thermal|turbulent|minus|sensible|latent"
 )
 _KINDS = {"downward": r"\bnet\b|absorbed|minus upw", "net": r"\b(incoming|downwelling|incident|global)\b"}
-"""What names of the other kind of radiation say."""
+"""Words in names of the other kind of radiation."""
 _PARTS = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)")
 _ENDS = re.compile(
     r"_(kn|kt|kts|knots?|kmh|kmph|kph|hpa|kpa|mbar|mb|degf|f|degk|cms|mph|mms|mmh|kw|psi|ft|km|cm)$"
@@ -50,27 +47,27 @@ _COMPONENTS = {
     **dict.fromkeys(("u", "wind_u", "surface_stress_u", "stokes_drift_u"), (_NORTH, _EAST)),
     **dict.fromkeys(("v", "wind_v", "surface_stress_v", "stokes_drift_v"), (_EAST, _NORTH)),
 }
-"""What names of the other component say, and those of a component itself."""
+"""Words in names of the other component, and in those of the component itself."""
 
 
 def examine(
     variable: "xr.DataArray",
     quantity: str,
     *,
-    given: str | Conversion | None = None,
-    turned: bool = False,
+    requested: str | Conversion | None = None,
+    is_reversed: bool = False,
     kind: str | None = None,
     has_sun: bool = False,
 ) -> None:
-    """Warn of what a variable says against its use as a quantity.
+    """Warn if name or attributes of a variable contradict its use as a quantity.
 
     Args:
         variable: with its name and attributes.
         quantity: in the table of quantities.
-        given: conversion, or unit alone, by the user.
-        turned: whether its sign is changed by the reader.
+        requested: conversion, or unit alone, by the user.
+        is_reversed: whether the reader changes its sign.
         kind: `downward` or `net`, of radiation.
-        has_sun: whether shortwave radiation is given, too.
+        has_sun: whether the input has shortwave radiation, too.
     """
     try:
         known = quantity_of(quantity)
@@ -81,14 +78,14 @@ def examine(
     if kind is not None and known.name == standard_name:
         return
     words = " ".join(texts[:3] if len(comment) > 200 else texts).lower().replace("_", " ")
-    name, how = name_in_file(variable).lower(), as_conversion(given)
+    name, change = name_in_file(variable).lower(), as_conversion(requested)
     where = f"{name_of(variable)}: {name_in_file(variable)}"
     claims: dict[str, tuple[str, str, str]] = {}  # by rule: expected and got, likely cause, what to change
     stated = "got a name that says"
 
     is_flux = known.positive in ("into the water", "eastward", "northward") and known.name not in ("u", "v")
     is_flux = is_flux and "wind" not in known.name and "drift" not in known.name
-    if is_flux and not turned and how.sign * how.factor > 0.0:
+    if is_flux and not is_reversed and change.sign * change.factor > 0.0:
         both, what = f"{words} {name.replace('_', ' ')}", known.name.replace("_", " ")
         is_water = known.name in ("surface_freshwater_flux", "precipitation")
         evaporation = _EVAPORATION.search(both) if is_water else None
@@ -110,22 +107,22 @@ def examine(
         text = f"expected {kind} radiation, {stated} '{other_kind[0]}'"
         claims["net_of_the_sun"] = (text, "the other kind", f"air_sea.{known.name}")
 
-    named = [one or other for one, other in _PARTS.findall(long_name)]
+    named = [square or round_ for square, round_ in _PARTS.findall(long_name)]
     if end := _ENDS.search(name):
         named.append(NAMES["units_in_names"].get(end[1], end[1]))
-    unit = how.unit if how.unit is not None else variable.attrs.get("units")
+    unit = change.unit if change.unit is not None else variable.attrs.get("units")
     # With a factor or offset the unit is not that of the name.
-    for other in named if (how.factor, how.offset) == (1.0, 0.0) else ():
+    for in_name in named if (change.factor, change.offset) == (1.0, 0.0) else ():
         try:
-            is_same = conversion(known.name, other) == conversion(known.name, str(unit))
+            is_same = conversion(known.name, in_name) == conversion(known.name, str(unit))
         except ValueError:
-            is_same = not _FOREIGN.match(other.strip())
+            is_same = not _FOREIGN.match(in_name.strip())
         if not is_same:
-            text = f"expected the unit of the attribute, '{unit}', {stated} '{other}'"
+            text = f"expected the unit of the attribute, '{unit}', {stated} '{in_name}'"
             claims.setdefault("unit_of_name", (text, "one of the two is wrong", "`unit`"))
 
     text = f"expected {known.name.replace('_', ' ')}, got a variable that says "
-    # Which temperature a file has is the business of its reader.
+    # Readers distinguish the kinds of temperature themselves.
     names = (each.name for each in QUANTITIES.values() if each.standard_name == standard_name)
     other = next((each for each in names if each != "potential_temperature"), known.name)
     every = f"{long_name} {standard_name} {name}".lower().replace("_", " ")
@@ -135,7 +132,7 @@ def examine(
         claims["another_quantity"] = (f"{text}'{standard_name}'", "another variable", remedy)
     elif wrong and not right:
         claims["another_quantity"] = (f"{text}'{wrong[0]}'", "swapped components", "the variables")
-    elif word := next((one for one in NAMES["words_of_others"].get(known.name, ()) if one in every), None):
+    elif word := next((w for w in NAMES["words_of_others"].get(known.name, ()) if w in every), None):
         claims["another_quantity"] = (f"{text}'{word}'", "another variable", "the variable")
     warn_of_input(unlikely(rule, where, *claim) for rule, claim in claims.items())
 

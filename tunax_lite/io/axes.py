@@ -57,13 +57,13 @@ _HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "
 """Letters of CF, short names, and what the unit says."""
 
 
-def as_sources(given: Source | Iterable[Source]) -> list[Source]:
+def as_sources(sources: Source | Iterable[Source]) -> list[Source]:
     """One path or dataset, or several, as a list."""
-    is_one = isinstance(given, (str, Path)) or hasattr(given, "data_vars")
-    several: list[Source] = [given] if is_one or not isinstance(given, Iterable) else list(given)
-    if not several:
+    is_one = isinstance(sources, (str, Path)) or hasattr(sources, "data_vars")
+    items: list[Source] = [sources] if is_one or not isinstance(sources, Iterable) else list(sources)
+    if not items:
         raise ValueError("paths: expected at least one file, got none.")
-    return [Path(source) if is_path(source) else source for source in several]
+    return [Path(source) if is_path(source) else source for source in items]
 
 
 def stem_of(source) -> str:
@@ -75,9 +75,9 @@ def flags_of(file: "xr.Dataset", variable: "xr.DataArray") -> "xr.DataArray | No
     """Quality flags of a variable on its own axes: those its attributes refer to, or those named after it."""
     lower = {name.lower(): name for name in map(str, file.variables)}
     stated = str(variable.attrs.get("ancillary_variables", "")).lower().replace(",", " ").split()
-    about = [(name, file[lower[name]].attrs) for name in stated if name in lower]
-    said = {name: f"{name} {attrs.get('standard_name')} {[*attrs]}".lower() for name, attrs in about}
-    names = [name for name, words in said.items() if re.search("qc|quality|flag", words)]
+    linked = [(name, file[lower[name]].attrs) for name in stated if name in lower]
+    texts = {name: f"{name} {attrs.get('standard_name')} {[*attrs]}".lower() for name, attrs in linked}
+    names = [name for name, words in texts.items() if re.search("qc|quality|flag", words)]
     ends = ("qc", "quality_control", "flag", "qc_flag", "quality_flag")
     names += [f"{variable.name}_{end}" for end in ends]
     # EPIC: QT_5020 belongs to T_20.
@@ -125,26 +125,26 @@ def is_axis(variable: "xr.DataArray", kind: str) -> bool:
     return is_directed or str(variable.name).lower() in names
 
 
-def find_axis(file: "xr.Dataset", variable: "xr.DataArray", given: str | None, kind: str) -> "xr.DataArray":
+def find_axis(file: "xr.Dataset", variable: "xr.DataArray", wanted: str | None, kind: str) -> "xr.DataArray":
     """Find the `time` or `vertical` coordinate of a variable."""
     advice = f"correct '{kind}' in the mapping"
-    if given is not None:
-        coordinate = variable_named(file, given, f"the {kind} axis", advice)
+    if wanted is not None:
+        coordinate = variable_named(file, wanted, f"the {kind} axis", advice)
         if len(coordinate.dims) != 1 or coordinate.dims[0] not in variable.dims:
             expected = f"one of the dimensions {variable.dims} of {variable.name}"
             raise error_of(coordinate, expected, coordinate.dims, advice)
         return coordinate
-    along = [one for one in variables_of(file) if len(one.dims) == 1 and one.dims[0] in variable.dims]
-    found = [one for one in along if is_axis(one, kind)]
+    along = [var for var in variables_of(file) if len(var.dims) == 1 and var.dims[0] in variable.dims]
+    matches = [var for var in along if is_axis(var, kind)]
     # The coordinate variable of the dimension takes precedence over others on the same dimension.
-    candidates = [one for one in found if one.name == one.dims[0]] or found
+    candidates = [var for var in matches if var.name == var.dims[0]] or matches
     named = [
-        one for one in candidates if one.attrs.get("standard_name") == kind or str(one.name).lower() == kind
+        var for var in candidates if var.attrs.get("standard_name") == kind or str(var.name).lower() == kind
     ]
     candidates = named or candidates
     if len(candidates) != 1:
         expected = f"one {kind} coordinate among the dimensions {variable.dims}"
-        got = " and ".join(str(one.name) for one in candidates) or "none with CF attributes"
+        got = " and ".join(str(var.name) for var in candidates) or "none with CF attributes"
         raise error_of(variable, expected, got, f"name it in the mapping ('{kind}')")
     return candidates[0]
 
@@ -176,14 +176,14 @@ def read_vertical(
     if upward[-1] > 0.0:
         got = f"{upward[-1]:g} m, positive upward"
         raise error_of(variable, "levels at or below the surface", got, "check 'positive' in the mapping")
-    found = like(variable, z, ("z",)).rename("z").assign_attrs(units="m", positive="up")
+    heights = like(variable, z, ("z",)).rename("z").assign_attrs(units="m", positive="up")
     bounds = file.get(str(variable.attrs.get("bounds")))
     if bounds is not None and bounds.shape == (z.size, 2):
         pairs = np.sort(sign * in_unit(bounds, "z", unit_in_file(variable, unit, "z")), axis=1)
         in_order = pairs[np.argsort(z)]
         if np.array_equal(in_order[1:, 0], in_order[:-1, 1]):
-            found = found.assign_coords(z_lower=("z", pairs[:, 0]), z_upper=("z", pairs[:, 1]))
-    return found
+            heights = heights.assign_coords(z_lower=("z", pairs[:, 0]), z_upper=("z", pairs[:, 1]))
+    return heights
 
 
 class Heights(NamedTuple):
@@ -207,14 +207,14 @@ def heights_of(
     others = tuple(str(dim) for dim, n in variable.sizes.items() if dim != records and n > 1)
     instrument = _instruments_of(file, records)
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
-    levels = [one for one in variables_of(file) if _is_height(one)]
-    levels.sort(key=lambda one: (_is_pressure(one), not str(one.name).endswith("_ADJUSTED")))
-    sensors = [one for one in levels if not _is_relative(one)]
+    levels = [var for var in variables_of(file) if _is_height(var)]
+    levels.sort(key=lambda var: (_is_pressure(var), not str(var.name).endswith("_ADJUSTED")))
+    sensors = [var for var in levels if not _is_relative(var)]
     upward = functools.partial(_upward, file, unit, MIDDLE_LATITUDE if position is None else position[0])
-    along = [one for one in levels if len(one.dims) == 1 and one.dims[0] in {*variable.dims} - {records}]
-    along = [one for one in along if one.name == one.dims[0]] or along
-    absolute = [one for one in along if not _is_relative(one)]
-    absolute = [one for one in absolute if not _is_pressure(one)] or absolute
+    along = [var for var in levels if len(var.dims) == 1 and var.dims[0] in {*variable.dims} - {records}]
+    along = [var for var in along if var.name == var.dims[0]] or along
+    absolute = [var for var in along if not _is_relative(var)]
+    absolute = [var for var in absolute if not _is_pressure(var)] or absolute
     has_levels = len(absolute) == 1 and len(others) < 2
     try:
         measured = _measured(file, sensors, (records, *others), upward)
@@ -240,7 +240,7 @@ def heights_of(
             expected = (
                 "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
             )
-            got = " and ".join(str(one.name) for one in absolute) or f"none over {variable.dims}"
+            got = " and ".join(str(var.name) for var in absolute) or f"none over {variable.dims}"
             advice = "give the depth of the instrument (depths), choose one place, or name another variable"
             raise error_of(variable, expected, got, advice)
         if depths == "nominal" and measured is not None and _has_bins(file, records, instrument):
@@ -278,9 +278,9 @@ def _displace(z: np.ndarray, nominal: np.ndarray) -> str:
     unknown = ~known.any(axis=0)
     moved = (z - nominal)[:, order]
     for record in np.flatnonzero(known.any(axis=1)):
-        there = known[record, order]
-        rest = np.interp(nominal[unknown], nominal[order][there], moved[record, there])
-        z[record, unknown] = nominal[unknown] + rest
+        has_z = known[record, order]
+        displaced = np.interp(nominal[unknown], nominal[order][has_z], moved[record, has_z])
+        z[record, unknown] = nominal[unknown] + displaced
     at = ", ".join(f"{-height:g}" for height in nominal[unknown])
     return f"no measured depth of the instruments at {at} m: displaced like those above and below"
 
@@ -289,8 +289,8 @@ def _has_bins(file: "xr.Dataset", records: str, instrument: np.ndarray | None) -
     """Whether an instrument has several values at one time: bins, whose depths are not the nominal one."""
     if instrument is None:
         return False
-    on_records = [one for one in variables_of(file) if one.dims == (records,)]
-    times = numbers_in(next(one for one in on_records if is_axis(one, "time")))
+    on_records = [var for var in variables_of(file) if var.dims == (records,)]
+    times = numbers_in(next(var for var in on_records if is_axis(var, "time")))
     return np.unique(np.stack([instrument, times]), axis=1).shape[1] < times.size
 
 
@@ -341,11 +341,11 @@ def _is_up(variable: "xr.DataArray", values: np.ndarray, positive: str | None = 
 
 def _instruments_of(file: "xr.Dataset", records: str) -> np.ndarray | None:
     """Instrument index of each record, where a file stores several instruments one after the other."""
-    for one in variables_of(file):
-        if "instance_dimension" in one.attrs and one.dims == (records,):
-            return numbers_in(one).astype(int)
-        if one.attrs.get("sample_dimension") == records and len(one.dims) == 1:
-            return np.repeat(np.arange(one.values.size), numbers_in(one).astype(int))
+    for var in variables_of(file):
+        if "instance_dimension" in var.attrs and var.dims == (records,):
+            return numbers_in(var).astype(int)
+        if var.attrs.get("sample_dimension") == records and len(var.dims) == 1:
+            return np.repeat(np.arange(var.values.size), numbers_in(var).astype(int))
     return None
 
 
@@ -360,12 +360,12 @@ def _nominal(
     """Nominal height of the instrument, or one per record, `(n, 1)`."""
     if not isinstance(depths, str):
         return np.array([[-float(depths)]])
-    for one in sorted(sensors, key=lambda one: "nominal" not in str(one.name).lower()):
-        is_own = not {*one.dims} & {*variable.dims}  # of a single cast records are as many as instruments
-        if instrument is not None and is_own and one.values.size == instrument.max() + 1:
-            return upward(one).reshape(-1, 1)[instrument]
-        if one.values.size == 1 and np.all(upward(one) <= 0.0):
-            return upward(one).reshape(1, 1)
+    for sensor in sorted(sensors, key=lambda sensor: "nominal" not in str(sensor.name).lower()):
+        is_separate = not {*sensor.dims} & {*variable.dims}  # one cast has as many records as instruments
+        if instrument is not None and is_separate and sensor.values.size == instrument.max() + 1:
+            return upward(sensor).reshape(-1, 1)[instrument]
+        if sensor.values.size == 1 and np.all(upward(sensor) <= 0.0):
+            return upward(sensor).reshape(1, 1)
     stated = [number_of(attrs.get(name)) for attrs in (variable.attrs, file.attrs) for name in _NOMINAL]
     low, high = (number_of(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max"))
     if low is not None and high is not None:
@@ -378,11 +378,11 @@ def _measured(
     file: "xr.Dataset", sensors: list["xr.DataArray"], dims: tuple[str, ...], upward: _Upward
 ) -> np.ndarray | None:
     """Heights of each record and level from depth, or else pressure; NaN where flags are bad."""
-    for one in map(squeezed, sensors):
-        if dims[0] not in one.dims or not set(one.dims) <= set(dims):
+    for sensor in map(squeezed, sensors):
+        if dims[0] not in sensor.dims or not set(sensor.dims) <= set(dims):
             continue
-        one = one.transpose(*(dim for dim in dims if dim in one.dims))
-        z, flags = upward(one), flags_of(file, one)
+        sensor = sensor.transpose(*(dim for dim in dims if dim in sensor.dims))
+        z, flags = upward(sensor), flags_of(file, sensor)
         z = z if flags is None else np.where(has_flag(flags.values, BAD_FLAGS), np.nan, z)
         if np.isfinite(z).any():
             return z.reshape(z.shape[0], -1)
@@ -414,7 +414,7 @@ def read_at(
         file = values_in(stored, only=(*_TIMES, *_POSITIONS))
         axes = []
         for axis in ("latitude", "longitude"):
-            known = [one for one in variables_of(file) if is_position(one, axis) and len(one.dims) < 2]
+            known = [var for var in variables_of(file) if is_position(var, axis) and len(var.dims) < 2]
             if not known:
                 advice = "use the file as it was downloaded"
                 raise error_in(file, axis, f"a coordinate {axis}", "none", advice)
@@ -514,8 +514,8 @@ def at_position(source, file: "xr.Dataset", name: str, position: tuple[float, fl
     variable = file.get(name)
     if variable is None or not set(squeezed(variable).dims) & set(_POSITIONS):
         return file
-    ((found, _),) = read_at(source, (name,), {"latitude": position[0], "longitude": position[1]})
-    return file.assign({name: found})
+    ((series, _),) = read_at(source, (name,), {"latitude": position[0], "longitude": position[1]})
+    return file.assign({name: series})
 
 
 def position_of(file: "xr.Dataset") -> tuple[float, float] | None:
@@ -526,9 +526,9 @@ def position_of(file: "xr.Dataset") -> tuple[float, float] | None:
 
 def degrees_of(file: "xr.Dataset", axis: str) -> float | None:
     """The first latitude or longitude of a file, from a variable or else an attribute; `None` if absent."""
-    for one in variables_of(file):
-        if is_position(one, axis) and one.values.dtype.kind in "fiu":
-            numbers = numbers_in(one).ravel()
+    for var in variables_of(file):
+        if is_position(var, axis) and var.values.dtype.kind in "fiu":
+            numbers = numbers_in(var).ravel()
             if (known := np.abs(numbers) <= 360.0).any():
                 return float(numbers[known][0])
     stated = (number_of(file.attrs.get(name)) for name in (axis, f"geospatial_{axis[:3]}_min"))

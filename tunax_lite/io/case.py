@@ -86,8 +86,8 @@ def case_from_dataset(
     """
     dataset = dataset.sortby("z").transpose(..., "time", "z")
     time, z = dataset["time"], dataset["z"]
-    over = {str(name): one for name, one in dataset.data_vars.items() if one.dims == ("time", "z")}
-    profiles = {name: one for name, one in over.items() if name not in STOKES_DRIFT}
+    arrays = {str(name): var for name, var in dataset.data_vars.items() if var.dims == ("time", "z")}
+    profiles = {name: var for name, var in arrays.items() if name not in STOKES_DRIFT}
     if "temperature" not in profiles:
         expected, advice = "profiles over time and z", "add them under this name"
         raise error_in(dataset, "temperature", expected, f"only {listing(dataset)}", advice)
@@ -169,11 +169,11 @@ def observations_from_dataset(
         FileFormatError: no dates, or no position for absolute salinity.
     """
     quantities = {name: quantity for (quantity, _), name in WATER_NAMES.items()}
-    over = {str(name): one for name, one in dataset.data_vars.items() if one.ndim == 2}
-    profiles = {quantities.get(name, name): one.values for name, one in over.items()}
+    arrays = {str(name): var for name, var in dataset.data_vars.items() if var.ndim == 2}
+    profiles = {quantities.get(name, name): var.values for name, var in arrays.items()}
     if conservative and {"temperature", "salinity"} & profiles.keys():
         profiles |= _modelled(dataset, profiles, salinity)
-    per_mass = {key: one.attrs for key, one in over.items() if "of_density" in one.attrs}
+    per_mass = {key: var.attrs for key, var in arrays.items() if "of_density" in var.attrs}
     if per_mass and {"temperature", "salinity"} <= profiles.keys():
         import gsw  # takes long
 
@@ -196,12 +196,12 @@ def observations_from_dataset(
         z=jnp.asarray(dataset["z"].values, dtype=float),
         profiles={key: jnp.asarray(values, dtype=float) for key, values in profiles.items()},
         name=name or str(dataset.attrs.get("case", "observations")),
-        rejected={quantities.get(key, key): int(one.attrs.get("rejected", 0)) for key, one in over.items()},
+        rejected={quantities.get(key, key): int(var.attrs.get("rejected", 0)) for key, var in arrays.items()},
     )
 
 
 def _modelled(
-    dataset: "xr.Dataset", profiles: Mapping[str, np.ndarray], given: SalinityGiven | None
+    dataset: "xr.Dataset", profiles: Mapping[str, np.ndarray], requested: SalinityGiven | None
 ) -> dict[str, np.ndarray]:
     """Conservative temperature and absolute salinity of a dataset, as far as it has them."""
     kinds = {"temperature": "in_situ", "salinity": "practical"}
@@ -221,7 +221,7 @@ def _modelled(
         raise error_in(dataset, "LATITUDE, LONGITUDE", expected, "none", advice)
     temperature, absolute = modelled_water(
         warmth,
-        salinity_at(heights, measured, given, name=name_of(dataset), temperature=warmth),
+        salinity_at(heights, measured, requested, name=name_of(dataset), temperature=warmth),
         heights,
         temperature_kind=kinds["temperature"],
         salinity_kind=kinds["salinity"],
@@ -229,8 +229,8 @@ def _modelled(
         latitude=dataset["latitude"].values.reshape(-1, 1) if is_placed else MIDDLE_LATITUDE,
         anomaly=is_placed,
     )
-    found = {"temperature": temperature, "salinity": np.where(np.isnan(measured), np.nan, absolute)}
-    return {key: values for key, values in found.items() if key in profiles}
+    modelled = {"temperature": temperature, "salinity": np.where(np.isnan(measured), np.nan, absolute)}
+    return {key: values for key, values in modelled.items() if key in profiles}
 
 
 def _since(times: np.ndarray, start: Any) -> np.ndarray:
@@ -251,9 +251,9 @@ def _first_complete(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"
             expected = "an ISO 8601 time, and times in the file since a reference date"
             advice = "write it as 2011-03-21T00:00:00"
             raise error_in(dataset, "mapping.start", expected, f"'{start}'", advice) from None
-    known = {name: np.isfinite(one.values).all(axis=1) for name, one in profiles.items()}
-    for name, there in known.items():
-        if not np.any(there & allowed):
+    known = {name: np.isfinite(var.values).all(axis=1) for name, var in profiles.items()}
+    for name, is_full in known.items():
+        if not np.any(is_full & allowed):
             expected = "at least one profile without gaps, for the initial state"
             n_known = np.isfinite(profiles[name].values).sum(axis=1).max()
             got = f"at most {int(n_known)} of {profiles[name].shape[1]} levels at any time"
@@ -266,7 +266,7 @@ def _first_complete(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"
         raise error_in(dataset, names, "a time at which all profiles are without gaps", "none", advice)
     first, wanted = int(np.argmax(complete)), int(np.argmax(allowed))
     if first > wanted:
-        incomplete = " and ".join(name for name, there in known.items() if not there[wanted:first].all())
+        incomplete = " and ".join(name for name, is_full in known.items() if not is_full[wanted:first].all())
         note = f"the run starts at {describe(time, first)}, not at {describe(time, wanted)}: {first - wanted}"
         note += f" earlier profiles have gaps in {incomplete}; fill them, or choose a start (mapping.start)"
         warn_of_input([f"{name_of(dataset)}: {note}"])
@@ -407,18 +407,18 @@ def part_from_attributes(dataset: "xr.Dataset", part: str) -> Any:
 
 
 def _water(
-    dataset: "xr.Dataset", given: AbstractEquationOfState | None, state: State
+    dataset: "xr.Dataset", requested: AbstractEquationOfState | None, state: State
 ) -> AbstractEquationOfState:
     """The equation of state; warns of constants that are assumed or not used."""
-    path, found = name_of(dataset), [key for key in _STATED["equation_of_state"][1] if key in dataset.attrs]
-    if given is not None:
-        warn_of_input([f"{path}: the mapping replaces {', '.join(sorted(found))} of the file"] * bool(found))
-        return given
+    path, names = name_of(dataset), [key for key in _STATED["equation_of_state"][1] if key in dataset.attrs]
+    if requested is not None:
+        warn_of_input([f"{path}: the mapping replaces {', '.join(sorted(names))} of the file"] * bool(names))
+        return requested
     water = part_from_attributes(dataset, "equation_of_state")
     units = {field.name: field.metadata.get("unit") for field in dataclasses.fields(water)}
     acting = ["thermal_expansion", "reference_density", "heat_capacity", "gravity"]
     acting += ["haline_contraction"] if np.ptp(np.asarray(state.salinity)) > 0.0 else []
-    missing = [name for name in acting if name not in found]
+    missing = [name for name in acting if name not in names]
     if not missing:
         return water
     listed = ", ".join(f"{name} = {float(getattr(water, name)):g} {units[name]}" for name in missing)
@@ -432,15 +432,15 @@ def _water(
 
 
 def _uncertainties(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"]) -> dict[str, jax.Array]:
-    found = {}
+    numbers = {}
     for key, variable in profiles.items():
         if "uncertainty" in variable.attrs:
             attribute = f"{name_in_file(variable)}.uncertainty"
             value = _number(dataset, attribute, variable.attrs["uncertainty"])
             if value <= 0.0:
                 raise error_in(dataset, f"attribute {attribute}", "a positive number", value, "repair it")
-            found[key] = jnp.asarray(value, dtype=float)
-    return found
+            numbers[key] = jnp.asarray(value, dtype=float)
+    return numbers
 
 
 def _rotation(dataset: "xr.Dataset") -> float:
@@ -460,19 +460,19 @@ def _rotation(dataset: "xr.Dataset") -> float:
 
 def _forcing(dataset: "xr.Dataset", start: Any) -> AbstractForcing:
     """Fluxes over time [s] since the start, or constants."""
-    found: dict[str, Series | float] = {}
+    fluxes: dict[str, Series | float] = {}
     for flux in FLUXES:
         if (name := quantity_of(flux).name) in dataset:
-            found[flux] = _series_of(dataset[name], start)
-    if not found:
+            fluxes[flux] = _series_of(dataset[name], start)
+    if not fluxes:
         expected = f"variables such as {', '.join('surface_' + flux for flux in _ALWAYS)}"
         advice = "give 'fluxes' in the mapping; 0.0 is no flux"
         raise error_in(dataset, "surface fluxes", expected, "none", advice)
-    found = dict.fromkeys(_ALWAYS, 0.0) | found
-    series = {flux: one for flux, one in found.items() if isinstance(one, Series)}
-    numbers = {flux: one for flux, one in found.items() if not isinstance(one, Series)}
-    if all(np.all(one.values == one.values[0]) for one in series.values()):  # as in idealised simulations
-        numbers |= {flux: float(one.values[0]) for flux, one in series.items()}
+    fluxes = dict.fromkeys(_ALWAYS, 0.0) | fluxes
+    series = {flux: each for flux, each in fluxes.items() if isinstance(each, Series)}
+    numbers = {flux: each for flux, each in fluxes.items() if not isinstance(each, Series)}
+    if all(np.all(each.values == each.values[0]) for each in series.values()):  # as in idealised simulations
+        numbers |= {flux: float(each.values[0]) for flux, each in series.items()}
         return ConstantForcing(SurfaceFluxes(**numbers))
     try:
         time, values = on_common_times(series, 0.0)

@@ -188,22 +188,22 @@ def read_profiles(file: "xr.Dataset", mapping: Mapping) -> "xr.Dataset":
     times = read_time(find_axis(file, first, mapping.time, "time"), unit_alone(mapping.units, "time"))
     levels = find_axis(file, first, mapping.vertical, "vertical")
     z = read_vertical(file, levels, unit_alone(mapping.units, "z"), mapping.positive)
-    found = xr.Dataset(coords={"time": like(times, times.values, ("time",)), "z": z}, attrs=file.attrs)
-    found.encoding |= {"source": name_of(file), "level": levels.dims[0]}
+    dataset = xr.Dataset(coords={"time": like(times, times.values, ("time",)), "z": z}, attrs=file.attrs)
+    dataset.encoding |= {"source": name_of(file), "level": levels.dims[0]}
     advice = "choose one place, or correct time and vertical in the mapping"
     for key, variable in variables.items():
         profiles = on_axes(variable, (*times.dims, *levels.dims), advice)
-        examine(profiles, key, given=mapping.units.get(key))
+        examine(profiles, key, requested=mapping.units.get(key))
         values = in_unit(profiles, key, mapping.units.get(key))
         if np.any(np.isinf(values)):
             raise error_of(variable, "finite values or gaps", "inf", "mark gaps as missing values")
         check_possible(name_of(file), str(variable.name), key, values)
-        found[key] = _in_package_units(like(variable, values, ("time", "z")), key)
-    return found
+        dataset[key] = _in_package_units(like(variable, values, ("time", "z")), key)
+    return dataset
 
 
 def _find_variables(file: "xr.Dataset", mapping: Mapping) -> dict[str, "xr.DataArray"]:
-    marked = [one.name for one in variables_of(file) if one.attrs.get("role") == "passive tracer"]
+    marked = [var.name for var in variables_of(file) if var.attrs.get("role") == "passive tracer"]
     tracers = mapping.tracers or {str(name): str(name) for name in marked}
 
     def find(key: str, name: str | None) -> "xr.DataArray | None":
@@ -214,7 +214,7 @@ def _find_variables(file: "xr.Dataset", mapping: Mapping) -> dict[str, "xr.DataA
         return find_variable(file, key, (key,), NAMES["cf"][key], "choose one in the mapping (variables)")
 
     wanted = {key: mapping.variables.get(key) for key in WATER} | tracers
-    variables = {key: one for key, name in wanted.items() if (one := find(key, name)) is not None}
+    variables = {key: var for key, name in wanted.items() if (var := find(key, name)) is not None}
     for key in tracers:
         variables[key] = variables[key].assign_attrs(role="passive tracer")
     if "temperature" not in variables:
@@ -282,9 +282,9 @@ def _over_time(
         expected = f"times with a reference date ('since') for both profiles and {name}, or for neither"
         got = "a date for one of the two"
         raise error_of(times, expected, got, "give the unit of time in the mapping (units)")
-    own = "time" if np.array_equal(times.values, profiles["time"].values) else f"{name}_time"
-    found = _in_package_units(like(variable, values, (own, *axes)), name)
-    return found if own == "time" else found.assign_coords({own: like(times, times.values, (own,))})
+    axis = "time" if np.array_equal(times.values, profiles["time"].values) else f"{name}_time"
+    result = _in_package_units(like(variable, values, (axis, *axes)), name)
+    return result if axis == "time" else result.assign_coords({axis: like(times, times.values, (axis,))})
 
 
 def _in_package_units(variable: "xr.DataArray", key: str) -> "xr.DataArray":
@@ -304,16 +304,16 @@ def _fluxes(
     names = {flux: mapping.fluxes.get(flux, _name_of_flux(file, flux)) for flux in FLUXES}
     has_sun = names["shortwave_flux"] is not None
     for flux, name in names.items():
-        key, how, turned = quantity_of(flux).name, mapping.units.get(flux), flux in mapping.upward
+        key, unit, flips = quantity_of(flux).name, mapping.units.get(flux), flux in mapping.upward
         if isinstance(name, str):
-            is_given, advice = flux in mapping.fluxes, "correct 'fluxes' in the mapping"
-            variable = variable_named(file, name, flux, advice) if is_given else file[name]
-            turned = turned or leaves_water(variable)
-            examine(variable, flux, given=how, turned=turned, has_sun=has_sun)
-            fluxes[key] = _over_time(file, variable, flux, mapping, profiles, (), upward=turned, **of_water)
+            is_mapped, advice = flux in mapping.fluxes, "correct 'fluxes' in the mapping"
+            variable = variable_named(file, name, flux, advice) if is_mapped else file[name]
+            flips = flips or leaves_water(variable)
+            examine(variable, flux, requested=unit, is_reversed=flips, has_sun=has_sun)
+            fluxes[key] = _over_time(file, variable, flux, mapping, profiles, (), upward=flips, **of_water)
         elif name is not None:
-            scale, offset = as_conversion(how).linear(flux, None, **of_water)
-            value = np.asarray((float(name) * scale + offset) * (-1.0 if turned else 1.0) + 0.0)
+            scale, offset = as_conversion(unit).linear(flux, None, **of_water)
+            value = np.asarray((float(name) * scale + offset) * (-1.0 if flips else 1.0) + 0.0)
             check_possible("mapping", f"fluxes.{flux}", flux, value)
             fluxes[key] = _in_package_units(array("mapping", f"fluxes.{flux}", (), value, {}), key)
     return fluxes
@@ -324,8 +324,8 @@ def _name_of_flux(file: "xr.Dataset", flux: str) -> str | None:
     standard = known.standard_name or "none of them"
     if known.name in file:
         return known.name
-    there = file.variables.items()
-    return next((str(name) for name, one in there if one.attrs.get("standard_name") == standard), None)
+    items = file.variables.items()
+    return next((str(name) for name, var in items if var.attrs.get("standard_name") == standard), None)
 
 
 def _times_of(file: "xr.Dataset", variable: "xr.DataArray", mapping: Mapping) -> "xr.DataArray":

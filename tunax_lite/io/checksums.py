@@ -29,16 +29,16 @@ def sha256_of(path: Path) -> str:
 def stamp_of(path: Path) -> str:
     """Size, and time of the last change, of a file or of all files below a folder."""
     paths = path.rglob("*") if path.is_dir() else [path]
-    found = [each.stat() for each in paths if each.is_file()]
+    stats = [each.stat() for each in paths if each.is_file()]
     changed = datetime.datetime.fromtimestamp(
-        max((each.st_mtime for each in found), default=0.0), datetime.UTC
+        max((each.st_mtime for each in stats), default=0.0), datetime.UTC
     )
-    return f"{sum(each.st_size for each in found)} bytes, {changed.isoformat()}"
+    return f"{sum(each.st_size for each in stats)} bytes, {changed.isoformat()}"
 
 
 @contextlib.contextmanager
 def sealing(path: Path) -> Iterator[io.BufferedRandom]:
-    """Replace a file by one that ends with the SHA-256 of what is written to it."""
+    """Open a file for writing, append the SHA-256 of its contents, and replace `path` by it."""
     with replacing(path) as temporary, open(temporary, "wb+") as file:
         yield file
         file.seek(0)
@@ -60,11 +60,11 @@ def unsealed(path: Path, kind: str, advice: str) -> io.BytesIO:
 def digest_of_tree(tree: PyTree, *further: object) -> str:
     """SHA-256 of the structure, types, shapes and numbers of a tree, and of `repr` of anything else."""
     leaves, structure = jax.tree.flatten(tree)
-    told = _ADDRESS.sub("", str(structure))  # that of a function is another one in every process
-    digest = hashlib.sha256(repr((told, *further)).encode())
+    text = _ADDRESS.sub("", str(structure))  # addresses of functions differ between processes
+    digest = hashlib.sha256(repr((text, *further)).encode())
     for leaf in leaves:
         array = np.asarray(leaf)
         digest.update(f"{array.dtype}{array.shape}".encode())
-        is_number = array.dtype != object  # whose bytes would be an address
+        is_number = array.dtype != object  # the bytes of an object are its address
         digest.update(array.tobytes() if is_number else _ADDRESS.sub("", repr(leaf)).encode())
     return digest.hexdigest()

@@ -37,7 +37,7 @@ IDEALISED_EPOCH = "2000-01-01 00:00:00"
 """Start of cases that have no date."""
 
 SELECTED = "selected_variables"
-"""Attribute of a file that holds these alone, from which no trajectory can be read."""
+"""Attribute of a file with selected variables only; no trajectory can be read from it."""
 
 STATE_NAMES = ("temperature", "salinity", "u", "v")
 _PLACES = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}
@@ -99,7 +99,7 @@ def _encoding(dataset: "xr.Dataset") -> dict[str, dict[str, Any]]:
 
 
 def attributes_of(name: str, tracers: TracerUnits = MappingProxyType({})) -> dict[str, str]:
-    """CF attributes of a variable of the package, or of the `Case.tracer_units`; others have their name."""
+    """CF attributes of a variable or tracer (`Case.tracer_units`); unknown names become the long name."""
     variable = _quantity(name, tracers)
     if variable is None:
         return _attributes_of_term(name, tracers) or {"long_name": name.replace("_", " ")}
@@ -119,17 +119,17 @@ def _quantity(name: str, tracers: TracerUnits) -> Quantity | None:
 
 
 UNITS_OF_BUDGETS = {"heat": "W m-2", "salt": "kg m-2 s-1", "kinetic_energy": "W m-2"}
-"""Of every run; others are those of tracers, in their unit m s-1."""
+"""Units of the budgets of every run; those of tracers are in the unit of the tracer times m s-1."""
 
 
 def _attributes_of_term(name: str, tracers: TracerUnits) -> dict[str, str]:
     """Attributes of the effect of a term, as in `heat_budget_surface_exchange`; empty for other names."""
-    parts = re.fullmatch(r"(?P<what>\w+?)_(?P<kind>budget|tendency)_(?P<term>\w+)", name)
+    parts = re.fullmatch(r"(?P<name>\w+?)_(?P<kind>budget|tendency)_(?P<term>\w+)", name)
     if parts is None:
         return {}
-    what, is_budget = parts["what"], parts["kind"] == "budget"
-    variable = None if what in UNITS_OF_BUDGETS else _quantity(what, tracers)
-    meaning, unit = what.replace("_", " "), UNITS_OF_BUDGETS.get(what)
+    name, is_budget = parts["name"], parts["kind"] == "budget"
+    variable = None if name in UNITS_OF_BUDGETS else _quantity(name, tracers)
+    meaning, unit = name.replace("_", " "), UNITS_OF_BUDGETS.get(name)
     if variable is not None:
         meaning, unit = (
             variable.long_name,
@@ -163,7 +163,7 @@ def height_coordinates(grid: Grid, dims: Sequence[str] = (), draft: float | None
     faces = faces.reshape(len(faces), -1)[:, 0]
     if draft is not None:
         name = {"long_name": "height of the faces above the surface of the column", "units": "m"}
-        variables["height_face"] = ("z_face", faces, name)  # exact
+        variables["height_face"] = ("z_face", faces, name)  # without the rounding of faces minus draft
         faces = faces - draft
     bounds = np.stack([faces[:-1], faces[1:]], axis=1)
     center = {"long_name": "height of the cell centers", "bounds": "z_center_bounds"} | attributes
@@ -210,12 +210,12 @@ def to_dataset(
     names = tuple(dims) or ("column", *(f"column_{i}" for i in range(1, len(shape))))[: len(shape)]
     taken = {"time", "z_center", "z_face", "bounds"}
     if len(names) != len(shape) or len(set(names)) != len(names) or taken.intersection(names):
-        expected = f"a name of its own for each of the {len(shape)} axes of the batch of shape {shape}"
+        expected = f"a different name for each of the {len(shape)} axes of the batch of shape {shape}"
         raise ValueError(f"to_dataset: expected {expected}, got dims = {names}.")
     variables = _variables(trajectory, diagnostics or {}, names, start_time, case)
     coordinates = _coordinates(case, closure, names, shape)
-    if twice := coordinates.keys() & variables.keys():
-        raise _twice("coordinate", min(twice), ", which is a variable; rename it")
+    if duplicates := coordinates.keys() & variables.keys():
+        raise _duplicate("coordinate", min(duplicates), ", which is a variable; rename it")
     coordinates |= {name: variables.pop(name) for name in _COORDINATES if name in variables}
     origin = provenance or Provenance()
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -226,7 +226,7 @@ def to_dataset(
         "history": f"{now}: {origin.command or 'tunax_lite.to_dataset'}",
         **origin.attributes,
         "start_time": start_time or "",
-        **{key: class_name(type(one)) for key, one in _closure_states("closure_state", trajectory.clo_state)},
+        **{key: class_name(type(clo)) for key, clo in _closure_states("closure_state", trajectory.clo_state)},
         "tracers": " ".join(trajectory.state.tracers),
         "surface": " ".join(trajectory.state.surface),
         "grid_batch_rank": len(trajectory.grid.batch_shape),
@@ -249,14 +249,14 @@ def _variables(
     start_time: str | None,
     case: Case | None,
 ) -> dict[str, tuple]:
-    """All variables that depend on time, and the axes."""
+    """Time-dependent variables and the coordinates of the axes."""
     state, grid, tracers = trajectory.state, trajectory.grid, {} if case is None else case.tracer_units
     profiles = {name: getattr(state, name) for name in STATE_NAMES}
     closure = _closure_arrays(trajectory.clo_state) | state.surface
     diagnostics = {name: values for name, values in diagnostics.items() if name not in closure}
     clash = {*profiles, *GRID_NAMES, *diagnostics}.intersection((*state.tracers, *closure))
     if clash := clash | (closure.keys() & state.tracers.keys()):
-        raise _twice("variable", min(clash), " twice; rename the tracer or the closure variable")
+        raise _duplicate("variable", min(clash), " twice; rename the tracer or the closure variable")
     variables: dict[str, tuple] = {}
 
     def add(name: str, values: ArrayLike, location: str = "center", **attributes: str) -> None:
@@ -315,7 +315,7 @@ def _mean_variables(
     batch: tuple[str, ...],
     tracers: TracerUnits,
 ) -> dict[str, tuple]:
-    """Means of state and closure state, with the dimensions of the instantaneous values, and of all else."""
+    """Means of state and closure state, on the dimensions of instantaneous values, and all other means."""
     state, of_time = means.state, {"cell_methods": "time: mean"}
     values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
     values |= _closure_arrays(means.clo_state) | state.surface
@@ -333,12 +333,12 @@ def _mean_variables(
         key = f"{name}_mean" if role == "diagnostic" else name
         variables[key] = _variable(name, mean, dims, tracers, role=role, **of_time)
     if taken := variables.keys() & points.keys():
-        raise _twice("variable", min(taken), " twice; rename the tracer")
+        raise _duplicate("variable", min(taken), " twice; rename the tracer")
     return variables
 
 
-def _twice(what: str, name: str, why: str) -> ValueError:
-    return ValueError(f"to_dataset: expected a name of its own for every {what}, got '{name}'{why}.")
+def _duplicate(kind: str, name: str, advice: str) -> ValueError:
+    return ValueError(f"to_dataset: expected a different name for every {kind}, got '{name}'{advice}.")
 
 
 def class_name(cls: type) -> str:
@@ -368,7 +368,7 @@ def _closure_arrays(clo_state: closures.AbstractCloState) -> dict[str, PyTree]:
 def _coordinates(
     case: Case | None, closure: closures.AbstractClosure | None, dims: tuple[str, ...], shape: tuple[int, ...]
 ) -> dict[str, tuple]:
-    """Positions, site names, and parameters that differ between columns, as names with underscores."""
+    """Positions, site names, and parameters that differ between columns, with underscores for dots."""
     coordinates: dict[str, tuple] = {}
     for name, unit in (("latitude", "degrees_north"), ("longitude", "degrees_east")):
         value = getattr(case, name, None)
@@ -398,7 +398,7 @@ def described(dims, values, long_name: str, unit: str = "1", **more) -> tuple:
 
 
 def titled(kind: str, closure: str) -> dict[str, str]:
-    """The first attributes of a file with the parameters of a closure."""
+    """Global attributes that begin a file with parameters of a closure."""
     return {"Conventions": "CF-1.11", "title": f"{kind} of {closure}", "closure": closure}
 
 

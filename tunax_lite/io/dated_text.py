@@ -240,8 +240,8 @@ class DatedFiles:
         Args:
             column: of profiles.
             z_center: heights of the cells at rest [m].
-            moved: heights where the surface moves, `(n_times, n_cells)`, at times [s] since the start: a
-                profile is interpolated to the cells as they are when its predecessor has passed.
+            moved: function that returns heights of the cells under a moving surface, `(n_times, n_cells)`, at
+                times [s] since the start; each profile uses the heights at the time of the previous one.
             whole_period: read everything that the run needs, not only its initial profile.
 
         Raises:
@@ -252,12 +252,12 @@ class DatedFiles:
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._profiles:
                 file = read_lines(column.file)
-                every = find_profiles(file)
-                headers, time = np.array([one.header for one in every]), np.array([one.time for one in every])
+                stored = find_profiles(file)
+                headers, time = np.array([p.header for p in stored]), np.array([p.time for p in stored])
                 kept = _later_records(file, headers, time)
-                self._profiles[column.file] = file, [every[record] for record in kept]
+                self._profiles[column.file] = file, [stored[record] for record in kept]
             file, profiles = self._profiles[column.file]
-            time = np.array([one.time for one in profiles])
+            time = np.array([each.time for each in profiles])
             part, is_constant = slice(0, 1), time.size == 1
             if not is_constant:
                 part = self._during(time, self.length if whole_period else 0.0, column)
@@ -276,8 +276,8 @@ class DatedFiles:
 
 def _levels(file: TextFile, profiles: list[Profile], column: Column) -> list[tuple[np.ndarray, np.ndarray]]:
     """Read heights and values of profiles, bottom first in each."""
-    counts = [len(one.levels) for one in profiles]
-    indices = np.concatenate([one.levels for one in profiles])
+    counts = [len(each.levels) for each in profiles]
+    indices = np.concatenate([each.levels for each in profiles])
     of_profile = np.repeat(np.arange(len(profiles)), counts)
     names = f"height and {column.quantity} of a level"
     read = read_columns(file, indices, (0, column.number), skip=0, names=names)
@@ -291,10 +291,10 @@ def _levels(file: TextFile, profiles: list[Profile], column: Column) -> list[tup
         wrong = [(int(indices[at]), f"{each[at]:g} in the profile of {described(at)}") for at in missing]
         file.check(wrong, f"a finite {what}", "correct the line")
     falling = np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0)).tolist()
-    turned = [(int(indices[at + 1]), f"{z[at + 1]:g} above {z[at]:g} at {described(at)}") for at in falling]
+    unsorted = [(int(indices[at + 1]), f"{z[at + 1]:g} above {z[at]:g} at {described(at)}") for at in falling]
     expected = "heights [m], negative below the surface"
     changing = f"{expected}, that change as the header says (1 upward, 2 downward)"
-    file.check(turned, changing, "correct the order in the header or in the levels")
+    file.check(unsorted, changing, "correct the order in the header or in the levels")
     above = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(z > 10.0)]
     file.check(above, expected, "change the sign")
     check_possible(file.path, column.name, column.quantity, values, described)
@@ -336,4 +336,4 @@ def find_profiles(file: TextFile) -> list[Profile]:
         levels.append(following if int(match[2]) == 1 else following[::-1])
         index += 1 + count
     times = read_times(file, np.asarray(headers, dtype=int))
-    return [Profile(*one) for one in zip(times.tolist(), headers, levels, strict=True)]
+    return [Profile(*fields) for fields in zip(times.tolist(), headers, levels, strict=True)]

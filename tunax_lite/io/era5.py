@@ -112,8 +112,8 @@ def read_era5(
         ValueError: one radiation net and the other downward, or unknown options.
     """
     kinds = {"shortwave": shortwave, "longwave": longwave}
-    known = {*kinds.values()} - {None}
-    if not known <= _RADIATION.keys() or len(known) > 1:
+    requested = {*kinds.values()} - {None}
+    if not requested <= _RADIATION.keys() or len(requested) > 1:
         expected = "shortwave and longwave of ERA5 both downward or both net, or from a formula"
         raise ValueError(
             f"expected {expected}, got shortwave {shortwave} and longwave {longwave}; change one."
@@ -126,9 +126,9 @@ def read_era5(
     if len(radiation) < len(kinds):
         hints["cloud_cover"] = ": the formula of the radiation needs it"
     place = {"latitude": latitude, "longitude": longitude}
-    how = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
+    options = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
     sources = as_sources(paths)
-    time, values = _series_of(sources, _PARAMETERS | radiation, units or {}, place, hints, **how)
+    time, values = _series_of(sources, _PARAMETERS | radiation, units or {}, place, hints, **options)
     return TimeSeries(time, Weather(**values), stem_of(sources[0])), "dew_point"
 
 
@@ -159,9 +159,9 @@ def read_era5_fluxes(
     place = {"latitude": latitude, "longitude": longitude}
     needed = [key for key in _FLUXES if key not in _OPTIONAL]
     hints = dict.fromkeys(needed, "; or read_era5 makes the fluxes of the weather")
-    how = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
+    options = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
     sources = as_sources(paths)
-    time, values = _series_of(sources, _FLUXES, units or {}, place, hints, **how)
+    time, values = _series_of(sources, _FLUXES, units or {}, place, hints, **options)
     heat = sum(values[key] for key in ("longwave", "sensible", "latent"))
     fluxes = {key: values[key] for key in ("stress_u", "stress_v")}
     fluxes |= {"heat_flux": heat, "shortwave_flux": values["shortwave"]}
@@ -195,14 +195,14 @@ def _series_of(
         raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
     if accumulation is not None and not accumulation > 0.0:
         raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
-    names = {key: (*one.names, one.download, *one.means) for key, one in parameters.items()}
+    names = {key: (*each.names, each.download, *each.means) for key, each in parameters.items()}
     pieces: dict[str, list[xr.DataArray]] = {}
     for source in sources:
         for variable, times in read_at(source, {*itertools.chain(*names.values())}, place, interpolation):
             series = timed(variable, times, variable.values, start_time)
             pieces.setdefault(name_in_file(variable), []).append(series)
     if not pieces:
-        file, known = read_netcdf(sources[0]), itertools.chain(*(one.names for one in parameters.values()))
+        file, known = read_netcdf(sources[0]), itertools.chain(*(each.names for each in parameters.values()))
         expected, advice = (
             f"a variable among {', '.join(sorted(known))}",
             "use a NetCDF file of ERA5 on single levels",
@@ -212,7 +212,7 @@ def _series_of(
     needed = [key for key, name in present.items() if not name and (key in hints or key not in _OPTIONAL)]
     if needed:
         wanted = [parameters[key] for key in needed]
-        listed = ", ".join(f"{' or '.join(one.names)} ({one.download})" for one in wanted)
+        listed = ", ".join(f"{' or '.join(each.names)} ({each.download})" for each in wanted)
         expected, name = f"{listed} of {_DATA_SET} in one of the files", wanted[0].names[0]
         advice = f"download it{hints.get(needed[0], '')}"
         raise FileFormatError(name_of(sources[0]), name, expected, "none", advice)
@@ -257,25 +257,25 @@ def _interval_of(accumulated: Sequence["xr.DataArray"], longest: float) -> float
     return step if members.pop() else _HOUR
 
 
-def _converted(point: "xr.DataArray", parameter: _Parameter, how: Conversion) -> "xr.DataArray":
+def _converted(point: "xr.DataArray", parameter: _Parameter, change: Conversion) -> "xr.DataArray":
     """Convert to the package's unit; sums to that times a second, and without the user's offset of rates."""
     unit = point.attrs.get("units", None if name_in_file(point) in parameter.means else parameter.unit)
     if unit is not None:
         point = point.assign_attrs(units=_UNITS.get(str(unit), str(unit)))
     if not parameter.is_sum(point):
-        return point.copy(data=in_unit(point, parameter.quantity, how))
+        return point.copy(data=in_unit(point, parameter.quantity, change))
     try:
         wanted = f"{quantity_of(parameter.quantity).unit} s"
-        scale, _ = replace(how, offset=0.0).linear_to(wanted, point.attrs["units"])
+        scale, _ = replace(change, offset=0.0).linear_to(wanted, point.attrs["units"])
     except ValueError:
         expected = f"a unit that converts to {parameter.unit}"
         advice = "give the unit of the sums (units), or use the file as it was downloaded"
-        raise error_of(point, expected, f"'{how.unit or unit}'", advice) from None
+        raise error_of(point, expected, f"'{change.unit or unit}'", advice) from None
     return point.copy(data=scale * point.values)
 
 
 def _rates(
-    point: "xr.DataArray", parameter: _Parameter, how: Conversion, interval: float, longest: float
+    point: "xr.DataArray", parameter: _Parameter, change: Conversion, interval: float, longest: float
 ) -> "xr.DataArray":
     """Rates within the possible range, of sums over the interval too; records may be `longest` [s] apart."""
     time, values, step = point["time"].values, point.values, _step(point)
@@ -288,7 +288,7 @@ def _rates(
         got = f"a gap of {steps[odd[0]]:g} s after {{}}"
         raise error_at(point, int(odd[0]), expected, got, "download all hours")
     if parameter.is_sum(point):
-        values = values / interval + how.sign * how.offset
+        values = values / interval + change.sign * change.offset
     low, high = parameter.possible or quantity_of(parameter.quantity).possible
     bad = np.flatnonzero(~((values >= low - parameter.rounding) & (values <= high + parameter.rounding)))
     if bad.size:

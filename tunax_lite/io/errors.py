@@ -48,7 +48,7 @@ def within_a_screen(message: str, most_lines: int = 24, most_characters: int = 1
 class FileFormatError(ValueError):
     """A file that cannot be used: names file, key (variable, group, attribute), and a remedy.
 
-    Its parts, such as what was expected and found, have no full stop.
+    Pass the parts of the message without a full stop.
     """
 
     def __init__(self, path, key: str, expected: str, got: str, advice: str):
@@ -56,7 +56,7 @@ class FileFormatError(ValueError):
         ValueError.__init__(self, "{}: {}: expected {}, got {}; {}.".format(*parts, advice))
 
     def name_place(self, place: str) -> None:
-        """Put the place that names the file before the message, unless one stands there."""
+        """Prepend the place where a configuration names the file, unless this was done before."""
         if not getattr(self, "has_place", False):
             self.args = (f"{place}: {self}",)
             self.has_place = True
@@ -71,7 +71,7 @@ _MOST_LINES = 20
 
 
 def check_lines(path, wrong: Iterable[tuple[object, str]], key: str, expected: str, advice: str) -> None:
-    """Raise `FileFormatError` if any line is wrong: the first one, with the numbers of the others.
+    """Raise `FileFormatError` about the first wrong line, if there is any, with the numbers of the others.
 
     Args:
         path: of the file.
@@ -105,8 +105,8 @@ def name_of(source: Source) -> str:
     """Name of a source in messages: its path, or the source of a dataset or variable."""
     if not hasattr(source, "encoding"):
         return str(source)
-    said = (source.encoding.get("source"), source.attrs.get("id"), source.attrs.get("title"))
-    return str(next((one for one in said if one), "dataset"))
+    names = (source.encoding.get("source"), source.attrs.get("id"), source.attrs.get("title"))
+    return str(next((name for name in names if name), "dataset"))
 
 
 @contextlib.contextmanager
@@ -118,7 +118,7 @@ def reading(path, kind: str) -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            # Where libraries warn about a damaged file, values are NaN or out of range and rejected as such.
+            # Values that libraries warn of are NaN or out of range, and later checks reject them.
             for category in (UserWarning, RuntimeWarning, DeprecationWarning, FutureWarning):
                 warnings.simplefilter("ignore", category)
             yield
@@ -137,7 +137,7 @@ def reading(path, kind: str) -> Iterator[None]:
         elif isinstance(error, KeyError):
             text = f"one without {text}"
         elif isinstance(error, (IndexError, TypeError, AttributeError)):
-            text = f"one that lacks something ({type(error).__name__}: {text})"
+            text = f"an incomplete one ({type(error).__name__}: {text})"
         elif not isinstance(error, (OSError, ValueError)):
             text = f"{type(error).__name__}: {text}"
         raise FileFormatError(name, "file", kind, f"'{text}'", advice) from error
@@ -146,7 +146,7 @@ def reading(path, kind: str) -> Iterator[None]:
 def names_its_file(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Wrap a reader in `reading`; its first argument is the file or files."""
 
-    def around(read: Callable[P, R]) -> Callable[P, R]:
+    def decorate(read: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(read)
 
         @functools.wraps(read)
@@ -160,7 +160,7 @@ def names_its_file(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         return guarded
 
-    return around
+    return decorate
 
 
 def check_size(path, key: str, n_bytes: int | float) -> None:
@@ -177,9 +177,9 @@ def what_is_at(path: Path) -> str:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        return f"a link to {path.readlink()}, which is not there" if path.is_symlink() else "none"
+        return f"a link to {path.readlink()}, which is missing" if path.is_symlink() else "none"
     except (OSError, ValueError) as error:
-        return (error.strerror or "none").lower() if isinstance(error, OSError) else "a name that cannot be"
+        return (error.strerror or "none").lower() if isinstance(error, OSError) else "an invalid name"
     if stat.S_ISREG(mode):
         return "a file"
     others = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
@@ -189,11 +189,11 @@ def what_is_at(path: Path) -> str:
 def existing_file(path) -> Path:
     """The path of an existing file; `FileNotFoundError` for a folder, a pipe or a broken link."""
     path, expected, advice = Path(path), "an existing file", "check the path"
-    found = what_is_at(path)
-    if found == "a folder":
+    kind = what_is_at(path)
+    if kind == "a folder":
         expected, advice = "a file", "name a file in it"
-    if found != "a file":
-        raise FileNotFoundError(f"{shortened(path)}: expected {expected}, got {shortened(found)}; {advice}.")
+    if kind != "a file":
+        raise FileNotFoundError(f"{shortened(path)}: expected {expected}, got {shortened(kind)}; {advice}.")
     return path
 
 
@@ -217,9 +217,9 @@ def decimal(text: str) -> float:
     return float(text)
 
 
-def check_names(key: str, given: Iterable[str], known: Iterable[str]) -> None:
+def check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
     """Raise `ValueError` for an unknown name."""
-    unknown = [name for name in given if name not in known]
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"{key}: expected names among {', '.join(known)}, got '{unknown[0]}'.")
 
@@ -232,12 +232,12 @@ def check_increasing(
     if bad.size:
         got = f"{values[bad[0]]} in record {bad[0]}"
         raise FileFormatError(path, key, "finite values", got, "repair the file")
-    stuck = np.flatnonzero(np.diff(values) <= 0.0)
-    if increasing and stuck.size:
-        at = int(stuck[0])
+    repeats = np.flatnonzero(np.diff(values) <= 0.0)
+    if increasing and repeats.size:
+        at = int(repeats[0])
         got = f"{values[at + 1]:g} after {values[at]:g} in record {at + 1}"
         got = f"{describe(at + 1)} after {describe(at)}" if describe else got
-        got += f" (and so at {stuck.size - 1} more records)" if stuck.size > 1 else ""
+        got += f" (and so at {repeats.size - 1} more records)" if repeats.size > 1 else ""
         advice = "sort the records and remove duplicates"
         raise FileFormatError(path, key, "values that increase", got, advice)
 

@@ -112,7 +112,7 @@ def _along_the_sun(
     if not gaps.size:
         return series
     usual = float(np.median(np.diff(time)))
-    more, light, ends = [time], [values], [] if bounds is None else [bounds]
+    times, radiation, intervals = [time], [values], [] if bounds is None else [bounds]
     for at in gaps:
         hours = f"{(time[at + 1] - time[at]) / 3600.0:g} h without a value after"
         if start_time is None or position is None:
@@ -135,10 +135,10 @@ def _along_the_sun(
         share = max(0.0, float(values[near][lit].sum() / around[lit].sum())) if lit.any() else 0.0
         note = f"{hours} {describe(series['moment'], int(at))}: filled with {share:.3g} times the radiation"
         warn_of_input([f"{name_of(series)}: {series.name}: {note} under a clear sky"])
-        more.append(added)
-        light.append(share * inside)
+        times.append(added)
+        radiation.append(share * inside)
         if bounds is not None:
-            ends.append(bounds[at] + (added - time[at])[:, None])
-    order = np.argsort(np.concatenate(more), kind="stable")
-    filled = like(series, np.concatenate(light)[order]).assign_coords(time=np.concatenate(more)[order])
-    return filled if bounds is None else with_bounds(filled, np.concatenate(ends)[order])
+            intervals.append(bounds[at] + (added - time[at])[:, None])
+    order = np.argsort(np.concatenate(times), kind="stable")
+    filled = like(series, np.concatenate(radiation)[order]).assign_coords(time=np.concatenate(times)[order])
+    return filled if bounds is None else with_bounds(filled, np.concatenate(intervals)[order])

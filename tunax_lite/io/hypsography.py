@@ -84,7 +84,7 @@ def read_hypsography(
 def in_metres(z: np.ndarray, area: np.ndarray, units: Conversions) -> tuple[np.ndarray, np.ndarray]:
     """Heights [m] and areas [m2] from values in these units."""
     check_names("units", units, _UNITS)
-    (of_z, zero), (of_area, more) = (
+    (z_scale, z_offset), (area_scale, area_offset) = (
         as_conversion(units.get(name)).linear_to(unit, unit) for name, unit in _UNITS.items()
     )
-    return of_z * z + zero, of_area * area + more
+    return z_scale * z + z_offset, area_scale * area + area_offset

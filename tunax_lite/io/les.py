@@ -152,9 +152,9 @@ class _Jld2:
             got = f"none beside {', '.join(known[:8]) or 'nothing'}"
             raise self.error(key, "a group", got, "this is no LESbrary file, or it is incomplete")
         names = sorted((name for name in map(str, group) if name.isdecimal()), key=int)
-        for one, other in zip(names, names[1:], strict=False):
-            if int(one) == int(other):
-                raise self.error(key, "every iteration once", f"both {one} and {other}", "remove one of them")
+        for low, high in zip(names, names[1:], strict=False):
+            if int(low) == int(high):
+                raise self.error(key, "every iteration once", f"both {low} and {high}", "remove one of them")
         return names
 
 
@@ -262,7 +262,7 @@ def _read_faces(file: _Jld2) -> np.ndarray:
         expected = "at least 3 cells" if n_cells < 3 else f"at most {MOST_CELLS} cells"
         raise file.error("grid/Nz", expected, n_cells, "choose another file")
     known = ((key, file.cells(key, n_cells + 1)) for key in _KEYS["faces"])
-    key, faces = next((one for one in known if one[1] is not None), ("", None))
+    key, faces = next((pair for pair in known if pair[1] is not None), ("", None))
     if faces is None:
         depth = file.required("grid/Lz", *_KEYS["faces"])
         if depth <= 0.0:

@@ -1,7 +1,7 @@
-"""What tables of people have beside the plain form: local dates, decimal commas, units in round brackets.
+"""Variants of text tables: local dates, decimal commas, units in round brackets.
 
-Each function changes rows of texts to the plain form where what is meant is certain, and leaves the others as
-they are, for the errors of `table`.
+Each function converts unambiguous texts to the standard form and leaves others unchanged, so that `table`
+raises its errors about them.
 """
 
 import re
@@ -33,7 +33,7 @@ _ZONE = re.compile(
 
 
 def is_other_zone(text: str) -> bool:
-    """Whether a name of times says a zone other than Universal Time: `local time`, `Time (PST)`."""
+    """Whether the name of a time column states a zone other than universal time, as `Time (PST)` does."""
     return _ZONE.search(text.lower()) is not None
 
 
@@ -58,17 +58,17 @@ def _is_date(text: str) -> bool:
 
 
 def with_time(frame: "pd.DataFrame") -> tuple["pd.DataFrame", str | None]:
-    """Name the column of the times `time`, and return its name in the file; `None` for dates without a unit.
+    """Rename the column of times to `time`, and return its name in the file; `None` for dates without a unit.
 
-    Its name is one of `TIMES`; or a column `date` stands beside the clock in `time`; or all of the first
-    column, as `Datum`, are dates.
+    It is the column named as in `TIMES`, or a column `date` joined to the clock in a column `time`, or else
+    the first column, such as `Datum`, if it contains only dates.
     """
     plain = {BRACKETS.sub(r"\1", name).strip().lower(): name for name in frame}
     known = {name: plain[name] for name in plain if name in TIMES}
     if {"date", "time"} <= known.keys() and _CLOCK.fullmatch(frame[known["time"]].iloc[0]):
-        joined = frame[known["date"]] + " " + frame[known["time"]]
+        date_and_clock = frame[known["date"]] + " " + frame[known["time"]]
         others = frame.drop(columns=[known["date"], known["time"]])
-        return others.assign(time=joined), None
+        return others.assign(time=date_and_clock), None
     first = str(frame.columns[0])
     if not known and not _is_date(first) and all(map(_is_date, frame[first])):
         return frame.rename(columns={first: "time"}), None
@@ -79,7 +79,7 @@ def with_time(frame: "pd.DataFrame") -> tuple["pd.DataFrame", str | None]:
 
 
 def with_points(rows: Rows) -> Rows:
-    """Decimal commas as points, in rows that commas do not separate and that have no decimal points."""
+    """Replace decimal commas by points, unless a cell has a decimal point; commas must not separate cells."""
     cells = [cell for _, row in rows[1:] for cell in row]
     if not any(map(_COMMA.fullmatch, cells)) or any(map(_POINT.fullmatch, cells)):
         return rows
@@ -91,9 +91,9 @@ def with_points(rows: Rows) -> Rows:
 
 
 def iso_times(texts: Collection[str]) -> list[str]:
-    """Dates in ISO 8601: `1.5.2019 7:30` and `5/13/2019`, if the dates of the column say which is the day.
+    """Convert dates such as `1.5.2019 7:30` to ISO 8601; other texts become empty.
 
-    Texts that are no dates become empty.
+    Dates with slashes, as `5/13/2019`, need one in the column that shows whether day or month comes first.
     """
     last = [match for text in texts if (match := _YEAR_LAST.fullmatch(text)) is not None]
     slashed = [match for match in last if match[2] == "/"]

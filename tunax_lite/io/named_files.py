@@ -20,7 +20,7 @@ from .yaml_file import read_document
 
 ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
 REFERENCE_VARIABLE = "TUNAX_LITE_REFERENCE"
-"""Of folders with results of other models."""
+"""Name of the environment variable with folders of results of other models."""
 _NAME = re.compile(r"[a-z_]{2,}:[^/\\].*")
 _PACKAGE = Path(__file__).resolve().parents[1]
 # For an installed package, and for a checkout of the repository.
@@ -75,10 +75,10 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     for candidate in (*candidates, *starts):
         if what_is_at(candidate) == "a file" or is_store(candidate):
             return candidate
-    what = {candidate: what_is_at(candidate) for candidate in candidates}
+    kinds = {candidate: what_is_at(candidate) for candidate in candidates}
     places = [
-        f"{shortened(at.absolute())}{'' if kind == 'none' else f' ({shortened(kind)})'}"
-        for at, kind in what.items()
+        f"{shortened(place.absolute())}{'' if kind == 'none' else f' ({shortened(kind)})'}"
+        for place, kind in kinds.items()
     ]
     below = f", nor below ${variable} ({os.environ.get(variable) or 'not set'})" if starts else ""
     raise FileNotFoundError(
@@ -89,8 +89,8 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
 
 def data_folders(variable: str = ENVIRONMENT_VARIABLE) -> list[Path]:
     """Folders searched for named files, in order."""
-    given = os.environ.get(variable, "").split(os.pathsep)
-    return [Path(folder).expanduser() for folder in given if folder] + [Path("data"), *_DATA_FOLDERS]
+    listed = os.environ.get(variable, "").split(os.pathsep)
+    return [Path(folder).expanduser() for folder in listed if folder] + [Path("data"), *_DATA_FOLDERS]
 
 
 def _resolve_name(name: str) -> Path:
@@ -107,7 +107,7 @@ def _resolve_name(name: str) -> Path:
             advice = "copy the file again, or give its plain path if you mean this one"
             raise FileFormatError(path, "SHA-256", f"{entry.sha256} for {name}", str(checksum), advice)
         return path
-    given = os.environ.get(ENVIRONMENT_VARIABLE)
+    listed = os.environ.get(ENVIRONMENT_VARIABLE)
     file, cache, reason = Path(entry.file), Path(pooch.os_cache("tunax_lite")), "no address to download from"
     if entry.url is not None:
         checksum = f"sha256:{entry.sha256}"
@@ -117,10 +117,10 @@ def _resolve_name(name: str) -> Path:
         except (OSError, ValueError) as error:
             # The messages of urllib3 are nested and long; the first part is enough.
             reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-    place = Path((given or "data").split(os.pathsep)[0]).absolute() / file
+    place = Path((listed or "data").split(os.pathsep)[0]).absolute() / file
     checksum = "" if entry.sha256 is None else f" (SHA-256 {entry.sha256})"
     raise FileNotFoundError(
-        f"{name}: expected its file in the folders of ${ENVIRONMENT_VARIABLE} ({given or 'not set'}), "
+        f"{name}: expected its file in the folders of ${ENVIRONMENT_VARIABLE} ({listed or 'not set'}), "
         f"data/, the cache {cache} or a download, got: {reason}; put {entry.url or 'the file'} at "
         f"{place}{checksum}."
     )

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _FILLS = ("fillvalue", "missingvalue")
-"""Names of attributes, without what files add to them: those of WHOI write `FillValue_`."""
+"""Names of attributes in lower case without underscores: those of WHOI write `FillValue_`."""
 _UNWRITTEN = 9.969209968386869e36
-"""What the NetCDF library puts where nothing was written."""
+"""Default fill value of the NetCDF library for floating-point numbers."""
 _Places = Mapping[str, Sequence[int] | slice]
 _EVERYWHERE: _Places = MappingProxyType({})
 
@@ -75,16 +75,16 @@ def open_file(path: Path) -> "xr.Dataset":
     store = NetCDF4DataStore(CachingFileManager(library, str(path), mode="r"))
     header = store.ds
     header.set_auto_maskandscale(False)
-    order, lengths = list(header.variables), {name: one.size for name, one in header.dimensions.items()}
+    order, lengths = list(header.variables), {name: dim.size for name, dim in header.dimensions.items()}
     scalars = {name: header[name] for name in order if name in lengths and not header[name].ndim}
-    kept = {
-        name: ((name,), np.atleast_1d(one[...]), dict(one.__dict__))
-        for name, one in scalars.items()
+    coordinates = {
+        name: ((name,), np.atleast_1d(scalar[...]), dict(scalar.__dict__))
+        for name, scalar in scalars.items()
         if lengths[name] == 1
     }
     dataset = xr.open_dataset(store, decode_cf=False, cache=False, drop_variables=[*scalars])
-    for name, one in kept.items():
-        dataset[name] = one
+    for name, coordinate in coordinates.items():
+        dataset[name] = coordinate
     dataset.encoding |= {"source": str(path), "order": order}
     return dataset
 
@@ -156,9 +156,9 @@ def _numbers(values: np.ndarray, attributes: dict[str, Any], *, is_coordinate: b
     fills = [np.array(_UNWRITTEN)] if values.dtype.kind == "f" else []
     fills += [np.asarray(attributes.pop(n)) for n in [*attributes] if n.replace("_", "").lower() in _FILLS]
     for fill in fills:
-        for one in map(float, fill.ravel() if fill.dtype.kind in "fiu" else ()):
+        for number in map(float, fill.ravel() if fill.dtype.kind in "fiu" else ()):
             # A fill value in single precision differs from the same number in double precision.
-            missing |= np.abs(values - one) <= 1e-6 * abs(one)
+            missing |= np.abs(values - number) <= 1e-6 * abs(number)
     is_unsigned = str(attributes.pop("_Unsigned", "false")).lower() == "true" and values.dtype.kind == "i"
     packed = values.view(f"u{values.dtype.itemsize}") if is_unsigned else values
     if not is_coordinate:
@@ -174,7 +174,7 @@ def _numbers(values: np.ndarray, attributes: dict[str, Any], *, is_coordinate: b
 
 
 def open_store(place: str | Path) -> "xr.Dataset":
-    """A Zarr store, not decoded, of which only coordinates are read; a folder of this machine or a URL.
+    """Open a Zarr store, a local folder or a URL, without decoding it; only coordinates are read.
 
     Raises:
         FileFormatError: an incomplete store, or a chunk that exceeds the memory or could run a program.
@@ -213,8 +213,8 @@ _LIMITS = ("valid_min", "valid_max")
 def _limit(attributes: dict[str, Any], name: str, stored: np.dtype, packed: np.dtype) -> np.generic | None:
     """Declared smallest or largest valid number as in the file; `None` where there is none.
 
-    Limits of unsigned numbers are stored as signed, too. A limit that the type of the variable cannot hold
-    says nothing about it, as in the NetCDF library for Python.
+    Files may store limits of unsigned numbers as signed ones. A limit outside the range of the variable's
+    type is ignored, as in the NetCDF library for Python.
     """
     both = np.ravel(attributes.get("valid_range", ()))
     limit = np.ravel(attributes.get(name, both[_LIMITS.index(name)] if both.size == 2 else ()))
@@ -281,9 +281,9 @@ def _is_truncated(path: Path, *, is_new: bool) -> bool:
     with contextlib.suppress(OSError), netCDF4.Dataset(path) as file:
         variables = list(file.variables.values())
         unlimited = {name for name, dimension in file.dimensions.items() if dimension.isunlimited()}
-        records = [one for one in variables if unlimited & {*one.dimensions}]
-        odd = [math.prod(one.shape[1:]) * one.dtype.itemsize % 4 for one in records]
+        records = [var for var in variables if unlimited & {*var.dimensions}]
+        odd = [math.prod(var.shape[1:]) * var.dtype.itemsize % 4 for var in records]
         is_exception = is_new or (len(odd) == 1 and odd[0] > 0)
-        n_bytes = sum(one.size * one.dtype.itemsize for one in variables)
+        n_bytes = sum(var.size * var.dtype.itemsize for var in variables)
         return not is_exception or path.stat().st_size <= n_bytes
     return True

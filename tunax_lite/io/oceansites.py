@@ -150,8 +150,8 @@ def open_oceansites(
             warn_of_input(far_away(name_of(file), [place], position))
         for key, (times, variable) in _find(file, _names_in(file, requested), options.tracers).items():
             try:
-                one = _samples(file, key, times, variable, place or position, options)
-                samples.append(one.assign_attrs(position=place))
+                part = _samples(file, key, times, variable, place or position, options)
+                samples.append(part.assign_attrs(position=place))
             except _NothingGoodError as error:
                 empty.append(error)
     if not samples:
@@ -160,18 +160,18 @@ def open_oceansites(
     warn_of_input(f"left out: {error}" for error in empty)
     dataset = _merged(samples)
     for key in [str(name) for name in dataset.data_vars]:
-        parts = [one for one in samples if one.name == key]
-        kinds = sorted({str(one.attrs["kind"]) for one in parts})
+        parts = [part for part in samples if part.name == key]
+        kinds = sorted({str(part.attrs["kind"]) for part in parts})
         if len(kinds) > 1 and key in ("temperature", "salinity"):
             got, path = " and ".join(kinds), name_of(samples[0])
             raise FileFormatError(path, key, "one kind in all files", got, "read the files one by one")
         attrs = {name: parts[0].attrs[name] for name in ("of_density", "offset") if name in parts[0].attrs}
-        attrs |= {"rejected": sum(one.attrs["rejected"] for one in parts)}
+        attrs |= {"rejected": sum(part.attrs["rejected"] for part in parts)}
         if key in QUANTITIES:
             attrs["units"] = QUANTITIES[key].unit
         dataset[key].attrs = attrs
         dataset = dataset.rename({key: WATER_NAMES.get((key, kinds[0]), key)})
-    places = [one.attrs["position"] for one in samples if one.attrs["position"] is not None] + [position]
+    places = [part.attrs["position"] for part in samples if part.attrs["position"] is not None] + [position]
     if places[0] is not None:
         dataset = dataset.assign_coords(latitude=places[0][0], longitude=places[0][1])
     dataset.encoding["source"] = name_of(samples[0])
@@ -179,7 +179,7 @@ def open_oceansites(
 
 
 def _names_in(file: "xr.Dataset", requested: dict[str, str | None]) -> dict[str, str | None]:
-    """Names for one file: those of other files are left out."""
+    """Requested names that concern this file: `FILE:NAME` of another file becomes `None`."""
     names = {}
     for key, name in requested.items():
         where, separator, in_file = (name or "").rpartition(":")
@@ -195,7 +195,7 @@ def _check_requested(
     tracers: Mapping[str, Tracer],
 ) -> None:
     """Refuse names of variables and tracers that no file has."""
-    present, files = {one.name for one in samples}, ", ".join(map(name_of, sources))
+    present, files = {part.name for part in samples}, ", ".join(map(name_of, sources))
     for key, name in requested.items():
         if name is not None and key not in present and not empty:
             raise FileFormatError(files, key, f"a variable '{name}'", "none", "correct its name (variables)")
@@ -210,39 +210,39 @@ def _find(
     file: "xr.Dataset", requested: dict[str, str | None], tracers: Mapping[str, Tracer]
 ) -> dict[str, tuple["xr.DataArray", "xr.DataArray"]]:
     """Times and variables by the package's names, at the resolution with most quantities, then the finest."""
-    lower = {str(one.name).lower(): one for one in variables_of(file)}
+    lower = {str(var.name).lower(): var for var in variables_of(file)}
     candidates: dict[str, list[tuple["xr.DataArray", "xr.DataArray", bool]]] = {}
     for key, known in _KNOWN.items():
         name, others = requested.get(key) or "", []
         usual = [*known["names"], *known["kinds"]]
         names = [name, unit_in_brackets(name)[0]] if key in requested else usual
-        named = [lower[one.lower()] for one in names if one.lower() in lower][:1]
+        named = [lower[text.lower()] for text in names if text.lower() in lower][:1]
         if key not in requested:
-            adjusted = [lower[name] for one in named if (name := f"{one.name}_adjusted".lower()) in lower]
-            named = [one for one in adjusted if np.isfinite(numbers_in(one)).any()] or named
-            others = [one for one in lower.values() if one.attrs.get("standard_name") in known["kinds"]]
+            adjusted = [lower[name] for var in named if (name := f"{var.name}_adjusted".lower()) in lower]
+            named = [var for var in adjusted if np.isfinite(numbers_in(var)).any()] or named
+            others = [var for var in lower.values() if var.attrs.get("standard_name") in known["kinds"]]
             dims = set(named[0].dims) if named else None
-            others = [one for one in others if not has_statistics(one) and set(one.dims) != dims]
-        candidates[key] = [(*_times(file, one), True) for one in named]
-        candidates[key] += [(*_times(file, one), False) for one in others]
+            others = [var for var in others if not has_statistics(var) and set(var.dims) != dims]
+        candidates[key] = [(*_times(file, var), True) for var in named]
+        candidates[key] += [(*_times(file, var), False) for var in others]
     for key, tracer in tracers.items():
-        one = lower.get(tracer.variable.lower())
-        candidates[key] = [] if one is None else [(*_times(file, one), True)]
+        var = lower.get(tracer.variable.lower())
+        candidates[key] = [] if var is None else [(*_times(file, var), True)]
     variables = {}
-    for key, several in candidates.items():
+    for key, of_key in candidates.items():
         ranks = []
-        for time, one, is_named in several:
-            shared = sum(any(time.name == of[0].name for of in other) for other in candidates.values())
-            ranks.append((shared, is_named, one.values.size))
-        best = [one for one, rank in zip(several, ranks, strict=True) if rank == max(ranks)]
+        for time, var, is_named in of_key:
+            shared = sum(any(time.name == row[0].name for row in rows) for rows in candidates.values())
+            ranks.append((shared, is_named, var.values.size))
+        best = [row for row, rank in zip(of_key, ranks, strict=True) if rank == max(ranks)]
         if len(best) > 1:
-            got = " and ".join(str(one.name) for _, one, _ in best)
+            got = " and ".join(str(var.name) for _, var, _ in best)
             raise error_in(file, key, "one variable with its CF standard name", got, "choose one (variables)")
         if best:
             variables[key] = best[0][:2]
     if not variables:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
-        expected += "".join(f", or {one.variable} for {name}" for name, one in tracers.items())
+        expected += "".join(f", or {tracer.variable} for {name}" for name, tracer in tracers.items())
         where = "variables, tracers" if tracers else "variables"
         raise error_in(file, "file", expected, listing(file), f"name it ({where})")
     return variables
@@ -250,9 +250,9 @@ def _find(
 
 def _times(file: "xr.Dataset", variable: "xr.DataArray") -> tuple["xr.DataArray", "xr.DataArray"]:
     """Times of a variable, and the variable over time; the time of a single profile may be a scalar."""
-    times = [one for one in variables_of(file) if is_axis(one, "time")]
-    single = [one for one in times if one.values.size == 1]
-    if len(single) == 1 and not any(len(one.dims) == 1 and one.dims[0] in variable.dims for one in times):
+    times = [var for var in variables_of(file) if is_axis(var, "time")]
+    single = [var for var in times if var.values.size == 1]
+    if len(single) == 1 and not any(len(var.dims) == 1 and var.dims[0] in variable.dims for var in times):
         times = like(single[0], single[0].values.reshape(1), ("time",))
         return times, like(variable, variable.values[None], ("time", *variable.dims))
     return find_axis(file, variable, None, "time"), variable
@@ -279,17 +279,17 @@ def _samples(
     shape = (times.values.size, -1)
     numbers = numbers_in(variable).reshape(shape)
     good = _good(file, variable, options.good_flags).reshape(shape)
-    there, z = np.isfinite(numbers), np.broadcast_to(heights.z, numbers.shape)
+    present, z = np.isfinite(numbers), np.broadcast_to(heights.z, numbers.shape)
     placed = np.isfinite(z) & (z <= 0.0)
-    kept, flags, notes = there & good & placed, flags_of(file, times), []
-    if n_unplaced := int((there & good & ~placed).sum()):
-        n_all = int((there & good).sum())
+    kept, flags, notes = present & good & placed, flags_of(file, times), []
+    if n_unplaced := int((present & good & ~placed).sum()):
+        n_all = int((present & good).sum())
         notes.append(f"left out {n_unplaced} of {n_all} values: no good depth, or above the water")
     if flags is not None:
         kept &= ~has_flag(flags.values, BAD_FLAGS)[:, None]
     if not kept.any():
         expected = "good values at a known depth below the surface and with a good time"
-        got, advice = f"none among {int(there.sum())} values", "check the depths and the flags"
+        got, advice = f"none among {int(present.sum())} values", "check the depths and the flags"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, got, advice)
     records, axis = _records(file, variable, times, kept, heights.is_ragged, options)
     # Deepest first where heights are fixed: the order used in messages.
@@ -314,7 +314,7 @@ def _samples(
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
     words = (str(variable.attrs.get("standard_name")), str(variable.name))
     attrs["kind"] = next((kinds[word] for word in words if word in kinds), next(iter(kinds.values())))
-    attrs |= {"moves": heights.moves, "rejected": int((there & ~good).sum())}
+    attrs |= {"moves": heights.moves, "rejected": int((present & ~good).sum())}
     samples = xr.DataArray(values, {"time": ("sample", time), "z": ("sample", z)}, "sample", key, attrs)
     samples.encoding["source"] = name_of(variable)
     return samples
@@ -324,11 +324,11 @@ def _converted(variable: "xr.DataArray", key: str, options: _Options) -> tuple[n
     """Values in the package's unit, and attributes of a tracer per mass of water."""
     if (tracer := options.tracers.get(key)) is not None:
         return tracer.converted(variable, key)
-    how = as_conversion(options.units.get(key))
-    examine(variable, key, given=how)
-    if key == "salinity" and how.unit is None:
-        how = dataclasses.replace(how, unit=_unit_of_salinity(variable))
-    return in_unit(variable, key, how), {}
+    change = as_conversion(options.units.get(key))
+    examine(variable, key, requested=change)
+    if key == "salinity" and change.unit is None:
+        change = dataclasses.replace(change, unit=_unit_of_salinity(variable))
+    return in_unit(variable, key, change), {}
 
 
 def _records(
@@ -383,7 +383,7 @@ def _unit_of_salinity(variable: "xr.DataArray") -> str | None:
 
 def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, ...]) -> np.ndarray:
     """Where values have a good flag; everywhere in a file without flags."""
-    flags, there = flags_of(file, variable), np.isfinite(numbers_in(variable))
+    flags, present = flags_of(file, variable), np.isfinite(numbers_in(variable))
     if flags is None:
         return np.ones(variable.values.shape, dtype=bool)
     # Some files redefine the numbers, for example 5 as `sensor_failed`.
@@ -396,13 +396,13 @@ def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, .
         good = map(int, filter(str.isdigit, named))
         good_flags = tuple(flag for flag in sorted({*good_flags, *good}) if flag not in bad)
     good = has_flag(flags.values, good_flags)
-    if there.any() and not np.any(good & there):
-        shown = np.unique(flags.values[there]).tolist()
+    if present.any() and not np.any(good & present):
+        shown = np.unique(flags.values[present]).tolist()
         expected = f"values with a quality flag among {good_flags}, and not {shown} alone"
         advice = "leave it out (variables), or choose another file"
         if has_flag(np.array(shown), (0,)).any():
             advice = "where 0 (not checked) is good enough, give good_flags=(0, 1, 2, 5, 8)"
-        got = f"none of {int(there.sum())}"
+        got = f"none of {int(present.sum())}"
         raise _NothingGoodError(name_of(file), str(flags.name), expected, got, advice)
     return good
 
@@ -411,10 +411,10 @@ def _unused_flags(file: "xr.Dataset", variable: "xr.DataArray") -> tuple[str, ..
     """A note on what looks like flags of a variable without any."""
     others = tuple(f"{name}_".lower() for name in file.variables)
     unused = [
-        str(one.name)
-        for one in variables_of(file)
-        if re.search("qc|flag|quality", str(one.name).lower()) and set(one.dims) == set(variable.dims)
-        if not str(one.name).lower().startswith(others)
+        str(var.name)
+        for var in variables_of(file)
+        if re.search("qc|flag|quality", str(var.name).lower()) and set(var.dims) == set(variable.dims)
+        if not str(var.name).lower().startswith(others)
     ]
     if not unused or flags_of(file, variable) is not None:
         return ()
@@ -427,11 +427,11 @@ def _merged(samples: Sequence["xr.DataArray"]) -> "xr.Dataset":
     import pandas as pd  # takes long
 
     columns: dict[str, Any] = {}  # pandas declares too many types of results
-    for one in samples:
-        key, places = str(one.name), [one["time"].values, one["z"].values]
+    for part in samples:
+        key, places = str(part.name), [part["time"].values, part["z"].values]
         # Instruments of one file at the same depth are merged.
         index = pd.MultiIndex.from_arrays(places, names=["time", "z"])
-        values: Any = pd.Series(one.values, index).groupby(level=["time", "z"]).mean()
+        values: Any = pd.Series(part.values, index).groupby(level=["time", "z"]).mean()
         earlier = columns.get(key, values[:0])
         before, after = earlier.dropna().align(values.dropna(), join="inner")
         for (time, height), value in before[before != after][:1].items():
@@ -439,10 +439,10 @@ def _merged(samples: Sequence["xr.DataArray"]) -> "xr.Dataset":
             moment = np.datetime64(int(time), "s")
             got = f"{after[time, height]:g} at {moment}, height {height:g} m"
             advice = "read deployments that overlap one by one"
-            raise FileFormatError(name_of(one), key, expected, got, advice)
+            raise FileFormatError(name_of(part), key, expected, got, advice)
         columns[key] = earlier.combine_first(values) if len(earlier) else values
     table = pd.DataFrame(columns).sort_index()
-    if any(one.attrs["moves"] for one in samples):
+    if any(part.attrs["moves"] for part in samples):
         level = table.groupby(level="time").cumcount()
         table = table.reset_index("z").set_index(pd.Index(level, name="level"), append=True)
     dataset = table.to_xarray().set_coords("z")

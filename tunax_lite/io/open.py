@@ -1,7 +1,7 @@
-"""Any file of observations as one kind of dataset, whatever its format.
+"""Open a file of observations as a dataset with the same names and units for all formats.
 
-A format is a function that opens its files as a dataset, and a test by which they are recognised. The last of
-`FORMATS` is tried first: add your own at the end, and it takes precedence.
+A format is a function that opens its files as a dataset, and a test that recognises them. The last of
+`FORMATS` is tried first, so a format added at the end takes precedence.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """How files of a format are recognised and opened.
+    """Functions that recognise and open files of a format.
 
     Args:
-        recognises: from the path and the names of the variables, none in text.
-        read: from the file and options.
+        recognises: whether a path and the names of its variables (empty for text files) fit the format.
+        read: opens a file, with the options of the format, as a dataset.
     """
 
     recognises: Callable[[str, frozenset[str]], bool]
@@ -50,18 +50,18 @@ FORMATS: dict[str, Format] = {
 def open_observations(path: Source, *, format: str | None = None, **options: Any) -> "xr.Dataset":
     """Open a file of observations as a dataset with the package's names and units.
 
-    What all formats have in common: `time` as dates (or seconds, where a file has none) and heights `z` [m],
-    positive upward, negative below the surface; the names and units of `quantities.csv`, and
-    `in_situ_temperature`, `potential_temperature` and `practical_salinity` where a file has these; NaN where
-    values are missing or have no good flag; `rejected`, `uncertainty` and `role` as attributes of variables;
-    `latitude` and `longitude`; constants of the water and the Coriolis parameter as global attributes.
-    `case_from_dataset` and `observations_from_dataset` take it, changed or not. Readers warn of what they
-    assume or leave out (`InputWarning`).
+    All formats give `time` as dates (or seconds, if a file has no dates) and heights `z` [m], positive
+    upward, negative below the surface; the names and units of `quantities.csv`, and `in_situ_temperature`,
+    `potential_temperature` and `practical_salinity` if a file has these; NaN where values are missing or have
+    no good flag; `rejected`, `uncertainty` and `role` as attributes of variables; `latitude` and `longitude`;
+    constants of the water and the Coriolis parameter as global attributes. `case_from_dataset` and
+    `observations_from_dataset` take the dataset, also after you changed it. Readers warn of assumptions and
+    omissions (`InputWarning`).
 
     Args:
         path: of the file, or an xarray dataset.
         format: one of `FORMATS`; by default the last that recognises the file.
-        options: of the format's own reader.
+        options: those of the reader of the format.
 
     Raises:
         FileFormatError: as the format's reader; an unknown format.
@@ -77,5 +77,5 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
         # A format of the user's own may be binary; the last reader raises the error about other files.
         with contextlib.suppress(FileFormatError), opened(path) as file:
             names = frozenset(map(str, file.variables))
-    known = next(one for one in reversed(FORMATS.values()) if one.recognises(where, names))
-    return known.read(path, **options)
+    match = next(each for each in reversed(FORMATS.values()) if each.recognises(where, names))
+    return match.read(path, **options)

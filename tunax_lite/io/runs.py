@@ -34,16 +34,16 @@ def _find_state_class(file: "xr.Dataset", name: str) -> type[closures.AbstractCl
     def without_modules(name: str) -> tuple[str, str]:
         return name.partition(".")[0], name.rpartition(".")[2]
 
-    pending, found = closures.AbstractCloState.__subclasses__(), {}
+    pending, matches = closures.AbstractCloState.__subclasses__(), {}
     while pending:
         cls = pending.pop()
         pending += cls.__subclasses__()
         if without_modules(class_name(cls)) == without_modules(name):
-            found[class_name(cls)] = cls
-    if not found:
+            matches[class_name(cls)] = cls
+    if not matches:
         expected, advice = "the name of a class of a closure state", "import the module of that closure first"
         raise error_in(file, "attribute closure_state", expected, f"'{name}'", advice)
-    return found.get(name, list(found.values())[-1])
+    return matches.get(name, list(matches.values())[-1])
 
 
 @names_its_file("the file of a run")
@@ -105,13 +105,13 @@ def _values(file: "xr.Dataset", name: str, *dims: str, kind: str = "f") -> jax.A
     if name not in file:
         advice = "only files of write_trajectory can be read back"
         raise error_in(file, name, "a variable of a trajectory", f"only {listing(file)}", advice)
-    found = file[name]
-    if found.dims[: len(dims)] != dims or found.values.dtype.kind != kind:
+    var = file[name]
+    if var.dims[: len(dims)] != dims or var.values.dtype.kind != kind:
         numbers = "whole numbers" if kind == "i" else "numbers"
-        got = f"type {found.values.dtype} along {', '.join(map(str, found.dims)) or 'none'}"
+        got = f"type {var.values.dtype} along {', '.join(map(str, var.dims)) or 'none'}"
         expected = f"{numbers} along {', '.join(dims) or 'any axis'}"
-        raise error_of(found, expected, got, "the file was changed or is damaged")
-    return jnp.asarray(found.values)
+        raise error_of(var, expected, got, "the file was changed or is damaged")
+    return jnp.asarray(var.values)
 
 
 def read_grid(file: "xr.Dataset") -> Grid:
@@ -141,8 +141,8 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
     with opened(path) as source:
         absent = [name for name in names if name not in source.variables]
         if absent:
-            got, there = ", ".join(absent), ", ".join(map(str, source.variables))
-            raise ValueError(f"{path}: expected variables of the file, got {got}; it has {there}.")
+            got, present = ", ".join(absent), ", ".join(map(str, source.variables))
+            raise ValueError(f"{path}: expected variables of the file, got {got}; it has {present}.")
         wanted = {*names, *(f"{name}_mean" for name in names), *GRID_NAMES, *source.dims}
         for name, variable in source.variables.items():
             wanted |= {*str(variable.attrs.get("coordinates", "")).split()}
@@ -188,16 +188,17 @@ def read_stored_run(path: str | Path) -> StoredRun:
     time = times.values - times.values[0]
     time = time / np.timedelta64(1, "s") if is_dated(times) else time
     faces = np.atleast_2d(file["zi"].values.squeeze())
-    given = _GOTM | ({"salinity": "salt"} if "salt" in file else {})
-    profiles = {name: file[theirs].values.squeeze().T for name, theirs in given.items()}
+    names = _GOTM | ({"salinity": "salt"} if "salt" in file else {})
+    profiles = {name: file[theirs].values.squeeze().T for name, theirs in names.items()}
     expected = (faces.shape[1] - 1, time.size)
-    if np.ptp(faces, axis=0).max() > 0.0 or any(one.shape != expected for one in profiles.values()):
+    if np.ptp(faces, axis=0).max() > 0.0 or any(each.shape != expected for each in profiles.values()):
         expected = "one column whose faces do not move"
         raise error_in(file, "zi", expected, f"faces {faces.shape}", "name another file")
     return StoredRun(time, faces[0] - faces[0, -1], profiles)
 
 
 _ROUNDINGS = 8.0
+"""Safety factor of the estimated rounding error."""
 
 
 class Budget(NamedTuple):
@@ -205,13 +206,13 @@ class Budget(NamedTuple):
 
     Args:
         name: `heat`, `salt`, `kinetic_energy` or a tracer.
-        label: the same in words, for tables and figures.
+        label: name in words, for tables and figures.
         unit: of all rates.
         since, until: ends of the intervals [s] since the start of the case.
         terms: rates by name; what enters the column is positive.
         change: of the content between the frames, per time.
-        rounding: by how much rounding may separate the change from the sum of the terms.
-        notes: on what is not as usual.
+        rounding: largest difference between the change and the sum of the terms due to rounding.
+        notes: remarks, for example on moving cells or single precision.
     """
 
     name: str
@@ -259,15 +260,15 @@ def read_budgets(path: str | Path) -> list[Budget]:
         advice = "run longer, or shorten time.output_interval"
         raise error_in(file, "time", "two frames at least", "one", advice)
     order = {name: number for number, name in enumerate(UNITS_OF_BUDGETS)}
-    return [_budget(file, name) for name in sorted(names, key=lambda one: order.get(one, len(order)))]
+    return [_budget(file, name) for name in sorted(names, key=lambda name: order.get(name, len(order)))]
 
 
 def _budget(file: "xr.Dataset", name: str) -> Budget:
     # No step precedes the first frame.
     since, until = file["time_bounds"].values[1:].T
     prefix = f"{name}_budget_"
-    there = [of for of in map(str, file.variables) if of.startswith(prefix)]
-    terms = {of.removeprefix(prefix): file[of].values[1:] for of in there}
+    keys = [key for key in map(str, file.variables) if key.startswith(prefix)]
+    terms = {key.removeprefix(prefix): file[key].values[1:] for key in keys}
     stored = terms.pop(STORAGE)
     density, capacity = (float(file.attrs.get(key, np.nan)) for key in ("reference_density", "heat_capacity"))
     if name == "kinetic_energy":
@@ -290,7 +291,7 @@ def _budget(file: "xr.Dataset", name: str) -> Budget:
     if eps > 1e-10:
         notes.append("the run is in single precision: rounding hides what 64 bits would show")
     n_steps = np.diff(file["step"].values)
-    exchanged = sum((np.abs(of) for of in terms.values()), np.abs(change))
+    exchanged = sum((np.abs(rate) for rate in terms.values()), np.abs(change))
     rounding = _ROUNDINGS * eps * (size[1:] * n_steps / (until - since) + np.sqrt(n_steps) * exchanged)
     unit = str(file[f"{prefix}{STORAGE}"].attrs.get("units", "unit m s-1"))
     label = words = name.replace("_", " ")

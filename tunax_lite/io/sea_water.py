@@ -76,10 +76,10 @@ def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, lat
     """
     import gsw
 
-    found = np.asarray(gsw.SP_from_SA(salinity, sea_pressure(z, latitude), longitude, latitude))
+    practical = np.asarray(gsw.SP_from_SA(salinity, sea_pressure(z, latitude), longitude, latitude))
     # The formula of the Baltic mixes sea water with river water of 0.087 g kg-1, which has S_P = 0.
     # Its area contains lakes that are fresher, for which it gives down to -0.087.
-    return np.maximum(found, 0.0)
+    return np.maximum(practical, 0.0)
 
 
 def conservative_temperature(
@@ -154,7 +154,7 @@ def modelled_water(
 
 
 def salinity_at(
-    z: np.ndarray, measured: np.ndarray, given: SalinityGiven | None, *, name: str, temperature: np.ndarray
+    z: np.ndarray, measured: np.ndarray, stated: SalinityGiven | None, *, name: str, temperature: np.ndarray
 ) -> np.ndarray:
     """Salinity without gaps: measured, else as given, else the time mean at neighbouring depths, else 35.
 
@@ -165,17 +165,17 @@ def salinity_at(
         ValueError: heights that do not increase, or a different number of values.
     """
     known = np.isfinite(measured) & np.isfinite(z)
-    if given is None and not np.isfinite(measured).any() and np.isfinite(temperature).any():
+    if stated is None and not np.isfinite(measured).any() and np.isfinite(temperature).any():
         assumed = f"the practical salinity {OF_THE_OCEAN:g}"
         advice = "give another where the water is fresher (1 off moves 10 degC by 0.02 K)"
         warn_of_input([f"{name}: no good salinity: temperatures are converted with {assumed}; {advice}."])
-    if isinstance(given, tuple):
-        levels, values = (np.asarray(part, dtype=float) for part in given)
+    if isinstance(stated, tuple):
+        levels, values = (np.asarray(part, dtype=float) for part in stated)
         if levels.shape != values.shape or levels.ndim != 1 or not np.all(np.diff(levels) > 0.0):
             got = f"{levels.size} heights and {values.size} values"
             raise ValueError(f"salinity: expected heights [m] that increase and as many values, got {got}.")
-    elif given is not None or not known.any():
-        return np.where(known, measured, OF_THE_OCEAN if given is None else given)
+    elif stated is not None or not known.any():
+        return np.where(known, measured, OF_THE_OCEAN if stated is None else stated)
     else:
         levels, place = np.unique(z[known], return_inverse=True)
         values = np.bincount(place, weights=measured[known]) / np.bincount(place)

@@ -97,7 +97,7 @@ def on_common_times(
     Raises:
         ValueError: series that do not overlap.
     """
-    times = {name: given.time for name, given in series.items() if isinstance(given, Series)}
+    times = {name: each.time for name, each in series.items() if isinstance(each, Series)}
     time = np.unique(np.concatenate(list(times.values()))) if times else np.array([0.0, length])
     # Drop everything outside the interval that all series cover.
     begin = max((t[0] for t in times.values()), default=0.0)
@@ -107,7 +107,7 @@ def on_common_times(
         ranges = ", ".join(f"{name} {t[0]:g} to {t[-1]:g}" for name, t in times.items())
         raise ValueError(f"expected series that overlap, got times [s] of {ranges}; extend them.")
     return time, {
-        name: given.on(time) if isinstance(given, Series) else float(given) for name, given in series.items()
+        name: each.on(time) if isinstance(each, Series) else float(each) for name, each in series.items()
     }
 
 
@@ -115,8 +115,8 @@ def as_series_together(
     values: Mapping[str, Series | float], length: float
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
     """Common times, and every quantity as a series on them; see `on_common_times`."""
-    time, given = on_common_times(values, length)
-    series = {key: np.full_like(time, x) if np.ndim(x) == 0 else x for key, x in given.items()}
+    time, on_times = on_common_times(values, length)
+    series = {key: np.full_like(time, x) if np.ndim(x) == 0 else x for key, x in on_times.items()}
     return jnp.asarray(time), {key: jnp.asarray(x) for key, x in series.items()}
 
 

@@ -1,10 +1,10 @@
 """Tables and profiles in text, series of one position, and the weather from a station, ship or buoy.
 
-Tables are CSV with one line per time, or NetCDF with variables over time. Profiles in text become contents
-with the values of all depths one after the other: a table with columns of time, depth (or z) and values, or
-one column per depth (`temperature_35m`); GOTM profiles, each under a line with its time, number of levels and
-their order; and PMEL blocks with one column per depth followed by quality codes. Source of the last: the
-ASCII delivery of NOAA/PMEL, Global Tropical Moored Buoy Array.
+Tables are CSV with one line per time, or NetCDF with variables over time. Profiles in text become columns
+with the values of all depths one after the other. They are a table with columns of time, depth (or z) and
+values, or one column per depth (`temperature_35m`); GOTM profiles, each under a line with its time, number of
+levels and their order; or PMEL blocks with one column per depth followed by quality codes, as the Global
+Tropical Moored Buoy Array (NOAA/PMEL) delivers them in ASCII.
 """
 
 import csv
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 
 _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
 _PLAIN = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)\s+(\d\d:\d\d:\d\d)\s")
-"""Of a line in the format of GOTM."""
+"""Start of a line in the format of GOTM: date and time."""
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*$")
 _NAN = ("nan", "-nan", "+nan")
 _MISSING = (*_NAN, "", "na", "null", "none")
@@ -180,16 +180,17 @@ def _header(path: Path, where: str, cells: list[str]) -> dict[str, str | None]:
         match = _HEADER.match(cell)
         text, unit = match.groups() if match else (cell, None)
         name, in_brackets = unit_in_brackets(text)
-        stated = (unit, in_brackets, unit_at_end(name)[1])
+        units_stated = (unit, in_brackets, unit_at_end(name)[1])
         if name in units:
             expected, advice = "a line of names, every name once", "rename a column, or add the line of names"
             raise FileFormatError(path, where, expected, f"'{name}' twice", advice)
-        units[name] = next((one for one in stated if one is not None), None)
-    plain = {name: unit_in_brackets(name)[0].partition("[")[0].strip().lower() for name in cells}
-    of_time = [name for name in cells if re.search("time|date|stamp|zeit|datum|heure|hora", name.lower())]
-    local = [name for name in of_time if is_other_zone(name)]
-    of_day = any(BRACKETS.sub(r"\1", name) == "date" for name in plain.values())
-    if local and (of_day or not {plain[name] for name in of_time if name not in local} & {*TIMES}):
+        units[name] = next((each for each in units_stated if each is not None), None)
+    bare = {name: unit_in_brackets(name)[0].partition("[")[0].strip().lower() for name in cells}
+    times = [name for name in cells if re.search("time|date|stamp|zeit|datum|heure|hora", name.lower())]
+    local = [name for name in times if is_other_zone(name)]
+    has_date = any(BRACKETS.sub(r"\1", name) == "date" for name in bare.values())
+    # Local time next to a column of universal time is ignored; a date alone could belong to either clock.
+    if local and (has_date or not {bare[name] for name in times if name not in local} & {*TIMES}):
         advice = "convert them, or write 2012-06-10T00:00:00+02:00 with the zone of each, and rename it"
         raise FileFormatError(path, where, "times in Universal Time", f"'{local[0]}'", advice)
     return units
@@ -201,7 +202,7 @@ def _as_file(
     """Variables read from text, each (dims, values, attributes), as a file."""
     import xarray as xr  # takes long
 
-    file = xr.Dataset({name: array(path, name, *one) for name, one in variables.items()}, attrs=attrs)
+    file = xr.Dataset({name: array(path, name, *var) for name, var in variables.items()}, attrs=attrs)
     file.encoding |= {"source": str(path), "notes": tuple(notes)}
     return file
 
@@ -266,7 +267,7 @@ def series_of(
     variable = variable_named(table, name, quantity, "correct its name, which is a column of this file")
     is_shared = time is not None and time in table and table[time].dims[0] in variable.dims
     coordinate = find_axis(table, variable, time if is_shared else None, "time")
-    examine(variable, quantity, given=unit, kind=kind)
+    examine(variable, quantity, requested=unit, kind=kind)
     advice, expected = "choose one place and level", "time as its only dimension"
     variable = on_axes(variable, coordinate.dims, advice, expected)
     times = read_time(coordinate, time_unit)
@@ -354,34 +355,34 @@ def read_profile_text(path) -> "xr.Dataset":
 def _profiles_of_table(table: "xr.Dataset") -> "xr.Dataset":
     """Profiles from a column of depths, or a column for each depth; other tables are returned unchanged."""
     words = {name: re.split(r"[_ (\[]", name.lower())[0] for name in map(str, table.variables)}
-    named = [name for name, word in words.items() if word in _DEPTHS]
+    of_depth = [name for name, word in words.items() if word in _DEPTHS]
     units = {name: str(table[name].attrs.get("units", "dbar")).lower() for name in words}
-    of_sea = [name for name, word in words.items() if word in _PRESSURES and units[name].startswith("d")]
-    if not named and len(of_sea) == 1:
-        named, about = of_sea, {"units": "dbar", "standard_name": "sea_water_pressure_due_to_sea_water"}
-    elif len(named) == 1:
-        about = {"units": "m", "positive": _DEPTHS[words[named[0]]]}
+    pressures = [name for name, word in words.items() if word in _PRESSURES and units[name].startswith("d")]
+    if not of_depth and len(pressures) == 1:
+        of_depth, attrs = pressures, {"units": "dbar", "standard_name": "sea_water_pressure_due_to_sea_water"}
+    elif len(of_depth) == 1:
+        attrs = {"units": "m", "positive": _DEPTHS[words[of_depth[0]]]}
     else:
         return _stacked(table)
     columns = {name: (table[name].values, table[name].attrs) for name in words}
-    depth, stated = columns.pop(named[0])
-    return _observed(name_of(table), columns.pop("time"), (depth, about | stated), columns)
+    depth, stated = columns.pop(of_depth[0])
+    return _observed(name_of(table), columns.pop("time"), (depth, attrs | stated), columns)
 
 
 def _stacked(table: "xr.Dataset") -> "xr.Dataset":
     """Stack columns with the depth in their names; without any the table is returned unchanged."""
-    columns = [(one, match) for one in variables_of(table) if (match := _WIDE.fullmatch(str(one.name)))]
+    columns = [(var, match) for var in variables_of(table) if (match := _WIDE.fullmatch(str(var.name)))]
     if not columns:
         return table
     time, depths = table["time"], np.unique([float(match[2]) for _, match in columns])
     stacked: dict[str, tuple[np.ndarray, dict]] = {}
-    for one, match in columns:
+    for var, match in columns:
         name = "salinity" if match[1].lower() == "sal" else "temperature"
-        values, attrs = stacked.setdefault(name, (np.full((depths.size, time.size), np.nan), one.attrs))
-        if one.attrs != attrs:
-            expected, got = f"one unit in all columns of {name}", f"{one.attrs.get('units', 'none')}"
-            raise error_of(one, f"{expected}, {attrs.get('units', 'none')}", got, "convert the column")
-        values[np.searchsorted(depths, float(match[2]))] = one.values
+        values, attrs = stacked.setdefault(name, (np.full((depths.size, time.size), np.nan), var.attrs))
+        if var.attrs != attrs:
+            expected, got = f"one unit in all columns of {name}", f"{var.attrs.get('units', 'none')}"
+            raise error_of(var, f"{expected}, {attrs.get('units', 'none')}", got, "convert the column")
+        values[np.searchsorted(depths, float(match[2]))] = var.values
     if "units" in time.attrs:
         read_time(time)  # sorted later: exchanged or repeated dates would pass in silence
     raveled = {name: (values.ravel(), attrs) for name, (values, attrs) in stacked.items()}
@@ -399,15 +400,15 @@ def _observed(
 ) -> "xr.Dataset":
     """Columns of values one after the other, each value with a time and a depth, as a file."""
     depths, index = np.unique(depth[0], return_inverse=True)
-    most = int(np.unique(time[0], return_counts=True)[1].max())
-    is_fixed = depths.size <= 3 * most
+    longest = int(np.unique(time[0], return_counts=True)[1].max())
+    is_fixed = depths.size <= 3 * longest
     columns = {
         **others,
         "TIME": (time[0], time[1] | {"axis": "T"}),
         "DEPTH": depth,
         "instrument_index": (index if is_fixed else 0 * index, {"instance_dimension": "INSTRUMENT"}),
     }
-    variables = {name: (("OBSERVATION",), *one) for name, one in columns.items()}
+    variables = {name: (("OBSERVATION",), *column) for name, column in columns.items()}
     if is_fixed:
         variables["NOMINAL_DEPTH"] = (("INSTRUMENT",), depths, depth[1])
     return _as_file(path, variables, attrs=attrs)
@@ -416,12 +417,12 @@ def _observed(
 def _profiles_of_gotm(path: Path) -> "xr.Dataset":
     file = read_lines(path, "file")
     profiles = find_profiles(file)
-    levels = np.sort(np.concatenate([one.levels for one in profiles]))
+    levels = np.sort(np.concatenate([each.levels for each in profiles]))
     lengths = [len(file.texts[level].replace(",", " ").split()) for level in levels]
     columns = tuple(range(max(2, min(lengths))))
     table = read_columns(file, levels, columns, skip=0, names="heights and values")
     values = {str(i): (table[:, i], {}) for i in columns[1:]}
-    times = np.repeat([one.time for one in profiles], [len(one.levels) for one in profiles])
+    times = np.repeat([each.time for each in profiles], [len(each.levels) for each in profiles])
     time = times, {"units": "seconds since 1970-01-01"}
     return _observed(path, time, (table[:, 0], {"units": "m"}), values)
 
@@ -445,7 +446,7 @@ def _blocks_of_pmel(path: Path, lines: list[str]) -> "xr.Dataset":
                 expected, got = f"a date, a time, {n} values and as many quality codes", f"'{line.strip()}'"
                 raise FileFormatError(path, f"line {number}", expected, got, "correct it") from None
     moments, depths, numbers, codes = np.array(rows, dtype=object).reshape(-1, 4).T
-    name, (_, about) = next((one for one in _PMEL.items() if label in one[1][0].split()), (label, ("", {})))
+    name, (_, about) = next((x for x in _PMEL.items() if label in x[1][0].split()), (label, ("", {})))
     numbers = numbers.astype(float)
     columns = {
         name: (np.where(numbers < -9.9, np.nan, numbers), about),
@@ -538,9 +539,9 @@ def read_weather(
             number = scale * float(name) + offset
             check_possible(name_of(paths[0]), field, quantity, np.asarray([number]))
             return number
-        how = {"unit": unit, "time": time, "time_unit": unit_alone(units, "time"), "kind": kind}
+        options = {"unit": unit, "time": time, "time_unit": unit_alone(units, "time"), "kind": kind}
         parts = [
-            series_of(table, str(variable.name), quantity, start_time=start_time, **how)
+            series_of(table, str(variable.name), quantity, start_time=start_time, **options)
             for table in tables
             if (variable := _find(table, quantity, kind, name)) is not None
         ]
@@ -549,10 +550,10 @@ def read_weather(
                 return None
             names, standard_names = _known(quantity, kind)
             expected = f"a variable {repr(name) if name else ' or '.join((*names, *standard_names))}"
-            there = ", ".join(listing(table) for table in tables)
+            names_of_all = ", ".join(listing(table) for table in tables)
             formula = "" if kind is None else ", or choose a formula of the radiation"
             advice = f"name it, or give a number (variables.{field}){formula}"
-            raise error_in(tables[0], field, expected, f"only {there}", advice)
+            raise error_in(tables[0], field, expected, f"only {names_of_all}", advice)
         used.update(str(part.name) for part in parts)
         series = joined(parts, "give each time once")
         if stamp is None:
@@ -609,7 +610,7 @@ def _warn_of_means(series: "xr.DataArray") -> None:
 def _name_components(
     tables: list["xr.Dataset"], requested: dict[str, str | float], units: Mapping
 ) -> set[str]:
-    """Request components in place of speed and direction of the wind, and return the names of these."""
+    """Replace requested wind speed and direction by components; return the names of speed and direction."""
     named = {key: str(requested.pop(key)) for key in WIND if key in requested}
     components = ("wind_u", "wind_v")
     if any(key in requested or _find(table, key) is not None for key in components for table in tables):
@@ -625,7 +626,7 @@ def _name_components(
         speed, direction = (_find(table, key, name=named.get(key)) for key in WIND)
         if speed is None:
             continue
-        used |= {str(one.name) for one in (speed, direction) if one is not None}
+        used |= {str(var.name) for var in (speed, direction) if var is not None}
         if direction is not None:
             _add_components(table, speed, direction, units)
             requested |= {key: key for key in components}
@@ -637,7 +638,7 @@ def _name_components(
 
 
 WIND = ("wind_speed", "wind_direction")
-"""Names of what files have in place of the components of the wind."""
+"""Names of speed and direction, which some files have instead of the components of the wind."""
 
 
 def _add_components(
@@ -659,8 +660,8 @@ def _add_components(
     angle = np.deg2rad(turn.sign * (turn.factor * degrees + turn.offset) + 180.0 * (not towards))
     scale, offset = of_speed.linear("wind_u", unit_in_file(speed, of_speed.unit, "wind_speed"))
     values, attrs = scale * numbers_in(speed) + offset, {"units": "m s-1"}
-    for name, of in (("wind_u", np.sin), ("wind_v", np.cos)):
-        component = values * of(angle)
+    for name, function in (("wind_u", np.sin), ("wind_v", np.cos)):
+        component = values * function(angle)
         table[name] = array(name_of(table), name, speed.dims, component, attrs)
     where = "to" if towards else "from"
     note = f"{name_of(table)}: {direction.name} is where the wind blows {where}; if it is the opposite: "

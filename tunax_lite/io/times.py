@@ -25,7 +25,7 @@ _REFERENCE = re.compile(
     r"((T| +)(?P<hour>\d{1,2})(:(?P<minute>\d{1,2})(:(?P<second>\d{1,2}(\.\d*)?))?)?(?![\d:]))?"
     r" *((?i:z|utc|gmt|ut)? *((?P<sign>[+-])(?P<ahead>\d{1,2})((:?(?P<minutes>\d\d))|(?P<part>\.\d+))?)?)$"
 )
-"""Of the date after `since`: a clock may follow, and a zone as Z, UTC, GMT, +02:00, -0700, UTC+2 or +5.5."""
+"""Date after `since`, with an optional clock and a zone such as Z, UTC, GMT, +02:00, -0700, UTC+2 or +5.5."""
 _CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 _SECOND = np.timedelta64(1_000_000, "us")
 _FIRST, _LAST = -62135596800.0, 253402300800.0
@@ -36,16 +36,16 @@ def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timed
     """Read the reference of a unit of time: year, month and day, and the time of the day in universal time.
 
     Raises:
-        ValueError: no date, or a zone given by name.
+        ValueError: no date, or a zone written as a name.
     """
-    found = _REFERENCE.match(reference.strip())
-    if found is None:
+    parts = _REFERENCE.match(reference.strip())
+    if parts is None:
         raise ValueError(f"'{reference}'")
-    hour, minute, second = (float(found[key] or 0.0) for key in ("hour", "minute", "second"))
+    hour, minute, second = (float(parts[key] or 0.0) for key in ("hour", "minute", "second"))
     datetime.time(int(hour), int(minute), int(second))  # refuses what is no time of the day
-    ahead = float((found["ahead"] or "0") + (found["part"] or "")) + float(found["minutes"] or 0.0) / 60.0
-    hour += ahead if found["sign"] == "-" else -ahead
-    date = int(found["year"]), int(found["month"] or 1), int(found["day"] or 1)
+    ahead = float((parts["ahead"] or "0") + (parts["part"] or "")) + float(parts["minutes"] or 0.0) / 60.0
+    hour += ahead if parts["sign"] == "-" else -ahead
+    date = int(parts["year"]), int(parts["month"] or 1), int(parts["day"] or 1)
     return date, datetime.timedelta(hours=hour, minutes=minute, seconds=second)
 
 
@@ -55,7 +55,7 @@ def read_time(
     """Decode the times of a coordinate: finite, and increasing unless the file holds several series.
 
     Raises:
-        FileFormatError: an unknown unit or calendar, local time, or times that do not increase.
+        FileFormatError: an unknown unit or calendar, local time, years outside 1 to 9999, or unsorted times.
     """
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
     unit = unit_in_file(variable, given_unit, "time")
@@ -121,7 +121,7 @@ def seconds_since(times: "xr.DataArray", start_time: str | None) -> np.ndarray:
     """Times [s] since the start of the case; unchanged if they have no date.
 
     Raises:
-        FileFormatError: a date of either the file or the case alone.
+        FileFormatError: the file has dates and the case has none, or the reverse.
     """
     if not is_dated(times):
         if start_time is not None:
@@ -140,8 +140,8 @@ def order_in_time(times: "xr.DataArray") -> np.ndarray:
     values = numbers_in(times)
     late = int((values < np.fmax.accumulate(values)).sum()) if values.size else 0
     if late:
-        said = f"{late} of {values.size} records are earlier than one before them: sorted"
-        warn_of_input([note_on(times, said)])
+        note = f"{late} of {values.size} records are earlier than one before them: sorted"
+        warn_of_input([note_on(times, note)])
     return np.argsort(values, kind="stable")
 
 
@@ -150,8 +150,8 @@ def bounds_of_means(
 ) -> "xr.DataArray | None":
     """Return the bounds (CF) of the times of a variable, `(n_records, 2)`.
 
-    Bounds without a unit have that of the times. `None` without bounds, and where `cell_methods` says that
-    values are those of points in time.
+    Bounds without a unit have that of the times. Returns `None` if there are no bounds, or if `cell_methods`
+    marks the values as instantaneous.
     """
     bounds = file.get(str(times.attrs.get("bounds")))
     is_point = re.search(r"\btime: *point", str(variable.attrs.get("cell_methods", "")))
@@ -164,7 +164,7 @@ def bounds_of_means(
 def intervals_of(
     file: "xr.Dataset", times: "xr.DataArray", variable: "xr.DataArray", unit: str | None
 ) -> np.ndarray | None:
-    """Start and end of the interval of each mean like `times`, `(n_records, 2)`, or as `bounds_of_means`."""
+    """Decode `bounds_of_means`, `(n_records, 2)`, like `times`; `None` if there are no valid bounds."""
     bounds = bounds_of_means(file, times, variable)
     if bounds is None:
         return None
@@ -186,26 +186,26 @@ def timed(
     `end` of their intervals [s].
     """
     seconds = seconds_since(times, start_time)
-    found = like(variable, values, ("time",))
+    series = like(variable, values, ("time",))
     source = np.full(seconds.shape, name_of(variable), dtype=object)
-    found = found.assign_coords(time=seconds, moment=("time", times.values), source=("time", source))
+    series = series.assign_coords(time=seconds, moment=("time", times.values), source=("time", source))
     if intervals is None:
-        return found
+        return series
     ends = [seconds_since(like(times, part), start_time) for part in intervals.T]
-    return with_bounds(found, np.stack(ends, axis=1))
+    return with_bounds(series, np.stack(ends, axis=1))
 
 
 def with_bounds(series: "xr.DataArray", intervals: np.ndarray) -> "xr.DataArray":
-    """The series as means over intervals [s], `(n_records, 2)`."""
+    """Attach the intervals of means [s], `(n_records, 2)`, to their series."""
     return series.assign_coords(begin=("time", intervals[:, 0]), end=("time", intervals[:, 1]))
 
 
 def error_at(series: "xr.DataArray", at: int, expected: str, got: str, advice: str) -> Exception:
-    """The error about a record of a series, with its file and date; `got` has a place for the latter."""
-    one = like(series, series.values)
-    one.encoding["source"] = str(series["source"].values[at])
+    """Error about a record of a series, with its file; the date of the record replaces `{}` in `got`."""
+    record = like(series, series.values)
+    record.encoding["source"] = str(series["source"].values[at])
     first = int(np.argmax(series["source"].values == series["source"].values[at]))  # of this file
-    return error_of(one, expected, got.format(describe(series["moment"][first:], at - first)), advice)
+    return error_of(record, expected, got.format(describe(series["moment"][first:], at - first)), advice)
 
 
 def joined(parts: Sequence["xr.DataArray"], advice: str) -> "xr.DataArray":
@@ -216,7 +216,7 @@ def joined(parts: Sequence["xr.DataArray"], advice: str) -> "xr.DataArray":
     """
     import xarray as xr  # takes long
 
-    parts = sorted(parts, key=lambda one: float(one["time"][0]))
+    parts = sorted(parts, key=lambda part: float(part["time"][0]))
     for before, after in zip(parts[:-1], parts[1:], strict=True):
         if after["time"][0] <= before["time"][-1]:
             last = f"{describe(before['moment'], -1)} of {name_of(before)}"
@@ -224,11 +224,11 @@ def joined(parts: Sequence["xr.DataArray"], advice: str) -> "xr.DataArray":
             raise error_of(after, expected, describe(after["moment"], 0), advice)
     if len(parts) == 1:
         return parts[0]
-    if not all("end" in one.coords for one in parts):
-        parts = [one.drop_vars(("begin", "end"), errors="ignore") for one in parts]
-    whole = xr.concat(parts, "time", join="override", combine_attrs="override")
-    whole.encoding = parts[0].encoding
-    return whole
+    if not all("end" in part.coords for part in parts):
+        parts = [part.drop_vars(("begin", "end"), errors="ignore") for part in parts]
+    series = xr.concat(parts, "time", join="override", combine_attrs="override")
+    series.encoding = parts[0].encoding
+    return series
 
 
 def as_series(values: "xr.DataArray") -> Series:

@@ -49,20 +49,20 @@ class Tracer:
         Raises:
             FileFormatError: a unit that is missing, or does not convert to that of the package.
         """
-        scale, power, how = 1.0, 0, self.conversion
-        is_bare = how.unit is None and "units" not in variable.attrs and is_text(name_of(variable))
-        if self.unit is not None and is_bare and how.factor == 1.0:
+        scale, power, change = 1.0, 0, self.conversion
+        is_bare = change.unit is None and "units" not in variable.attrs and is_text(name_of(variable))
+        if self.unit is not None and is_bare and change.factor == 1.0:
             note = f"no unit, taken to be in that of {key}, {self.unit}; if it is another, give `unit`"
             warn_of_input([note_on(variable, note)])
         if self.unit is not None and not is_bare:
-            unit = unit_in_file(variable, how.unit, key)
+            unit = unit_in_file(variable, change.unit, key)
             try:
                 scale, power = concentration(unit, self.unit)
             except ValueError as error:
                 expected, _, advice = str(error).removeprefix("expected ").removesuffix(".").partition("; ")
                 advice = advice or f"give the unit of {key} (unit), or a factor with the unit {self.unit}"
                 raise error_of(variable, expected.partition(", got")[0], f"'{unit}'", advice) from None
-        scale, offset = how.sign * how.factor * scale, how.sign * how.offset
+        scale, offset = change.sign * change.factor * scale, change.sign * change.offset
         values = numbers_in(variable) * scale * constants.REFERENCE_DENSITY**power + offset
         return values, {"of_density": float(power), "offset": offset} if power else {}
 
@@ -71,7 +71,7 @@ Tracers = Mapping[str, str | Tracer]
 """Tracers to read, by the package's names; in short the name in the file, whose unit is kept."""
 
 
-def as_tracers(given: Tracers | None) -> dict[str, Tracer]:
+def as_tracers(tracers: Tracers | None) -> dict[str, Tracer]:
     """Tracers from their short form."""
-    several = (given or {}).items()
-    return {key: one if isinstance(one, Tracer) else Tracer(variable=one) for key, one in several}
+    listed = (tracers or {}).items()
+    return {key: each if isinstance(each, Tracer) else Tracer(variable=each) for key, each in listed}

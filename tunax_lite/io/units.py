@@ -1,7 +1,7 @@
 """Units of measured quantities: convert them to the package's units, or reject them.
 
 A unit such as `W m-2`, `W/m2` or `W m**-2` is split into factors, each with a scale and exponents of metre,
-second, kilogram, kelvin and mole. `Conversion` is what a user may say about any input, whatever its format.
+second, kilogram, kelvin and mole. With a `Conversion` users correct inputs of any format.
 """
 
 import functools
@@ -41,7 +41,7 @@ _CELSIUS = re.compile(r"(?:its-90, *)?(?:°|deg(?:ree)?s?)?[ _]?c(?:elsius)?", r
 _IN_KELVIN = re.compile(
     r"(?i:(?:°\s*|\bdeg(?:rees?)?[ _]?)(?:C|celsius|K|kelvin)|\bcelsius|\bkelvin)(?![A-Za-z])"
 )
-"""A temperature, or in a product such as degC m/s a difference of temperature."""
+"""Unit of a temperature, or of a temperature difference in a product such as degC m/s."""
 _SALINITY = re.compile(
     r"\b(?:psu|ppt|pss(?:-?78)?|practical[ _]salinity[ _]units?|1e-3|0\.001|g\s*/\s*kg|g\s+kg(?:\^|\*\*)?-1)"
     r"(?![A-Za-z\d])",
@@ -49,7 +49,7 @@ _SALINITY = re.compile(
 )
 _WORDS = {"percent": "%", "per cent": "%", "dimensionless": "1", "unitless": "1"}
 DEGREES = {"°", "deg", "degree", "degrees", "degrees_true", "degt", "degree_true"}
-"""Of directions."""
+"""Units of directions."""
 _SUBSTANCE = re.compile(
     r"((?:milli|micro|nano|[munµμ])?(?:mol(?:es?)?|g(?:rams?)?|[Ee]q))[ _-]+"
     r"(?:chl[-_a-z]*|C|N|P|Si|Fe|O2?|NO3|NH4|PO4)\b(?![-+]?\d)",
@@ -60,7 +60,7 @@ BRACKETS = re.compile(r"(.*?)\s*\(([^()]*)\)$")
 _RAISED = str.maketrans("²³⁻¹", "23-1")
 _MICRO = str.maketrans("µμ", "uu")
 _PER_VOLUME = (-3, 0, 1, 0, 0)
-"""Dimensions of the density, by which a concentration per mass of water is one per volume."""
+"""Dimensions of density, which converts a concentration per mass of water to one per volume."""
 _TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
 # Accepted equivalents: a unit, what it is multiplied by, and the powers of density and heat capacity. Fluxes
 # may be divided by these, and rain may be a mass of fresh water.
@@ -87,7 +87,7 @@ def _parse(unit: str) -> tuple[float, _Dimensions]:
             name = name if name in _FACTORS or name in _IN_CAPITALS else re.sub("[sS]$", "", name)
             factor, of_factor = _FACTORS[name] if name in _FACTORS else _IN_CAPITALS[name]
             scale *= factor**exponent
-            dimensions = [before + one * exponent for before, one in zip(dimensions, of_factor, strict=True)]
+            dimensions = [before + n * exponent for before, n in zip(dimensions, of_factor, strict=True)]
     return scale, tuple(dimensions)
 
 
@@ -183,7 +183,7 @@ def unit_at_end(name: str) -> tuple[str, str | None]:
             return name[: match.start()], _SPELLED[singular]
         # As in `W_m-2` or `mm_h`: a further factor without a minus divides.
         first, *others = end.replace("_per_", "_").split("_")
-        unit = first + "".join(f" {one}" if "-" in one else f"/{one}" for one in others)
+        unit = first + "".join(f" {part}" if "-" in part else f"/{part}" for part in others)
         is_number_or_extreme = first[:1].isdigit() or end == "min"  # a depth, or the lowest value
         if len(end) > 1 and not is_number_or_extreme and _is_unit(unit):
             return name[: match.start()], unit
@@ -205,7 +205,7 @@ def concentration(unit: str, wanted: str) -> tuple[float, int]:
         )
         differing = tuple(b - a for a, b in zip(dimensions, needed, strict=True))
         for power in (0, 1, -1):
-            if differing == tuple(power * one for one in _PER_VOLUME):
+            if differing == tuple(power * exponent for exponent in _PER_VOLUME):
                 return scale / size, power
         is_mass = differing[4] == -differing[2] != 0
     except KeyError:
@@ -277,11 +277,11 @@ class Conversion:
         return self._after(scale, offset)
 
     def _after(self, scale: float, offset: float = 0.0) -> tuple[float, float]:
-        """Scale and offset from values whose unit these convert."""
+        """Apply factor, offset and sign after a conversion of units with this scale and offset."""
         return self.sign * self.factor * scale, self.sign * (self.factor * offset + self.offset)
 
     def linear_of_tracer(self, wanted: str) -> tuple[float, float]:
-        """Scale and offset to the unit of a tracer, which values without a unit have.
+        """Scale and offset to the unit of a tracer; values without a unit are taken to be in it.
 
         Raises:
             ValueError: an unknown unit, or one of another kind, an amount per mass of water included.
@@ -300,17 +300,17 @@ class Conversion:
 
 
 Conversions = Mapping[str, str | Conversion]
-"""Units, or whole conversions, by the package's names."""
+"""Units or conversions by the package's names."""
 
 
-def as_conversion(given: str | Conversion | None) -> Conversion:
+def as_conversion(requested: str | Conversion | None) -> Conversion:
     """A conversion from its short form, a unit."""
-    return given if isinstance(given, Conversion) else Conversion(unit=given)
+    return requested if isinstance(requested, Conversion) else Conversion(unit=requested)
 
 
-def unit_alone(given: Conversions, name: str) -> str | None:
+def unit_alone(units: Conversions, name: str) -> str | None:
     """The unit of a coordinate, which has no factor, offset or sign."""
-    said = as_conversion(given.get(name))
-    if said.acts:
+    requested = as_conversion(units.get(name))
+    if requested.acts:
         raise ValueError(f"units.{name}: expected a unit alone, got a factor, offset or sign too; remove it.")
-    return said.unit
+    return requested.unit

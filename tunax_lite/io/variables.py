@@ -22,16 +22,16 @@ _AXIS_NAMES = re.compile("time|lat|lon|latitude|longitude|lev|level|depth|height
 def array(
     path: object, name: str, dims: Sequence[Hashable], values: np.ndarray, attrs: Mapping[str, Any]
 ) -> "xr.DataArray":
-    """A variable of a file, which knows the file's name."""
+    """A variable whose `encoding` names its file and its name there."""
     import xarray as xr  # takes long
 
-    found = xr.DataArray(values, dims=tuple(dims), name=name, attrs=dict(attrs))
-    found.encoding |= {"source": str(path), "name": name}
-    return found
+    variable = xr.DataArray(values, dims=tuple(dims), name=name, attrs=dict(attrs))
+    variable.encoding |= {"source": str(path), "name": name}
+    return variable
 
 
 def name_in_file(variable: "xr.DataArray") -> str:
-    """Name of a variable in its file; that of the package for one that has no file."""
+    """Name of a variable in its file, or its current name if it comes from no file."""
     return str(variable.encoding.get("name", variable.name))
 
 
@@ -67,9 +67,9 @@ def error_in(file: "xr.Dataset", key: str, expected: str, got: object, advice: s
     return FileFormatError(name_of(file), key, expected, str(got), advice)
 
 
-def note_on(variable: "xr.DataArray", said: str) -> str:
+def note_on(variable: "xr.DataArray", note: str) -> str:
     """A note about a variable, for the user."""
-    return f"{name_of(variable)}: {variable.name}: {said}."
+    return f"{name_of(variable)}: {variable.name}: {note}."
 
 
 def listing(file: "xr.Dataset") -> str:
@@ -78,29 +78,29 @@ def listing(file: "xr.Dataset") -> str:
 
 
 def get_variable(file: "xr.Dataset", name: str) -> "xr.DataArray | None":
-    """The variable of a name, which may have its unit behind it in round brackets."""
+    """Variable by its name, which may be followed by its unit in round brackets; `None` if absent."""
     name = name if name in file.variables else unit_in_brackets(name)[0]
     return file[name] if name in file.variables else None
 
 
-def variable_named(file: "xr.Dataset", name: str, what: str, advice: str) -> "xr.DataArray":
-    """The variable of a name; raises `FileFormatError` without one."""
-    found = get_variable(file, name)
-    if found is None:
-        raise error_in(file, name, f"a variable for {what}", f"only {listing(file)}", advice)
-    return found
+def variable_named(file: "xr.Dataset", name: str, role: str, advice: str) -> "xr.DataArray":
+    """Like `get_variable`, but raises `FileFormatError` if there is no such variable."""
+    variable = get_variable(file, name)
+    if variable is None:
+        raise error_in(file, name, f"a variable for {role}", f"only {listing(file)}", advice)
+    return variable
 
 
 def find_variable(
     file: "xr.Dataset", quantity: str, names: Sequence[str], standard_names: Collection[str], advice: str
 ) -> "xr.DataArray | None":
     """The first variable found by name, or else by CF standard name."""
-    there = [name for name in names if name in file.variables][:1] or [
+    hits = [name for name in names if name in file.variables][:1] or [
         name for name in names_of(file) if file.variables[name].attrs.get("standard_name") in standard_names
     ]
-    if len(there) > 1:
-        raise error_in(file, quantity, "one variable with its CF standard name", " and ".join(there), advice)
-    return file[there[0]] if there else None
+    if len(hits) > 1:
+        raise error_in(file, quantity, "one variable with its CF standard name", " and ".join(hits), advice)
+    return file[hits[0]] if hits else None
 
 
 def squeezed(variable: "xr.DataArray", kept: Collection[Hashable] = ()) -> "xr.DataArray":
@@ -112,15 +112,15 @@ def on_axes(
     variable: "xr.DataArray", dims: Sequence[Hashable], advice: str, expected: str | None = None
 ) -> "xr.DataArray":
     """Transpose to these axes; others of length 1 are dropped."""
-    one = squeezed(variable, dims)
-    if set(one.dims) != set(dims):
-        raise error_of(variable, expected or f"the dimensions {tuple(dims)}", one.dims, advice)
-    return one.transpose(*dims)
+    reduced = squeezed(variable, dims)
+    if set(reduced.dims) != set(dims):
+        raise error_of(variable, expected or f"the dimensions {tuple(dims)}", reduced.dims, advice)
+    return reduced.transpose(*dims)
 
 
-def unit_in_file(variable: "xr.DataArray", given: str | None, key: str) -> str:
-    """The unit given, or the one in the file; `key` is the package's name of the variable."""
-    unit = given if given is not None else variable.attrs.get("units", unit_at_end(str(variable.name))[1])
+def unit_in_file(variable: "xr.DataArray", wanted: str | None, key: str) -> str:
+    """Unit chosen by the user, or else the one in the file; `key` is the package's name of the variable."""
+    unit = wanted if wanted is not None else variable.attrs.get("units", unit_at_end(str(variable.name))[1])
     if unit is None:
         advice = f"give the unit of {key}: the key `unit` of this input, or `units` of a mapping"
         raise error_of(variable, "a unit in the file, an attribute 'units' or NAME [UNIT]", "none", advice)
@@ -139,22 +139,22 @@ def texts_in(variable: "xr.DataArray") -> np.ndarray:
     values = variable.values
     if values.dtype == "S1" and variable.dims and str(variable.dims[-1]).upper().startswith("STRING"):
         values = np.ascontiguousarray(values).view(f"S{values.shape[-1]}")[..., 0]
-    found = [one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in values.flat]
-    return np.array([one.strip(" \0") for one in found], dtype=str).reshape(values.shape)
+    texts = [raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw) for raw in values.flat]
+    return np.array([text.strip(" \0") for text in texts], dtype=str).reshape(values.shape)
 
 
 def in_unit(
-    variable: "xr.DataArray", quantity: str, given: str | Conversion | None = None, **of_water: float
+    variable: "xr.DataArray", quantity: str, requested: str | Conversion | None = None, **of_water: float
 ) -> np.ndarray:
     """Values of a quantity in the package's unit; `density` and `heat_capacity` for kinematic fluxes."""
-    how = as_conversion(given)
-    unit = unit_in_file(variable, how.unit, quantity) if is_known(quantity) else None
+    change = as_conversion(requested)
+    unit = unit_in_file(variable, change.unit, quantity) if is_known(quantity) else None
     try:
-        scale, offset = how.linear(quantity, unit, **of_water)
+        scale, offset = change.linear(quantity, unit, **of_water)
     except ValueError:
         expected = f"a unit that converts to {unit_of(quantity)}"
         advice = f"correct the unit of {quantity}: the key `unit` of this input, or `units` of a mapping"
-        raise error_of(variable, expected, f"'{how.unit or unit}'", advice) from None
+        raise error_of(variable, expected, f"'{change.unit or unit}'", advice) from None
     values = numbers_in(variable)
     # A single number times another one is no array.
     return values if (scale, offset) == (1.0, 0.0) else np.asarray(values * scale + offset)
@@ -166,15 +166,15 @@ def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
     Axes, places, bounds, quality flags and other variables that attributes refer to are not listed.
     """
     variables = {name: file.variables[name] for name in names_of(file)}
-    references = [str(one.attrs.get(key, "")) for one in variables.values() for key in _REFERENCES]
+    references = [str(var.attrs.get(key, "")) for var in variables.values() for key in _REFERENCES]
     hidden, unused = {*used, *" ".join(references).split()}, []
-    for name, one in variables.items():
-        standard_name = str(one.attrs.get("standard_name", ""))
-        is_place = "axis" in one.attrs or standard_name in _PLACES or _AXIS_NAMES.fullmatch(name)
-        is_flag = "flag_values" in one.attrs or re.search(
+    for name, var in variables.items():
+        standard_name = str(var.attrs.get("standard_name", ""))
+        is_place = "axis" in var.attrs or standard_name in _PLACES or _AXIS_NAMES.fullmatch(name)
+        is_flag = "flag_values" in var.attrs or re.search(
             "qc|flag|quality", f"{name} {standard_name}".lower()
         )
-        is_number = one.dims not in ((), (name,)) and one.dtype.kind in "fiu"
+        is_number = var.dims not in ((), (name,)) and var.dtype.kind in "fiu"
         if is_number and name not in hidden and not is_place and not is_flag:
             unused.append(name)
     if not unused:

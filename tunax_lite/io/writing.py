@@ -42,11 +42,11 @@ def check_outputs(
     inputs = list(inputs)
     for path in paths:
         for read in inputs:
-            one, other = Path(os.path.realpath(path)), Path(os.path.realpath(read))
+            output, source = Path(os.path.realpath(path)), Path(os.path.realpath(read))
             is_same = (
                 os.path.exists(path) and os.path.exists(read) and os.path.samefile(path, read)
             )  # also hard links
-            if is_same or one == other or one in other.parents or other in one.parents:
+            if is_same or output == source or output in source.parents or source in output.parents:
                 raise OverwriteError(f"{path} is also an input ({read}); choose another output.")
         if path.is_dir() and not folders:
             raise IsADirectoryError(f"{path}: expected a file to write, got a folder; name a file in it.")
@@ -103,8 +103,8 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     finally:
         if before.exists() and not path.exists():  # the second name was refused
             before.rename(path)
-        for one in (temporary, before):
-            shutil.rmtree(one, ignore_errors=True)
+        for folder in (temporary, before):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _temporary(path: Path) -> Path:
@@ -136,7 +136,7 @@ def write_csv(
 def write_rows(
     path, kind: type, rows: Iterable[object], number: str | None = None, also: Iterable[str] = ()
 ) -> None:
-    """Write instances of a dataclass as `write_csv` does; further properties `also` behind its fields."""
+    """Write the fields of dataclass instances as `write_csv` does, then the properties named in `also`."""
     columns = [*(field.name for field in dataclasses.fields(kind)), *also]
     write_csv(path, columns, ([getattr(row, column) for column in columns] for row in rows), number)
 

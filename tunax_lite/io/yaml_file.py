@@ -20,7 +20,7 @@ from .errors import ConfigError, FileFormatError, read_text, shortened
 _MOST_VALUES = 1_000_000
 _MOST_CHARACTERS = 16 * 2**20
 _DEEPEST = 100
-"""Beyond these limits a YAML document is no configuration: aliases multiply what they repeat."""
+"""Limits against YAML documents whose nested aliases expand to more than the memory holds."""
 
 _TAG = "tag:yaml.org,2002:"
 _RESOLVERS = (
@@ -170,7 +170,7 @@ def parse_yaml(text: str) -> JSON:
 
 
 NAMES: dict[str, JSON] = parse_yaml(Path(__file__).with_name("names.yaml").read_text(encoding="utf-8"))
-"""What files of each format call what they hold."""
+"""Variable names in files, by format; see the comments in `names.yaml`."""
 
 
 def read_document(path: Path) -> Document:
@@ -208,14 +208,14 @@ def with_overrides(
     """
     data, origins = copy.deepcopy(document.data), dict(document.origins)
     pairs = overrides.items() if isinstance(overrides, Mapping) else ((each, None) for each in overrides)
-    for override, given in pairs:
+    for override, new in pairs:
         key_path, separator, text = override.partition("=")
-        where = f"{source} {override}" if given is None else f"{source} {override}={given}"
+        where = f"{source} {override}" if new is None else f"{source} {override}={new}"
         parts = key_path.strip().split(".")
-        if not all(parts) or not separator and given is None:
+        if not all(parts) or not separator and new is None:
             raise ConfigError(f"{where}: expected key.path=value, for example {source} time.step=30.")
         try:
-            value = _parse(text)[0] if given is None else given
+            value = _parse(text)[0] if new is None else new
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
         origins[_assign(data, parts, value, where)] = where

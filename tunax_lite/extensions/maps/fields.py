@@ -97,7 +97,7 @@ class FileField:
             pairs = zip(self._files, keys, strict=True)
             coordinates = [middles_of(file, key, self.header) for file, key in pairs]
             self.times = read_times(coordinates, epoch, duration, given.repeats)
-        examine(self.header, quantity, given=given.build(), turned=self._is_upward)
+        examine(self.header, quantity, requested=given.build(), is_reversed=self._is_upward)
         self._mask_of, self._matrices = np.zeros(sum(self._lengths), dtype=int), list[Matrix]()
         self._levels: Sequence[int] = ()
         if has_levels:
