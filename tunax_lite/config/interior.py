@@ -12,7 +12,7 @@ from ..column import terms
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..io import read_hypsography
-from ..io.hypsography import in_metres
+from ..io.hypsography import in_si_units
 from ..io.series import Series
 from ..io.yaml_file import ConfigError
 from .builder import section_of
@@ -66,7 +66,7 @@ class HypsographySection(Section):
                 path = where.file(self.path, "hypsography", "path")
                 z, area = read_hypsography(path, float(grid.depth), units)
             else:
-                z, area = in_metres(np.asarray(self.z), np.asarray(self.area), units)
+                z, area = in_si_units(np.asarray(self.z), np.asarray(self.area), units)
                 upward = slice(None, None, 1 if z[0] < z[-1] else -1)  # depths turn with their sign
                 z, area = z[upward], area[upward]
             grid, basin = grid.with_hypsography(z, area), Hypsography(z, area)

@@ -623,7 +623,7 @@ def _start(
             known = {name: _measured_levels(source, initial, name, z) for name in given}
         if "salinity" not in own.keys() | given.keys():
             assert isinstance(site, SiteCase)  # others have it
-            said = f"no salinity given: using a practical salinity of {sea_water.OF_THE_OCEAN:g}"
+            said = f"no salinity given: using a practical salinity of {sea_water.OCEAN_SALINITY:g}"
             setting.note(said, "salinity")
             given["salinity"] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
     with setting.naming():

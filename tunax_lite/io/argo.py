@@ -21,7 +21,7 @@ from .axes import as_sources, check_measured, has_flag, stem_of
 from .case import observations_from_dataset
 from .errors import check_names, name_of, names_its_file
 from .netcdf import read_netcdf
-from .sea_water import SalinityGiven
+from .sea_water import SalinityGuess
 from .series import BAD_FLAGS, GOOD_FLAGS
 from .times import order_in_time, read_time
 from .tracers import Tracer, Tracers, as_tracers
@@ -97,7 +97,7 @@ def read_argo(
     *,
     z=None,
     start_time: str,
-    salinity: SalinityGiven | None = None,
+    salinity: SalinityGuess | None = None,
     largest_spacing: float = 200.0,
     position: tuple[float, float] | None = None,
     name: str | None = None,
@@ -130,7 +130,7 @@ def read_argo(
     observed = observations_from_dataset(
         profiles, start_time=start_time, salinity=salinity, name=name or stem_of(sources[0])
     )
-    # A float without a sensor of the salinity has none to reject.
+    # Floats without a salinity sensor have no entry yet.
     rejected = dict.fromkeys(_QUANTITIES.values(), 0) | dict(observed.rejected)
     observed = dataclasses.replace(observed, rejected=rejected)
     values = {key: np.asarray(rows) for key, rows in observed.profiles.items()}
@@ -231,7 +231,7 @@ def _read_file(
         attrs={"n_left_out": int((~usable).sum())},
     )
     if n := int(misplaced.sum()):
-        warn_of_input([f"{path}: left out {n} of {n_levels} levels: no deeper than those above."])
+        warn_of_input([f"{path}: left out {n} of {n_levels} levels, which are not below those above them."])
     if n_above:
         above = (
             f"{n_above} values at pressures below 0, to {np.nanmin(pressure):.3g} dbar, are at the surface"
@@ -270,14 +270,14 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
         # Copernicus files give a position per profile on a dimension of its own, as long as that of time.
         dims = {"DEPTH": "N_LEVELS"} | dict.fromkeys(("TIME", "LATITUDE", "LONGITUDE", "POSITION"), "N_PROF")
     # A single profile selected from its file has no dimension of profiles.
-    is_one = pressure is not None and pressure.dims == ("N_LEVELS",)
+    single = pressure is not None and pressure.dims == ("N_LEVELS",)
     variables = {}
     for name, var in file.variables.items():
         on_profiles = xr.Variable(
             [dims.get(dim, dim) for dim in map(str, var.dims)], var.values, var.attrs, var.encoding
         )
         new = {"TIME": "JULD", "TIME_QC": "JULD_QC"}.get(str(name), str(name))
-        variables[name if new in file else new] = on_profiles.expand_dims("N_PROF") if is_one else on_profiles
+        variables[name if new in file else new] = on_profiles.expand_dims("N_PROF") if single else on_profiles
     encoding, file = file.encoding, xr.Dataset(variables, attrs=file.attrs)
     file.encoding = encoding
     names = [str(name) for name in file.variables]

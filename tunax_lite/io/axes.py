@@ -1,7 +1,4 @@
-"""What all readers share: heights upward, places, quality flags.
-
-Heights [m] count upward from the surface.
-"""
+"""Axes, heights [m] upward from the surface, positions and quality flags, as all readers need them."""
 
 import functools
 import re
@@ -45,16 +42,16 @@ _PRESSURES = ("sea_water_pressure_due_to_sea_water", "sea_water_pressure")
 _UPWARD = ("height", "altitude", "height_above_mean_sea_level", "height_above_geoid")
 _NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instrument_depth")
 """Attributes of files that give the depth of an instrument."""
-_LEAST, _SHARE = 5.0, 0.05
-"""A depth that stays within so many metres, or this share, of its median counts as fixed."""
+_SMALLEST, _SHARE = 5.0, 0.05
+"""A depth counts as fixed if it stays within 5 m or 5 % of its nominal value or median."""
 _Upward = Callable[["xr.DataArray"], np.ndarray]
 _FARTHEST = 3.0
-"""Points of the grid on either side of a place are no farther from it than this [degrees]."""
+"""Largest distance [degrees] between a position and the grid points on either side of it."""
 _TIMES = ("valid_time", "time")
 _POSITIONS = ("latitude", "longitude", "lat", "lon", "nav_lat", "nav_lon")
 """Names of axes of grids."""
 _HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "e(ast)?")}
-"""Letters of CF, short names, and what the unit says."""
+"""Letters of CF, short names, and endings of units."""
 
 
 def as_sources(sources: Source | Iterable[Source]) -> list[Source]:
@@ -72,7 +69,7 @@ def stem_of(source) -> str:
 
 
 def flags_of(file: "xr.Dataset", variable: "xr.DataArray") -> "xr.DataArray | None":
-    """Quality flags of a variable on its own axes: those its attributes refer to, or those named after it."""
+    """Quality flags on the axes of a variable: those that its attributes name, or those named after it."""
     lower = {name.lower(): name for name in map(str, file.variables)}
     stated = str(variable.attrs.get("ancillary_variables", "")).lower().replace(",", " ").split()
     linked = [(name, file[lower[name]].attrs) for name in stated if name in lower]
@@ -90,7 +87,7 @@ def flags_of(file: "xr.Dataset", variable: "xr.DataArray") -> "xr.DataArray | No
     return None
 
 
-def has_statistics(variable: "xr.DataArray") -> bool:
+def is_text_or_statistic(variable: "xr.DataArray") -> bool:
     """Whether a variable is text, or an extreme or standard deviation over an interval."""
     methods = str(variable.attrs.get("cell_methods"))
     words = ("maximum", "minimum", "standard_deviation", "variance", "range")
@@ -126,7 +123,7 @@ def is_axis(variable: "xr.DataArray", kind: str) -> bool:
 
 
 def find_axis(file: "xr.Dataset", variable: "xr.DataArray", wanted: str | None, kind: str) -> "xr.DataArray":
-    """Find the `time` or `vertical` coordinate of a variable."""
+    """Find the `time` or `vertical` coordinate of a variable; `FileFormatError` unless there is just one."""
     advice = f"correct '{kind}' in the mapping"
     if wanted is not None:
         coordinate = variable_named(file, wanted, f"the {kind} axis", advice)
@@ -187,11 +184,11 @@ def read_vertical(
 
 
 class Heights(NamedTuple):
-    """Heights of the values of a variable, over its records and further dimensions."""
+    """Heights of the values of a variable, by record and level."""
 
     z: np.ndarray  # [m], broadcast against `(n_records, n_levels)`
-    dims: tuple[str, ...]  # of the variable other than that of the records
-    moves: bool  # from record to record
+    dims: tuple[str, ...]  # dimensions of the variable other than that of the records
+    moves: bool  # heights differ between records
     is_ragged: bool  # records of several instruments follow each other
 
 
@@ -230,10 +227,10 @@ def heights_of(
             advice = "correct its attribute 'positive', or leave the instrument out"
             raise error_of(absolute[0], expected, f"a height of {nominal.max():g} m", advice)
         if measured is not None and measured.shape[1] != nominal.size:
-            measured = None  # of one of the instruments
+            measured = None  # it belongs to one of the instruments
     else:
         nominal = _nominal(file, variable, sensors, instrument, upward, depths)
-        if others and not along:  # what is known may be the depth of one instrument, but there are several
+        if others and not along:  # several instruments: a single depth is only that of one of them
             nominal = None
             measured = measured if measured is not None and measured.shape[1] > 1 else None
         if absolute or len(others) > 1 or nominal is measured is None:
@@ -254,7 +251,7 @@ def heights_of(
     else:
         z = np.nanmedian(measured, axis=0, keepdims=True) if nominal is None else nominal
         apart = np.abs(measured - z)
-        if np.any(apart > np.maximum(_LEAST, -_SHARE * z)):
+        if np.any(apart > np.maximum(_SMALLEST, -_SHARE * z)):
             moves = nominal is None
             z = measured if moves else z
             note = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
@@ -276,11 +273,11 @@ def _displace(z: np.ndarray, nominal: np.ndarray) -> str:
     """Displace instruments without measured heights in `z` like those above and below; return a note."""
     known, order = np.isfinite(z), np.argsort(nominal)
     unknown = ~known.any(axis=0)
-    moved = (z - nominal)[:, order]
+    shifts = (z - nominal)[:, order]
     for record in np.flatnonzero(known.any(axis=1)):
         has_z = known[record, order]
-        displaced = np.interp(nominal[unknown], nominal[order][has_z], moved[record, has_z])
-        z[record, unknown] = nominal[unknown] + displaced
+        shift = np.interp(nominal[unknown], nominal[order][has_z], shifts[record, has_z])
+        z[record, unknown] = nominal[unknown] + shift
     at = ", ".join(f"{-height:g}" for height in nominal[unknown])
     return f"no measured depth of the instruments at {at} m: displaced like those above and below"
 
@@ -297,7 +294,7 @@ def _has_bins(file: "xr.Dataset", records: str, instrument: np.ndarray | None) -
 def _is_height(variable: "xr.DataArray") -> bool:
     """Whether a variable is a height, depth or pressure, but not a maximum, a flag or the water depth."""
     words = str(variable.attrs.get("standard_name", ""))
-    is_other = has_statistics(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
+    is_other = is_text_or_statistic(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
     known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
     is_one = is_axis(variable, "vertical") or str(variable.name).lower() in known or _is_pressure(variable)
     return is_one and not is_other
@@ -370,7 +367,7 @@ def _nominal(
     low, high = (number_of(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max"))
     if low is not None and high is not None:
         middle = 0.5 * (low + high)
-        stated += [middle] if abs(high - middle) <= max(_LEAST, _SHARE * abs(middle)) else []
+        stated += [middle] if abs(high - middle) <= max(_SMALLEST, _SHARE * abs(middle)) else []
     return next((np.array([[-abs(depth)]]) for depth in stated if depth is not None), None)
 
 
@@ -433,8 +430,8 @@ def read_at(
             missing = np.flatnonzero(~np.isfinite(values))
             if missing.size:
                 first, name, advice = int(missing[0]), str(variable.name), "download it again"
-                hour = values_in(stored, only=(name,), at={dim: [first]})[name]
-                if nearest := _nearest_with_values(_on_grid(hour, dim, axes)[0], axes, place):
+                on_grid = values_in(stored, only=(name,), at={dim: [first]})[name]
+                if nearest := _nearest_with_values(_on_grid(on_grid, dim, axes)[0], axes, place):
                     advice += f", or take one of the nearest points with values: {', '.join(nearest)}"
                 raise error_of(variable, "a value", f"{values[first]} at {describe(times, first)}", advice)
             series.append((like(variable, values, (dim,)), times))

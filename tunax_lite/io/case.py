@@ -1,7 +1,7 @@
-"""A dataset with the package's names becomes a case and its observations, here and nowhere else.
+"""Build a case and its observations from a dataset with the package's names, for all readers.
 
-`case_from_dataset` makes grid, initial state, forcing, waves and water; `write_observations` writes a case
-to a file that gives the same dataset.
+`case_from_dataset` builds grid, initial state, forcing, waves and water; `write_observations` writes a case
+to a file that reads as the same dataset.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ from ..plausibility.budgets import budgets_of
 from ..quantities import quantity_of
 from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
 from .errors import check_declared, name_of, names_its_file
-from .sea_water import MIDDLE_LATITUDE, SalinityGiven, modelled_water, salinity_at
+from .sea_water import MIDDLE_LATITUDE, SalinityGuess, modelled_water, salinity_at
 from .series import Series, on_common_times, start_of_case
 from .times import describe, is_dated, seconds_since
 from .variables import error_in, error_of, listing, name_in_file
@@ -46,7 +46,7 @@ _STATED: dict[str, tuple[type, list[str]]] = {
     "equation_of_state": (LinearEquationOfState, [*_NUMBERS.split(), "reference_density", "heat_capacity"]),
     "absorption": (TwoBandAbsorption, ["infrared_fraction", "infrared_depth", "visible_depth"]),
 }
-"""Parts of a case of which attributes hold the numbers: their class, and names."""
+"""Parts of a case whose numbers are attributes of a dataset: class of the part, and names of the numbers."""
 _BACKGROUND = ("background_viscosity", "background_diffusivity")
 # These three fluxes are always set, so that all cases from observation files share one structure and with it
 # the compiled functions.
@@ -62,7 +62,7 @@ def case_from_dataset(
     depth: float | None = None,
     equation_of_state: AbstractEquationOfState | None = None,
 ) -> tuple[Case, Observations]:
-    """Make a case, and the observations to compare it with, of a dataset of `open_observations`.
+    """Build a case, and the observations to compare it with, from a dataset of `open_observations`.
 
     The case starts at the first record with complete profiles; earlier records are left out. The faces of its
     grid lie midway between the levels (or at `z_lower` and `z_upper`), the uppermost at the surface; initial
@@ -148,10 +148,10 @@ def observations_from_dataset(
     *,
     start_time: str,
     conservative: bool = True,
-    salinity: SalinityGiven | None = None,
+    salinity: SalinityGuess | None = None,
     name: str | None = None,
 ) -> Observations:
-    """Make observations of a dataset of `open_observations` with dates.
+    """Build observations from a dataset of `open_observations` with dates.
 
     Temperature conversion needs a salinity. Where none was measured, the time mean at neighbouring depths is
     used, or 35 if there is none: 1 g/kg changes the result by 0.02 K at 10 degC and by 0.04 K at 30 degC.
@@ -177,8 +177,8 @@ def observations_from_dataset(
     if per_mass and {"temperature", "salinity"} <= profiles.keys():
         import gsw  # takes long
 
-        # Floats and bottles give amounts per mass of water of its potential density, or of the reference if
-        # unknown. Source: Thierry and Bittig (2021), Argo quality control of oxygen, doi:10.13155/46542.
+        # Convert amounts per mass of water (floats, bottles) with its potential density, or that of reference
+        # if unknown. Source: Thierry and Bittig (2021), Argo quality control of oxygen, doi:10.13155/46542.
         density = 1000.0 + gsw.sigma0(profiles["salinity"], profiles["temperature"])
         relative = np.where(np.isfinite(density), density / constants.REFERENCE_DENSITY, 1.0)
         for key, of_tracer in per_mass.items():
@@ -201,14 +201,14 @@ def observations_from_dataset(
 
 
 def _modelled(
-    dataset: "xr.Dataset", profiles: Mapping[str, np.ndarray], requested: SalinityGiven | None
+    dataset: "xr.Dataset", profiles: Mapping[str, np.ndarray], requested: SalinityGuess | None
 ) -> dict[str, np.ndarray]:
     """Conservative temperature and absolute salinity of a dataset, as far as it has them."""
     kinds = {"temperature": "in_situ", "salinity": "practical"}
     for (quantity, kind), name in WATER_NAMES.items():
         kinds |= {quantity: kind} if name in dataset else {}
     for quantity, kind in {"temperature": "conservative", "salinity": "absolute"}.items():
-        if quantity in dataset:  # files of CF keep the name, and say the kind
+        if quantity in dataset:  # under this name CF files hold any kind, which the standard name states
             standard_name = dataset[quantity].attrs.get("standard_name")
             kinds[quantity] = NAMES["oceansites"][quantity]["kinds"].get(standard_name, kind)
     missing = np.full_like(next(iter(profiles.values())), np.nan)
@@ -310,7 +310,7 @@ def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str]) ->
 
 def _with_heat_through_bottom(dataset: "xr.Dataset", case: Case, observations: Observations) -> Case:
     """Prescribe the initial bottom gradient, and warn of it, where it closes the heat budget."""
-    budget = next((one for one in budgets_of(case, observations) if one.quantity == "heat"), None)
+    budget = next((each for each in budgets_of(case, observations) if each.quantity == "heat"), None)
     if case.background_diffusivity is None or budget is None:
         return case
     z, first = np.asarray(observations.z), np.asarray(observations.profiles["temperature"])[0]
@@ -328,7 +328,7 @@ def _with_heat_through_bottom(dataset: "xr.Dataset", case: Case, observations: O
 
 
 def _series_of(variable: "xr.DataArray", start: Any) -> Series | float:
-    """Values over time [s] since the start of the case; a number without a time."""
+    """Values over time [s] since the start of the case, or a number if the variable has no time."""
     if not variable.dims:
         return float(variable)
     return Series(_since(variable[str(variable.dims[0])].values, start), variable.values)
@@ -366,11 +366,11 @@ def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> Interior:
 
 
 def _mean_of(dataset: "xr.Dataset") -> str:
-    """Return from the attributes if velocities are Eulerian or Lagrangian means; warns if that is assumed."""
+    """Read from attributes if velocities are "eulerian" or "lagrangian" means; warns if that is assumed."""
     velocities = [dataset[name] for name in ("u", "v") if name in dataset]
     named = dataset.attrs.get("velocities")
-    said = {key: one for key, one in dataset.attrs.items() if key != "case"}
-    sources = [{"velocities": named}] if named else [*(one.attrs for one in velocities), said]
+    others = {key: text for key, text in dataset.attrs.items() if key != "case"}
+    sources = [{"velocities": named}] if named else [*(var.attrs for var in velocities), others]
     words = (str(text).lower() for attributes in sources for text in attributes.values())
     means = sorted({mean for text in words for mean in re.findall(r"\b(eulerian|lagrangian)\b", text)})
     if len(means) > 1:
@@ -378,8 +378,8 @@ def _mean_of(dataset: "xr.Dataset") -> str:
         advice = "say which (velocities)"
         raise error_in(dataset, "u, v", expected, "attributes with both words", advice)
     if velocities and not means:
-        said = "nothing says whether velocities contain the Stokes drift (lagrangian); assumed eulerian"
-        warn_of_input([f"{name_of(dataset)}: {said}"])
+        note = "nothing says whether velocities contain the Stokes drift (lagrangian); assumed eulerian"
+        warn_of_input([f"{name_of(dataset)}: {note}"])
     return (means or ["eulerian"])[0]
 
 
@@ -515,7 +515,7 @@ def write_observations(
     for part, (kind, names) in _STATED.items():
         module = getattr(case, part)
         if not isinstance(module, kind):
-            expected = f"{kind.__name__}, which attributes of the file can say"
+            expected = f"{kind.__name__}, the only one that the file can store"
             got = type(module).__name__
             raise ValueError(f"{path}: expected {expected}, got {got}; replace it in the case first.")
         of_case |= {name: float(getattr(module, name)) for name in names}

@@ -1,4 +1,4 @@
-"""CF NetCDF files of cases, the user's or the project's own: profiles, fluxes and waves.
+"""CF NetCDF files of cases, written by users or by this package: profiles, fluxes and waves.
 
 Variables are found by the package's names, by CF standard names, or by a `Mapping`. Levels may be in any
 order and direction; units are converted or rejected. Files of `write_observations` need no mapping.
@@ -52,7 +52,7 @@ _ALSO: dict[str, tuple[tuple[str, ...], float, float]] = {
     "heat_capacity": (("cp", "c_p", "cp0"), 3000.0, 5000.0),
     "gravity": (("g", "gravitational_acceleration"), 9.0, 10.0),
 }
-"""Other names in simulations, as attributes or numbers, and between which values they have this meaning.
+"""Other names in simulations, of attributes or scalars, and the range of values with this meaning.
 
 The beta of a simulation may be the gradient of f [m-1 s-1], which is far smaller.
 """
@@ -256,9 +256,9 @@ def _over_time(
     upward: bool = False,
     **of_water: float,
 ) -> "xr.DataArray":
-    """A flux, or a drift over a level, without gaps: over the times of the profiles or its own, or constant.
+    """A flux, or a drift over a level, without gaps: over the times of the profiles or others, or constant.
 
-    Times of its own are `<key>_time`. Fluxes that count `upward` change their sign.
+    Other times become the axis `<quantity>_time`. Fluxes that count `upward` change their sign.
     """
     variable = squeezed(variable, level)
     times = _times_of(file, variable, mapping) if len(variable.dims) > len(level) else None

@@ -37,7 +37,7 @@ _VAPORISATION_HEAT = 2.5008e6  # [J kg-1] of the forecast model, IFS documentati
 _AT_TOP = 1361.0  # [W m-2] above the atmosphere
 _AT_PERIHELION = 1.035 * _AT_TOP
 _LONGEST_STEP = 6.0 * _HOUR
-"""Between records: of what changes with the day, more is not known from fewer."""
+"""Longest time between records [s]: sparser ones do not resolve the daily cycle."""
 _UNITS = {"(0 - 1)": "1", "(0-1)": "1", "0-1": "1", "m of water equivalent": "m", "m of water": "m"}
 """Units of ERA5 that are words."""
 _OPTIONAL = ("cloud_cover", "precipitation", "evaporation")
@@ -216,16 +216,16 @@ def _series_of(
         expected, name = f"{listed} of {_DATA_SET} in one of the files", wanted[0].names[0]
         advice = f"download it{hints.get(needed[0], '')}"
         raise FileFormatError(name_of(sources[0]), name, expected, "none", advice)
-    how = {key: as_conversion(units.get(key)) for key in parameters}
+    changes, advice = {key: as_conversion(units.get(key)) for key in parameters}, "give each hour once"
     points = {
-        key: _converted(joined(pieces[name], "give each hour of a parameter once"), parameters[key], how[key])
+        key: _converted(joined(pieces[name], advice), parameters[key], changes[key])
         for key, name in present.items()
         if name
     }
     longest = _LONGEST_STEP if accumulation is None else np.inf
     interval = accumulation or _interval_of([points[key] for key in points if parameters[key].means], longest)
     points = {
-        key: _rates(point, parameters[key], how[key], interval, longest) for key, point in points.items()
+        key: _rates(point, parameters[key], changes[key], interval, longest) for key, point in points.items()
     }
     if "humidity" in points:
         _check_dew_point(points["air_temperature"], points["humidity"])
@@ -258,7 +258,7 @@ def _interval_of(accumulated: Sequence["xr.DataArray"], longest: float) -> float
 
 
 def _converted(point: "xr.DataArray", parameter: _Parameter, change: Conversion) -> "xr.DataArray":
-    """Convert to the package's unit; sums to that times a second, and without the user's offset of rates."""
+    """Convert to the package's unit; sums to this unit times s, without the offset, which is for rates."""
     unit = point.attrs.get("units", None if name_in_file(point) in parameter.means else parameter.unit)
     if unit is not None:
         point = point.assign_attrs(units=_UNITS.get(str(unit), str(unit)))
@@ -277,7 +277,7 @@ def _converted(point: "xr.DataArray", parameter: _Parameter, change: Conversion)
 def _rates(
     point: "xr.DataArray", parameter: _Parameter, change: Conversion, interval: float, longest: float
 ) -> "xr.DataArray":
-    """Rates within the possible range, of sums over the interval too; records may be `longest` [s] apart."""
+    """Divide sums by the interval, and check range and spacing, at most `longest` [s], of the records."""
     time, values, step = point["time"].values, point.values, _step(point)
     if time.size < 2:
         raise error_of(point, "at least two records", time.size, "add more hours")
@@ -330,7 +330,7 @@ def _sunlight(point: "xr.DataArray", interval: float, sun: SolarPosition) -> "xr
     around = np.linspace(-interval - 0.25 * _HOUR, 0.25 * _HOUR, 7)
     most = _AT_PERIHELION * cosine(time[:, None] + around).max(axis=1) + 20.0
     for at in np.flatnonzero(point.values > most)[:1].tolist():
-        expected = f"at most {most[at]:g} W m-2, what the sun gives in that hour"
+        expected = f"at most {most[at]:g} W m-2, the radiation above the atmosphere"
         advice = "check the longitude, that times are Universal Time, and that it is the sum of one hour"
         raise error_at(point, at, expected, f"{point.values[at]:g} at {{}}", advice)
     above = above_air(time)

@@ -38,7 +38,7 @@ Position = tuple[float, float]
 
 
 def _long_gaps(time: np.ndarray) -> np.ndarray:
-    """Records of the sun before gaps so long that a straight line misses its daily course."""
+    """Indices of records before gaps so long that a straight line misses the daily course of the sun."""
     apart = np.diff(time)
     if apart.size < 2 or is_mean(usual := float(np.median(apart))):
         return np.zeros(0, dtype=int)
@@ -61,14 +61,15 @@ def bridged(
         series: of one quantity, as `times.timed` has it.
         quantity: its name in the table of quantities.
         start_time: ISO 8601 time; `None` for a case without a date.
-        longest_gap: longest time without a value that is bridged [s]; `None` for any time between records,
-            and no missing value.
-        position: along whose clear sun gaps in shortwave radiation are filled; `None` if it is unknown.
-        linear_sunlight: whether these are bridged linearly, too.
-        stamp: where times of means stand in their interval; `None` for what the files say.
+        longest_gap: longest time without a value that is bridged [s]; `None` accepts any time between
+            records, but no missing value.
+        position: position whose clear-sky radiation fills gaps in shortwave radiation; `None` if unknown.
+        linear_sunlight: whether gaps in shortwave radiation are bridged linearly, too.
+        stamp: as in `intervals_between`; `None` for instants, or the intervals in the files.
 
     Raises:
-        FileFormatError: a missing value, a longer gap, or one in shortwave radiation without a position.
+        FileFormatError: a missing value, a longer gap, one in shortwave radiation without a position, or
+            fewer than two values.
     """
     along_sun = quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux") and not linear_sunlight
     time, known = series["time"].values, np.isfinite(series.values)

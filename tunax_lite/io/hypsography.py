@@ -1,7 +1,7 @@
 """Hypsographies: lake area as a function of depth, as text.
 
 GOTM's format (lake branch): a line with the number of rows and a code, then height [m] and area [m2] per row.
-Codes 1 and 2 count heights from the surface (negative), 3 and 4 from the bottom, upward and downward.
+Codes 1 and 2 mean heights from the surface (negative), 3 and 4 from the bottom; rows may be in any order.
 Alternatively CSV with a header that has one name with `area` and one with `depth` (positive down), `z` or
 `height` (from the surface, positive up), as in LakeEnsemblR.
 """
@@ -64,11 +64,11 @@ def read_hypsography(
         except (ValueError, IndexError):
             expected, got = "a height and an area", f"'{' '.join(cells)}'"
             raise FileFormatError(path, line, expected, got, "correct it") from None
-    z, area = in_metres(sign * table[:, 0], table[:, 1], units or {})
+    z, area = in_si_units(sign * table[:, 0], table[:, 1], units or {})
     if from_bottom:
         if depth is None:
             advice = "give the depth of the lake"
-            raise FileFormatError(path, "file", "heights below the surface", "heights of the bottom", advice)
+            raise FileFormatError(path, "file", "heights below the surface", "those above the bottom", advice)
         z = z - z.min() - depth
     order = np.argsort(z)
     repeated = np.flatnonzero(np.diff(z[order]) == 0.0)
@@ -81,7 +81,7 @@ def read_hypsography(
     return z[order], area[order]
 
 
-def in_metres(z: np.ndarray, area: np.ndarray, units: Conversions) -> tuple[np.ndarray, np.ndarray]:
+def in_si_units(z: np.ndarray, area: np.ndarray, units: Conversions) -> tuple[np.ndarray, np.ndarray]:
     """Heights [m] and areas [m2] from values in these units."""
     check_names("units", units, _UNITS)
     (z_scale, z_offset), (area_scale, area_offset) = (

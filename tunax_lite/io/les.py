@@ -63,7 +63,7 @@ _PROFILES = dict(temperature="degC", u="m s-1", v="m s-1")
 _ABSORPTION = dict(infrared_fraction=0.6, infrared_depth=1.0, visible_depth=20.0)
 """Simulations with shortwave heating do not store their absorption; these are its constants."""
 _STRESS, _BUOYANCY_FLUX = 4e-4, -5e-9
-"""Of the wind-driven simulation of Legay et al. [m2 s-2, m2 s-3]."""
+"""Stress and buoyancy flux of the wind-driven simulation of Legay et al. [m2 s-2, m2 s-3]."""
 _SOURCE = "large-eddy simulation"
 _NOT_LEGAY = "this is not the file of Legay et al."
 
@@ -115,7 +115,7 @@ class _Jld2:
         return None
 
     def required(self, *keys: str) -> float:
-        """The first key that holds one finite number, of which there must be one."""
+        """Like `number`, but raises `FileFormatError` if no key holds a number."""
         value = self.number(*keys)
         if value is None:
             elsewhere = f" there or in {', '.join(keys[1:])}" if keys[1:] else ""
@@ -149,7 +149,7 @@ class _Jld2:
         group, above = self._file.get(key), self._file.get(key.rpartition("/")[0])
         if not hasattr(group, "keys"):
             known = list(above if hasattr(above, "keys") else self._file)
-            got = f"none beside {', '.join(known[:8]) or 'nothing'}"
+            got = f"only {', '.join(known[:8]) or 'an empty file'}"
             raise self.error(key, "a group", got, "this is no LESbrary file, or it is incomplete")
         names = sorted((name for name in map(str, group) if name.isdecimal()), key=int)
         for low, high in zip(names, names[1:], strict=False):
@@ -162,8 +162,8 @@ def read_lesbrary(path, **options: Any) -> tuple[Case, Observations]:
     """Read the case and the horizontal averages of a large-eddy simulation; options as in `open_lesbrary`.
 
     Returns:
-        The case on the grid of the file, and the profiles of temperature, u and v at all times, from the
-        first of which the case starts.
+        The case on the grid of the file, starting at the first time, and the profiles of temperature, u and v
+        at all times.
     """
     return case_from_dataset(open_lesbrary(path, **options))
 
@@ -281,7 +281,7 @@ def _read_faces(file: _Jld2) -> np.ndarray:
 
 
 def _read_profiles(file: _Jld2, group: str, iterations: list[str], n_cells: int) -> np.ndarray:
-    """Profiles over time, `(n_times, n_cells)`, from single to double precision."""
+    """Profiles over time, `(n_times, n_cells)`, in double precision."""
     file.iterations(group)
     rows = []
     for iteration in iterations:

@@ -31,16 +31,16 @@ from .axes import (
     find_axis,
     flags_of,
     has_flag,
-    has_statistics,
     heights_of,
     is_axis,
+    is_text_or_statistic,
     position_of,
     stem_of,
 )
 from .case import WATER_NAMES, observations_from_dataset
 from .errors import FileFormatError, Source, check_names, name_of, names_its_file
 from .netcdf import read_netcdf
-from .sea_water import SalinityGiven
+from .sea_water import SalinityGuess
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text, read_profile_text
 from .times import order_in_time, read_time, seconds_since
@@ -82,7 +82,7 @@ def read_oceansites(
     *,
     start_time: str,
     conservative: bool = True,
-    salinity: SalinityGiven | None = None,
+    salinity: SalinityGuess | None = None,
     name: str | None = None,
     **options: Any,
 ) -> Observations:
@@ -222,7 +222,7 @@ def _find(
             named = [var for var in adjusted if np.isfinite(numbers_in(var)).any()] or named
             others = [var for var in lower.values() if var.attrs.get("standard_name") in known["kinds"]]
             dims = set(named[0].dims) if named else None
-            others = [var for var in others if not has_statistics(var) and set(var.dims) != dims]
+            others = [var for var in others if not is_text_or_statistic(var) and set(var.dims) != dims]
         candidates[key] = [(*_times(file, var), True) for var in named]
         candidates[key] += [(*_times(file, var), False) for var in others]
     for key, tracer in tracers.items():
@@ -308,8 +308,8 @@ def _samples(
     time = np.round(time) if np.unique(np.round(time)).size == np.unique(time).size else time
     time, z, values = time[row], z[row, column], values[row, column]
     known = np.stack([time, z])[:, np.isfinite(values)]
-    if n_twice := known.shape[1] - np.unique(known, axis=1).shape[1]:
-        notes.append(f"{n_twice} of {known.shape[1]} values are at the time and height of another: averaged")
+    if n_equal := known.shape[1] - np.unique(known, axis=1).shape[1]:
+        notes.append(f"{n_equal} of {known.shape[1]} values are at the time and height of another: averaged")
     warn_of_input(note_on(variable, note) for note in [*notes, *_unused_flags(file, variable)])
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
     words = (str(variable.attrs.get("standard_name")), str(variable.name))

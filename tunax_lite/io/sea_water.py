@@ -13,17 +13,17 @@ from .._types import warn_of_input
 Numbers = np.ndarray | list | tuple | float | int
 """What NumPy turns into an array."""
 
-SalinityGiven = float | tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]
-"""Practical salinity in place of one that was not measured: a number, or heights [m] and values."""
+SalinityGuess = float | tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]
+"""Practical salinity to use where none was measured: a number, or heights [m] and values."""
 
 MIDDLE_LATITUDE = 45.0
-"""Of gravity where no position is known: 0.27 % between the equator and the poles is half of that at most."""
-OF_THE_OCEAN = 35.0
-"""Practical salinity where nothing is known of it: 1 off moves 10 degC by 0.02 K, 30 degC by 0.04 K."""
+"""Latitude [degrees] assumed for gravity without a position: gravity is wrong by at most 0.27 %."""
+OCEAN_SALINITY = 35.0
+"""Assumed practical salinity: an error of 1 changes 10 degC by 0.02 K, and 30 degC by 0.04 K."""
 
 
 def sea_pressure(z: Numbers, latitude: Numbers) -> np.ndarray:
-    """Sea pressure [dbar] at heights z [m] and a latitude [degrees]; heights of pressures return to them.
+    """Sea pressure [dbar] at heights z [m] and a latitude [degrees]; inverse of `gsw.z_from_p`.
 
     Source: IOC et al. (2010), as implemented in `gsw`.
     """
@@ -65,7 +65,7 @@ def absolute_salinity(
 
 def salinity_of_the_ocean(z: np.ndarray, longitude: float, latitude: float) -> np.ndarray:
     """Absolute salinity [g kg-1] assumed at heights z [m] and a position [degrees] without measurements."""
-    practical = np.full_like(z, OF_THE_OCEAN)
+    practical = np.full_like(z, OCEAN_SALINITY)
     return absolute_salinity(practical, sea_pressure(z, latitude), longitude=longitude, latitude=latitude)
 
 
@@ -77,8 +77,8 @@ def practical_salinity(salinity: Numbers, z: Numbers, *, longitude: Numbers, lat
     import gsw
 
     practical = np.asarray(gsw.SP_from_SA(salinity, sea_pressure(z, latitude), longitude, latitude))
-    # The formula of the Baltic mixes sea water with river water of 0.087 g kg-1, which has S_P = 0.
-    # Its area contains lakes that are fresher, for which it gives down to -0.087.
+    # The formula of the Baltic mixes sea water with river water of 0.087 g kg-1, which has S_P = 0, and gives
+    # negative values for the fresher lakes in its area.
     return np.maximum(practical, 0.0)
 
 
@@ -154,7 +154,7 @@ def modelled_water(
 
 
 def salinity_at(
-    z: np.ndarray, measured: np.ndarray, stated: SalinityGiven | None, *, name: str, temperature: np.ndarray
+    z: np.ndarray, measured: np.ndarray, stated: SalinityGuess | None, *, name: str, temperature: np.ndarray
 ) -> np.ndarray:
     """Salinity without gaps: measured, else as given, else the time mean at neighbouring depths, else 35.
 
@@ -166,7 +166,7 @@ def salinity_at(
     """
     known = np.isfinite(measured) & np.isfinite(z)
     if stated is None and not np.isfinite(measured).any() and np.isfinite(temperature).any():
-        assumed = f"the practical salinity {OF_THE_OCEAN:g}"
+        assumed = f"the practical salinity {OCEAN_SALINITY:g}"
         advice = "give another where the water is fresher (1 off moves 10 degC by 0.02 K)"
         warn_of_input([f"{name}: no good salinity: temperatures are converted with {assumed}; {advice}."])
     if isinstance(stated, tuple):
@@ -175,7 +175,7 @@ def salinity_at(
             got = f"{levels.size} heights and {values.size} values"
             raise ValueError(f"salinity: expected heights [m] that increase and as many values, got {got}.")
     elif stated is not None or not known.any():
-        return np.where(known, measured, OF_THE_OCEAN if stated is None else stated)
+        return np.where(known, measured, OCEAN_SALINITY if stated is None else stated)
     else:
         levels, place = np.unique(z[known], return_inverse=True)
         values = np.bincount(place, weights=measured[known]) / np.bincount(place)

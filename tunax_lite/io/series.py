@@ -13,7 +13,7 @@ from ..column.observations import Observations
 GOOD_FLAGS = (1, 2, 5, 8)
 """Good, probably good, changed, interpolated or estimated: the same numbers in OceanSITES and Argo."""
 BAD_FLAGS = (3, 4, 9)
-"""Probably bad, bad, missing: what a time or a position must not be."""
+"""Probably bad, bad, missing: flags of times and positions to reject."""
 
 
 def start_of_case(start_time: str) -> datetime.datetime:
@@ -51,8 +51,8 @@ class Series:
     def of_means(self, intervals: np.ndarray) -> "Series":
         """Means that hold over their intervals, so that the integral over each is that of its mean.
 
-        From one interval to the next the value changes within a millionth of the shorter one, or what times
-        resolve. Between intervals that do not touch it changes linearly.
+        At the end of an interval the value changes within a millionth of its length, or the shortest time
+        that the precision resolves. Between intervals that do not touch it changes linearly.
 
         Args:
             intervals: start and end of each [s], `(n_times, 2)`; where they overlap, the later one begins at
@@ -65,7 +65,7 @@ class Series:
         return Series(np.stack([start, last], axis=1).reshape(-1), np.repeat(self.values, 2, axis=0))
 
     def lagged(self, lag: float, *, from_zero: bool) -> "Series":
-        """Profiles delayed by `lag` [s]; before that, the first profile holds, or zero."""
+        """Profiles delayed by `lag` [s]; until then the first one, or zero and a rise until 1.5 `lag`."""
         time, values = np.append(self.time[0], self.time + lag), self.values[[0, *range(self.time.size)]]
         if from_zero:
             later, after = time > 1.5 * lag, Series(time, values).on(np.array([1.5 * lag]))

@@ -401,6 +401,7 @@ def _observed(
     """Columns of values one after the other, each value with a time and a depth, as a file."""
     depths, index = np.unique(depth[0], return_inverse=True)
     longest = int(np.unique(time[0], return_counts=True)[1].max())
+    # Instruments share few depths; casts have new ones in every profile.
     is_fixed = depths.size <= 3 * longest
     columns = {
         **others,

@@ -1,4 +1,4 @@
-"""Tracers in files of profiles: pools of biogeochemistry and others that the package has no table of.
+"""Tracers in files of profiles: pools of biogeochemistry and others outside the table of quantities.
 
 A tracer has the unit of the term that carries it. Files give concentrations per volume or per mass of water
 (`umol kg-1`, as floats do); these differ by the potential density.
@@ -38,9 +38,9 @@ class Tracer:
     def converted(self, variable: "xr.DataArray", key: str) -> tuple[np.ndarray, dict[str, float]]:
         """Values in the unit of the package, and attributes of those that a file gives per mass of water.
 
-        Such values are those of water of the reference density; `of_density`, the power of the density, and
-        `offset` let `observations_from_dataset` replace it. Text without a unit is taken to be in that of the
-        package, with a warning.
+        Values per mass are converted with the reference density; `of_density`, the power of the density, and
+        `offset` let `observations_from_dataset` use the potential density instead. Values in text without a
+        unit are taken to be in that of the package, with a warning.
 
         Args:
             variable: of the file, with its unit.
@@ -68,10 +68,10 @@ class Tracer:
 
 
 Tracers = Mapping[str, str | Tracer]
-"""Tracers to read, by the package's names; in short the name in the file, whose unit is kept."""
+"""Tracers to read, by the package's names; a text is the name in the file, whose unit is kept."""
 
 
 def as_tracers(tracers: Tracers | None) -> dict[str, Tracer]:
-    """Tracers from their short form."""
+    """Tracers, where a text is the name in the file."""
     listed = (tracers or {}).items()
     return {key: each if isinstance(each, Tracer) else Tracer(variable=each) for key, each in listed}
