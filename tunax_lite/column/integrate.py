@@ -236,7 +236,7 @@ def advance(
 
 def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], tuple[Restart, Stepped]]:
     """Return the function that advances by one step; work that all steps share is done here, before them."""
-    stepper, case = model.prepared(), model.with_von_karman(case)
+    stepper, case = model.closure.prepare(), model.with_von_karman(case)
 
     def step(current: Restart) -> tuple[Restart, Stepped]:
         time = current.step.astype(dt.dtype) * dt

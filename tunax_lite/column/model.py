@@ -22,7 +22,6 @@ from .. import constants
 from .._types import FaceArray, Scalar, ScalarLike, batch_shape_of, leading_axes, parameter, precision_of
 from ..closures.base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from ..declarations import check_kinds, check_mixing, setting
-from ..numerics.derived import derived
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
 from ..physics.stratification import buoyancy_frequency_squared
 from ..runtime.embedding import check_axes, varying_alike
@@ -120,10 +119,6 @@ class Model(AbstractShown):
             lambda: jnp.asarray(self.closure.von_karman, dtype=case.grid.z_face.dtype)
         )
 
-    def prepared(self) -> AbstractStepper:
-        """The closure prepared for a run, with derivatives that compile fast."""
-        return derived(lambda closure: closure.prepare(), self.closure)
-
     def init(self, case: Case) -> AbstractCloState:
         """Compute the closure state at the start of a run."""
         check_axes((self, case))
@@ -136,7 +131,7 @@ class Model(AbstractShown):
         water = WaterSurface.of(state)
         fluxes = model.discretisation.at_ends(lambda time: case.forcing.at(time, water), start, start)
         column = _column(state.without_surface(), (zeros, zeros), case, start, 0.0, fluxes)
-        clo_state = model.prepared().init(model._closure_inputs(state, column, case))
+        clo_state = model.closure.prepare().init(model._closure_inputs(state, column, case))
         check_mixing(model.closure, clo_state, case.grid.n_cells + 1)
         return clo_state
 
@@ -178,7 +173,7 @@ class Model(AbstractShown):
         stepper: AbstractStepper | None = None,
     ) -> Stepped:
         """Advance by one step like `step`, and also return the solved equations, for budgets."""
-        stepper = self.prepared() if stepper is None else stepper
+        stepper = self.closure.prepare() if stepper is None else stepper
         column, case, before_transport = self._before_transport(state, clo_state, case, time, dt)
         mixer = clo_state
         equations, transported, reactions, new_clo_state = self._sweep(stepper, column, mixer, case, dt)
