@@ -93,6 +93,7 @@ def test_bad_settings_are_refused():
     for make, message in (
         (lambda: Adam(math.inf), "learning_rate 0"),
         (lambda: Adam(0.1, 10, 10), "n_warmup n_steps 10"),
+        (lambda: Adam(0.1, n_warmup=3), "n_warmup n_steps 3"),
         (lambda: EnsembleKalman(noise=1.0, n_members=4).init(jnp.zeros(4)), "EnsembleKalman 4"),
     ):
         with error_naming(ValueError, message):

@@ -115,7 +115,7 @@ class Adam(AbstractMethod):
     Args:
         learning_rate: largest rate: approximate change per step of each unconstrained number.
         n_steps: number of accepted steps at which the decay ends; `None` for a constant rate.
-        n_warmup: steps over which the rate rises, fewer than `n_steps`.
+        n_warmup: steps over which the rate rises.
         final_fraction: ratio of the last rate to the largest [1]; 1 for no decay.
         beta_1, beta_2: decay rates of the means of the gradient and its square.
         largest_gradient: norm to which longer gradients are scaled down; `None` for no limit.
@@ -134,7 +134,7 @@ class Adam(AbstractMethod):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.n_steps is not None and self.n_warmup >= self.n_steps:
+        if self.n_warmup >= (self.n_steps or 1):
             raise ValueError(f"Adam: expected n_warmup < n_steps, got {self.n_warmup} and {self.n_steps}.")
 
     def rate(self, step: ScalarLike) -> ScalarLike:

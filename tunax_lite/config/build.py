@@ -150,8 +150,8 @@ def with_observations(built: BuiltCase | Run, where: Place) -> tuple[Case, Obser
     """A case with observations, which it must have."""
     if built.observations is None:
         raise ConfigError(
-            f"{where.at('format')}: expected a case with observations, got one without; choose "
-            "another format."
+            f"{where.at('format')}: expected a case with observations, got one without; give `observations` "
+            "to the case in a configuration of the package, or choose another format."
         )
     return built.case, built.observations
 

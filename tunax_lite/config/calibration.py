@@ -148,6 +148,10 @@ class AdamSection(section_of(Adam, "adam")):
         n_steps = None if is_constant else max(n_iterations, self.n_warmup + 1)
         return Adam(**self.given(), n_steps=n_steps)
 
+    def build(self) -> Adam:
+        """The method of the shortest calibration, whose numbers are checked."""
+        return self.of_length(1)
+
 
 BY_HAND[Adam] = AdamSection
 OptimiserSection: Annotation = one_of(AbstractMethod)

@@ -45,8 +45,9 @@ class Loaded(Generic[ConfigT]):
 
     @property
     def name(self) -> str:
-        """Name of the file without its suffix."""
-        return self.path.stem
+        """Name of the file without its suffix; for a set-up of another model, that of its case."""
+        config: Any = self.config  # a set-up becomes a run
+        return self.path.stem if self.report is None else config.case.name
 
     @property
     def closure_class(self) -> type[AbstractClosure]:

@@ -18,7 +18,7 @@ from tunax_lite.air_sea import BulkForcing, Clark, Kondo, Payne
 from tunax_lite.column import terms
 from tunax_lite.column.forcing import ConstantForcing, TimeSeriesForcing
 from tunax_lite.column.terms.streams import StreamPlace
-from tunax_lite.config import ConfigError
+from tunax_lite.config import ConfigError, load_run
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
 from tunax_lite.ice.freezing import FreezingBound
 from tunax_lite.io.errors import FileFormatError
@@ -42,7 +42,7 @@ def test_time_grid_and_constants(tmp_path):
     assert_fields(run.case, {"grid.z_face": faces})
     assert float(run.case.coriolis_parameter) == coriolis
     alone = write_case(tmp_path).rename(tmp_path / "gotm.yaml")  # as GOTM's own folders have it
-    assert load_gotm(alone).name == tmp_path.name
+    assert load_run(alone).name == tmp_path.name
 
 
 @pytest.mark.parametrize(("method", "scale"), [("file_sigma", 1.0 / 16.0), ("file_h", 1.0)])
