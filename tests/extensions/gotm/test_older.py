@@ -82,7 +82,7 @@ def read(tmp_path, data):
 
 def test_an_older_configuration_says_what_the_newest_says(tmp_path):
     new = read(tmp_path, SEVEN)
-    for old, version in ((SIX, "version 6"), (FIVE, "no version, which is 5")):
+    for old, version in ((SIX, "version 6"), (FIVE, "no version, taken as 5")):
         made = read(tmp_path, old)
         assert made.report.errors == () and made.content == new.content
         assert any(version in line for line in made.report.differences)

@@ -1,4 +1,4 @@
-"""GOTM's set-ups: their keys in the words of this package, with a report on each."""
+"""GOTM set-ups translated to configurations of this package, with a report on every key."""
 
 from ..._lazy import lazily
 

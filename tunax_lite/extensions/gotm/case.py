@@ -43,14 +43,14 @@ class LoadedGotm:
     document: Document
     path: Path
     config: GotmOptions = GotmOptions()
-    note: str | None = None  # on conversion from an earlier version
+    note: str | None = None  # about the conversion from an earlier version
 
     @property
     def name(self) -> str:
         """The configured name, or that of the file; of the folder for namelists and `gotm.yaml`."""
         stem = self.path.stem.removesuffix(".gotm")
-        of_folder = self.path.absolute().parent.name if is_namelist(self.path) or stem == "gotm" else ""
-        return self.config.name or of_folder or stem
+        folder = self.path.absolute().parent.name if is_namelist(self.path) or stem == "gotm" else ""
+        return self.config.name or folder or stem
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,10 +139,10 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     if observed is not None:
         case["observations"] = observed_section(settings, observed)
     model: dict[str, Content] = {"closure": closure}
-    for ours, key in {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}.items():
-        model[f"molecular_{ours}"] = settings.keyed(f"physical_constants.{key}")
+    for name, key in {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}.items():
+        model[f"molecular_{name}"] = settings.keyed(f"physical_constants.{key}")
     if terms:
-        model["molecular_tracer_diffusivity"] = 0.0  # its eddy diffusivity alone mixes what FABM carries
+        model["molecular_tracer_diffusivity"] = 0.0  # FABM's tracers mix by eddy diffusivity alone
     model |= {"theta": settings.keyed("time.cnpar"), "discretisation": "gotm"}
     content = {
         "case": case,
@@ -156,7 +156,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     }
     origins: dict[tuple[str, ...], str] = {}
     plain = _plain(content, (), settings, origins)
-    # After everything that reads a setting: what has not been read is not supported.
+    # Last, because a setting that nothing has read by now is not supported.
     report = dataclasses.replace(
         report_on(settings),
         ignores_unsupported=options.ignore_unsupported and closure is not None,
@@ -173,7 +173,7 @@ class BuiltGotm(NamedTuple):
 
 
 def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> BuiltGotm:
-    """Objects of a run, from a GOTM configuration and its files; some of these may be observations.
+    """Build a run from a GOTM configuration and its files; `observed` selects inputs that are observations.
 
     Raises:
         ConfigError: a configuration that cannot be used; names file, line and key.
@@ -202,7 +202,7 @@ def as_run(source: LoadedGotm, observed: ObservedInputs | None = None) -> "Loade
 def _plain(
     content: Content, path: tuple[str, ...], settings: Settings, origins: dict[tuple[str, ...], str]
 ) -> JSON:
-    """The values alone; records the GOTM lines and keys that they come from."""
+    """Content with plain values; records the GOTM line and key of each in `origins`."""
     if isinstance(content, KeyedValue):
         origins[path] = settings.line(content.key)
         return content.value
@@ -214,7 +214,7 @@ def _plain(
 
 
 def _modules(settings: Settings) -> dict[str, dict[str, Content]]:
-    """What extensions make of GOTM's further modules: `terms`, their `tracers`, and `relaxation` of these."""
+    """Sections `terms`, `tracers` and `relaxation` for GOTM's modules that extensions compute: FABM."""
     if not settings["fabm.use"]:
         settings.without_effect("fabm", "fabm.use is false")
         return {}
@@ -244,8 +244,8 @@ def report_on(settings: Settings) -> Report:
         elif value == KEYS[path].default and reason is None:
             unsupported.append(f"{settings.line(path)}.")
         elif reason is None:
-            todo = f"use the default, {KEYS[path].default!r}"
-            errors.append(f"{settings.where(path)}: {value!r} is not supported; {todo}.")
+            advice = f"use the default, {KEYS[path].default!r}"
+            errors.append(f"{settings.where(path)}: {value!r} is not supported; {advice}.")
         elif value != KEYS[path].default:
             inactive.setdefault((path.rpartition(".")[0], str(reason)), []).append(path)
     return Report(

@@ -33,7 +33,7 @@ def closure_section(settings: Settings) -> dict[str, Content] | None:
         return {"name": "constant", "parameters": settings.renamed("turbulence.turb_param", numbers)}
     length_scale, tke = (settings[f"turbulence.{key}"] for key in ("len_scale_method", "tke_method"))
     if length_scale == "eifler_schrimpf":
-        settings.refuse("turbulence.len_scale_method", "GOTM 7 has eifler_schrimpf no more; choose another")
+        settings.refuse("turbulence.len_scale_method", "GOTM 7 no longer has eifler_schrimpf; choose another")
         return None
     common = _common(settings, method)
     if length_scale not in _EQUATIONS:
@@ -49,7 +49,7 @@ def closure_section(settings: Settings) -> dict[str, Content] | None:
 
 
 def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, KeyedValue]:
-    """Numbers of a length-scale equation, by GOTM's names, except those that others replace."""
+    """Numbers of a length-scale equation by GOTM's names; without those that `_generated` computes."""
     prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
     varies = equation["group"] == "keps" and settings[f"{prefix}sig_peps"]
     if varies and settings["turbulence.turb_param.compute_kappa"]:
@@ -95,11 +95,11 @@ def _two_equations(
         _, m, n = exponents
         numbers["c_psi_3_plus"] = unstable._replace(value=(1.5 - unstable.value) * n + m)
     if settings["seagrass.method"] == "file":
-        of_shear, of_leaves = (settings.keyed(f"turbulence.{group}.{name}") for name in equation["canopy"])
-        if of_shear.value <= 0.0:
-            settings.refuse(of_shear.key, "a constant above 0 is needed where there is sea grass")
-        elif of_leaves.value != of_shear.value:
-            parameters["stirring_ratio"] = of_leaves._replace(value=of_leaves.value / of_shear.value)
+        shear, seagrass = (settings.keyed(f"turbulence.{group}.{name}") for name in equation["canopy"])
+        if shear.value <= 0.0:
+            settings.refuse(shear.key, "with sea grass a constant above 0 is needed")
+        elif seagrass.value != shear.value:
+            parameters["stirring_ratio"] = seagrass._replace(value=seagrass.value / shear.value)
     if group == "keps":
         options["varying_schmidt_number"] = settings["turbulence.keps.sig_peps"]
     if group == "my":
@@ -114,7 +114,7 @@ def _generated(
 ) -> dict[str, Content]:
     """Exponents and constants that follow from observed properties of turbulence, as GOTM computes them."""
     properties = {**_PROPERTIES, "gen_m": "m", "gen_p": "p"}
-    key = f"turbulence.{WORDS['equations']['gls']['group']}.compute_param"
+    key = "turbulence.generic.compute_param"
     try:
         closure = GenericLengthScale.generated(
             von_karman=settings["turbulence.turb_param.kappa"],
@@ -239,7 +239,7 @@ def _stability(settings: Settings, method: str) -> dict[str, Content]:
     constants: dict[str, Content] = {}
     if get("scnd.scnd_coeff") == "custom":
         constants = settings.renamed("turbulence.scnd", {name: name for name in WORDS["second_moment"]})
-        name = "canuto_a"  # with other constants
+        name = "canuto_a"  # whose constants are replaced
     else:
         name = get("scnd.scnd_coeff").replace("-", "_")
     section = {"name": name, **constants, "equilibrium": equilibrium}
@@ -255,7 +255,7 @@ def _stability(settings: Settings, method: str) -> dict[str, Content]:
 def _one_equation(
     settings: Settings, length_scale: str, tke: str, common: dict[str, Content]
 ) -> dict[str, Content] | None:
-    """k-equation with an algebraic length scale; GOTM takes kappa = 0.4 where it is to be computed."""
+    """k-equation with an algebraic length scale; with compute_kappa GOTM uses kappa = 0.4."""
     if tke == "mellor_yamada":
         settings.refuse(
             "turbulence.tke_method",
@@ -271,7 +271,7 @@ def _one_equation(
     if not settings["turbulence.turb_param.compute_kappa"]:
         kappa = settings.keyed("turbulence.turb_param.kappa")
     if settings["turbulence.turb_param.compute_c3"]:
-        settings.keyed("turbulence.turb_param.Ri_st")
+        settings.keyed("turbulence.turb_param.Ri_st")  # counts as used: there is no c3 to compute
     numbers = {"von_karman": kappa, "sigma_k": settings.keyed("turbulence.keps.sig_k")}
     options = {"length": length_scale, "local_equilibrium": tke == "local_eq"}
     return {
@@ -282,9 +282,9 @@ def _one_equation(
 
 
 _NO_FLOOR = {"unresolved_shear_floor": 1e-14}
-"""GOTM has none [m2 s-2]."""
-_LEAST_WAVES = 0.02
-"""Height of the waves that GOTM assumes at least [m]."""
+"""Practically no floor, as in GOTM [m2 s-2]."""
+_LEAST_WAVE_HEIGHT = 0.02
+"""Smallest wave height that GOTM uses [m]."""
 
 
 def kpp_section(settings: Settings) -> dict[str, Content]:
@@ -293,19 +293,19 @@ def kpp_section(settings: Settings) -> dict[str, Content]:
     options["closed_base"] = True
     surface, bottom = (f"cvmix.{end}_layer" for end in ("surface", "bottom"))
     if settings[f"{surface}.use"]:
-        of_layer, numbers = _layer(settings, surface)
-        options |= of_layer | {"enhanced_diffusivity": settings[f"{surface}.use_enhanced_diff"]}
+        layer, numbers = _layer(settings, surface)
+        options |= layer | {"enhanced_diffusivity": settings[f"{surface}.use_enhanced_diff"]}
         options["langmuir"] = _langmuir(settings)
         parameters |= numbers | _NO_FLOOR
     else:
         options["surface_layer"] = False
     if settings[f"{bottom}.use"]:
-        of_layer, numbers = _layer(settings, bottom)
-        options["bottom_layer"] = of_layer | numbers | _NO_FLOOR
+        layer, numbers = _layer(settings, bottom)
+        options["bottom_layer"] = layer | numbers | _NO_FLOOR
         if settings["surface.swr.method"] != "constant" or settings["surface.swr.constant_value"] > 0.0:
             settings.note(
                 f"{bottom}.use",
-                "light that warms the water near the bottom thickens the layer; in GOTM it thins it",
+                "radiation absorbed near the bottom thickens the bottom layer; in GOTM it thins the layer",
             )
     return {"name": "kpp", "options": options, "parameters": parameters}
 
@@ -331,15 +331,15 @@ def _langmuir(settings: Settings) -> dict[str, Content] | None:
     method = settings["cvmix.surface_layer.langmuir_method"]
     if method == "none":
         return None
-    height = _LEAST_WAVES
+    height = _LEAST_WAVE_HEIGHT
     if settings["waves.Hs.method"] == "constant":
-        height = max(_LEAST_WAVES, settings["waves.Hs.constant_value"])
+        height = max(_LEAST_WAVE_HEIGHT, settings["waves.Hs.constant_value"])
     # With prescribed fluxes GOTM reads no wind, and treats it as a westerly.
     direction = 0.0 if settings["surface.fluxes.method"] == "off" else None
     wind = "from the west, as in GOTM without bulk formulae" if direction == 0.0 else "along the wind stress"
     settings.note(
         "cvmix.surface_layer.langmuir_method",
-        f"the wind that turns Langmuir cells blows {wind}",
+        f"the wind direction of Langmuir turbulence is {wind}",
     )
     return {"name": WORDS["langmuir"][method], "wave_roughness": 4.0 * height, "wind_direction": direction}
 

@@ -33,7 +33,7 @@ class GotmCase(AbstractTranslatedCase):
 
     format: Literal["gotm"]  # pyright: ignore[reportIncompatibleVariableOverride]
     path: DataPath
-    name: str | None = key("of the case; null for that of the file, which may make several cases", None)
+    name: str | None = key("name of the case, if a file makes several; null for that of the file", None)
     salinity_anomaly: bool = key(
         "whether practical salinity is converted with the anomaly of the place; a GOTM built without the "
         "table of anomalies uses the ratio of the standard ocean",
@@ -47,7 +47,7 @@ class GotmCase(AbstractTranslatedCase):
 
     @property
     def observed(self) -> ObservedInputs | None:
-        """Which of its inputs are observations."""
+        """Inputs that are observations; `None` without `observations`."""
         if self.observations is None:
             return None
         return ObservedInputs(self.observations.surface_temperature, **self.observations.given())
@@ -58,7 +58,7 @@ class GotmCase(AbstractTranslatedCase):
         options = GotmOptions(self.name, self.salinity_anomaly, self.ignore_unsupported)
         replaced: dict[str, JSON] = dict(self.settings)
         if grid.kind != "native":
-            replaced["grid.method"] = "analytical"  # whatever its grid file
+            replaced["grid.method"] = "analytical"  # so that no grid file is read
         if step is not None:
             replaced["time.dt"] = step
         source = load_gotm(where.file(self.path, "path"), replaced, f"{where.path}:", config=options)

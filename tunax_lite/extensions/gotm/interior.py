@@ -10,7 +10,7 @@ from .settings import Content, KeyedValue, Settings, is_zero
 from .water import level, streams
 
 _MOST_KNOTS = 1_000_000
-"""Of a tide that stands as a series; with fewer steps the series is exact at the end of every step."""
+"""Largest number of knots of a tidal series; with fewer steps it is exact at the end of every step."""
 
 _DRIFT = "waves.stokes_drift"
 
@@ -107,7 +107,7 @@ def _note_vertical_velocity(settings: Settings) -> None:
         return
     settings.note(
         f"{group}.max.method",
-        "GOTM 7 reads the velocity and switches it off: it carries nothing here, either",
+        "GOTM 7 reads the velocity and switches it off; it moves nothing here either",
     )
     settings.without_effect(group, "GOTM 7 switches the vertical velocity off")
 
@@ -115,7 +115,7 @@ def _note_vertical_velocity(settings: Settings) -> None:
 def _bottom_friction(settings: Settings) -> dict[str, Content] | None:
     if settings["bottom.max_it_z0b"] != 1:
         settings.note(
-            "bottom.max_it_z0b", "the roughness is that of the friction velocity before: 1 iteration"
+            "bottom.max_it_z0b", "the roughness is computed once, from the previous friction velocity"
         )
     if not settings["bottom.calc_bottom_stress"]:
         return None
@@ -150,9 +150,9 @@ def _seagrass(settings: Settings) -> dict[str, Content] | None:
 
 
 def _von_karman(settings: Settings) -> Content:
-    """KPP has no wall at the bottom; there GOTM takes the kappa of the other closures."""
-    has_wall = settings["turbulence.turb_method"] != "cvmix"
-    return None if has_wall else settings.keyed("turbulence.turb_param.kappa")
+    """Kappa of GOTM's other closures with KPP, which has none at walls; `None` without KPP."""
+    has_kappa = settings["turbulence.turb_method"] != "cvmix"
+    return None if has_kappa else settings.keyed("turbulence.turb_param.kappa")
 
 
 def _lid_friction(settings: Settings) -> dict[str, Content] | None:
@@ -199,7 +199,7 @@ def _stokes_drift(settings: Settings) -> dict[str, Content] | None:
         )
     if shears["dusdz"] == "file":
         settings.refuse(
-            f"{_DRIFT}.dusdz.method", "a shear of a file is not supported; use us, that of the drift"
+            f"{_DRIFT}.dusdz.method", "a shear from file is not supported; use us, the shear of the drift"
         )
     if shape == "off":
         return None
@@ -222,17 +222,17 @@ def _wave_height(settings: Settings) -> Content:
 
 
 def _wind_drift(settings: Settings) -> dict[str, Content]:
-    """Drift from the wind of its inputs, or else of the air-sea fluxes."""
+    """Drift from the wind at `empirical`, or else from that of the air-sea fluxes."""
     section = {"kind": "wind_sea", "gravity": settings.keyed("physical_constants.gravity")}
     paths = {axis: f"{_DRIFT}.empirical.{axis}wnd" for axis in ("u", "v")}
-    has_own = settings[f"{paths['u']}.method"] != "off"
-    if not has_own:
+    has_wind = settings[f"{paths['u']}.method"] != "off"
+    if not has_wind:
         settings.without_effect(f"{_DRIFT}.empirical", f"{paths['u']}.method is off")
         paths = {axis: f"surface.{axis}10" for axis in paths}
-    if has_own or settings["surface.fluxes.method"] != "off":
+    if has_wind or settings["surface.fluxes.method"] != "off":
         return section | {axis: settings.input(path) for axis, path in paths.items()}
     settings.note(
         f"{_DRIFT}.us.method",
-        "GOTM reads no wind with surface.fluxes.method off; there is no drift here too",
+        "GOTM reads no wind with surface.fluxes.method off; there is no drift here either",
     )
     return section | {"u": 0.0, "v": 0.0}

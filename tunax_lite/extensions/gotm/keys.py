@@ -57,12 +57,12 @@ def _keys(table: dict[str, JSON], prefix: str = "") -> Iterator[tuple[str, Key]]
             case {"text": default} | {"path": default}:
                 yield path, Key("text" if "text" in entry else "path", default)
             case {"input": list(values)}:
-                yield from _of_input(path, values, **entry)
+                yield from _input_keys(path, values, **entry)
             case _:
                 yield from _keys(entry, f"{path}.")
 
 
-def _of_input(
+def _input_keys(
     path: str,
     values: list[JSON],
     default: float | None = 0.0,
@@ -91,20 +91,20 @@ def _inputs(table: dict[str, JSON], prefix: str = "") -> Iterator[str]:
 
 
 def table(name: str) -> dict[str, JSON]:
-    """A table in this folder."""
+    """Read a YAML file of this folder."""
     return parse_yaml((Path(__file__).parent / name).read_text(encoding="utf-8"))
 
 
 _TABLE = table("keys.yaml")
 
 WORDS = table("words.yaml")
-"""What GOTM calls by one name and this package by another."""
+"""Names of this package by GOTM's names, and rules for keys without a counterpart."""
 
 KEYS: dict[str, Key] = dict(_keys(_TABLE))
 """Every key by its dotted path."""
 INPUTS = frozenset(_inputs(_TABLE))
 """Dotted paths of the inputs; their keys are in `KEYS`."""
-OF_INPUTS = ("constant_value", "file", "column", "scale_factor", "offset")
+INPUT_KEYS = ("constant_value", "file", "column", "scale_factor", "offset")
 """Keys of an input, except its method."""
 
 FREE_SECTIONS = ("output", "fabm.input", "streams")

@@ -92,7 +92,7 @@ def _names(variables: dict[str, _Value], unused: dict[str, _Value], document: Do
 
 
 def _inputs(variables: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
-    """Inputs from file or constant."""
+    """Inputs that are constant or read from file."""
     for key, (switch, words, constant, file, column, *scaling) in _TABLE["inputs"].items():
         if switch not in variables:
             continue
@@ -133,9 +133,9 @@ def _streams(unused: dict[str, _Value], document: Document) -> None:
         stream = {name: unused.pop(f"{group}.{name}", None) for name in ("name", "method", "zl", "zu")}
         line = next(value.line for variable, value in unused.items() if variable.startswith(f"{group}."))
         prefix = f"streams.{group if stream['name'] is None else stream['name'].value}"
-        for name, keyed_value in stream.items():
-            if keyed_value is not None and name != "name":
-                _put(document, f"{prefix}.{name}", *keyed_value)
+        for name, value in stream.items():
+            if value is not None and name != "name":
+                _put(document, f"{prefix}.{name}", *value)
         for key, letter in _TABLE["streams"].items():
             file, column = (unused.pop(f"{group}.{letter}_{part}", None) for part in ("file", "col"))
             if file is not None and file.value and (column is None or column.value > 0):
@@ -145,7 +145,7 @@ def _streams(unused: dict[str, _Value], document: Document) -> None:
 
 
 def _output(variables: dict[str, _Value], folder: Path, document: Document) -> None:
-    """Output files of `output.yaml`, or that of the namelist."""
+    """Output files of `output.yaml`, or the one that the namelists describe."""
     if (folder / "output.yaml").is_file():
         document.data["output"] = read_document(folder / "output.yaml").data
         return
@@ -183,19 +183,19 @@ def _read(path: Path) -> dict[str, _Value]:
                 continue
             group, text, n_streams = start[1].lower(), start[2], n_streams + (start[1].lower() == "stream")
             group = f"stream {n_streams}" if group == "stream" else group
-        place = 0
-        while place < len(text.rstrip()):
-            token = _TOKEN.match(text, place)
+        column = 0
+        while column < len(text.rstrip()):
+            token = _TOKEN.match(text, column)
             if token is None:
                 raise error(number, "a closing quotation mark", text.strip())
-            place = token.end()
+            column = token.end()
             word = token["word"]
             if word is not None and (word in ("/", "&end", "$end") or word.lower() in ("&end", "$end")):
                 group, name = None, None
                 break
             if token["comment"] is not None or token["mark"] is not None:
                 continue
-            if word is not None and re.match(r"\s*=", text[place:]):
+            if word is not None and re.match(r"\s*=", text[column:]):
                 name, at = f"{group}.{word.lower()}", number
                 continue
             if name is None:
@@ -253,8 +253,8 @@ def up_to_date(document: Document) -> tuple[Document, str | None]:
     for path, value_and_line in values.items():
         _put(translated, path, *value_and_line)
     translated.data["version"] = VERSION
-    reading = "no version, which is 5" if written_version is None else f"version {version}"
-    return translated, f"{reading}: read as version {VERSION} has it"
+    earlier = f"no version, taken as {version}" if written_version is None else f"version {version}"
+    return translated, f"{earlier}: converted to version {VERSION}"
 
 
 def _leaves(

@@ -18,7 +18,7 @@ _SECONDS = {"second": 1.0, "hour": 3600.0, "day": 86400.0, "month": 30.0 * 86400
 
 _TABLE: dict[str, dict[str, str]] = WORDS["variables"]
 OURS = {name: ours for variables in _TABLE.values() for name, ours in variables.items()}
-"""Our names of the variables of GOTM's output; what is not here is not computed."""
+"""The package's names by GOTM's names of output variables; others are not computed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,12 +32,12 @@ class OutputFile:
 
     @property
     def has_profiles(self) -> bool:
-        known = [OURS[name] for name in self.variables if name in OURS]
-        return any(QUANTITIES[name].location != "scalar" for name in known)
+        computed = [OURS[name] for name in self.variables if name in OURS]
+        return any(QUANTITIES[name].location != "scalar" for name in computed)
 
 
 def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
-    """The files that are in use."""
+    """Output files that are in use."""
     files = settings.free.get("output", {})
     if not isinstance(files, dict):
         raise settings.error("output", f"expected names of files with their keys, got {files!r}; write them")
@@ -58,28 +58,28 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
 
 
 def _diagnostics(files: list[OutputFile], settings: Settings) -> list[str]:
-    """Diagnostics that the files ask for; reports those that are not available."""
-    wanted = list(dict.fromkeys(name for file in files for name in file.variables))
-    absent = [name for name in wanted if name not in OURS]
+    """Diagnostics that the output files request; notes variables that are not computed."""
+    requested = list(dict.fromkeys(name for file in files for name in file.variables))
+    absent = [name for name in requested if name not in OURS]
     if absent:
         settings.notes.append(("output", f"not written, because not computed here: {', '.join(absent)}"))
-    carried = _TABLE["ice"].values()  # part of the state with ice
-    names = (OURS[name] for name in wanted if name in OURS)
-    return list(dict.fromkeys(name for name in names if name in DIAGNOSTICS and name not in carried))
+    ice = _TABLE["ice"].values()  # written with the state
+    names = (OURS[name] for name in requested if name in OURS)
+    return list(dict.fromkeys(name for name in names if name in DIAGNOSTICS and name not in ice))
 
 
-def say_intervals(files: list[OutputFile], output_interval: float, settings: Settings) -> None:
-    """Note the files whose interval is not that of the frames."""
+def _note_intervals(files: list[OutputFile], output_interval: float, settings: Settings) -> None:
+    """Note the output files whose interval is not that of the run."""
     for file in files:
         if abs(file.interval - output_interval) > 1e-9 * output_interval:
             means = f"; means are over {output_interval:g} s" if file.means else ""
             text = f"its variables are in the file of the run, every {output_interval:g} s instead of "
-            text += f"{file.interval:g} s; profiles as often as that bring them too{means}"
+            text += f"{file.interval:g} s; the file with the most frequent profiles sets the interval{means}"
             settings.notes.append((f"output.{file.name}", text))
 
 
 def _note(settings: Settings, file: OutputFile, section: dict, get: Callable[[str], JSON]) -> None:
-    """Report what is done differently for a file."""
+    """Note options of an output file that are not followed."""
     name = file.name
     if (method := get("time_method")) not in ("point", "mean"):
         text = f"values at the times of the frames are written, not the {method} over the interval"
@@ -92,7 +92,7 @@ def _note(settings: Settings, file: OutputFile, section: dict, get: Callable[[st
 
 
 def _value(settings: Settings, name: str, section: dict[str, JSON], key: str) -> JSON:
-    """A key of a file; the others, which choose what GOTM writes, are not looked at."""
+    """Value of a key of an output file, checked alone: keys that mean nothing here may have any value."""
     section = {key: section.get(key)}
     return settings.values_of(f"output.{name}", section, {key: OUTPUT[key]})[key]
 
@@ -142,7 +142,7 @@ def read_times(settings: Settings) -> dict[str, JSON]:
         raise settings.error("time.dt", f"expected a time step within the run, got {dt:g} s; shorten it")
     files = read_output_files(settings, dt)
     steps = _steps_per_frame(settings, files, dt, n_steps)
-    say_intervals(files, steps * dt, settings)
+    _note_intervals(files, steps * dt, settings)
     return {
         "start_time": start.isoformat(),
         "since_midnight": 3600 * start.hour + 60 * start.minute + start.second,
@@ -165,23 +165,23 @@ def read_period(settings: Settings) -> tuple[datetime.datetime, datetime.datetim
 
 def _instant(settings: Settings, path: str) -> datetime.datetime:
     text, date = settings[path], r"(\d{4}).([ \d]\d).([ \d]\d)"
-    # As in records: GOTM accepts any separator between the numbers, and missing seconds as 0.
+    # GOTM accepts any separator between the numbers, and takes missing seconds as 0.
     date_match = re.fullmatch(date + r".([ \d]\d).([ \d]\d)(?:.([ \d]\d)(?:[.]0*|Z)?)?", text.strip())
     try:
         numbers = [int(part or 0) for part in date_match.groups()] if date_match else []
         is_midnight = numbers[3:] == [24, 0, 0]
-        when = datetime.datetime(*numbers[:3], *([0, 0, 0] if is_midnight else numbers[3:]))  # pyright: ignore
+        instant = datetime.datetime(*numbers[:3], *([0, 0, 0] if is_midnight else numbers[3:]))  # pyright: ignore
     except (TypeError, ValueError):
         raise settings.error(path, f"expected YYYY-MM-DD HH:MM:SS, got {text!r}; correct the date") from None
-    return when + datetime.timedelta(days=is_midnight)
+    return instant + datetime.timedelta(days=is_midnight)
 
 
 def _steps_per_frame(settings: Settings, files: list[OutputFile], dt: float, n_steps: int) -> int:
-    """Time steps between frames: those of the most frequent file with profiles."""
+    """Number of time steps between frames: from the output file with the most frequent profiles."""
     if not files:
         return min(n_steps, max(1, int(86400.0 / dt + 0.5)))
-    some = [file.interval for file in files if file.has_profiles]
-    wanted = min(some or [file.interval for file in files])
+    with_profiles = [file.interval for file in files if file.has_profiles]
+    wanted = min(with_profiles or [file.interval for file in files])
     steps = min(n_steps, max(1, int(wanted / dt + 0.5)))
     if abs(steps * dt - wanted) > 1e-9 * wanted:
         text = f"frames every {steps * dt:g} s, whole time steps, instead of {wanted:g} s"

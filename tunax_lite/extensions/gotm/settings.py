@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 from ..._types import JSON
 from ...io.errors import decimal
 from ...io.yaml_file import ConfigError, Document
-from .keys import FREE_SECTIONS, INPUTS, KEYS, NAMED_INPUT, OF_INPUTS, Key
+from .keys import FREE_SECTIONS, INPUT_KEYS, INPUTS, KEYS, NAMED_INPUT, Key
 
 _CANONICAL = {path.lower(): path for path in (*KEYS, *INPUTS)}
 _GROUPS = {".".join(path.split(".")[:n]) for path in KEYS for n in range(1, path.count(".") + 1)}
 _CANONICAL |= {group.lower(): group for group in _GROUPS}
 
-_OF_COLUMN = {"column": "column", "factor": "scale_factor", "offset": "offset"}
-"""Keys of a column of a file, in the words of this package."""
+_COLUMN = {"column": "column", "factor": "scale_factor", "offset": "offset"}
+"""Keys of GOTM for a column of a file, by the keys of this package."""
 _TRUE = {"true", "t", ".true.", ".t.", "yes"}
 _FALSE = {"false", "f", ".false.", ".f.", "no"}
 
@@ -124,11 +124,11 @@ class Settings:
         return KeyedValue(self[path], path)
 
     def renamed(self, group: str, names: dict[str, str]) -> dict[str, KeyedValue]:
-        """Values of the keys of a group under the package's names; the table lists GOTM's names first."""
+        """Values of keys of a group under the package's names; `names` holds these by GOTM's names."""
         return {ours: self.keyed(f"{group}.{theirs}") for theirs, ours in names.items()}
 
     def inputs(self, group: str, names: dict[str, str]) -> dict[str, Content]:
-        """Inputs of a group, likewise."""
+        """Inputs of a group under the package's names, which `names` holds by GOTM's names."""
         return {ours: self.input(f"{group}.{theirs}") for theirs, ours in names.items()}
 
     def input(self, path: str) -> Content:
@@ -137,7 +137,7 @@ class Settings:
         Settings that its method does not need are marked as without effect.
         """
         method = self[f"{path}.method"]
-        for key in OF_INPUTS:
+        for key in INPUT_KEYS:
             if f"{path}.{key}" in KEYS:
                 if (key == "constant_value") == (method != "file"):
                     self.used.add(f"{path}.{key}")
@@ -148,7 +148,7 @@ class Settings:
         if method != "file":
             return 0.0
         section: dict[str, Content] = {"path": self.file(f"{path}.file")}
-        for ours, theirs in _OF_COLUMN.items():
+        for ours, theirs in _COLUMN.items():
             if self.peek(f"{path}.{theirs}") != KEYS[f"{path}.{theirs}"].default or theirs == "column":
                 section[ours] = KeyedValue(self.peek(f"{path}.{theirs}"), f"{path}.{theirs}")
         return section
@@ -183,33 +183,33 @@ class Settings:
         return inputs
 
     def values_of(
-        self, path: str, values_in_file: Mapping[str, JSON], known: Mapping[str, Key]
+        self, path: str, values_in_file: Mapping[str, JSON], keys: Mapping[str, Key]
     ) -> dict[str, JSON]:
-        """Values of all known keys below a name that the user chooses, from the file or by default.
+        """Values of `keys` below a name that the user chooses, from the file or by default.
 
         Raises:
             ConfigError: as in `named_inputs`.
         """
-        values: dict[str, JSON] = {name: key.default for name, key in known.items()}
+        values: dict[str, JSON] = {name: key.default for name, key in keys.items()}
         for name, value in values_in_file.items():
-            if name not in known:
-                near = difflib.get_close_matches(str(name), list(known), n=1)
-                hint = f"did you mean {near[0]}" if near else f"expected some of {', '.join(known)}"
+            if name not in keys:
+                near = difflib.get_close_matches(str(name), list(keys), n=1)
+                hint = f"did you mean {near[0]}" if near else f"expected one of {', '.join(keys)}"
                 raise self.error(f"{path}.{name}", f"unknown key; {hint}")
             try:
-                values[name] = checked(known[name], value)
+                values[name] = checked(keys[name], value)
             except ValueError as error:
                 raise ConfigError(f"{self.where(f'{path}.{name}')}: {error}") from error
         return values
 
     def input_of(self, path: str, values: Mapping[str, JSON]) -> Content:
-        """An input as of `input`, from the values of its keys."""
+        """Input in the same form as `input`, from the values of its keys."""
         if values["method"] == "constant":
             return KeyedValue(values["constant_value"], f"{path}.constant_value")
         if not values["file"]:
             raise self.error(f"{path}.file", "expected the name of a file, got none; name it")
         section = {"path": KeyedValue(str(self.folder.absolute() / str(values["file"])), f"{path}.file")}
-        return section | {ours: KeyedValue(values[key], f"{path}.{key}") for ours, key in _OF_COLUMN.items()}
+        return section | {ours: KeyedValue(values[key], f"{path}.{key}") for ours, key in _COLUMN.items()}
 
     def file(self, path: str) -> KeyedValue:
         """Path of a file, relative to the configuration."""
@@ -243,10 +243,10 @@ class Settings:
         self.used.add(path)
         self.notes.append((path, difference))
 
-    def odd(self, path: str, what: str) -> None:
+    def odd(self, path: str, problem: str) -> None:
         """Record a setting that is probably a mistake."""
-        if (path, what) not in self.oddities:
-            self.oddities.append((path, what))
+        if (path, problem) not in self.oddities:
+            self.oddities.append((path, problem))
 
     def refuse(self, path: str, reason: str) -> None:
         """Record an unsupported setting that would change the result; collected for the report."""
@@ -257,10 +257,10 @@ class Settings:
     def follow(self, rules: list[dict[str, JSON]]) -> None:
         """Ignore and reject keys by the rules in `words.yaml`."""
         for rule in rules:
-            holds, hinders = rule.get("if", {}), rule.get("unless", {})
-            if any(self.peek(key) not in values for key, values in holds.items()):
+            required, excluded = rule.get("if", {}), rule.get("unless", {})
+            if any(self.peek(key) not in values for key, values in required.items()):
                 continue
-            if any(self.peek(key) in values for key, values in hinders.items()):
+            if any(self.peek(key) in values for key, values in excluded.items()):
                 continue
             self.follow(rule.get("rules", []))
             why = re.sub(r"\{(.*?)\}", lambda key: self._shown(key[1]), rule.get("why", ""))

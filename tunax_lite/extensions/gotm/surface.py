@@ -4,19 +4,19 @@ from .keys import WORDS
 from .settings import Content, KeyedValue, Settings, is_zero
 
 _FRESHWATER_DENSITY = 1000.0
-"""Of rain in the air-sea fluxes [kg m-3]."""
+"""Density of rain in the air-sea fluxes [kg m-3]."""
 
 _ZERO_CELSIUS = 273.15
 
 
 def surface_sections(settings: Settings, held: list[str]) -> dict[str, Content]:
-    """The section `fluxes`, or `weather` and `air_sea`; a prescribed variable takes no flux."""
+    """The section `fluxes`, or `weather` and `air_sea`; the variables of `held` have no flux."""
     if settings["surface.fluxes.method"] == "off":
         return {"fluxes": _prescribed(settings, held)}
     return _bulk(settings, held)
 
 
-_WATER_OF_DRAFT = 1027.0
+_DISPLACED_WATER_DENSITY = 1027.0
 """Density of the water that ice displaces [kg m-3]; GOTM computes the draft before it reads `rho0`."""
 _ICE_DENSITY = 910.0
 _MELTING_WATER = {"water_density": 1030.0, "water_heat_capacity": 4180.0}
@@ -30,7 +30,7 @@ def draft(settings: Settings) -> float:
     """
     if settings["surface.ice.model"] == "no_ice" or settings["location.hypsograph"]:
         return 0.0
-    return settings["surface.ice.H"] * _ICE_DENSITY / _WATER_OF_DRAFT
+    return settings["surface.ice.H"] * _ICE_DENSITY / _DISPLACED_WATER_DENSITY
 
 
 def ice_section(settings: Settings) -> Content:
@@ -53,7 +53,7 @@ def ice_section(settings: Settings) -> Content:
         settings.refuse("surface.ice.model", f"{model} needs weather: fluxes.method kondo or fairall")
         return None
     if model == "mylake" and settings["surface.ice.ocean_ice_flux"] != 0.0:
-        settings.refuse("surface.ice.ocean_ice_flux", "heat from below that no water gives up; set it to 0")
+        settings.refuse("surface.ice.ocean_ice_flux", "this heat is not taken from the water; set it to 0")
     settings.note("surface.ice.model", WORDS["ice"][model])
     falls = {"snow_falls": False} if model == "winton" else {}
     if model == "mylake":
@@ -70,7 +70,7 @@ def _prescribed(settings: Settings, held: list[str]) -> dict[str, Content]:
     if "salinity" not in held:
         # GOTM's salt flux is -S P, whatever the densities.
         density = settings["equation_of_state.rho0"]
-        fluxes["freshwater_flux"] = _times(density, settings.input("surface.precip"))
+        fluxes["freshwater_flux"] = _scaled(density, settings.input("surface.precip"))
     return {name: flux for name, flux in fluxes.items() if not is_zero(flux)}
 
 
@@ -92,20 +92,20 @@ def _albedo(settings: Settings) -> dict[str, Content]:
     """Albedo of downward radiation: a number, or the name of a formula for the sun of every step."""
     if settings["surface.swr.method"] == "constant":
         settings.note(
-            "surface.swr.method", "the albedo is taken off once; GOTM takes it off a constant in every step"
+            "surface.swr.method", "the albedo is applied once; GOTM applies it to a constant in every step"
         )
     method, key = settings["surface.albedo.method"], "surface.albedo.constant_value"
     if method == "constant":
         return {"albedo": settings.keyed(key)}
-    return {"albedo": method, "albedo_of": "instant"}  # whatever the time between records
+    return {"albedo": method, "albedo_of": "instant"}  # also for means between records
 
 
-def _times(factor: float, flux: Content) -> Content:
+def _scaled(factor: float, flux: Content) -> Content:
     """A number or a column, scaled by a factor."""
     if isinstance(flux, dict):
         usual = {"factor": KeyedValue(1.0, flux["path"].key)}
-        scaled = {"factor", "offset"}
-        return {key: _times(factor, each) if key in scaled else each for key, each in (usual | flux).items()}
+        keys = {"factor", "offset"}
+        return {key: _scaled(factor, each) if key in keys else each for key, each in (usual | flux).items()}
     return flux._replace(value=factor * flux.value) if isinstance(flux, KeyedValue) else factor * flux
 
 
@@ -166,7 +166,7 @@ def _rain(settings: Settings, rain_acts: bool) -> dict[str, Content]:
     if is_zero(rain) and not rain_acts:
         return {}
     if not rain_acts:
-        return {"precipitation": _times(density / _FRESHWATER_DENSITY, rain)}
+        return {"precipitation": _scaled(density / _FRESHWATER_DENSITY, rain)}
     settings.note(
         "surface.precip.flux_impact",
         f"rain of {_FRESHWATER_DENSITY:g} kg m-3 dilutes water of {density:g} kg m-3; GOTM takes one density",

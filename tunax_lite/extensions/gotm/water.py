@@ -1,4 +1,4 @@
-"""Options of a case, its grid, profiles, water and lake, as in a configuration of this package."""
+"""Sections of a configuration for the grid, profiles, sea water and lake of a GOTM case, and its options."""
 
 import dataclasses
 import math
@@ -15,7 +15,7 @@ from .keys import STREAM, WORDS
 from .settings import Content, KeyedValue, Settings
 
 _SHORE = 0.1
-"""How far the shore of a lake goes on above its hypsograph, over the depth."""
+"""Height to which the shore of a lake is extrapolated above its hypsograph, relative to the depth [1]."""
 
 
 def depth_of(settings: Settings) -> KeyedValue:
@@ -39,9 +39,7 @@ def hypsography(settings: Settings) -> dict[str, Content] | None:
         return section
     z, _ = read_hypsography(section["path"].value, settings["location.depth"])
     top = KeyedValue(max(float(z[-1]), 0.0) - _SHORE * float(z[0]), "location.hypsograph")
-    settings.note(
-        "location.hypsograph", f"as in GOTM its shore is extrapolated, here to {top.value:g} m and no further"
-    )
+    settings.note("location.hypsograph", f"as in GOTM the shore is extrapolated, here up to {top.value:g} m")
     return section | {"top": top}
 
 
@@ -50,7 +48,7 @@ def level(settings: Settings) -> dict[str, Content] | None:
     follows = settings["mimic_3d.zeta.method"] == "water_balance"
     if not settings["location.hypsograph"]:
         if follows:
-            why = "only a lake has a level that follows its water; name a location.hypsograph"
+            why = "only a lake has a level that follows its water budget; name a location.hypsograph"
             settings.refuse("mimic_3d.zeta.method", why)
         return None
     if (settings["water_balance_method"] == "free_surface") != follows:
@@ -67,7 +65,7 @@ def streams(settings: Settings) -> dict[str, Content] | None:
     if not named:
         return None
     if not settings["location.hypsograph"]:
-        settings.notes.append(("streams", "as in GOTM there are none without a location.hypsograph"))
+        settings.notes.append(("streams", "as in GOTM there are no streams without a location.hypsograph"))
         return None
     if not isinstance(named, dict) or not all(isinstance(keys, dict) for keys in named.values()):
         raise settings.error("streams", f"expected names of streams with their keys, got {named!r:.100}")
@@ -108,8 +106,8 @@ class GotmOptions:
     """Settings that a configuration of this package has and one of GOTM lacks.
 
     Args:
-        name: of the case; `None` for the name of the file, which does not suffice if one file makes several
-            cases.
+        name: name of the case; `None` for the name of the file. Needed if one file makes several cases, to
+            tell them apart.
         salinity_anomaly: whether practical salinity is converted with the TEOS-10 anomaly of the position; a
             GOTM built without the table of anomalies uses the reference-composition ratio.
         ignore_unsupported: whether to run without settings that are not supported.
@@ -176,18 +174,18 @@ def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Content], dict
     kind = settings.keyed("temperature.type")
     case["temperature_kind"] = kind._replace(value=kind.value.replace("-", "_"))
     case["salinity_kind"] = settings.keyed("salinity.type")
-    relaxation = {name: _rates(settings, name, dt) for name in ("temperature", "salinity")}
+    relaxation = {name: _relaxation(settings, name, dt) for name in ("temperature", "salinity")}
     for name, kind in (("temperature", "conservative"), ("salinity", "absolute")):
         section = relaxation[name]
         if section is not None and settings[f"{name}.type"] != kind:
             section["from_zero"] = True
             settings.note(
                 f"{name}.relax.tau",
-                "as in GOTM the first step relaxes to zero, because the profile is converted after it",
+                "as in GOTM the first step relaxes to zero, because the profile is converted at its end",
             )
-    relaxation["velocity"] = _velocity_rates(settings)
+    relaxation["velocity"] = _velocity_relaxation(settings)
     held = [name for name in ("temperature", "salinity") if settings[f"{name}.method"] == "off"]
-    return case, {name: rates for name, rates in relaxation.items() if rates is not None}, held
+    return case, {name: section for name, section in relaxation.items() if section is not None}, held
 
 
 def _profile(settings: Settings, name: str) -> Content:
@@ -216,7 +214,7 @@ def _profile(settings: Settings, name: str) -> Content:
     return {"surface": settings.keyed(f"{layers}.{letter}_s"), **n_squared}
 
 
-def _rates(settings: Settings, name: str, dt: float) -> dict[str, Content] | None:
+def _relaxation(settings: Settings, name: str, dt: float) -> dict[str, Content] | None:
     """Relaxation of temperature or salinity; `None` if there is none."""
     keys = ("tau", "tau_s", "tau_b", "h_s", "h_b")
     read = settings.renamed(f"{name}.relax", dict(zip(keys, keys, strict=True)))
@@ -237,7 +235,7 @@ def _rates(settings: Settings, name: str, dt: float) -> dict[str, Content] | Non
     return section
 
 
-def _velocity_rates(settings: Settings) -> dict[str, Content] | None:
+def _velocity_relaxation(settings: Settings) -> dict[str, Content] | None:
     tau, ramp = settings.keyed("velocities.relax.tau"), settings.keyed("velocities.relax.ramp")
     if tau.value >= NO_RELAXATION:
         return None
@@ -248,7 +246,7 @@ def _velocity_rates(settings: Settings) -> dict[str, Content] | None:
         return section
     settings.note(
         ramp.key,
-        "as GOTM computes it, the relaxation fades over the ramp and is back at full strength after it",
+        "as in GOTM the relaxation fades over the ramp and has its full strength after it",
     )
     return section | {"fading_period": ramp}
 
