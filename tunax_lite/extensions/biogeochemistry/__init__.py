@@ -1,4 +1,4 @@
-"""Biogeochemistry in the column: models, their coupling, and the set-ups of FABM."""
+"""Biogeochemistry in the column: models, their coupling, and FABM's set-ups."""
 
 from ..._lazy import lazily
 

@@ -7,7 +7,7 @@ from light. In the rates, f is the response to temperature, n the scarcest nutri
     lysis            h / (n + h) d P,   in part as detritus
     exudation        (b + (1 - b)(1 - n)) of photosynthesis
     grazing          r_z f F / (F + h_z) Z,   F = delta P² / (P + h_f)
-    nutrients        what is assimilated and what the cell lacks, at most the affinity times the nutrient
+    nutrients        demand of growth and deficit of the cell, at most the affinity times the nutrient
 
 Bacteria are not explicit: detritus and dissolved matter turn into nutrients at constant rates.
 
@@ -75,14 +75,14 @@ class BFM17(AbstractBiogeochemicalModel):
         p_sn4n3: nitrification at 20 degC [d-1].
         p_clo2o: oxygen at half of it [mmol m-3].
         p_sr6o3, p_sr6n1, p_sr6n4: remineralisation of carbon, phosphorus, nitrogen of detritus [d-1].
-        p_sr1o3, p_sr1n1, p_sr1n4: the same of dissolved matter [d-1].
+        p_sr1o3, p_sr1n1, p_sr1n4: remineralisation of carbon, phosphorus, nitrogen of dissolved matter [d-1].
         p_rr6m: velocity of detritus, downward [m d-1].
         schmidt_o2: Schmidt number to which the exchange of oxygen refers [1].
         d_wan: velocity of this exchange per square of the wind speed [cm h-1 s2 m-2].
         p_qon_nitri: oxygen per nitrogen of nitrification [mol mol-1].
-        molar_volume: of oxygen at saturation; that of an ideal gas at 0 degC, to which the source of the
-            saturation refers, is 22.39 [L mol-1].
-        q10: of all rates that depend on temperature, per 20 K [1].
+        molar_volume: molar volume of oxygen at saturation [L mol-1]; the source of the saturation refers to
+            0 degC, where it is 22.39.
+        q10: factor per 20 K of all rates that depend on temperature [1].
     """
 
     own_light: bool = setting(False)
@@ -242,7 +242,7 @@ class BFM17(AbstractBiogeochemicalModel):
         if self.own_light:
             attenuation = attenuation + self.p_eps0
         depth = attenuation * environment.thickness
-        # The mean of an exponential over its value at the center, sinh(x) / x, by its series near 0 / 0.
+        # Cell mean of an exponential relative to its value at the center, sinh(x) / x; a series near x = 0.
         half = 0.5 * depth
         squared, growth = half * half, jnp.exp(half)
         series = 1.0 + squared / 6.0 * (1.0 + squared / 20.0 * (1.0 + squared / 42.0))
@@ -273,7 +273,7 @@ class BFM17(AbstractBiogeochemicalModel):
         assimilated = production * (1.0 - self.p_pu_ea) * fed
         respired = self.p_pu_ra * assimilated + self.p_srs * response
         lysed = self.p_thdo * self.p_sdmo * reciprocal(fed + self.p_thdo)
-        # The scarcer of what cells hold at least, over what they hold.
+        # Detrital fraction of the lysis: least over actual content, of the richer nutrient.
         richest = jnp.maximum(
             pools["p2p"] * per_carbon * reciprocal(self.p_qplc),
             pools["p2n"] * per_carbon * reciprocal(self.p_qnlc),
@@ -385,11 +385,11 @@ def _saturated(x: Values) -> Values:
 
 
 def _exchanged(
-    ratio: ScalarLike, carbon: Values, held: Values, adaptation: Values, grown: Values, most: Values
+    ratio: ScalarLike, carbon: Values, content: Values, adaptation: Values, grown: Values, most: Values
 ) -> tuple[Values, Values]:
-    """Uptake of a nutrient, at most `most`, and what is released of an excess, per day [mmol m-3 d-1]."""
-    wanted = ratio * grown + adaptation * (ratio * carbon - held)
-    return at_least(jnp.minimum(wanted, most), 0.0), at_least(-wanted, 0.0)
+    """Uptake of a nutrient, at most `most`, and release of an excess in the cell [mmol m-3 d-1]."""
+    demand = ratio * grown + adaptation * (ratio * carbon - content)
+    return at_least(jnp.minimum(demand, most), 0.0), at_least(-demand, 0.0)
 
 
 def _schmidt_number(temperature: Values) -> Values:

@@ -28,7 +28,7 @@ from .interface import DAY, AbstractBiogeochemicalModel, Contents, Environment, 
 _KELVIN = 273.15
 _LN_10 = float(np.log(10.0))
 _MOST_ITERATIONS = 60
-"""Sea water takes 5, the worst of 400 000 random waters 22."""
+"""Sea water needs 5 iterations, the worst of 400 000 random waters 22."""
 _VALID = {"temperature": (-2.0, 50.0, "degC"), "salinity": (0.0, 50.0, "g kg-1")}
 """Water for which the constants were measured, and supercooled water."""
 
@@ -38,7 +38,7 @@ class Equilibrium(NamedTuple):
 
     Args:
         hydrogen, carbonic_acid, bicarbonate, carbonate: concentrations [mol kg-1].
-        solubility: of carbon dioxide [mol kg-1 atm-1].
+        solubility: solubility of carbon dioxide [mol kg-1 atm-1].
     """
 
     hydrogen: Values
@@ -75,8 +75,8 @@ class Constants(NamedTuple):
         Args:
             equilibria: those of Millero (2010) hold in fresh water and in sea water from a salinity of 1.
                 Between them the effect of the salt grows smoothly: salts of rivers are not those of diluted
-                sea water, and a root of the salinity would have no derivative in fresh water. `pml` is that
-                of FABM.
+                sea water, and a root of the salinity would have no derivative in fresh water. `pml`: FABM's
+                constants.
         """
         kelvin = temperature + _KELVIN
         logarithm, salt = jnp.log(kelvin), at_least(salinity, 0.0)
@@ -134,9 +134,9 @@ def equilibrium(
             and the boron; otherwise pH is 1 or 14.
     """
     constants = Constants.of(temperature, salinity, equilibria)
-    known = carbon, alkalinity, constants
-    logarithm = _logarithm_of_hydrogen(*jax.tree.map(lax.stop_gradient, known))
-    excess, slope = _excess(logarithm, *known)
+    system = carbon, alkalinity, constants
+    logarithm = _logarithm_of_hydrogen(*jax.tree.map(lax.stop_gradient, system))
+    excess, slope = _excess(logarithm, *system)
     hydrogen = jnp.exp(logarithm - excess / slope)
     bicarbonate, carbonate = (carbon * share for share in _shares(hydrogen, constants))
     acid = carbon * hydrogen**2 / _total(hydrogen, constants)
@@ -210,7 +210,7 @@ class Carbonate(AbstractBiogeochemicalModel):
         alk_offset: alkalinity of fresh water [mEq m-3].
         alk_slope: alkalinity per salinity [mEq m-3].
         pCO2a: mole fraction of carbon dioxide in the dry air [ppm].
-        equilibria: of Millero (2010), for water of any salinity, or as in FABM, without hydroxide.
+        equilibria: constants of Millero (2010) for any salinity, or `pml` as in FABM, without hydroxide.
     """
 
     alk_param: bool = setting(True)

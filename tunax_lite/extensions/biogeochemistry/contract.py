@@ -1,6 +1,6 @@
-"""What a biogeochemical model must hold, so that pools stay positive and what it holds is conserved.
+"""Test that a biogeochemical model keeps its pools positive and conserves its contents.
 
-`check_model` is the test of every model of the package, and of your models.
+`check_model` tests every model of the package, and your models.
 """
 
 import itertools
@@ -14,61 +14,61 @@ from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pool
 from .term import Biogeochemistry, checked
 
 _N = 3
-"""Cells."""
+"""Number of cells in the tests."""
 
 
 def check_model(model: AbstractBiogeochemicalModel, *, used_up: Collection[str] = ()) -> None:
     """Reject a model whose exchanges do not fit its declarations, at some pools, in light and in the dark.
 
-    Exchanges are between its pools and links, at least zero in every cell; a loss vanishes with its pool,
-    unless that may be negative; both ends hold the same content; derivatives by all numbers and pools are
-    finite, also without life and light; velocities are those of its pools, attenuation is at least zero.
+    Exchanges connect its pools and links and are at least zero; the loss of a pool that cannot be negative
+    is zero if the pool is empty; source and target have the same contents; derivatives by all numbers and
+    pools are finite, also at zero; only its pools have velocities; attenuation is at least zero.
 
     Args:
-        model: to check.
-        used_up: pools that lose matter however little is left, such as oxygen that others use, or nitrogen of
-            animals that excrete while they eat; what they do not gain at the same time makes them negative in
-            explicit schemes.
+        model: model to check.
+        used_up: pools that may lose matter while empty, such as oxygen that other pools consume, or nitrogen
+            of animals that excrete while they eat; explicit schemes make them negative unless their gains
+            balance the loss.
 
     Raises:
-        TypeError, ValueError: what was expected of which method, and what it gave.
+        TypeError, ValueError: a method returns something else than expected.
     """
     Biogeochemistry({"mine": model}).contents()
     positive = {pool.name for pool in model.pools() if pool.positive and not pool.on_bottom} - {*used_up}
     for light, scale in itertools.product((0.0, 50.0), (0.0, 1.0)):
-        pools, around = sample_pools(model, scale), sample_environment(light)
+        pools, environment = sample_pools(model, scale), sample_environment(light)
         where = f"{type(model).__name__} in light of {light:g} W m-2, pools {'filled' if scale else 'empty'}"
-        rates = _exchanges(model, "rates", pools, around)
-        exchanges_by_method: list[tuple[str, tuple[int, ...], Exchanges]] = [("rates", (_N,), rates)]
-        for method, at in (("through_surface", -1), ("through_bottom", 0)) if scale else ():
-            at_end = {name: of if of.ndim == 0 else of[at] for name, of in pools.items()}
-            exchanges_by_method.append((method, (), _exchanges(model, method, at_end, around.cell(at))))
-        for method, shape, exchanges in exchanges_by_method:
+        rates = _exchanges(model, "rates", pools, environment)
+        all_exchanges: list[tuple[str, tuple[int, ...], Exchanges]] = [("rates", (_N,), rates)]
+        for method, cell in (("through_surface", -1), ("through_bottom", 0)) if scale else ():
+            in_cell = {name: pool if pool.ndim == 0 else pool[cell] for name, pool in pools.items()}
+            all_exchanges.append((method, (), _exchanges(model, method, in_cell, environment.cell(cell))))
+        for method, shape, exchanges in all_exchanges:
             for pair, rate in exchanges.items():
                 if np.shape(rate) not in ((), shape) or not np.all(np.asarray(rate) >= 0.0):
                     expected = f"{method} {pair} of at least 0, {'in cells' if shape else 'one number'}"
                     raise ValueError(f"{where}: expected {expected}, got {rate}.")
-        _check_derivatives(model, pools, around, where)
+        _check_slopes(model, pools, environment, where)
         for name in positive:
-            without = _exchanges(model, "rates", {**pools, name: 0.0 * pools[name]}, around)
-            if left := [pair for pair, of in without.items() if pair[0] == name and np.any(np.asarray(of))]:
-                raise ValueError(f"{where}: expected no loss of {name} where there is none, got {left}.")
-        for name, of in checked(model, "velocities", model.velocities(pools, around)).items():
-            if np.shape(of) not in ((), (_N,)):
-                raise ValueError(f"{where}: expected the velocity of {name} in cells, got {np.shape(of)}.")
+            empty = _exchanges(model, "rates", {**pools, name: 0.0 * pools[name]}, environment)
+            if lost := [pair for pair, rate in empty.items() if pair[0] == name and np.any(np.asarray(rate))]:
+                raise ValueError(f"{where}: expected no loss of {name} while it is zero, got {lost}.")
+        for name, speed in checked(model, "velocities", model.velocities(pools, environment)).items():
+            if np.shape(speed) not in ((), (_N,)):
+                raise ValueError(f"{where}: expected the velocity of {name} in cells, got {np.shape(speed)}.")
         attenuation = model.attenuation(pools)
         if attenuation is not None and not np.all(np.asarray(attenuation) >= 0.0):
             raise ValueError(f"{where}: expected attenuation of at least 0, got {attenuation}.")
-        if missing := model.measurable().keys() - model.diagnostics(pools, around).keys():
+        if missing := model.measurable().keys() - model.diagnostics(pools, environment).keys():
             raise ValueError(f"{where}: expected diagnostics {', '.join(sorted(missing))}, got none.")
         _check_contents(model, rates)
 
 
-def _check_derivatives(model: AbstractBiogeochemicalModel, pools: Pools, around: Environment, where: str):
-    for pair in _exchanges(model, "rates", pools, around):
+def _check_slopes(model: AbstractBiogeochemicalModel, pools: Pools, environment: Environment, where: str):
+    for pair in _exchanges(model, "rates", pools, environment):
 
         def rate(model: AbstractBiogeochemicalModel, pools: Pools, pair=pair):
-            return _exchanges(model, "rates", pools, around)[pair]
+            return _exchanges(model, "rates", pools, environment)[pair]
 
         slopes = jax.jacfwd(rate, argnums=(0, 1))(model, pools)
         for path, slope in jax.tree_util.tree_leaves_with_path(slopes):
@@ -78,23 +78,23 @@ def _check_derivatives(model: AbstractBiogeochemicalModel, pools: Pools, around:
 
 
 def _check_contents(model: AbstractBiogeochemicalModel, exchanges: Exchanges) -> None:
-    for what, amounts in model.contents().items():
+    for element, amounts in model.contents().items():
         for source, target in exchanges:
-            held = [amounts.get(name or "") for name in (source, target)]
-            if held[0] is not None and target is not None and held[0] != held[1]:
-                got = f"contents of {held[0]} and {held[1]}; make it two exchanges with the outside, None"
-                expected = f"the {what} that {source} loses in {target}"
+            lost, gained = (amounts.get(name or "") for name in (source, target))
+            if lost is not None and target is not None and lost != gained:
+                got = f"contents of {lost} and {gained}; make it two exchanges with the outside, None"
+                expected = f"the {element} that {source} loses in {target}"
                 raise ValueError(f"{type(model).__name__}: expected {expected}, got {got}.")
 
 
 def _exchanges(
-    model: AbstractBiogeochemicalModel, method: str, pools: Pools, around: Environment
+    model: AbstractBiogeochemicalModel, method: str, pools: Pools, environment: Environment
 ) -> Exchanges:
-    return checked(model, method, getattr(model, method)(pools, around))
+    return checked(model, method, getattr(model, method)(pools, environment))
 
 
 def sample_pools(model: AbstractBiogeochemicalModel, scale: float = 1.0) -> dict[str, jax.Array]:
-    """Of all pools, around their values at the start, and of links: profiles; one number on the bottom."""
+    """Profiles of all pools near their initial values, and of links; one number for pools on the bottom."""
     profile, empty = jnp.linspace(0.6, 1.2, _N), jnp.zeros(_N)
     pools = {pool.name: empty + scale * profile * (pool.initial or 0.5) for pool in model.pools()}
     on_bottom = {pool.name: pools[pool.name][0] for pool in model.pools() if pool.on_bottom}
@@ -102,7 +102,7 @@ def sample_pools(model: AbstractBiogeochemicalModel, scale: float = 1.0) -> dict
 
 
 def sample_environment(light: float) -> Environment:
-    """Of the cells, in light at the surface [W m-2] that falls towards the bottom."""
+    """Environment with visible light at the surface [W m-2] that decreases towards the bottom."""
     below = jnp.linspace(0.1, 1.0, _N)
     return Environment(
         temperature=jnp.linspace(7.0, 12.0, _N),

@@ -275,7 +275,7 @@ def _pathways(oxygen: Values, nitrate: Values) -> tuple[Values, Values, Values]:
     present = _half_saturated(_NITRATE_WIDTH, nitrate)
     parts = _step(oxygen) * present, _step(-oxygen) * present, _step(-oxygen) * (1.0 - present)
     total = parts[0] + parts[1] + parts[2]
-    # Without nitrate in oxic water the three vanish together.
+    # Without nitrate in oxic water all three are zero.
     total = jnp.where(total > 0.0, total, 1.0)
     return parts[0] / total, parts[1] / total, parts[2] / total
 

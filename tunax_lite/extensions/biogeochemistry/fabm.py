@@ -1,7 +1,7 @@
-"""Set-ups of FABM: a `fabm.yaml` in the words of this package.
+"""Translate a `fabm.yaml` to the models of this package.
 
 Instances become models, their parameters keep FABM's names, and pools are called `INSTANCE_POOL` as in the
-output of GOTM with FABM. What is not available is named with its line.
+output of GOTM with FABM. Unavailable models and parameters are reported with their lines.
 """
 
 import math
@@ -28,16 +28,16 @@ MODELS: Mapping[str, str] = {
     "pml/carbonate": "carbonate",
     "bb/passive": "passive",
 }
-"""Names in files of this package by names of FABM."""
+"""Names of models in this package by their names in FABM."""
 
 IDLE: Mapping[str, tuple[str, ...]] = {"ergom": ("pvel", "a0", "a1", "a2"), "passive": ("units", "conserved")}
 """Parameters of FABM that change no result."""
 
 OURS: Mapping[str, Mapping[str, JSON]] = {"carbonate": {"equilibria": "pml"}}
-"""Settings with which a model does what FABM's does; none of FABM's parameters."""
+"""Settings of this package, unknown to FABM, that make a model compute as in FABM."""
 
 _CARBON_DIOXIDE = "mole_fraction_of_carbon_dioxide_in_air"
-"""What FABM takes for `pCO2a` of carbonate where a file gives none, or 0."""
+"""Input that FABM uses for `pCO2a` of carbonate if that is absent or 0."""
 
 _FILE = ("instances", "check_conservation", "log", "require_all_parameters", "require_initialization")
 _INSTANCE = ("model", "parameters", "initialization", "coupling", "long_name", "use", "check_conservation")
@@ -50,9 +50,9 @@ class Ecosystem(NamedTuple):
         models: sections of the models, by instance.
         couplings: links of models to pools.
         initial: initial values by pool.
-        problems: what is not available, each with its line.
-        built: the models with valid parameters, by instance.
-        used: names of what surrounds the pools that a model takes its parameter from.
+        problems: messages about everything unavailable or wrong, each with its line.
+        built: models by instance; with default parameters if those of the file are invalid.
+        used: FABM's names of the inputs that replace a parameter.
     """
 
     models: dict[str, JSON]
@@ -63,11 +63,11 @@ class Ecosystem(NamedTuple):
     used: list[str]
 
 
-def read_fabm(path: Path, around: Mapping[str, float] | None = None) -> Ecosystem:
+def read_fabm(path: Path, inputs: Mapping[str, float] | None = None) -> Ecosystem:
     """Translate a `fabm.yaml`.
 
     Args:
-        around: what surrounds the pools, by the names of FABM, as far as a set-up gives it.
+        inputs: constant inputs of the set-up by FABM's names, such as of the air.
 
     Raises:
         ConfigError: a file that is not YAML.
@@ -85,7 +85,7 @@ def read_fabm(path: Path, around: Mapping[str, float] | None = None) -> Ecosyste
         )
         return ecosystem
     used = [
-        _Instance(document, name, settings or {}, ecosystem, around or {})
+        _Instance(document, name, settings or {}, ecosystem, inputs or {})
         for name, settings in instances.items()
     ]
     used = [each for each in used if each.is_used()]
@@ -103,10 +103,10 @@ class _Instance(NamedTuple):
     name: str
     settings: JSON
     ecosystem: Ecosystem
-    around: Mapping[str, float]
+    inputs: Mapping[str, float]
 
     def is_used(self) -> bool:
-        """Whether the instance is a group of keys, and not switched off."""
+        """Whether the instance is switched on; reports an instance that is no group of keys."""
         if not isinstance(self.settings, dict):
             self._refuse((), f"expected a group of keys, got {self.settings!r}; indent the keys below it")
             return False
@@ -177,20 +177,20 @@ class _Instance(NamedTuple):
         try:
             self.ecosystem.built[self.name] = section.model_validate({"name": ours} | parameters).build()
         except pydantic.ValidationError as error:
-            for one in error.errors(include_url=False):
-                self._refuse(("parameters", *map(str, one["loc"][:1])), one["msg"].removesuffix("."))
-            # The other sections are checked with default numbers.
+            for each in error.errors(include_url=False):
+                self._refuse(("parameters", *map(str, each["loc"][:1])), each["msg"].removesuffix("."))
+            # With defaults, so that initialization and coupling are still checked.
             self.ecosystem.built[self.name], parameters = section.model_validate({"name": ours}).build(), {}
         return parameters
 
     def _carbon_dioxide(self) -> float:
-        """Mole fraction in the air [ppm] from the set-up around the file."""
-        if _CARBON_DIOXIDE not in self.around:
+        """Mole fraction in the air [ppm] from the inputs of the set-up."""
+        if _CARBON_DIOXIDE not in self.inputs:
             what = f"a mole fraction above 0 ppm, here or as a constant input {_CARBON_DIOXIDE}"
             self._refuse(("parameters", "pCO2a"), f"expected {what}, got none; give one")
             return float(Carbonate().pCO2a)
         self.ecosystem.used.append(_CARBON_DIOXIDE)
-        return self.around[_CARBON_DIOXIDE]
+        return self.inputs[_CARBON_DIOXIDE]
 
     def _group(self, key: str) -> dict[str, JSON]:
         group = self.settings.get(key) or {}
@@ -204,6 +204,6 @@ class _Instance(NamedTuple):
         self.ecosystem.problems.append(f"{self.document.source}: {self._line(keys)}: {path}: {problem}")
 
     def _line(self, keys: tuple[str, ...]) -> str:
-        """The line of keys of the instance, or of the nearest ones above."""
+        """Line of a key of the instance, or of the nearest group above it."""
         path, origins = ("instances", self.name, *keys), self.document.origins
         return next((origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in origins), "line ?")

@@ -1,4 +1,4 @@
-"""Names of models and of the term in files, and the section of GOTM's configurations that they read."""
+"""Register the models, the term, its notes, and the translation of GOTM's section `fabm`."""
 
 # Each module gives its classes their names.
 from . import bfm17, carbonate, ergom, fasham, npzd, oxygen, passive, term  # noqa: F401

@@ -12,7 +12,7 @@ _SCHEMES = {
     "modified_patankar_2": ("mp2", "8"),
 }
 _WITHOUT_SURFACE = ("modified_patankar", "modified_patankar_2")
-"""Schemes in which GOTM leaves out what models exchange with the air."""
+"""Schemes with which GOTM omits the exchange of models with the air."""
 _ADVECTION = {
     "upstream": ("upstream", "1"),
     "superbee": ("superbee", "4"),
@@ -21,7 +21,7 @@ _ADVECTION = {
 }
 
 _NONE = 1e15
-"""Time scale [s] from which on there is no relaxation: the default of GOTM."""
+"""Time scale [s] from which on relaxation is off: GOTM's default."""
 _RELAXATION = {
     "relax_tau": (_NONE, "s"),
     "relax_tau_surf": (_NONE, "s"),
@@ -33,16 +33,16 @@ _RELAXATION = {
 
 
 def fabm_module(settings) -> dict[str, dict[str, JSON]]:
-    """The term of `fabm`, initial profiles of its tracers, and their relaxation.
+    """Translate the section `fabm`: its term, initial profiles of its tracers, and their relaxation.
 
     Args:
-        settings: of a GOTM configuration that uses FABM, with its file; records what is not supported.
+        settings: `Settings` of a GOTM configuration that uses FABM; they record unsupported keys.
     """
     from .fabm import read_fabm  # imports the configuration, which imports this module
 
     inputs = settings.named_inputs("fabm.input", _RELAXATION)
-    around = {name: of.value for name, (of, _) in inputs.items() if not isinstance(of, dict)}
-    ecosystem = read_fabm(settings.folder / settings["fabm.yaml_file"], around)
+    constants = {name: each.value for name, (each, _) in inputs.items() if not isinstance(each, dict)}
+    ecosystem = read_fabm(settings.folder / settings["fabm.yaml_file"], constants)
     for problem in ecosystem.problems:
         settings.refuse("fabm.use", problem)
     for name in ("albedo", "surface_drag"):
@@ -53,7 +53,7 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
             "fabm.salinity_relaxation_to_freshwater_flux", "only false is supported, also by GOTM"
         )
     if settings["fabm.numerics.cnpar"] != settings["time.cnpar"]:
-        settings.refuse("fabm.numerics.cnpar", "pools mix with the time.cnpar of the water")
+        settings.refuse("fabm.numerics.cnpar", "pools mix with time.cnpar; set both to the same value")
     settings.without_effect("fabm", "it changes no result")
     if not ecosystem.models:
         return {}
@@ -61,10 +61,10 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
     closed = settings["fabm.debug.no_surface"]
     if scheme in _WITHOUT_SURFACE:
         closed = True
-        settings.note("fabm.numerics.ode_method", f"as in GOTM, nothing passes the surface with {scheme}")
+        settings.note("fabm.numerics.ode_method", f"as in GOTM, {scheme} has no exchange with the air")
         for name, model in ecosystem.models.items():
             if isinstance(model, dict) and model["name"] == "ergom":
-                why = f"GOTM has no reactions of gotm/ergom with {scheme}; those of {name} act here"
+                why = f"in GOTM gotm/ergom does not react with {scheme}; here {name} does"
                 settings.note("fabm.numerics.ode_method", why)
     method = settings["surface.precip.method"]
     rain = method, settings["surface.precip.constant_value"] if method == "constant" else 0.0
@@ -88,17 +88,17 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
     if settings["surface.fluxes.method"] == "off":
         term["wind_speed"] = 0.0
         settings.note(
-            "surface.fluxes.method", "GOTM reads no wind with off: gases pass the surface as in a calm"
+            "surface.fluxes.method", "GOTM reads no wind with off: gases are exchanged as in a calm"
         )
     if ecosystem.problems:
         return {"terms": {"fabm": term}}
-    of_pools = {name: keyed for name, keyed in inputs.items() if name not in ecosystem.used}
-    sections = _of_pools(settings, term, of_pools)
+    pools = {name: content for name, content in inputs.items() if name not in ecosystem.used}
+    sections = _pool_sections(settings, term, pools)
     return {"terms": {"fabm": term | {"initial": ecosystem.initial | sections.pop("initial")}}} | sections
 
 
-def _of_pools(settings, term: Mapping[str, JSON], inputs) -> dict[str, dict[str, JSON]]:
-    """Initial profiles of tracers, values of pools on the bottom, and relaxation, by the section `input`."""
+def _pool_sections(settings, term: Mapping[str, JSON], inputs) -> dict[str, dict[str, JSON]]:
+    """Profiles of tracers, values of pools on the bottom, and relaxation from the section `input`."""
     from ...config.closures import term_of  # imports this module
     from .term import Biogeochemistry
 
@@ -145,11 +145,11 @@ def _relaxation(settings, name: str, numbers) -> dict[str, dict[str, JSON]]:
 
 
 def _chosen(settings, key: str, names: dict[str, tuple[str, ...]]) -> str:
-    keyed = str(settings[key]).strip().lower()
+    word = str(settings[key]).strip().lower()
     for ours, theirs in names.items():
-        if keyed in theirs:
+        if word in theirs:
             return ours
     settings.refuse(
-        key, f"{keyed!r} is not supported; choose one of {', '.join(each[0] for each in names.values())}"
+        key, f"{word!r} is not supported; choose one of {', '.join(each[0] for each in names.values())}"
     )
     return next(iter(names))

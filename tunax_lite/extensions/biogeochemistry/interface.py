@@ -29,7 +29,7 @@ Pools = Mapping[str, Values]
 Exchanges = dict[tuple[str | None, str | None], Values]
 """Rates by source and target, one of which may be outside (`None`); at least zero."""
 Contents = Mapping[str, Mapping[str, ScalarLike]]
-"""Amount in one unit of each pool, by what is conserved."""
+"""Content per unit of each pool, by conserved quantity."""
 Velocities = dict[str, ScalarLike | CenterArray]
 """Vertical velocities through the water, positive upward, by pool [m s-1]."""
 
@@ -39,7 +39,7 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 
 def once(values: Values) -> Values:
-    """The same values, which XLA computes once, and not again in every loop that uses them."""
+    """Make XLA compute these values once, instead of again in each loop that uses them."""
     return jax.lax.optimization_barrier(values)
 
 
@@ -47,11 +47,11 @@ class Pool(NamedTuple):
     """A pool of a model.
 
     Args:
-        name: within the model.
-        unit: of the concentration.
+        name: name within the model.
+        unit: unit of the concentration.
         meaning: long name, for files.
-        initial: concentration at the start unless a case says otherwise.
-        on_bottom: whether it lies on the bottom, per area, instead of floating in the water.
+        initial: concentration at the start, unless the term or the case sets it.
+        on_bottom: whether it lies on the bottom, as an amount per area, instead of in the water.
         diluted: whether rain dilutes it.
         positive: whether it cannot be negative.
     """
@@ -66,22 +66,22 @@ class Pool(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """What surrounds the pools, on cells or as one number per column.
+    """Environment of the pools, on cells or as one number per column.
 
     Args:
         temperature: [degC].
         salinity: [g kg-1].
-        density: of the water [kg m-3].
-        depth: of the centers below the surface [m].
-        thickness: of the cells [m].
+        density: density of the water [kg m-3].
+        depth: depth of the centers below the surface [m].
+        thickness: thickness of the cells [m].
         light: photosynthetically active radiation at the centers [W m-2].
-        surface_light: the same below the surface [W m-2].
+        surface_light: photosynthetically active radiation just below the surface [W m-2].
         shortwave: all solar radiation below the surface [W m-2].
-        wind_speed: at 10 m [m s-1]; `None` if the case has no wind.
-        bottom_stress: [N m-2].
-        time: [s] since the start of the case.
-        covered: whether ice closes the surface, which stops what `through_surface` gives; `None` without ice.
-        air_pressure: at the surface [Pa]; `None` where gases ignore it, as in FABM's models.
+        wind_speed: wind speed at 10 m [m s-1]; `None` if the case has no wind.
+        bottom_stress: stress on the bottom [N m-2].
+        time: time since the start of the case [s].
+        covered: whether ice covers the surface, which stops all exchange through it; `None` without ice.
+        air_pressure: air pressure at the surface [Pa]; `None` if gases ignore it, as in FABM's models.
     """
 
     temperature: CenterArray
@@ -99,7 +99,7 @@ class Environment(NamedTuple):
     air_pressure: Scalar | None = None
 
     def dry_air(self) -> Values | float:
-        """Partial pressure of a gas over its mole fraction in dry air [atm]: P - e; 1 without a pressure.
+        """Pressure of the dry air, P - e [atm]; 1 without an air pressure.
 
         Source: Weiss and Price (1980), Mar. Chem. 8, 347-359, for the saturated vapour over the water.
         """
@@ -108,7 +108,7 @@ class Environment(NamedTuple):
         return self.air_pressure / ATMOSPHERE - self._vapour()
 
     def relative_saturation(self) -> Values | float:
-        """Saturation of a gas over that under moist air of one atmosphere, (P - e) / (1 atm - e) [1]."""
+        """Saturation of a gas relative to moist air of one atmosphere, (P - e) / (1 atm - e) [1]."""
         return 1.0 if self.air_pressure is None else self.dry_air() / (1.0 - self._vapour())
 
     def _vapour(self) -> Values:
@@ -130,10 +130,10 @@ class Environment(NamedTuple):
         return self.wind_speed
 
     def adapted_growth(self, least: ScalarLike) -> CenterArray:
-        """Growth over its largest of algae adapted to the surface, I / I_opt exp(1 - I / I_opt) [1].
+        """Relative growth of algae adapted to the light at the surface, I / I_opt exp(1 - I / I_opt) [1].
 
         Args:
-            least: smallest optimal light [W m-2]; otherwise I_opt is a quarter of the light at the surface.
+            least: smallest optimal light [W m-2]; above it I_opt is a quarter of the light at the surface.
 
         Source: Steele (1962), Limnol. Oceanogr. 7, 137-150.
         """
@@ -153,7 +153,7 @@ class AbstractBiogeochemicalModel(AbstractShown):
 
     @abc.abstractmethod
     def pools(self) -> tuple[Pool, ...]:
-        """Its pools."""
+        """Pools of the model."""
 
     @abc.abstractmethod
     def rates(self, pools: Pools, environment: Environment) -> Exchanges:
@@ -161,32 +161,32 @@ class AbstractBiogeochemicalModel(AbstractShown):
 
         Args:
             pools: concentrations by name: those of the model, and those of coupled `links`.
-            environment: of the cells.
+            environment: environment of the cells.
         """
 
     def check(self, pools: Pools, environment: Environment) -> None:
-        """Raise `ValueError` where the model does not hold at the start of a run; arrays may be traced."""
+        """Raise `ValueError` if initial water or pools are out of range; arrays may be traced."""
 
     def tables(self) -> list[Table]:
-        """Tables of what a file can name, for `describe`: title, columns and rows."""
+        """Tables for `describe` of names that a file may use: title, columns and rows."""
         pools = [
             (each.name, each.unit, f"{each.initial:g}", each.meaning + " (on the bottom)" * each.on_bottom)
             for each in self.pools()
         ]
         title = "pools with these settings; tracers MODEL_POOL, by the name of the model in `models`"
-        found: list[Table] = [(title, ("pool", "unit", "start", "meaning"), pools)]
+        tables: list[Table] = [(title, ("pool", "unit", "start", "meaning"), pools)]
         if kept := [(name, *about) for name, about in self.measurable().items()]:
-            found.append(("profiles for `kept`, as MODEL_PROFILE", ("profile", "unit", "meaning"), kept))
+            tables.append(("profiles for `kept`, as MODEL_PROFILE", ("profile", "unit", "meaning"), kept))
         if links := [(name,) for name in self.links()]:
-            found.append(("links for `couplings`, as MODEL_LINK", ("link",), links))
-        return found
+            tables.append(("links for `couplings`, as MODEL_LINK", ("link",), links))
+        return tables
 
     def links(self) -> tuple[str, ...]:
         """Pools of other models that it exchanges with if they are coupled, such as dissolved carbon."""
         return ()
 
     def contents(self) -> Contents:
-        """What is conserved between the pools, such as {"nitrogen": {"phy": 1.0, "zoo": 1.0}}."""
+        """Contents of the pools by conserved quantity, as {"nitrogen": {"phy": 1.0, "zoo": 1.0}}."""
         return {}
 
     def velocities(self, pools: Pools, environment: Environment) -> Velocities:

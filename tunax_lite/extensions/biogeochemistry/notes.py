@@ -1,4 +1,4 @@
-"""What cannot be, and what is unlikely, about the pools of a case at its start."""
+"""Errors about impossible initial pools of a case, and notes on unlikely ones."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -11,15 +11,15 @@ from ...column.terms import AbstractTerm
 from .term import Biogeochemistry, below_zero
 
 _MOST = {"mmol m-3": 3000.0, "mEq m-3": 4000.0, "mg m-3": 3e4}
-"""Concentrations that water hardly has."""
+"""Concentrations that sea water rarely exceeds, by unit."""
 
 
 def notes_on_pools(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[tuple[str, str]]:
-    """Names of terms of biogeochemistry, and notes on them.
+    """Notes on the initial pools, each with the name of its biogeochemical term.
 
     Args:
-        terms: of a case, by name.
-        state: at the start, of which the tracers are those that the case gives.
+        terms: terms of a case by name.
+        state: initial state with the tracers of the case, before defaults fill in others.
 
     Raises:
         ValueError: a pool of two terms, or a negative profile of one that cannot be negative.
@@ -29,9 +29,9 @@ def notes_on_pools(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[
     for key, term in biogeochemistry.items():
         _check_signs(term, state.tracers)
         notes = [
-            *_of_defaults(term, state.tracers),
-            *_of_other_names(term, state.tracers),
-            *_of_amounts(term, state.tracers),
+            *_notes_on_defaults(term, state.tracers),
+            *_notes_on_names(term, state.tracers),
+            *_notes_on_amounts(term, state.tracers),
         ]
         yield from ((key, note) for note in notes)
 
@@ -42,41 +42,41 @@ def _check_names(terms: Mapping[str, Biogeochemistry]) -> None:
         for name in term.pools():
             if name in owner:
                 raise ValueError(
-                    f"expected each pool in one term, got {name} in {owner[name]} and {key}, which both "
-                    "would change it; name the models of one otherwise, or put all into one term."
+                    f"expected each pool in one term, got {name} in {owner[name]} and {key}; rename the "
+                    "models of one of them, or put all models into one term."
                 )
             owner[name] = key
 
 
 def _check_signs(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> None:
     for name, pool in term.pools().items():
-        if wrong := below_zero(name, pool, pools.get(name, 0.0)):
-            raise ValueError(f"{wrong}.")
+        if message := below_zero(name, pool, pools.get(name, 0.0)):
+            raise ValueError(f"{message}.")
 
 
-def _of_defaults(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
-    left: dict[str, list[str]] = {}
+def _notes_on_defaults(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
+    defaults: dict[str, list[str]] = {}
     for name, value in term.initial_tracers().items():
         if name not in {*pools, *term.initial, *term.kept}:
-            left.setdefault(f"{value:g} {term.pools()[name].unit}", []).append(name)
-    if left:
-        values = "; ".join(f"{', '.join(names)} from {value}" for value, names in left.items())
+            defaults.setdefault(f"{value:g} {term.pools()[name].unit}", []).append(name)
+    if defaults:
+        values = "; ".join(f"{', '.join(names)} from {value}" for value, names in defaults.items())
         yield (
             f"pools start from the defaults of their models, the same at all depths: {values}; give measured "
             "profiles, `tracers` of the case, or numbers in `initial` of the term"
         )
 
 
-def _of_other_names(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
+def _notes_on_names(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
     known = [*term.initial_tracers()]
     for name in pools.keys() - set(known):
         near = difflib.get_close_matches(name, known, n=1)
         if near or any(name.startswith(f"{model}_") for model in term.models):
             hint = f"did you mean {near[0]}" if near else f"pools are {', '.join(known)}"
-            yield f"the tracer {name} of the case is no pool, and only mixes; {hint}"
+            yield f"the tracer {name} of the case is no pool and takes part in no exchange; {hint}"
 
 
-def _of_amounts(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
+def _notes_on_amounts(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
     for name, pool in term.pools().items():
         highest = float(np.max(pools[name])) if name in pools else term.initial.get(name, 0.0)
         if highest > (most := _MOST.get(pool.unit, np.inf)):

@@ -21,9 +21,9 @@ class Passive(AbstractBiogeochemicalModel):
     """A tracer that moves through the water, absorbs light, and enters or leaves through the surface.
 
     Args:
-        vertical_velocity: positive upward [m d-1].
+        vertical_velocity: velocity through the water, positive upward [m d-1].
         specific_light_attenuation: attenuation of light per concentration [m2 mol-1].
-        surface_flux: into the water [mol m-2 d-1].
+        surface_flux: flux into the water [mol m-2 d-1].
         initial: concentration at the start [mol m-3].
     """
 
@@ -57,8 +57,8 @@ class Age(AbstractBiogeochemicalModel):
     """Time since the water was at the surface, or at the bottom.
 
     Args:
-        since: which end renews the water.
-        renewal_time: over which the end cell loses its age [s]; at least the time step with explicit schemes.
+        since: end of the column that renews the water.
+        renewal_time: time scale of the renewal [s]; at least the step of an explicit scheme.
     """
 
     since: str = setting("surface", choices=("surface", "bottom"))

@@ -1,7 +1,7 @@
 """Time schemes of the exchanges between pools over one step.
 
-Explicit schemes conserve, but pools can become negative in long steps. Modified Patankar schemes stay
-positive for any step, and conserve whatever one pool takes from another:
+Explicit schemes conserve, but pools can become negative in long steps. Modified Patankar schemes keep pools
+positive for any step, and conserve the matter exchanged between pools:
 
     c'_i = c_i + dt sum_j p_ij c'_j / c_j - dt sum_j d_ij c'_i / c_i
 
@@ -23,7 +23,7 @@ from .interface import Exchanges, Pools, Values, once
 
 Concentrations = dict[str, Values]
 Entries = dict[tuple[str, str], Values]
-"""Of a matrix, by row and column."""
+"""Entries of a matrix by row and column."""
 K = TypeVar("K")
 
 
@@ -33,7 +33,7 @@ class Reactions(Protocol):
 
     @property
     def signed(self) -> frozenset[str]:
-        """Pools that may be negative: what leaves them is explicit."""
+        """Pools that may be negative: their losses are explicit."""
         ...
 
     def water(self, pools: Pools) -> Exchanges:
@@ -62,7 +62,7 @@ class Euler(AbstractSourceScheme):
     """Explicit, first order."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        return _moved(pools, tendencies(reactions, pools), dt)
+        return _advanced(pools, tendencies(reactions, pools), dt)
 
 
 @named("runge_kutta_4")
@@ -71,13 +71,13 @@ class RungeKutta4(AbstractSourceScheme):
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
         first = tendencies(reactions, pools)
-        second = tendencies(reactions, _moved(pools, first, 0.5 * dt))
-        third = tendencies(reactions, _moved(pools, second, 0.5 * dt))
-        fourth = tendencies(reactions, _moved(pools, third, dt))
+        second = tendencies(reactions, _advanced(pools, first, 0.5 * dt))
+        third = tendencies(reactions, _advanced(pools, second, 0.5 * dt))
+        fourth = tendencies(reactions, _advanced(pools, third, dt))
         mean = {
             name: (first[name] + 2.0 * (second[name] + third[name]) + fourth[name]) / 6.0 for name in first
         }
-        return _moved(pools, mean, dt)
+        return _advanced(pools, mean, dt)
 
 
 @named("modified_patankar")
@@ -93,7 +93,7 @@ class ModifiedPatankar(AbstractSourceScheme):
 class ModifiedPatankar2(AbstractSourceScheme):
     """Positive and conservative for any step, second order.
 
-    Its rates are the mean of those of the start and of a first-order step, whose values are the weights.
+    Its rates are the mean of those before and after a first-order step, whose result is the weights.
     """
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
@@ -115,7 +115,7 @@ def tendencies(reactions: Reactions, pools: Concentrations) -> Concentrations:
     return rates
 
 
-def _moved(pools: Concentrations, change: Concentrations, dt: ScalarLike) -> Concentrations:
+def _advanced(pools: Concentrations, change: Concentrations, dt: ScalarLike) -> Concentrations:
     return pools | {name: pools[name] + dt * change[name] for name in change}
 
 
@@ -132,7 +132,7 @@ def _sums(exchanges: Exchanges) -> tuple[Concentrations, Concentrations]:
 
 
 def add_to(totals: dict[K, Values], key: K, value: Values) -> None:
-    """Add to what is known under a key, if anything is."""
+    """Add a value to the total of a key, which starts at zero."""
     totals[key] = totals[key] + value if key in totals else value
 
 
@@ -147,14 +147,14 @@ def modified_patankar(
     names = [name for name in pools if any(name in pair for pair in exchanges)]
     gained: Entries = {}
     right = {name: pools[name] for name in names}
-    kept = {
+    weight = {
         name: jnp.ones_like(pools[name])
         if name in signed
         # Any weight conserves; this one keeps the derivative of its reciprocal finite.
         else at_least(weights[name], float(jnp.finfo(pools[name].dtype).tiny) ** 0.25)
         for name in names
     }
-    outside = dict(kept)
+    outside = dict(weight)
     for (source, target), rate in exchanges.items():
         if source is None or source in signed:
             for name, sign in ((source, -1.0), (target, 1.0)):
@@ -165,15 +165,15 @@ def modified_patankar(
         else:
             add_to(gained, (target, source), dt * rate)
     ratios = _solved(gained, outside, right)
-    return pools | {name: kept[name] * ratios[name] for name in names}
+    return pools | {name: weight[name] * ratios[name] for name in names}
 
 
 @jax.custom_jvp
 def _solved(gained: Entries, outside: Concentrations, right: Concentrations) -> Concentrations:
-    """Solution of a matrix of which every column is known by its sum and its entries off the diagonal.
+    """Solve a linear system whose matrix is given by the sums of its columns and its off-diagonal entries.
 
-    Nothing is subtracted, so that every digit of every value is right, and contents are conserved, however
-    long the step. Derivatives are solutions of the same matrix.
+    Without subtractions the solution is accurate to round-off and conserves contents for any step. Its
+    derivatives solve systems with the same matrix.
 
     Args:
         gained: entries off the diagonal by row and column, with the opposite sign.
@@ -187,12 +187,12 @@ def _solved(gained: Entries, outside: Concentrations, right: Concentrations) -> 
 
 @_solved.defjvp
 def _(primals, tangents):
-    (gained, outside, right), (of_gained, of_outside, of_right) = primals, tangents
+    (gained, outside, right), (gained_dot, outside_dot, right_dot) = primals, tangents
     pivots = _eliminated(gained, outside)
     solution = _substituted(pivots, right)
-    change = {name: of_right[name] - of_outside[name] * solution[name] for name in solution}
-    for (row, column), of_entry in of_gained.items():
-        moved = of_entry * solution[column]
+    change = {name: right_dot[name] - outside_dot[name] * solution[name] for name in solution}
+    for (row, column), entry_dot in gained_dot.items():
+        moved = entry_dot * solution[column]
         change[row], change[column] = change[row] + moved, change[column] - moved
     return solution, _substituted(pivots, change)
 
@@ -207,15 +207,15 @@ class _Pivot(NamedTuple):
 
 
 def _eliminated(gained: Entries, outside: Concentrations) -> list[_Pivot]:
-    """Pivots in an order that adds few entries."""
+    """Eliminate pool by pool, in an order that adds few entries."""
     gained, outside, rest, pivots = dict(gained), dict(outside), list(outside), []
     while rest:
-        below = {of: [name for name in rest if (name, of) in gained] for of in rest}
-        above = {of: [name for name in rest if (of, name) in gained] for of in rest}
-        pool = min(rest, key=lambda of: len(below[of]) * len(above[of]))
+        targets = {pool: [name for name in rest if (name, pool) in gained] for pool in rest}
+        sources = {pool: [name for name in rest if (pool, name) in gained] for pool in rest}
+        pool = min(rest, key=lambda pool: len(targets[pool]) * len(sources[pool]))
         rest = [name for name in rest if name != pool]
-        column = {name: gained[name, pool] for name in below[pool]}
-        row = {name: gained[pool, name] for name in above[pool]}
+        column = {name: gained[name, pool] for name in targets[pool]}
+        row = {name: gained[pool, name] for name in sources[pool]}
         inverse = reciprocal(sum(column.values(), start=outside[pool]))
         for source, gain in row.items():
             share = gain * inverse

@@ -42,14 +42,14 @@ D = TypeVar("D", bound=Mapping)
 
 
 class _Fixed(dict):
-    """A mapping that belongs to a program, and does not change."""
+    """Immutable, hashable mapping, for a static field of a compiled program."""
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(tuple(sorted(self.items())))
 
     @classmethod
     def of_numbers(cls, numbers: Mapping[str, float]) -> "_Fixed":
-        """Plain numbers by name of the pool."""
+        """Convert initial values by name of the pool to plain numbers."""
         for name, value in numbers.items():
             if is_traced(value) or isinstance(value, str) or np.shape(value):
                 got = f"shape {np.shape(value)}" if np.shape(value) else repr(value)
@@ -65,33 +65,33 @@ class Biogeochemistry(AbstractTerm):
     """Biogeochemical models in the water column; their pools are tracers `MODEL_POOL`.
 
     Args:
-        models: by a name of one's choice, which is the first part of the names of their pools.
-        couplings: links of models to pools of others, as "npzd_dic = carbonate_dic".
-        scheme: of the exchanges in time.
-        n_substeps: of the exchanges per step.
+        models: models by names of your choice, with which the names of their pools begin.
+        couplings: links between a model and a pool of another, as "npzd_dic = carbonate_dic".
+        scheme: time scheme of the exchanges.
+        n_substeps: number of substeps of the exchanges per step.
         sinking: scheme of sinking and rising.
-        n_sinking_substeps: of sinking per step; |w| dt / (n dz) must stay below 1. A configuration with null
-            takes as many as the speeds at the start need.
+        n_sinking_substeps: number n of substeps of sinking per step; |w| dt / (n dz) must stay below 1. With
+            null, a configuration chooses it from the initial speeds.
         shading: whether the water is heated by the light that the pools leave.
         dilution: whether rain dilutes and evaporation concentrates the pools.
-        implicit_dilution: whether rain dilutes pools that cannot be negative by their value at the end of the
-            step, as in GOTM; each pool that sinks then mixes in a separate matrix.
-        open_bottom: whether what sinks leaves through the bottom, instead of staying in the lowest cell.
-        surface_exchange: whether models exchange with the air, such as gases.
+        implicit_dilution: whether dilution of pools that cannot be negative uses their value at the end of a
+            step, as in GOTM; each sinking pool then has a separate mixing matrix.
+        open_bottom: whether sinking matter leaves through the bottom, instead of staying in the lowest cell.
+        surface_exchange: whether models exchange gases and other matter with the air.
         clipping: whether pools that became negative are set to zero after each step, which creates matter.
-        surface_light: what models take for the light at the surface: the visible radiation, or all solar
-            radiation, which GOTM passes to FABM under that name.
-        wind_speed: at 10 m, in a case whose fluxes are prescribed without a wind [m s-1]; with `None`, models
-            that exchange gases refuse such a case.
-        air_pressure: at the surface, in a case whose fluxes are prescribed without one [Pa].
-        gases_ignore_pressure: whether gases are in equilibrium with moist air of one atmosphere whatever its
-            pressure, and mole fractions in the air count as partial pressures [atm], as in FABM's models.
-        initial: values of pools at the start, where the case has no profiles of them.
-        kept: profiles that follow from the pools, such as `carbon_pH`, which become tracers of the run. They
-            belong to the end of a step, and are zero at the start unless measurements or the case give them.
+        surface_light: light at the surface for the models: the visible radiation, or all solar radiation,
+            which GOTM passes to FABM under that name.
+        wind_speed: wind speed at 10 m for a case with prescribed fluxes and no wind [m s-1]; with `None`,
+            models that exchange gases refuse such a case.
+        air_pressure: pressure at the surface for a case with prescribed fluxes and no air pressure [Pa].
+        gases_ignore_pressure: whether gases are always in equilibrium with moist air of one atmosphere, and
+            mole fractions in the air count as partial pressures [atm], as in FABM's models.
+        initial: initial values of pools without a profile in the case.
+        kept: diagnosed profiles to store as tracers of the run, such as `carbon_pH`. They are computed at the
+            end of a step, and start from zero unless measurements or the case provide them.
 
     Raises:
-        TypeError: a model that is no instance of one, and likewise of the scheme.
+        TypeError: a model or a scheme that is no instance of its class.
         ValueError: no model, a coupling of unknown names, or an unknown profile.
     """
 
@@ -137,52 +137,52 @@ class Biogeochemistry(AbstractTerm):
             expected = f"profiles to keep of {', '.join(self._measurable()) or 'none of these models'}"
             raise ValueError(f"Biogeochemistry: expected {expected}, got {', '.join(sorted(unknown))}.")
         for name, value in self.initial.items():
-            if wrong := below_zero(name, known[name], value):
-                raise ValueError(f"Biogeochemistry: {wrong}.")
+            if message := below_zero(name, known[name], value):
+                raise ValueError(f"Biogeochemistry: {message}.")
 
     def pools(self) -> dict[str, Pool]:
         """All pools by name of the tracer."""
         return {f"{name}_{pool.name}": pool for name, model in self.models.items() for pool in model.pools()}
 
     def contents(self) -> dict[str, dict[str, ScalarLike]]:
-        """Amounts that one unit of each pool holds, by what is conserved; see `totals`."""
+        """Content per unit of each pool, by conserved quantity; see `totals`."""
         contents: dict[str, dict[str, ScalarLike]] = {}
         for name, model in self.models.items():
-            for what, amounts in model.contents().items():
+            for element, amounts in model.contents().items():
                 checked(model, "contents", amounts)
                 named_amounts = {f"{name}_{pool}": amount for pool, amount in amounts.items()}
-                contents[what] = contents.get(what, {}) | named_amounts
+                contents[element] = contents.get(element, {}) | named_amounts
         return contents
 
     def totals(self, tracers: Pools, surface: Pools, grid: Grid) -> dict[str, Values]:
-        """Content of the column, per unit area of the surface, of all that is conserved [unit m].
+        """Content of the column per surface area, by conserved quantity [unit m].
 
         Args:
-            tracers, surface: of a state, or of the frames of a trajectory.
+            tracers, surface: fields of a state, or of a trajectory, whose frames come first.
             grid: vertical grid.
         """
         totals: dict[str, Values] = {}
-        for what, amounts in self.contents().items():
+        for element, amounts in self.contents().items():
             for name, amount in amounts.items():
                 if name in tracers:
                     axis = tracers[name].ndim - grid.cell_volume.ndim
                     held = jnp.sum(tracers[name] * grid.cell_volume, axis=axis)
                 else:
                     held = surface[name]
-                totals[what] = amount * held + totals.get(what, 0.0)
+                totals[element] = amount * held + totals.get(element, 0.0)
         return totals
 
     def with_pools(self, state: State, values: Mapping[str, Values | float] | None = None) -> State:
         """A state with the pools as tracers.
 
         Args:
-            values: by name of the tracer: a number or a profile on the cells of the state, the lowest first;
-                other pools have the values at the start of the term and the models.
+            values: numbers or profiles on the cells of the state, the lowest first, by tracer; other pools
+                have the initial values of the term and the models.
 
         Raises:
-            TypeError: something else than numbers.
-            ValueError: an unknown pool, a profile of another number of cells, or less than zero of a pool
-                that cannot be negative.
+            TypeError: values that are no numbers.
+            ValueError: an unknown pool, a profile with another number of cells, or a negative value of a
+                pool that cannot be negative.
         """
         values_by_pool = self.initial_tracers() | dict(values or {})
         if unknown := values_by_pool.keys() - self.initial_tracers().keys():
@@ -192,7 +192,7 @@ class Biogeochemistry(AbstractTerm):
         return State(state.u, state.v, state.temperature, state.salinity, state.tracers | pools)
 
     def _profile(self, name: str, value: Values | float, state: State) -> CenterArray:
-        """Values of a pool on the cells of a state, and in its columns."""
+        """Values of a pool on the cells of a state, for all its columns."""
         cells = state.temperature
         where = f"Biogeochemistry: expected {name} as a number or on the {len(cells)} cells of the state"
         if callable(value) or not (is_traced(value) or np.asarray(value).dtype.kind in "fiu"):
@@ -201,8 +201,8 @@ class Biogeochemistry(AbstractTerm):
         if values.ndim and len(values) != len(cells):
             raise ValueError(f"{where}, got shape {values.shape}; interpolate it to grid.z_center.")
         pool = None if is_traced(values) else self.pools().get(name)
-        if pool is not None and (wrong := below_zero(name, pool, values)):
-            raise ValueError(f"Biogeochemistry: {wrong}.")
+        if pool is not None and (message := below_zero(name, pool, values)):
+            raise ValueError(f"Biogeochemistry: {message}.")
         extra_axes = (1,) * (cells.ndim - values.ndim) if values.ndim else ()
         return values.reshape(values.shape + extra_axes) + 0.0 * cells.reshape(
             cells.shape + (1,) * (values.ndim - cells.ndim)
@@ -245,15 +245,15 @@ class Biogeochemistry(AbstractTerm):
     def advect(self, column: Column) -> State:
         state, grid = column.advected, column.grid
         self._check_tracers(state)
-        # What sinks moves before the level of a lake does.
+        # Pools sink before the level of a lake changes.
         volume = grid.cell_volume if column.level is None else column.level.volume_before
         pools = dict(state.tracers)
         environment = self._environment(state, column, pools)
         for name, velocity in self._velocities(pools, environment).items():
-            pools[name] = self._sunk(pools[name], velocity, grid, volume, column.dt)
+            pools[name] = self._after_sinking(pools[name], velocity, grid, volume, column.dt)
         return State(state.u, state.v, state.temperature, state.salinity, pools)
 
-    def _sunk(
+    def _after_sinking(
         self,
         values: CenterArray,
         velocity: ScalarLike | CenterArray,
@@ -261,40 +261,40 @@ class Biogeochemistry(AbstractTerm):
         volume: CenterArray,
         dt: ScalarLike,
     ) -> CenterArray:
-        """Values after sinking or rising; through an open bottom they leave with those of the cells above."""
-        speed, of_cells = _on_faces(velocity, values, grid)
+        """Values after sinking or rising; cells lose matter through an open bottom on their bottom area."""
+        speed, cell_speed = _on_faces(velocity, values, grid)
         n = self.n_sinking_substeps or 1
         part = dt / n
         for _ in range(n):
             before = values
             values = advect(values, speed, grid, part, scheme=self.sinking, moving=volume)
             if self.open_bottom:
-                sinking = part * jnp.minimum(of_cells, 0.0) * _bottom_area(before, grid)
+                sinking = part * jnp.minimum(cell_speed, 0.0) * _bottom_area(before, grid)
                 values = values + sinking * before * reciprocal(volume)
         return values
 
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
-        """Raise `ValueError` where a model does not hold, or a pool sinks too far in a step of `dt` [s]."""
+        """Raise `ValueError` if a model is out of range, or a pool sinks too far in a step of `dt` [s]."""
         self._check_tracers(state)
         at_rest = _at_rest(state, grid)
         for name, model in self.models.items():
             model.check(self._local(name, state.tracers), at_rest)
         for name, courant in self._courant_numbers(state, grid, dt).items():
-            if courant > (self.n_sinking_substeps or 1) * (1.0 + 1e-6):  # round-off is no matter
+            if courant > (self.n_sinking_substeps or 1) * (1.0 + 1e-6):  # round-off is harmless
                 raise ValueError(
                     f"Biogeochemistry: expected {name} to move by at most a cell in a step, got "
                     f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
                 )
 
     def adapted_to(self, state: State, grid: Grid, dt: float) -> "Biogeochemistry":
-        """The term with as many substeps of sinking as it needs, if their number is left to it."""
+        """Choose the number of substeps of sinking for a step of `dt` [s] if `n_sinking_substeps` is null."""
         if self.n_sinking_substeps is not None:
             return self
         courant = max(self._courant_numbers(state, grid, dt).values(), default=0.0)
         return dataclasses.replace(self, n_sinking_substeps=1 + int(courant))
 
     def _courant_numbers(self, state: State, grid: Grid, dt: float) -> dict[str, float]:
-        """Most cells that each pool sinks or rises through in a step, at the speeds in still water."""
+        """Largest number of cells that each pool crosses in a step, with its speed in still water."""
         at_rest, still = _at_rest(state, grid), 0.0 * state.temperature
         courant_numbers = {}
         for name, velocity in self._velocities(state.tracers, at_rest).items():
@@ -343,8 +343,8 @@ class Biogeochemistry(AbstractTerm):
             new = self.scheme.step(self.reactions(environment, column.grid), water | bottom, part)
             if self.clipping:
                 pools = self.pools()
-                new = {k: at_least(of, 0.0) if pools[k].positive else of for k, of in new.items()}
-            water, bottom = ({name: new[name] for name in part_of} for part_of in (water, bottom))
+                new = {k: at_least(v, 0.0) if pools[k].positive else v for k, v in new.items()}
+            water, bottom = ({name: new[name] for name in names} for names in (water, bottom))
         tracers, surface = state.tracers | water, state.surface | bottom
         tracers |= self._diagnosed(state, column, tracers)
         return State(state.u, state.v, state.temperature, state.salinity, tracers, surface)
@@ -359,7 +359,7 @@ class Biogeochemistry(AbstractTerm):
     # ---- parts ----
 
     def _check_tracers(self, state: State) -> None:
-        """Raise `ValueError` where pools are missing."""
+        """Raise `ValueError` if pools are missing in the state."""
         missing = self.initial_tracers().keys() - state.tracers.keys()
         if missing:
             raise ValueError(
@@ -371,20 +371,20 @@ class Biogeochemistry(AbstractTerm):
         return [name for name, pool in self.pools().items() if not pool.on_bottom]
 
     def _measurable(self) -> dict[str, tuple[str, str]]:
-        return {f"{m}_{k}": of for m, model in self.models.items() for k, of in model.measurable().items()}
+        return {f"{m}_{k}": v for m, model in self.models.items() for k, v in model.measurable().items()}
 
     def _diagnosed(self, state: State, column: Column, pools: Pools) -> dict[str, CenterArray]:
-        """The profiles to keep, of the end of the step."""
+        """Diagnostics to keep, at the end of the step."""
         if not self.kept:
             return {}
         environment = self._environment(state, column, pools)
         models = self.models.items()
         by_model = {m: model.diagnostics(self._local(m, pools), environment) for m, model in models}
-        diagnostics = {f"{m}_{k}": of for m in by_model for k, of in by_model[m].items()}
+        diagnostics = {f"{m}_{k}": profile for m in by_model for k, profile in by_model[m].items()}
         if missing := set(self.kept) - diagnostics.keys():
             raise ValueError(
                 f"Biogeochemistry: expected diagnostics {', '.join(sorted(missing))}, which `measurable` of "
-                f"their models names, got {', '.join(diagnostics)}; give both the same names."
+                f"the models lists, got {', '.join(diagnostics)}; use the same names in both methods."
             )
         return {name: diagnostics[name] for name in self.kept}
 
@@ -396,17 +396,17 @@ class Biogeochemistry(AbstractTerm):
         return [f"{name}_{link}" for name, model in self.models.items() for link in model.links()]
 
     def _names(self, model: str) -> dict[str, str]:
-        """Names of the column by those within a model: its pools, and coupled links."""
+        """Names of tracers by the names that a model uses: for its pools and its coupled links."""
         pools = {pool.name: f"{model}_{pool.name}" for pool in self.models[model].pools()}
         coupled = self._coupled()
         links = {k: coupled[f"{model}_{k}"] for k in self.models[model].links() if f"{model}_{k}" in coupled}
         return pools | links
 
     def _local(self, model: str, pools: Pools) -> dict[str, Values]:
-        return {name: pools[of] for name, of in self._names(model).items() if of in pools}
+        return {name: pools[key] for name, key in self._names(model).items() if key in pools}
 
     def _velocities(self, pools: Pools, environment: Environment) -> Velocities:
-        """Vertical velocities by name of the tracer [m s-1]."""
+        """Vertical velocities by tracer, positive upward [m s-1]."""
         return {
             f"{name}_{pool}": velocity
             for name, model in self.models.items()
@@ -417,11 +417,11 @@ class Biogeochemistry(AbstractTerm):
 
     def _attenuation(self, pools: Pools) -> CenterArray | None:
         parts = [model.attenuation(self._local(name, pools)) for name, model in self.models.items()]
-        known = [part for part in parts if part is not None]
-        return sum(known[1:], start=known[0]) if known else None
+        parts = [part for part in parts if part is not None]
+        return sum(parts[1:], start=parts[0]) if parts else None
 
     def _environment(self, state: State, column: Column, pools: Pools) -> Environment:
-        """The environment of the cells, with light that the pools attenuate."""
+        """Environment of the cells, with light that the pools attenuate."""
         grid, eos = column.grid, column.equation_of_state
         thickness, surface = grid.cell_thickness, grid.z_face[-1]
         depth = surface - grid.z_center
@@ -479,15 +479,15 @@ class _Reactions(NamedTuple):
         return change
 
     def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
-        """By the modified Patankar scheme for the amounts per area in the end cells and on the bottom."""
+        """Apply the modified Patankar scheme to amounts per area in the end cells and on the bottom."""
         new = dict(pools)
         for index in (-1, 0):
             exchanges = self._through_end(pools, index)
             thickness = self.grid.cell_volume[index]
             names = {name for pair in exchanges for name in pair if name is not None}
             size = {name: 1.0 if name in self.on_bottom else thickness for name in names}
-            held = {k: new[k] if k in self.on_bottom else new[k][index] * size[k] for k in sorted(names)}
-            for name, amount in modified_patankar(held, exchanges, held, dt, self.signed).items():
+            amounts = {k: new[k] if k in self.on_bottom else new[k][index] * size[k] for k in sorted(names)}
+            for name, amount in modified_patankar(amounts, exchanges, amounts, dt, self.signed).items():
                 concentration = amount / size[name]
                 new[name] = (
                     concentration if name in self.on_bottom else new[name].at[index].set(concentration)
@@ -500,33 +500,33 @@ class _Reactions(NamedTuple):
         if index == -1 and not self.term.surface_exchange:
             return exchanges
         # Fluxes are per area of the surface, also in a lake.
-        around = self.environment.cell(index)._replace(thickness=self.grid.cell_volume[index])
+        environment = self.environment.cell(index)._replace(thickness=self.grid.cell_volume[index])
         for name, model in self.term.models.items():
             names = self.term._names(name)
             local = self.term._local(name, pools)
-            at_end = {key: of if names[key] in self.on_bottom else of[index] for key, of in local.items()}
+            at_end = {k: v if names[k] in self.on_bottom else v[index] for k, v in local.items()}
             through = "through_surface" if index == -1 else "through_bottom"
-            fluxes = checked(model, through, getattr(model, through)(at_end, around))
+            fluxes = checked(model, through, getattr(model, through)(at_end, environment))
             if fluxes and index == 0 and self.grid.area is not None:
                 raise ValueError(
                     "Biogeochemistry: expected models that exchange nothing with the bottom in a lake, whose "
                     f"bottom takes part at every depth, got {name} ({type(model).__name__}); turn off its "
                     "exchange with the bottom, or leave out the hypsography."
                 )
-            if index == -1 and around.covered is not None:
-                fluxes = {pair: jnp.where(around.covered, 0.0, flux) for pair, flux in fluxes.items()}
+            if index == -1 and environment.covered is not None:
+                fluxes = {pair: jnp.where(environment.covered, 0.0, flux) for pair, flux in fluxes.items()}
             _merge(exchanges, fluxes, names)
         return exchanges
 
     def _at(self, name: str, index: int, flux: Values, pools: Pools) -> Values:
-        """Rate of change of a pool [unit s-1] by a flux [unit m s-1]: of the end cell, or on the bottom."""
+        """Rate of change [unit s-1] of a pool by a flux [unit m s-1] into the end cell or the bottom."""
         if name in self.on_bottom:
             return flux
         return _in_end_cell(index, pools[name]) * (flux / self.grid.cell_volume[index])
 
 
 def _at_rest(state: State, grid: Grid) -> Environment:
-    """The environment of dark and still water at the start of a run."""
+    """Environment in dark and still water at the start of a run."""
     still = 0.0 * state.temperature
     return Environment(
         temperature=state.temperature,
@@ -546,19 +546,19 @@ def _at_rest(state: State, grid: Grid) -> Environment:
 def _on_faces(
     velocity: ScalarLike | CenterArray, values: CenterArray, grid: Grid
 ) -> tuple[FaceArray, ScalarLike | CenterArray]:
-    """Velocity on faces [m s-1], zero at both ends, and that of the cells."""
+    """Velocity on faces [m s-1], zero at both ends, and velocity in cells."""
     if jnp.ndim(velocity) < values.ndim:
         inside = np.ones(grid.n_cells + 1).reshape(-1, *[1] * (values.ndim - 1))
         inside[[0, -1]] = 0.0
         return velocity * jnp.asarray(inside, values.dtype), velocity
-    of_cells = jnp.asarray(velocity)
+    cell_speed = jnp.asarray(velocity)
     lower, upper = grid.cell_thickness[:-1], grid.cell_thickness[1:]
-    between = (upper * of_cells[:-1] + lower * of_cells[1:]) / (lower + upper)
-    return with_end_faces(between), of_cells
+    between = (upper * cell_speed[:-1] + lower * cell_speed[1:]) / (lower + upper)
+    return with_end_faces(between), cell_speed
 
 
 def _bottom_area(values: CenterArray, grid: Grid) -> CenterArray:
-    """Area of the bottom within each cell over that of the surface [1]: in the sea that of the lowest."""
+    """Area of the bottom in each cell relative to the surface [1]; in the sea 1 in the lowest cell."""
     areas = grid.relative_area
     if areas is None:
         return _in_end_cell(0, values)
@@ -566,29 +566,29 @@ def _bottom_area(values: CenterArray, grid: Grid) -> CenterArray:
 
 
 def _in_end_cell(index: int, values: CenterArray) -> CenterArray:
-    """1 in an end cell, 0 in the others: a compiler would branch in every cell for an update of one."""
-    here = np.zeros((values.shape[0], *[1] * (values.ndim - 1)))
-    here[index] = 1.0
-    return jnp.asarray(here, values.dtype)
+    """1 in an end cell, 0 in the others; XLA would compile an update of it to a branch in every cell."""
+    mask = np.zeros((values.shape[0], *[1] * (values.ndim - 1)))
+    mask[index] = 1.0
+    return jnp.asarray(mask, values.dtype)
 
 
 def checked(model: AbstractBiogeochemicalModel, method: str, values: D) -> D:
-    """What the code of a model returned, by names of its pools; exchanges also by those of its links.
+    """Return the result of a method of a model if its keys are pools or, for exchanges, also links.
 
     Raises:
-        TypeError: no dictionary, or exchanges without a pair of names.
-        ValueError: another name, which would be left out without a word.
+        TypeError: no dictionary, or exchanges whose keys are no pairs of names.
+        ValueError: an unknown name, which would otherwise be ignored.
     """
     where, pools = f"{type(model).__name__}.{method}", [pool.name for pool in model.pools()]
-    of_pairs = method not in ("velocities", "contents")
+    has_pairs = method not in ("velocities", "contents")
     if not isinstance(values, dict):
-        form = "{(source, target): rate}" if of_pairs else "{pool: number}"
+        form = "{(source, target): rate}" if has_pairs else "{pool: number}"
         raise TypeError(f"{where}: expected a dictionary {form}, got {values!r:.60}; return one, or {{}}.")
     for key in values:
-        if of_pairs and not (isinstance(key, tuple) and len(key) == 2):
+        if has_pairs and not (isinstance(key, tuple) and len(key) == 2):
             raise TypeError(f"{where}: expected pairs (source, target) as keys, got {key!r}; name both ends.")
-        known = [*pools, *model.links(), None] if of_pairs else pools
-        if unknown := [repr(name) for name in (key if of_pairs else (key,)) if name not in known]:
+        known = [*pools, *model.links(), None] if has_pairs else pools
+        if unknown := [repr(name) for name in (key if has_pairs else (key,)) if name not in known]:
             raise ValueError(
                 f"{where}: expected names of pools and links ({', '.join(map(str, known))}), got "
                 f"{', '.join(unknown)}; correct it, or declare it in `pools` or `links`."
@@ -597,7 +597,7 @@ def checked(model: AbstractBiogeochemicalModel, method: str, values: D) -> D:
 
 
 def below_zero(name: str, pool: Pool, values: ArrayLike) -> str:
-    """What is wrong with values at the start of a pool that cannot be negative; nothing if it is empty."""
+    """Message about negative initial values of a pool that cannot be negative; empty if there are none."""
     least = float(np.min(np.asarray(values), initial=0.0))
     if not pool.positive or least >= 0.0:
         return ""
@@ -605,7 +605,7 @@ def below_zero(name: str, pool: Pool, values: ArrayLike) -> str:
 
 
 def _check_pools(model: AbstractBiogeochemicalModel) -> None:
-    """Raise `TypeError` or `ValueError` for pools or links that are no such tuples, or are there twice."""
+    """Raise `TypeError` for pools or links of a wrong type, `ValueError` for repeated names."""
     for method, kind, such_as in (("pools", Pool, "(Pool(...),)"), ("links", str, "('dic',)")):
         listed = getattr(model, method)()
         if isinstance(listed, kind) or not all(isinstance(each, kind) for each in listed):
@@ -614,13 +614,13 @@ def _check_pools(model: AbstractBiogeochemicalModel) -> None:
                 f"{type(model).__name__}.{method}: expected {expected}, got {listed!r:.100}; mind the comma."
             )
     names = [*(pool.name for pool in model.pools()), *model.links()]
-    if twice := {name for name in names if names.count(name) > 1}:
-        got = f"{', '.join(sorted(twice))} more than once"
+    if repeated := {name for name in names if names.count(name) > 1}:
+        got = f"{', '.join(sorted(repeated))} more than once"
         raise ValueError(f"{type(model).__name__}: expected pools and links of different names, got {got}.")
 
 
 def _merge(exchanges: Exchanges, rates: Exchanges, renamed: Mapping[str, str]) -> None:
-    """Add the exchanges of a model under the names of the column, without those of links not coupled."""
+    """Add the exchanges of a model under the names of tracers, except those of uncoupled links."""
     for (source, target), rate in rates.items():
         if all(key is None or key in renamed for key in (source, target)):
             pair = renamed[source] if source else None, renamed[target] if target else None
