@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.extensions.assimilation.methods import transform, transformed
+from tunax_lite.extensions.assimilation.methods import transformed, weights_of
 
 
 def lorenz_96(x):
@@ -33,7 +33,7 @@ def later(rate, x, dt, n_steps):
 
 def analysed(members, values, variance, inflation):
     """Members after an analysis of all their variables, whose spread is inflated as in DAPPER, afterwards."""
-    weights = transform(members, values, jnp.full(values.shape, 1.0 / variance))
+    weights = weights_of(members, values, jnp.full(values.shape, 1.0 / variance))
     after = transformed(members, weights, 0.0)
     mean = after.mean(axis=1, keepdims=True)
     return mean + inflation * (after - mean)

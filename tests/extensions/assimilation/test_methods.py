@@ -17,7 +17,7 @@ from tests.extensions.assimilation.test_command import write as write_sst
 from tunax_lite import Observations, simulate
 from tunax_lite.column.observables import ColumnState
 from tunax_lite.extensions import assimilation as da
-from tunax_lite.extensions.assimilation.methods import Nudging, transform, transformed
+from tunax_lite.extensions.assimilation.methods import Nudging, transformed, weights_of
 from tunax_lite.extensions.assimilation.observing import build_streams, observations_on_frames
 
 
@@ -32,7 +32,7 @@ def test_transform_is_the_kalman_filter_of_the_covariance_of_the_members():
     members = random.normal(size=(4, 9))
     h = random.normal(size=(3, 4))
     values, variance = random.normal(size=3), np.array([0.3, 1.0, 0.5])
-    weights = transform(jnp.asarray(h @ members), jnp.asarray(values), jnp.asarray(1.0 / variance))
+    weights = weights_of(jnp.asarray(h @ members), jnp.asarray(values), jnp.asarray(1.0 / variance))
     after = np.asarray(transformed(jnp.asarray(members), weights, 0.0))
     mean, covariance = kalman(members.mean(axis=1), np.cov(members), h, values, variance)
     # Round-off of matrices of condition 100.

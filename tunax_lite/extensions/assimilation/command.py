@@ -77,7 +77,7 @@ def _check_finite(assimilation: Assimilation, records: Records) -> None:
     broken = np.flatnonzero(~np.isfinite(records.every.analysis).all(axis=1))
     if broken.size:
         raise FloatingPointError(
-            "expected finite water, got other values at "
+            "temperature: expected finite values, got others at "
             f"{assimilation.cycles.analysis_time[broken[0]]:g} s (cycle {broken[0] + 1}); "
             "try a shorter time step, or smaller standard deviations in uncertainty."
         )
@@ -96,15 +96,15 @@ def _print_summary(assimilation: Assimilation, records: Records) -> None:
     for (variable, withheld), columns in groups.items():
         if len(columns) > 1:
             kind = "withheld" if withheld else "assimilated"
-            _print_skill(records, f"{variable}, all that is {kind}", columns)
+            _print_skill(records, f"{variable}, all {kind} streams", columns)
 
 
 def _print_skill(records: Records, name: str, columns: Sequence[int]) -> None:
     """Print the skill of the forecasts of pooled streams by lead."""
-    for place, lead in enumerate(records.cycles.leads):
-        if (skill := records.skill(place, columns)) is not None:
-            known = np.isfinite(skill.lower)
-            interval = f" ({skill.lower:.3f} to {skill.upper:.3f})" if known else ""
+    for index, lead in enumerate(records.cycles.leads):
+        if (skill := records.skill(index, columns)) is not None:
+            has_interval = np.isfinite(skill.lower)
+            interval = f" ({skill.lower:.3f} to {skill.upper:.3f})" if has_interval else ""
             days = f"{lead / 86400.0:g} day{'' if lead == 86400.0 else 's'}"
             echo(
                 f"  {name}, {days} ahead: rms {skill.rms:.3f}{interval}, mean {skill.mean:+.3f} of "

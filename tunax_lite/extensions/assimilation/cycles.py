@@ -33,13 +33,14 @@ class Cycles:
         end: latest end of a window [s].
         interval: time between analyses [s].
         length: length of a window [s], a multiple of the interval; by default the interval.
-        leads: lead times of the forecasts [s], multiples of a frame.
+        leads: lead times of the forecasts [s], multiples of the time step.
         background_check: largest departure of a used observation from the background, in standard deviations.
         seed: seed of all random numbers.
         judged_from: time of the first observation that `Records.skill` counts [s]; earlier ones are spin-up.
 
     Raises:
-        ValueError: a time before the start of the case, or a length that is no multiple of the interval.
+        ValueError: a start before the case, no room for a window, `judged_from` after the end, or a length
+            that is no multiple of the interval.
     """
 
     start: float
@@ -94,8 +95,7 @@ class Cycles:
     ) -> tuple[Int[np.ndarray, " time"], Float[np.ndarray, " time"]]:
         """Cycle whose forecast each observation judges, -1 for none, and time since its analysis [s].
 
-        The time since the analysis differs from the lead by less than half the interval, and by less than
-        half the difference of two leads.
+        This time differs from the lead by less than half the interval and half the distance between leads.
         """
         first = self.analysis_time[0]
         cycle = np.rint((time - lead - first) / self.interval)
@@ -106,7 +106,7 @@ class Cycles:
 
 
 class Layout(NamedTuple):
-    """Numbers of frames per interval and of steps per frame; frames end at all observations and leads."""
+    """Numbers of frames per interval and of steps per frame; every observation and lead ends a frame."""
 
     n_frames: int
     steps: int
@@ -116,7 +116,7 @@ class Layout(NamedTuple):
         """Choose the longest frames; observations are moved to the nearest time step.
 
         Raises:
-            ValueError: an interval, or half of an average, that is no multiple of the step, or an average
+            ValueError: a lead, interval, or half of an average that is no multiple of the step, or an average
                 that reaches back before the window or the forecast.
         """
         if 0.5 * average > min(cycles.interval, *cycles.leads):
@@ -177,7 +177,7 @@ class Assimilation:
         cycles: times of windows and forecasts.
 
     Raises:
-        ValueError: no observations between start and end.
+        ValueError: an end after the case, or no observations of a stream between start and end.
     """
 
     system: System
@@ -215,7 +215,7 @@ class Assimilation:
 
     @functools.cached_property
     def horizon(self) -> float:
-        """Length of the forecasts [s]: the longest lead, or time from an analysis to its last test."""
+        """Length of the forecasts [s]: up to the longest lead and the last observation that judges them."""
         leads = self.cycles.leads
         periods = (self.cycles.judged_forecasts(times, lead)[1] for times in self._times for lead in leads)
         return max((0.0, *leads, *(float(np.max(each, initial=0.0, where=each > 0.0)) for each in periods)))
@@ -254,15 +254,15 @@ class Assimilation:
 
     @failures_as_values()
     def begin(self) -> tuple[Ensemble, ...]:
-        """Initial ensembles of the first window and of those that start before it ends."""
+        """Initial ensembles of the first window and of the windows that overlap with it."""
         key = jax.random.fold_in(jax.random.key(self.cycles.seed), 0)
         first = self.system.members(key, self.method.n_members)
         n_steps = round(self.cycles.start / self.system.dt)
         if n_steps:
             first = spin_up(self.system, first, jnp.asarray(n_steps))
-        starts, each = [first], jnp.asarray(round(self.cycles.interval / self.system.dt))
+        starts, n_steps = [first], jnp.asarray(round(self.cycles.interval / self.system.dt))
         while len(starts) < self.cycles.n_intervals:
-            starts.append(spin_up(self.system, starts[-1], each))
+            starts.append(spin_up(self.system, starts[-1], n_steps))
         return tuple(starts)
 
     @failures_as_values()
@@ -312,7 +312,7 @@ class Assimilation:
         steps = n_frames, self.layout.steps
         ahead = run_members(self.system, mean.now, knots, mean.parameters, times, steps)
         covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
-        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan)  # no weather beyond
+        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan)  # no weather after the case
 
     def _persistence(self, end: float, n_frames: int) -> np.ndarray:
         forecast = np.full((n_frames, len(self.streams)), np.nan)
@@ -345,11 +345,11 @@ def _summary(
     return summary
 
 
-_BLOCK = 14.0 * 86400.0
+_BLOCK = 14.0 * 86400.0  # length of the blocks that are resampled [s]
 
 
 class Skill(NamedTuple):
-    """Root mean square of innovations with its 90 % interval, their mean, and their number.
+    """Root mean square of innovations with its 90 % interval, mean and number of the innovations.
 
     The interval is NaN where there are fewer than two blocks.
     """
@@ -376,10 +376,10 @@ class Records:
     every: Record
 
     @classmethod
-    def of(cls, run: Assimilation, records: Sequence[Record]) -> "Records":
-        """Collect the cycles of a run."""
+    def of(cls, assimilation: Assimilation, records: Sequence[Record]) -> "Records":
+        """Stack the records of all cycles."""
         stacked = Record(*(np.stack(each) for each in zip(*records, strict=True)))
-        return cls(run.layout.steps * run.system.dt, run.cycles, stacked)
+        return cls(assimilation.layout.steps * assimilation.system.dt, assimilation.cycles, stacked)
 
     @property
     def analysis_time(self) -> Float[np.ndarray, " cycle"]:
@@ -409,17 +409,17 @@ class Records:
         """Observation minus forecast, by time of the observation and lead; NaN where there is none."""
         time, values = self.time, self.observed("values")
         innovation = np.full((time.size, len(self.cycles.leads), values.shape[1]), np.nan)
-        for place, lead in enumerate(self.cycles.leads):
+        for index, lead in enumerate(self.cycles.leads):
             cycle, period = self.cycles.judged_forecasts(time, lead)
             matches = cycle >= 0
             frame = np.rint(period[matches] / self.frame).astype(int) - 1
-            innovation[matches, place] = values[matches] - self.every.forecast[cycle[matches], frame]
+            innovation[matches, index] = values[matches] - self.every.forecast[cycle[matches], frame]
         return innovation
 
     def forecast_period(self) -> Float[np.ndarray, "time lead"]:
         """Time from the analysis to the observation [s], by time of the observation and lead."""
-        each = [self.cycles.judged_forecasts(self.time, lead)[1] for lead in self.cycles.leads]
-        return np.stack(each, axis=1)
+        periods = [self.cycles.judged_forecasts(self.time, lead)[1] for lead in self.cycles.leads]
+        return np.stack(periods, axis=1)
 
     def skill(self, lead: int, stream: int | Sequence[int] = 0, block: float = _BLOCK) -> "Skill | None":
         """Skill of the forecasts of one lead; `None` without observations that judge them.

@@ -43,7 +43,7 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
 def _read(path: Path) -> "xr.Dataset":
     results = read_netcdf(path)
     if "innovation" not in results:
-        got, advice = "one without `innovation`", "name such files alone"
+        got, advice = "one without `innovation`", "plot it with files of its kind"
         raise FileFormatError(path, "file", "the results of `tunax-lite assimilate`", got, advice)
     return results
 
@@ -64,23 +64,24 @@ def _dates(results: "xr.Dataset") -> FigureTime:
 def figures_together(paths: Sequence[Path]) -> dict[str, Figure]:
     """Root mean square innovation by lead in several files, such as methods with the same observations.
 
-    Errors are those of `assimilation_figures`, and files of different units.
+    Raises:
+        FileFormatError: a file without innovations, or files with different units.
     """
     figure = Figure(figsize=(6.0, 4.0), layout="constrained")
-    axes, unit = figure.subplots(), None
+    axes, first_unit = figure.subplots(), None
     for path, name in zip(paths, labels_of(paths), strict=True):
         results = _read(path)
-        units = str(results["innovation"].attrs["units"])
-        if unit not in (None, units):
-            advice = "draw them apart"
-            raise FileFormatError(path, "innovation", f"the unit of the others, {unit}", units, advice)
-        unit = units
+        unit = str(results["innovation"].attrs["units"])
+        if first_unit not in (None, unit):
+            expected, advice = f"the unit of the other files, {first_unit}", "plot files of one unit together"
+            raise FileFormatError(path, "innovation", expected, unit, advice)
+        first_unit = unit
         values = _judged(results)["innovation"].transpose("lead", ...).values
         errors = [_rms(each) for each in values]
         axes.plot(results["lead"].values, errors, "o-", label=f"{name} ({results.attrs['method']})")
     axes.set_ylim(bottom=0.0)
     axes.legend(fontsize="small")
-    label(axes, "lead [days]", f"rms of observation minus forecast [{unit}]")
+    label(axes, "lead [days]", f"rms of observation minus forecast [{first_unit}]")
     return {"leads": figure}
 
 
@@ -111,7 +112,7 @@ def _innovations(results: "xr.Dataset") -> Figure:
 
 
 def _names_of_processes(results: "xr.Dataset") -> list[str]:
-    """Names of the processes with their units; for a factor, of its logarithm."""
+    """Names of the processes with their units; factors are shown as logarithms."""
     names = []
     for name, unit in zip(results["process"].values, results["process_unit"].values, strict=True):
         logarithm = "logarithm of the " if name.endswith("_scale") else ""

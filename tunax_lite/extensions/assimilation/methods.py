@@ -12,7 +12,7 @@ their mean in observation space and S = R^(-1/2) Y / sqrt(m - 1),
 
 The symmetric root is that of the ESTKF up to rounding (Nerger et al. 2012, Mon. Weather Rev. 140, 2335-2345).
 With a localisation depth D the precision of an observation at height h is multiplied at height z by
-exp(-(z - h)² / (2 D²)), and weights differ between levels; observations without a height are not weighted.
+exp(-(z - h)² / (2 D²)), and weights differ between levels; observations without a height have h = 0.
 """
 
 import abc
@@ -185,14 +185,14 @@ class Nudging(AbstractAssimilationMethod):
 
 
 class Weights(NamedTuple):
-    """Weights that transform the mean of the members and their departures from it."""
+    """Weights w of the mean and W of the departures of the analysis, see above."""
 
     mean: Float[Array, " member"]
     departures: Float[Array, "member member"]
 
 
-def transform(predicted: Float[Array, "observation member"], observed: Array, precision: Array) -> Weights:
-    """Weights of the symmetric ensemble transform; an observation of precision zero has no effect."""
+def weights_of(predicted: Float[Array, "observation member"], observed: Array, precision: Array) -> Weights:
+    """Weights of the symmetric ensemble transform; an observation with zero precision has no effect."""
     m = predicted.shape[-1]
     mean = jnp.mean(predicted, axis=-1)
     scaled = jnp.sqrt(precision)[:, None] * (predicted - mean[:, None]) / jnp.sqrt(m - 1.0)
@@ -250,7 +250,7 @@ def analyse(
     observed = window.accepted_observations(predicted)
     flat = predicted.reshape(-1, predicted.shape[-1])
     values, precision = observed.values.ravel(), observed.precision.ravel()
-    weights = transform(flat, values, precision)
+    weights = weights_of(flat, values, precision)
     level_weights = weights
     if method.localisation is not None:
         z = window.system.case.grid.z_center
@@ -258,7 +258,7 @@ def analyse(
         nearness = jnp.exp(-0.5 * ((z[:, None] - jnp.array(heights)) / method.localisation) ** 2)
         shape = z.size, *observed.values.shape
         nearness = jnp.broadcast_to(nearness[:, None], shape).reshape(z.size, -1)
-        level_weights = Weights(*jax.vmap(lambda near: transform(flat, values, near * precision))(nearness))
+        level_weights = Weights(*jax.vmap(lambda near: weights_of(flat, values, near * precision))(nearness))
     state = jax.tree.map(
         lambda x: transformed(x, level_weights, method.relaxation), analysed_profiles(background.now.state)
     )

@@ -23,7 +23,7 @@ from ...column.observables import ColumnState, is_depth_of_a_criterion, is_scala
 from ...column.observations import Observations
 from ...declarations import setting
 
-_LEAST_OF_LOGARITHM = 1e-3
+_LEAST_BEFORE_LOGARITHM = 1e-3
 
 
 class Operator(eqx.Module):
@@ -33,7 +33,7 @@ class Operator(eqx.Module):
         variable: name of an observable, or of a pool of biogeochemistry.
         height: height of the value of a profile [m], at most 0; `None` for a scalar of the column.
         factor: observed value per unit of the variable, such as chlorophyll per nitrogen.
-        logarithm: true if the logarithm to base 10 is observed, of at least 1e-3.
+        logarithm: true if the logarithm to base 10 is observed; smaller values count as 1e-3.
 
     Raises:
         ValueError: a profile without a height, or a scalar with one.
@@ -47,7 +47,7 @@ class Operator(eqx.Module):
     def __check_init__(self):
         if (self.height is None) != is_scalar(self.variable):
             expected = "no height" if is_scalar(self.variable) else "a height"
-            raise ValueError(f"{self.variable}: expected {expected} of this variable, got {self.height}.")
+            raise ValueError(f"{self.variable}: expected {expected} for this variable, got {self.height}.")
 
     def check(self, tracers: Sequence[str]) -> None:
         """Raise `ValueError` for a variable that a column with these tracers does not have."""
@@ -66,7 +66,7 @@ class Operator(eqx.Module):
 
     def _converted(self, values: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
         values = self.factor * values
-        return jnp.log10(jnp.maximum(values, _LEAST_OF_LOGARITHM)) if self.logarithm else values
+        return jnp.log10(jnp.maximum(values, _LEAST_BEFORE_LOGARITHM)) if self.logarithm else values
 
 
 def _at_height(values: Array, grid: Grid, height: float) -> Array:
@@ -122,11 +122,11 @@ class Stream:
         )
 
     def at_multiples(self, interval: float) -> "Stream":
-        """Select the value nearest to each multiple of an interval [s], at that time; none at the start."""
-        number = np.rint(self.time / interval)
-        nearest = np.lexsort((np.abs(self.time - number * interval), number))
-        first = nearest[np.unique(number[nearest], return_index=True)[1]]
-        selected = self._selected(first[number[first] > 0])
+        """Move the value nearest to each positive multiple of an interval [s] to that time; drop others."""
+        multiple = np.rint(self.time / interval)
+        order = np.lexsort((np.abs(self.time - multiple * interval), multiple))
+        nearest = order[np.unique(multiple[order], return_index=True)[1]]
+        selected = self._selected(nearest[multiple[nearest] > 0])
         return dataclasses.replace(selected, time=np.rint(selected.time / interval) * interval)
 
 
@@ -184,13 +184,12 @@ def _check_depths(
 ) -> None:
     measured = [] if observations.moves else (-np.asarray(observations.z)).tolist()
     used = measured if depths is None else depths
-    for depth, among in (*((each, measured) for each in depths or ()), *((each, used) for each in withheld)):
-        if not _is_among(depth, among):
-            listed = ", ".join(f"{each:g}" for each in sorted(among))
-            raise ValueError(
-                f"{observations.name}: expected one of the depths {listed or 'of fixed instruments'} m, got "
-                f"{depth:g} m."
-            )
+    pairs = [(depth, measured) for depth in depths or ()] + [(depth, used) for depth in withheld]
+    for depth, available in pairs:
+        if not _is_among(depth, available):
+            listed = ", ".join(f"{each:g}" for each in sorted(available))
+            expected = f"one of the depths {listed} m" if listed else "no depths for instruments that move"
+            raise ValueError(f"{observations.name}: expected {expected}, got {depth:g} m.")
 
 
 def _columns_of(

@@ -33,7 +33,7 @@ _TEMPERATURE_VARIABLES = {
 
 
 def to_dataset(run: Assimilation, records: Records, about: Provenance | None = None) -> "xr.Dataset":
-    """Results as in a file; with several streams they have an axis `stream`."""
+    """Build the dataset of a file of results; several streams have an axis `stream`."""
     import xarray as xr  # takes long
 
     streams, epoch = run.streams, run.system.case.start_time or IDEALISED_EPOCH
@@ -79,7 +79,7 @@ def to_dataset(run: Assimilation, records: Records, about: Provenance | None = N
         "lead": (
             "lead",
             np.asarray(run.cycles.leads) / _DAY,
-            {"long_name": "time from the analysis to the observation", "units": "days"},
+            {"long_name": "nominal time from the analysis to the observation", "units": "days"},
         ),
         "process": ("process", np.array([each.label for each in run.system.processes], dtype=object), {}),
         "process_unit": (
@@ -95,7 +95,7 @@ def to_dataset(run: Assimilation, records: Records, about: Provenance | None = N
         del coordinates["process"], coordinates["process_unit"]
     attributes = {"Conventions": "CF-1.11", "title": "assimilation", "method": type(run.method).__name__}
     attributes |= (about or Provenance()).attributes
-    attributes["tunax_lite_judged_from"] = str(run.cycles.judged_from)  # seconds, as the times
+    attributes["tunax_lite_judged_from"] = str(run.cycles.judged_from)  # [s], like the times
     heights = height_coordinates(run.system.case.grid)
     return xr.Dataset(variables | heights, coordinates, attributes)
 
@@ -128,10 +128,10 @@ def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
         spread = {"long_name": "standard deviation of the members of correction"}
         variables["correction_spread"] = dims, records.every.processes_spread, spread
     free = run.system.parameters
-    for place, number in enumerate(() if free is None else free.numbers):
+    for index, number in enumerate(() if free is None else free.numbers):
         assert free is not None
         vectors = jnp.asarray(records.every.parameters).T
-        values = np.asarray(jax.vmap(free.to_physical, -1, -1)(vectors))[place]
+        values = np.asarray(jax.vmap(free.to_physical, -1, -1)(vectors))[index]
         name = f"parameter_{number.path.replace('.', '_')}"
         variables[name] = ("analysis_time",), values, {"long_name": number.path, "units": number.unit}
     return variables

@@ -43,13 +43,13 @@ class ObservationsSection(Section):
     )
     variable: str = key("observable in the file", "sea_surface_temperature")
     depth: float | None = key(
-        "depth that its values hold for [m]; needed by a profile, and of sea_surface_temperature a way to "
-        "avoid the warm layer of the uppermost cell; null for a number of the column",
+        "depth of its values [m]; required for a profile; sea_surface_temperature is compared at this depth, "
+        "below the warm layer of the uppermost cell; null for a scalar of the column",
         None,
         ge=0.0,
     )
     factor: float = key(
-        "what the file shows per unit of the variable, such as mg of chlorophyll per mmol of nitrogen",
+        "value in the file per unit of the variable, such as mg of chlorophyll per mmol of nitrogen",
         1.0,
         gt=0.0,
     )
@@ -58,23 +58,23 @@ class ObservationsSection(Section):
     )
     column: int = key("column of the values, after date and time, from 1", 1, ge=1)
     error_column: int | None = key("column of their errors; null with `error`", 2, ge=1)
-    variables: list[str] = key("of the case that are used", [])
-    depths: list[_DEPTH] | None = key("of its profiles that are used [m]; null for all", None, min_length=1)
+    variables: list[str] = key("names of the observations of the case to use", [])
+    depths: list[_DEPTH] | None = key("depths of its profiles to use [m]; null for all", None, min_length=1)
     withheld: list[_DEPTH] = key("depths of its profiles that only judge forecasts [m]", [])
     error: _ERROR | dict[str, _ERROR] | None = key(
         "standard deviation instead of that of the file, or by variable of the case", None
     )
     representativeness: float = key(
-        "error of what the column cannot represent, added in squares to that of each value", 0.0, ge=0.0
+        "error of what the column cannot represent; its square adds to that of each error", 0.0, ge=0.0
     )
     average: float | None = key(
-        "time that each value is a mean over, centred at its time [s]; null for values at that time",
+        "averaging time of each value, centred at its time [s]; null for instantaneous values",
         None,
         gt=0.0,
     )
     every: float | None = key(
-        "times count as the nearest multiple of this after the start of the case [s], the nearest of "
-        "several, so that forecasts meet the profiles of a float",
+        "interval [s]; the value nearest to each multiple of it after the start of the case is used, as if "
+        "observed then, so that forecasts end at the profiles of a float",
         None,
         gt=0.0,
     )
@@ -114,9 +114,9 @@ class ObservationsSection(Section):
                     run.observations, self.variables, errors, run.case.grid, self.depths, self.withheld
                 )
         with where.naming():
-            return tuple(self.with_representativeness(each) for each in streams)
+            return tuple(self.prepared(each) for each in streams)
 
-    def with_representativeness(self, stream: Stream) -> Stream:
+    def prepared(self, stream: Stream) -> Stream:
         """A stream at multiples of `every`, with the error of representativeness."""
         if self.every is not None:
             stream = stream.at_multiples(self.every)
@@ -137,14 +137,14 @@ class ObservationsSection(Section):
         known = np.isfinite(read[:, 0])
         error = read[:, 1] if self.error is None else np.full(time.size, self.error)
 
-        def line(place: int) -> str:
-            return f"line {file.numbers[np.flatnonzero(known)[place]]}"
+        def line(index: int) -> str:
+            return f"line {file.numbers[np.flatnonzero(known)[index]]}"
 
         if not self.logarithm:
             check_possible(path, f"column {self.column}", self.variable, read[known, 0], line)
-        invalid = np.flatnonzero(known & ~((error > 0.0) & np.isfinite(error)))
+        without_error = np.flatnonzero(known & ~((error > 0.0) & np.isfinite(error)))
         expected, advice = "an error above 0 of every observation", "correct it, or set observations.error"
-        file.check([(int(at), f"{error[at]:g}") for at in invalid], expected, advice)
+        file.check([(int(at), f"{error[at]:g}") for at in without_error], expected, advice)
         inside = known & (time >= 0.0) & (time <= run.case.duration)
         deepest = float(np.asarray(run.case.grid.depth).max())
         if self.depth is not None and self.depth > deepest:
@@ -166,18 +166,18 @@ class CyclesSection(Section):
     """Times of assimilation windows and forecasts."""
 
     start: str | None = key(
-        "of the first window, ISO 8601; null for that of the case, or up to an interval later so that "
-        "windows end at the observations, if these have one time of the day such as noon",
+        "start of the first window, ISO 8601; null for that of the case, or up to an interval later so that "
+        "windows end at the observations if all of them have the same time of day, such as noon",
         None,
     )
-    end: str | None = key("of the last one; null for that of the observations", None)
-    interval: float = key("between analyses [s]", 86400.0, gt=0.0)
-    length: float | None = key("of a window [s], a multiple of the interval; null for one", None, gt=0.0)
-    leads: list[Annotated[float, Field(gt=0.0)]] = key("of forecasts [s]", [86400.0], min_length=1)
+    end: str | None = key("end of the last window; null for that of the observations", None)
+    interval: float = key("time between analyses [s]", 86400.0, gt=0.0)
+    length: float | None = key("length of a window [s], in whole intervals; null for one", None, gt=0.0)
+    leads: list[Annotated[float, Field(gt=0.0)]] = key("lead times of forecasts [s]", [86400.0], min_length=1)
     background_check: float | None = key(
         "largest departure of an observation that is used, in standard deviations; null for all", None, gt=0.0
     )
-    seed: int = key("of random numbers", 0, ge=0)
+    seed: int = key("seed of random numbers", 0, ge=0)
     judged_from: str | None = key(
         "first date of the observations that the printed summary judges forecasts by; null for all", None
     )
@@ -214,7 +214,8 @@ class UncertaintySection(Section):
         "autoregressive errors of fluxes, and those of observations that are correlated in time", []
     )
     parameters: dict[str, FreeParameterSection] = key(
-        "of the closure, or of the case behind `case.`, by dotted name", default_factory=dict
+        "numbers of the closure, or of the case after `case.`, by dotted name",
+        default_factory=dict,
     )
 
     def build(self) -> tuple[tuple[Process, ...], tuple[ProfileError, ...]]:
@@ -306,7 +307,7 @@ def assimilation_on(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
 
 
 def common_phase(streams: Sequence[Stream], interval: float, dt: float) -> float:
-    """Time of all observations after a multiple of the interval, to a step [s]; 0 if they differ."""
+    """Phase of the observations within the interval, in whole steps [s]; 0 if they have several."""
     n = round(interval / dt)
     phases = np.unique(np.concatenate([np.rint(each.time / dt) for each in streams]) % n)
     return float(phases[0] * dt) if phases.size == 1 else 0.0

@@ -47,8 +47,8 @@ class Process(eqx.Module):
 
     Args:
         of: name of a correction such as `heat_flux_bias`, or `observations`.
-        standard_deviation: s, in the unit of the correction or of the observed variable; for a scale, that of
-            its logarithm.
+        standard_deviation: s [unit of the correction or of the observed variable]; for a scale, standard
+            deviation of its logarithm [1].
         memory: T [s]; with years, the error of observations is the bias of an instrument.
         stream: the stream with these errors of `observations`, such as `temperature -20`; by default all.
     """
@@ -69,7 +69,7 @@ class Process(eqx.Module):
 
 
 class ProfileError(eqx.Module):
-    """Uncertainty of the initial profile of a variable: Gaussian in the vertical.
+    """Uncertainty of an initial profile, with a Gaussian correlation between heights.
 
     Args:
         variable: name in the state.
@@ -161,7 +161,7 @@ class System(eqx.Module):
                 )
 
     def unit_of(self, process: Process) -> str:
-        """Unit of a process; 1 for the logarithm of a factor, and for streams of several units."""
+        """Unit of a process; 1 for the logarithm of a factor, and if it affects streams of several units."""
         if process.of != OBSERVATIONS:
             return _UNITS[process.of]
         is_affected = self.affected_streams(process)
@@ -196,7 +196,7 @@ class System(eqx.Module):
         return Ensemble(_start(self.model, case), processes, first[:, None] + spread)
 
     def draw_processes(self, ensemble: Ensemble, key: Array, interval: float, n_knots: int) -> Knots:
-        """Draw processes at the start of a window and after every interval [s] for each member."""
+        """Processes of each member: its values at the start, and random ones after every interval [s]."""
         decay = np.array([each.decay_factor(interval) for each in self.processes])[:, None]
         size = np.array([each.standard_deviation for each in self.processes])[:, None]
         decay, scale = (jnp.asarray(each, float) for each in (decay, size * np.sqrt(1.0 - decay**2)))
@@ -266,7 +266,7 @@ def run_window(
 ) -> WindowRun:
     """Run all members from `start` for `steps`: frames, and steps per frame. Processes are linear in time.
 
-    With an average, the members run on for half of it, with constant processes.
+    With an averaging time, members are run for half of it beyond the window, with constant processes.
     """
     model, case = _with_values(system, knots, parameters, times)
     case = batched_case(model, case)
@@ -305,7 +305,7 @@ def processes_at_frames(
 
 
 def _centred_means(frames: Float[Array, "frame stream member"], half: int, n_left: Array) -> Array:
-    """Means over the available ones of `half` frames before and after the end of each frame."""
+    """Means over `half` frames on both sides of the end of each frame, as far as these have weather."""
     n = frames.shape[0]
     counted = (np.arange(1.0, n + 1.0) < n_left + 0.5).astype(frames.dtype)
     sums, numbers = (
@@ -323,7 +323,7 @@ run_members = eqx.filter_jit(run_window)
 
 
 def _with_values(system: System, knots: Knots, parameters: Array, times: Array) -> tuple[Model, Case]:
-    """The model and the case with their corrections and parameters."""
+    """Model and case with the corrections and parameters of the members."""
     model, case = system.model, system.case.unlabelled()
     if system.parameters is not None:
         model = system.parameters.to_pytree(model, parameters)

@@ -36,7 +36,7 @@ class Modes(eqx.Module):
     Args:
         profiles: modes of the error of each profile, on cells.
         processes: decay of each process, on knots.
-        parameters: standard deviation of the unconstrained parameters.
+        parameters: standard deviation of the unconstrained parameters, equal for all [1].
     """
 
     profiles: tuple[Float[Array, "center _"], ...]
@@ -106,7 +106,7 @@ def _decay(process: Process, window: Window) -> Float[Array, "knot 1"]:
 
 
 def _leading(factor: np.ndarray, fraction: float) -> np.ndarray:
-    """Square root of the same covariance by the leading modes, which hold a fraction of its variance."""
+    """Reduce a square root of a covariance to the leading modes with a fraction of its variance."""
     vectors, sizes = np.linalg.svd(factor)[:2]
     held = np.cumsum(sizes**2) / max(float(np.sum(sizes**2)), 1e-300)
     number = sizes.size if fraction == 1.0 else int(np.searchsorted(held, fraction)) + 1
@@ -122,7 +122,7 @@ def n_control(modes: Modes, start: Ensemble) -> int:
 
 @eqx.filter_jit
 def start_from(window: Window, start: Ensemble, modes: Modes, v: Control) -> tuple[Ensemble, Knots]:
-    """The start of a window and its processes on knots for a control, to which they are linear."""
+    """Start of a window and its processes on knots, both linear in the control."""
     system, state = window.system, start.now.state
     *controls, parameters = (v[index] for index in modes.indices(v))
     factors = *modes.profiles, *modes.processes
