@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 
 import tunax_lite as tl
-from tunax_lite.cli.session import on_recommended
+from tunax_lite.cli.session import notes_on_recommended
 from tunax_lite.closures import KEpsilon, recommended_sets
 from tunax_lite.config import Run
 
@@ -38,10 +38,10 @@ def test_fluxes_cells_and_steps_beyond_their_range_are_noted():
         ({"stress_u": 2.5, "heat_flux": 900.0}, [strong, ("heat flux", high, 900.0)]),
         ({"n_cells": 4, "dt": 900.0}, [("cells", 8.0, 16.0), ("steps", 600.0, 900.0)]),
     ):
-        notes = list(on_recommended(run_of(KEpsilon.recommended(), **fluxes)))
+        notes = list(notes_on_recommended(run_of(KEpsilon.recommended(), **fluxes)))
         for note, (what, limit, got) in zip(notes, expected, strict=True):
             found = re.search(rf"expected {what}.* (\S+) ([NW] m-2|m|s), .*, got (\S+) ", note)
             assert found is not None, note
             assert float(found[1]) == pytest.approx(limit, rel=1e-5)
             assert float(found[3]) == pytest.approx(got, rel=1e-2)  # at one of 500 times
-        assert not list(on_recommended(run_of(KEpsilon(), **fluxes)))
+        assert not list(notes_on_recommended(run_of(KEpsilon(), **fluxes)))

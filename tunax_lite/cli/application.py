@@ -25,8 +25,8 @@ from .terminal import echo
 Group = Literal["Core", "Calibration", "Data and sites", "Extensions"]
 
 
-class _InGroups(TyperGroup):
-    """Commands below the title of their group; typer needs rich for this, which takes long to import."""
+class _GroupedHelp(TyperGroup):
+    """Help with commands below the title of their group; typer needs rich for this, a slow import."""
 
     def format_commands(self, ctx, formatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -40,7 +40,7 @@ class _InGroups(TyperGroup):
 
 app = typer.Typer(
     name="tunax-lite",
-    cls=_InGroups,
+    cls=_GroupedHelp,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -53,13 +53,13 @@ app = typer.Typer(
 _no_limits = False
 
 
-def _print_version(wanted: bool) -> bool:
-    if wanted:
+def _print_version(requested: bool) -> bool:
+    if requested:
         from .. import __version__
 
         echo(f"tunax_lite {__version__}")
         raise Exit
-    return wanted
+    return requested
 
 
 @app.callback()
@@ -84,7 +84,7 @@ _Json = Annotated[
     bool, Option("--json", help="Print one JSON object on standard output, and all text on standard error.")
 ]
 Answer = dict[str, Any]  # what JSON holds
-"""What a command finds, for scripts; `problems` in it, if there are any, make its exit code 1."""
+"""Result of a command as JSON, for scripts; a list `problems` that is not empty makes the exit code 1."""
 
 
 def command(
@@ -98,8 +98,8 @@ def command(
     Args:
         group: in the help of the application.
         when_interrupted: advice after Ctrl-C or SIGTERM.
-        name: of the command, if the function cannot have it.
-        module: beside that of the function, imported when the command runs; its function of the same name,
+        name: name of the command, if it cannot be that of the function.
+        module: module in the same package, imported when the command runs; its function of the same name,
             with the same parameters, then does the work.
     """
 
@@ -121,7 +121,7 @@ def command(
                     contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext(),
                     session.notes_shown() as notes,
                 ):
-                    answer = _work_of(function, module)(**options) or {}
+                    answer = _implementation(function, module)(**options) or {}
                 if as_json:
                     answer |= {"notes": [*map(str, notes), *answer.get("notes", [])]}
                     echo(json.dumps(of_json(answer), indent=2))
@@ -139,7 +139,7 @@ def command(
     return add
 
 
-def _work_of(function: Callable[..., Answer | None], module: str) -> Callable[..., Answer | None]:
+def _implementation(function: Callable[..., Answer | None], module: str) -> Callable[..., Answer | None]:
     if not module:
         return function
     package = function.__module__.rpartition(".")[0]
@@ -157,7 +157,7 @@ def of_json(value: Any) -> Any:  # JSON
 
 def _import_session():
     """Import what commands share, including JAX."""
-    if os.path.lexists("matplotlibrc"):  # anyone may have left it here
+    if os.path.lexists("matplotlibrc"):  # anybody could have put it into a shared folder
         with contextlib.chdir(os.path.dirname(__file__)):
             import matplotlib  # noqa: F401
     try:

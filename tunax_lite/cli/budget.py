@@ -14,14 +14,14 @@ def budget(file: Path) -> Answer:
     """See `commands.budget`."""
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         budgets = read_budgets(file)
-    for one in budgets:
-        _print(one)
-    return {"budgets": [_answer(one) for one in budgets]}
+    for each in budgets:
+        _print(each)
+    return {"budgets": [_answer(each) for each in budgets]}
 
 
 def _print(budget: Budget) -> None:
     days = (budget.until[-1] - budget.since[0]) / 86400.0
-    means = {term.replace("_", " "): budget.mean(of) for term, of in budget.terms.items()}
+    means = {term.replace("_", " "): budget.mean(rates) for term, rates in budget.terms.items()}
     means |= {"sum of the terms": sum(means.values()), "change of the content": budget.mean(budget.change)}
     title = f"{budget.label} of the column: mean over {days:.4g} days, {len(budget.since)} intervals"
     rows = [(term, f"{mean:+.6e}") for term, mean in means.items()]
@@ -36,7 +36,7 @@ def _answer(budget: Budget) -> Answer:
     return {
         "name": budget.name,
         "unit": budget.unit,
-        "terms": {term: budget.mean(of) for term, of in budget.terms.items()},
+        "terms": {term: budget.mean(rates) for term, rates in budget.terms.items()},
         "change": budget.mean(budget.change),
         "residual": budget.mean(budget.residual),
         "largest_residual": float(abs(budget.residual).max()),

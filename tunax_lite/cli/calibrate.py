@@ -74,7 +74,7 @@ def calibrate(
         session.say_accounts(setup.targets)
         names = ", ".join(target.case.name for target in setup.targets)
         echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
-        problem = vars(setup) | {"folder": folder, "resume": resume, "overwrite": overwrite}
+        arguments = vars(setup) | {"folder": folder, "resume": resume, "overwrite": overwrite}
         try:
             with (
                 open_engine(workers, scheduler, n_threads=loaded.config.n_threads) as engine,
@@ -89,15 +89,15 @@ def calibrate(
                     may_end()
 
                 with _options_named("--resume, --overwrite, --output DIR"):
-                    result = run_calibration(**problem, engine=engine, report=report)
+                    result = run_calibration(**arguments, engine=engine, report=report)
         except Interrupted:
-            echo(_write_so_far(setup, loaded, folder), err=True)
+            echo(_write_interrupted(setup, loaded, folder), err=True)
             raise
-        written, beyond = _write(result, setup, loaded, folder)
+        written, extremes = _write(result, setup, loaded, folder)
         _summarise(result)
         _say_errors(result, setup)
     session.report_written(written)
-    session.judge_water(beyond)
+    session.judge_water(extremes)
 
 
 @contextlib.contextmanager
@@ -110,7 +110,7 @@ def _options_named(options: str) -> Iterator[None]:
 
 
 def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> list[Path]:
-    """Files of a calibration."""
+    """Paths of the files that a calibration writes."""
     from ..report import FIGURES  # slow import: figures
 
     series = [f"series_{target.case.name}" for target in setup.targets]
@@ -118,9 +118,9 @@ def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> 
     return [folder / name for name in (CHECKPOINT_NAME, *RESULTS, *(f"{name}.png" for name in drawn))]
 
 
-def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
-    """Write parameters and history of an interrupted calibration; returns how to continue."""
-    # One iteration is already done, so that nothing is computed.
+def _write_interrupted(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
+    """Write parameters and history of an interrupted calibration; return a message about them."""
+    # The checkpoint has at least one iteration, so that nothing is computed.
     one_iteration = vars(dataclasses.replace(setup, n_iterations=1))
     result = run_calibration(**one_iteration, folder=folder, resume=True)
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
@@ -134,19 +134,19 @@ def _write_so_far(setup: Calibration, loaded: Loaded[CalibrationConfig], folder:
 def _write(
     result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> tuple[list[Path], list[Extreme]]:
-    """Write the files of a calibration; their paths, and water of the calibrated runs beyond its limits."""
+    """Write the files of a calibration; return their paths, and unlikely water in the calibrated runs."""
     origin = session.origin_of(loaded, result.case_names, result.closure)
     written = list(write_results(result, folder, origin))
-    draws = loaded.config.output.figures
-    echo("running the best parameters" + (", and drawing figures ..." if draws else " ..."))
+    with_figures = loaded.config.output.figures
+    echo("running the best parameters" + (", and drawing figures ..." if with_figures else " ..."))
     pairs = validation.with_values(setup.model, setup.targets, result.best)
     runs = [validation.run_to_the_end(model, target) for model, target in pairs]
-    beyond = [
-        one._replace(place=f"{target.case.name} with the calibrated parameters, ")
+    extremes = [
+        extreme._replace(place=f"{target.case.name} with the calibrated parameters, ")
         for target, run in zip(setup.targets, runs, strict=True)
-        for one in extremes_of(run, has_ice=target.case.ice is not None)
+        for extreme in extremes_of(run, has_ice=target.case.ice is not None)
     ]
-    if draws:
+    if with_figures:
         # Slow imports, only where needed.
         from ..calibration.results import history_dataset
         from ..plotting import calibration_figures, history_figures, save_figures
@@ -154,28 +154,29 @@ def _write(
         figures = history_figures(history_dataset(result))
         figures |= calibration_figures(setup.model, setup.targets, runs)
         written += save_figures(figures, folder)
-    return written, beyond
+    return written, extremes
 
 
 def _summarise(result: CalibrationResult) -> None:
-    echo(f"{result.stop_reason}; best of them is iteration {result.history.best_iteration + 1}")
+    echo(f"{result.stop_reason}; the best is iteration {result.history.best_iteration + 1}")
     echo(f"loss: {float(result.history.loss[0]):.5g} at the start, {result.best_loss:.5g} at the best")
     print_table(("parameter", "start", "best", "unit", "remark"), parameter_rows(result))
     if result.n_non_finite:
-        echo(f"{result.n_non_finite} evaluations were not finite; their steps were taken back")
+        echo(f"{result.n_non_finite} evaluations were not finite; no step started from them")
     if result.n_failed:
         echo(f"{result.n_failed} members of the ensemble failed in total; they were redrawn")
 
 
 def _say_errors(result: CalibrationResult, setup: Calibration) -> None:
-    """Print errors at the start and at the best, and what water that stays as it was would have."""
+    """Print errors at the start, at the best iteration and of persistence, means over the cases."""
     first, best = result.history.errors[[0, result.history.best_iteration]]
-    kept = [validation.persistence_errors(target.comparison) for target in setup.targets]
+    persistence = [validation.persistence_errors(target.comparison) for target in setup.targets]
     rows = []
     for place, name in enumerate(result.variables):
-        of_cases = first[:, place], best[:, place], [e[name].root_mean_square for e in kept if name in e]
-        known = [np.asarray(errors)[np.isfinite(errors)] for errors in of_cases]
-        means = [float(errors.mean()) if errors.size else math.nan for errors in known]
+        unchanged = [errors[name].root_mean_square for errors in persistence if name in errors]
+        by_run = first[:, place], best[:, place], np.array(unchanged)
+        finite = [errors[np.isfinite(errors)] for errors in by_run]
+        means = [float(errors.mean()) if errors.size else math.nan for errors in finite]
         worse = "worse than persistence" if means[1] > means[2] else ""
         rows.append((name, *(f"{mean:.4g}" for mean in means), result.units_of_errors[name], worse))
     columns = ("variable", "start", "best", "persistence", "unit", "remark")
@@ -203,7 +204,7 @@ def cross_validate(
         check_outputs([folder / CROSS_VALIDATION_NAME], overwrite=overwrite)
         groups = {target.case.name: target.group for target in setup.targets if target.weight > 0.0}
         total = setup.n_iterations * (1 + len(validation.left_out_together(groups)))
-        done, alone = dict[str | None, int](), threading.Lock()
+        done, reporting = dict[str | None, int](), threading.Lock()
         with (
             open_engine(workers, scheduler, n_threads=loaded.config.n_threads) as engine,
             fraction_of("cross-validation") as show,
@@ -213,7 +214,7 @@ def cross_validate(
                 where = "all cases" if left_out is None else f"without {left_out}"
 
                 def report(iteration: Iteration) -> None:
-                    with alone:  # calibrations report from their threads
+                    with reporting:  # calibrations report from their threads
                         done[left_out] = iteration.number + 1
                         best = f"iteration {done[left_out]}, best {iteration.best_loss:.5g}"
                         show(sum(done.values()) / total, f"{where}: {best}")
@@ -229,7 +230,7 @@ def cross_validate(
                     begin=begin,
                     engine=engine,
                 )
-        written, beyond = _write(validated.calibrated, setup, loaded, folder)
+        written, extremes = _write(validated.calibrated, setup, loaded, folder)
         written.append(folder / CROSS_VALIDATION_NAME)
         validation.write_table(written[-1], validated.rows)
     columns = ("persistence", "uncalibrated", "calibrated", "left_out")
@@ -241,11 +242,11 @@ def cross_validate(
     titles = ("left out", "variable", "persistence", "uncalibrated", "on all", "without", "unit", "better")
     print_table(titles, cells, "root mean square errors on the case left out of the calibration")
     session.report_written(written)
-    session.judge_water(beyond)
+    session.judge_water(extremes)
 
 
-_MOST_FRAMES = 24
-_LEVEL = 0.9
+_MOST_FRAMES = 24  # of each run in the figure of bands
+_LEVEL = 0.9  # probability of the printed intervals
 
 
 def posterior(
@@ -267,7 +268,7 @@ def posterior(
 
     chosen = [] if method is None else [f"posterior.method={method}"]
     loaded = load_calibration(config, [*settings, *chosen])
-    section, draws = loaded.config.posterior, loaded.config.output.figures
+    section, with_figures = loaded.config.posterior, loaded.config.output.figures
     folder = session.results_folder(loaded, output)
     calibrated = folder / PARAMETERS_NAME
     parameters = parameters or (calibrated if calibrated.is_file() else None)
@@ -276,7 +277,7 @@ def posterior(
         setup = build_calibration(loaded, values)
         free, names = setup.free_parameters, [target.case.name for target in setup.targets]
         written = [folder / name for name in (POSTERIOR_NAME, "posterior.yaml")]
-        drawn = [folder / f"{name}.png" for name in (POSTERIOR_FIGURES if draws else ())]
+        drawn = [folder / f"{name}.png" for name in (POSTERIOR_FIGURES if with_figures else ())]
         inputs = session.inputs_of(loaded, parameters)
         check_outputs([*written, *drawn], overwrite=overwrite or resume, inputs=inputs, advice=_ADVICE)
         sampler = section.method.build()
@@ -302,21 +303,21 @@ def posterior(
                 announce=echo,
             )
         _summarise_posterior(inferred)
-        best = {path: one.most_probable for path, one in draws_of(inferred).items()}
+        best = {path: draws.most_probable for path, draws in draws_of(inferred).items()}
         origin = session.origin_of(loaded, names, with_parameters(setup.model.closure, best))
         write_dataset(inferred.assign_attrs(origin), written[0])
         write_summary(written[1], inferred, _LEVEL, origin)
-        if draws:
+        if with_figures:
             written += _draw_posterior(inferred, setup, section.n_members, folder)
     session.report_written(written)
 
 
 def _summarise_posterior(inferred: "xr.Dataset") -> None:
-    drawn, unconstrained, rows = draws_of(inferred), unconstrained_in(inferred), []
+    draws, unconstrained, rows = draws_of(inferred), unconstrained_in(inferred), []
     for path, (low, high) in intervals(inferred, _LEVEL).items():
-        said = "as in its prior: the observations do not constrain it" if path in unconstrained else ""
-        numbers = (f"{number:.6g}" for number in (drawn[path].most_probable, low, high))
-        rows.append((path, *numbers, drawn[path].units, said))
+        remark = "as in its prior: the observations do not constrain it" if path in unconstrained else ""
+        numbers = (f"{number:.6g}" for number in (draws[path].most_probable, low, high))
+        rows.append((path, *numbers, draws[path].units, remark))
     columns = ("parameter", "most probable", "from", "to", "unit", "remark")
     print_table(columns, rows, f"most probable values and {100 * _LEVEL:.0f} % intervals")
     information, _ = spectrum_of(inferred["information"].values)

@@ -61,19 +61,19 @@ def check(
         if loaded.report is not None:
             answer = _check_set_up(loaded, output, page)
         elif isinstance(loaded.config, RunConfig):
-            answer = _describe_run(session.build_source(loaded, parameters), page)
+            answer = _describe_run(session.build_with_parameters(loaded, parameters), page)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
             if (kind := kind_of(loaded.config)) is not None:
                 answer = kind.commands.check(loaded, values, page)
             else:
                 answer = _describe_calibration(build_calibration(loaded, values), page)
-                _say_what_the_posterior_lacks(loaded)
+                _say_missing_packages(loaded)
     echo(f"{config}: fine")
     return answer
 
 
-def _say_what_the_posterior_lacks(loaded: Loaded[CalibrationConfig]) -> None:
+def _say_missing_packages(loaded: Loaded[CalibrationConfig]) -> None:
     try:
         check_packages(loaded.config.posterior.method.build())
     except MissingPackageError as error:
@@ -98,16 +98,16 @@ def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, page: "Page") 
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """The page of inputs and budgets, and the folder of its figures, if they are drawn."""
+    """Output of inputs and budgets: printed tables and, if there is a folder for them, figures."""
 
     figures: Path | None
     overwrite: bool
 
     def of(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
-        """Print inputs and budgets of a case, and draw them; of several cases in figures of their own."""
+        """Print inputs and budgets of a case, and draw them; `several` adds its name to the figure's."""
         inputs, start = inputs_of(case, observations), case.start_time
         answer = {"inputs": say_inputs(inputs, start)}
-        answer["budgets"] = say_budgets([one for one in budgets_of(case, observations) if one.added != 0.0])
+        answer["budgets"] = say_budgets([b for b in budgets_of(case, observations) if b.added != 0.0])
         if self.figures is not None:
             from ..plotting.inputs import plot_inputs  # slow import
             from ..plotting.style import save_figures
@@ -121,7 +121,7 @@ class Page:
 
 
 def _describe_run(run: Run, page: Page) -> Answer:
-    """Print what runs, and its inputs."""
+    """Print case, model, times and inputs of a run."""
     case, model = _describe_case(run.case, run.observations), describe_model(run.model)
     case |= page.of(run.case, run.observations)
     length = run.duration_from(0.0)
@@ -134,10 +134,10 @@ def _describe_run(run: Run, page: Page) -> Answer:
 
 
 def _check_step(model: Model, case: Case, dt: float) -> None:
-    """Raise `ValueError` for what terms of a case would reject in its first step."""
+    """Raise `ValueError` for a step that the case or one of its terms rejects."""
     case.check_step(dt)
     if case.terms:
-        jax.eval_shape(lambda of: model.step(of.start_state, model.init(of), of, 0.0, dt), case)
+        jax.eval_shape(lambda case: model.step(case.start_state, model.init(case), case, 0.0, dt), case)
 
 
 def describe_times(length: float, dt: float, output_interval: float) -> Answer:
@@ -164,8 +164,8 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
         free.append({"path": parameter.path, "start": float(parameter.start), "unit": parameter.unit})
     method = type(setup.method).__name__
     echo(f"{method}, {setup.n_iterations} iterations")
-    found = {"kind": "calibration", "cases": cases, "model": model, "free": free, "method": method}
-    return found | {"n_iterations": setup.n_iterations}
+    answer = {"kind": "calibration", "cases": cases, "model": model, "free": free, "method": method}
+    return answer | {"n_iterations": setup.n_iterations}
 
 
 def _describe_case(case: Case, observations: Observations | None) -> Answer:
@@ -175,9 +175,9 @@ def _describe_case(case: Case, observations: Observations | None) -> Answer:
         f"{case.duration / 3600.0:g} h, f = {rotation:g} s-1"
     )
     kind = "constant" if isinstance(case.forcing, ConstantForcing) else "time series"
-    given = vars(case.forcing.at(0.0, WaterSurface.of(case.initial_state)))
+    values = vars(case.forcing.at(0.0, WaterSurface.of(case.initial_state)))
     fluxes = {
-        name: float(value) for name, value in given.items() if name != "tracer_fluxes" and value is not None
+        name: float(value) for name, value in values.items() if name != "tracer_fluxes" and value is not None
     }
     listed = ", ".join(f"{name} = {value:.4g}" for name, value in fluxes.items())
     echo(f"  fluxes ({kind}, at the start): {listed or 'none'}")
@@ -189,8 +189,8 @@ def _describe_case(case: Case, observations: Observations | None) -> Answer:
     listed = ", ".join(f"{name} = {value:g} {unit}" for name, (value, unit) in water.items())
     echo(f"  density ({type(case.equation_of_state).__name__}): {listed}")
     if case.ice is not None:
-        carried = {name: float(value) for name, value in case.start_state.surface.items()}
-        listed = ", ".join(f"{name} = {value:.4g}" for name, value in carried.items())
+        ice = {name: float(value) for name, value in case.start_state.surface.items()}
+        listed = ", ".join(f"{name} = {value:.4g}" for name, value in ice.items())
         echo(f"  ice ({type(case.ice).__name__}, at the start): {listed}")
     observed = {}
     if observations is not None:
@@ -248,18 +248,19 @@ _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 def say_inputs(inputs: Sequence[Samples], start_time: str | None) -> list[Answer]:
     """Print the table of inputs, and return its rows for JSON."""
     rows, cells = [], []
-    for one in inputs:
-        known, (n_gaps, longest) = one.known, one.gaps()
-        every = one.interval if np.isfinite(one.interval) else None
-        row: Answer = {"name": one.name, "unit": one.unit, "n_values": one.n_values}
-        for name, of in (("lowest", np.min), ("mean", np.mean), ("highest", np.max)):
-            row[name] = float(of(known)) if known.size else None
+    for samples in inputs:
+        known, (n_gaps, longest) = samples.known, samples.gaps()
+        every = samples.interval if np.isfinite(samples.interval) else None
+        row: Answer = {"name": samples.name, "unit": samples.unit, "n_values": samples.n_values}
+        for name, statistic in (("lowest", np.min), ("mean", np.mean), ("highest", np.max)):
+            row[name] = float(statistic(known)) if known.size else None
         row |= {"interval": every, "n_gaps": n_gaps, "longest_gap": longest}
-        row |= {"n_missing": one.n_values - known.size} | _period(one, start_time)
+        row |= {"n_missing": samples.n_values - known.size} | _period(samples, start_time)
         rows.append(row)
         numbers = ["-" if row[key] is None else _short(row[key]) for key in ("lowest", "mean", "highest")]
-        when = "first" if one.is_first else "constant" if one.is_constant else "-"
-        cells.append([one.name, one.unit, *numbers, when if every is None else duration(every), _gaps(row)])
+        when = "first" if samples.is_first else "constant" if samples.is_constant else "-"
+        numbers.append(when if every is None else duration(every))
+        cells.append([samples.name, samples.unit, *numbers, _gaps(row)])
     print_table(_COLUMNS, cells)
     return rows
 
@@ -270,13 +271,13 @@ def _short(value: float) -> str:
 
 
 def _gaps(row: Answer) -> str:
-    said = []
+    parts = []
     if row["n_gaps"]:
-        said.append(f"{row['n_gaps']} ({duration(row['longest_gap'])})")
+        parts.append(f"{row['n_gaps']} ({duration(row['longest_gap'])})")
     if row["n_missing"]:
         share = 100.0 * row["n_missing"] / row["n_values"]
-        said.append(f"{share:.2g} % missing")
-    return "; ".join(said)
+        parts.append(f"{share:.2g} % missing")
+    return "; ".join(parts)
 
 
 def duration(seconds: float) -> str:
@@ -285,11 +286,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / size:.3g} {unit}"
 
 
-def _period(one: Samples, start_time: str | None) -> Answer:
-    """First and last record, as dates where the case has some."""
-    if one.is_first or one.is_constant or not one.time.size:
+def _period(samples: Samples, start_time: str | None) -> Answer:
+    """Times of the first and last record: dates if the case has a start date, otherwise [s]."""
+    if samples.is_first or samples.is_constant or not samples.time.size:
         return {}
-    ends = [float(one.time[0]), float(one.time[-1])]
+    ends = [float(samples.time[0]), float(samples.time[-1])]
     if start_time is None:
         return {"from": ends[0], "to": ends[1]}
     start = start_of_case(start_time)
@@ -302,10 +303,10 @@ def _period(one: Samples, start_time: str | None) -> Answer:
 
 def say_budgets(budgets: Sequence[Budget]) -> list[Answer]:
     """Print what profiles gain and fluxes add, and return it for JSON."""
-    for one in budgets:
-        when = f"{duration(one.start)} to {duration(one.stop)}, down to {one.depth:g} m"
+    for budget in budgets:
+        when = f"{duration(budget.start)} to {duration(budget.stop)}, down to {budget.depth:g} m"
         echo(
-            f"budget of {one.quantity}, {when}: profiles gain {one.gained:.4g} {one.unit}, "
-            f"fluxes add {one.added:.4g} {one.unit}"
+            f"budget of {budget.quantity}, {when}: profiles gain {budget.gained:.4g} {budget.unit}, "
+            f"fluxes add {budget.added:.4g} {budget.unit}"
         )
-    return [dict(one._asdict()) for one in budgets]
+    return [dict(budget._asdict()) for budget in budgets]

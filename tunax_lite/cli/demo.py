@@ -18,18 +18,18 @@ def demo(output: Path, *, overwrite: bool) -> None:
     """See `commands.demo`."""
     folder = output
     configs = [_copied(folder / name, source, overwrite) for name, source in _CONFIGS.items()]
-    found = folder / "parameters.yaml"
+    parameters = folder / "parameters.yaml"
     # Before the calibration, which takes long.
     names = ("run.nc", *(f"run_{figure}.png" for figure in FIGURES))
     check_outputs([folder / name for name in names], overwrite=overwrite)
     echo(f"1. Calibrate: tunax-lite calibrate {configs[0]} --output {folder}")
     calibrate(configs[0], output=folder, overwrite=overwrite)
-    echo(f"\n2. Run the calibrated model: tunax-lite run {configs[1]} --parameters {found}")
-    run(configs[1], [f"output.folder={folder}"], parameters=found, overwrite=overwrite)
-    echo(f"\n3. Errors before and after: tunax-lite evaluate {configs[1]} --parameters {found}")
-    evaluate(configs[1], [], found, None, overwrite=False)
+    echo(f"\n2. Run the calibrated model: tunax-lite run {configs[1]} --parameters {parameters}")
+    run(configs[1], [f"output.folder={folder}"], parameters=parameters, overwrite=overwrite)
+    echo(f"\n3. Errors before and after: tunax-lite evaluate {configs[1]} --parameters {parameters}")
+    evaluate(configs[1], [], parameters, None, overwrite=False)
     echo(f"\nThe observations, and the model before and after: {folder / 'profiles.png'}")
-    echo(f"The calibrated run beside the observations: {folder / 'run_fit.png'}")
+    echo(f"The calibrated run and the observations: {folder / 'run_fit.png'}")
 
 
 def _copied(path: Path, name: str, overwrite: bool) -> Path:

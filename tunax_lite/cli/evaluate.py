@@ -58,37 +58,37 @@ def evaluate(
         if output is not None:
             check_outputs([output], overwrite=overwrite, inputs=session.inputs_of(loaded, parameters))
         session.say_accounts(targets)
-        beyond: list[Extreme] = []
+        extremes: list[Extreme] = []
         with fraction_of("evaluation") as show:
-            rows = _judged(candidates, show, beyond)
+            rows = _error_rows(candidates, show, extremes)
         _print_errors(rows, list(candidates))
     _write_errors(output, rows)
-    session.judge_water(beyond)
+    session.judge_water(extremes)
     return {"errors": [dataclasses.asdict(row) for row in rows]}
 
 
 @failures_as_values()
-def _judged(
+def _error_rows(
     candidates: Mapping[str, Sequence[tuple[Model, Target]]],
     show: Callable[[float, str], None],
-    beyond: list[Extreme],
+    extremes: list[Extreme],
 ) -> list[ErrorRow]:
     """Errors of models on the same targets; `FloatingPointError` for a run that is not finite."""
-    rows, together = list[ErrorRow](), list(zip(*candidates.values(), strict=True))
-    for number, runs in enumerate(together, 1):
+    rows, by_target = list[ErrorRow](), list(zip(*candidates.values(), strict=True))
+    for number, runs in enumerate(by_target, 1):
         case = runs[0][1].case.name
         for label, (model, target) in zip(candidates, runs, strict=True):
             errors, run = errors_and_run(model, target.comparison)
             water = extremes_of(run, has_ice=target.case.ice is not None)
-            beyond += [one._replace(place=f"{case} with the {label}, ") for one in water]
+            extremes += [extreme._replace(place=f"{case} with the {label}, ") for extreme in water]
             for row in rows_of(label, target, errors):
                 if not math.isfinite(row.root_mean_square):
                     raise FloatingPointError(
-                        f"{case}: expected finite values, got a {row.variable} that is not with the {label}; "
+                        f"{case}: expected finite values with the {label}, got {row.variable} that is not; "
                         "try a shorter time.step, or other parameters."
                     )
                 rows.append(row)
-        show(number / len(together), case)
+        show(number / len(by_target), case)
     return rows
 
 
@@ -106,7 +106,7 @@ def _write_errors(path: Path | None, rows: Sequence[ErrorRow]) -> None:
     if path is not None:
         lines = _by_variable(rows, lambda row: row.root_mean_square)
         labels = dict.fromkeys(row.closure for row in rows)
-        write_csv(path, ["case", "variable", "unit", *labels], [[*key, *own] for key, own in lines.items()])
+        write_csv(path, ["case", "variable", "unit", *labels], [[*key, *row] for key, row in lines.items()])
         session.report_written([path])
 
 
@@ -118,15 +118,15 @@ def _number(error: float, sign: str = "") -> str:
 def _print_errors(rows: Sequence[ErrorRow], labels: Sequence[str]) -> None:
     columns = ["case", "variable", *labels, "unit"]
     errors = _by_variable(rows, lambda row: row.root_mean_square)
-    lines = [[case, name, *map(_number, own), unit] for (case, name, unit), own in errors.items()]
-    temperature = [own for (_, variable, _), own in errors.items() if variable == "temperature"]
+    lines = [[case, name, *map(_number, row), unit] for (case, name, unit), row in errors.items()]
+    temperature = [row for (_, variable, _), row in errors.items() if variable == "temperature"]
     if len(temperature) > 1:
-        for name, of in (("mean", np.mean), ("worst", np.max)):
-            lines.append([name, "temperature", *map(_number, of(temperature, axis=0).tolist()), "K"])
+        for name, statistic in (("mean", np.mean), ("worst", np.max)):
+            lines.append([name, "temperature", *map(_number, statistic(temperature, axis=0).tolist()), "K"])
     print_table(columns, lines, "root mean square errors")
     means = _by_variable(rows, lambda row: row.mean)
     lines = [
-        [case, name, *(_number(mean, "+") for mean in own), unit] for (case, name, unit), own in means.items()
+        [case, name, *(_number(mean, "+") for mean in row), unit] for (case, name, unit), row in means.items()
     ]
     print_table(columns, lines, "mean errors, model minus observed")
 
@@ -193,9 +193,9 @@ def compare(
         write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")  # even if drawing fails
         echo("drawing figures ...")
         drawn = [
-            closure_figures(case_runs(one.case.name, runs, one.observations, one.case, tuple(one.weights)))
-            for one in compared.shown
-            if (runs := compared.runs[one.case.name])
+            closure_figures(case_runs(case.name, runs, target.observations, case, tuple(target.weights)))
+            for target in compared.shown
+            if (runs := compared.runs[(case := target.case).name])
         ]
         figures = {file_name(name): figure for each in drawn for name, figure in each.items()}
         links = {in_words(name): f"{name}.png" for name in figures}

@@ -45,4 +45,4 @@ Scheduler = Annotated[
     ),
 ]
 
-NONE: Any = []  # default of an option that may be repeated, of any kind
+NONE: Any = []  # default of an option that may be repeated

@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterator
 from .terminal import echo, printable
 
 SECONDS = 5.0
-"""Between two lines of a job."""
+"""Least time between two lines of a job [s]."""
 
 
 @contextlib.contextmanager
 def fraction_of(
     what: str, first: str = "compiling, then computing"
 ) -> Iterator[Callable[[float, str], None]]:
-    """Function to call with the fraction of work done, and where that is in a few words.
+    """Function to call with the completed fraction and a description of the current state.
 
     The time left is extrapolated from the first report on, since the time before it includes compilation;
     `first` is shown before.
     """
     echo(f"{what}: {first} ...")
-    moves, start = sys.stdout.isatty(), time.perf_counter()
+    is_terminal, start = sys.stdout.isatty(), time.perf_counter()
     reports = list[tuple[float, float]]()  # the first one: its fraction and its time
     last_line, is_open = -math.inf, False  # time of the last line; whether the moving line is unfinished
 
@@ -34,11 +34,11 @@ def fraction_of(
         nonlocal last_line, is_open
         now = time.perf_counter()
         reports.extend([] if reports else [(fraction, now)])
-        before, then = reports[0]
+        begin, begin_time = reports[0]
         line = f"{what}: {fraction:.0%}, {where}, {now - start:.0f} s"
-        if before < fraction < 1.0:
-            line += f", about {(now - then) * (1.0 - fraction) / (fraction - before):.0f} s left"
-        if moves:
+        if begin < fraction < 1.0:
+            line += f", about {(now - begin_time) * (1.0 - fraction) / (fraction - begin):.0f} s left"
+        if is_terminal:
             width = shutil.get_terminal_size().columns - 1
             is_open = fraction < 1.0
             print(f"\r\x1b[K{printable(line)[:width]}", end="" if is_open else "\n", flush=True)

@@ -53,40 +53,40 @@ def run(
     if (posterior is None) == bool(draws):
         raise ConfigError("--draws N, --posterior FILE: expected both, got one of them; add the other.")
     with session.precision(loaded):
-        setup = session.build_source(loaded, parameters)
-        kept: tuple[str, ...] = ()
+        setup = session.build_with_parameters(loaded, parameters)
+        names: tuple[str, ...] = ()
         if loaded.config.output.variables is not None:
-            setup, kept = select(setup, loaded.config.output.variables, f"{loaded.path}: output.variables")
+            setup, names = select(setup, loaded.config.output.variables, f"{loaded.path}: output.variables")
         start, name = None, ""
         if restart is not None:
             start, name = read_restart(restart, frame, setup, loaded.text)
         path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
         with_figures = output is None and loaded.config.output.figures
-        about = session.provenance(loaded, setup.case.name, setup.model.closure, name)
-        of_bands = path.with_name(f"{path.stem}_draws.nc")
-        outputs = [path, *([of_bands] if draws else [])]
+        origin = session.provenance(loaded, setup.case.name, setup.model.closure, name)
+        bands_path = path.with_name(f"{path.stem}_draws.nc")
+        outputs = [path, *([bands_path] if draws else [])]
         outputs += [path.with_name(f"{path.stem}_{name}.png") for name in FIGURES if with_figures]
         inputs = session.inputs_of(loaded, parameters, restart, posterior)
         check_outputs(outputs, overwrite=overwrite, inputs=inputs)
         members = None if posterior is None else _members_of(setup, draws, posterior, restart)
-        beyond = _simulate(setup, start, loaded, path, about)
-        drawn = _draw(path, setup) if with_figures else []
+        extremes = _simulate(setup, start, loaded, path, origin)
+        others = _draw(path, setup) if with_figures else []
         if members is not None:
-            _write_bands(of_bands, members, draws, setup, about)
-            drawn.append(of_bands)
-        if kept:
-            io.keep_variables(path, kept)
-        session.report_written([path, *drawn])
-    session.judge_water(beyond)
+            _write_bands(bands_path, members, draws, setup, origin)
+            others.append(bands_path)
+        if names:
+            io.keep_variables(path, names)
+        session.report_written([path, *others])
+    session.judge_water(extremes)
 
 
 def _simulate(
-    setup: Run, start: Restart | None, loaded: Loaded[RunConfig], path: Path, about: Provenance
+    setup: Run, start: Restart | None, loaded: Loaded[RunConfig], path: Path, origin: Provenance
 ) -> list[Extreme]:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
     setup.check_output(duration, path.absolute().parent)
-    depth = -np.asarray(setup.case.grid.z_face)[0]  # of JAX it would be three programs
+    depth = -np.asarray(setup.case.grid.z_face)[0]  # NumPy: with JAX it would take three programs
     echo(
         f"{setup.case.name}: {setup.case.grid.n_cells} cells over {depth:g} m, "
         f"{duration / setup.dt:.0f} steps of {setup.dt:g} s, {type(setup.model.closure).__name__}, "
@@ -95,14 +95,14 @@ def _simulate(
     clock = perf_counter()
     from .streaming import run_to_file  # slow import
 
-    beyond = list[Extreme]()
+    extremes = list[Extreme]()
     try:
         with fraction_of("run") as show:
 
             def report(piece: Trajectory) -> None:
                 time = float(piece.time[-1])
                 show((time - begin) / duration, f"day {time / 86400.0:.1f}")
-                beyond[:] = merged(beyond, extremes_of(piece, has_ice=setup.case.ice is not None))
+                extremes[:] = merged(extremes, extremes_of(piece, has_ice=setup.case.ice is not None))
 
             run_to_file(
                 setup.model,
@@ -115,13 +115,13 @@ def _simulate(
                 diagnostics=setup.diagnostics,
                 means=setup.means,
                 averages=setup.averages,
-                provenance=about,
+                provenance=origin,
                 report=report,
             )
     except ValueError as error:
         raise ConfigError(f"{loaded.path}: time: {error}") from error
     echo(f"computed in {perf_counter() - clock:.1f} s, compilation included")
-    return beyond
+    return extremes
 
 
 def _members_of(setup: Run, draws: int, posterior: Path, restart: Path | None) -> Model:
@@ -135,7 +135,7 @@ def _members_of(setup: Run, draws: int, posterior: Path, restart: Path | None) -
         raise ConfigError(f"--draws: {str(error).removeprefix('draws: ')}") from error
 
 
-def _write_bands(path: Path, members: Model, n: int, setup: Run, about: Provenance) -> None:
+def _write_bands(path: Path, members: Model, n: int, setup: Run, origin: Provenance) -> None:
     from ..calibration.posterior.infer import bands_of_members  # slow import
     from ..io.dataset import write_dataset
 
@@ -148,7 +148,7 @@ def _write_bands(path: Path, members: Model, n: int, setup: Run, about: Provenan
         duration=setup.duration_from(0.0),
         output_interval=setup.output_interval,
     )
-    write_dataset(bands.assign_attrs(about.attributes), path)
+    write_dataset(bands.assign_attrs(origin.attributes), path)
 
 
 def _draw(path: Path, setup: Run) -> list[Path]:
@@ -170,22 +170,22 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
 
     Names are the package's or those of another model; `where` is used in messages.
     """
-    others: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for names_of_model in additions("formats", "VARIABLE_NAMES"):
-        others |= names_of_model
+        aliases |= names_of_model
     shapes = jax.eval_shape(lambda case: (case.start_state, setup.model.init(case)), setup.case)
-    held = set(prognostic_variables(*shapes))
-    ours = tuple(dict.fromkeys(name if name in held else others.get(name, name) for name in names))
-    computed = tuple(name for name in ours if name not in held)
+    stored = set(prognostic_variables(*shapes))
+    chosen = tuple(dict.fromkeys(name if name in stored else aliases.get(name, name) for name in names))
+    computed = tuple(name for name in chosen if name not in stored)
     for name in computed:
         try:
             diagnostic(name)
         except ValueError:
             raise ConfigError(
                 f"{where}: expected variables of this run, or diagnostics, got '{name}'; "
-                f"{closest(name, [*sorted(held), *others])}"
+                f"{closest(name, [*sorted(stored), *aliases])}"
             ) from None
-    return dataclasses.replace(setup, diagnostics=computed), ours
+    return dataclasses.replace(setup, diagnostics=computed), chosen
 
 
 def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Restart, str]:
@@ -195,13 +195,13 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
 
     Raises:
         ConfigError: no such frame, or a run with another grid, time step, closure, precision or tracers, or
-            with options of the closure that select other numbers; names both.
+            with options of the closure that select other numbers; names the old and the new value.
     """
     case, model = setup.case, setup.model
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         trajectory = io.read_trajectory(path)
     earlier = read_provenance(path)
-    faces, before = np.asarray(case.grid.z_face), np.asarray(trajectory.grid.z_face)
+    faces, old_faces = np.asarray(case.grid.z_face), np.asarray(trajectory.grid.z_face)
     try:
         start = trajectory.restart(frame)
     except ValueError as error:
@@ -217,40 +217,41 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
     classes = dict(iterate_options(model.closure))
     classes_before = json.loads(earlier.closure) if earlier.closure else classes
     # An option that is not set may be missing in a file of another version.
-    apart = [
+    differing = [
         path for path in classes | classes_before if str(classes.get(path)) != str(classes_before.get(path))
     ]
     (options, numbers), (options_before, numbers_before) = map(_options, (config, earlier.config))
-    same_numbers = not earlier.config or all(numbers_before.get(n, of) == of for n, of in numbers.items())
+    same_numbers = not earlier.config or all(numbers_before.get(n, x) == x for n, x in numbers.items())
     same_step = abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt)
-    same_grid = faces.shape == before.shape and np.allclose(faces, before, rtol=0.0, atol=1e-6)
-    both = {
+    same_grid = faces.shape == old_faces.shape and np.allclose(faces, old_faces, rtol=0.0, atol=1e-6)
+    grid, old_grid = map(_grid_size, (faces, old_faces))
+    settings = {
         "precision": (faces.dtype, np.asarray(trajectory.state.temperature).dtype),
-        "grid": (_of_grid(faces), _of_grid(faces) if same_grid else f"{_of_grid(before)}, with other faces"),
+        "grid": (grid, grid if same_grid else f"{old_grid}, with other faces"),
         "time.step": (setup.dt, setup.dt if same_step else seconds / max(float(start.step), 1.0)),
         "closure": (type(clo_state).__name__, type(start.clo_state).__name__),
         "ice": (sorted(case.start_state.surface), sorted(start.state.surface)),
         "tracers": (sorted(case.start_state.tracers), sorted(start.state.tracers)),
         "options of the closure": tuple(
-            {path or "class": each.get(path) for path in apart} for each in (classes, classes_before)
+            {path or "class": each.get(path) for path in differing} for each in (classes, classes_before)
         ),
         "model.closure.options": (options, options if same_numbers else options_before),
     }
-    for name, (ours, theirs) in both.items():
-        if ours != theirs:
-            raise ConfigError(f"--restart {path}: expected {name} {ours}, got {theirs}; choose the same.")
+    for name, (new, old) in settings.items():
+        if new != old:
+            raise ConfigError(f"--restart {path}: expected {name} {new}, got {old}; choose the same.")
     before, now = json.loads(earlier.parameters or "{}"), constants_of(model.closure)
-    differing = [
+    changes = [
         f"{name} was {before[name]}, now {value}"
         for name, value in now.items()
         if before.get(name, value) != value
     ]
-    if differing:
-        session.say_notes([f"--restart {path}: {within_a_screen('; '.join(differing))}"])
+    if changes:
+        session.say_notes([f"--restart {path}: {within_a_screen('; '.join(changes))}"])
     return start, f"{path} at {seconds:g} s"
 
 
-def _of_grid(z_face: np.ndarray) -> str:
+def _grid_size(z_face: np.ndarray) -> str:
     return f"{len(z_face) - 1} cells over {-float(z_face.flat[0]):g} m"
 
 
@@ -262,5 +263,5 @@ def _options(text: str) -> tuple[dict[str, JSON], dict[str, float | None]]:
     )
     name, options = section.get("name", "k_epsilon"), section.get("options") or {}
     closure = closure_with(name_of(closure_class(name)) or name, options)
-    numbers = {one.path: one.value for one in iterate_parameters(closure)}
+    numbers = {info.path: info.value for info in iterate_parameters(closure)}
     return options, {name: None if value is None else float(value) for name, value in numbers.items()}

@@ -1,4 +1,4 @@
-"""Shared by commands: JAX configuration, input files, errors as messages, exit codes, origin."""
+"""Functions shared by commands: JAX configuration, input files, errors as messages, exit codes, origin."""
 
 import contextlib
 import dataclasses
@@ -75,9 +75,8 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
         if debug:
             traceback.print_exc()
         code = next((code for kind, code in _CODES if isinstance(error, kind)), None)
-        said = str(error)
-        message = said or type(error).__name__
-        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in said:
+        message = str(error) or type(error).__name__
+        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in message:
             code = FAILED
             if "expected" not in message:
                 message = (
@@ -112,21 +111,20 @@ def since_start(time: float) -> str:
     return f"{time:g} s (day {time / 86400.0:.4g})"
 
 
-def judge_water(beyond: Iterable[Extreme], moment: Callable[[float], str] = since_start) -> None:
-    """Print a note on unlikely water, and an error, with its exit code, on water that cannot be.
+def judge_water(extremes: Iterable[Extreme], moment: Callable[[float], str] = since_start) -> None:
+    """Print a note on unlikely water; print an error, and exit, on impossible water.
 
-    Results are written before: they show how it came to that. `moment` puts a time [s] in words.
+    Results are written before, so that they show the cause. `moment` puts a time [s] in words.
     """
     impossible = False
-    for one in beyond:
-        said = f"{one.described(moment(one.time))}, first beyond its limits at {moment(one.first)}"
-        said += f", in {one.n_columns} columns" if one.n_columns > 1 else ""
-        if one.is_impossible:
-            text = f"tunax-lite: error: impossible {said}; {one.advice}."
-            echo(within_a_screen(text), err=True)
+    for each in extremes:
+        text = f"{each.described(moment(each.time))}, first beyond its limits at {moment(each.first)}"
+        text += f", in {each.n_columns} columns" if each.n_columns > 1 else ""
+        if each.is_impossible:
+            echo(within_a_screen(f"tunax-lite: error: impossible {text}; {each.advice}."), err=True)
         else:
-            say_notes([f"unlikely water: {said}; {one.advice}"])
-        impossible = impossible or one.is_impossible
+            say_notes([f"unlikely water: {text}; {each.advice}"])
+        impossible = impossible or each.is_impossible
     if impossible:
         raise Exit(FAILED)
 
@@ -164,7 +162,7 @@ def parameters_for(path: Path | None, closure: str) -> CalibratedValues | None:
     except (FileNotFoundError, ValueError) as error:
         raise ConfigError(str(error)) from error
     if values.base is None:
-        echo(f"note: {path}: no `base`, so its values go into the closure as it is configured")
+        echo(f"note: {path}: no `base`, so its values are inserted into the configured closure")
     return values
 
 
@@ -185,13 +183,13 @@ def provenance(loaded: Loaded, case: str, closure: AbstractClosure, restart: str
     )
 
 
-def _data_files(source: Loaded) -> dict[str, Path]:
-    return data_files(source.path, source.config.model_dump())
+def _data_files(loaded: Loaded) -> dict[str, Path]:
+    return data_files(loaded.path, loaded.config.model_dump())
 
 
-def inputs_of(source: Loaded, *others: Path | None) -> list[Path]:
+def inputs_of(loaded: Loaded, *others: Path | None) -> list[Path]:
     """Files that a command reads: a configuration, the files that it names, and others."""
-    return [source.path, *_data_files(source).values(), *(path for path in others if path is not None)]
+    return [loaded.path, *_data_files(loaded).values(), *(path for path in others if path is not None)]
 
 
 def origin_of(loaded: Loaded[CalibrationConfig], names: Iterable[str], closure: AbstractClosure):
@@ -215,13 +213,13 @@ def _in_utf_8(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def build_source(source: Loaded[RunConfig], parameters: Path | None) -> Run:
-    """The objects of a run, with values of a parameter file; warns of all notes on them."""
-    run, report = build_translated(source)
+def build_with_parameters(loaded: Loaded[RunConfig], parameters: Path | None) -> Run:
+    """Build a run, with the values of a parameter file; warn of all notes on it."""
+    run, report = build_translated(loaded)
     if report is not None:
         report.check()
         warn_of_input((*report.errors, *report.differences, *report.warnings))
-    assert run is not None  # a rejected closure is an error of the report
+    assert run is not None  # without a run, `report.check` raises
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
     if values is not None and parameters is not None:
@@ -230,7 +228,7 @@ def build_source(source: Loaded[RunConfig], parameters: Path | None) -> Run:
         if ignored := paths_of_other_cases(values, case.name):
             warn_of_input([f"{parameters}: {len(ignored)} numbers of other cases are ignored"])
         run = dataclasses.replace(run, model=dataclasses.replace(run.model, closure=closure), case=case)
-    warn_of_input(on_recommended(run))
+    warn_of_input(notes_on_recommended(run))
     return run
 
 
@@ -245,7 +243,7 @@ def set_up_jax(*, no_limits: bool) -> None:
             raise ConfigError(f"JAX_PLATFORMS={platforms}: {error}") from error
 
 
-_N_TIMES = 500  # at which fluxes are looked at
+_N_TIMES = 500  # at which fluxes are compared with the valid range
 
 
 def valid_range_of(closure: AbstractClosure) -> ValidRange | None:
@@ -255,8 +253,8 @@ def valid_range_of(closure: AbstractClosure) -> ValidRange | None:
     return None if known is None or Base.of(closure, ()).name != f"{name}_recommended" else known.valid
 
 
-def on_recommended(run: Run) -> Iterator[str]:
-    """Where a run with recommended constants leaves the range of cells, steps, stress and heat flux."""
+def notes_on_recommended(run: Run) -> Iterator[str]:
+    """Notes on cells, steps, stress and heat flux outside the range of the recommended constants."""
     case, name, valid = run.case, name_of(type(run.model.closure)), valid_range_of(run.model.closure)
     if valid is None:
         return

@@ -25,9 +25,9 @@ from ..io.provenance import Provenance
 from ..runtime.memory import free_memory
 
 _WORK_OF_A_PIECE = 4_000_000
-"""Cells times steps: about a second of one column, less of many side by side."""
+"""Cells times steps of a piece: about a second for one column, less for a batch."""
 _COPIES = 3
-"""Of the frames of a piece: as computed, with the start in front, as written."""
+"""Copies of the frames of a piece in memory: as computed, with the start in front, as written."""
 
 
 def run_to_file(
@@ -95,26 +95,26 @@ def run_to_file(
             # Steps that do not fill a frame make a shorter last one.
             is_rest = done == n_frames
             # The last piece starts earlier, repeating known frames, so that no new program is compiled.
-            frames, again = (1, 0) if is_rest else (piece, max(0, done + piece - n_frames))
-            if again >= (1 if last is None else last.n_frames):
-                frames, again = n_frames - done, 0
+            frames, n_repeated = (1, 0) if is_rest else (piece, max(0, done + piece - n_frames))
+            if n_repeated >= (1 if last is None else last.n_frames):
+                frames, n_repeated = n_frames - done, 0
             if last is not None:
-                start = last.restart(-1 - again)
+                start = last.restart(-1 - n_repeated)
             elif start is None and frames < n_frames:
                 start = restart_of(model, case)
             last = compute(frames, start, rest * dt if is_rest else output_interval)
-            further = diagnose(last, case, diagnostics, model)
-            found = to_dataset(
+            diagnosed = diagnose(last, case, diagnostics, model)
+            dataset = to_dataset(
                 last,
                 case=case,
                 closure=model.closure,
-                diagnostics=further,
+                diagnostics=diagnosed,
                 provenance=provenance,
                 dates=False,
             )
             # The first frame of a piece is the last of the previous one.
-            append(found if done == 0 else found.isel(time=slice(1 + again, None)))
-            done += frames - again
+            append(dataset if done == 0 else dataset.isel(time=slice(1 + n_repeated, None)))
+            done += frames - n_repeated
             report(last)
 
 
@@ -130,10 +130,10 @@ def _frames_at_once(
             raise MemoryError(
                 f"{case.name}: expected memory for a few frames of {size / 1e6:.4g} MB, got "
                 f"{free / 1e6:.4g} MB that are free or allowed to this process; take fewer columns or "
-                "levels, or raise the limit of the job or container."
+                "levels, or raise the limit (ulimit -v, that of the job or container)."
             )
         memory_budget = min(memory_budget, free // _COPIES)
-    most = max(1, min(n_frames, memory_budget // size))
+    fitting = max(1, min(n_frames, memory_budget // size))
     work = shapes.state.temperature.size * steps_per_frame
-    n_pieces = math.ceil(n_frames / max(1, min(most, _WORK_OF_A_PIECE // work)))
+    n_pieces = math.ceil(n_frames / max(1, min(fitting, _WORK_OF_A_PIECE // work)))
     return math.ceil(n_frames / n_pieces)

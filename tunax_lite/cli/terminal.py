@@ -1,4 +1,4 @@
-"""Text for the terminal: no name of a file or case can steer it."""
+"""Text for the terminal, without control characters from names of files or cases."""
 
 import io
 import os
@@ -12,12 +12,12 @@ import typer
 
 def printable(text: object) -> str:
     """Text with control characters escaped, except line ends and tabs."""
-    kept = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in str(text))
-    return "".join(kept)
+    shown = (c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in str(text))
+    return "".join(shown)
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print text; a reader may leave early, as in `| head`, and the work goes on."""
+    """Print text; if the reader of a pipe has ended, as in `| head`, discard it and go on."""
     try:
         typer.echo(printable(text), err=err, nl=nl)
     except BrokenPipeError:
@@ -46,17 +46,17 @@ def print_table(
     console = Console(width=_WIDTH if is_wide else None, color_system=None)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     printed = [[printable(text) for text in row] for row in rows]
-    kept = [(name, texts) for name, *texts in zip(columns, *printed, strict=True) if any(texts)]
-    for number, (name, texts) in enumerate(kept):
+    shown = [(name, texts) for name, *texts in zip(columns, *printed, strict=True) if any(texts)]
+    for number, (name, texts) in enumerate(shown):
         are_numbers = all(map(_is_number, texts))
         unbroken = [*name.split(), *(texts if are_numbers or number == 0 else " ".join(texts).split())]
-        side, least = "right" if are_numbers else "left", max(map(cell_len, unbroken))
-        table.add_column(Text(name), justify=side, overflow="fold", min_width=least)
-    for row in zip(*(texts for _, texts in kept), strict=True):
+        side, width = "right" if are_numbers else "left", max(map(cell_len, unbroken))
+        table.add_column(Text(name), justify=side, overflow="fold", min_width=width)
+    for row in zip(*(texts for _, texts in shown), strict=True):
         table.add_row(*map(Text, row))
     if title:
         echo(title)
-    if kept:
+    if shown:
         with console.capture() as captured:
             console.print(table, crop=False)
         echo(captured.get(), nl=False)
@@ -71,7 +71,7 @@ def _is_number(text: str) -> bool:
 def prepare_terminal() -> None:
     """Escape what a terminal cannot show, and print warnings as messages.
 
-    A service may start without standard streams: the null device takes their place.
+    A service may start without standard streams: they are replaced by the null device.
     """
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:

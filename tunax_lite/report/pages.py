@@ -61,7 +61,7 @@ class RunFolder:
 
     @property
     def captions(self) -> dict[str, str]:
-        """Of the figures of a calibration, those of its cases over time included."""
+        """Captions of the figures of a calibration by name, including the series of its cases."""
         cases = {name: in_words(name.removeprefix("series").removeprefix("_")) for name in self.figures}
         over_time = {
             name: f"Before and after, and observations, over time{case and f': {case}'}"
@@ -99,13 +99,13 @@ def read_run_folder(folder: str | Path) -> RunFolder:
         )
     drawn = {name: folder / f"{name}.png" for name in (*FIGURES, *POSTERIOR_FIGURES)}
     drawn |= {path.stem: path for path in sorted(folder.glob("series*.png"))}
-    of_cases, posterior = folder / CROSS_VALIDATION_NAME, folder / POSTERIOR_NAME
+    cross_validation, posterior = folder / CROSS_VALIDATION_NAME, folder / POSTERIOR_NAME
     return RunFolder(
         folder,
         parameters,
         history,
         {name: path for name, path in drawn.items() if path.is_file()},
-        read_table(of_cases) if of_cases.is_file() else (),
+        read_table(cross_validation) if cross_validation.is_file() else (),
         read_netcdf(posterior) if posterior.is_file() else None,
     )
 
@@ -147,7 +147,7 @@ def render(run: RunFolder) -> str:
 def _encoded(
     run: RunFolder, captions: Mapping[str, str], drawable: set[str], draw: Callable[[], Mapping[str, Figure]]
 ) -> Iterator[dict[str, str]]:
-    """Name, caption and content of figures: those in the folder, and newly drawn ones that it lacks."""
+    """Name, caption and content of figures, from the folder or drawn if they are missing there."""
     drawn = draw() if drawable - set(run.figures) else {}
     for name, caption in captions.items():
         if name in run.figures:
@@ -177,7 +177,7 @@ def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
             label = f"{path} ({len(entry['value'])} numbers, lowest to highest)"
         yield {"label": label, "remark": "", **entry} | {
             "change": _change(entry),
-            "place": _place(entry),
+            "place": _position(entry),
             "note": entry.get("prior", ""),
         }
 
@@ -192,7 +192,7 @@ def _change(entry: dict[str, JSON]) -> str:
     return f"{100.0 * (ratio - 1.0):+.0f} %" if 0.5 < ratio < 2.0 else f"× {ratio:.3g}"
 
 
-def _place(entry: dict[str, JSON]) -> float | None:
+def _position(entry: dict[str, JSON]) -> float | None:
     """Position between the bounds, 0 to 1; logarithmic if they differ by orders of magnitude."""
     value, lower, upper = entry["value"], entry["lower"], entry["upper"]
     if isinstance(value, list) or lower is None or upper is None or not math.isfinite(upper - lower):
@@ -247,12 +247,12 @@ def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, object]]:
         "deviation": np.sqrt(np.diag(dataset["covariance"].values)),
     }
     for path, variable in parameters_of(dataset).items():
-        known = {name: values for name, values in columns.items() if path in names and values is not None}
-        own = dict.fromkeys(columns) | {k: float(of[names.index(path)]) for k, of in known.items()}
-        size, r_hat = own["size"], own["r_hat"]
+        available = {name: each for name, each in columns.items() if path in names and each is not None}
+        row = dict.fromkeys(columns) | {k: float(each[names.index(path)]) for k, each in available.items()}
+        size, r_hat = row["size"], row["r_hat"]
         quantiles = map(float, np.quantile(variable.values, (0.05, 0.5, 0.95)))
         yield (
-            own
+            row
             | dict(zip(("low", "median", "high"), quantiles, strict=True))
             | {
                 "label": path,

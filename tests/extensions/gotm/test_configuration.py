@@ -11,7 +11,7 @@ from tests.errors import error_naming, notes_in
 from tests.extensions.gotm.folders import assert_fields, write_case, write_series
 from tests.extensions.gotm.test_mapping import CLOSURES, INSIDE, SURFACE, kpp
 from tunax_lite.cli.check import check
-from tunax_lite.cli.session import build_source
+from tunax_lite.cli.session import build_with_parameters
 from tunax_lite.closures import PacanowskiPhilander
 from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration, load_run
@@ -255,14 +255,14 @@ def test_a_run_takes_the_numbers_of_its_corrections(write, tmp_path, recwarn):
     values = {"c_eps_1": 1.5, forcing: [1.0, 1.1, 1.2, 1.3], "cases.another.coriolis_parameter": 1e-4}
     values["cases.small.initial_correction.temperature"] = [0.1, -0.2]
     numbers.write_text(yaml.safe_dump({"closure": "KEpsilon", "parameters": values}))
-    run = build_source(load_run(write(corrections=CORRECTIONS)), numbers)
+    run = build_with_parameters(load_run(write(corrections=CORRECTIONS)), numbers)
     assert "1 numbers of other cases are ignored" in "\n".join(notes_in(recwarn))
     increment = run.case.start_state.temperature - run.case.initial_state.temperature
     np.testing.assert_allclose(increment, np.interp(run.case.grid.z_center, [-12.0, -4.0], [0.1, -0.2]))
     np.testing.assert_allclose(run.case.forcing.at(54000.0).stress_u, 1.15 * 0.1)  # pyright: ignore
     assert float(run.model.closure.c_eps_1) == 1.5  # pyright: ignore
     with error_naming(ConfigError, f"{forcing}[0] case.coriolis_parameter"):
-        build_source(load_run(write()), numbers)
+        build_with_parameters(load_run(write()), numbers)
 
 
 def test_a_calibration_has_grid_closure_and_step_of_the_set_up_unless_it_gives_them(write):
