@@ -92,8 +92,8 @@ for name, values in rms.items():
     axes[0].plot(leads, values, "o-", label=name)
 axes[0].set(xlabel="lead [d]", ylabel="rms [K]", ylim=(0.0, None))
 axes[0].legend()
-every = found["ensemble filter"].every
-bias, spread = every.processes[:, 0], every.processes_spread[:, 0]
+statistics = found["ensemble filter"].by_cycle
+bias, spread = statistics.processes[:, 0], statistics.processes_spread[:, 0]
 axes[1].fill_between(days, bias - spread, bias + spread, alpha=0.3, lw=0)
 axes[1].plot(days, bias, label="found")
 axes[1].plot(days, error[1 : N_DAYS + 1], "k", label="true")

@@ -70,7 +70,7 @@ def test_free_run_is_simulate_and_its_forecast_the_same_run():
     records = run.run()
     alone = simulate(run.system.model, column(), dt=HOUR, duration=4 * INTERVAL, output_interval=INTERVAL)
     surface = np.asarray(alone.state.temperature[1:, -1])
-    np.testing.assert_allclose(records.every.background, alone.state.temperature[1:], atol=1e-10)
+    np.testing.assert_allclose(records.by_cycle.background, alone.state.temperature[1:], atol=1e-10)
     innovation = records.innovation()[..., 0]
     # A forecast of one interval exists from the second observation on, of two from the third.
     known = [[False, False], [True, False], [True, True], [True, True]]
@@ -109,7 +109,7 @@ def test_an_average_is_that_of_the_steps_around_the_time_of_the_observation():
     np.testing.assert_allclose(records.observed("predicted")[:, 0], expected, atol=1e-10)
     innovation = records.innovation()[..., 0]
     np.testing.assert_allclose(innovation[1:, 0], (values - expected)[1:], atol=1e-10)
-    np.testing.assert_allclose(records.every.background, alone.state.temperature[6::6], atol=1e-10)
+    np.testing.assert_allclose(records.by_cycle.background, alone.state.temperature[6::6], atol=1e-10)
     with error_naming(ValueError, "observations.average 43200 64800"):
         _ = assimilation(da.FreeRun(), stream(values), of_system={"average": 3.0 * INTERVAL}).layout
 
@@ -123,7 +123,7 @@ def test_persistence_is_the_difference_of_observations():
 
 def test_nudging_adds_its_part_of_the_departure():
     run = assimilation(Nudging(gain=0.5, depth=10.0), stream([14.0]), case=column(heat_flux=0.0))
-    record = run.run().every
+    record = run.run().by_cycle
     z = np.asarray(run.system.case.grid.z_center)
     departure = 14.0 - record.predicted[0, 0, 0]
     np.testing.assert_allclose((record.analysis - record.background)[0], 0.5 * departure * np.exp(z / 10.0))
@@ -132,7 +132,7 @@ def test_nudging_adds_its_part_of_the_departure():
 @pytest.mark.long
 def test_localisation_leaves_deep_water_alone():
     near = assimilation(da.EnsembleTransform(20, localisation=4.0), stream([13.0]))
-    record = near.run().every
+    record = near.run().by_cycle
     increment = np.abs(record.analysis - record.background)[0]
     assert increment[-1] > 0.1
     # exp(-(27.5 / 4)² / 2) is 5e-11 of the precision at the lowest cell.
@@ -144,7 +144,7 @@ def test_background_check_leaves_a_wild_value_out():
     wild = assimilation(da.EnsembleTransform(20), stream([12.0, 40.0]), background_check=4.0)
     records = wild.run()
     np.testing.assert_array_equal(records.observed("used")[:, 0], [True, False])
-    np.testing.assert_array_equal(records.every.analysis[1], records.every.background[1])
+    np.testing.assert_array_equal(records.by_cycle.analysis[1], records.by_cycle.background[1])
 
 
 def test_skill_is_that_of_the_judged_observations_and_its_interval_holds_it():
@@ -165,7 +165,7 @@ def test_withheld_values_judge_and_change_nothing(method):
     values = stream([13.0, 13.1, 13.2])
     deep = dataclasses.replace(stream([15.0, 15.0, 15.0], height=-22.5), withheld=True)
     records, alone = (assimilation(method, *streams).run() for streams in ((values, deep), (values,)))
-    np.testing.assert_allclose(records.every.analysis, alone.every.analysis, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(records.by_cycle.analysis, alone.by_cycle.analysis, rtol=0, atol=1e-10)
     np.testing.assert_array_equal(records.observed("used"), [[True, False]] * 3)
     assert np.isfinite(records.innovation()[1:, 0, 1]).all()
 
@@ -241,7 +241,7 @@ def test_the_bias_of_one_instrument_is_found_and_stays_out_of_the_water(method):
     streams = stream(top + 0.5, 0.05, height=-2.5), stream(deep, 0.05, height=-27.5)
     sea = dataclasses.replace(stream(top, 0.05), operator=da.Operator("sea_surface_temperature"))
     run = assimilation(method, *streams, sea, processes=(bias,))
-    every = run.run().every
+    every = run.run().by_cycle
     assert every.processes[-1, 0] == pytest.approx(0.5, abs=0.05)
     np.testing.assert_allclose(every.analysis[-1], truth.state.temperature[-1], atol=0.1)
     with error_naming(ValueError, "processes sea_surface_temperature temperature -20 observations"):

@@ -145,4 +145,4 @@ def test_windows_that_overlap_begin_with_the_analysis_that_ended_there():
     np.testing.assert_allclose(records.observed("values")[:, 0], VALUES[1:])
     first = method.assimilate(run._window(0), run.begin()[0])
     last = method.assimilate(run._window(2), first.analysis)
-    np.testing.assert_array_equal(records.every.analysis[2], last.analysis.now.state.temperature[:, 0])
+    np.testing.assert_array_equal(records.by_cycle.analysis[2], last.analysis.now.state.temperature[:, 0])

@@ -74,7 +74,7 @@ def _run(assimilation: Assimilation) -> Records:
 
 
 def _check_finite(assimilation: Assimilation, records: Records) -> None:
-    broken = np.flatnonzero(~np.isfinite(records.every.analysis).all(axis=1))
+    broken = np.flatnonzero(~np.isfinite(records.by_cycle.analysis).all(axis=1))
     if broken.size:
         raise FloatingPointError(
             "temperature: expected finite values, got others at "

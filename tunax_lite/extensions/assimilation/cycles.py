@@ -109,7 +109,7 @@ class Layout(NamedTuple):
     """Numbers of frames per interval and of steps per frame; every observation and lead ends a frame."""
 
     n_frames: int
-    steps: int
+    frame_steps: int
 
     @classmethod
     def of(cls, cycles: Cycles, streams: Sequence[Stream], dt: float, average: float = 0.0) -> "Layout":
@@ -281,11 +281,11 @@ class Assimilation:
         cycles, layout = self.cycles, self.layout
         start = cycles.start + cycle * cycles.interval
         n_frames = layout.n_frames * cycles.n_intervals
-        observed = observations_on_frames(self.streams, start, layout.steps * self.system.dt, n_frames)
+        observed = observations_on_frames(self.streams, start, layout.frame_steps * self.system.dt, n_frames)
         key = jax.random.fold_in(jax.random.key(cycles.seed), cycle + 1)
         return Window(
             self.system, jnp.asarray(start), cycles.interval, cycles.n_intervals,
-            (layout.n_frames, layout.steps), observed, key,
+            (layout.n_frames, layout.frame_steps), observed, key,
             cycles.background_check, tuple(stream.withheld for stream in self.streams),
         )  # fmt: skip
 
@@ -302,14 +302,14 @@ class Assimilation:
         cycles, longest = self.cycles, self.horizon
         end = float(window.start) + cycles.window_length
         n_knots = int(np.ceil(longest / cycles.interval - 1e-9)) + 1
-        frame = self.layout.steps * self.system.dt
+        frame = self.layout.frame_steps * self.system.dt
         n_frames = round(longest / frame)
         if not n_frames or isinstance(self.method, Persistence):
             return self._persistence(end, n_frames)
         times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
         mean = analysis.analysis.mean()
         knots = self.system.decaying_processes(mean, cycles.interval, n_knots)
-        steps = n_frames, self.layout.steps
+        steps = n_frames, self.layout.frame_steps
         ahead = run_members(self.system, mean.now, knots, mean.parameters, times, steps)
         covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
         return np.where(covered[:, None], ahead.predicted[..., 0], np.nan)  # no weather after the case
@@ -368,18 +368,18 @@ class Records:
     Args:
         frame: time between frames [s].
         cycles: times of windows and forecasts.
-        every: stacked records.
+        by_cycle: stacked records.
     """
 
     frame: float
     cycles: Cycles
-    every: Record
+    by_cycle: Record
 
     @classmethod
     def of(cls, assimilation: Assimilation, records: Sequence[Record]) -> "Records":
         """Stack the records of all cycles."""
         stacked = Record(*(np.stack(each) for each in zip(*records, strict=True)))
-        return cls(assimilation.layout.steps * assimilation.system.dt, assimilation.cycles, stacked)
+        return cls(assimilation.layout.frame_steps * assimilation.system.dt, assimilation.cycles, stacked)
 
     @property
     def analysis_time(self) -> Float[np.ndarray, " cycle"]:
@@ -393,16 +393,16 @@ class Records:
 
     @property
     def _times(self) -> np.ndarray:
-        n = self.every.values.shape[1]
+        n = self.by_cycle.values.shape[1]
         return self.analysis_time[:, None] + self.frame * np.arange(1 - n, 1)
 
     @property
     def _known(self) -> np.ndarray:
-        return np.isfinite(self.every.values).any(axis=2).ravel()
+        return np.isfinite(self.by_cycle.values).any(axis=2).ravel()
 
     def observed(self, name: str) -> np.ndarray:
         """Values of a field of `Record` at the times of observations, `(n_times, n_streams)`."""
-        values = getattr(self.every, name)
+        values = getattr(self.by_cycle, name)
         return values.reshape(-1, values.shape[-1])[self._known]
 
     def innovation(self) -> Float[np.ndarray, "time lead stream"]:
@@ -413,7 +413,7 @@ class Records:
             cycle, period = self.cycles.judged_forecasts(time, lead)
             matches = cycle >= 0
             frame = np.rint(period[matches] / self.frame).astype(int) - 1
-            innovation[matches, index] = values[matches] - self.every.forecast[cycle[matches], frame]
+            innovation[matches, index] = values[matches] - self.by_cycle.forecast[cycle[matches], frame]
         return innovation
 
     def forecast_period(self) -> Float[np.ndarray, "time lead"]:

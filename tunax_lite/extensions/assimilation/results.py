@@ -106,13 +106,13 @@ def _axis(meaning: str, epoch: str, axis: str = "") -> dict[str, str]:
 
 
 def _temperature_variables(records: Records) -> dict[str, tuple]:
-    dims, every = ("analysis_time", "z_center"), records.every
+    dims, statistics = ("analysis_time", "z_center"), records.by_cycle
     variables = {}
     for name, meaning in _TEMPERATURE_VARIABLES.items():
         units = "K" if name.endswith("spread") else "degC"
-        variables[name] = dims, getattr(every, name), {"long_name": meaning, "units": units}
+        variables[name] = dims, getattr(statistics, name), {"long_name": meaning, "units": units}
     about = {"long_name": "analysis minus background of the temperature", "units": "K"}
-    return variables | {"increment": (dims, every.analysis - every.background, about)}
+    return variables | {"increment": (dims, statistics.analysis - statistics.background, about)}
 
 
 def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
@@ -124,13 +124,13 @@ def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
             "long_name": "mean of the autoregressive errors after the analysis",
             "comment": "of a scale, the logarithm of the factor; units are in process_unit",
         }
-        variables["correction"] = dims, records.every.processes, about
+        variables["correction"] = dims, records.by_cycle.processes, about
         spread = {"long_name": "standard deviation of the members of correction"}
-        variables["correction_spread"] = dims, records.every.processes_spread, spread
+        variables["correction_spread"] = dims, records.by_cycle.processes_spread, spread
     free = run.system.parameters
     for index, number in enumerate(() if free is None else free.numbers):
         assert free is not None
-        vectors = jnp.asarray(records.every.parameters).T
+        vectors = jnp.asarray(records.by_cycle.parameters).T
         values = np.asarray(jax.vmap(free.to_physical, -1, -1)(vectors))[index]
         name = f"parameter_{number.path.replace('.', '_')}"
         variables[name] = ("analysis_time",), values, {"long_name": number.path, "units": number.unit}
