@@ -35,7 +35,7 @@ _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _NAMES = {"temperature": "in_situ_temperature", "salinity": "practical_salinity"}
 _PRESSURES = (-5.0, 12000.0)
 _POSITIONS = {"LONGITUDE": (-360.0, 360.0), "LATITUDE": (-90.0, 90.0)}
-_PLACED = ("JULD_QC", "POSITION_QC")
+_PLACE_FLAGS = ("JULD_QC", "POSITION_QC")
 
 
 @names_its_file("profiles of Argo floats")
@@ -134,8 +134,8 @@ def read_argo(
     rejected = dict.fromkeys(_QUANTITIES.values(), 0) | dict(observed.rejected)
     observed = dataclasses.replace(observed, rejected=rejected)
     values = {key: np.asarray(rows) for key, rows in observed.profiles.items()}
-    known = {key: rows for key, rows in values.items() if np.isfinite(rows).any()}
-    if not known:
+    valid = {key: rows for key, rows in values.items() if np.isfinite(rows).any()}
+    if not valid:
         expected = f"values of temperature or salinity {accepted}"
         got = " and ".join(f"none of {rejected[key]} of {key}" for key in values)
         raise error_in(profiles, "file", expected, got, "leave it out, or give other good_flags")
@@ -143,24 +143,24 @@ def read_argo(
         f"{name_of(profiles)}: expected values of {key} {accepted}, got none of {rejected[key]}; it is not "
         "observed: leave it out, or give other good_flags."
         for key in values
-        if key not in known and rejected[key]
+        if key not in valid and rejected[key]
     )
     if z is None:
-        return dataclasses.replace(observed, profiles={key: observed.profiles[key] for key in known})
+        return dataclasses.replace(observed, profiles={key: observed.profiles[key] for key in valid})
     heights = np.asarray(z, dtype=float)
     increase = heights.ndim == 1 and heights.size > 0 and bool(np.all(np.diff(heights) > 0.0))
     if not (increase and heights[-1] <= 0.0):
         raise ValueError(f"z: expected heights [m] that increase and are at most 0, got {z}.")
     on_heights = {}
-    for key, rows in known.items():
+    for key, rows in valid.items():
         columns = zip(profiles["z"].values, rows, strict=True)
         on_heights[key] = jnp.stack([_interpolate(heights, *column, largest_spacing) for column in columns])
     return dataclasses.replace(observed, z=jnp.asarray(heights), profiles=on_heights)
 
 
 def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
-    known = np.isfinite(measured_at) & np.isfinite(values)
-    heights, values = measured_at[known], values[known]
+    valid = np.isfinite(measured_at) & np.isfinite(values)
+    heights, values = measured_at[valid], values[valid]
     if heights.size < 2:
         return np.full(z.shape, np.nan)
     above = np.clip(np.searchsorted(heights, z), 1, heights.size - 1)
@@ -179,7 +179,7 @@ def _read_file(
     path, usable = name_of(file), _usable(file)
     if not np.any(usable):
         expected = "a profile of the primary sampling with a good time and position"
-        flags = [f"{key} {' '.join(np.unique(texts_in(file[key])))}" for key in _PLACED if key in file]
+        flags = [f"{key} {' '.join(np.unique(texts_in(file[key])))}" for key in _PLACE_FLAGS if key in file]
         raise error_in(file, "JULD_QC, POSITION_QC", expected, " and ".join(flags) or "none", "leave it out")
     file = file.isel(N_PROF=np.flatnonzero(usable))
     file = file.isel(N_PROF=order_in_time(file["JULD"]))
@@ -190,8 +190,8 @@ def _read_file(
     misplaced = _out_of_order(pressure)
     pressure = np.where(misplaced, np.nan, pressure)
     at_surface = pressure <= 0.0
-    placed = np.isfinite(pressure)
-    kept = (placed & ~(at_surface & (np.cumsum(at_surface, axis=1) > 1)))[:, ::-1]
+    has_z = np.isfinite(pressure)
+    kept = (has_z & ~(at_surface & (np.cumsum(at_surface, axis=1) > 1)))[:, ::-1]
     # Deepest first; levels without a good pressure leave no gaps.
     order = np.argsort(~kept, axis=1, kind="stable")[:, : max(1, int(kept.sum(axis=1).max()))]
 
@@ -204,7 +204,7 @@ def _read_file(
     for key, name in (names | {key: one.variable for key, one in tracers.items()}).items():
         _check_parameter(file, key, name)
         good, present = _good_values(file, name, good_flags)
-        variable, attrs = like(file[name], np.where(placed, good, np.nan)), {}
+        variable, attrs = like(file[name], np.where(has_z, good, np.nan)), {}
         warn_of_input(codes_among(key, f"{path}: {name}", (row[np.isfinite(row)] for row in variable.values)))
         if (tracer := tracers.get(key)) is not None:
             values, attrs = tracer.converted(variable, key)
@@ -255,8 +255,8 @@ def _check_parameter(file: "xr.Dataset", key: str, name: str) -> None:
     """Refuse a parameter that the file lacks, or has on other levels."""
     if name not in file or file[name].dims != file["PRES"].dims:
         names = [str(text) for text in file.variables if str(text).endswith("_ADJUSTED")]
-        known = dict.fromkeys(text.removesuffix("_ADJUSTED") for text in names)
-        got = f"only {', '.join(text for text in known if text != 'PRES')}"
+        keys = dict.fromkeys(text.removesuffix("_ADJUSTED") for text in names)
+        got = f"only {', '.join(text for text in keys if text != 'PRES')}"
         advice = "name one of these, or read the *_Sprof.nc of the float"
         raise error_in(file, name, f"a parameter for {key}", got, advice)
 
@@ -304,7 +304,7 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
 
 def _usable(file: "xr.Dataset") -> np.ndarray:
     kept = np.isfinite(numbers_in(file["LATITUDE"])) & np.isfinite(numbers_in(file["LONGITUDE"]))
-    for key in _PLACED:
+    for key in _PLACE_FLAGS:
         if key in file:
             kept &= ~has_flag(file[key].values, BAD_FLAGS)
     # Single-cycle files often contain a second, unpumped profile of the uppermost metres.
@@ -367,10 +367,10 @@ def _out_of_order(pressure: np.ndarray) -> np.ndarray:
     """Where pressures [dbar] are outside the longest increasing sequence."""
     misplaced = np.zeros(pressure.shape, dtype=bool)
     for profile, values in enumerate(pressure):
-        known = np.flatnonzero(np.isfinite(values))
-        if np.any(np.diff(values[known]) <= 0.0):
-            misplaced[profile, known] = True
-            misplaced[profile, known[_longest_increase(values[known])]] = False
+        valid = np.flatnonzero(np.isfinite(values))
+        if np.any(np.diff(values[valid]) <= 0.0):
+            misplaced[profile, valid] = True
+            misplaced[profile, valid[_longest_increase(values[valid])]] = False
     return misplaced
 
 

@@ -70,12 +70,12 @@ def examine(
         has_sun: whether the input has shortwave radiation, too.
     """
     try:
-        known = quantity_of(quantity)
+        entry = quantity_of(quantity)
     except KeyError:  # a tracer or a parameter
         return
     keys = ("long_name", "standard_name", "description", "comment")
     long_name, standard_name, _, comment = texts = [str(variable.attrs.get(key, "")) for key in keys]
-    if kind is not None and known.name == standard_name:
+    if kind is not None and entry.name == standard_name:
         return
     words = " ".join(texts[:3] if len(comment) > 200 else texts).lower().replace("_", " ")
     name, change = name_in_file(variable).lower(), as_conversion(requested)
@@ -83,29 +83,29 @@ def examine(
     claims: dict[str, tuple[str, str, str]] = {}  # by rule: expected and got, likely cause, what to change
     stated = "got a name that says"
 
-    is_flux = known.positive in ("into the water", "eastward", "northward") and known.name not in ("u", "v")
-    is_flux = is_flux and "wind" not in known.name and "drift" not in known.name
+    is_flux = entry.positive in ("into the water", "eastward", "northward") and entry.name not in ("u", "v")
+    is_flux = is_flux and "wind" not in entry.name and "drift" not in entry.name
     if is_flux and not is_reversed and change.sign * change.factor > 0.0:
-        both, what = f"{words} {name.replace('_', ' ')}", known.name.replace("_", " ")
-        is_water = known.name in ("surface_freshwater_flux", "precipitation")
+        both, what = f"{words} {name.replace('_', ' ')}", entry.name.replace("_", " ")
+        is_water = entry.name in ("surface_freshwater_flux", "precipitation")
         evaporation = _EVAPORATION.search(both) if is_water else None
         upward = evaporation or (None if _DOWNWARD.search(both) else _UPWARD.search(both))
         if upward:
-            text = f"expected {what} {known.positive}, {stated} '{upward[0].strip()}'"
+            text = f"expected {what} {entry.positive}, {stated} '{upward[0].strip()}'"
             claims["sign_of_name"] = (text, "it counts the other way", "`sign: -1`")
         elif str(variable.attrs.get("positive", "")).lower() == "up":
             text = "expected a flux that counts downward, got the attribute positive: up"
             claims["sign_of_name"] = (text, "it counts upward", "`sign: -1`")
 
-    net = _WHOLE.search(words) if has_sun and known.name == "surface_heat_flux" else None
+    net = _WHOLE.search(words) if has_sun and entry.name == "surface_heat_flux" else None
     other_kind = re.search(_KINDS[kind], words) if kind in _KINDS else None
     if net and not _PART_OF_HEAT.search(f"{words} {where}"):
         text = f"expected heat without shortwave radiation, {stated} '{net[0]}'"
-        remedy = "subtract the sun, or leave shortwave_flux out"
-        claims["net_of_the_sun"] = (text, "the sun is counted in it too", remedy)
+        remedy = "subtract the shortwave radiation, or leave shortwave_flux out"
+        claims["net_of_the_sun"] = (text, "shortwave radiation would count twice", remedy)
     elif other_kind and not (kind == "net" and "net downward" in words):
         text = f"expected {kind} radiation, {stated} '{other_kind[0]}'"
-        claims["net_of_the_sun"] = (text, "the other kind", f"air_sea.{known.name}")
+        claims["net_of_the_sun"] = (text, "another kind of radiation", f"air_sea.{entry.name}")
 
     named = [square or round_ for square, round_ in _PARTS.findall(long_name)]
     if end := _ENDS.search(name):
@@ -114,25 +114,25 @@ def examine(
     # With a factor or offset the unit is not that of the name.
     for in_name in named if (change.factor, change.offset) == (1.0, 0.0) else ():
         try:
-            is_same = conversion(known.name, in_name) == conversion(known.name, str(unit))
+            is_same = conversion(entry.name, in_name) == conversion(entry.name, str(unit))
         except ValueError:
             is_same = not _FOREIGN.match(in_name.strip())
         if not is_same:
             text = f"expected the unit of the attribute, '{unit}', {stated} '{in_name}'"
             claims.setdefault("unit_of_name", (text, "one of the two is wrong", "`unit`"))
 
-    text = f"expected {known.name.replace('_', ' ')}, got a variable that says "
+    text = f"expected {entry.name.replace('_', ' ')}, got a variable that says "
     # Readers distinguish the kinds of temperature themselves.
     names = (each.name for each in QUANTITIES.values() if each.standard_name == standard_name)
-    other = next((each for each in names if each != "potential_temperature"), known.name)
+    other = next((each for each in names if each != "potential_temperature"), entry.name)
     every = f"{long_name} {standard_name} {name}".lower().replace("_", " ")
-    wrong, right = (direction.search(words) for direction in _COMPONENTS.get(known.name, (_NOWHERE,) * 2))
-    if other != known.name and "sea_surface_temperature" not in (other, known.name):
+    wrong, right = (direction.search(words) for direction in _COMPONENTS.get(entry.name, (_NOWHERE,) * 2))
+    if other != entry.name and "sea_surface_temperature" not in (other, entry.name):
         remedy = "its name in the configuration"
         claims["another_quantity"] = (f"{text}'{standard_name}'", "another variable", remedy)
     elif wrong and not right:
         claims["another_quantity"] = (f"{text}'{wrong[0]}'", "swapped components", "the variables")
-    elif word := next((w for w in NAMES["words_of_others"].get(known.name, ()) if w in every), None):
+    elif word := next((w for w in NAMES["words_of_others"].get(entry.name, ()) if w in every), None):
         claims["another_quantity"] = (f"{text}'{word}'", "another variable", "the variable")
     warn_of_input(unlikely(rule, where, *claim) for rule, claim in claims.items())
 

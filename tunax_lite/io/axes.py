@@ -41,7 +41,7 @@ _AXES = {
 _PRESSURES = ("sea_water_pressure_due_to_sea_water", "sea_water_pressure")
 _UPWARD = ("height", "altitude", "height_above_mean_sea_level", "height_above_geoid")
 _NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instrument_depth")
-"""Attributes of files that give the depth of an instrument."""
+"""Attributes with the depth of an instrument."""
 _SMALLEST, _SHARE = 5.0, 0.05
 """A depth counts as fixed if it stays within 5 m or 5 % of its nominal value or median."""
 _Upward = Callable[["xr.DataArray"], np.ndarray]
@@ -206,7 +206,7 @@ def heights_of(
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
     levels = [var for var in variables_of(file) if _is_height(var)]
     levels.sort(key=lambda var: (_is_pressure(var), not str(var.name).endswith("_ADJUSTED")))
-    sensors = [var for var in levels if not _is_relative(var)]
+    sensors = [var for var in levels if not _is_relative(var)]  # the others count from a sensor
     upward = functools.partial(_upward, file, unit, MIDDLE_LATITUDE if position is None else position[0])
     along = [var for var in levels if len(var.dims) == 1 and var.dims[0] in {*variable.dims} - {records}]
     along = [var for var in along if var.name == var.dims[0]] or along
@@ -250,11 +250,11 @@ def heights_of(
         z, moves = measured, True
     else:
         z = np.nanmedian(measured, axis=0, keepdims=True) if nominal is None else nominal
-        apart = np.abs(measured - z)
-        if np.any(apart > np.maximum(_SMALLEST, -_SHARE * z)):
+        shift = np.abs(measured - z)
+        if np.any(shift > np.maximum(_SMALLEST, -_SHARE * z)):
             moves = nominal is None
             z = measured if moves else z
-            note = f"measured depths differ by up to {np.nanmax(apart):.3g} m from the nominal ones and are "
+            note = f"measured depths differ by up to {np.nanmax(shift):.3g} m from the nominal ones and are "
             note = "" if moves else f"{note}not used; to use them, set depths to measured"
     assert z is not None
     if along and not has_levels:  # heights above or below the sensor
@@ -271,11 +271,11 @@ def heights_of(
 
 def _displace(z: np.ndarray, nominal: np.ndarray) -> str:
     """Displace instruments without measured heights in `z` like those above and below; return a note."""
-    known, order = np.isfinite(z), np.argsort(nominal)
-    unknown = ~known.any(axis=0)
+    valid, order = np.isfinite(z), np.argsort(nominal)
+    unknown = ~valid.any(axis=0)
     shifts = (z - nominal)[:, order]
-    for record in np.flatnonzero(known.any(axis=1)):
-        has_z = known[record, order]
+    for record in np.flatnonzero(valid.any(axis=1)):
+        has_z = valid[record, order]
         shift = np.interp(nominal[unknown], nominal[order][has_z], shifts[record, has_z])
         z[record, unknown] = nominal[unknown] + shift
     at = ", ".join(f"{-height:g}" for height in nominal[unknown])
@@ -295,8 +295,8 @@ def _is_height(variable: "xr.DataArray") -> bool:
     """Whether a variable is a height, depth or pressure, but not a maximum, a flag or the water depth."""
     words = str(variable.attrs.get("standard_name", ""))
     is_other = is_text_or_statistic(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
-    known = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
-    is_one = is_axis(variable, "vertical") or str(variable.name).lower() in known or _is_pressure(variable)
+    names = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
+    is_one = is_axis(variable, "vertical") or str(variable.name).lower() in names or _is_pressure(variable)
     return is_one and not is_other
 
 
@@ -411,11 +411,11 @@ def read_at(
         file = values_in(stored, only=(*_TIMES, *_POSITIONS))
         axes = []
         for axis in ("latitude", "longitude"):
-            known = [var for var in variables_of(file) if is_position(var, axis) and len(var.dims) < 2]
-            if not known:
+            named = [var for var in variables_of(file) if is_position(var, axis) and len(var.dims) < 2]
+            if not named:
                 advice = "use the file as it was downloaded"
                 raise error_in(file, axis, f"a coordinate {axis}", "none", advice)
-            axes.append(axis_at(known[0], axis, place[axis], interpolation))
+            axes.append(axis_at(named[0], axis, place[axis], interpolation))
         time = next((file[n] for n in _TIMES if n in file and len(file[n].dims) == 1), None)
         if time is None:
             expected = "a variable valid_time or time over one dimension"
@@ -442,8 +442,8 @@ def _nearest_with_values(grid: np.ndarray, axes: Sequence[GridAxis], place: Mapp
     """Describe up to three points with values, and their distance from a place."""
     i, j = np.nonzero(np.isfinite(grid))
     north, east = axes[0].degrees[i], axes[1].degrees[j]
-    apart = ((east - place["longitude"] + 180.0) % 360.0 - 180.0) * np.cos(np.deg2rad(place["latitude"]))
-    distance = 111.2 * np.hypot(north - place["latitude"], apart)
+    eastward = ((east - place["longitude"] + 180.0) % 360.0 - 180.0) * np.cos(np.deg2rad(place["latitude"]))
+    distance = 111.2 * np.hypot(north - place["latitude"], eastward)
     return [
         f"{place_in_words(float(north[n]), float(east[n]))} ({distance[n]:.0f} km)"
         for n in np.argsort(distance)[:3]
@@ -499,7 +499,7 @@ def place_in_words(latitude: float, longitude: float) -> str:
 
 
 def check_position(position: tuple[float, float] | None) -> None:
-    """Raise `ValueError` for a position that is no latitude and longitude, in this order."""
+    """Raise `ValueError` unless a position is a latitude and a longitude, in this order."""
     if position is not None and not (abs(position[0]) <= 90.0 and abs(position[1]) <= 360.0):
         expected = "a latitude of -90 to 90 and a longitude of -360 to 360 degrees, in this order"
         raise ValueError(f"position: expected {expected}, got {position[0]:g}, {position[1]:g}; swap them.")
@@ -526,8 +526,8 @@ def degrees_of(file: "xr.Dataset", axis: str) -> float | None:
     for var in variables_of(file):
         if is_position(var, axis) and var.values.dtype.kind in "fiu":
             numbers = numbers_in(var).ravel()
-            if (known := np.abs(numbers) <= 360.0).any():
-                return float(numbers[known][0])
+            if (valid := np.abs(numbers) <= 360.0).any():
+                return float(numbers[valid][0])
     stated = (number_of(file.attrs.get(name)) for name in (axis, f"geospatial_{axis[:3]}_min"))
     return next((number for number in stated if number is not None), None)
 

@@ -181,9 +181,9 @@ def observations_from_dataset(
         # if unknown. Source: Thierry and Bittig (2021), Argo quality control of oxygen, doi:10.13155/46542.
         density = 1000.0 + gsw.sigma0(profiles["salinity"], profiles["temperature"])
         relative = np.where(np.isfinite(density), density / constants.REFERENCE_DENSITY, 1.0)
-        for key, of_tracer in per_mass.items():
-            offset = of_tracer["offset"]
-            profiles[key] = (profiles[key] - offset) * relative ** of_tracer["of_density"] + offset
+        for key, attrs in per_mass.items():
+            offset = attrs["offset"]
+            profiles[key] = (profiles[key] - offset) * relative ** attrs["of_density"] + offset
     seconds = seconds_since(dataset["time"], start_time)
     time = jnp.asarray(seconds, dtype=float)
     if np.any(np.diff(np.asarray(time)) <= 0.0):
@@ -212,7 +212,7 @@ def _modelled(
             standard_name = dataset[quantity].attrs.get("standard_name")
             kinds[quantity] = NAMES["oceansites"][quantity]["kinds"].get(standard_name, kind)
     missing = np.full_like(next(iter(profiles.values())), np.nan)
-    measured, warmth = (profiles.get(name, missing) for name in ("salinity", "temperature"))
+    measured, temp = (profiles.get(name, missing) for name in ("salinity", "temperature"))
     heights = np.broadcast_to(dataset["z"].values, missing.shape)
     is_placed = {"latitude", "longitude"} <= set(dataset.coords)
     if not is_placed and kinds["salinity"] == "practical" and np.isfinite(measured).any():
@@ -220,8 +220,8 @@ def _modelled(
         expected = "the position, for absolute salinity"
         raise error_in(dataset, "LATITUDE, LONGITUDE", expected, "none", advice)
     temperature, absolute = modelled_water(
-        warmth,
-        salinity_at(heights, measured, requested, name=name_of(dataset), temperature=warmth),
+        temp,
+        salinity_at(heights, measured, requested, name=name_of(dataset), temperature=temp),
         heights,
         temperature_kind=kinds["temperature"],
         salinity_kind=kinds["salinity"],
@@ -424,9 +424,9 @@ def _water(
     listed = ", ".join(f"{name} = {float(getattr(water, name)):g} {units[name]}" for name in missing)
     note = f"{path}: assumed for a linear equation of state: {listed}"
     if "thermal_expansion" in missing:
-        warmth, salt = state.temperature[-1], state.salinity[-1]
-        alpha = float(Teos10().expansion(warmth, salt, jnp.zeros_like(warmth))[0])
-        note += f"; TEOS-10 has {alpha:.3g} K-1 at the surface, at {float(warmth):.3g} degC"
+        temp, salt = state.temperature[-1], state.salinity[-1]
+        alpha = float(Teos10().expansion(temp, salt, jnp.zeros_like(temp))[0])
+        note += f"; TEOS-10 has {alpha:.3g} K-1 at the surface, at {float(temp):.3g} degC"
     warn_of_input([f"{note}; give equation_of_state in the mapping, or attributes in the file"])
     return water
 
@@ -504,47 +504,47 @@ def write_observations(
         expected = "profiles at the same heights at all times and no series of numbers"
         expected += ", which the format does not hold"
         raise ValueError(f"{path}: expected {expected}, got others; leave them out.")
-    known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
-    if not known or case.batch_shape or forcing.fluxes.tracer_fluxes:
+    is_known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
+    if not is_known or case.batch_shape or forcing.fluxes.tracer_fluxes:
         raise ValueError(
             f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
             f"salt, got a batch of shape {case.batch_shape} or another forcing."
         )
-    of_case: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
-    of_case |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
+    file_attrs: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
+    file_attrs |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
     for part, (kind, names) in _STATED.items():
         module = getattr(case, part)
         if not isinstance(module, kind):
             expected = f"{kind.__name__}, the only one that the file can store"
             got = type(module).__name__
             raise ValueError(f"{path}: expected {expected}, got {got}; replace it in the case first.")
-        of_case |= {name: float(getattr(module, name)) for name in names}
+        file_attrs |= {name: float(getattr(module, name)) for name in names}
     variables: dict[str, tuple] = {}
     for name, values in observations.profiles.items():
-        of_variable: dict[str, object] = dict(attributes_of(name))
+        attrs: dict[str, object] = dict(attributes_of(name))
         if name in case.initial_state.tracers:
-            of_variable["role"] = "passive tracer"
+            attrs["role"] = "passive tracer"
         if name in observations.uncertainty:
-            of_variable["uncertainty"] = float(observations.uncertainty[name])
-        variables[name] = (("time", "z_center"), np.asarray(values), of_variable)
+            attrs["uncertainty"] = float(observations.uncertainty[name])
+        variables[name] = (("time", "z_center"), np.asarray(values), attrs)
     since = f"seconds since {case.start_time or IDEALISED_EPOCH}"
-    of_time = {"standard_name": "time", "axis": "T", "units": since}
-    coordinates: dict[str, tuple] = {"time": ("time", np.asarray(observations.time), of_time)}
+    time_attrs = {"standard_name": "time", "axis": "T", "units": since}
+    coordinates: dict[str, tuple] = {"time": ("time", np.asarray(observations.time), time_attrs)}
     dims: tuple[str, ...] = ()
     if isinstance(forcing, TimeSeriesForcing):
         dims = ("time",) if np.array_equal(forcing.time, observations.time) else ("forcing_time",)
         if dims == ("forcing_time",):
-            of_time = of_time | {"long_name": "time of the fluxes"}
-            coordinates["forcing_time"] = (dims, np.asarray(forcing.time), of_time)
+            time_attrs = time_attrs | {"long_name": "time of the fluxes"}
+            coordinates["forcing_time"] = (dims, np.asarray(forcing.time), time_attrs)
     for flux in FLUXES:
         values, name = getattr(forcing.fluxes, flux), quantity_of(flux).name
         if values is not None:
             variables[name] = (dims, np.asarray(values), attributes_of(name))
     heights = height_coordinates(case.grid)
-    z, of_z = np.asarray(observations.z), dict(heights["z_center"][2])
+    z, z_attrs = np.asarray(observations.z), dict(heights["z_center"][2])
     if z.shape == (case.grid.n_cells,) and np.allclose(z, case.grid.z_center, rtol=0.0, atol=1e-6):
         variables["z_center_bounds"] = heights["z_center_bounds"]
     else:
-        of_z.pop("bounds")
-    coordinates["z_center"] = ("z_center", z, of_z)
-    write_dataset(xr.Dataset(variables, coordinates, of_case | (attributes or {})), path)
+        z_attrs.pop("bounds")
+    coordinates["z_center"] = ("z_center", z, z_attrs)
+    write_dataset(xr.Dataset(variables, coordinates, file_attrs | (attributes or {})), path)

@@ -45,7 +45,7 @@ from .yaml_file import NAMES
 if TYPE_CHECKING:
     import xarray as xr
 
-_ALSO: dict[str, tuple[tuple[str, ...], float, float]] = {
+_OTHER_NAMES: dict[str, tuple[tuple[str, ...], float, float]] = {
     "thermal_expansion": (("alpha", "thermal_expansion_coefficient"), 1e-5, 1e-3),
     "haline_contraction": (("beta", "haline_contraction_coefficient"), 1e-4, 2e-3),
     "reference_density": (("rho0", "rho_0", "rho_ref"), 900.0, 1100.0),
@@ -320,10 +320,10 @@ def _fluxes(
 
 
 def _name_of_flux(file: "xr.Dataset", flux: str) -> str | None:
-    known = quantity_of(flux)
-    standard = known.standard_name or "none of them"
-    if known.name in file:
-        return known.name
+    entry = quantity_of(flux)
+    standard = entry.standard_name or "none of them"
+    if entry.name in file:
+        return entry.name
     items = file.variables.items()
     return next((str(name) for name, var in items if var.attrs.get("standard_name") == standard), None)
 
@@ -339,7 +339,7 @@ def _times_of(file: "xr.Dataset", variable: "xr.DataArray", mapping: Mapping) ->
 def _constants(file: "xr.Dataset") -> dict[str, float]:
     """Constants of the water under their other names; warns of those that are not used."""
     constants = {}
-    for name, (others, lowest, highest) in _ALSO.items():
+    for name, (others, lowest, highest) in _OTHER_NAMES.items():
         for other in others if name not in file.attrs else ():
             value = file.attrs.get(other)
             if value is None and other in file and file[other].size == 1:

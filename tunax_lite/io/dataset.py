@@ -40,7 +40,7 @@ SELECTED = "selected_variables"
 """Attribute of a file with selected variables only; no trajectory can be read from it."""
 
 STATE_NAMES = ("temperature", "salinity", "u", "v")
-_PLACES = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}
+_DIMS = {"center": ("z_center",), "face": ("z_face",), "scalar": ()}
 TracerUnits = Mapping[str, tuple[str, str]]
 """Units and long names of tracers, as in `Case.tracer_units`."""
 _COORDINATES = ("time", "z_center", "z_face")
@@ -88,10 +88,10 @@ def appending_frames(path) -> Iterator[Callable[["xr.Dataset"], None]]:
 
 def _encoding(dataset: "xr.Dataset") -> dict[str, dict[str, Any]]:
     """NetCDF encoding of variables: compressed, with checksums, and without an implicit fill value."""
-    kept = ("units", "calendar", "dtype")  # attributes of times
+    keys = ("units", "calendar", "dtype")  # attributes of times
     return {
         str(name): ({} if "_FillValue" in variable.attrs else {"_FillValue": None})
-        | {key: variable.encoding[key] for key in kept if key in variable.encoding}
+        | {key: variable.encoding[key] for key in keys if key in variable.encoding}
         | ({"zlib": True, "complevel": 1, "shuffle": True} if variable.ndim > 1 else {})
         | ({"fletcher32": True} if variable.ndim > 0 and variable.dtype.kind in "fiubmM" else {})
         for name, variable in dataset.variables.items()
@@ -150,13 +150,13 @@ def height_coordinates(grid: Grid, dims: Sequence[str] = (), draft: float | None
     attributes = {"standard_name": "height_above_mean_sea_level", "units": "m", "positive": "up", "axis": "Z"}
     variables: dict[str, tuple] = {}
     if grid.area is not None:
-        area, of_area = np.asarray(grid.area), {"long_name": "area of the lake at the faces", "units": "m2"}
+        area, attrs = np.asarray(grid.area), {"long_name": "area of the lake at the faces", "units": "m2"}
         is_shared = area[0].size == 1
         area_dims = ("z_face",) if is_shared else ("z_face", *dims)
-        variables["face_area"] = (area_dims, area.reshape(-1) if is_shared else area, of_area)
+        variables["face_area"] = (area_dims, area.reshape(-1) if is_shared else area, attrs)
     if faces[0].size > 1:
-        of_faces = {"long_name": "height of the faces"} | attributes
-        variables["height_face"] = (("z_face", *dims), faces, of_faces)
+        face_attrs = {"long_name": "height of the faces"} | attributes
+        variables["height_face"] = (("z_face", *dims), faces, face_attrs)
         if np.ptp(faces.reshape(len(faces), -1), axis=1).any():
             # Columns on different grids share no heights, so the dimensions have no coordinate.
             return variables
@@ -260,7 +260,7 @@ def _variables(
     variables: dict[str, tuple] = {}
 
     def add(name: str, values: ArrayLike, location: str = "center", **attributes: str) -> None:
-        variables[name] = _variable(name, values, ("time", *_PLACES[location], *batch), tracers, **attributes)
+        variables[name] = _variable(name, values, ("time", *_DIMS[location], *batch), tracers, **attributes)
 
     for name, values in profiles.items():
         add(name, values)
@@ -316,7 +316,7 @@ def _mean_variables(
     tracers: TracerUnits,
 ) -> dict[str, tuple]:
     """Means of state and closure state, on the dimensions of instantaneous values, and all other means."""
-    state, of_time = means.state, {"cell_methods": "time: mean"}
+    state, cell_methods = means.state, {"cell_methods": "time: mean"}
     values = {name: getattr(state, name) for name in STATE_NAMES} | dict(state.tracers)
     values |= _closure_arrays(means.clo_state) | state.surface
     variables: dict[str, tuple] = {
@@ -324,14 +324,14 @@ def _mean_variables(
     }
     for name, mean in values.items():
         dims, _, attributes = points[name]
-        variables[f"{name}_mean"] = (dims, np.asarray(mean), attributes | of_time)
+        variables[f"{name}_mean"] = (dims, np.asarray(mean), attributes | cell_methods)
     for name, mean in means.others.items():
         role = "diagnostic"
         if variable_of(name) is None:
             role = "budget" if "_budget_" in name else "tendency"
-        dims = ("time", *_PLACES[_location(name)], *batch)
+        dims = ("time", *_DIMS[_location(name)], *batch)
         key = f"{name}_mean" if role == "diagnostic" else name
-        variables[key] = _variable(name, mean, dims, tracers, role=role, **of_time)
+        variables[key] = _variable(name, mean, dims, tracers, role=role, **cell_methods)
     if taken := variables.keys() & points.keys():
         raise _duplicate("variable", min(taken), " twice; rename the tracer")
     return variables

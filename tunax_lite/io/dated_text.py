@@ -158,8 +158,8 @@ class Profile(NamedTuple):
     levels: range
 
 
-_IN_KELVIN = ("air_temperature", "wet_bulb", "dew_point")
-"""Temperatures of the air above 100 are in Kelvin, as in GOTM."""
+_OF_AIR = ("air_temperature", "wet_bulb", "dew_point")
+"""Temperatures of the air, taken to be in kelvin if above 100, as in GOTM."""
 
 
 class DatedFiles:
@@ -212,7 +212,7 @@ class DatedFiles:
                 file, lines[part], (column.number - 1,), skip=TIME_WIDTH, names=column.quantity
             )
             values = column.scale_factor * read[:, 0] + column.offset
-            if column.quantity in _IN_KELVIN:
+            if column.quantity in _OF_AIR:
                 values = np.where(values > 100.0, values - 273.15, values)
             variable = array(column.file, column.name, ("time",), values, {})
             moments = time[part].astype("M8[s]").astype("M8[us]")
@@ -283,21 +283,21 @@ def _levels(file: TextFile, profiles: list[Profile], column: Column) -> list[tup
     read = read_columns(file, indices, (0, column.number), skip=0, names=names)
     z, values = read[:, 0], column.scale_factor * read[:, 1] + column.offset
 
-    def described(at: int) -> str:
+    def describe(at: int) -> str:
         return f"{iso(profiles[of_profile[at]].time)} (line {file.numbers[indices[at]]})"
 
     for what, each in (("height [m]", z), (f"value of {column.quantity}", values)):
         missing = np.flatnonzero(~np.isfinite(each)).tolist()
-        wrong = [(int(indices[at]), f"{each[at]:g} in the profile of {described(at)}") for at in missing]
+        wrong = [(int(indices[at]), f"{each[at]:g} in the profile of {describe(at)}") for at in missing]
         file.check(wrong, f"a finite {what}", "correct the line")
     falling = np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0)).tolist()
-    unsorted = [(int(indices[at + 1]), f"{z[at + 1]:g} above {z[at]:g} at {described(at)}") for at in falling]
+    unsorted = [(int(indices[at + 1]), f"{z[at + 1]:g} above {z[at]:g} at {describe(at)}") for at in falling]
     expected = "heights [m], negative below the surface"
     changing = f"{expected}, that change as the header says (1 upward, 2 downward)"
     file.check(unsorted, changing, "correct the order in the header or in the levels")
     above = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(z > 10.0)]
     file.check(above, expected, "change the sign")
-    check_possible(file.path, column.name, column.quantity, values, described)
+    check_possible(file.path, column.name, column.quantity, values, describe)
     ends = np.cumsum(counts)[:-1]
     return list(zip(np.split(z, ends), np.split(values, ends), strict=True))
 

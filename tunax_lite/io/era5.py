@@ -334,10 +334,10 @@ def _sunlight(point: "xr.DataArray", interval: float, sun: SolarPosition) -> "xr
         advice = "check the longitude, that times are Universal Time, and that it is the sum of one hour"
         raise error_at(point, at, expected, f"{point.values[at]:g} at {{}}", advice)
     above = above_air(time)
-    known = above > 20.0
-    if _step(point) <= interval + 1.0 or not known.any():
+    is_day = above > 20.0
+    if _step(point) <= interval + 1.0 or not is_day.any():
         return point
     hours = np.arange(time[0], time[-1] + 1.0, interval)
-    share = np.interp(hours, time[known], point.values[known] / above[known])
+    share = np.interp(hours, time[is_day], point.values[is_day] / above[is_day])
     filled = like(point, share * above_air(hours)).assign_coords(time=hours)
     return with_bounds(filled, np.stack([hours - interval, hours], axis=1))

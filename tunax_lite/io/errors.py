@@ -187,7 +187,7 @@ def what_is_at(path: Path) -> str:
 
 
 def existing_file(path) -> Path:
-    """The path of an existing file; `FileNotFoundError` for a folder, a pipe or a broken link."""
+    """Return the path of an existing file; `FileNotFoundError` for a folder, a pipe or a broken link."""
     path, expected, advice = Path(path), "an existing file", "check the path"
     kind = what_is_at(path)
     if kind == "a folder":
@@ -217,11 +217,11 @@ def decimal(text: str) -> float:
     return float(text)
 
 
-def check_names(key: str, names: Iterable[str], known: Iterable[str]) -> None:
+def check_names(key: str, names: Iterable[str], allowed: Iterable[str]) -> None:
     """Raise `ValueError` for an unknown name."""
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name not in allowed]
     if unknown:
-        raise ValueError(f"{key}: expected names among {', '.join(known)}, got '{unknown[0]}'.")
+        raise ValueError(f"{key}: expected names among {', '.join(allowed)}, got '{unknown[0]}'.")
 
 
 def check_increasing(
@@ -251,19 +251,19 @@ def check_declared(path, key: str, kind: type, name: str, value: float) -> None:
 
 
 def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: _Describe = None) -> None:
-    """Raise `FileFormatError` if values are impossible for a quantity, such as kelvin given as degC.
+    """Raise `FileFormatError` if values are impossible for a quantity, such as kelvin labelled degC.
 
     Values are in the package's unit; NaN passes. `describe` gives the time of a record (first axis).
     """
     try:
-        known = quantity_of(quantity)
+        entry = quantity_of(quantity)
     except KeyError:  # a passive tracer
         return
-    if (wrong := known.first_impossible(values)) is not None:
-        (low, high), value = known.possible, values[wrong]
-        sign = "" if known.positive is None else f" (positive is {known.positive})"
+    if (wrong := entry.first_impossible(values)) is not None:
+        (low, high), value = entry.possible, values[wrong]
+        sign = "" if entry.positive is None else f" (positive is {entry.positive})"
         advice = f"check the unit, the sign{sign} and the fill value"
-        if (unit := known.unit_meant(value)) is not None:
+        if (unit := entry.unit_meant(value)) is not None:
             advice = f"it looks like {unit}: give that unit (scale_factor or offset in a case of GOTM)"
         got = f"{value:g}" + ("" if describe is None else f" at {describe(wrong[0])}")
         raise FileFormatError(path, key, f"{quantity} between {low:g} and {high:g}", got, advice)

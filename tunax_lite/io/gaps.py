@@ -1,4 +1,4 @@
-"""Gaps in series over time: sunlight is filled along the clear sun of the position, others linearly.
+"""Fill gaps in series over time: shortwave radiation with scaled clear-sky radiation, others linearly.
 
 A straight line over days without records of shortwave radiation has no day and night: it starts at the last
 value, which is 0 for a gap that begins at night and that of noon for one that begins there. Filled values are
@@ -39,10 +39,10 @@ Position = tuple[float, float]
 
 def _long_gaps(time: np.ndarray) -> np.ndarray:
     """Indices of records before gaps so long that a straight line misses the daily course of the sun."""
-    apart = np.diff(time)
-    if apart.size < 2 or is_mean(usual := float(np.median(apart))):
+    steps = np.diff(time)
+    if steps.size < 2 or is_mean(usual := float(np.median(steps))):
         return np.zeros(0, dtype=int)
-    return np.flatnonzero(apart > (1.0 + 1e-6) * max(LONGEST_RESOLVING_INTERVAL, 1.5 * usual))
+    return np.flatnonzero(steps > (1.0 + 1e-6) * max(LONGEST_RESOLVING_INTERVAL, 1.5 * usual))
 
 
 def bridged(
@@ -72,33 +72,33 @@ def bridged(
             fewer than two values.
     """
     along_sun = quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux") and not linear_sunlight
-    time, known = series["time"].values, np.isfinite(series.values)
-    late, apart = late_records(time), np.diff(time)
+    time, valid = series["time"].values, np.isfinite(series.values)
+    late, steps = late_records(time), np.diff(time)
     if "line" in series.coords:
-        late = late[apart[late] > _LATE_IN_TEXT * np.median(apart)] if apart.size > 10 else late[:0]
+        late = late[steps[late] > _LATE_IN_TEXT * np.median(steps)] if steps.size > 10 else late[:0]
     if late.size and not (along_sun and _long_gaps(time).size):
-        longest = int(np.argmax(apart))
+        longest = int(np.argmax(steps))
         gaps = "a gap without records is" if late.size == 1 else f"{late.size} gaps without records are"
-        hours = f"{apart[longest] / 3600.0:g} h after {describe(series['moment'], longest)}"
+        hours = f"{steps[longest] / 3600.0:g} h after {describe(series['moment'], longest)}"
         warn_of_input([f"{series['source'].values[longest]}: {gaps} bridged linearly, at most {hours}"])
-    if longest_gap is None and not known.all():
-        at = int(np.argmin(known))
-        advice = f"fill the {np.sum(~known)} missing values before the run, or let longest_gap bridge them"
+    if longest_gap is None and not valid.all():
+        at = int(np.argmin(valid))
+        advice = f"fill the {np.sum(~valid)} missing values before the run, or let longest_gap bridge them"
         raise error_at(series, at, "a series of finite values", f"{series.values[at]} at {{}}", advice)
-    if known.sum() < (2 if longest_gap is None else min(2, known.size)):
-        got = f"{known.sum()} of {known.size}"
+    if valid.sum() < (2 if longest_gap is None else min(2, valid.size)):
+        got = f"{valid.sum()} of {valid.size}"
         raise error_of(series, "at least two values", got, "choose another variable, or complete it")
-    if longest_gap is not None and known.size > 1:
-        kept = np.flatnonzero(known)
-        apart = np.diff(time[kept])
-        at, hours = int(kept[np.argmax(apart)]), f"{apart.max() / 3600.0:g} h without a value after"
-        if apart.max() > longest_gap * (1.0 + 1e-6):
+    if longest_gap is not None and valid.size > 1:
+        kept = np.flatnonzero(valid)
+        steps = np.diff(time[kept])
+        at, hours = int(kept[np.argmax(steps)]), f"{steps.max() / 3600.0:g} h without a value after"
+        if steps.max() > longest_gap * (1.0 + 1e-6):
             expected = f"a value at least every {longest_gap / 3600.0:g} h (longest_gap)"
             raise error_at(series, at, expected, f"{hours} {{}}", "fill the gap, or set a longer longest_gap")
-        if not known.all():
-            note = f"{np.sum(~known)} missing values of {quantity} are bridged, at most {hours}"
+        if not valid.all():
+            note = f"{np.sum(~valid)} missing values of {quantity} are bridged, at most {hours}"
             warn_of_input([f"{name_of(series)}: {note} {describe(series['moment'], at)}"])
-            series = series.isel(time=known)
+            series = series.isel(time=valid)
     if stamp is not None:
         series = with_bounds(series, intervals_between(series["time"].values, stamp))
     return _along_the_sun(series, start_time, position) if along_sun else series
@@ -107,7 +107,7 @@ def bridged(
 def _along_the_sun(
     series: "xr.DataArray", start_time: str | None, position: Position | None
 ) -> "xr.DataArray":
-    """Shortwave radiation with its gaps filled along the clear sun."""
+    """Shortwave radiation with its gaps filled by scaled clear-sky radiation."""
     time, values, bounds = series["time"].values, series.values, bounds_in(series)
     gaps = _long_gaps(time)
     if not gaps.size:
@@ -117,7 +117,7 @@ def _along_the_sun(
     for at in gaps:
         hours = f"{(time[at + 1] - time[at]) / 3600.0:g} h without a value after"
         if start_time is None or position is None:
-            expected = "a date and a position, along whose clear sun a gap in shortwave radiation is filled"
+            expected = "a date and a position, to fill a gap in shortwave radiation as under a clear sky"
             advice = "choose a case of the format site, or fill the gap"
             raise error_at(series, int(at), expected, f"{hours} {{}}, and none", advice)
         added = np.arange(float(time[at]) + usual, float(time[at + 1]) - 0.5 * usual, usual)

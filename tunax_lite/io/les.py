@@ -148,8 +148,8 @@ class _Jld2:
         """Names of the iterations in a group, in numerical order."""
         group, above = self._file.get(key), self._file.get(key.rpartition("/")[0])
         if not hasattr(group, "keys"):
-            known = list(above if hasattr(above, "keys") else self._file)
-            got = f"only {', '.join(known[:8]) or 'an empty file'}"
+            names_above = list(above if hasattr(above, "keys") else self._file)
+            got = f"only {', '.join(names_above[:8]) or 'an empty file'}"
             raise self.error(key, "a group", got, "this is no LESbrary file, or it is incomplete")
         names = sorted((name for name in map(str, group) if name.isdecimal()), key=int)
         for low, high in zip(names, names[1:], strict=False):
@@ -248,9 +248,9 @@ def _read(file: _Jld2, thermal_expansion: float | None, units: Conversions) -> "
 
 def _levels(faces: np.ndarray) -> dict[str, tuple]:
     """Centers of cells with bounds, as variables of a CF file."""
-    of_z = {"units": "m", "positive": "up", "bounds": "z_bounds"}
+    z_attrs = {"units": "m", "positive": "up", "bounds": "z_bounds"}
     return {
-        "z": ("z", 0.5 * (faces[1:] + faces[:-1]), of_z),
+        "z": ("z", 0.5 * (faces[1:] + faces[:-1]), z_attrs),
         "z_bounds": (("z", "end"), np.stack([faces[:-1], faces[1:]], axis=1)),
     }
 
@@ -261,8 +261,8 @@ def _read_faces(file: _Jld2) -> np.ndarray:
     if not 3 <= n_cells <= MOST_CELLS:
         expected = "at least 3 cells" if n_cells < 3 else f"at most {MOST_CELLS} cells"
         raise file.error("grid/Nz", expected, n_cells, "choose another file")
-    known = ((key, file.cells(key, n_cells + 1)) for key in _KEYS["faces"])
-    key, faces = next((pair for pair in known if pair[1] is not None), ("", None))
+    options = ((key, file.cells(key, n_cells + 1)) for key in _KEYS["faces"])
+    key, faces = next((pair for pair in options if pair[1] is not None), ("", None))
     if faces is None:
         depth = file.required("grid/Lz", *_KEYS["faces"])
         if depth <= 0.0:
@@ -376,7 +376,7 @@ def open_legay(
     file = read_netcdf(path, only=keys)
     for key in keys:
         if key not in file or not np.isfinite(numbers_in(file[key])).all():
-            got = "values that are not" if key in file else f"only {listing(file)}"
+            got = "values that are not finite" if key in file else f"only {listing(file)}"
             raise error_in(file, key, "a variable with finite values", got, _NOT_LEGAY)
     z = numbers_in(file["z"]).ravel()
     spacing = np.ptp(z) / max(z.size - 1, 1)

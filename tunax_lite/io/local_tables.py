@@ -64,17 +64,17 @@ def with_time(frame: "pd.DataFrame") -> tuple["pd.DataFrame", str | None]:
     the first column, such as `Datum`, if it contains only dates.
     """
     plain = {BRACKETS.sub(r"\1", name).strip().lower(): name for name in frame}
-    known = {name: plain[name] for name in plain if name in TIMES}
-    if {"date", "time"} <= known.keys() and _CLOCK.fullmatch(frame[known["time"]].iloc[0]):
-        date_and_clock = frame[known["date"]] + " " + frame[known["time"]]
-        others = frame.drop(columns=[known["date"], known["time"]])
+    columns = {name: plain[name] for name in plain if name in TIMES}
+    if {"date", "time"} <= columns.keys() and _CLOCK.fullmatch(frame[columns["time"]].iloc[0]):
+        date_and_clock = frame[columns["date"]] + " " + frame[columns["time"]]
+        others = frame.drop(columns=[columns["date"], columns["time"]])
         return others.assign(time=date_and_clock), None
     first = str(frame.columns[0])
-    if not known and not _is_date(first) and all(map(_is_date, frame[first])):
+    if not columns and not _is_date(first) and all(map(_is_date, frame[first])):
         return frame.rename(columns={first: "time"}), None
-    if "time" in frame or len(known) != 1:
+    if "time" in frame or len(columns) != 1:
         return frame, "time"
-    (name,) = known.values()
+    (name,) = columns.values()
     return frame.rename(columns={name: "time"}), name
 
 

@@ -97,8 +97,8 @@ def _resolve_name(name: str) -> Path:
     manifest = read_manifest()
     if name not in manifest:
         close = difflib.get_close_matches(name, manifest, n=3, cutoff=0.4) or sorted(manifest)
-        expected, known = "a name of data/MANIFEST.yaml", ", ".join(close)
-        raise FileNotFoundError(f"{name}: expected {expected}, got an unknown one; known are {known}.")
+        expected, names = "a name of data/MANIFEST.yaml", ", ".join(close)
+        raise FileNotFoundError(f"{name}: expected {expected}, got an unknown one; known are {names}.")
     entry = manifest[name]
     path = next((folder / entry.file for folder in data_folders() if (folder / entry.file).is_file()), None)
     if path is not None:

@@ -36,8 +36,8 @@ _FILLS = ("fillvalue", "missingvalue")
 """Names of attributes in lower case without underscores: those of WHOI write `FillValue_`."""
 _UNWRITTEN = 9.969209968386869e36
 """Default fill value of the NetCDF library for floating-point numbers."""
-_Places = Mapping[str, Sequence[int] | slice]
-_EVERYWHERE: _Places = MappingProxyType({})
+_Indices = Mapping[str, Sequence[int] | slice]
+_ALL: _Indices = MappingProxyType({})
 
 
 @contextlib.contextmanager
@@ -89,7 +89,7 @@ def open_file(path: Path) -> "xr.Dataset":
     return dataset
 
 
-def read_netcdf(source, *, only: Collection[str] | None = None, at: _Places = _EVERYWHERE) -> "xr.Dataset":
+def read_netcdf(source, *, only: Collection[str] | None = None, at: _Indices = _ALL) -> "xr.Dataset":
     """Read a dataset into memory, with NaN where values are missing, unpacked, and times as numbers.
 
     Args:
@@ -105,7 +105,7 @@ def read_netcdf(source, *, only: Collection[str] | None = None, at: _Places = _E
 
 
 def values_in(
-    file: "xr.Dataset", *, only: Collection[str] | None = None, at: _Places = _EVERYWHERE
+    file: "xr.Dataset", *, only: Collection[str] | None = None, at: _Indices = _ALL
 ) -> "xr.Dataset":
     """Read the values of an open dataset; see `read_netcdf`."""
     import xarray as xr

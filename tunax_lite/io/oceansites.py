@@ -212,15 +212,15 @@ def _find(
     """Times and variables by the package's names, at the resolution with most quantities, then the finest."""
     lower = {str(var.name).lower(): var for var in variables_of(file)}
     candidates: dict[str, list[tuple["xr.DataArray", "xr.DataArray", bool]]] = {}
-    for key, known in _KNOWN.items():
+    for key, entry in _KNOWN.items():
         name, others = requested.get(key) or "", []
-        usual = [*known["names"], *known["kinds"]]
+        usual = [*entry["names"], *entry["kinds"]]
         names = [name, unit_in_brackets(name)[0]] if key in requested else usual
         named = [lower[text.lower()] for text in names if text.lower() in lower][:1]
         if key not in requested:
             adjusted = [lower[name] for var in named if (name := f"{var.name}_adjusted".lower()) in lower]
             named = [var for var in adjusted if np.isfinite(numbers_in(var)).any()] or named
-            others = [var for var in lower.values() if var.attrs.get("standard_name") in known["kinds"]]
+            others = [var for var in lower.values() if var.attrs.get("standard_name") in entry["kinds"]]
             dims = set(named[0].dims) if named else None
             others = [var for var in others if not is_text_or_statistic(var) and set(var.dims) != dims]
         candidates[key] = [(*_times(file, var), True) for var in named]
@@ -263,10 +263,10 @@ def _samples(
     key: str,
     times: "xr.DataArray",
     variable: "xr.DataArray",
-    place: tuple[float, float] | None,
+    position: tuple[float, float] | None,
     options: _Options,
 ) -> "xr.DataArray":
-    """The good values of a variable, each with its time [s] since 1970 and height [m].
+    """Samples of a variable, each with its time [s] since 1970 and height [m]; NaN unless good.
 
     Attributes are the kind of the quantity, the number of rejected values, and whether heights move. Raises
     `_NothingGoodError` if there is no good value.
@@ -274,15 +274,15 @@ def _samples(
     import xarray as xr  # takes long
 
     unit = unit_alone(options.units, "z")
-    heights = heights_of(file, variable, str(times.dims[0]), options.depths, unit, place)
+    heights = heights_of(file, variable, str(times.dims[0]), options.depths, unit, position)
     variable = on_axes(variable, (times.dims[0], *heights.dims), "choose one place")
     shape = (times.values.size, -1)
     numbers = numbers_in(variable).reshape(shape)
     good = _good(file, variable, options.good_flags).reshape(shape)
     present, z = np.isfinite(numbers), np.broadcast_to(heights.z, numbers.shape)
-    placed = np.isfinite(z) & (z <= 0.0)
-    kept, flags, notes = present & good & placed, flags_of(file, times), []
-    if n_unplaced := int((present & good & ~placed).sum()):
+    has_z = np.isfinite(z) & (z <= 0.0)
+    kept, flags, notes = present & good & has_z, flags_of(file, times), []
+    if n_unplaced := int((present & good & ~has_z).sum()):
         n_all = int((present & good).sum())
         notes.append(f"left out {n_unplaced} of {n_all} values: no good depth, or above the water")
     if flags is not None:
@@ -295,7 +295,7 @@ def _samples(
     # Deepest first where heights are fixed: the order used in messages.
     is_fixed = len(heights.z) == 1
     order = np.argsort(heights.z[0], kind="stable") if is_fixed else slice(None)
-    numbers, kept, placed, z = (part[records][:, order] for part in (numbers, kept, placed, z))
+    numbers, kept, has_z, z = (part[records][:, order] for part in (numbers, kept, has_z, z))
     converted, attrs = _converted(like(variable, numbers, ("record", "level")), key, options)
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
@@ -303,13 +303,13 @@ def _samples(
     columns = Samples(key, name_of(variable), time, values, None if is_fixed else z).columns()
     warn_of_input(codes_among(key, name_of(variable), columns))
     # Fixed heights are kept even if they never had a good value.
-    row, column = np.nonzero(placed if is_fixed else kept)
+    row, column = np.nonzero(has_z if is_fixed else kept)
     # Time stamps in days differ slightly between files of a mooring.
     time = np.round(time) if np.unique(np.round(time)).size == np.unique(time).size else time
     time, z, values = time[row], z[row, column], values[row, column]
-    known = np.stack([time, z])[:, np.isfinite(values)]
-    if n_equal := known.shape[1] - np.unique(known, axis=1).shape[1]:
-        notes.append(f"{n_equal} of {known.shape[1]} values are at the time and height of another: averaged")
+    valid = np.stack([time, z])[:, np.isfinite(values)]
+    if n_equal := valid.shape[1] - np.unique(valid, axis=1).shape[1]:
+        notes.append(f"{n_equal} of {valid.shape[1]} values are at the time and height of another: averaged")
     warn_of_input(note_on(variable, note) for note in [*notes, *_unused_flags(file, variable)])
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
     words = (str(variable.attrs.get("standard_name")), str(variable.name))
@@ -339,7 +339,7 @@ def _records(
     is_ragged: bool,
     options: _Options,
 ) -> tuple[np.ndarray, "xr.DataArray"]:
-    """Records with a value to keep, in order and from the time in the water, and their times.
+    """Records with a value to keep, sorted and only from the deployment, and their times.
 
     A record without any good value may have an invalid time.
     """
@@ -361,7 +361,7 @@ def _records(
         expected = "values from time_deployment_start to time_deployment_end"
         advice = "correct these attributes, or choose another file"
         raise _NothingGoodError(name_of(variable), str(variable.name), expected, f"none of {n_all}", advice)
-    note = f"{n_dry} of {n_all} values are not of the time of the deployment, and are left out"
+    note = f"left out {n_dry} of {n_all} values: outside the time of the deployment"
     warn_of_input([note_on(variable, note)])
     return records[inside], axis[inside]
 
@@ -408,7 +408,7 @@ def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, .
 
 
 def _unused_flags(file: "xr.Dataset", variable: "xr.DataArray") -> tuple[str, ...]:
-    """A note on what looks like flags of a variable without any."""
+    """A note on variables that may be quality flags, if a variable has none."""
     others = tuple(f"{name}_".lower() for name in file.variables)
     unused = [
         str(var.name)

@@ -286,7 +286,7 @@ def _budget(file: "xr.Dataset", name: str) -> Budget:
     else:
         change = np.diff(content) / (until - since)
     if not terms:
-        notes.append("no term acts on it: it is held, or nothing enters the column")
+        notes.append("no term changes it: it is prescribed, or nothing enters the column")
     eps = float(np.finfo(file["temperature"].values.dtype).eps)
     if eps > 1e-10:
         notes.append("the run is in single precision: rounding hides what 64 bits would show")

@@ -164,7 +164,7 @@ def salinity_at(
     Raises:
         ValueError: heights that do not increase, or a different number of values.
     """
-    known = np.isfinite(measured) & np.isfinite(z)
+    valid = np.isfinite(measured) & np.isfinite(z)
     if stated is None and not np.isfinite(measured).any() and np.isfinite(temperature).any():
         assumed = f"the practical salinity {OCEAN_SALINITY:g}"
         advice = "give another where the water is fresher (1 off moves 10 degC by 0.02 K)"
@@ -174,12 +174,12 @@ def salinity_at(
         if levels.shape != values.shape or levels.ndim != 1 or not np.all(np.diff(levels) > 0.0):
             got = f"{levels.size} heights and {values.size} values"
             raise ValueError(f"salinity: expected heights [m] that increase and as many values, got {got}.")
-    elif stated is not None or not known.any():
-        return np.where(known, measured, OCEAN_SALINITY if stated is None else stated)
+    elif stated is not None or not valid.any():
+        return np.where(valid, measured, OCEAN_SALINITY if stated is None else stated)
     else:
-        levels, place = np.unique(z[known], return_inverse=True)
-        values = np.bincount(place, weights=measured[known]) / np.bincount(place)
-    return np.where(known, measured, np.interp(z, levels, values))
+        levels, index = np.unique(z[valid], return_inverse=True)
+        values = np.bincount(index, weights=measured[valid]) / np.bincount(index)
+    return np.where(valid, measured, np.interp(z, levels, values))
 
 
 def _check(name: str, values: Numbers, lowest: float, highest: float) -> None:

@@ -80,9 +80,9 @@ def intervals_between(time: np.ndarray, stamp: str) -> np.ndarray:
     Args:
         stamp: where times stand in their interval: at the "start", in the "middle" or at the "end".
     """
-    apart = np.diff(time)
-    apart = np.minimum(apart, np.median(apart))  # a gap does not lengthen an interval
-    before, after = np.append(apart[0], apart), np.append(apart, apart[-1])
+    steps = np.diff(time)
+    steps = np.minimum(steps, np.median(steps))  # a gap does not lengthen an interval
+    before, after = np.append(steps[0], steps), np.append(steps, steps[-1])
     share = {"start": (0.0, 1.0), "middle": (0.5, 0.5), "end": (1.0, 0.0)}[stamp]
     return np.stack([time - share[0] * before, time + share[1] * after], axis=1)
 
@@ -153,7 +153,7 @@ def profiles_on_grid(
         rows = np.broadcast_to(levels[around] if observations.moves else levels, values.shape)
         values = np.stack([_on_heights(heights, *row) for row in zip(rows, values, strict=True)])
         levels = heights
-        bridged = np.stack([_bridged(wanted, time, column, longest_gap)[0] for column in values.T], axis=1)
+        bridged = np.stack([_in_time(wanted, time, column, longest_gap)[0] for column in values.T], axis=1)
     else:
         bridged = _of_instruments(wanted, time, values, levels, longest_gap)
     is_empty = ~np.any(np.isfinite(bridged), axis=1) | (np.diff(wanted, prepend=wanted[0]) > longest_gap)
@@ -180,20 +180,20 @@ _REACH = 10.0
 
 def _usual_interval(time: np.ndarray, values: np.ndarray) -> float:
     """Median time [s] from a value to the nearest one at the same height, infinite where there is none."""
-    apart = []
+    nearest = []
     for column in values.T:
         steps = np.diff(time[np.isfinite(column)], prepend=-np.inf, append=np.inf)
-        apart.append(np.minimum(steps[:-1], steps[1:]))
-    apart = np.sort(np.concatenate(apart))
-    return float(apart[apart.size // 2]) if apart.size else 0.0
+        nearest.append(np.minimum(steps[:-1], steps[1:]))
+    nearest = np.sort(np.concatenate(nearest))
+    return float(nearest[nearest.size // 2]) if nearest.size else 0.0
 
 
 def _on_heights(heights: np.ndarray, levels: np.ndarray, values: np.ndarray) -> np.ndarray:
     """One profile at other heights, constant close to its ends and NaN further beyond."""
-    known = np.isfinite(values) & np.isfinite(levels)
-    if not known.any():
+    valid = np.isfinite(values) & np.isfinite(levels)
+    if not valid.any():
         return np.full(heights.shape, np.nan)
-    levels, values = levels[known], values[known]
+    levels, values = levels[valid], values[valid]
     near = (heights >= levels[0] - _REACH) & (heights <= levels[-1] + _REACH)
     return np.where(near, np.interp(heights, levels, values), np.nan)
 
@@ -206,7 +206,7 @@ def _of_instruments(
     The first or last value of an instrument is not held where another one measures close by: often one
     deployment follows another at slightly different depths.
     """
-    columns = [_bridged(wanted, time, column, longest) for column in values.T]
+    columns = [_in_time(wanted, time, column, longest) for column in values.T]
     bridged, beyond = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
     is_late = beyond > _OF_INSTRUMENTS
     present = np.isfinite(bridged) & ~is_late
@@ -216,14 +216,14 @@ def _of_instruments(
     return bridged
 
 
-def _bridged(
+def _in_time(
     wanted: np.ndarray, time: np.ndarray, values: np.ndarray, longest: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """One height at the wanted times, NaN in gaps longer than `longest`, and time beyond its ends [s]."""
-    known = np.isfinite(values)
-    if not np.any(known):
+    valid = np.isfinite(values)
+    if not np.any(valid):
         return np.full(wanted.shape, np.nan), np.zeros(wanted.shape)
-    time, values = time[known], values[known]
+    time, values = time[valid], values[valid]
     after = np.searchsorted(time, wanted)
     gap = time[np.clip(after, None, time.size - 1)] - time[np.clip(after - 1, 0, None)]
     beyond = np.maximum(np.maximum(time[0] - wanted, wanted - time[-1]), 0.0)

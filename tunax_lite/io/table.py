@@ -233,8 +233,8 @@ def read_series(
         unit: overrides the one in the file; or a whole `Conversion`.
         longest_gap: longest time without a record, or with missing values, that is bridged [s]; by default a
             missing value is an error, and times between two records are not limited.
-        position: latitude and longitude [degrees], along whose clear sun gaps in shortwave radiation are
-            filled; others are bridged linearly.
+        position: latitude and longitude [degrees], whose clear-sky radiation fills gaps in shortwave
+            radiation; others are bridged linearly.
 
     Raises:
         FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, one
@@ -469,11 +469,11 @@ _NEEDED = tuple(field.name for field in WEATHER if field.default is dataclasses.
 
 def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
     """Names and CF standard names of a quantity of the weather; radiation is either downward or net."""
-    known = NAMES["weather"].get(quantity, {})
+    entry = NAMES["weather"].get(quantity, {})
     standard_name = None if kind is not None or quantity in WIND else quantity_of(quantity).standard_name
     usual = [] if standard_name is None else [standard_name]
-    names = [quantity, *known.get("names", ()), *known.get(f"{kind}_names", ())]
-    return names, [*usual, *known.get(kind or "standard_names", ())]
+    names = [quantity, *entry.get("names", ()), *entry.get(f"{kind}_names", ())]
+    return names, [*usual, *entry.get(kind or "standard_names", ())]
 
 
 @names_its_file("a table of the weather")
@@ -509,10 +509,10 @@ def read_weather(
         time: name of the time coordinate, where a file has several.
         longest_gap: reject a longer time between two values [s]; shorter ones are bridged. `None` for any
             time between records, and no missing value.
-        stamp: of means over the time between records: whether it is the "start", the "middle" or the "end";
-            `None` for the bounds of the time in the file, and without them for values at instants.
-        position: latitude and longitude [degrees], along whose clear sun gaps of more than three hours in
-            shortwave radiation are filled; others are bridged linearly.
+        stamp: for means over the time between records: whether times are the "start", "middle" or "end" of
+            the interval; `None` uses the bounds of the time in the file, or treats values as instantaneous.
+        position: latitude and longitude [degrees], whose clear-sky radiation fills gaps of more than three
+            hours in shortwave radiation; others are bridged linearly.
 
     Raises:
         FileFormatError: a quantity that is missing or ambiguous, an unexpected unit, a gap, unsorted times,
@@ -591,8 +591,8 @@ def _find(
     match = find_variable(table, quantity, names, standard_names, advice)
     if match is not None:
         return match
-    known = {unit_at_end(name)[0].lower() for name in names}
-    alike = [name for name in map(str, table.variables) if unit_at_end(name)[0].lower() in known]
+    wanted = {unit_at_end(name)[0].lower() for name in names}
+    alike = [name for name in map(str, table.variables) if unit_at_end(name)[0].lower() in wanted]
     if len(alike) > 1:
         raise error_in(table, quantity, "one variable with its name", " and ".join(alike), advice)
     return table[alike[0]] if alike else None
@@ -654,9 +654,9 @@ def _add_components(
             direction, f"degrees from north, over {', '.join(map(str, speed.dims))}", got, "convert it"
         )
     degrees, towards = numbers_in(direction), "to" in str(direction.attrs.get("standard_name")).split("_")
-    known = degrees[np.isfinite(degrees)]
-    if known.size and not (0.0 <= known.min() and known.max() <= 360.0):
-        got = f"{known.min():g} to {known.max():g}"
+    valid = degrees[np.isfinite(degrees)]
+    if valid.size and not (0.0 <= valid.min() and valid.max() <= 360.0):
+        got = f"{valid.min():g} to {valid.max():g}"
         raise error_of(direction, "degrees from 0 to 360", got, "correct it, or leave missing values empty")
     angle = np.deg2rad(turn.sign * (turn.factor * degrees + turn.offset) + 180.0 * (not towards))
     scale, offset = of_speed.linear("wind_u", unit_in_file(speed, of_speed.unit, "wind_speed"))

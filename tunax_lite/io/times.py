@@ -94,10 +94,10 @@ def read_time(
         got = f"{variable.values[beyond[0]]} in {variable.attrs.get('units')} in record {beyond[0]}"
         expected = "times between the years 1 and 9999"
         raise error_of(variable, expected, got, "correct the unit or the times, or flag them as bad")
-    known = np.isfinite(seconds)
+    valid = np.isfinite(seconds)
     moments = np.full(seconds.shape, np.datetime64("NaT", "us"))
     start_of_file = np.datetime64(0, "us") + np.timedelta64(round(1e6 * epoch), "us")
-    moments[known] = np.round(1e6 * seconds[known]).astype("m8[us]") + start_of_file
+    moments[valid] = np.round(1e6 * seconds[valid]).astype("m8[us]") + start_of_file
     times = like(variable, moments)
     times.encoding |= {key: times.attrs.pop(key) for key in ("units", "calendar") if key in times.attrs}
     check_increasing(*names, seconds, lambda record: describe(times, record), increasing=increasing)

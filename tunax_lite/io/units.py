@@ -38,7 +38,7 @@ _FACTORS = {name: (scale, of) for of, names in _SCALES.items() for name, scale i
 _IN_CAPITALS = {name.upper(): factor for name, factor in _FACTORS.items()}
 """Older files write units in capitals, M/S for one."""
 _CELSIUS = re.compile(r"(?:its-90, *)?(?:°|deg(?:ree)?s?)?[ _]?c(?:elsius)?", re.IGNORECASE)
-_IN_KELVIN = re.compile(
+_TEMPERATURE = re.compile(
     r"(?i:(?:°\s*|\bdeg(?:rees?)?[ _]?)(?:C|celsius|K|kelvin)|\bcelsius|\bkelvin)(?![A-Za-z])"
 )
 """Unit of a temperature, or of a temperature difference in a product such as degC m/s."""
@@ -64,7 +64,7 @@ _PER_VOLUME = (-3, 0, 1, 0, 0)
 _TOKEN = re.compile(r"([A-Za-z]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?$")
 # Accepted equivalents: a unit, what it is multiplied by, and the powers of density and heat capacity. Fluxes
 # may be divided by these, and rain may be a mass of fresh water.
-_ALSO = {
+_EQUIVALENTS = {
     **dict.fromkeys(("surface_stress_u", "surface_stress_v"), ("m2 s-2", 1.0, 1, 0)),
     **dict.fromkeys(("surface_heat_flux", "surface_shortwave_flux"), ("K m s-1", 1.0, 1, 1)),
     "surface_freshwater_flux": ("m s-1", 1000.0, 0, 0),
@@ -78,7 +78,7 @@ def _parse(unit: str) -> tuple[float, _Dimensions]:
     """Scale and dimensions of a product of factors; a slash divides by the factor that follows it."""
     scale, dimensions, plain = 1.0, [0] * 5, unit.strip()
     plain = _WORDS.get(plain.lower(), "K" if _CELSIUS.fullmatch(plain) else plain)
-    for position, part in enumerate(_IN_KELVIN.sub("K", plain.translate(_RAISED)).split("/")):
+    for position, part in enumerate(_TEMPERATURE.sub("K", plain.translate(_RAISED)).split("/")):
         for token in re.split(r"[\s.·]+|(?<!\*)\*(?!\*)", part.strip()):
             match = _TOKEN.match(token)
             if not match:
@@ -114,9 +114,9 @@ def conversion(
     try:
         return between(unit, target.unit)
     except ValueError:
-        if target.name not in _ALSO:
+        if target.name not in _EQUIVALENTS:
             raise
-    equivalent, factor, of_density, of_heat = _ALSO[target.name]
+    equivalent, factor, of_density, of_heat = _EQUIVALENTS[target.name]
     if "g kg-1" in equivalent:
         # A salinity has no dimension, and metres per second alone are no flux of salt.
         unit, n_salinities = _SALINITY.subn("g kg-1", unit)
@@ -131,14 +131,14 @@ def conversion(
 def between(unit: str, wanted: str) -> tuple[float, float]:
     """Scale and offset between two units of the same dimensions; degC and K differ by 273.15."""
     from_celsius, to_celsius = (_CELSIUS.fullmatch(each.strip()) is not None for each in (unit, wanted))
-    size, needed = _parse(wanted)
+    wanted_scale, wanted_dims = _parse(wanted)
     try:
         scale, dimensions = _parse(unit)
     except KeyError:
         scale, dimensions = 1.0, ()
-    if dimensions != needed:
+    if dimensions != wanted_dims:
         raise ValueError(f"expected a unit that converts to {wanted}, got '{unit}'.")
-    return scale / size, 273.15 * (from_celsius - to_celsius)
+    return scale / wanted_scale, 273.15 * (from_celsius - to_celsius)
 
 
 def unit_in_brackets(name: str) -> tuple[str, str | None]:
@@ -200,13 +200,13 @@ def concentration(unit: str, wanted: str) -> tuple[float, int]:
         ValueError: an unknown unit, or one of another kind: masses are not amounts of substance.
     """
     try:
-        (scale, dimensions), (size, needed) = (
+        (scale, dimensions), (wanted_scale, wanted_dims) = (
             _parse(_SUBSTANCE.sub(r"\1", each).translate(_MICRO)) for each in (unit, wanted)
         )
-        differing = tuple(b - a for a, b in zip(dimensions, needed, strict=True))
+        differing = tuple(b - a for a, b in zip(dimensions, wanted_dims, strict=True))
         for power in (0, 1, -1):
             if differing == tuple(power * exponent for exponent in _PER_VOLUME):
-                return scale / size, power
+                return scale / wanted_scale, power
         is_mass = differing[4] == -differing[2] != 0
     except KeyError:
         is_mass = False

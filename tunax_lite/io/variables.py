@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MOST_LISTED = 40
 _REFERENCES = ("bounds", "coordinates", "ancillary_variables", "grid_mapping", "cell_measures")
-_PLACES = ("time", "latitude", "longitude", "depth", "height", "altitude")
+_COORDINATES = ("time", "latitude", "longitude", "depth", "height", "altitude")
 """Standard names of coordinates."""
 _AXIS_NAMES = re.compile("time|lat|lon|latitude|longitude|lev|level|depth|height|altitude|z", re.IGNORECASE)
 
@@ -170,7 +170,7 @@ def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
     hidden, unused = {*used, *" ".join(references).split()}, []
     for name, var in variables.items():
         standard_name = str(var.attrs.get("standard_name", ""))
-        is_place = "axis" in var.attrs or standard_name in _PLACES or _AXIS_NAMES.fullmatch(name)
+        is_place = "axis" in var.attrs or standard_name in _COORDINATES or _AXIS_NAMES.fullmatch(name)
         is_flag = "flag_values" in var.attrs or re.search(
             "qc|flag|quality", f"{name} {standard_name}".lower()
         )
