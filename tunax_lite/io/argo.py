@@ -1,4 +1,4 @@
-"""Profiles of Argo floats, at their measured depths or interpolated to given heights.
+"""Profiles of Argo floats, at the measured depths or interpolated to other heights.
 
 Source: Argo User's Manual 3.4 (2021, doi:10.13155/29825). Core profile files hold one cycle or all cycles of
 a float; adjusted values are used where the data mode is A or D; quality flags are characters.
@@ -46,7 +46,7 @@ def open_argo(
     units: Conversions | None = None,
     tracers: Tracers | None = None,
 ) -> "xr.Dataset":
-    """Read the profiles of the primary sampling scheme at their own levels; see `open_observations`.
+    """Read the profiles of the primary sampling scheme on the measured levels; see `open_observations`.
 
     Args:
         paths: one file or xarray dataset, or several, such as the cycles of one float; sorted by the time of
@@ -56,12 +56,12 @@ def open_argo(
         units: units or conversions of `temperature` and `salinity`, and of `pressure` [dbar]; override those
             in the file.
         tracers: parameters of the file such as NITRATE, DOXY or CHLA, by the names of pools: adjusted values
-            where the mode of the parameter is A or D, with their own flags.
+            where the mode of the parameter is A or D, with the flags of the adjusted values.
 
     Returns:
         In-situ temperature [degC], practical salinity and tracers over `time` (universal time) and `level`,
-        NaN where they are not good; their attribute `rejected` is the number of values without a good flag of
-        their own or of the pressure. Heights `z` [m] increase and are padded with NaN; the fewest levels are
+        NaN where they are not good; their attribute `rejected` is the number of values without a good flag,
+        also of the pressure. Heights `z` [m] increase and are padded with NaN; the fewest levels are
         dropped that make them monotonic. `longitude`, `latitude` and `data_mode` (R real time, A adjusted, D
         delayed mode) are those of each profile. The attribute `n_left_out` is the number of profiles without
         a good time or position, or of a secondary sampling scheme.
@@ -103,7 +103,7 @@ def read_argo(
     name: str | None = None,
     **options: Any,
 ) -> Observations:
-    """Read Argo profiles on their own levels, or interpolate them to given heights.
+    """Read Argo profiles on the measured levels, or interpolate them to heights `z`.
 
     Interpolation is linear, with NaN above the uppermost and below the deepest value.
 
@@ -201,7 +201,7 @@ def _read_file(
     n_levels = n_above = 0
     variables: dict[str, tuple] = {"data_mode": ("time", _data_mode(file, "TEMP"))}
     names = {key: name for name, key in _QUANTITIES.items() if name in file}
-    for key, name in (names | {key: one.variable for key, one in tracers.items()}).items():
+    for key, name in (names | {key: tracer.variable for key, tracer in tracers.items()}).items():
         _check_parameter(file, key, name)
         good, present = _good_values(file, name, good_flags)
         variable, attrs = like(file[name], np.where(has_z, good, np.nan)), {}
@@ -267,7 +267,7 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
 
     dims, pressure = {}, file.get("PRES")
     if pressure is not None and pressure.dims == ("TIME", "DEPTH"):
-        # Copernicus files give a position per profile on a dimension of its own, as long as that of time.
+        # In Copernicus files positions have separate dimensions, with one entry per profile like the time.
         dims = {"DEPTH": "N_LEVELS"} | dict.fromkeys(("TIME", "LATITUDE", "LONGITUDE", "POSITION"), "N_PROF")
     # A single profile selected from its file has no dimension of profiles.
     single = pressure is not None and pressure.dims == ("N_LEVELS",)

@@ -124,10 +124,10 @@ def examine(
     text = f"expected {entry.name.replace('_', ' ')}, got a variable that says "
     # Readers distinguish the kinds of temperature themselves.
     names = (each.name for each in QUANTITIES.values() if each.standard_name == standard_name)
-    other = next((each for each in names if each != "potential_temperature"), entry.name)
+    claimed = next((each for each in names if each != "potential_temperature"), entry.name)
     every = f"{long_name} {standard_name} {name}".lower().replace("_", " ")
     wrong, right = (direction.search(words) for direction in _COMPONENTS.get(entry.name, (_NOWHERE,) * 2))
-    if other != entry.name and "sea_surface_temperature" not in (other, entry.name):
+    if claimed != entry.name and "sea_surface_temperature" not in (claimed, entry.name):
         remedy = "its name in the configuration"
         claims["another_quantity"] = (f"{text}'{standard_name}'", "another variable", remedy)
     elif wrong and not right:

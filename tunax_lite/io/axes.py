@@ -325,7 +325,7 @@ def _upward(file: "xr.Dataset", unit: str | None, latitude: float, variable: "xr
 
 
 def _is_up(variable: "xr.DataArray", values: np.ndarray, positive: str | None = None) -> bool | None:
-    """Whether a coordinate is positive upward, as given or as stated in the file; `None` if unknown."""
+    """Whether a coordinate is positive upward, by option or attributes; `None` if unknown."""
     stated, name = positive or variable.attrs.get("positive"), str(variable.attrs.get("standard_name"))
     if str(stated).lower() in ("up", "down"):
         return str(stated).lower() == "up"

@@ -72,9 +72,9 @@ def case_from_dataset(
     that prescribes this gradient, the case prescribes it too.
 
     Args:
-        dataset: profiles over `time` and `z`, surface fluxes and Stokes drift over times of their own or
-            constant. Attributes are constants of the water, `coriolis_parameter` [s-1], a constant `salinity`
-            [g kg-1] where there are no profiles, and whether `velocities` are eulerian or lagrangian means.
+        dataset: profiles over `time` and `z`, surface fluxes and Stokes drift over other times or constant.
+            Attributes are constants of the water, `coriolis_parameter` [s-1], a constant `salinity` [g kg-1]
+            if there are no profiles of it, and whether `velocities` are eulerian or lagrangian means.
         start: ISO 8601 time before which profiles are left out.
         duration: of the case [s]; by default up to the last profile.
         depth: of the bottom [m]; by default half a level spacing below the deepest level.
@@ -139,7 +139,7 @@ WATER_NAMES = {
     ("temperature", "potential"): "potential_temperature",
     ("salinity", "practical"): "practical_salinity",
 }
-"""Names of other temperatures and salinities than those of the model, by quantity and kind."""
+"""Names of temperatures and salinities other than the model's variables, by quantity and kind."""
 
 
 @names_its_file("a dataset of observations")
@@ -251,22 +251,22 @@ def _first_complete(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"
             expected = "an ISO 8601 time, and times in the file since a reference date"
             advice = "write it as 2011-03-21T00:00:00"
             raise error_in(dataset, "mapping.start", expected, f"'{start}'", advice) from None
-    known = {name: np.isfinite(var.values).all(axis=1) for name, var in profiles.items()}
-    for name, is_full in known.items():
+    full = {name: np.isfinite(var.values).all(axis=1) for name, var in profiles.items()}
+    for name, is_full in full.items():
         if not np.any(is_full & allowed):
             expected = "at least one profile without gaps, for the initial state"
             n_known = np.isfinite(profiles[name].values).sum(axis=1).max()
             got = f"at most {int(n_known)} of {profiles[name].shape[1]} levels at any time"
             advice = "fill the gaps, choose fewer levels, or leave the variable out of the mapping"
             raise error_of(profiles[name], expected, got, advice)
-    complete = np.logical_and.reduce([allowed, *known.values()])
+    complete = np.logical_and.reduce([allowed, *full.values()])
     if not np.any(complete):
         names = ", ".join(map(name_in_file, profiles.values()))
         advice = "fill the gaps, or leave a variable out of the mapping"
         raise error_in(dataset, names, "a time at which all profiles are without gaps", "none", advice)
     first, wanted = int(np.argmax(complete)), int(np.argmax(allowed))
     if first > wanted:
-        incomplete = " and ".join(name for name, is_full in known.items() if not is_full[wanted:first].all())
+        incomplete = " and ".join(name for name, is_full in full.items() if not is_full[wanted:first].all())
         note = f"the run starts at {describe(time, first)}, not at {describe(time, wanted)}: {first - wanted}"
         note += f" earlier profiles have gaps in {incomplete}; fill them, or choose a start (mapping.start)"
         warn_of_input([f"{name_of(dataset)}: {note}"])
@@ -274,7 +274,7 @@ def _first_complete(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"
 
 
 def grid_around(dataset: "xr.Dataset", depth: float | None) -> Grid:
-    """Faces midway between levels or at their bounds, the lowest at a depth [m] if it is given."""
+    """Grid with faces midway between levels or at their bounds, the lowest at `depth` [m] unless `None`."""
     z = dataset["z"].values
     has_bounds = "z_upper" in dataset.coords
     if has_bounds:
@@ -337,8 +337,8 @@ def _series_of(variable: "xr.DataArray", start: Any) -> Series | float:
 def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> Interior:
     """Stokes drift in the cells.
 
-    The drift is given on the levels of the profiles. It is extrapolated linearly to the surface from the two
-    uppermost levels.
+    In the dataset it is on the levels of the profiles. It is extrapolated linearly to the surface from the
+    two uppermost levels.
     """
     drift: dict[str, Series | float] = dict.fromkeys(STOKES_DRIFT, 0.0)
     for key in [key for key in STOKES_DRIFT if key in dataset]:

@@ -234,8 +234,8 @@ def _drift(file: "xr.Dataset", mapping: Mapping, profiles: "xr.Dataset") -> dict
         if key in mapping.variables:
             names = [name for name in [mapping.variables[key]] if name is not None]
         else:
-            known = [name for name in map(str, file.variables) if name.lower() in NAMES["stokes_drift"][key]]
-            names = [name for name in known if name.lower() == key or level in file[name].dims]
+            usual = [name for name in map(str, file.variables) if name.lower() in NAMES["stokes_drift"][key]]
+            names = [name for name in usual if name.lower() == key or level in file[name].dims]
         if len(names) > 1:
             advice = "choose one in the mapping (variables)"
             raise error_in(file, key, "one variable of the Stokes drift", " and ".join(names), advice)

@@ -1,4 +1,4 @@
-"""Identity of inputs and computations, and files that verify their own content."""
+"""Hashes of inputs and computations, and files that contain the hash of their content."""
 
 import contextlib
 import datetime

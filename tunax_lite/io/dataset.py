@@ -303,9 +303,9 @@ def _variable(
     name: str, values: ArrayLike, dims: tuple[str, ...], tracers: TracerUnits, **attributes: str
 ) -> tuple[tuple[str, ...], np.ndarray, dict[str, Any]]:
     """A variable in xarray's form, with the attributes of its name."""
-    array, every = np.asarray(values), attributes | attributes_of(name, tracers)
+    array, attrs = np.asarray(values), attributes | attributes_of(name, tracers)
     fill = {"_FillValue": array.dtype.type(np.nan)} if is_depth_of_a_criterion(name) else {}
-    return dims, array, every | fill
+    return dims, array, attrs | fill
 
 
 def _mean_variables(

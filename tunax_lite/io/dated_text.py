@@ -78,7 +78,7 @@ def read_lines(path: Path | str, where: str = "") -> TextFile:
 
 
 _FIELDS = (slice(0, 4), slice(5, 7), slice(8, 10), slice(11, 13), slice(14, 16), slice(17, 19))
-"""Characters of year, month, day, hour, minute and second; those between may be any."""
+"""Positions of year, month, day, hour, minute and second in a line; any characters may separate them."""
 
 
 def _seconds(text: str) -> float:
@@ -286,10 +286,10 @@ def _levels(file: TextFile, profiles: list[Profile], column: Column) -> list[tup
     def describe(at: int) -> str:
         return f"{iso(profiles[of_profile[at]].time)} (line {file.numbers[indices[at]]})"
 
-    for what, each in (("height [m]", z), (f"value of {column.quantity}", values)):
+    for word, each in (("height [m]", z), (f"value of {column.quantity}", values)):
         missing = np.flatnonzero(~np.isfinite(each)).tolist()
         wrong = [(int(indices[at]), f"{each[at]:g} in the profile of {describe(at)}") for at in missing]
-        file.check(wrong, f"a finite {what}", "correct the line")
+        file.check(wrong, f"a finite {word}", "correct the line")
     falling = np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0)).tolist()
     unsorted = [(int(indices[at + 1]), f"{z[at + 1]:g} above {z[at]:g} at {describe(at)}") for at in falling]
     expected = "heights [m], negative below the surface"

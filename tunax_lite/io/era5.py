@@ -101,8 +101,8 @@ def read_era5(
         interpolation: bilinear between the four surrounding grid points, or the nearest point.
         accumulation: interval before the time stamp over which parameters are accumulated [s]. By default it
             is one hour; where records are farther apart, the number of members in the GRIB attributes tells
-            the reanalysis from the ensemble (the time between records). If given, records may be more than
-            six hours apart. Sums since midnight (ERA5-Land) are refused.
+            the reanalysis from the ensemble (the time between records). With this option records may be more
+            than six hours apart. Sums since midnight (ERA5-Land) are refused.
         units: units or conversions by the package's names; override those in the file. `humidity` is the dew
             point.
 
@@ -143,7 +143,7 @@ def read_era5_fluxes(
     accumulation: float | None = None,
     units: Conversions | None = None,
 ) -> TimeSeriesForcing:
-    """The surface fluxes computed by ERA5 over its own sea surface temperature.
+    """Read the surface fluxes that ERA5 computed with its sea surface temperature.
 
     Net radiation, turbulent heat fluxes and stress (ssr, str, sshf, slhf, ewss, nsss), accumulated or as
     means (msnswrf or avg_snswrf, ...), and precipitation minus evaporation: tp if present, and e, or else
@@ -320,7 +320,7 @@ def _sunlight(point: "xr.DataArray", interval: float, sun: SolarPosition) -> "xr
         return np.asarray(sun.cosine_of_zenith(sun.at(jnp.asarray(time))))
 
     def above_air(time: np.ndarray) -> np.ndarray:
-        """Mean radiation at the top of the atmosphere [W m-2] over the interval before given times."""
+        """Mean radiation at the top of the atmosphere [W m-2] over the interval before each time."""
         moments = time[:, None] - interval * (np.arange(12) + 0.5) / 12.0
         return _AT_TOP * np.maximum(cosine(moments), 0.0).mean(axis=1)
 

@@ -24,7 +24,7 @@ _LONGEST_PART = 400
 
 
 def shortened(value: object, longest: int = _LONGEST_PART) -> str:
-    """Text on one line: its middle is cut where it is long, and unprintable characters are escaped."""
+    """Shorten a text in its middle, and escape unprintable characters and line breaks."""
     text = str(value)
     if len(text) > longest:
         half = longest // 2 - 10
@@ -114,7 +114,7 @@ def reading(path, kind: str) -> Iterator[None]:
     """Convert any failure while reading a file to an error that names the file.
 
     Libraries respond to damaged files with all kinds of exceptions, so every one becomes a `FileFormatError`
-    for a file (or several) of the given kind; errors of the package pass unchanged.
+    that expects a file (or several) of a `kind`; errors of the package pass unchanged.
     """
     try:
         with warnings.catch_warnings():

@@ -21,7 +21,7 @@ _HEIGHTS = ("depth", "z", "height")
 def read_hypsography(
     path, depth: float | None = None, units: Conversions | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Heights [m], increasing, 0 at the surface, and the areas there [m2].
+    """Read increasing heights [m], 0 at the surface, and the areas [m2] at these heights.
 
     Args:
         path: of the file.

@@ -74,7 +74,7 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
     names: frozenset[str] = frozenset()
     where = str(existing_file(path)) if is_path(path) else ""
     if not where.endswith(".jld2") and not (where and is_text(Path(where))):
-        # A format of the user's own may be binary; the last reader raises the error about other files.
+        # A format that a user added may be binary; for other files the default reader raises the error.
         with contextlib.suppress(FileFormatError), opened(path) as file:
             names = frozenset(map(str, file.variables))
     match = next(each for each in reversed(FORMATS.values()) if each.recognises(where, names))

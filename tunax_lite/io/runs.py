@@ -101,7 +101,7 @@ def read_trajectory(path, *, every: int = 1) -> Trajectory:
 
 
 def _values(file: "xr.Dataset", name: str, *dims: str, kind: str = "f") -> jax.Array:
-    """A numeric variable along these axes and those of a batch."""
+    """Values of a numeric variable over the axes `dims` and any batch axes."""
     if name not in file:
         advice = "only files of write_trajectory can be read back"
         raise error_in(file, name, "a variable of a trajectory", f"only {listing(file)}", advice)
@@ -236,7 +236,7 @@ class Budget(NamedTuple):
         return bool(np.all(np.abs(self.residual) <= self.rounding))
 
     def mean(self, values: np.ndarray) -> float:
-        """Mean over the whole run."""
+        """Mean over the run."""
         return float(np.average(values, weights=self.until - self.since))
 
 
@@ -258,7 +258,7 @@ def read_budgets(path: str | Path) -> list[Budget]:
     bounds = file["time_bounds"].values
     if bounds.shape[0] < 2:
         advice = "run longer, or shorten time.output_interval"
-        raise error_in(file, "time", "two frames at least", "one", advice)
+        raise error_in(file, "time", "at least two frames", "one", advice)
     order = {name: number for number, name in enumerate(UNITS_OF_BUDGETS)}
     return [_budget(file, name) for name in sorted(names, key=lambda name: order.get(name, len(order)))]
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._types import warn_of_input
 
 Numbers = np.ndarray | list | tuple | float | int
-"""What NumPy turns into an array."""
+"""Array-like numbers of NumPy."""
 
 SalinityGuess = float | tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]
 """Practical salinity to use where none was measured: a number, or heights [m] and values."""
@@ -131,7 +131,7 @@ def modelled_water(
     """Conservative temperature [degC] and absolute salinity [g kg-1] of measured profiles.
 
     Args:
-        temperature, salinity: of the given kinds, broadcast against each other; NaN stays NaN.
+        temperature, salinity: of the kinds below, broadcast against each other; NaN stays NaN.
         z: heights [m], at or below 0.
         temperature_kind: as in `conservative_temperature`.
         salinity_kind: "absolute" or "practical"; only the latter needs a position.
@@ -156,7 +156,7 @@ def modelled_water(
 def salinity_at(
     z: np.ndarray, measured: np.ndarray, stated: SalinityGuess | None, *, name: str, temperature: np.ndarray
 ) -> np.ndarray:
-    """Salinity without gaps: measured, else as given, else the time mean at neighbouring depths, else 35.
+    """Salinity without gaps: measured, else `stated`, else the time mean at neighbouring depths, else 35.
 
     Heights z [m], measured salinities and temperatures have the same shape. Warns if 35 is assumed for the
     temperatures of a file.

@@ -92,7 +92,7 @@ def on_common_times(
 ) -> tuple[np.ndarray, dict[str, np.ndarray | float]]:
     """Series on the union of their times [s]; linear interpolation leaves each of them unchanged.
 
-    Numbers stay numbers; if all are numbers, the times are the ends of a run of given length [s].
+    Numbers stay numbers; if all are numbers, the times are the start and end of a run of `length` [s].
 
     Raises:
         ValueError: series that do not overlap.
@@ -123,7 +123,7 @@ def as_series_together(
 def profiles_on_grid(
     observations: Observations, variable: str, z: np.ndarray, *, longest_gap: float, duration: float
 ) -> Series:
-    """Profiles of one variable at given heights from the start to the end of a case.
+    """Profiles of one variable at heights `z` from the start to the end of a case.
 
     Casts, and instruments whose heights vary, are interpolated in the vertical, then at each height in time
     over gaps of up to `longest_gap`; a profile is held for up to 10 m beyond its ends. Instruments at fixed

@@ -101,8 +101,8 @@ def read_table(path) -> "xr.Dataset":
     `datetime`, `date`, `timestamp`), in ISO 8601 or as a number with a unit such as `time [days since
     2012-01-01]`. Lines that start with # are comments; columns of text stay text. In GOTM's format (date,
     time, numbers) columns are called `1`, `2`, ... or take the names in a preceding line that starts with !.
-    Units may stand in round brackets, the clock in a column of its own; dates may be local ones, numbers have
-    decimal commas, and missing values be -999 or -9999.
+    Units may stand in round brackets, and the clock in a separate column; dates such as 1.5.2019, decimal
+    commas, and -999 or -9999 for missing values are recognised.
 
     Raises:
         FileFormatError: a file that is not a table, with the line; names all wrong lines of one column.
@@ -174,7 +174,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _header(path: Path, where: str, cells: list[str]) -> dict[str, str | None]:
-    """Names of the columns, each with its unit, if it has one; refuses times that are local."""
+    """Names of the columns, each with its unit, if it has one; refuses times of other time zones."""
     units: dict[str, str | None] = {}
     for cell in cells:
         match = _HEADER.match(cell)
@@ -230,7 +230,7 @@ def read_series(
         name, quantity: of the column, and its quantity as named in the table of quantities.
         start_time: ISO 8601 time, universal time, at which the time of the case is 0; `None` if times count
             from the start of the case.
-        unit: overrides the one in the file; or a whole `Conversion`.
+        unit: overrides the one in the file; may be a `Conversion`.
         longest_gap: longest time without a record, or with missing values, that is bridged [s]; by default a
             missing value is an error, and times between two records are not limited.
         position: latitude and longitude [degrees], whose clear-sky radiation fills gaps in shortwave

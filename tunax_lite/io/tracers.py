@@ -27,7 +27,7 @@ class Tracer:
 
     Args:
         variable: its name in the file.
-        unit: of the package; `None` for a tracer without one, whose values stay as they are.
+        unit: unit in the package; `None` keeps the unit of the file.
         conversion: unit that replaces that of the file, factor, offset and sign.
     """
 

@@ -22,7 +22,7 @@ _AXIS_NAMES = re.compile("time|lat|lon|latitude|longitude|lev|level|depth|height
 def array(
     path: object, name: str, dims: Sequence[Hashable], values: np.ndarray, attrs: Mapping[str, Any]
 ) -> "xr.DataArray":
-    """A variable whose `encoding` names its file and its name there."""
+    """A variable whose `encoding` has the path of its file and its name in this file."""
     import xarray as xr  # takes long
 
     variable = xr.DataArray(values, dims=tuple(dims), name=name, attrs=dict(attrs))
@@ -156,7 +156,7 @@ def in_unit(
         advice = f"correct the unit of {quantity}: the key `unit` of this input, or `units` of a mapping"
         raise error_of(variable, expected, f"'{change.unit or unit}'", advice) from None
     values = numbers_in(variable)
-    # A single number times another one is no array.
+    # The product of a scalar array and a number is a NumPy scalar, not an array.
     return values if (scale, offset) == (1.0, 0.0) else np.asarray(values * scale + offset)
 
 

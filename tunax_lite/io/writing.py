@@ -93,7 +93,7 @@ def replacing(path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """Like `replacing`, for a folder, which replaces an earlier one as a whole."""
+    """Like `replacing`, for a folder; an earlier folder is replaced completely."""
     temporary, before = _temporary(path), _temporary(path)
     try:
         yield temporary
@@ -120,7 +120,7 @@ def write_text(path, text: str) -> None:
 def write_csv(
     path, header: Iterable[str], rows: Iterable[Iterable[object]], number: str | None = None
 ) -> None:
-    """Write a table as CSV, atomically; numbers in full precision, or in the given format."""
+    """Write a table as CSV, atomically; numbers in full precision, or in the format `number`."""
 
     def text(value: object) -> str:
         if isinstance(value, bool):
