@@ -14,7 +14,7 @@ def lazily(
         package: `__name__` of the package.
         names: names that each module of the package defines, separated by spaces, by module.
     """
-    modules = {name: module for module, several in names.items() for name in several.split()}
+    modules = {name: module for module, listed in names.items() for name in listed.split()}
 
     def load(name: str) -> object:
         if name not in modules:

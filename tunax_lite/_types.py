@@ -77,8 +77,8 @@ def without_functions(tree: PyTree) -> PyTree:
     return jax.tree.map(lambda leaf: leaf if isinstance(leaf, accepted) else Fixed(leaf), tree)
 
 
-def released(tree: PyTree) -> PyTree:
-    """Unwrap all `Fixed` parts of a tree."""
+def unfixed(tree: PyTree) -> PyTree:
+    """Replace all `Fixed` parts of a tree by their values."""
     is_fixed = lambda leaf: isinstance(leaf, Fixed)  # noqa: E731
     return jax.tree.map(lambda leaf: leaf.value if is_fixed(leaf) else leaf, tree, is_leaf=is_fixed)
 
@@ -164,21 +164,16 @@ def as_float_array(value: PyTree, name: str = "") -> PyTree:
     Texts, lists and switches raise `TypeError` or `ValueError` with the name. Columns are objects with
     `__array__`, as in pandas, xarray and polars; their index is ignored. Other values are unchanged.
     """
-    value = without_index(value)
+    value, where = without_index(value), f"{name}: " if name else ""
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "fiub":
-        where = f"{name}: " if name else ""
-        remedy = "convert it"
-        if value.dtype.kind in "mM":
-            remedy = "give seconds since the start"
+        remedy = "give seconds since the start" if value.dtype.kind in "mM" else "convert it"
         raise TypeError(f"{where}expected numbers, got an array of {value.dtype}; {remedy}.")
     if is_switch(value):
-        where = f"{name}: " if name else ""
         raise ValueError(f"{where}expected a number or an array, got {_switch(value)}; give a number.")
     if isinstance(value, (int, float)):
         return jnp.asarray(np.float64(value))  # twice as fast as from a Python number
     if isinstance(value, str | list | tuple | dict | set):
         got = f"the text {value!r}" if isinstance(value, str) else f"a {type(value).__name__}"
-        where = f"{name}: " if name else ""
         raise TypeError(f"{where}expected a number or an array, got {got}; convert it.")
     return jnp.asarray(value, dtype=float) if isinstance(value, np.ndarray) else value
 
@@ -250,8 +245,8 @@ def parameter(
         valid_range: closed interval outside which the number has no meaning, and the default bounds in a
             calibration. A constructor raises `ValueError` for a number outside it and `TypeError` for
             values that are not numbers; modules that JAX rebuilds, such as a gradient, are not checked.
-        only_if: by name of another field, its values with which this number has an effect: `(None,)` for a
-            field that replaces it once set. A calibration refuses a number without effect.
+        only_if: values of other fields, by name, for which this number has an effect. `(None,)` means only
+            while the other field is unset, which replaces it. A calibration refuses a number without effect.
     """
 
     def checked(value: PyTree) -> PyTree:
@@ -377,10 +372,10 @@ def _declared(
         if key in field.metadata:
             yield path, value, field.metadata, module
         else:
-            parts = (
-                {f"{path}.{name}": part for name, part in value.items()} if isinstance(value, dict) else {}
-            )
-            for part_path, part in (parts or {path: value}).items():
+            parts = {path: value}
+            if isinstance(value, dict):
+                parts = {f"{path}.{name}": part for name, part in value.items()}
+            for part_path, part in parts.items():
                 if isinstance(part, eqx.Module):
                     yield from _declared(part, key, f"{part_path}.")
 
@@ -507,7 +502,7 @@ def precision_of(**trees: PyTree) -> np.dtype:
     strong = [(path, leaf) for path, leaf in arrays if not _is_weak(leaf)]
     path_by_dtype: dict[np.dtype, str] = {}
     for path, leaf in strong or arrays:
-        path_by_dtype.setdefault(leaf.dtype, jax.tree_util.keystr(path, simple=True, separator="."))
+        path_by_dtype.setdefault(leaf.dtype, dotted(path))
     if len(path_by_dtype) != 1:
         listed = " and ".join(f"{dtype} ({path})" for dtype, path in path_by_dtype.items()) or "no such array"
         raise ValueError(

@@ -59,7 +59,7 @@ def setting(
 
     def checked(value: Any) -> Any:  # as the class annotates the field
         if choices is None:
-            value = _of_kind(field.type, field.name, value)
+            value = _converted(field.type, field.name, value)
         _check_setting(field.name, value, declared)
         return value
 
@@ -96,11 +96,11 @@ def named(*names: str, **variants: str | Mapping[str, object]) -> Callable[[K], 
 
     def register(kind: K) -> K:
         _NAMED.extend(Named(name, kind, kind) for name in names)
-        for name, how in variants.items():
-            if isinstance(how, str):
-                _NAMED.append(Named(name, kind, getattr(kind, how), True))
+        for name, variant in variants.items():
+            if isinstance(variant, str):
+                _NAMED.append(Named(name, kind, getattr(kind, variant), True))
             else:
-                _NAMED.append(Named(name, kind, functools.partial(kind, **how), True, how))
+                _NAMED.append(Named(name, kind, functools.partial(kind, **variant), True, variant))
         return kind
 
     return register
@@ -167,9 +167,9 @@ def module_of(fields: Mapping[str, tuple[Any, Any]], about: Mapping[str, str]) -
     return types.new_class("Derived", (eqx.Module,), exec_body=lambda body: body.update(parts | names))
 
 
-def _documented(about: Mapping[str, str]) -> str:
+def _documented(meaning_by_name: Mapping[str, str]) -> str:
     """Write the docstring from which `meanings` reads the meanings of fields."""
-    lines = (f"    {name}: {meaning}\n" for name, meaning in about.items())
+    lines = (f"    {name}: {meaning}\n" for name, meaning in meaning_by_name.items())
     return "Derived fields.\n\nArgs:\n" + "".join(lines)
 
 
@@ -264,34 +264,34 @@ def _wrong_class(part: object, kinds: tuple[type, ...], name: str) -> str:
     """Message for a part of a wrong class: expected class, actual class, and what to pass."""
     wanted = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
     got, names = repr(part), names_of(kinds[0])
-    finals = [kind for kind in _finals(kinds) if not kind.__name__.startswith(("Abstract", "_"))]
-    remedy = f"give an instance of {', '.join(kind.__name__ for kind in finals[:4])}"
+    concrete = [kind for kind in _concrete(kinds) if not kind.__name__.startswith(("Abstract", "_"))]
+    remedy = f"give an instance of {', '.join(kind.__name__ for kind in concrete[:4])}"
     if isinstance(part, type):
         got, remedy = f"the class {part.__name__}", f"make an instance: {part.__name__}(...)"
     elif isinstance(part, str) and part in names:
         kind, make, preset = names[part].kind.__name__, names[part].make, names[part].preset
-        how = f".{make.__name__}()" if names[part].is_variant and not preset else "()"
+        call = f".{make.__name__}()" if names[part].is_variant and not preset else "()"
         if preset:  # a preset of many numbers has a constructor
             arguments = ", ".join(f"{key}={value!r}" for key, value in preset.items())
-            how = f"({arguments})" if len(preset) < 4 else f".of({part!r})"
-        remedy = f"make an instance: {kind}{how}"
+            call = f"({arguments})" if len(preset) < 4 else f".of({part!r})"
+        remedy = f"make an instance: {kind}{call}"
     elif not isinstance(part, str | int | float | None):
         got = type(part).__name__
-        declared = {kind: dataclasses.fields(kind) for kind in finals}
+        declared = {kind: dataclasses.fields(kind) for kind in concrete}
         owners = [kind for kind, fields in declared.items() if [each.type for each in fields] == [type(part)]]
         remedy = f"wrap it: {owners[0].__name__}({got}(...))" if owners else getattr(part, "remedy", remedy)
     return f"expected {wanted} as {name}, got {got}; {remedy}."
 
 
-def _finals(kinds: Iterable[type]) -> list[type]:
+def _concrete(kinds: Iterable[type]) -> list[type]:
     """Return the classes and all their subclasses, without abstract classes."""
-    finals = []
+    concrete = []
     for kind in kinds:
-        finals += ([] if inspect.isabstract(kind) else [kind]) + _finals(kind.__subclasses__())
-    return finals
+        concrete += ([] if inspect.isabstract(kind) else [kind]) + _concrete(kind.__subclasses__())
+    return concrete
 
 
-def _of_kind(kind: Any, name: str, value: Any) -> Any:  # as the class annotates the field
+def _converted(kind: Any, name: str, value: Any) -> Any:  # as the class annotates the field
     """Convert a setting to the type of its field: a list to a tuple, a text to a member of an enumeration.
 
     Raises:

@@ -54,13 +54,12 @@ class Quantity:
         wrong = np.argwhere(np.isfinite(values) & ((values < low) | (values > high)))
         return tuple(map(int, wrong[0])) if len(wrong) else None
 
-    def unit_meant(self, value: float) -> str | None:
+    def likely_unit(self, value: float) -> str | None:
         """Unit that an impossible value suggests, or `None`."""
-        return (
-            self.suspect[0]
-            if self.suspect is not None and self.suspect[1] <= value <= self.suspect[2]
-            else None
-        )
+        if self.suspect is None:
+            return None
+        unit, lowest, highest = self.suspect
+        return unit if lowest <= value <= highest else None
 
 
 def _read() -> Iterator[Quantity]:
@@ -113,16 +112,16 @@ def quantity_of(name: str) -> Quantity:
 def check_values(where: str, name: str, values: np.ndarray) -> None:
     """Raise `ValueError` for impossible values of a quantity, such as 293 degC; unknown names pass."""
     try:
-        known = quantity_of(name)
+        row = quantity_of(name)
     except KeyError:  # a tracer
         return
-    if (wrong := known.first_impossible(values)) is not None:
-        (low, high), value = known.possible, values[wrong]
-        advice = f"positive is {known.positive}; " if known.positive else ""
-        if (unit := known.unit_meant(value)) is not None:
+    if (wrong := row.first_impossible(values)) is not None:
+        (low, high), value = row.possible, values[wrong]
+        advice = f"positive is {row.positive}; " if row.positive else ""
+        if (unit := row.likely_unit(value)) is not None:
             advice = f"it looks like {unit}; "
         raise ValueError(
-            f"{where}: expected {known.long_name} from {low:g} to {high:g} {known.unit}, got {value:g}; "
+            f"{where}: expected {row.long_name} from {low:g} to {high:g} {row.unit}, got {value:g}; "
             f"{advice}convert it."
         )
 

@@ -18,7 +18,7 @@ from .._types import (
     chosen_paths,
     dotted,
     free_leaves,
-    released,
+    unfixed,
 )
 from ..views import AbstractShown
 from .priors import bounded, unbounded
@@ -83,6 +83,6 @@ def constrained(x: Unconstrained[T]) -> T:
     def restored(path, leaf):
         return leaf if isinstance(leaf, Fixed) else bounded(leaf, *infos[dotted(path)].valid_range)
 
-    return released(
+    return unfixed(
         jax.tree_util.tree_map_with_path(restored, x.numbers, is_leaf=lambda leaf: isinstance(leaf, Fixed))
     )

@@ -18,7 +18,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PyTree
 
-from .._types import is_traced, released, without_functions
+from .._types import is_traced, unfixed, without_functions
 from ..numerics.batch_last import vmap_last
 from ..runtime import compile_program
 from ..runtime.compilation import Program
@@ -180,7 +180,7 @@ class CompiledJacobian:
             raise ValueError(f"jacobian: expected the mode auto, forward or reverse, got {mode!r}.")
         arrays = without_functions(args)
         self._has_functions = jax.tree.structure(arrays) != jax.tree.structure(args)
-        self._function = (lambda x, *args: function(x, *released(args))) if self._has_functions else function
+        self._function = (lambda x, *args: function(x, *unfixed(args))) if self._has_functions else function
         self._shapes = jax.eval_shape(lambda *arrays: arrays, x, *arrays)
         n_parameters = _count("parameters", self._shapes[0])
         n_residuals = _count("residuals", jax.eval_shape(self._function, *self._shapes))

@@ -263,7 +263,7 @@ def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: 
         (low, high), value = entry.possible, values[wrong]
         sign = "" if entry.positive is None else f" (positive is {entry.positive})"
         advice = f"check the unit, the sign{sign} and the fill value"
-        if (unit := entry.unit_meant(value)) is not None:
+        if (unit := entry.likely_unit(value)) is not None:
             advice = f"it looks like {unit}: give that unit (scale_factor or offset in a case of GOTM)"
         got = f"{value:g}" + ("" if describe is None else f" at {describe(wrong[0])}")
         raise FileFormatError(path, key, f"{quantity} between {low:g} and {high:g}", got, advice)

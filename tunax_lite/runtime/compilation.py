@@ -11,7 +11,7 @@ import jax
 from jax.stages import Compiled
 from jaxtyping import PyTree
 
-from .._types import released, without_functions
+from .._types import unfixed, without_functions
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ def compile_program(function: Callable[..., PyTree], *args: PyTree, **static: ob
 
 
 def _released(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
-    return function(*released(args))
+    return function(*unfixed(args))
 
 
 class Shared(Generic[T]):
