@@ -1,4 +1,4 @@
-"""Steps of `tunax-lite site`: ask the sources, write the configuration, check it, run it."""
+"""Steps of `tunax-lite site`: write the inputs and the configuration, check it, run it."""
 
 import datetime
 import json
@@ -28,13 +28,13 @@ _WOA = "World Ocean Atlas 2023, Reagan et al. (2024), doi:10.25921/va26-hv25; pu
 class _Source(NamedTuple):
     """A source of an input: a function that writes it and returns keys of the case, and its reference."""
 
-    ask: Callable[[Site, str], Section]
+    fetch: Callable[[Site, str], Section]
     reference: str
 
 
 _SOURCES: dict[str, dict[str, _Source]] = {
     "depth": {
-        "metres": _Source(sea_floor.metres, "given"),
+        "metres": _Source(sea_floor.metres, "a number"),
         "gebco": _Source(sea_floor.grid, "GEBCO Compilation Group, gebco.net; public domain"),
         "etopo": _Source(sea_floor.grid, "ETOPO 2022, doi:10.25921/fd45-gt74; public domain"),
     },
@@ -97,7 +97,7 @@ def site(
     case: Section = {}
     for kind, (source, where) in sources.items():
         echo(f"{kind}: {specified[kind]}, {source.reference}")
-        case = _merged(case, source.ask(place, where))
+        case = _merged(case, source.fetch(place, where))
     references = [
         f"# {kind}: {specified[kind]}, {source.reference}\n" for kind, (source, _) in sources.items()
     ]
@@ -140,17 +140,17 @@ def _source(kind: str, text: str) -> tuple[_Source, str]:
     return known[name], where
 
 
-def _merged(one: Mapping[str, object], other: Mapping[str, object]) -> Section:
-    """Keys of both, sections joined key by key; `other` prevails."""
-    both = dict(one)
-    for name, value in other.items():
-        old = both.get(name)
-        both[name] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return both
+def _merged(section: Mapping[str, object], changes: Mapping[str, object]) -> Section:
+    """Add keys to a section, and to nested sections key by key; replace values that exist."""
+    merged = dict(section)
+    for name, value in changes.items():
+        old = merged.get(name)
+        merged[name] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def _configuration(place: Site, case: Section) -> Section:
-    """The run: a stretched grid of about 1 m at the surface, k-epsilon, steps of ten minutes."""
+    """Return the configuration: cells of about 1 m at the surface, k-epsilon, steps of ten minutes."""
     interval = 3600.0 if place.duration <= _FORTNIGHT else 86400.0
     return {
         "case": {

@@ -20,16 +20,16 @@ def site(
     longitude: Annotated[float, Option(metavar="DEG", min=-360.0, max=360.0, help="[degrees east].")],
     start: Annotated[str, Option(metavar="DATE", help="Start, ISO 8601, Universal Time.")],
     stop: Annotated[str, Option(metavar="DATE", help="End, likewise.")],
-    name: Annotated[str | None, Option(help="Of the site; by default that of the folder.")] = None,
+    name: Annotated[str | None, Option(help="Name of the site; by default that of DIR.")] = None,
     data: Annotated[
         Path | None,
         Option(metavar="DIR", help="Folders era5, argo, woa, gebco, ... in it replace services."),
     ] = None,
     weather: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Source of the weather.")] = None,
-    water: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Of temperature and salinity.")] = None,
+    water: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Source of the water.")] = None,
     depth: Annotated[str | None, Option(metavar="M|NAME[:WHERE]", help="Depth of the sea.")] = None,
-    waves: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Of waves; none by default.")] = None,
-    tides: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Of tides; none by default.")] = None,
+    waves: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Source of waves, if any.")] = None,
+    tides: Annotated[str | None, Option(metavar="NAME[:WHERE]", help="Source of tides, if any.")] = None,
     column: Annotated[float, Option(metavar="M", min=10.0, help="Largest depth of the column.")] = 300.0,
     radius: Annotated[
         float, Option(metavar="KM", min=0.0, help="Largest distance of measured profiles.")

@@ -35,13 +35,14 @@ def columns_at(place: Site, stored: "xr.Dataset", name: str) -> tuple[np.ndarray
     axes = [depth.dims[0]] if time is None else [time.dims[0], depth.dims[0]]
     values = numbers_in(on_axes(variable, [*map(str, axes), *variable.dims[-2:]], "choose one member"))
     values = mean_of_known(values, weights).reshape(-1, depth.values.size)
+    # Twelve records, or times in months, are a climatology: files of them count from any date.
     if time is None or len(values) == 12 or "months" in str(time.attrs.get("units")):
         return np.abs(numbers_in(depth)), values, np.zeros(len(values))
     return np.abs(numbers_in(depth)), values, seconds_since(read_time(time), place.start_time)
 
 
 def around(place: Site, stored: "xr.Dataset", name: str) -> tuple["xr.Dataset", "xr.DataArray", np.ndarray]:
-    """Coordinates, a variable at the points around the place (these dimensions last), and their weights."""
+    """Coordinates, a variable at the grid points around the place (last two axes), and their weights."""
     dims = tuple(map(str, stored.variables[name].dims))
     file = values_in(stored, only={*dims, *(each for names in _COORDINATES.values() for each in names)})
     axes = [axis_at(_needed(file, axis, dims), axis, target) for axis, target in place.position.items()]
@@ -69,11 +70,10 @@ def _needed(file: "xr.Dataset", axis: str, dims: Sequence[Hashable]) -> "xr.Data
 
 
 def _coordinate(file: "xr.Dataset", axis: str, dims: Sequence[Hashable]) -> "xr.DataArray | None":
-    """The coordinate of one of these dimensions that is this axis, by a usual name or its attributes."""
-    along = [one for one in variables_of(file) if len(one.dims) == 1 and one.dims[0] in dims]
-    named = sorted(along, key=lambda one: one.name != one.dims[0])
-    for one in [*(each for each in named if each.name in _COORDINATES[axis]), *named]:
-        is_known = one.name in _COORDINATES[axis]
-        if is_known or (is_axis(one, _KINDS[axis]) if axis in _KINDS else is_position(one, axis)):
-            return one
+    """Return the coordinate of an axis along one of `dims`, by a usual name or else by its attributes."""
+    along = [each for each in variables_of(file) if len(each.dims) == 1 and each.dims[0] in dims]
+    usual = _COORDINATES[axis]
+    for each in sorted(along, key=lambda each: (each.name not in usual, each.name != each.dims[0])):
+        if each.name in usual or (is_axis(each, _KINDS[axis]) if axis in _KINDS else is_position(each, axis)):
+            return each
     return None

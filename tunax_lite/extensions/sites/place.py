@@ -2,7 +2,7 @@
 
 import contextlib
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,7 +80,7 @@ class Site:
 
 
 def netcdf_files(where: str, option: str) -> list[Path]:
-    """Absolute paths of the NetCDF files of a folder, in order of their names, or of one file.
+    """Absolute paths of the NetCDF files in a folder, in order of their names, or of a single file.
 
     Raises:
         ConfigError: no file and no folder.
@@ -96,14 +96,9 @@ def netcdf_files(where: str, option: str) -> list[Path]:
     return paths
 
 
-def names_of(paths: Iterable[Path]) -> list[str]:
-    """Paths as in a configuration."""
-    return [str(path) for path in paths]
-
-
 @contextlib.contextmanager
-def asking(service: str, account: str) -> Iterator[None]:
-    """Turn any exception of the client of a service into a `FileFormatError` with its first line."""
+def failures_of(service: str, account: str) -> Iterator[None]:
+    """Turn exceptions of the client of a service into `FileFormatError`; `account` is advice on access."""
     try:
         yield
     except Exception as error:  # clients raise anything

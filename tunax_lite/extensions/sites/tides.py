@@ -6,21 +6,21 @@ import numpy as np
 
 from ...io.errors import FileFormatError
 from ...runtime.machine import needed
-from .place import Section, Site, asking
+from .place import Section, Site, failures_of
 
 _STEP = 600.0  # [s] between values
 
 
 def pytmd(place: Site, where: str) -> Section:
-    """Write the depth-mean tidal current, whose slope of the surface drives the column.
+    """Write the depth-mean tidal current; the column is driven by the surface slope that sustains it.
 
     Args:
         where: MODEL@DIR, a model of pyTMD's database and the folder with its files, or FILE.json, a
             definition of a model with files relative to its folder.
     """
     compute = needed("pyTMD.compute", "--tides pytmd", "or leave out --tides")
-    model, _, at = where.rpartition("@")
-    path = Path(at).expanduser()
+    model, _, folder_or_file = where.rpartition("@")
+    path = Path(folder_or_file).expanduser()
     if not (path.is_dir() if model else path.is_file()):
         expected = "MODEL@DIR with the folder of an atlas, or a definition FILE.json"
         raise FileFormatError(where or "--tides pytmd", "tides", expected, "none", "name one of them")
@@ -31,7 +31,7 @@ def pytmd(place: Site, where: str) -> Section:
     longitude = np.array([(place.longitude + 180.0) % 360.0 - 180.0])
     latitude = np.array([place.latitude])
     epoch = place.start.timetuple()[:6]
-    with asking("pyTMD", "check the files of the atlas"):
+    with failures_of("pyTMD", "check the files of the atlas"):
         current = compute.tide_currents(longitude, latitude, time, epoch=epoch, type="time series", **atlas)
         u, v = (0.01 * np.asarray(current[axis], dtype=float).reshape(-1) for axis in ("u", "v"))  # cm s-1
     if not (np.isfinite(u).all() and np.isfinite(v).all()):

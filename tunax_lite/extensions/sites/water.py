@@ -21,7 +21,7 @@ from ...io.netcdf import opened
 from ...plausibility.rules import distance_of
 from ...runtime.machine import needed
 from .grids import columns_at
-from .place import Section, Site, asking, names_of, netcdf_files
+from .place import Section, Site, failures_of, netcdf_files
 
 _LONGEST_GAP = 30.0 * 86400.0  # [s] between the start and a measured profile; three cycles of a float
 _LEVELS = -np.concatenate([np.arange(2000, 500, -20), np.arange(500, 200, -5), np.arange(200, -1, -2)])
@@ -34,7 +34,7 @@ _TEMPERATURES = {
     "temperature": "in_situ",
     "TEMP": "in_situ",
 }
-"""Names in gridded files, and the kind of temperature."""
+"""Kind of temperature by name in gridded files."""
 _SALINITIES = ("s_an", "so", "vosaline", "SALT", "salinity", "PSAL")
 _GLORYS = "cmems_mod_glo_phy_my_0.083deg_P1D-m"
 _DAY = datetime.timedelta(days=1)
@@ -55,7 +55,7 @@ def argopy(place: Site, where: str) -> Section:
     south, north, west, east = place.box(margin, margin / max(math.cos(math.radians(place.latitude)), 0.05))
     gap = datetime.timedelta(seconds=_LONGEST_GAP)
     dates = [f"{place.start - gap:%Y-%m-%d}", f"{place.stop + gap:%Y-%m-%d}"]
-    with asking("argopy", "see the documentation of argopy"):
+    with failures_of("argopy", "see the documentation of argopy"):
         points = client.DataFetcher().region([west, east, south, north, 0.0, place.column + 200.0, *dates])
         profiles = points.to_xarray().argo.point2profile()
     numbers = np.char.strip(profiles["PLATFORM_NUMBER"].values.astype(str))
@@ -74,13 +74,13 @@ def _floats(place: Site, sources: Sequence[Source]) -> Section:
     """
     profiles, names, nearest = {}, [], np.inf
     for source in sources:
-        argo = io.open_observations(source, format="argo")
+        stored = io.open_observations(source, format="argo")
         observed = io.read_argo(source, z=_LEVELS, start_time=place.start_time)
         if not {"temperature", "salinity"} <= observed.profiles.keys():
             continue
         time = np.asarray(observed.time)
         site = place.latitude, place.longitude
-        distance = distance_of(argo["latitude"].values, argo["longitude"].values, site)
+        distance = distance_of(stored["latitude"].values, stored["longitude"].values, site)
         is_during = (time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)
         nearest = min(nearest, *distance[is_during], np.inf)
         for at in np.flatnonzero(is_during & (distance <= place.radius)):
@@ -90,7 +90,7 @@ def _floats(place: Site, sources: Sequence[Source]) -> Section:
                 names.append(stem_of(source))
     if not profiles or min(map(abs, profiles)) > _LONGEST_GAP:
         expected = f"a profile within {place.radius:g} km and 30 days of {place.start}"
-        got = f"none; the nearest of these dates is {nearest:.0f} km away" if np.isfinite(nearest) else "none"
+        got = f"none; the nearest one in time is {nearest:.0f} km away" if np.isfinite(nearest) else "none"
         advice = "give more files, a larger --radius, or a climatology (--water woa:DIR)"
         raise FileFormatError(name_of(sources[0]), "JULD, LATITUDE, LONGITUDE", expected, got, advice)
     time = np.array(sorted(profiles))
@@ -101,8 +101,10 @@ def _floats(place: Site, sources: Sequence[Source]) -> Section:
 def mooring(place: Site, where: str) -> Section:
     """Return the profiles of a mooring, which a run reads itself: OceanSITES, IMOS, CMEMS or text."""
     path = Path(where).expanduser().absolute()
-    paths = names_of([path] if path.is_file() else netcdf_files(where, "--water mooring"))
-    return {"observations": {"format": "oceansites", "paths": paths, "longest_gap": _LONGEST_GAP}}
+    paths = [path] if path.is_file() else netcdf_files(where, "--water mooring")
+    return {
+        "observations": {"format": "oceansites", "paths": [*map(str, paths)], "longest_gap": _LONGEST_GAP}
+    }
 
 
 # ----------------------------------------------------------------------------- reanalyses and climatologies
@@ -118,7 +120,7 @@ def copernicus(place: Site, where: str) -> Section:
     client: Any = needed("copernicusmarine", "--water copernicus", "or give files (gridded:DIR)")
     south, north, west, east = place.box(0.1, 0.1)
     place.folder.mkdir(parents=True, exist_ok=True)
-    with asking(f"copernicusmarine: {where or _GLORYS}", "run `copernicusmarine login` once"):
+    with failures_of(f"copernicusmarine: {where or _GLORYS}", "run `copernicusmarine login` once"):
         client.subset(
             dataset_id=where or _GLORYS,
             variables=["thetao", "so"],
@@ -138,15 +140,15 @@ def copernicus(place: Site, where: str) -> Section:
 
 
 def woa(place: Site, where: str) -> Section:
-    """Write the World Ocean Atlas in the middle of each month, with the mean of the year below the months."""
+    """Write the World Ocean Atlas in the middle of each month; below its monthly means, the annual mean."""
     paths = [path for path in netcdf_files(where, "--water woa") if _month_of(path) <= 12]
     middles = _middles_of_months(place)
     both, kind = {}, ""
     for quantity, columns in _columns(place, where, paths).items():
         means: dict[int, np.ndarray] = {}
-        for one in columns:
-            months = range(1, 13) if len(one.values) == 12 else [_month_of(one.path)]
-            means |= zip(months, one.values, strict=True)
+        for column in columns:
+            months = range(1, 13) if len(column.values) == 12 else [_month_of(column.path)]
+            means |= zip(months, column.values, strict=True)
         both[quantity] = np.stack([_mean_of_month(means, middle.month) for middle in middles])
         kind = kind or columns[0].kind
     time = np.array([(middle - place.start).total_seconds() for middle in middles])
@@ -177,7 +179,7 @@ def _columns(place: Site, where: str, paths: Sequence[Path]) -> dict[str, list[_
                 column = _Column(path, _TEMPERATURES.get(name, "practical"), time, profiles)
                 columns_by_quantity["temperature" if name in _TEMPERATURES else "salinity"].append(column)
     for quantity, columns in columns_by_quantity.items():
-        if not any(np.isfinite(one.values).any() for one in columns):
+        if not any(np.isfinite(column.values).any() for column in columns):
             expected = f"values of {quantity} ({', '.join((*_TEMPERATURES, *_SALINITIES))}) at the position"
             raise FileFormatError(where, quantity, expected, "none", "give both, and a place in the sea")
     return columns_by_quantity
@@ -194,11 +196,12 @@ def _on_levels(depth: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _reanalysis(place: Site, paths: Sequence[Path]) -> Section:
     columns_by_quantity, joined = _columns(place, str(paths[0]), paths), []
     for columns in columns_by_quantity.values():
-        time, first = np.unique(np.concatenate([one.time for one in columns]), return_index=True)
-        joined.append((time, np.concatenate([one.values for one in columns])[first]))
-    (time, temperature), (other, salinity) = joined
-    if not np.array_equal(time, other):
-        expected, got = "temperature and salinity at the same times", f"{time.size} and {other.size} times"
+        time, first = np.unique(np.concatenate([column.time for column in columns]), return_index=True)
+        joined.append((time, np.concatenate([column.values for column in columns])[first]))
+    (time, temperature), (time_of_salinity, salinity) = joined
+    if not np.array_equal(time, time_of_salinity):
+        expected = "temperature and salinity at the same times"
+        got = f"{time.size} and {time_of_salinity.size} times"
         raise FileFormatError(paths[0], "time", expected, got, "give both at all times")
     near = (time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)
     if not near.any() or time[near][0] > _LONGEST_GAP:
@@ -225,7 +228,7 @@ def _middles_of_months(place: Site) -> list[datetime.datetime]:
 
 def _mean_of_month(means: Mapping[int, np.ndarray], month: int) -> np.ndarray:
     """Profile of a month, else of the year, else of the nearest month; below it that of the year."""
-    nearest = min(means, key=lambda one: min((one - month) % 12, (month - one) % 12))
+    nearest = min(means, key=lambda each: min((each - month) % 12, (month - each) % 12))
     profile = means.get(month, means.get(0, means[nearest]))
     return np.where(np.isnan(profile), means.get(0, profile), profile)
 

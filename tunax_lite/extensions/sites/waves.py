@@ -47,18 +47,18 @@ def _waves(place: Site, paths: Sequence[Path]) -> Section:
         raise FileFormatError(paths[0], "mwp", expected, got, "download them")
     series = {name: joined(each, "give each hour once") for name, each in pieces.items()}
     time, period = series["mwp"]["time"].values, series["mwp"].values
-    on = {name: np.interp(time, each["time"].values, each.values) for name, each in series.items()}
+    waves = {name: np.interp(time, each["time"].values, each.values) for name, each in series.items()}
     if has_drift:
-        u, v = on["ust"], on["vst"]
+        u, v = waves["ust"], waves["vst"]
     else:
-        speed, direction = np.pi**3 * on["swh"] ** 2 / (9.81 * period**3), np.deg2rad(on["mwd"])
+        speed, direction = np.pi**3 * waves["swh"] ** 2 / (9.81 * period**3), np.deg2rad(waves["mwd"])
         u, v = -speed * np.sin(direction), -speed * np.cos(direction)  # waves come from `mwd`
     decay_depth = 9.81 * period**2 / (8.0 * np.pi**2)
     values = {"time": ("s", time), "u": ("m s-1", u), "v": ("m s-1", v), "decay_depth": ("m", decay_depth)}
     inputs = {name: {"path": "waves.nc", "variable": name} for name in ("u", "v", "decay_depth")}
     interior: Section = {"stokes_drift": {"kind": "exponential", **inputs}}
-    if "swh" in on:
-        values["height"] = ("m", on["swh"])
+    if "swh" in waves:
+        values["height"] = ("m", waves["swh"])
         interior["wave_height"] = {"path": "waves.nc", "variable": "height"}
     place.write_series("waves.nc", values)
     return {"interior": interior}

@@ -11,7 +11,7 @@ from ...io.errors import existing_file
 from ...io.table import radiation_of_table
 from ...io.writing import replacing
 from ...runtime.machine import needed
-from .place import Section, Site, asking, names_of, netcdf_files
+from .place import Section, Site, failures_of, netcdf_files
 
 _DATA_SET = "reanalysis-era5-single-levels"
 _ACCOUNT = "write your key to ~/.cdsapirc and accept the licence (cds.climate.copernicus.eu/how-to-api)"
@@ -34,7 +34,7 @@ _ACCUMULATED = (
 
 def era5(place: Site, where: str) -> Section:
     """Return the weather of files of ERA5, which a run reads at the position."""
-    return {"weather": {"format": "era5", "paths": names_of(netcdf_files(where, "--weather era5"))}}
+    return {"weather": {"format": "era5", "paths": [*map(str, netcdf_files(where, "--weather era5"))]}}
 
 
 def cds(place: Site, where: str) -> Section:
@@ -53,7 +53,7 @@ def download_era5(place: Site, stem: str, variables: Sequence[str], *, margin: f
     Files that an earlier command has downloaded are kept: the service may take hours for each.
 
     Args:
-        stem: of the names of the files.
+        stem: part of the names of the files.
         variables: names of parameters in the Climate Data Store.
         margin: distance of the edges of the area from the place [degrees].
     """
@@ -65,8 +65,8 @@ def download_era5(place: Site, stem: str, variables: Sequence[str], *, margin: f
     paths = []
     for (year, month), group in itertools.groupby(dates, lambda date: (date.year, date.month)):
         days = [date.day for date in group]
-        at = f"{place.latitude:g}_{place.longitude:g}_{year}-{month:02d}-{days[0]:02d}_{days[-1]:02d}"
-        paths.append(place.folder / f"era5_{stem}_{at}.nc")
+        label = f"{place.latitude:g}_{place.longitude:g}_{year}-{month:02d}-{days[0]:02d}_{days[-1]:02d}"
+        paths.append(place.folder / f"era5_{stem}_{label}.nc")
         if paths[-1].exists():
             continue
         request = {
@@ -80,7 +80,7 @@ def download_era5(place: Site, stem: str, variables: Sequence[str], *, margin: f
             "data_format": "netcdf",
             "download_format": "unarchived",
         }
-        with replacing(paths[-1]) as temporary, asking(f"cds: {_DATA_SET}", _ACCOUNT):
+        with replacing(paths[-1]) as temporary, failures_of(f"cds: {_DATA_SET}", _ACCOUNT):
             cdsapi.Client().retrieve(_DATA_SET, request, str(temporary))
     return paths
 
