@@ -16,7 +16,7 @@ from tunax_lite import Grid, KEpsilon, Model
 from tunax_lite.calibration import Target
 from tunax_lite.calibration.comparison import VARIABLES, Candidate, StoredResult, compare
 from tunax_lite.column.forcing import WaterSurface
-from tunax_lite.extensions.board.command import present
+from tunax_lite.extensions.board.command import available
 from tunax_lite.extensions.board.sections import ProtocolSection, load_board
 from tunax_lite.physics import LinearEquationOfState
 
@@ -85,7 +85,7 @@ def run(
 def main() -> None:
     tunax = importlib.import_module("tunax")
     board = load_board(Path("configs/boards/les.yaml"))
-    protocol, targets = board.config.protocol, present(board)[0]
+    protocol, targets = board.config.protocol, available(board)[0]
     given = {name: fluxes_of(target) for name, target in targets.items()}
     print("left out, because their forcing varies:", *(name for name in given if given[name] is None))
     constant = {name: fluxes for name, fluxes in given.items() if fluxes is not None}

@@ -27,7 +27,7 @@ from tunax_lite.column.model import Model
 from tunax_lite.column.state import State
 from tunax_lite.column.terms import DriftProfiles, DriftVector, DriftVectors, Interior
 from tunax_lite.column.time_series import TimeSeries
-from tunax_lite.extensions.board.scores import LEVEL, drawn_again
+from tunax_lite.extensions.board.scores import LEVEL, bootstrap_means
 from tunax_lite.io.errors import FileFormatError, decimal, names_its_file, read_text
 from tunax_lite.physics import LinearEquationOfState
 
@@ -100,7 +100,7 @@ class Entrainment:
     @property
     def interval(self) -> tuple[float, float]:
         """Of the root mean square error of all, by drawing the simulations again."""
-        means = drawn_again(np.square(list(self.errors.values())))
+        means = bootstrap_means(np.square(list(self.errors.values())))
         ends = 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
         return tuple(np.sqrt(np.quantile(means, ends)).tolist()) if means.size else (math.nan, math.nan)
 

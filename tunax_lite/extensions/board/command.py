@@ -1,4 +1,4 @@
-"""`tunax-lite board`: find the simulations, run and judge closures, write the page."""
+"""`tunax-lite board`: find the simulations, run and rank closures, write the page."""
 
 import dataclasses
 import json
@@ -48,7 +48,7 @@ def board(
     loaded = load_board(config, settings)
     folder = output or Path("results") / loaded.name
     with session.precision(loaded):
-        targets, digests, missing = present(loaded, names_in(cases))
+        targets, digests, missing = available(loaded, names_in(cases))
         session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())
         sections = _closures(loaded.config, enter, names_in(rows))
         inputs = session.inputs_of(loaded)
@@ -58,60 +58,59 @@ def board(
         on_grid = {f"cells of {protocol.cell_thickness:g} m": list(targets.values())}
         compared = computed(setup, candidates, on_grid, [], workers, scheduler).rows
         configured, initial = loaded.config, "the initial profile kept"
-        judged = [_row(configured, PERSISTENCE, initial, (), compared)]
-        for one in sections:
-            judged.append(_row(configured, one.title, one.constants_from, one.saw, compared))
+        board_rows = [_row(configured, PERSISTENCE, initial, (), compared)]
+        for each in sections:
+            board_rows.append(_row(configured, each.title, each.constants_from, each.saw, compared))
         origin = session.provenance(loaded, configured.protocol.version, candidates[0].model.closure)
         origin = dataclasses.replace(origin, data=json.dumps(digests), parameters="", closure="")
-        made = Board(
+        judged = Board(
             config=configured,
             simulations=digests,
             missing=missing,
-            rows=ordered(judged),
+            rows=ordered(board_rows),
             origin={name: text for name, text in origin.attributes.items() if text},
         )
-        written = write(made, folder)
-    table = tables(made)[0]
+        written = write(judged, folder)
+    table = tables(judged)[0]
     print_table(table.header, table.rows, table.title, table.explanation)
     session.report_written(written)
-    return as_json(made) | {"written": [str(path) for path in written]}
+    return as_json(judged) | {"written": [str(path) for path in written]}
 
 
 def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
     for name in chosen:
         if name not in known:
-            raise ConfigError(
-                f"{option} {name}: expected a name of the board, got another; {closest(name, known)}."
-            )
+            raise ConfigError(f"{option} {name}: expected a name on the board; {closest(name, known)}.")
 
 
-def present(
+def available(
     loaded: Loaded[BoardConfig], chosen: Sequence[str] = ()
 ) -> tuple[dict[str, Target], dict[str, str], dict[str, str]]:
-    """Available simulations, all or those chosen, with SHA-256 of their files, and reasons for missing ones.
+    """Available simulations, their SHA-256, and reasons for missing ones, by name; `chosen` selects some.
 
     Raises:
         ConfigError: an unknown name, or no available simulation.
-        FileFormatError: a file with another SHA-256, or that cannot be read.
+        FileFormatError: a file with a wrong SHA-256, or that cannot be read.
     """
     config = loaded.config
-    _check_chosen("--cases", chosen, [one.name for one in config.simulations])
+    _check_chosen("--cases", chosen, [simulation.name for simulation in config.simulations])
     setup = Loaded(config.comparison(config.rows), loaded.place)
     targets, digests, missing = dict[str, Target](), dict[str, str](), dict[str, str]()
-    for index, one in enumerate(config.simulations):
-        if chosen and one.name not in chosen:
+    for index, simulation in enumerate(config.simulations):
+        name = simulation.name
+        if chosen and name not in chosen:
             continue
-        digest, path = "", getattr(one.case, "path", None)
+        digest, path = "", getattr(simulation.case, "path", None)
         try:
             if path is not None:
                 file = loaded.place.file(path, "simulations", str(index), "case", "path")
-                digest = checked_digest(file, one.sha256)
+                digest = checked_digest(file, simulation.sha256)
             ((target,),) = case_on_grids(setup, index).values()
         except FileNotFoundError as error:
-            missing[one.name] = str(error)
+            missing[name] = str(error)
             continue
-        case = dataclasses.replace(target.case, name=one.name)
-        targets[one.name], digests[one.name] = dataclasses.replace(target, case=case), digest
+        case = dataclasses.replace(target.case, name=name)
+        targets[name], digests[name] = dataclasses.replace(target, case=case), digest
     if not targets:
         why = next(iter(missing.values()))
         raise ConfigError(f"{loaded.path}: expected at least one simulation of the board, got none: {why}")
@@ -119,25 +118,25 @@ def present(
 
 
 def checked_digest(path: Path, expected: str | None) -> str:
-    """SHA-256 of a file; raises `FileFormatError` if it is not that on the board."""
+    """SHA-256 of a file; raises `FileFormatError` if it differs from the one on the board."""
     digest = sha256_of(path)
     if digest != (expected or digest):
-        advice = "copy the file again, or set `sha256: null` for a file that you made"
+        advice = "copy the file again, or set `sha256: null` for a file of your own"
         raise FileFormatError(path, "SHA-256", f"{expected} as on the board", digest, advice)
     return digest
 
 
 def _closures(board: BoardConfig, enter: Sequence[str], chosen: Sequence[str]) -> list[RowSection]:
-    """Closures of the board and of `--enter`, all or those chosen, and always the references."""
+    """Closures of the board and of `--enter`, all or the chosen ones, and always the reference."""
     entered = [{"name": name, "constants_from": "defaults"} for name in enter]
     sections = [*board.rows, *validated(Document({"rows": entered}, {}, "--enter"), _Entered).rows]
-    labels = [one.title for one in sections]
+    labels = [section.title for section in sections]
     for label in labels:
         if labels.count(label) > 1 or label == PERSISTENCE:
             raise ConfigError(f"board: expected rows of different labels, got '{label}' again; rename one.")
     _check_chosen("--rows", chosen, labels)
     wanted = {*(chosen or labels), board.protocol.reference}
-    return [one for one in sections if one.title in wanted]
+    return [section for section in sections if section.title in wanted]
 
 
 def _row(
@@ -156,7 +155,7 @@ def _row(
 
 def check(loaded: Loaded[BoardConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
     """Print which simulations of a board are available, and the number of its rows."""
-    targets, _, missing = present(loaded)
+    targets, _, missing = available(loaded)
     config = loaded.config
     echo(f"board: {len(targets)} of {len(config.simulations)} simulations, {len(config.rows)} closures")
     session.say_notes(f"{name} is left out: {why}" for name, why in missing.items())

@@ -26,9 +26,9 @@ def board(
     workers: options.Workers = None,
     scheduler: options.Scheduler = None,
 ) -> Answer:
-    """Judge closures on all available simulations by one protocol.
+    """Rank closures by their errors on all available simulations, run in the same way.
 
-    Writes board.json and board.md: errors with intervals over the simulations, with and without
-    those that the constants of a row saw.
+    Writes board.json and board.md: errors with intervals over all simulations, and over those
+    that were not used to choose the constants of a row.
     """
     ...

@@ -12,19 +12,19 @@ from ...calibration.comparison import Summary, number, write_markdown
 from ...cli.application import of_json
 from ...io.writing import write_text
 from .scores import LEVEL, Row, Score
-from .sections import BoardConfig
+from .sections import BoardConfig, SimulationSection
 
 FILES = "board.json", "board.md"
 
 
 @dataclasses.dataclass(frozen=True)
 class Board:
-    """Judged closures, and what is missing.
+    """Ranked closures, and simulations that are missing.
 
     Args:
-        config: of the board.
+        config: configuration of the board.
         simulations: SHA-256 of the file of each judged simulation.
-        missing: names of missing simulations, and why.
+        missing: why simulations are missing, by name.
         rows: from best to worst.
         origin: attributes of a file, with version, date and command line.
     """
@@ -41,7 +41,7 @@ class Board:
         return next(row for row in self.rows if row.label == self.config.protocol.reference)
 
     def unseen(self, row: Row) -> Score | None:
-        """The score on simulations that a row never saw; `None` if there are none, or it is unknown."""
+        """Score on the simulations that a row never saw; `None` if there are none, or they are unknown."""
         return None if row.saw is None else row.score(self.reference, row.unseen)
 
 
@@ -55,13 +55,13 @@ def write(board: Board, folder: Path) -> list[Path]:
 
 
 def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
-    """All of a board; null for numbers that are missing."""
+    """Return a board as JSON; missing numbers are null."""
     rows = []
     for row in board.rows:
         scores = {"temperature": row.score(board.reference), "unseen": board.unseen(row)}
-        found = dataclasses.asdict(row) | {"unseen_simulations": sorted(row.unseen)}
-        rows.append(found | {name: each and dataclasses.asdict(each) for name, each in scores.items()})
-    found = {
+        entry = dataclasses.asdict(row) | {"unseen_simulations": sorted(row.unseen)}
+        rows.append(entry | {name: score and dataclasses.asdict(score) for name, score in scores.items()})
+    entries = {
         "version": __version__,
         "origin": board.origin,
         "protocol": board.config.protocol.model_dump(),
@@ -70,50 +70,48 @@ def as_json(board: Board) -> dict[str, Any]:  # what JSON holds
         "missing": board.missing,
         "rows": rows,
     }
-    return of_json(found)
+    return of_json(entries)
 
 
 def tables(board: Board) -> list[Summary]:
-    """Rows, errors by simulation, their constants, simulations, and what is missing or failed."""
+    """Tables of scores, errors, constants, simulations, missing simulations and failures, if not empty."""
     names, config, p = list(board.simulations), board.config, board.config.protocol
     ranked = Summary(
         "Rows",
         f"Protocol {p.version}: {len(names)} of {len(config.simulations)} simulations, cells of "
         f"{p.cell_thickness:g} m, steps of {p.time_step:g} s, errors from {p.start:g} s on. Computed with "
         f"tunax_lite {__version__} on {board.origin['tunax_lite_date']}. Root mean square errors of "
-        f"temperature: mean over the simulations with its {100.0 * LEVEL:g} % interval, largest; the mean "
-        f"over that of {p.reference} on the same simulations; the same for those that the constants did not "
-        "see, with their number (? where that is unknown); mean errors of velocity and of the depth of the "
-        "mixed layer.",
+        f"temperature: mean over the simulations with its {100.0 * LEVEL:g} % interval, largest error, and "
+        f"ratio of the mean to that of {p.reference}. The unseen columns repeat mean and ratio for the "
+        "simulations that the constants did not see (? if unknown). Last: mean errors of velocity and of "
+        "the mixed layer depth.",
         ("row", "mean [mK]", "worst", "ratio", "unseen [mK]", "number", "ratio")
         + ("velocity [mm/s]", "mixed layer [m]"),
         tuple(_ranked(board, row) for row in board.rows),
     )
     errors = Summary(
         "Errors by simulation",
-        "Root mean square errors of temperature [mK]; in brackets where the constants saw the simulation.",
+        "Root mean square errors of temperature [mK]; in brackets if the constants saw the simulation.",
         ("row", *(name.replace("_", " ") for name in names)),
-        tuple((row.label, *(_single(row, name) for name in names)) for row in board.rows),
+        tuple((row.label, *(_error(row, name) for name in names)) for row in board.rows),
     )
     origins = Summary(
         "Constants",
-        "Where they come from, and what they saw. The option `--rows ROW` computes one row again.",
+        "Origin of the constants, and data that they saw. The option `--rows ROW` computes one row again.",
         ("row", "constants", "saw"),
         tuple((row.label, row.constants_from, _saw(row)) for row in board.rows),
     )
-    known = [one for one in config.simulations if one.name in board.simulations]
-    shown = [(one.name, *_source(board, one.source, board.simulations[one.name])) for one in known]
     simulations = Summary(
         "Simulations",
-        "Where they may be had.",
+        "Sources of the files.",
         ("simulation", "source", "from", "licence", "SHA-256"),
-        tuple(shown),
+        tuple((one.name, *_source(board, one)) for one in config.simulations if one.name in names),
     )
     failed = dict.fromkeys(
-        (row.label, of.case, of.note) for row in board.rows for of in row.results if of.note
+        (row.label, error.case, error.note) for row in board.rows for error in row.results if error.note
     )
     lacking = (
-        Summary("Missing", "Left out of all scores.", ("what", "why"), tuple(board.missing.items())),
+        Summary("Missing", "Left out of all scores.", ("simulation", "why"), tuple(board.missing.items())),
         Summary("Failures and unlikely water", "By run.", ("row", "simulation", "why"), tuple(failed)),
     )
     parts = ranked, errors, origins, simulations, *lacking
@@ -121,25 +119,25 @@ def tables(board: Board) -> list[Summary]:
 
 
 def _ranked(board: Board, row: Row) -> tuple[str, ...]:
-    whole, unseen = row.score(board.reference), board.unseen(row)
-    assert whole is not None
-    without = ("?",) * 3 if row.saw is None else ("–", "0", "–")
+    score, unseen = row.score(board.reference), board.unseen(row)
+    assert score is not None
+    on_unseen = ("?",) * 3 if row.saw is None else ("–", "0", "–")
     if unseen is not None:
-        without = _interval(unseen), str(unseen.n), number(unseen.ratio, 2)
+        on_unseen = _interval(unseen), str(unseen.n), number(unseen.ratio, 2)
     return (
         row.label,
-        _interval(whole),
-        number(1e3 * whole.worst, 1),
-        f"{whole.ratio:.2f} ({whole.ratio_lower:.2f} to {whole.ratio_upper:.2f})"
-        if math.isfinite(whole.ratio_lower)
-        else number(whole.ratio, 2),
-        *without,
+        _interval(score),
+        number(1e3 * score.worst, 1),
+        f"{score.ratio:.2f} ({score.ratio_lower:.2f} to {score.ratio_upper:.2f})"
+        if math.isfinite(score.ratio_lower)
+        else number(score.ratio, 2),
+        *on_unseen,
         number(1e3 * row.mean("u", "v"), 1),
         number(row.mean(board.config.protocol.layer), 1),
     )
 
 
-def _single(row: Row, name: str) -> str:
+def _error(row: Row, name: str) -> str:
     errors = row.errors("temperature")
     text = number(1e3 * errors[name], 1) if name in errors else ""
     return text if row.saw is None or name in row.unseen or not text else f"({text})"
@@ -149,12 +147,12 @@ def _saw(row: Row) -> str:
     return "unknown" if row.saw is None else ", ".join(row.saw) or "none"
 
 
-def _source(board: Board, source: str, digest: str) -> tuple[str, str, str, str]:
-    of = board.config.sources[source]
-    return source, of.url or of.title, of.licence, digest and f"`{digest}`"
+def _source(board: Board, simulation: SimulationSection) -> tuple[str, str, str, str]:
+    source, digest = board.config.sources[simulation.source], board.simulations[simulation.name]
+    return simulation.source, source.url or source.title, source.licence, digest and f"`{digest}`"
 
 
 def _interval(score: Score) -> str:
-    """The mean with its interval [mK]."""
+    """Mean with its interval [mK]."""
     text, ends = number(1e3 * score.mean, 1), f" ({1e3 * score.lower:.1f} to {1e3 * score.upper:.1f})"
     return text + ends if math.isfinite(score.lower) else text

@@ -1,7 +1,7 @@
-"""Rows of a board: errors over simulations, with intervals, all of them and those that a row never saw.
+"""Rows of a board: mean errors over all simulations, and over those that a row never saw, with intervals.
 
-Intervals are those of the bootstrap: simulations are drawn with replacement, the same ones for every row, and
-the mean error of a row is divided by that of the reference on the same draw.
+Intervals are from a bootstrap: simulations are drawn with replacement, the same ones for every row, and the
+mean error of a row is divided by that of the reference on the same draw.
 """
 
 import dataclasses
@@ -14,20 +14,20 @@ from ...calibration.validation import ErrorRow
 
 LEVEL = 0.9
 """Probability of the intervals."""
-_DRAWS, _FEWEST = 2000, 3  # of simulations; number of them that an interval needs
+_N_DRAWS, _FEWEST = 2000, 3  # bootstrap samples; least number of simulations for an interval
 
 
-def drawn_again(values: np.ndarray) -> np.ndarray:
-    """Means of numbers drawn with replacement, the same places in every call; none of too few or of NaN."""
+def bootstrap_means(values: np.ndarray) -> np.ndarray:
+    """Means of bootstrap samples, with the same random indices in every call; empty for few values or NaN."""
     n = len(values)
     if n < _FEWEST or not np.isfinite(values).all():
         return np.zeros(0)
-    return values[np.random.default_rng(0).integers(n, size=(_DRAWS, n))].mean(axis=1)
+    return values[np.random.default_rng(0).integers(n, size=(_N_DRAWS, n))].mean(axis=1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """Mean and largest error over n simulations [K], and the ratio of means to the reference on the same."""
+    """Mean and largest error over n simulations [K], ratio of the mean to the reference's, and intervals."""
 
     n: int
     mean: float
@@ -50,7 +50,7 @@ class Row:
     unseen: frozenset[str] = frozenset()  # simulations that its constants did not see
 
     def errors(self, *variables: str) -> dict[str, float]:
-        """Errors of a variable, or lengths of those of the components of a vector, by simulation."""
+        """Errors by simulation; for the components of a vector, the root of the sum of squared errors."""
         squares: dict[str, float] = {}
         for row in self.results:
             if row.variable in variables:
@@ -58,25 +58,26 @@ class Row:
         return {name: math.sqrt(square) for name, square in squares.items()}
 
     def mean(self, *variables: str) -> float:
-        """The mean of the errors over the simulations."""
+        """Mean of the errors over the simulations."""
         return float(np.mean(list(self.errors(*variables).values()))) if self.results else math.nan
 
     def score(self, reference: "Row", only: Collection[str] | None = None) -> Score | None:
-        """The score on all simulations, or only on some; `None` if there are none."""
-        errors, theirs = (row.errors("temperature") for row in (self, reference))
-        names = [name for name in errors if only is None or name in only]
+        """Score on all simulations, or only on some; `None` if there are none."""
+        by_name, by_name_of_reference = (row.errors("temperature") for row in (self, reference))
+        names = [name for name in by_name if only is None or name in only]
         if not names:
             return None
-        own, other = np.array([[each[name] for name in names] for each in (errors, theirs)])
-        ends = 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
+        errors = np.array([by_name[name] for name in names])
+        divisors = np.array([by_name_of_reference[name] for name in names])
+        levels = 0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL
         low = high = ratio_low = ratio_high = math.nan
-        means, others = drawn_again(own), drawn_again(other)
+        means, means_of_reference = bootstrap_means(errors), bootstrap_means(divisors)
         if means.size:
-            low, high = np.quantile(means, ends).tolist()
-        if means.size and others.size:
-            ratio_low, ratio_high = np.quantile(means / others, ends).tolist()
-        mean, ratio = float(own.mean()), float(own.mean() / other.mean())
-        return Score(len(names), mean, low, high, float(own.max()), ratio, ratio_low, ratio_high)
+            low, high = np.quantile(means, levels).tolist()
+        if means.size and means_of_reference.size:
+            ratio_low, ratio_high = np.quantile(means / means_of_reference, levels).tolist()
+        mean, ratio = float(errors.mean()), float(errors.mean() / divisors.mean())
+        return Score(len(names), mean, low, high, float(errors.max()), ratio, ratio_low, ratio_high)
 
 
 def ordered(rows: Sequence[Row]) -> list[Row]:

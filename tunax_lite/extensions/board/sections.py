@@ -14,7 +14,7 @@ from ...config.site import CaseSection
 
 
 class ProtocolSection(Section):
-    """How closures are run and judged."""
+    """Settings of the runs and of the scores, equal for all closures."""
 
     version: str = key("of the protocol: scores of different versions are not compared", min_length=1)
     cell_thickness: Thickness = key("of all columns [m]", 2.0)
@@ -34,10 +34,10 @@ class ProtocolSection(Section):
 
 
 class SourceSection(Section):
-    """Where simulations may be had."""
+    """Origin of the files of some simulations."""
 
-    title: str = key("in words", min_length=1)
-    url: str | None = key("address of the files, or of what they were made from", None)
+    title: str = key("name in words", min_length=1)
+    url: str | None = key("address of the files, or of their originals", None)
     licence: str = key("of the files, or `none stated`", min_length=1)
     citation: str = key("what to cite", "")
 
@@ -48,11 +48,11 @@ class SimulationSection(Section):
     name: str = key("of the simulation", min_length=1)
     source: str = key("one of `sources`", min_length=1)
     case: CaseSection = key("where the case and its profiles come from")
-    sha256: str | None = key("of its file; null for one of your own making", None, pattern="^[0-9a-f]{64}$")
+    sha256: str | None = key("of its file; null for a file of your own", None, pattern="^[0-9a-f]{64}$")
 
 
 class RowSection(ComparedClosureSection):
-    """A closure with what its constants saw."""
+    """A closure, and the data that its constants saw."""
 
     constants_from: str = key("where its constants come from", "")
     saw: list[str] | None = key(
@@ -63,21 +63,21 @@ class RowSection(ComparedClosureSection):
 class BoardConfig(Section):
     """Closures judged on the same simulations."""
 
-    protocol: ProtocolSection = key("how all are judged")
-    sources: dict[str, SourceSection] = key("by name", min_length=1)
-    simulations: list[SimulationSection] = key("what is simulated", min_length=1)
+    protocol: ProtocolSection = key("settings of the runs and of the scores")
+    sources: dict[str, SourceSection] = key("origins of the files, by name", min_length=1)
+    simulations: list[SimulationSection] = key("simulations to compare with", min_length=1)
     rows: list[RowSection] = key("closures", min_length=1)
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
 
     def _check(self) -> None:
-        labels, names = [row.title for row in self.rows], [one.name for one in self.simulations]
-        for what, given in (("rows of different labels", labels), ("simulations of different names", names)):
-            if repeated := [each for each in given if given.count(each) > 1]:
+        labels, names = [row.title for row in self.rows], [each.name for each in self.simulations]
+        for what, texts in (("rows of different labels", labels), ("simulations of different names", names)):
+            if repeated := [each for each in texts if texts.count(each) > 1]:
                 raise invalid(what, f"'{repeated[0]}' twice", "rename one of them")
-        for one in self.simulations:
-            if one.source not in self.sources:
-                hint = closest(one.source, list(self.sources))
-                raise invalid(f"a source of {one.name} that `sources` has", f"'{one.source}'", hint)
+        for each in self.simulations:
+            if each.source not in self.sources:
+                hint = closest(each.source, list(self.sources))
+                raise invalid(f"a source of {each.name} that `sources` has", f"'{each.source}'", hint)
         known = [*self.sources, *names]
         for row in self.rows:
             if unknown := [name for name in row.saw or () if name not in known]:
@@ -87,26 +87,26 @@ class BoardConfig(Section):
             raise invalid("protocol.reference to be the label of a row", f"'{label}'", closest(label, labels))
 
     def seen(self, saw: Collection[str]) -> set[str]:
-        """Names of the simulations that belong to these names of sources and simulations."""
-        return {one.name for one in self.simulations if one.name in saw or one.source in saw}
+        """Names of the simulations that are named in `saw`, or whose source is."""
+        return {each.name for each in self.simulations if each.name in saw or each.source in saw}
 
     @property
     def model(self) -> ModelSection:
-        """That of the reference."""
+        """Default model; a board has none, but the commands read it from every configuration."""
         return ModelSection()
 
     @property
     def precision(self) -> str:
-        """Of all runs."""
+        """Precision of all runs."""
         return "float64"
 
     def comparison(self, rows: Sequence[RowSection]) -> ComparisonConfig:
-        """The same as a comparison of these rows on all simulations."""
+        """Return the configuration of `compare` for some rows and all simulations."""
         protocol = self.protocol
         return ComparisonConfig.model_validate(
             {
                 "closures": list(rows),
-                "cases": [{"group": one.source, "case": one.case} for one in self.simulations],
+                "cases": [{"group": each.source, "case": each.case} for each in self.simulations],
                 "grid": [{"kind": "uniform", "cell_thickness": protocol.cell_thickness}],
                 "time_steps": [protocol.time_step],
                 "variables": ["temperature", "u", "v", protocol.layer],
