@@ -74,7 +74,7 @@ class Bmi:
             self._advance(count_steps(remaining, self.get_time_step(), "the remaining time"))
 
     def _advance(self, n_steps: int) -> None:
-        component = self._running()
+        component = self._initialised()
         end = self.get_current_time() + n_steps * component.dt
         if end > self._end * (1.0 + 1e-9):
             raise ValueError(f"Bmi: expected times up to the end, {self._end:g} s, got {end:g} s.")
@@ -104,17 +104,19 @@ class Bmi:
         return self._end
 
     def get_current_time(self) -> float:
-        return int(self._now.step) * self._running().dt
+        return int(self._now.step) * self._initialised().dt
 
     def get_time_step(self) -> float:
-        return self._running().dt
+        return self._initialised().dt
 
     def get_time_units(self) -> str:
         return "s"
 
     def get_var_grid(self, name: str) -> int:
         shape = self._value(name).shape
-        return 0 if not shape else 2 - (shape[0] == self._heights(1).size)
+        if not shape:
+            return 0
+        return 1 if shape[0] == self._heights(1).size else 2
 
     def get_var_type(self, name: str) -> str:
         return str(self._value(name).dtype)
@@ -152,7 +154,7 @@ class Bmi:
             return
         with jax.enable_x64(self._precision):
             new = jnp.asarray(np.reshape(src, old.shape), old.dtype)
-            self._now = self._running().set_value(self._now, name, new)
+            self._now = self._initialised().set_value(self._now, name, new)
 
     def set_value_at_indices(self, name: str, inds: Values, src: Values) -> None:
         values = self._value(name).reshape(-1).copy()
@@ -190,23 +192,23 @@ class Bmi:
     get_grid_edge_count = get_grid_face_count = get_grid_edge_nodes = _unsupported
     get_grid_face_edges = get_grid_face_nodes = get_grid_nodes_per_face = _unsupported
 
-    def _running(self) -> Component:
+    def _initialised(self) -> Component:
         if self._component is None:
             raise RuntimeError("Bmi: expected initialize(CONFIG) before any other call.")
         return self._component
 
     def _prognostic(self) -> dict[str, PyTree]:
-        self._running()
+        self._initialised()
         return prognostic_variables(self._now.state, self._now.clo_state)
 
     def _heights(self, grid: int) -> Float[Values, "..."]:
         if grid not in range(len(_GRIDS)):
             raise ValueError(f"Bmi: expected the number of a grid, 0 to {len(_GRIDS) - 1}, got {grid!r}.")
-        column = self._running().case.grid
+        column = self._initialised().case.grid
         return np.asarray((0.0, column.z_center, column.z_face)[grid])
 
     def _value(self, name: str) -> Values:
-        component = self._running()
+        component = self._initialised()
         with jax.enable_x64(self._precision):
             if name in self._fluxes:
                 return np.asarray(self._fluxes[name])
@@ -221,5 +223,5 @@ class Bmi:
 
 @eqx.filter_jit
 def _steps(component: Component, now: Restart, fluxes: SurfaceFluxes, n_steps: Array) -> Restart:
-    """Advance by a number of steps, as one compiled program for any number."""
+    """Advance by a number of steps with one compiled program for all numbers."""
     return component.steps(now, fluxes, n_steps)
