@@ -83,7 +83,7 @@ def test_columns_that_cannot_be_followed_do_not_move_what_all_share(fit):
         found[scale] = float(other.values(progress.x)[0])
         assert progress.losses[-1] < 0.3 * progress.losses[0]
         u = np.linspace(0.0, 4.0, 9) * (scale or 1.0) ** 2
-        slope = (other.counts(u + 1e-9) - other.counts(u)) / 1e-9
+        slope = (other.contribution(u + 1e-9) - other.contribution(u)) / 1e-9
         flat = Equations(u, np.zeros((2, u.size)), np.zeros((2, 2, u.size)))
         np.testing.assert_allclose(other.weight(flat), slope, rtol=1e-5)
     assert found[None] > 1.5 * TRUTH

@@ -26,7 +26,7 @@ def load_map(path: Path, overrides: Sequence[str] = ()) -> Loaded[MapConfig]:
 
 
 def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None = None) -> MapRun:
-    """The columns and model of a map; `parameters` of the closure override those of the configuration.
+    """Build the columns and model of a map; `parameters` of the closure override the configuration.
 
     Raises:
         ConfigError: values that contradict each other.
@@ -41,7 +41,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
 
     levels = config.grid.of(1.0)
     assert levels is not None  # checked by the section
-    with recorded() as of_files, where.naming():
+    with recorded() as warnings_of_files, where.naming():
         columns = GriddedColumns(section, levels, step=config.time.step, find=find, name=loaded.name)
     duration = config.time.duration or section.duration
     if duration > section.duration:
@@ -52,7 +52,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     model = build_model(config.model, loaded.place, parameters)
     columns.model(model, slice(0, 1))  # rejects unknown parameters
     with where.naming():
-        notes = [str(note) for note in of_files if note.rule not in config.accept]
+        notes = [str(warning) for warning in warnings_of_files if warning.rule not in config.accept]
         columns.notes = (*columns.notes, *notes, *_remarks_of(columns, config.accept))
     output = config.output
     run = MapRun(
@@ -69,27 +69,26 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     return run
 
 
-_MOST_TRIED = 9
-"""Columns that the rules of plausibility look at."""
-_RECORDS = 13
+_N_JUDGED, _N_RECORDS = 9, 13
+"""Columns to which the rules of plausibility are applied; least number of records that they see."""
 
 
 def _remarks_of(columns: "GriddedColumns", accept: Sequence[str]) -> list[str]:
-    """Return notes on some columns of a map: in any of a list of places, in a third of a grid."""
-    tried = np.unique(np.linspace(0, columns.n_columns - 1, _MOST_TRIED).astype(int))
-    length = min(columns.duration, max(10.0 * 86400.0, _RECORDS * columns.longest_interval))
+    """Return notes on unlikely input of a few columns; on a grid, those that concern a third of them."""
+    judged = np.unique(np.linspace(0, columns.n_columns - 1, _N_JUDGED).astype(int))
+    length = min(columns.duration, max(10.0 * 86400.0, _N_RECORDS * columns.longest_interval))
     notes: dict[str, list[str]] = {}
-    case = columns.case(tried, 0.0, length)  # at once: a compressed file is unpacked once
-    for number, column in enumerate(tried):
+    case = columns.case(judged, 0.0, length)  # at once: a compressed file is unpacked once
+    for number, column in enumerate(judged):
         place = place_in_words(float(columns.latitude[column]), float(columns.longitude[column]))
         for warning in remarks(case, accept=accept, column=number):
             notes.setdefault(warning.rule, []).append(f"{place}, {warning}")
-    least = 1 if len(columns.shape) == 1 else len(tried) / 3.0
-    return [several[0] for several in notes.values() if len(several) >= least]
+    least = 1 if len(columns.shape) == 1 else len(judged) / 3.0
+    return [notes_of_rule[0] for notes_of_rule in notes.values() if len(notes_of_rule) >= least]
 
 
 def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
-    """The problem that `calibrate` solves on a map.
+    """Build the fit that `calibrate` solves on a map.
 
     Raises:
         ConfigError: a map without `calibration`, or values that contradict each other.
@@ -97,8 +96,8 @@ def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
     """
     section, place = loaded.config.calibration, loaded.place
     if section is None:
-        expected = "a configuration with what `calibrate` is to find (`calibration`)"
-        raise ConfigError(f"{loaded.path}: expected {expected}, got that of a map alone; add it.")
+        expected = "a map with the section `calibration`, which lists the free parameters"
+        raise ConfigError(f"{loaded.path}: expected {expected}, got a map without it; add it.")
     with place.naming("calibration"):
         run = dataclasses.replace(build_map(loaded), variables=(), means=())
         fit = MapFit(run, section)

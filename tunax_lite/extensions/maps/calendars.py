@@ -27,15 +27,15 @@ _YEAR = 365.0 * 86400.0
 
 @dataclass(frozen=True)
 class RecordTimes:
-    """Times of records; those of a repeating year are there for every year of the run, and two beside it.
+    """Times of records; a repeating year is copied to every year of the run and to two years on either side.
 
     Args:
         variable: the coordinate of the (first) file, for messages.
         epoch: time 0 of the run.
         seconds: times since the epoch, increasing.
-        records: number in the files of the record at each time.
-        step: usual time between records [s].
-        repeats: whether they are a repeating year.
+        records: index of the record at each time, counted through all files.
+        step: median time between records [s].
+        repeats: whether the records are a repeating year.
     """
 
     variable: "xr.DataArray"
@@ -46,7 +46,7 @@ class RecordTimes:
     repeats: bool
 
     def window(self, start: float, stop: float) -> slice:
-        """The records from before `start` to after `stop` [s]; equally many for equal lengths.
+        """Records from before `start` to after `stop` [s]; pieces of equal length get arrays of equal shape.
 
         Raises:
             FileFormatError: times not covered by the records.
@@ -56,7 +56,7 @@ class RecordTimes:
         if start < time[0] - slack or stop > time[-1] + slack:
             got = f"{self.describe(0)} to {self.describe(-1)}"
             wanted = " to ".join(self._moment(each) for each in (start, stop))
-            advice = "change start_time or duration, give more files, or say that the year repeats (repeats)"
+            advice = "change start_time or duration, give more files, or set `repeats` for a repeating year"
             raise error_of(self.variable, f"records from {wanted}", got, advice)
         # The largest number of records within any interval of this length, and one on either side.
         ends = np.searchsorted(time, time + round(stop - start, 3) * (1.0 + 1e-9), side="left")
@@ -66,7 +66,7 @@ class RecordTimes:
         return slice(first, first + n)
 
     def around(self, start: float, stop: float) -> slice:
-        """The available records around a period; at least two."""
+        """Records around a period, as far as there are any; at least two."""
         n = self.seconds.size
         first = int(np.clip(np.searchsorted(self.seconds, start, side="right") - 1, 0, n - 2))
         last = int(np.clip(np.searchsorted(self.seconds, stop, side="left"), first + 1, n - 1))
@@ -96,24 +96,25 @@ def read_times(
     Raises:
         FileFormatError: times without a date, in an unknown calendar, or with gaps.
     """
-    first, found = coordinates[0], [_dates(each) for each in coordinates]
-    dates = [date for each, _ in found for date in each]
-    years, fractions = np.array([date.year for date in dates]), np.concatenate([each for _, each in found])
+    first, dates_of_files = coordinates[0], [_dates(each) for each in coordinates]
+    dates = [date for in_file, _ in dates_of_files for date in in_file]
+    years = np.array([date.year for date in dates])
+    fractions = np.concatenate([in_file for _, in_file in dates_of_files])
     length = years[-1] + fractions[-1] - years[0] - fractions[0]
     if repeats is None:
-        said = any({"modulo", "climatology"} & each.attrs.keys() for each in coordinates)
-        repeats = bool(length < 1.0 and (said or np.all(years <= 1)))
+        is_declared = any({"modulo", "climatology"} & each.attrs.keys() for each in coordinates)
+        repeats = bool(length < 1.0 and (is_declared or np.all(years <= 1)))
     if repeats:
         if length >= 1.0:
             got = f"{length:.2f} years"
             raise error_of(first, "records within one year, which repeats", got, "leave out all but one year")
         order = np.argsort(fractions, kind="stable")  # a year may begin in December
         last = (epoch + datetime.timedelta(seconds=duration)).year
-        several = np.arange(epoch.year - 2, last + 3)
-        edges = (np.append(several, last + 3) - 1970).astype("M8[Y]").astype("M8[us]")
+        copies = np.arange(epoch.year - 2, last + 3)
+        edges = (np.append(copies, last + 3) - 1970).astype("M8[Y]").astype("M8[us]")
         edges = (edges - np.datetime64(epoch)) / np.timedelta64(1, "s")
         seconds = (edges[:-1, None] + fractions[order] * np.diff(edges)[:, None]).ravel()
-        records, step = np.tile(order, several.size), np.median(_YEAR * np.diff(fractions[order]))
+        records, step = np.tile(order, copies.size), np.median(_YEAR * np.diff(fractions[order]))
     else:
         try:
             moments = np.array([date.isoformat() for date in dates], dtype="M8[us]")
@@ -150,7 +151,7 @@ def _dates(variable: "xr.DataArray") -> tuple[list[Any], np.ndarray]:  # of cfti
         options: dict[str, Any] = {"calendar": calendar, "has_year_zero": True}
         try:
             (year, month, day), clock = read_reference(reference)
-            if re.fullmatch("months?", interval.lower()):  # of their own lengths; cftime refuses them
+            if re.fullmatch("months?", interval.lower()):  # calendar months; cftime rejects this unit
                 months = 12 * year + month - 1 + values
                 at = [[int(n) // 12, int(n) % 12 + 1, day] for n in np.floor([months, months + 1.0]).ravel()]
                 ends = np.reshape([cftime.datetime(*each, **options) for each in at], (2, -1))

@@ -65,7 +65,7 @@ class MapFit:
     """The fit on a map, as one picklable object.
 
     Args:
-        run: of the map, whose variables are ignored; residuals are taken at the ends of its frames.
+        run: run of the map; its output variables are ignored, residuals are taken at the ends of its frames.
         settings: shared parameters, penalty of the corrections, scale of the misfit, and spin-up.
     """
 
@@ -82,8 +82,8 @@ class MapFit:
         """Ends of the frames to use [s]."""
         return self.run.times[self.run.times > self.settings.start]
 
-    def counts(self, mean_square: np.ndarray) -> np.ndarray:
-        """Contribution of columns to the loss [K2], from their mean squares with the penalty [K2]."""
+    def contribution(self, mean_square: np.ndarray) -> np.ndarray:
+        """Contribution rho(u) of each column to the loss, from its mean square u with the penalty [K2]."""
         scale = self.settings.misfit_scale
         return mean_square if scale is None else scale**2 * np.log1p(mean_square / scale**2)
 
@@ -103,40 +103,41 @@ class MapFit:
     def identity(self) -> dict[str, str]:
         """Settings and input files that the iterates depend on."""
         settings = self.settings
-        own = repr((self.free, settings.penalty, settings.start, settings.misfit_scale))
-        return {"map": self.run.fingerprint[:16], "calibration": own, **dict(self.run.stamps())}
+        text = repr((self.free, settings.penalty, settings.start, settings.misfit_scale))
+        return {"map": self.run.fingerprint[:16], "calibration": text, **dict(self.run.stamps())}
 
 
 class Equations(NamedTuple):
-    """Mean squares of each column [K2], half their derivatives by the shared numbers and the correction."""
+    """Mean square of each column [K2], half its derivatives by the m shared parameters and its correction."""
 
     mean_square: np.ndarray  # (n_columns,)
     gradient: np.ndarray  # (m + 1, n_columns)
-    matrix: np.ndarray  # (m + 1, m + 1, n_columns), without second derivatives of the residuals
+    matrix: np.ndarray  # (m + 1, m + 1, n_columns), of Gauss-Newton
 
 
 _programs: Shared[Program] = Shared(most=1)
 
 
 def equations_of(fit: MapFit, item: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Equations:
-    """Normal equations of columns: their numbers, an unconstrained vector, and a correction for each."""
+    """Normal equations of a block; `item` is its column indices, the shared vector and the corrections."""
     columns, *numbers = item
     model, case = fit.run.batch(columns, 0.0, fit.run.duration)
     dtype = case.grid.z_face.dtype
     numbers = [jnp.asarray(each, dtype) for each in (*numbers, fit.run.columns.observed(columns, fit.times))]
-    given = *numbers, model, case
-    compiled = lambda: compile_program(functools.partial(_equations, fit), *given)  # noqa: E731
-    program = _programs.get(compiled, given, fit.run.fingerprint, repr((fit.free, fit.settings.start)))
-    return Equations(*(np.asarray(part, float) for part in jax.device_get(program(*given))))
+    arguments = *numbers, model, case
+    compiled = lambda: compile_program(functools.partial(_equations, fit), *arguments)  # noqa: E731
+    program = _programs.get(compiled, arguments, fit.run.fingerprint, repr((fit.free, fit.settings.start)))
+    return Equations(*(np.asarray(part, float) for part in jax.device_get(program(*arguments))))
 
 
 def _equations(
     fit: MapFit, x: Array, correction: Array, observed: Array, model: Model, case: Case
 ) -> Equations:
     m, (n,) = x.shape[0], correction.shape
-    there = jnp.isfinite(observed)
-    n_times = jnp.maximum(there.sum(axis=0), 1)
-    share = jnp.where(there, n_times.astype(observed.dtype) ** -0.5, 0.0)  # its square is that of a time
+    is_observed = jnp.isfinite(observed)
+    n_times = jnp.maximum(is_observed.sum(axis=0), 1)
+    # The sum of squares of residuals with these factors is the mean square over the observed times.
+    factor = jnp.where(is_observed, n_times.astype(observed.dtype) ** -0.5, 0.0)
 
     def differences(x, correction):
         calibrated = dataclasses.replace(model, closure=fit.free.to_pytree(model.closure, x))
@@ -152,7 +153,7 @@ def _equations(
             checkpointing=SaveEverything(),
             save=lambda carry, _: carry.now.state.temperature[-1],
         )
-        return share * (surface[-len(observed) :] - jnp.where(there, observed, 0.0))
+        return factor * (surface[-len(observed) :] - jnp.where(is_observed, observed, 0.0))
 
     # Every column has its own copy of the parameters, so that one tangent is a column of all Jacobians.
     at = jnp.broadcast_to(x[:, None], (m, n)), correction
@@ -169,11 +170,11 @@ class Progress(NamedTuple):
 
     Args:
         x: unconstrained shared parameters with the lowest loss.
-        correction: of each column with the lowest loss [W m-2].
-        equations: at these.
+        correction: heat flux correction of each column with the lowest loss of all columns [W m-2].
+        equations: normal equations at x and correction.
         first: initial misfit of each column [K2].
         weight: fraction of the area in each column; 0 for columns that failed initially.
-        losses: of all evaluations, in order [K2].
+        losses: loss of each evaluation, in order [K2].
         damping: relative increase of the diagonal of the shared parameters, and of each correction [1].
     """
 
@@ -187,7 +188,7 @@ class Progress(NamedTuple):
 
     @classmethod
     def at_start(cls, fit: MapFit, n_evaluations: int = 0) -> "Progress":
-        """The start of a fit, with the shapes of one after `n_evaluations`."""
+        """Return the start of a fit; with `n_evaluations`, a template of that length to read a file into."""
         x, zero = np.asarray(fit.free.start(), float), np.zeros(fit.run.columns.n_columns)
         square = np.zeros((x.size + 1, x.size + 1, zero.size))
         equations = Equations(zero + np.inf, square[0], square)
@@ -229,7 +230,7 @@ class Progress(NamedTuple):
             area = np.where(np.isinf(misfit), 0.0, np.cos(np.deg2rad(fit.run.columns.latitude)))
             weight = area / area.sum()
         used = weight > 0.0
-        loss = float(np.sum(weight[used] * fit.counts(misfit[used])))
+        loss = float(np.sum(weight[used] * fit.contribution(misfit[used])))
         is_better = np.append(loss < self.loss, misfit < self.equations.mean_square)
         damping = np.clip(self.damping * np.where(is_better, _SHRINKAGE, _GROWTH), *_DAMPINGS)
         x, correction, equations = (x, correction, equations) if is_better[0] else self[:3]
@@ -260,7 +261,7 @@ def fit_map(
         ValueError: a damaged file, or that of another fit or of other input.
     """
     n, penalty = fit.run.columns.n_columns, fit.settings.penalty
-    # Of one length, for which one program is compiled: copies of the last column fill the last block.
+    # Blocks are equally long, for one compiled program: copies of the last column fill the last block.
     blocks = [np.minimum(np.arange(first, first + BLOCK), n - 1) for first in range(0, n, BLOCK)]
     work = functools.partial(equations_of, fit)  # a single object: an engine sends it to its workers once
     progress = Progress.at_start(fit)
@@ -286,7 +287,7 @@ def fit_map(
 
 
 def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) -> list[Path]:
-    """Write corrections, and parameters for all commands, into a folder, and return their paths."""
+    """Write corrections, and parameters for `--parameters`, into a folder, and return their paths."""
     import xarray as xr  # takes long
 
     paths, closure = [folder / CORRECTIONS_NAME, folder / PARAMETERS_NAME], fit.run.model.closure
@@ -303,9 +304,9 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
     attributes = titled("Calibration on a map", type(closure).__name__) | about.attributes
     write_dataset(xr.Dataset(variables, columns.coordinates, attributes), paths[0])
     numbers = {
-        one.path: {"value": value, "unit": one.unit, "start": float(one.start)}
-        | {"lower": one.lower, "upper": one.upper}
-        for one, value in zip(fit.free.numbers, fit.values(progress.x).tolist(), strict=True)
+        number.path: {"value": value, "unit": number.unit, "start": float(number.start)}
+        | {"lower": number.lower, "upper": number.upper}
+        for number, value in zip(fit.free.numbers, fit.values(progress.x).tolist(), strict=True)
     }
     losses = {"loss": progress.loss, "loss_at_start": float(progress.losses[0])}
     sections = {"calibration": losses | {"n_columns": int(used.sum())}}

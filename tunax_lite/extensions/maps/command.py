@@ -1,4 +1,4 @@
-"""What the commands do with a map: run it, calibrate it, and say what they would do."""
+"""Commands on a map: `map` runs it, `calibrate` fits it, `check` describes it."""
 
 import dataclasses
 import datetime
@@ -30,9 +30,9 @@ from .sections import MapConfig
 from .setup import MapRun
 from .store import MapStore, create_store, existing_store
 
-_NAMED = 10  # columns that failed
+_MOST_NAMED = 10  # failed columns in a message
 _COLUMNS_SHOWN, _TIME_SHOWN = 64, 31 * 86400.0
-"""Columns of a map, and its time [s], whose inputs `check` shows."""
+"""Number of columns, and length of the period [s], whose inputs `check` shows."""
 
 
 def map_columns(
@@ -127,8 +127,8 @@ def calibrate(
     with session.precision(loaded):
         fit = build_map_fit(loaded)
         folder = output or Path(fit.settings.folder or Path("results") / loaded.name)
-        held = [name for name in FILES if (folder / name).exists()]
-        check_folder("calibration", folder, held, resume, overwrite)
+        existing = [name for name in FILES if (folder / name).exists()]
+        check_folder("calibration", folder, existing, resume, overwrite)
         columns, path = fit.run.columns, folder / ITERATIONS_NAME
         inputs = session.inputs_of(loaded, *columns.inputs)
         check_outputs([folder / name for name in FILES], overwrite=True, inputs=inputs)
@@ -156,7 +156,7 @@ def _say_fit(fit: MapFit, progress: Progress) -> None:
     used = progress.weight > 0.0
     if not used.all():
         echo(f"{np.sum(~used)} columns failed at the start and are ignored")
-    echo(f"loss: {progress.losses[0]:.4g} K2 at the start, {progress.loss:.4g} K2 at the best")
+    echo(f"loss: {progress.losses[0]:.4g} K2 at the start, lowest {progress.loss:.4g} K2")
     size = float(np.sqrt(np.sum(progress.weight[used] * progress.correction[used] ** 2)))
     echo(f"  correction of the heat flux: {size:.3g} W m-2 (root mean square over the area)")
     values = zip(fit.free.numbers, fit.values(progress.x), strict=True)
@@ -167,19 +167,19 @@ def _say_fit(fit: MapFit, progress: Progress) -> None:
 def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:
     if not broken:
         return
-    first = sorted(broken, key=lambda one: one.time)[:_NAMED]
-    named = "; ".join(one.described(run.columns.epoch) for one in first)
+    first = sorted(broken, key=lambda column: column.time)[:_MOST_NAMED]
+    listed = "; ".join(column.described(run.columns.epoch) for column in first)
     more = f"; and {len(broken) - len(first)} more" if len(broken) > len(first) else ""
     echo(
         f"tunax-lite: error: expected finite values, got others in {len(broken)} of {run.columns.n_columns} "
-        f"columns: {named}{more}. Their values are missing from then on, the other columns are complete; "
+        f"columns: {listed}{more}. Their values are missing from then on, the other columns are complete; "
         "try a shorter time step, or check the input there.",
         err=True,
     )
 
 
 def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
-    """Print what `tunax-lite map` would do, and what goes into some of the columns."""
+    """Print the size of a map, the inputs of some columns, the model and the times."""
     needed("zarr", "tunax-lite map")
     run, name = build_map(loaded, parameters), loaded.name
     columns = run.columns
@@ -199,12 +199,11 @@ def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, pag
     notes = [*columns.notes, *recommended_constants(run)]
     session.say_notes(notes)
     points = {"shape": list(columns.shape), "n_cells": n_cells, "start": columns.epoch.isoformat()}
-    found = {"kind": "map", "map": points, "model": model, "time": times, "notes": notes}
-    return found | answer
+    return {"kind": "map", "map": points, "model": model, "time": times, "notes": notes} | answer
 
 
 def recommended_constants(run: MapRun) -> list[str]:
-    """The range of recommended constants; the fluxes of a map are read during the run only."""
+    """Return a note on the range of recommended constants, which is not checked: fluxes are read later."""
     closure = run.columns.model(run.model, slice(0, 1)).closure
     valid = session.valid_range_of(closure)
     if valid is None:

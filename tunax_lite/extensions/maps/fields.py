@@ -1,4 +1,4 @@
-"""Fields of files at the columns of a map: read, remapped around coasts, over time or depth."""
+"""Fields of files at the columns of a map: read, remap around coasts, interpolate in time or depth."""
 
 import datetime
 from collections.abc import Callable, Hashable, Sequence
@@ -36,31 +36,31 @@ if TYPE_CHECKING:
 _BLOCK = 4_000_000
 """Values that are read at once."""
 _MOST_SCANNED = 200_000_000
-"""Values of a field up to which all records are looked at for missing values before the run."""
+"""Largest field of which all records are read for missing values before the run; else only the first is."""
 _MOST_MASKS = 40
-"""Ways in which records may miss values; beyond, a point that misses one in any of them counts as dry."""
+"""Most masks of missing values of a field; if there are more, points missing in any record count as dry."""
 HALF = 0.5 - 1e-9
-"""Part of the points around a column that has water where the column does."""
+"""Least fraction of water around a column, with a margin for round-off."""
 _FIRST = np.zeros(1, dtype=int)
 _QUANTITIES = {"wind_speed": "wind_u", "u": "stokes_drift_u", "v": "stokes_drift_v"}
-"""Names in the table of quantities of fields that have others."""
+"""Quantity of each field that is not named after it."""
 _ELEVATIONS = ("altitude", "surface_altitude", "height_above_mean_sea_level", "height_above_geoid")
 
 
 class FileField:
-    """A variable of files in the package's unit, which is remapped to the columns of a map.
+    """A variable of files, remapped to the columns of a map, in the package's unit.
 
     Args:
-        quantity: name in the table of quantities; empty for a parameter.
-        given: settings by the user.
-        files: of the field, one after the other in time.
-        epoch, duration: of the run.
-        has_levels: whether it is one of the water, over depth.
+        quantity: name in the table of quantities; empty for a parameter or a tracer.
+        settings: section of the field in the configuration.
+        files: files of the field, consecutive in time.
+        epoch, duration: time 0 and duration [s] of the run.
+        has_levels: whether it is a profile over depth.
 
     Attributes:
         header: the variable without its values.
-        points: of the files.
-        times: of the records; `None` if there is only one.
+        points: horizontal points of the files.
+        times: times of the records; `None` if there is only one record.
         vertical: name of the dimension of depth; `None` without one.
 
     Raises:
@@ -71,15 +71,15 @@ class FileField:
     def __init__(
         self,
         quantity: str,
-        given: Gridded,
+        settings: Gridded,
         files: Sequence["xr.Dataset"],
         epoch: datetime.datetime,
         duration: float,
         *,
         has_levels: bool = False,
     ):
-        self._quantity, self._given = quantity, given
-        self._name = name = variable_of(quantity, given, files)
+        self._quantity, self._settings = quantity, settings
+        self._name = name = variable_of(quantity, settings, files)
         files = [file for file in files if name in file.variables]
         first, self.header = files[0], header_of(files[0], name)
         self.points, self._horizontal = points_of(first, name)
@@ -88,16 +88,17 @@ class FileField:
         self._files = files if self._time is not None else files[:1]
         others = {dim for dim in map(str, self.header.dims) if first.sizes[dim] > 1}
         if others := sorted(others - {*self._horizontal, self._time, self.vertical}):
-            got, advice = f"the dimension {others[0]}", "select one of it, and give the dataset or write it"
-            raise error_of(self.header, "latitude, longitude, time and depth alone", got, advice)
+            got, advice = f"the dimension {others[0]}", "select one index of it and write a new file"
+            raise error_of(self.header, "only latitude, longitude, time and depth", got, advice)
         self._lengths = [1 if self._time is None else int(file.sizes[self._time]) for file in self._files]
         self.times: RecordTimes | None = None
         if sum(self._lengths) > 1:
             keys = [axis_of(file, name, "time", self._horizontal)[1] or "" for file in self._files]
             pairs = zip(self._files, keys, strict=True)
             coordinates = [middles_of(file, key, self.header) for file, key in pairs]
-            self.times = read_times(coordinates, epoch, duration, given.repeats)
-        examine(self.header, quantity, requested=given.build(), is_reversed=self._is_upward)
+            self.times = read_times(coordinates, epoch, duration, settings.repeats)
+        examine(self.header, quantity, requested=settings.build(), is_reversed=self._is_upward)
+        # One matrix per mask of missing values, and the number of the mask of each record.
         self._mask_of, self._matrices = np.zeros(sum(self._lengths), dtype=int), list[Matrix]()
         self._levels: Sequence[int] = ()
         if has_levels:
@@ -109,18 +110,15 @@ class FileField:
 
     @property
     def _is_upward(self) -> bool:
-        return self._given.upward or leaves_water(self.header)
+        return self._settings.upward or leaves_water(self.header)
 
     @property
-    def _row(self) -> int:
-        """Number of points per value of the outer horizontal dimension."""
+    def _row_length(self) -> int:
+        """Number of points in a row of the files (a value of the outer horizontal dimension)."""
         return int(np.prod(self.points.shape)) // int(self._files[0].sizes[self._horizontal[0]])
 
     def block(self, records: np.ndarray, rows: slice = slice(None), level: int = 0) -> np.ndarray:
-        """Records in increasing order, `(n_records, n_points)`, NaN where missing.
-
-        `rows` selects part of the outer horizontal dimension.
-        """
+        """Read records in increasing order and some rows, `(n_records, n_points)`, NaN where missing."""
         parts, before = [], 0
         for file, length in zip(self._files, self._lengths, strict=True):
             in_file = records[(records >= before) & (records < before + length)] - before
@@ -139,44 +137,44 @@ class FileField:
 
     def _in_unit(self, variable: "xr.DataArray", n_records: int) -> np.ndarray:
         kept = [dim for dim in (self._time, *self._horizontal) if dim is not None]
-        variable, missing = on_axes(variable, kept, "select one"), self._given.missing
+        variable, missing = on_axes(variable, kept, "select one"), self._settings.missing
         if missing is not None:
             values = numbers_in(variable)
             is_missing = np.abs(values - missing) <= 1e-6 * abs(missing)
             variable = like(variable, np.where(is_missing, np.nan, values))
-        values = in_unit(variable, self._quantity, self._given.build()).reshape(n_records, -1)
+        values = in_unit(variable, self._quantity, self._settings.build()).reshape(n_records, -1)
         return -values if self._is_upward else values
 
     def depth(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
-        """The fraction of each row of a matrix that is water, and the depth [m] that half of it exceeds.
+        """Fraction of water at each target point, and the depth [m] that at least half of this water has.
 
-        Levels are read one after the other.
+        `matrix` remaps the points of the files. Levels are read one after the other, to save memory.
         """
         share, depth = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[0])
-        above = np.ones(matrix.shape[0], dtype=bool)
-        for place, level in enumerate(self._levels):
+        is_deeper = np.ones(matrix.shape[0], dtype=bool)
+        for number, level in enumerate(self._levels):
             wet = matrix @ np.isfinite(self.block(_FIRST, level=level)[0]).astype(float)
-            share = wet if place == 0 else share
-            above &= wet >= HALF * share
-            depth = np.where(above & (wet > 0.0), self._lower_edge[place], depth)
+            share = wet if number == 0 else share
+            is_deeper &= wet >= HALF * share
+            depth = np.where(is_deeper & (wet > 0.0), self._lower_edge[number], depth)
         return share, depth
 
     def locate(self, remapping: Remapping, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find the points of the files for each of the chosen target points.
+        """Prepare the matrices from the points of the files to the chosen target points.
 
         Returns:
-            Which of them take the value of a neighbour in any record, and which have none.
+            Masks of the chosen points that take the value of a neighbour in any record, or have no value.
         """
         of_masks = [remapping.around_coasts(self.points, wet, chosen) for wet in self._masks()]
         self._matrices, filled, empty = (list(each) for each in zip(*of_masks, strict=True))
         return np.any(filled, axis=0), np.any(empty, axis=0)
 
     def keep(self, rows: np.ndarray) -> None:
-        """Keep some of the chosen points, which are the columns from now on."""
+        """Keep some of the chosen points: these are the columns of the map."""
         self._matrices = [matrix[rows] for matrix in self._matrices]
 
     def _masks(self) -> list[np.ndarray]:
-        """Which points have values, grouping records with the same mask."""
+        """Return the different masks of points with values, and note which one each record has."""
         if self._levels:
             return [np.isfinite(self.block(_FIRST, level=self._levels[0])[0])]
         n, size = self._mask_of.size, int(np.prod(self.points.shape))
@@ -184,37 +182,37 @@ class FileField:
         parts = [np.arange(first, min(first + step, n_scanned)) for first in range(0, n_scanned, step)]
         packed = np.concatenate([np.packbits(np.isfinite(self.block(each)), axis=1) for each in parts])
         masks, mask_of = np.unique(packed, axis=0, return_inverse=True)
-        several = np.unpackbits(masks, axis=1, count=size).astype(bool)
-        if len(several) > _MOST_MASKS:
-            several, mask_of = np.all(several, axis=0, keepdims=True), np.zeros_like(mask_of)
-        if not several.any():
+        masks = np.unpackbits(masks, axis=1, count=size).astype(bool)
+        if len(masks) > _MOST_MASKS:
+            masks, mask_of = np.all(masks, axis=0, keepdims=True), np.zeros_like(mask_of)
+        if not masks.any():
             advice = "check the file, or the missing value (missing)"
             raise error_of(self.header, "values somewhere on the map", "none", advice)
         self._mask_of[:n_scanned] = mask_of.reshape(-1)
-        return list(several)
+        return list(masks)
 
     def over_time(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
         """Values at times [s] since the epoch, linear between records, `(n_times, n_columns)`."""
         if self.times is None:
             return np.broadcast_to(self._records(columns, _FIRST), (time.size, columns.size))
-        some = self.times.around(float(time[0]), float(time[-1]))
-        known, values = self.times.seconds[some], self._records(columns, self.times.records[some])
-        return values if np.array_equal(known, time) else Series(known, values).on(time)
+        needed = self.times.around(float(time[0]), float(time[-1]))
+        knots, values = self.times.seconds[needed], self._records(columns, self.times.records[needed])
+        return values if np.array_equal(knots, time) else Series(knots, values).on(time)
 
     def _records(self, columns: np.ndarray, records: np.ndarray) -> np.ndarray:
-        """Records by number in the files, `(n_records, n_columns)`."""
-        unique, back = np.unique(records, return_inverse=True)
+        """Values of records at columns, `(n_records, n_columns)`."""
+        unique, inverse = np.unique(records, return_inverse=True)
         values = np.empty((unique.size, columns.size))
         for mask in np.unique(self._mask_of[unique]):
-            matrix, used, rows = self._of_rows(self._matrices[mask][columns])
+            matrix, used, rows = self._on_needed_rows(self._matrices[mask][columns])
             of_mask = np.flatnonzero(self._mask_of[unique] == mask)
             step = max(1, _BLOCK // matrix.shape[1])
             for first in range(0, of_mask.size, step):
-                some = of_mask[first : first + step]
-                block = self.block(unique[some], rows)
-                self._check(block, used, unique[some], rows)
-                values[some] = (matrix @ block.T).T
-        return values[back]
+                part = of_mask[first : first + step]
+                block = self.block(unique[part], rows)
+                self._check(block, used, unique[part], rows)
+                values[part] = (matrix @ block.T).T
+        return values[inverse]
 
     def over_depth(self, columns: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Values at the epoch and at heights [m] of each column, `(n_heights, n_columns)`.
@@ -223,28 +221,28 @@ class FileField:
         """
         records, share = _FIRST, np.ones(1)
         if self.times is not None:
-            some = self.times.around(0.0, 0.0)
-            at, records = self.times.seconds[some], self.times.records[some]
-            later = float(np.clip(-at[0] / (at[-1] - at[0]), 0.0, 1.0))
+            both = self.times.around(0.0, 0.0)
+            knots, records = self.times.seconds[both], self.times.records[both]
+            later = float(np.clip(-knots[0] / (knots[-1] - knots[0]), 0.0, 1.0))
             share = np.array([1.0 - later, later])
-        matrix, used, rows = self._of_rows(self._matrices[0][columns])
+        matrix, used, rows = self._on_needed_rows(self._matrices[0][columns])
         of_levels, order = np.empty((self._depth.size, columns.size)), np.argsort(records)
-        for place, level in enumerate(self._levels):
+        for number, level in enumerate(self._levels):
             block = np.tensordot(share[order], self.block(records[order], rows, level), 1)
             finite = np.isfinite(block)
             self._check(block[None], used[finite[used]], records[:1], rows)
             weight, total = matrix @ finite.astype(float), matrix @ np.where(finite, block, 0.0)
-            above = of_levels[max(place - 1, 0)]
-            of_levels[place] = np.where(weight > 0.0, total / np.where(weight > 0.0, weight, 1.0), above)
+            above = of_levels[max(number - 1, 0)]
+            of_levels[number] = np.where(weight > 0.0, total / np.where(weight > 0.0, weight, 1.0), above)
         after = np.clip(np.searchsorted(self._depth, -z), 1, self._depth.size - 1)
         upper, lower = self._depth[after - 1], self._depth[after]
         fraction = np.clip((-z - upper) / (lower - upper), 0.0, 1.0)
         ends = [np.take_along_axis(of_levels, index, axis=0) for index in (after - 1, after)]
         return ends[0] + fraction * (ends[1] - ends[0])
 
-    def _of_rows(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice]:
-        """The matrix restricted to the rows of the files that it needs, the points used, and the rows."""
-        used, n = np.unique(matrix.indices), self._row
+    def _on_needed_rows(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice]:
+        """Restrict a matrix to the rows of the files that it reads; return it, the used points and the rows."""
+        used, n = np.unique(matrix.indices), self._row_length
         if not used.size:
             return matrix, used, slice(0, None)
         rows = slice(int(used[0]) // n, int(used[-1]) // n + 1)
@@ -261,7 +259,7 @@ class FileField:
 
         def describe(at: int) -> str:
             record, point = divmod(at, used.size)
-            number = used[point] + rows.start * self._row
+            number = used[point] + rows.start * self._row_length
             where = place_in_words(*(float(each[number]) for each in self.points.all()))
             if self.times is None:
                 return where
@@ -285,7 +283,7 @@ class Field:
 
     @property
     def times(self) -> RecordTimes | None:
-        """The times of the part with the shortest steps."""
+        """Times of the part with the finest resolution."""
         return finest(self.parts)
 
     def on(self, columns: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -295,16 +293,16 @@ class Field:
 
 
 def finest(fields: Sequence[FileField] | Sequence[Field]) -> RecordTimes | None:
-    """The times with the shortest steps."""
-    several = (one.times for one in fields)
-    return min((one for one in several if one is not None), key=lambda one: one.step, default=None)
+    """Times of the field with the finest resolution; `None` if all are constant."""
+    all_times = (field.times for field in fields if field.times is not None)
+    return min(all_times, key=lambda times: times.step, default=None)
 
 
 class FieldBuilder:
     """Build the fields of a map from its settings; a file of several fields is opened once.
 
     Args:
-        given: settings of the map.
+        section: section `map` of the configuration.
         sources: files or datasets for fields without their own.
         find: returns the path for a name.
         epoch: time 0.
@@ -312,24 +310,25 @@ class FieldBuilder:
 
     def __init__(
         self,
-        given: MapSection,
+        section: MapSection,
         sources: Sequence[Source],
         find: Callable[[str], Path],
         epoch: datetime.datetime,
     ):
-        self._given, self._sources, self._find, self._epoch = given, list(sources), find, epoch
-        measure = "relative" if given.weather is None else given.weather.humidity_measure
+        self._points, self._duration, self._epoch = section.points, section.duration, epoch
+        self._sources, self._find = list(sources), find
+        measure = "relative" if section.weather is None else section.weather.humidity_measure
         self._quantities = _QUANTITIES | {"humidity": HUMIDITY_QUANTITIES[measure]}
         self._opened: dict[Hashable, xr.Dataset] = {}
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """Opened files and folders of this machine."""
-        named = [Path(str(one.encoding.get("source", ""))) for one in self._opened.values()]
-        return tuple(dict.fromkeys(path for path in named if path.name and path.exists()))
+        paths = [Path(str(file.encoding.get("source", ""))) for file in self._opened.values()]
+        return tuple(dict.fromkeys(path for path in paths if path.name and path.exists()))
 
     def _datasets(self, paths: Sequence[str]) -> list["xr.Dataset"]:
-        """The datasets of these paths, or those for all fields."""
+        """Open these paths; without any, the files of the map."""
         datasets = []
         for name in paths or self._sources:
             key = name if isinstance(name, str | Path) else id(name)
@@ -340,56 +339,56 @@ class FieldBuilder:
             raise ValueError("paths: expected the files of the map, got none; name them.")
         return datasets
 
-    def field(self, quantity: str, given: Gridded) -> Field:
-        """A quantity over time; the empty name is that of a parameter."""
-        if given.constant is not None:
-            known = self._quantities.get(quantity, quantity)
-            check_possible("map", quantity or "parameters", known, np.array([given.constant]))
-            return Field((), given.constant)
-        if given.sum_of:
-            several = [self.field(quantity, part) for part in given.sum_of]
-            parts = tuple(part for each in several for part in each.parts)
-            return Field(parts, sum(each.constant for each in several))
-        return Field((self._of_files(quantity, given),))
+    def field(self, quantity: str, settings: Gridded) -> Field:
+        """Build a field over time; `quantity` is empty for a parameter."""
+        if settings.constant is not None:
+            name = self._quantities.get(quantity, quantity)
+            check_possible("map", quantity or "parameters", name, np.array([settings.constant]))
+            return Field((), settings.constant)
+        if settings.sum_of:
+            terms = [self.field(quantity, part) for part in settings.sum_of]
+            parts = tuple(part for term in terms for part in term.parts)
+            return Field(parts, sum(term.constant for term in terms))
+        return Field((self._of_files(quantity, settings),))
 
-    def profile(self, quantity: str, given: Gridded) -> FileField:
-        """A quantity of the water over depth; the empty name is that of a tracer."""
-        if given.constant is not None or given.sum_of:
+    def profile(self, quantity: str, settings: Gridded) -> FileField:
+        """Build a field over depth; `quantity` is empty for a tracer."""
+        if settings.constant is not None or settings.sum_of:
             name = quantity or "tracers"
             raise ValueError(f"{name}: expected a variable of a file over depth, got a number or a sum.")
-        return self._of_files(quantity, given, has_levels=True)
+        return self._of_files(quantity, settings, has_levels=True)
 
-    def _of_files(self, quantity: str, given: Gridded, *, has_levels: bool = False) -> FileField:
-        """A variable of files; those of single sites are joined."""
-        quantity, points = self._quantities.get(quantity, quantity), self._given.points
+    def _of_files(self, quantity: str, settings: Gridded, *, has_levels: bool = False) -> FileField:
+        """Build a field from its files; files of single sites are joined."""
+        quantity, points = self._quantities.get(quantity, quantity), self._points
         files = []
-        if not any("{site}" in path for path in given.paths):
-            files = self._datasets(given.paths)
+        if not any("{site}" in path for path in settings.paths):
+            files = self._datasets(settings.paths)
         elif not isinstance(points, SitePoints):
-            got = "files of single sites for a map"
-            raise ValueError(f"paths: expected points of the kind sites with {{site}}, got {got}; list them.")
+            expected = "points of the kind `sites`, whose names replace {site}"
+            raise ValueError(f"paths: expected {expected}, got `{points.name}`; list the sites in `points`.")
         else:
-            paths = [[path.replace("{site}", site) for path in given.paths] for site in points.places]
-            several = [self._datasets(each) for each in paths]
-            name = variable_of(quantity, given, several[0])
-            files = [joined_sites(each, name, points.of()) for each in zip(*several, strict=True)]
-        return FileField(quantity, given, files, self._epoch, self._given.duration, has_levels=has_levels)
+            paths = [[path.replace("{site}", site) for path in settings.paths] for site in points.places]
+            files_of_sites = [self._datasets(each) for each in paths]
+            name = variable_of(quantity, settings, files_of_sites[0])
+            files = [joined_sites(each, name, points.of()) for each in zip(*files_of_sites, strict=True)]
+        return FileField(quantity, settings, files, self._epoch, self._duration, has_levels=has_levels)
 
-    def bathymetry(self, given: Gridded, remapping: Remapping) -> tuple[np.ndarray, np.ndarray]:
-        """The fraction of each target point that is water, and its depth [m]."""
-        if given.constant is not None:
+    def bathymetry(self, settings: Gridded, remapping: Remapping) -> tuple[np.ndarray, np.ndarray]:
+        """Fraction of water at each target point, and its depth [m]."""
+        if settings.constant is not None:
             n = int(np.prod(remapping.target.shape))
-            return np.ones(n), np.full(n, given.constant)
-        field = self._of_files("height", given)
+            return np.ones(n), np.full(n, settings.constant)
+        field = self._of_files("height", settings)
         header = field.header
         is_up = header.attrs.get("standard_name") in _ELEVATIONS or header.attrs.get("positive") == "up"
         depth = field.block(_FIRST)[0] * (-1.0 if is_up else 1.0)
         wet = np.isfinite(depth) & (depth > 0.0)
         if not wet.any():
-            known = depth[np.isfinite(depth)]
-            got = f"{known.min():g} to {known.max():g} m" if known.size else "missing values alone"
-            advice = "say that it is an elevation (attribute positive: up), or give a factor of -1"
-            raise error_of(header, "depths of the sea, positive where there is water", got, advice)
+            finite = depth[np.isfinite(depth)]
+            got = f"{finite.min():g} to {finite.max():g} m" if finite.size else "only missing values"
+            advice = "for elevations set the attribute `positive: up` in the file, or `factor: -1`"
+            raise error_of(header, "depths that are positive where there is water", got, advice)
         matrix = remapping.weights(field.points)
         share = matrix @ wet.astype(float)
         return share, (matrix @ np.where(wet, depth, 0.0)) / np.where(share > 0.0, share, 1.0)

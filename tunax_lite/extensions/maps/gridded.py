@@ -42,9 +42,9 @@ from .sections import MapSection
 
 ModuleT = TypeVar("ModuleT", bound=eqx.Module)
 
-_FOREVER = 1e12
-_MOST_VARIABLE = 10.0
-"""The wind is lengthened by no more than this factor to its mean speed [1]."""
+_FOREVER = 1e12  # [s]
+_LARGEST_GUSTINESS = 10.0
+"""Largest ratio of the mean wind speed to the speed of the mean wind [1]: in calms it has no bound."""
 
 
 class GriddedColumns:
@@ -66,9 +66,10 @@ class GriddedColumns:
         coordinates: of a dataset on `shape`: dims, values and attributes by name, as in xarray.
         epoch: time 0 of all cases.
         duration: of the map [s].
-        notes: for the user.
-        fingerprint: changes with the settings and the points.
-        inputs: files and folders that are read, but for datasets in memory.
+        counts: numbers of points and columns, by what became of them.
+        notes: notes for the user.
+        fingerprint: digest of the settings and the points.
+        inputs: files and folders that are read, without datasets in memory.
 
     Raises:
         FileFormatError, FileNotFoundError: a file that cannot be used, with the reason.
@@ -105,13 +106,12 @@ class GriddedColumns:
             name: {key: build.field("" if name == "parameters" else key, each) for key, each in group.items()}
             for name, group in section.groups().items()
         }
-        forcing = [
-            field for name, group in self._groups.items() if name != "observed" for field in group.values()
-        ]
-        for times in [part.times for field in forcing for part in field.parts if part.times is not None]:
+        driving = [group.values() for name, group in self._groups.items() if name != "observed"]
+        parts = [part for fields in driving for field in fields for part in field.parts]
+        for times in [part.times for part in parts if part.times is not None]:
             times.window(0.0, section.duration)  # raises errors early
         points = self._locate(section, build)
-        self._last_start: tuple[bytes, tuple[Grid, State]] | None = None  # for all pieces of a tile
+        self._last_start: tuple[bytes, tuple[Grid, State]] | None = None  # reused by all pieces of a tile
         self._kinds: dict[str, Any] = {}
         for name in water:
             header, key = self._profiles[name].header, f"{name}_kind"
@@ -123,17 +123,17 @@ class GriddedColumns:
                 raise error_of(header, expected, got, f"give {key}")
             self._kinds[key] = kind
         self.notes: tuple[str, ...] = (", ".join(f"{n} {what}" for what, n in self.counts.items() if n),)
-        sun, self._between_suns = self._groups.get("weather", {}).get("shortwave"), None
-        if sun is not None and self._bulk.get("shortwave") is None:
-            self._between_suns = np.inf if sun.times is None else sun.times.step  # [s]
-            notes = self._mean_sun.notes(self._bulk.get("albedo", ConstantAlbedo(0.0)), self._between_suns)
+        shortwave, self._shortwave_step = self._groups.get("weather", {}).get("shortwave"), None
+        if shortwave is not None and self._bulk.get("shortwave") is None:
+            self._shortwave_step = np.inf if shortwave.times is None else shortwave.times.step  # [s]
+            notes = self._mean_sun.notes(self._bulk.get("albedo", ConstantAlbedo(0.0)), self._shortwave_step)
             self.notes += tuple(f"weather: {note}" for note in notes)
         self.inputs = build.paths
         parts = self._water, self._light, self._ice, self._bulk, terms
         arrays = self._fractions, self.index, self.depth
         self.fingerprint = digest_of_tree((parts, arrays), section.model_dump(exclude={"folder"}))
         self.coordinates = points.coordinates
-        if terms:  # all columns share their settings: those of the thinnest cells
+        if terms:  # all columns share one setting of substeps, so it is chosen for the thinnest cells
             grid, state = self._start(np.argmin(self.depth, keepdims=True))
             notes = notes_on_terms(terms, state)
             self.notes += tuple(f"map.terms.{name}: {note}" for name, note in notes)
@@ -159,10 +159,10 @@ class GriddedColumns:
         filled, empty = np.zeros((2, chosen.size), dtype=bool)
         lacking = {"on land": n - chosen.size - n_outside, "outside of the files": n_outside}
         for name, part in parts:
-            of_part = part.locate(remapping, chosen)
-            filled, empty = filled | of_part[0], empty | of_part[1]
+            part_filled, part_empty = part.locate(remapping, chosen)
+            filled, empty = filled | part_filled, empty | part_empty
             what = f"without {name}"
-            lacking[what] = lacking.get(what, 0) + int(np.sum(of_part[1]))
+            lacking[what] = lacking.get(what, 0) + int(np.sum(part_empty))
         kept = np.flatnonzero(~empty)
         if not kept.size:
             ends = [f"{axis.min():g} to {axis.max():g}" for axis in (source.latitude, source.longitude)]
@@ -193,18 +193,18 @@ class GriddedColumns:
     @property
     def longest_interval(self) -> float:
         """Longest time between records of any field [s]."""
-        fields = [one for group in self._groups.values() for one in group.values()]
-        return max((one.times.step for one in fields if one.times is not None), default=0.0)
+        fields = [field for group in self._groups.values() for field in group.values()]
+        return max((field.times.step for field in fields if field.times is not None), default=0.0)
 
     def case(self, columns: slice | np.ndarray, start: float, stop: float) -> Case:
-        """A batch of these columns, with forcing from `start` to `stop` [s] since the epoch.
+        """Read a batch of columns, with forcing from `start` to `stop` [s] since the epoch.
 
         Cases of equally many columns and equal length `stop - start` have the same structure and shapes, so
         that one compiled program serves all. Only the data of the batch are read.
 
         Raises:
-            ValueError: times not covered by the input.
-            FileFormatError: a missing or impossible value, with file, variable, point and time.
+            FileFormatError: times not covered by the input, or a missing or impossible value, with file,
+                variable, point and time.
         """
         chosen = np.arange(self.n_columns)[columns]
         grid, state = self._start(chosen)
@@ -212,10 +212,10 @@ class GriddedColumns:
         longitude = jnp.asarray(self.longitude[chosen], dtype=float)
         terms, waves = dict(self._terms), None
         if (restoring := self._restoring) is not None:
-            time, found = self._surface_water("restoring", chosen, start, stop)
+            time, water = self._surface_water("restoring", chosen, start, stop)
             targets = {
-                name: TimeSeries(time, jnp.asarray(each, dtype=float), f"restoring of {name}")
-                for name, each in found.items()
+                name: TimeSeries(time, jnp.asarray(values, dtype=float), f"restoring of {name}")
+                for name, values in water.items()
             }
             velocities = restoring.temperature_velocity, restoring.salinity_velocity
             terms["restoring"] = SurfaceRestoring(
@@ -247,7 +247,7 @@ class GriddedColumns:
         return self._with_fields(case, chosen, of_case=True)
 
     def model(self, model: Model, columns: slice | np.ndarray) -> Model:
-        """The model with column-dependent parameters; unchanged if there are none."""
+        """Return the model with column-dependent parameters; unchanged if there are none."""
         chosen = np.arange(self.n_columns)[columns]
         closure = self._with_fields(model.closure, chosen, of_case=False)
         return model if closure is model.closure else dataclasses.replace(model, closure=closure)
@@ -255,7 +255,7 @@ class GriddedColumns:
     def _series(
         self, group: str, chosen: np.ndarray, start: float, stop: float
     ) -> tuple[Array, dict[str, np.ndarray]]:
-        """Fields of a group on the records of the one with the finest time resolution."""
+        """Times of the field of a group with the finest resolution, and all its fields at these, by name."""
         fields = self._groups[group]
         times = finest(list(fields.values()))
         time = np.array([-_FOREVER, _FOREVER])
@@ -265,13 +265,13 @@ class GriddedColumns:
         return jnp.asarray(time, dtype=float), values
 
     def _start(self, chosen: np.ndarray) -> tuple[Grid, State]:
-        """Initial grid and water; those of the last call are kept."""
+        """Return the initial grid and water; the last result is kept."""
         key = chosen.tobytes()
         if self._last_start is None or self._last_start[0] != key:
             z_face = self._fractions[:, None] * self.depth[chosen]
             z = 0.5 * (z_face[1:] + z_face[:-1])
             profiles: dict[str, Any] = {
-                name: one.over_depth(chosen, z) for name, one in self._profiles.items()
+                name: profile.over_depth(chosen, z) for name, profile in self._profiles.items()
             }
             temperature, salinity = profiles.pop("temperature"), profiles.pop("salinity")
             water = modelled_water(temperature, salinity, z, **self._kinds, **self._place(chosen))
@@ -288,12 +288,13 @@ class GriddedColumns:
     def _surface_water(
         self, group: str, chosen: np.ndarray, start: float, stop: float
     ) -> tuple[Array, dict[str, np.ndarray]]:
-        """Conservative temperature and absolute salinity at the surface, as far as they are given."""
+        """Times, and conservative temperature and absolute salinity at the surface if the group has them."""
         time, values = self._series(group, chosen, start, stop)
         kinds, salinity = self._kinds, values.get("salinity")
         if salinity is None:  # needed to convert temperature
             salinity = np.asarray(self._start(chosen)[1].salinity[-1])
             kinds = kinds | {"salinity_kind": "absolute"}
+        # Without temperature any value serves: the converted salinity does not depend on it.
         temperature = values.get("temperature", np.full_like(salinity, 10.0))
         z = np.zeros(chosen.size)
         both = modelled_water(temperature, salinity, z, **kinds, **self._place(chosen))
@@ -308,15 +309,15 @@ class GriddedColumns:
             FileFormatError: as in `case`.
         """
         if "observed" not in self._groups:
-            raise ValueError("observed: expected a field to compare columns with, got none; give it.")
+            raise ValueError("observed: expected observations to compare columns with, got none; add them.")
         chosen, records = np.arange(self.n_columns)[columns], self._groups["observed"]["temperature"].times
-        there = np.ones(times.shape, dtype=bool)
+        is_covered = np.ones(times.shape, dtype=bool)
         if records is not None:
-            there = (times >= records.seconds[0]) & (times <= records.seconds[-1])
-        some = times[there] if there.any() else times  # raises an error
-        time, found = self._surface_water("observed", chosen, float(some[0]), float(some[-1]))
-        values = Series(np.asarray(time), np.asarray(found["temperature"])).on(times)
-        return np.where(there[:, None], values, np.nan)
+            is_covered = (times >= records.seconds[0]) & (times <= records.seconds[-1])
+        covered = times[is_covered] if is_covered.any() else times  # raises an error
+        time, water = self._surface_water("observed", chosen, float(covered[0]), float(covered[-1]))
+        values = Series(np.asarray(time), np.asarray(water["temperature"])).on(times)
+        return np.where(is_covered[:, None], values, np.nan)
 
     def _forcing(
         self, chosen: np.ndarray, latitude: Array, longitude: Array, start: float, stop: float
@@ -328,15 +329,15 @@ class GriddedColumns:
                     values.setdefault(field.name, np.full_like(values["wind_u"], usual))
             speed = values.pop("wind_speed", None)
             if speed is not None:
-                of_means = np.hypot(values["wind_u"], values["wind_v"])
-                longer = np.clip(speed / np.maximum(of_means, 1e-9), 1.0, _MOST_VARIABLE)
-                values |= {name: values[name] * longer for name in ("wind_u", "wind_v")}
+                speed_of_mean = np.hypot(values["wind_u"], values["wind_v"])
+                factor = np.clip(speed / np.maximum(speed_of_mean, 1e-9), 1.0, _LARGEST_GUSTINESS)
+                values |= {name: values[name] * factor for name in ("wind_u", "wind_v")}
             sun = SolarPosition(self.epoch.isoformat(), latitude, longitude)
             forcing: AbstractForcing = BulkForcing(
                 weather=TimeSeries(time, Weather(**values), "weather"),
                 sun=sun,
                 humidity_measure=self._humidity,
-                **self._bulk | self._following_day(sun, chosen, start, stop),
+                **self._bulk | self._sun_arguments(sun, chosen, start, stop),
             )
         else:
             time, values = self._series("fluxes", chosen, start, stop)
@@ -347,28 +348,29 @@ class GriddedColumns:
         biases = {f"{name}_bias": as_float_array(each) for name, each in values.items()}
         return CorrectedForcing(forcing, time, **biases)
 
-    def _following_day(
+    def _sun_arguments(
         self, sun: SolarPosition, chosen: np.ndarray, start: float, stop: float
     ) -> dict[str, Any]:  # arguments of `BulkForcing`
-        """Albedo, and diurnal cycle, that suit the time between records of shortwave radiation."""
-        interval, how = self._between_suns, self._mean_sun
+        """Albedo and diurnal cycle for records of shortwave radiation that are means over a part of a day."""
+        interval, mean_sun = self._shortwave_step, self._mean_sun
         if interval is None:
             return {}
-        found: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         if "albedo" in self._bulk:
-            found["albedo"] = how.albedo(self._bulk["albedo"], sun.latitude, interval)
-        if how.spreads_means(interval):
+            arguments["albedo"] = mean_sun.albedo(self._bulk["albedo"], sun.latitude, interval)
+        if mean_sun.spreads_means(interval):
             field, days = self._groups["weather"]["shortwave"], days_of(sun, start, stop)
             time = days
             if field.times is not None:
                 time = field.times.seconds[field.times.around(days[0], days[-1] + DAY)]
-            found["diurnal_cycle"] = diurnal_cycle(days, time, field.on(chosen, time), sun, self._step)
-        return found
+            arguments["diurnal_cycle"] = diurnal_cycle(days, time, field.on(chosen, time), sun, self._step)
+        return arguments
 
     def _with_fields(self, module: ModuleT, chosen: np.ndarray, *, of_case: bool) -> ModuleT:
-        """A case or a closure with column-dependent parameters."""
-        given = self._groups["parameters"].items()
-        fields = {p.removeprefix("case."): f for p, f in given if p.startswith("case.") == of_case}
+        """Return a case or a closure with its column-dependent parameters."""
+        all_fields = self._groups["parameters"].items()
+        by_path = {path: field for path, field in all_fields if path.startswith("case.") == of_case}
+        fields = {path.removeprefix("case."): field for path, field in by_path.items()}
         if not fields:
             return module
         known = {info.path: info for info in iterate_parameters(module)}
@@ -376,20 +378,18 @@ class GriddedColumns:
         for path, field in fields.items():
             if path not in known:
                 expected = f"a parameter among {', '.join(known)}"
-                raise ValueError(
-                    f"parameters.{path}: expected {expected}, got another one; correct its name."
-                )
+                raise ValueError(f"parameters.{path}: expected {expected}; correct its name.")
             low, high = known[path].valid_range
-            own = field.on(chosen, np.zeros(1))[0]
-            bad = np.flatnonzero(~((own >= low) & (own <= high)))
+            of_columns = field.on(chosen, np.zeros(1))[0]
+            bad = np.flatnonzero(~((of_columns >= low) & (of_columns <= high)))
             if bad.size:
                 at = chosen[bad[0]]
                 where = place_in_words(float(self.latitude[at]), float(self.longitude[at]))
                 raise ValueError(
                     f"parameters.{path}: expected values from {low:g} to {high:g} [{known[path].unit}], got "
-                    f"{own[bad[0]]:g} at {where}; check the file."
+                    f"{of_columns[bad[0]]:g} at {where}; check the file."
                 )
-            values.append(jnp.asarray(own, dtype=float))
+            values.append(jnp.asarray(of_columns, dtype=float))
         at_paths = lambda tree: [at_path(tree, path) for path in fields]  # noqa: E731
         return eqx.tree_at(at_paths, module, values, is_leaf=lambda leaf: leaf is None)
 
@@ -400,16 +400,16 @@ def columns_from_dataset(
     *,
     columns: slice | np.ndarray = slice(None),
     step: float = 3600.0,
-    **given: Any,  # keys of `MapSection`
+    **settings: Any,  # keys of `MapSection`
 ) -> Case:
-    """Columns from gridded datasets as one batch, with their positions.
+    """Build columns from gridded datasets as one batch, with their positions.
 
     Args:
         sources: a dataset, a path, or several; datasets may be decoded or not, and chunked by Dask.
         levels: grid whose faces are stretched to the depth of each column.
         columns: indices of the water points to use; all by default.
         step: of the run [s], for terms and the diurnal cycle of the sun.
-        given: keys of a map, as in a configuration.
+        settings: keys of a map, as in a configuration.
 
     Returns:
         A case of batch shape `(n_columns,)`, as long as `duration`.
@@ -417,8 +417,8 @@ def columns_from_dataset(
     Raises:
         FileFormatError, ValueError: as in `GriddedColumns`.
     """
-    several = list(sources) if isinstance(sources, list | tuple) else [sources]
-    found = GriddedColumns(MapSection(**given), levels, sources=several, step=step)
-    case = found.case(columns, 0.0, found.duration)
-    sites = found.coordinates.get("site")
-    return case if sites is None else dataclasses.replace(case, sites=tuple(sites[1][found.index[columns]]))
+    listed = list(sources) if isinstance(sources, list | tuple) else [sources]
+    gridded = GriddedColumns(MapSection(**settings), levels, sources=listed, step=step)
+    case = gridded.case(columns, 0.0, gridded.duration)
+    sites = gridded.coordinates.get("site")
+    return case if sites is None else dataclasses.replace(case, sites=tuple(sites[1][gridded.index[columns]]))

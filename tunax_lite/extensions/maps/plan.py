@@ -1,4 +1,4 @@
-"""The division of a map into tiles and pieces, and the compiled program of one of its parts.
+"""The division of a map into tiles and pieces, and the compiled program that computes a piece of a tile.
 
 Diagnostics are computed with the columns, for every frame. Profiles are stored in single precision, because
 they make up nearly all of the output; scalars in the precision of the run.
@@ -27,10 +27,10 @@ from .setup import INITIAL, Layout, MapRun
 
 PROCESS = 700 * 2**20
 """Bytes of a process with its libraries and compiled programs, without any column."""
-FEWEST_TILES, COLUMNS = 16, (256, 4096)
-"""Tiles of a map on a CPU, and their least and most columns; a GPU takes all columns at once."""
-MOST_CELL_STEPS, PIECE = 3e9, 2**30
-"""Most steps of cells (a minute on one core) and bytes of a piece, whose work is lost if a process ends."""
+N_TILES, COLUMNS = 16, (256, 4096)
+"""Tiles of a map on a CPU, and bounds of the columns in a tile; a GPU takes all columns at once."""
+MOST_CELL_STEPS, MOST_BYTES = 3e9, 2**30
+"""Largest piece: cells times steps (a minute on one core), and bytes. A killed process loses one piece."""
 _SAMPLE = 4
 
 
@@ -64,9 +64,9 @@ def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
 
     def variables(now: Restart) -> dict[str, Array]:
         """Stored variables of a frame, prognostic or diagnosed, with the columns along the last axis."""
-        held = prognostic_variables(now.state, now.clo_state)
+        states = prognostic_variables(now.state, now.clo_state)
         frame = Snapshot(now.state, now.clo_state, now.step.astype(dt.dtype) * dt, prepared.grid, prepared)
-        return {name: held[name] if name in held else diagnostic(name)(frame) for name in run.variables}
+        return {name: states[name] if name in states else diagnostic(name)(frame) for name in run.variables}
 
     end, (values, finite, means) = integrate(
         model,
@@ -82,9 +82,10 @@ def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
     if means is not None:
         averages = prognostic_variables(*means)
         values |= {f"{name}_mean": averages[name] for name in run.means}
-    in_single = lambda values, n: values.astype(jnp.float32) if values.ndim > n else values  # noqa: E731
-    stored = {name: in_single(each, 2) for name, each in values.items()}
-    first = {f"{INITIAL}{name}": in_single(each, 1) for name, each in variables(start).items()}
+    # Only profiles have more axes than these: frame and column, or column alone.
+    compact = lambda values, n: values.astype(jnp.float32) if values.ndim > n else values  # noqa: E731
+    stored = {name: compact(each, 2) for name, each in values.items()}
+    first = {f"{INITIAL}{name}": compact(each, 1) for name, each in variables(start).items()}
     heights = {"height_center": prepared.grid.z_center, "height_face": prepared.grid.z_face}
     return Results(stored, heights | first, finite, end)
 
@@ -96,22 +97,22 @@ _programs: Shared[Program] = Shared(most=1)
 def piece_program(
     run: MapRun, layout: Layout, batch: tuple[Model, Case], start: Restart
 ) -> tuple[Program, tuple]:
-    """The program for a piece of a tile, compiled once per process, and its arguments but for the last.
+    """Return the program for a piece of a tile, compiled once per process, and its arguments.
 
-    The last is the number of blocks that have columns.
+    The program takes one more argument: the number of blocks that have columns.
     """
     dt = jnp.asarray(run.dt, batch[1].grid.z_face.dtype)
 
     def results(batch: tuple[Model, Case], start: Restart, dt: Array, n_blocks: Array) -> Results:
         model, case = batch[0], batched_case(*batch)
         arguments = (model, case, start, dt)
-        one = functools.partial(_frames, run, layout.n_frames)
+        compute_block = functools.partial(_frames, run, layout.n_frames)
         if layout.block == layout.width:
-            return one(arguments)
+            return compute_block(arguments)
         has_columns = columns_of(model, case, start)
-        of_results = Results(*(True, True, True, has_columns[2]))  # pyright: ignore[reportArgumentType]
-        split = Split((*has_columns, False), jax.eval_shape(one, arguments), of_results)
-        return map_blocks(one, arguments, split, layout.block, n_blocks)
+        is_split = Results(*(True, True, True, has_columns[2]))  # pyright: ignore[reportArgumentType]
+        split = Split((*has_columns, False), jax.eval_shape(compute_block, arguments), is_split)
+        return map_blocks(compute_block, arguments, split, layout.block, n_blocks)
 
     arguments = batch, start, dt
     compiled = lambda: compile_program(results, *arguments, np.int32(1))  # noqa: E731
@@ -122,9 +123,9 @@ class Plan(NamedTuple):
     """Division of a map, and its stored variables.
 
     Args:
-        layout: of tiles and pieces.
+        layout: division into tiles and pieces.
         structure: shapes and types of the results of one frame of some columns.
-        memory: estimate of the bytes that a process holds.
+        memory: estimated memory of a process [bytes].
         n_bytes: size of all values in the store before compression.
     """
 
@@ -147,7 +148,7 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
     if n_columns is None:
         n_columns = n_all
         if jax.default_backend() == "cpu":
-            n_columns = int(np.clip(math.ceil(n_all / FEWEST_TILES), *COLUMNS))
+            n_columns = int(np.clip(math.ceil(n_all / N_TILES), *COLUMNS))
     rows = min(n_rows, math.ceil(n_columns * n_rows / n_all))
     widest = max(len(columns) for columns in run.tiles(rows).values())
     batch = run.batch(np.zeros(_SAMPLE, dtype=int), 0.0, run.output_interval)
@@ -161,10 +162,10 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
         sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree)) / _SAMPLE
         for tree in (structure.start, structure.values, batch)
     )
-    # The next forcing is read and the previous results are written while a piece is computed.
+    # Copies held at once: the next forcing is read and the last results are written during a piece.
     of_frame = width * (5.0 * forcing + 3.0 * frame)
     cell_steps = run.steps_per_frame * run.first_column.grid.n_cells * width
-    most = max(1, int(min(run.n_frames, MOST_CELL_STEPS / cell_steps, PIECE / of_frame)))
+    most = max(1, int(min(run.n_frames, MOST_CELL_STEPS / cell_steps, MOST_BYTES / of_frame)))
     n_frames = math.ceil(run.n_frames / math.ceil(run.n_frames / most))
     memory = int(PROCESS + n_frames * of_frame + width * (4.0 * restart + 3.0 * first))
     try:
@@ -177,9 +178,9 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
 
 def _structure(run: MapRun, batch: tuple[Model, Case], start: Restart) -> Results:
     """Shapes and types of the results of one frame of a batch."""
-    held = prognostic_variables(start.state, start.clo_state)
-    if unknown := sorted({*run.means} - {*held}):
-        raise ValueError(f"map: expected means of {', '.join(sorted(held))}, got {unknown[0]}; leave it out.")
+    known = sorted(prognostic_variables(start.state, start.clo_state))
+    if unknown := sorted({*run.means} - {*known}):
+        raise ValueError(f"map: expected means of {', '.join(known)}, got {unknown[0]}; leave it out.")
     dt = jnp.asarray(run.dt, start.state.temperature.dtype)
     part = batch[0], batched_case(*batch), start, dt
     results = jax.eval_shape(functools.partial(_frames, run, 1), part)

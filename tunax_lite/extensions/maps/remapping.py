@@ -18,7 +18,7 @@ else:
     Matrix = sparse.csr_array
 
 TINY = 1e-6
-"""Angles [degrees] and weights below it are round-off of a point that lies on another one."""
+"""Angles [degrees] and weights [1] below it count as zero: they are round-off."""
 EARTH_RADIUS = 6.371e6
 
 
@@ -83,10 +83,10 @@ class Remapping:
 
     target: Points
     reach: float
-    _known: dict[Hashable, Any] = field(default_factory=dict)
+    _matrices: dict[Hashable, Any] = field(default_factory=dict)
 
     def weights(self, source: Points) -> Matrix:
-        """The bilinear matrix from the points of a file to all points.
+        """Return the bilinear matrix from the points of a file to all target points.
 
         Returns:
             One row per target point, with sum 1; empty if the file has no neighbouring points.
@@ -95,8 +95,8 @@ class Remapping:
             ValueError: remapping from a curvilinear grid.
         """
         key = source.latitude.tobytes(), source.longitude.tobytes(), source.is_grid
-        if key in self._known:
-            return self._known[key]
+        if key in self._matrices:
+            return self._matrices[key]
         if source.is_same(self.target):
             matrix = sparse.csr_array(sparse.eye_array(int(np.prod(source.shape))))
         elif source.is_grid:
@@ -110,23 +110,23 @@ class Remapping:
             matrix = _sorted(sparse.coo_array((values, (rows, columns)), shape))
         else:
             raise ValueError(
-                "expected a file with axes of latitude and longitude, got a curved grid or a list; take "
-                "the points of the file (points: input), or remap it first."
+                "points: expected a file with axes of latitude and longitude, got a curvilinear grid or a "
+                "list of points; use the points of the file (points: input), or remap the file first."
             )
-        self._known[key] = matrix
+        self._matrices[key] = matrix
         return matrix
 
     def around_coasts(
         self, source: Points, wet: np.ndarray, chosen: np.ndarray
     ) -> tuple[Matrix, np.ndarray, np.ndarray]:
-        """The matrix from the wet points of a file to the chosen points.
+        """Return the matrix from the wet points of a file to the chosen points.
 
         Returns:
-            The matrix, whose rows sum to 1; which rows use a point within reach; and which remain empty.
+            The matrix, whose rows sum to 1; masks of rows that use a point within reach, and of empty rows.
         """
         key = source.latitude.tobytes(), source.longitude.tobytes(), wet.tobytes(), chosen.tobytes()
-        if key in self._known:
-            return self._known[key]
+        if key in self._matrices:
+            return self._matrices[key]
         matrix, wet = self.weights(source)[chosen], wet.ravel()
         share = matrix @ wet.astype(float)
         empty = share < TINY
@@ -142,7 +142,7 @@ class Remapping:
             at = rows[near], points[np.asarray(nearest)[near]]
             matrix = _sorted(matrix + sparse.csr_array((np.ones(at[0].size), at), matrix.shape))
             filled[at[0]], empty[at[0]] = True, False
-        self._known[key] = matrix, filled, empty
+        self._matrices[key] = matrix, filled, empty
         return matrix, filled, empty
 
 
@@ -178,13 +178,13 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
 
 
 def _sorted(matrix) -> Matrix:
-    """Without zeros and with sorted columns, so that a row gives bit-identical sums everywhere."""
-    found = sparse.csr_array(matrix)
-    found.sum_duplicates()
-    found.data[found.data < 1e-12] = 0.0
-    found.eliminate_zeros()
-    found.sort_indices()
-    return found
+    """Remove zeros and sort the columns, so that a row gives bit-identical sums in all tiles."""
+    rows = sparse.csr_array(matrix)
+    rows.sum_duplicates()
+    rows.data[rows.data < 1e-12] = 0.0
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    return rows
 
 
 def _on_sphere(latitude: np.ndarray, longitude: np.ndarray) -> np.ndarray:

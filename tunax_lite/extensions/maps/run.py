@@ -28,7 +28,7 @@ from .setup import MapRun, on_map
 from .store import MapStore
 
 FEWEST_TO_GIVE_UP = 16
-"""Columns: where all of so many in a tile are not finite, the fault is not that of a place."""
+"""Least columns of a tile that stop the run if all fail: the cause is then not the input at one place."""
 
 
 class Broken(NamedTuple):
@@ -44,7 +44,7 @@ class Broken(NamedTuple):
 
 
 class MapReport(NamedTuple):
-    """Failed columns, the peak memory of a process [bytes], and water beyond its limits."""
+    """Failed columns, the peak memory of a process [bytes], and implausible water."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
@@ -55,7 +55,7 @@ class MapReport(NamedTuple):
 def run_tile(
     run: MapRun, path: Path, tile: int, report: Callable[[float], None] = lambda done: None
 ) -> MapReport:
-    """Compute and write the missing pieces of a tile; `report` is called with the fraction that is done.
+    """Compute and write the missing pieces of a tile; `report` is called with the completed fraction.
 
     JAX computes a piece while the results of the previous one are written and the next forcing is read.
 
@@ -85,7 +85,7 @@ class _Tile:
     Attributes:
         padded: numbers of its columns, with copies of the last one.
         n_done: pieces in the store when the tile was opened.
-        beyond: extreme water in the pieces that this process writes.
+        beyond: implausible water in the pieces that this process writes.
     """
 
     def __init__(self, run: MapRun, store: MapStore, tile: int):
@@ -116,14 +116,15 @@ class _Tile:
         n_columns, write = len(self.columns), self.store.write
         n_frames = frames.stop - frames.start
         self._note_broken(np.asarray(results.finite)[:n_frames, :n_columns], frames)
-        gone = (self._broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= self._broken)
+        has_failed = (self._broken >= 0) & (np.arange(frames.start, frames.stop)[:, None] >= self._broken)
         try:
             for name, values in results.start.items() if number == 0 else ():
                 write(name, self._on_map(np.asarray(values)), self.rows)
             for name, values in results.values.items():
                 values = np.asarray(values)[:n_frames, ..., :n_columns]
-                if gone.any():
-                    values = np.where(gone.reshape(n_frames, *(1,) * (values.ndim - 2), -1), np.nan, values)
+                if has_failed.any():
+                    failed = has_failed.reshape(n_frames, *(1,) * (values.ndim - 2), -1)
+                    values = np.where(failed, np.nan, values)
                 write(name, self._on_map(values), self.rows, frames)
             self._note_extremes(results, frames, case)
             self.store.write_state(self.tile, number + 1, self._broken, results.end)
@@ -139,10 +140,11 @@ class _Tile:
         new = ~finite.all(axis=0) & (self._broken < 0)
         self._broken = np.where(new, frames.start + finite.argmin(axis=0), self._broken)
         if len(self._broken) >= FEWEST_TO_GIVE_UP and (self._broken >= 0).all():
-            first = min(self.broken_columns(), key=lambda one: one.time).described(self.run.columns.epoch)
+            first = min(self.broken_columns(), key=lambda column: column.time)
             raise FloatingPointError(
                 f"map: expected finite values, got none in all {len(self._broken)} columns of a tile, "
-                f"first at {first}; try a shorter time step, or other parameters."
+                f"first at {first.described(self.run.columns.epoch)}; try a shorter time step, or other "
+                "parameters."
             )
 
     def broken_columns(self) -> tuple[Broken, ...]:
@@ -155,7 +157,7 @@ class _Tile:
         )
 
     def _note_extremes(self, results: Results, frames: slice, case: Case) -> None:
-        """Note extreme water: in the stored frames, or else at the end of the piece."""
+        """Note implausible water: in the stored frames, or if they lack it at the end of the piece."""
         names, n_columns = ("temperature", "salinity"), len(self.columns)
         if all(name in results.values for name in names):
             fields = [np.asarray(results.values[name])[: frames.stop - frames.start] for name in names]
@@ -165,12 +167,11 @@ class _Tile:
             time = self.run.times[[frames.stop - 1]]
         z = np.asarray(case.grid.z_center).reshape(case.grid.n_cells, -1)[:, :n_columns]
         temperature, salinity = (each[..., :n_columns] for each in fields)
-        for one in extremes(temperature, salinity, z, time, has_ice=case.ice is not None):
-            at = self.columns[one.column]
-            place = place_in_words(
-                float(self.run.columns.latitude[at]), float(self.run.columns.longitude[at])
-            )
-            self.beyond = merged(self.beyond, [one._replace(place=f"{place}, ")])
+        columns = self.run.columns
+        for extreme in extremes(temperature, salinity, z, time, has_ice=case.ice is not None):
+            at = self.columns[extreme.column]
+            place = place_in_words(float(columns.latitude[at]), float(columns.longitude[at]))
+            self.beyond = merged(self.beyond, [extreme._replace(place=f"{place}, ")])
 
     def _on_map(self, values: np.ndarray) -> np.ndarray:
         """Put columns (the last axis) at their positions in the rows of the tile."""
@@ -187,16 +188,16 @@ def run_map(
     *,
     report: Callable[[float, str], None] = lambda done, where: None,
 ) -> MapReport:
-    """Compute what is missing in a store.
+    """Compute the missing pieces of all tiles in a store.
 
     Args:
         run: the map.
         store: from `create_store`, or `existing_store` to continue one.
         engine: runs the tiles; all its workers must have access to the folder of the store.
-        report: called with the fraction done, and the position.
+        report: called with the completed fraction, and a text of it.
 
     Raises:
-        FileFormatError: the input changed meanwhile; or a damaged state of a tile.
+        FileFormatError: the input changed during the run, or the state of a tile is damaged.
         FloatingPointError: all columns of a tile failed.
         OSError: a file that cannot be read or written; computed results are kept.
     """
@@ -211,10 +212,10 @@ def run_map(
     if isinstance(engine, ThisProcess):
         compute = lambda tile: run_tile(run, store.path, tile, functools.partial(note, tile))  # noqa: E731
     reports = engine.map(compute, tiles, lambda number, result: note(tiles[number], 1.0))
-    store.check_inputs(run)  # nothing changed meanwhile
+    store.check_inputs(run)  # raises an error if the input changed during the run
     beyond = list[Extreme]()
-    for one in reports:
-        beyond = merged(beyond, one.beyond, same_columns=False)
-    broken = tuple(column for one in reports for column in one.broken)
+    for of_tile in reports:
+        beyond = merged(beyond, of_tile.beyond, same_columns=False)
+    broken = tuple(column for of_tile in reports for column in of_tile.broken)
     store.finish([column._asdict() for column in broken])
-    return MapReport(broken, max((one.peak_memory for one in reports), default=0), tuple(beyond))
+    return MapReport(broken, max((of_tile.peak_memory for of_tile in reports), default=0), tuple(beyond))

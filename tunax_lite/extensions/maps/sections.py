@@ -49,31 +49,31 @@ class Gridded(ConversionSection):
     )
     missing: float | None = key("number that marks missing values, besides those declared in the file", None)
     constant: float | None = key("uniform number instead of a variable, in the package's unit", None)
-    sum_of: list["GriddedGiven"] = key("fields whose sum replaces the variable", [])
+    sum_of: list["GriddedInput"] = key("fields whose sum replaces the variable", [])
 
     def _check(self) -> None:
-        given = self.model_fields_set
+        keys = self.model_fields_set
         for name in ("constant", "sum_of"):
-            if name in given and (others := given - {name}):
+            if name in keys and (others := keys - {name}):
                 raise invalid(f"`{name}` alone", f"it and {', '.join(sorted(others))}", "remove one of them")
         if self.upward and self.build().sign < 0:
             raise invalid("`upward`, or the sign -1", "both, which cancel", "remove one of them")
 
 
-def _expanded(given: JSON) -> JSON:
+def _expanded(value: JSON) -> JSON:
     """Expand a name, number or list to a variable, a constant or a sum."""
-    if isinstance(given, str):
-        return {"variable": given}
-    if isinstance(given, int | float) and not isinstance(given, bool):
-        return {"constant": float(given)}
-    return {"sum_of": given} if isinstance(given, list) else given
+    if isinstance(value, str):
+        return {"variable": value}
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"constant": float(value)}
+    return {"sum_of": value} if isinstance(value, list) else value
 
 
-GriddedGiven = Annotated[
+GriddedInput = Annotated[
     Gridded, BeforeValidator(_expanded, json_schema_input_type=Gridded | str | float | list[JSON])
 ]
-_Optional = Optional[GriddedGiven]  # noqa: UP045
-_ByName = dict[str, GriddedGiven]
+_Optional = Optional[GriddedInput]  # noqa: UP045
+_ByName = dict[str, GriddedInput]
 Gridded.model_rebuild()
 
 
@@ -83,14 +83,14 @@ def _fields_of(kind: type, declared: Iterable[dataclasses.Field]) -> Any:  # to 
     for each in declared:
         is_needed = each.default is dataclasses.MISSING and each.metadata.get("usual") is None
         about = meanings(kind).get(each.name, "").removesuffix(".")
-        keys[each.name] = (GriddedGiven, key(about)) if is_needed else (_Optional, key(about, None))
+        keys[each.name] = (GriddedInput, key(about)) if is_needed else (_Optional, key(about, None))
     return create_model(f"{kind.__name__}Fields", __base__=Section, **keys)
 
 
 class WeatherFields(_fields_of(Weather, WEATHER)):
     """Weather over the map, from which fluxes are computed."""
 
-    wind_speed: GriddedGiven | None = key(
+    wind_speed: GriddedInput | None = key(
         "mean wind speed [m s-1], to which the wind is scaled if it exceeds the magnitude of the mean "
         "components",
         None,
@@ -103,31 +103,31 @@ class FluxFields(_fields_of(SurfaceFluxes, (each for each in DECLARED_FLUXES if 
 
     def _check(self) -> None:
         if not any(isinstance(value, Gridded) for _, value in self):
-            raise invalid("at least one flux", "none", "0 is no flux")
+            raise invalid("at least one flux", "none", "add one; 0 means no flux")
 
 
 class RestoringFields(Section):
     """Values towards which the uppermost cell is restored."""
 
-    temperature: GriddedGiven | None = key("of the kind of the map [degC]", None)
-    salinity: GriddedGiven | None = key("of the kind of the map", None)
+    temperature: GriddedInput | None = key("of the map's temperature_kind [degC]", None)
+    salinity: GriddedInput | None = key("of the map's salinity_kind", None)
     temperature_velocity: float = key(
         "piston velocity of the relaxation [m s-1]; 1e-5 is 40 W m-2 K-1", 1e-5, gt=0.0, le=1.0
     )
-    salinity_velocity: float = key("the same for salinity [m s-1]", 1e-5, gt=0.0, le=1.0)
+    salinity_velocity: float = key("piston velocity of salinity [m s-1]", 1e-5, gt=0.0, le=1.0)
 
 
 class ObservedFields(Section):
     """Observations for calibration."""
 
-    temperature: GriddedGiven = key("of the uppermost cell, of the kind of the map [degC]")
+    temperature: GriddedInput = key("of the uppermost cell, of the map's temperature_kind [degC]")
 
 
 class DriftFields(Section):
     """Stokes drift of surface waves."""
 
-    u: GriddedGiven = key("eastward at the surface [m s-1]")
-    v: GriddedGiven = key("northward at the surface [m s-1]")
+    u: GriddedInput = key("eastward at the surface [m s-1]")
+    v: GriddedInput = key("northward at the surface [m s-1]")
     decay_depth: float = key("e-folding depth [m]", 5.0, ge=1e-3, le=1e4)
 
 
@@ -137,7 +137,7 @@ class InputPoints(Section):
     name: Literal["input"] = "input"
 
     def of(self, source: Points) -> Points:
-        """The points, with or without water; `source` are those of the file."""
+        """Return the points, with or without water; `source` are those of the file."""
         return source
 
 
@@ -155,7 +155,8 @@ class GridPoints(Section):
     def _check(self) -> None:
         for name, lowest, longest in (("latitude", -90.0, 180.0), ("longitude", -360.0, 360.0)):
             first, last = getattr(self, name)
-            if not lowest <= first < last <= first + longest or name == "latitude" and last > 90.0:
+            is_beyond_pole = name == "latitude" and last > 90.0
+            if is_beyond_pole or not lowest <= first < last <= first + longest:
                 expected = f"two edges of {name} [degrees] that increase, such as [-60, 60]"
                 reject(f"expected {expected}, got {first:g}, {last:g}", name)
             n = (last - first) / self.spacing
@@ -164,7 +165,7 @@ class GridPoints(Section):
                 reject(f"expected {expected}, got {first:g}, {last:g}; change one of them", name)
 
     def of(self, source: Points) -> Points:
-        """The centers of the cells."""
+        """Return the centers of the cells."""
         edges_of = [
             np.linspace(first, last, round((last - first) / self.spacing) + 1)
             for first, last in (self.latitude, self.longitude)
@@ -188,12 +189,12 @@ class SitePoints(Section):
                 reject(f"expected {expected} of {name}, got {place}", "places", name)
 
     def of(self, source: Points | None = None) -> Points:
-        """The positions, in order."""
+        """Return the positions, in order."""
         places = np.array(list(self.places.values()))
         return Points(places[:, 0], places[:, 1], False, names=tuple(self.places))
 
 
-PointsGiven = choice(InputPoints, GridPoints, SitePoints)
+PointsSection = choice(InputPoints, GridPoints, SitePoints)
 
 
 class MapSection(Section):
@@ -201,15 +202,15 @@ class MapSection(Section):
 
     start_time: str = key("ISO 8601 date and time of the start, universal time")
     duration: float = key("of the map [s]", gt=0.0)
-    temperature: GriddedGiven = key("initial, over depth", default_factory=Gridded)
-    salinity: GriddedGiven = key("initial, over depth", default_factory=Gridded)
+    temperature: GriddedInput = key("initial, over depth", default_factory=Gridded)
+    salinity: GriddedInput = key("initial, over depth", default_factory=Gridded)
     tracers: _ByName = key(
         "initial tracers over depth, by name, in the unit of their term; others start from its values",
         default_factory=dict,
     )
     paths: Paths = key("files of all fields without their own", [])
     folder: str | None = key("where files are; null for the folder of the configuration", None, min_length=1)
-    points: PointsGiven = key("positions of the columns", InputPoints())  # pyright: ignore[reportInvalidTypeForm]
+    points: PointsSection = key("positions of the columns", InputPoints())  # pyright: ignore[reportInvalidTypeForm]
     reach: float = key(
         "largest distance of a water point used for a point without values, for example at a coast [m]",
         3e5,
@@ -222,7 +223,7 @@ class MapSection(Section):
     salinity_kind: Literal["absolute", "practical"] | None = key(
         "null for the kind in the CF standard name", None
     )
-    depth: GriddedGiven | None = key("of the sea floor [m]; null for that of the deepest temperature", None)
+    depth: GriddedInput | None = key("of the sea floor [m]; null for that of the deepest temperature", None)
     least_depth: float = key("minimum depth of columns in shallower water [m]", 10.0, gt=0.0, le=12000.0)
     largest_depth: float = key("maximum depth of columns in deeper water [m]", 12000.0, gt=0.0, le=12000.0)
     weather: WeatherFields | None = key("for bulk fluxes", None)
@@ -298,9 +299,9 @@ class MapOutputSection(Section):
 
 
 class MapCalibrationSection(Section):
-    """What `calibrate` estimates on a map: a correction of the heat flux for each column, and parameters."""
+    """Calibration of a map: a heat flux correction for each column, and parameters for all columns."""
 
-    penalty: float = key("misfit that a correction counts as [K m2 W-1]", 0.002, ge=0.0)
+    penalty: float = key("misfit added per W m-2 of correction [K m2 W-1]", 0.002, ge=0.0)
     misfit_scale: float | None = key(
         "root mean square misfit of a column above which it counts less [K]; null where all count in full",
         None,
@@ -314,14 +315,14 @@ class MapCalibrationSection(Section):
     folder: str | None = key("folder for results; null for one named after the file", None, min_length=1)
 
     def free(self, closure: AbstractClosure) -> ParameterTable:
-        """The free parameters of a closure."""
+        """Return the free parameters of a closure."""
         return free_parameters(self.parameters).resolve(closure)
 
 
 class MapConfig(Section):
     """One model on the columns of a map."""
 
-    map: MapSection = key("where the columns are, and the files that they are made of")
+    map: MapSection = key("positions of the columns, and their input files")
     grid: GridSection = key(
         "faces of all columns, stretched to the depth of each",
         StretchedGrid(kind="stretched", n_cells=50, surface_zoom=2.0),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .gridded import GriddedColumns
 
 INITIAL = "initial_"
-"""Before the names of variables at the start, which have no time."""
+"""Prefix of the names of variables at the start, which have no time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Layout:
 
 
 def on_map(values: np.ndarray, places: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Put the first columns (last axis) at flat places of an array of this shape, NaN elsewhere."""
+    """Put the first `len(places)` columns (last axis) at flat indices of an array of this shape, else NaN."""
     result = np.full((*values.shape[:-1], math.prod(shape)), np.nan, values.dtype)
     result[..., places] = values[..., : len(places)]
     return result.reshape(*values.shape[:-1], *shape)
@@ -53,12 +53,12 @@ class MapRun:
     Args:
         model: for all columns; `columns` may add column-dependent parameters.
         columns: the map.
-        dt, output_interval, duration: as in `simulate` [s], from the epoch of the map on; dt divides the
-            interval, and that the duration.
+        dt, output_interval, duration: as in `simulate` [s], from the epoch of the map on; `dt` divides
+            `output_interval`, which divides `duration`.
         variables: stored at the start and at the end of every frame: names in the state, the closure or
             diagnostics.
         means: of state and closure variables, averaged over the steps of every frame.
-        about: provenance.
+        about: provenance of the configuration.
     """
 
     model: Model
@@ -88,13 +88,13 @@ class MapRun:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Changes with the map, the model and the stored variables, but not with the division of the map.
+        """Digest of the map, the model and the stored variables, without the division of the map.
 
-        `stamps` tell whether the files of the input changed.
+        It does not cover the contents of input files: `stamps` show whether these changed.
         """
         settings = self.dt, self.output_interval, self.duration, self.variables, self.means
-        known = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
-        return digest_of_tree(self.model, known, self.about.version)
+        texts = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
+        return digest_of_tree(self.model, texts, self.about.version)
 
     def stamps(self) -> list[list[str]]:
         """Name, and size and time of the last change, of each file or folder of the input."""
@@ -118,9 +118,9 @@ class MapRun:
         return without_weak_types((model, case), precision_of(model=model, case=case))
 
     def pieces(self, layout: Layout) -> list[tuple[slice, float, float]]:
-        """Frames of each piece of every tile, in order, and the times of its forcing [s].
+        """Frames of each piece, in order, and start and stop of its forcing [s].
 
-        Pieces are equally long: the forcing of the last may begin earlier, and more frames are computed.
+        Pieces are equally long: the forcing of the last may begin before its first frame.
         """
         pieces, n = [], layout.n_frames
         for first in range(0, self.n_frames, n):
@@ -130,7 +130,7 @@ class MapRun:
         return pieces
 
     def tiles(self, n_rows: int) -> dict[int, np.ndarray]:
-        """The columns of each tile with water, from so many rows of the map."""
+        """Columns of each tile of `n_rows` rows of the map, by number of the tile, if it has any water."""
         edges = self.n_in_row * np.arange(0, self.columns.shape[0] + n_rows, n_rows)
         first = np.searchsorted(self.columns.index, edges)
         parts = (np.arange(*ends) for ends in zip(first[:-1], first[1:], strict=True))

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
-    """A dataset of a file or Zarr store, or one opened by the user; reads only coordinates."""
-    if not isinstance(given, str | Path):
-        is_path(given)  # raises an error
-        return given
-    text = str(given).removeprefix("file://")
+def open_source(source: Source, find: Callable[[str], Path]) -> "xr.Dataset":
+    """Open a file or Zarr store, reading only coordinates; a dataset is returned as it is."""
+    if not isinstance(source, str | Path):
+        is_path(source)  # raises an error
+        return source
+    text = str(source).removeprefix("file://")
     if "://" in text:
         return open_store(text)
     path = find(text)
@@ -47,18 +47,19 @@ def open_source(given: Source, find: Callable[[str], Path]) -> "xr.Dataset":
 
 def header_of(file: "xr.Dataset", name: str) -> "xr.DataArray":
     """A variable without its values."""
-    found = file.variables[name]
-    return array(name_of(file), name, found.dims, np.empty((0,) * found.ndim), found.attrs)
+    variable = file.variables[name]
+    return array(name_of(file), name, variable.dims, np.empty((0,) * variable.ndim), variable.attrs)
 
 
 def axis_of(
     file: "xr.Dataset", name: str, kind: str, others: Collection[str] = ()
 ) -> tuple[str, str] | tuple[None, None]:
-    """The `time` or `vertical` dimension of a variable, except `others`, and its coordinate."""
+    """Name of the `time` or `vertical` dimension of a variable, except `others`, and of its coordinate."""
     sizes = file.variables[name].sizes
-    for dim in sorted(map(str, sizes), key=lambda dim: sizes[dim] == 1):  # the 2 m level of air comes last
-        along = [str(key) for key, one in file.variables.items() if one.dims == (dim,) and key != name]
-        for key in sorted(along, key=lambda key: key != dim) if dim not in others else ():
+    dims = [dim for dim in map(str, sizes) if dim not in others]
+    for dim in sorted(dims, key=lambda dim: sizes[dim] == 1):  # the 2 m level of air comes last
+        along = [str(key) for key, each in file.variables.items() if each.dims == (dim,) and key != name]
+        for key in sorted(along, key=lambda key: key != dim):  # coordinate variables of CF come first
             is_dates = kind == "time" and file.variables[key].dtype.kind in "MO"
             if is_dates or is_axis(header_of(file, key), kind):
                 return dim, key
@@ -82,28 +83,28 @@ def levels_of(file: "xr.Dataset", coordinate: str) -> tuple[np.ndarray, np.ndarr
     return depth, -z["z_lower"].values if "z_lower" in z.coords else lower_edge, is_downward
 
 
-def variable_of(quantity: str, given: Gridded, files: Sequence["xr.Dataset"]) -> str:
-    """Name of the variable of a field: as given, or by common names and CF standard names.
+def variable_of(quantity: str, settings: Gridded, files: Sequence["xr.Dataset"]) -> str:
+    """Name of the variable of a field: as in its settings, or by common names and CF standard names.
 
     Raises:
         FileFormatError: no such variable.
     """
-    there = {str(name): one for file in files for name, one in file.variables.items()}
-    names, standard = [given.variable or quantity], set()
-    sections = ("weather", "oceansites", "era5") if given.variable is None else ()
+    variables = {str(name): variable for file in files for name, variable in file.variables.items()}
+    names, standard = [settings.variable or quantity], set()
+    sections = ("weather", "oceansites", "era5") if settings.variable is None else ()
     for known in (NAMES[section].get(quantity, {}) for section in sections):
         names += known.get("names", [])
         for key in ("kinds", "standard_names", "downward", "net"):
             standard |= set(known.get(key, ()))
-    if given.variable is None and is_known(quantity):
+    if settings.variable is None and is_known(quantity):
         standard.add(quantity_of(quantity).standard_name)
-    found = [name for name in names if name in there]
-    found += [name for name, one in there.items() if one.attrs.get("standard_name", "") in standard]
-    if found:
-        return found[0]
-    got = f"only {', '.join(there) or 'an empty file'}"
+    matches = [name for name in names if name in variables]
+    matches += [name for name in variables if variables[name].attrs.get("standard_name", "") in standard]
+    if matches:
+        return matches[0]
+    got = f"only {', '.join(variables) or 'an empty file'}"
     source = ", ".join(dict.fromkeys(map(name_of, files)))
-    key = given.variable or quantity
+    key = settings.variable or quantity
     raise FileFormatError(
         source, key, f"a variable for {quantity or 'a parameter'}", got, "name it (variable)"
     )
@@ -120,14 +121,14 @@ def joined_sites(files: Sequence["xr.Dataset"], name: str, places: Points) -> "x
     parts = []
     for file in files:
         axes = {axis_of(file, name, kind)[0] for kind in ("time", "vertical")}
-        file = file[[key for key, one in file.variables.items() if key == name or {*one.dims} <= axes]]
+        file = file[[key for key, each in file.variables.items() if key == name or {*each.dims} <= axes]]
         values = file[name]
         check_size(name_of(file), name, values.nbytes)
-        one = file.isel({dim: 0 for dim in values.dims if dim not in axes}, drop=True).load()
-        if not ((values == one[name]) | (values.isnull() & one[name].isnull())).all():
+        part = file.isel({dim: 0 for dim in values.dims if dim not in axes}, drop=True).load()
+        if not ((values == part[name]) | (values.isnull() & part[name].isnull())).all():
             advice = "leave {site} out of the path"
-            raise error_of(header_of(file, name), "the values of one place", "several that differ", advice)
-        parts.append(one)
+            raise error_of(header_of(file, name), "values at one place", "places that differ", advice)
+        parts.append(part)
     options: Any = {"data_vars": [name], "coords": "minimal", "compat": "override", "join": "exact"}
     try:
         joined = xr.concat(parts, "point", combine_attrs="override", **options)
@@ -154,29 +155,29 @@ def middles_of(file: "xr.Dataset", name: str, header: "xr.DataArray") -> "xr.Dat
 def points_of(file: "xr.Dataset", name: str) -> tuple[Points, tuple[str, ...]]:
     """Horizontal points of a variable, and their dimensions: axes of a grid, or coordinates of each point."""
     dims = tuple(map(str, file.variables[name].dims))
-    near = [str(key) for key, one in file.variables.items() if key != name and {*one.dims} <= {*dims}]
-    near = [file[key] for key in near if file.variables[key].ndim in (1, 2)]
-    near.sort(key=lambda one: one.name != one.dims[0])  # axes come first
-    by_axis = [[one for one in near if is_position(one, axis)] for axis in ("latitude", "longitude")]
+    names = [key for key, each in file.variables.items() if key != name and {*each.dims} <= {*dims}]
+    others = [file[key] for key in names if file.variables[key].ndim in (1, 2)]
+    others.sort(key=lambda variable: variable.name != variable.dims[0])  # axes come first
+    by_axis = [[other for other in others if is_position(other, axis)] for axis in ("latitude", "longitude")]
     for both in itertools.product(*by_axis):
-        values = [np.asarray(one.values, dtype=float) for one in both]
+        values = [np.asarray(axis.values, dtype=float) for axis in both]
         if not all(np.all(np.abs(each) <= 720.0) for each in values):
-            continue  # masked
+            continue  # fill values, as in coordinates that are masked on land
         if (highest := np.max(np.abs(values[0]))) > 90.0 + TINY:
             expected = "latitudes from -90 to 90 degrees"
             raise error_in(file, str(both[0].name), expected, f"{highest:g}", "repair the file")
-        for one, each in zip(both, values, strict=True):
-            known, counts = np.unique(each, return_counts=True)
-            if one.name == one.dims[0] and np.any(counts > 1):
-                expected, got = "an axis whose values differ", f"{known[counts > 1][0]:g} twice"
-                raise error_in(file, str(one.name), expected, got, "leave one of the two out")
-        of_latitude, of_longitude = (tuple(map(str, one.dims)) for one in both)
+        for axis, numbers in zip(both, values, strict=True):
+            unique, counts = np.unique(numbers, return_counts=True)
+            if axis.name == axis.dims[0] and np.any(counts > 1):
+                expected, got = "an axis whose values differ", f"{unique[counts > 1][0]:g} twice"
+                raise error_in(file, str(axis.name), expected, got, "leave one of the two out")
+        of_latitude, of_longitude = (tuple(map(str, axis.dims)) for axis in both)
         if of_latitude == of_longitude:
             order = tuple(dim for dim in dims if dim in of_latitude)
-            flat = [np.asarray(one.transpose(*order), dtype=float).ravel() for one in both]
+            flat = [np.asarray(axis.transpose(*order), dtype=float).ravel() for axis in both]
             return Points(flat[0], flat[1], False), order
         if len(of_latitude) == len(of_longitude) == 1:
             return Points(values[0], values[1], True), (*of_latitude, *of_longitude)
-    got = ", ".join(str(one.name) for each in by_axis for one in each) or "none"
+    got = ", ".join(str(axis.name) for axes in by_axis for axis in axes) or "none"
     advice = "give them a CF standard name, or units degrees_north and degrees_east"
     raise error_of(header_of(file, name), "coordinates of latitude and longitude", got, advice)

@@ -4,8 +4,8 @@
 
 Dimensions, names and units follow CF; heights are a variable, because every column has its own depth. Points
 without water, and missing results, are NaN. A tile consists of rows of the first axis of the map, a piece of
-frames: the part of a variable in both is one shard, a file that one process writes atomically. Attributes of
-the store record the division, the provenance, the size and time of the input files and whether it is
+frames. Each variable has one shard per tile and piece, a file that one process writes atomically. Attributes
+of the store record the division, the provenance, the size and time of the input files and whether it is
 complete. Until then the folder `restart` in the store holds the states from which its tiles continue.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _ROOT, _STATES = "zarr.json", "restart"
 _INNER_BYTES = 2**20
-"""Approximate size of a chunk in a shard: the least that a reader gets."""
+"""Approximate size of a chunk in a shard, the smallest unit that can be read [bytes]."""
 _FINGERPRINT, _LAYOUT, _COMPLETE, _BROKEN, _INPUTS = (
     f"tunax_lite_{name}" for name in ("fingerprint", "layout", "complete", "not_finite", "inputs")
 )
@@ -70,13 +70,13 @@ class MapStore:
             raise OverwriteError(f"{path} is not the store of a map; choose another output.") from error
 
     def write(self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None) -> None:
-        """Write rows of the map of a variable `(n_frames, ..., n_rows, ...)`, and those frames of a piece."""
+        """Write a variable `(n_frames, ..., n_rows, ...)` at some rows of the map and frames."""
         array: Any = self._group[name]  # or a group, of other stores
         at = {"time": frames, "lat": rows, "point": rows}
         array[tuple(at.get(dim, slice(None)) for dim in array.metadata.dimension_names)] = values
 
     def write_state(self, tile: int, n_done: int, broken: np.ndarray, end: Restart) -> None:
-        """Replace the state of a tile: pieces written, first frame affected of each column, last state."""
+        """Replace the state of a tile: count of written pieces, first failed frame per column, last state."""
         with sealing(self.state_path(tile)) as file:
             np.savez(file, np.array(n_done), broken, *map(np.asarray, jax.tree.leaves(end)))
 
@@ -99,13 +99,13 @@ class MapStore:
         return self.path / _STATES / f"{tile:05d}.npz"
 
     def check_inputs(self, run: MapRun) -> None:
-        """Raise `FileFormatError` if the input is not that with which the store was begun."""
+        """Raise `FileFormatError` if input files have changed since the store was created."""
         now = run.stamps()
         if now != self._inputs:
-            several = [name for name, stamp in now if [name, stamp] not in self._inputs]
-            got = f"other sizes or times of {', '.join(several) or 'fewer files'}"
+            changed = [name for name, stamp in now if [name, stamp] not in self._inputs]
+            got = f"other sizes or times of {', '.join(changed)}" if changed else "fewer files"
             advice = "restore them, or start over with --overwrite"
-            raise FileFormatError(self.path, "input", "the files with which it was begun", got, advice)
+            raise FileFormatError(self.path, "input", "the files that it was created with", got, advice)
 
     def finish(self, broken: Sequence[Mapping[str, float]]) -> None:
         """Mark the store as complete, record failed columns, and remove the states of the tiles."""
