@@ -57,7 +57,7 @@ def variables_of(file: "xr.Dataset") -> list["xr.DataArray"]:
 def error_of(variable: "xr.DataArray", expected: str, got: object, advice: str) -> FileFormatError:
     """The error to raise about a variable."""
     limits = [key for key in ("valid_range", "valid_min", "valid_max") if key in variable.attrs]
-    if limits and variable.dtype.kind == "f" and np.isnan(variable.values).all():
+    if limits and variable.size and variable.dtype.kind == "f" and np.isnan(variable.values).all():
         got = f"{got} (no value within {' and '.join(limits)} of the file)"
     return FileFormatError(name_of(variable), name_in_file(variable), expected, str(got), advice)
 

@@ -186,7 +186,7 @@ class FileField:
         if len(masks) > _MOST_MASKS:
             masks, mask_of = np.all(masks, axis=0, keepdims=True), np.zeros_like(mask_of)
         if not masks.any():
-            advice = "check the file, or the missing value (missing)"
+            advice = "check the file, its valid range, or the missing value (missing)"
             raise error_of(self.header, "values somewhere on the map", "none", advice)
         self._mask_of[:n_scanned] = mask_of.reshape(-1)
         return list(masks)
@@ -241,7 +241,7 @@ class FileField:
         return ends[0] + fraction * (ends[1] - ends[0])
 
     def _on_needed_rows(self, matrix: Matrix) -> tuple[Matrix, np.ndarray, slice]:
-        """Restrict a matrix to the rows of the files that it reads; return it, the used points and the rows."""
+        """Restrict a matrix to the rows of the files that it needs; return it, the used points and rows."""
         used, n = np.unique(matrix.indices), self._row_length
         if not used.size:
             return matrix, used, slice(0, None)
