@@ -62,4 +62,4 @@ def test_names_are_no_mathematics(tmp_path):
     style.save_figure(figure, tmp_path / "a.png")
     assert figure.get_suptitle() == "$$ \\x1b[31m" and left.get_title() == "$\\frac{"
     assert all(label.get_parse_math() for label in left.get_yticklabels())
-    assert style.in_math("kg m-2 s-1") == "kg m⁻² s⁻¹" and style.in_math("degC") == "°C"
+    assert style.typeset("kg m-2 s-1") == "kg m⁻² s⁻¹" and style.typeset("degC") == "°C"

@@ -160,9 +160,8 @@ def compare(
         report(next(n_done) / len(pairs), f"{candidate.label}, {grid}")
 
     engine = ThisProcess() if engine is None else engine
-    results = engine.map(
-        functools.partial(_rows_and_runs, padded, (next(iter(targets)), first[0].dt)), pairs, show_progress
-    )
+    rows_and_runs = functools.partial(_rows_and_runs, padded, (next(iter(targets)), first[0].dt))
+    results = engine.map(rows_and_runs, pairs, show_progress)
     rows, runs = list[ErrorRow](), {target.case.name: dict[str, Trajectory]() for target in shown}
     for (candidate, _), (rows_of_pair, runs_of_pair) in zip(pairs, results, strict=True):
         rows += rows_of_pair

@@ -351,9 +351,8 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         if not (fit.is_finite and fit.loss < loss_to_beat):
             return fit
         cases = np.flatnonzero(problem.weights).tolist()
-        equations = dict(
-            zip(cases, self._engine.map(self._equations, [(case, vector) for case in cases]), strict=True)
-        )
+        results = self._engine.map(self._equations, [(case, vector) for case in cases])
+        equations = dict(zip(cases, results, strict=True))
         by_case = [equations.get(case, (0.0, 0.0)) for case in range(len(scores))]
         gradient, matrix = map(problem.derivative, zip(*by_case, strict=True))
         return problem.evaluation(vector, fit.scores, mean_squares, gradient=gradient, matrix=matrix)

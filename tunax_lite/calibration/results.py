@@ -286,9 +286,9 @@ def write_results(
     """
     paths = Path(folder) / PARAMETERS_NAME, Path(folder) / HISTORY_NAME
     write_dataset(history_dataset(result, attributes), paths[1])
-    remarked = [row for row in parameter_rows(result) if row.remark]
     # The label of a vector is its path and the number of its free numbers in brackets.
-    by_field = {split_path(row.label.partition(" (")[0])[0]: row.remark for row in remarked}
+    rows = [(row.label.partition(" (")[0], row.remark) for row in parameter_rows(result)]
+    by_field = {split_path(path)[0]: remark for path, remark in rows if remark}
     entries = result.free_parameters.to_yaml(result.best, result.closure, result.cases, by_field)
     calibration = {
         "loss": result.best_loss,

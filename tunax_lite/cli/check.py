@@ -232,11 +232,9 @@ def describe(name: str) -> None:
         if each.source:
             echo(f"Source: {each.source}")
         for title, is_number in (("parameters", True), ("settings", False)):
-            rows = [row for row in each.declared if row.is_number == is_number]
-            if not rows:
-                continue
             columns = ("name", "default", "unit", "range", "meaning")
-            print_table(columns, [row[:-1] for row in rows], title)
+            if rows := [row[:-1] for row in each.declared if row.is_number == is_number]:
+                print_table(columns, rows, title)
         for title, columns, rows in each.tables:
             print_table(columns, rows, title)
 

@@ -95,23 +95,23 @@ def plot_parameters(
         for bound in filter(math.isfinite, bounds.get(path, ())):
             panel.axhline(bound, color="0.75", linewidth=2.0)
         panel.set_ylim(limits)
-        _entitle(panel, path, units.get(path, "1"))
+        _set_title(panel, path, units.get(path, "1"))
     for panel in style.lowest(axes, len(values)):
         panel.set_xlabel("iteration", fontsize="small")
     figure.suptitle("Parameters (dotted: start; grey: bounds)", fontsize="medium")
     return figure
 
 
-def _entitle(panel: Axes, path: str, unit: str) -> None:
-    panel.set_title(path if unit == "1" else f"{path} [{style.in_math(unit)}]", fontsize="small")
+def _set_title(panel: Axes, path: str, unit: str) -> None:
+    panel.set_title(path if unit == "1" else f"{path} [{style.typeset(unit)}]", fontsize="small")
     panel.tick_params(labelsize="small")
 
 
 def plot_marginals(dataset: xr.Dataset) -> Figure:
     """Histogram of every parameter, with its 90 % interval and that of the prior."""
-    found = parameters_of(dataset)
-    figure, axes = style.panels(len(found), min(4, len(found)), (3.0, 2.2))
-    for panel, (path, variable) in zip(axes.flat, found.items(), strict=False):
+    parameters = parameters_of(dataset)
+    figure, axes = style.panels(len(parameters), min(4, len(parameters)), (3.0, 2.2))
+    for panel, (path, variable) in zip(axes.flat, parameters.items(), strict=False):
         values = np.asarray(variable.values, float).ravel()
         n_bins = min(_MOST_BINS, 5 + values.size // 25)
         is_wide = values.min() > 0.0 and values.max() > 20.0 * values.min()
@@ -125,7 +125,7 @@ def plot_marginals(dataset: xr.Dataset) -> Figure:
             ends = variable.attrs["prior_5_percent"], variable.attrs["prior_95_percent"]
             panel.plot(ends, [-0.06 * np.max(heights)] * 2, color=RED, linewidth=3.0, solid_capstyle="butt")
         panel.set_yticks([])
-        _entitle(panel, path, str(variable.attrs.get("units", "1")))
+        _set_title(panel, path, str(variable.attrs.get("units", "1")))
     for panel in axes[:, 0]:
         panel.set_ylabel("number of draws", fontsize="small")
     key = "lines: 90 %; dotted: most probable; red: 90 % of the prior"
@@ -178,7 +178,7 @@ def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
 def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]) -> Figure:
     """Final profiles and scalar time series, with the spread from the parameters.
 
-    One row of panels per dataset of `bands_of_members`, with quantiles symmetric around the median, beside
+    One row of panels per dataset of `bands_of_members`, with quantiles symmetric around the median, and with
     the observed profiles and scalars of the same cases.
     """
     if not bands:
@@ -191,7 +191,7 @@ def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]
         seconds, z = band["time"].values, band["z_center"].values
         end = float(seconds[-1])
         axis = FigureTime(end, band.attrs.get("start_time"))
-        case = CaseRuns("", {"": RunProfiles(seconds, z, {})}, observed, axis)
+        case = CaseRuns("", {"": RunProfiles(seconds, z, {})}, observed, axis)  # for its end
         for panel, name in zip(row, profiles, strict=False):
             panel.set_visible(name in band)
             if name not in band:

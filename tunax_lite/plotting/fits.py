@@ -35,7 +35,7 @@ _MOST_TIMES = 1500  # of observations in such a figure
 _FEW_VALUES = 60  # each has a marker up to this number
 _FEW_RUNS = 3  # up to this number their legend has room in a panel
 _MOST_COLUMNS = 6
-_LEAST = 1e-9  # a profile that varies by less is uniform but for rounding
+_LEAST = 1e-9  # variations below this are round-off
 _ERROR_QUANTILE = 0.99
 # Shown where they are observed, besides what was fitted and tracers.
 _OF_FITS, _OF_DIFFERENCES = ("temperature", "u", "v"), ("temperature", "salinity")
@@ -85,22 +85,22 @@ def profiles_of(run: xr.Dataset) -> RunProfiles:
     )
 
 
-def as_instruments(
+def with_potential_temperature(
     observations: Observations, z: np.ndarray | float = 0.0, salinity: np.ndarray | float = 35.0
 ) -> Observations:
     """Observations with potential instead of conservative temperature.
 
-    The given salinity [g kg-1] at heights [m] is used where none was observed.
+    `salinity` [g kg-1] at heights `z` [m] is used where none was observed.
     """
     if "temperature" not in observations.profiles:
         return observations
     values = np.asarray(observations.profiles["temperature"], float)
-    usual = np.interp(np.asarray(observations.z), np.atleast_1d(z), np.atleast_1d(salinity))
-    usual = np.broadcast_to(usual, values.shape)
-    measured = np.asarray(observations.profiles.get("salinity", usual), float)
-    seen = style.potential(values, np.where(np.isfinite(measured), measured, usual))
+    default = np.interp(np.asarray(observations.z), np.atleast_1d(z), np.atleast_1d(salinity))
+    default = np.broadcast_to(default, values.shape)
+    measured = np.asarray(observations.profiles.get("salinity", default), float)
+    potential = style.potential(values, np.where(np.isfinite(measured), measured, default))
     return dataclasses.replace(
-        observations, profiles={**observations.profiles, "temperature": jnp.asarray(seen)}
+        observations, profiles={**observations.profiles, "temperature": jnp.asarray(potential)}
     )
 
 
@@ -150,33 +150,33 @@ class CaseRuns:
         series = {} if self.observations is None else self.observations.series
         return {name: np.asarray(values, float) for name, values in series.items()}
 
-    def compared(self, usual: Sequence[str], fewest: int = 1) -> list[str]:
-        """Profiles observed at a few times at least that the runs carry: fitted, usual ones, and tracers."""
+    def compared(self, defaults: Sequence[str], fewest: int = 1) -> list[str]:
+        """Profiles observed at `fewest` times or more: fitted ones, those of `defaults`, and tracers."""
         during = self.observed_times <= self.end * (1.0 + 1e-9)
-        carried = next(iter(self.runs.values())).profiles
-        tracers = [name for name in carried if name not in STATE]
+        modelled = next(iter(self.runs.values())).profiles
+        tracers = [name for name in modelled if name not in STATE]
         return [
             name
-            for name in dict.fromkeys((*self.fitted, *usual, *tracers))
+            for name in dict.fromkeys((*self.fitted, *defaults, *tracers))
             if name in self.observed
-            and name in carried
+            and name in modelled
             and np.isfinite(self.observed[name][during]).any(axis=1).sum() >= fewest
         ]
 
-    def varying(self, usual: Sequence[str]) -> list[str]:
-        """Profiles that are observed, or vary in a run: usual ones, and tracers."""
+    def varying(self, defaults: Sequence[str]) -> list[str]:
+        """Profiles that are observed, or vary in a run, of `defaults` and tracers."""
         runs = self.runs.values()
-        carried = dict.fromkeys(
-            name for run in runs for name in run.profiles if name in usual or name not in STATE
+        modelled = dict.fromkeys(
+            name for run in runs for name in run.profiles if name in defaults or name not in STATE
         )
         return [
             name
-            for name in carried
+            for name in modelled
             if name in self.observed or any(np.ptp(run.profiles.get(name, 0.0)) > _LEAST for run in runs)
         ]
 
-    def moves(self, name: str) -> bool:
-        """Whether a profile is not a velocity at rest in every run: that of an LES is then noise."""
+    def is_shown(self, name: str) -> bool:
+        """Return whether to show a profile: a velocity that is zero in every run is noise in an LES."""
         return name not in ("u", "v") or any(
             np.any(run.profiles.get(name, 0.0)) for run in self.runs.values()
         )
@@ -186,12 +186,12 @@ class CaseRuns:
         if self.observations is None or name not in self.observed:
             return None
         z, times, values = np.asarray(self.observations.z, float), self.observed_times, self.observed[name]
-        known = np.flatnonzero(np.isfinite(values).any(axis=1))  # other times are of other variables
+        known = np.flatnonzero(np.isfinite(values).any(axis=1))  # without times of other variables
         inside = known[times[known] <= self.end * (1.0 + 1e-9)]
         row = int(next(iter((*inside[-1:], *known[:1])), 0))
         z, values = z[row] if self.observations.moves else z, values[row]
-        there = np.isfinite(z) & np.isfinite(values)
-        return float(times[row]), z[there], values[there]
+        finite = np.isfinite(z) & np.isfinite(values)
+        return float(times[row]), z[finite], values[finite]
 
 
 def case_runs(
@@ -204,7 +204,7 @@ def case_runs(
     """Runs of one case, a single column each, by label, and the observations.
 
     The case provides the start date, the equation of state, the units of tracers, the observed mixed layer,
-    and the runs' values of observed scalars. What was `fitted` comes first in figures.
+    and the runs' values of observed scalars. `fitted` variables come first in figures.
     """
     times = max(float(run.time[-1]) for run in runs.values())
     if case is None:
@@ -213,7 +213,7 @@ def case_runs(
     names, seen, shown = list(observations.series), observations, {}
     if carries_conservative_temperature(case.equation_of_state):
         z, salinity = np.asarray(case.grid.z_center), np.asarray(case.initial_state.salinity)
-        names, seen = [*names, "potential_temperature"], as_instruments(observations, z, salinity)
+        names, seen = [*names, "potential_temperature"], with_potential_temperature(observations, z, salinity)
     for label, run in runs.items():
         diagnostics = diagnose(run, case, names)
         shown[label] = profiles_of(to_dataset(run, case=case, diagnostics=diagnostics, dates=False))
@@ -227,8 +227,8 @@ def _observed_layer(case: Case, observations: Observations) -> _Series | None:
         return None
     name = default_mixed_layer(case.grid)
     depths = sample(case, observations, name, "points", (-math.inf, 0.0)).observed[:, 0]
-    there = np.isfinite(observations.profiles["temperature"]).any(axis=1)  # others belong to other variables
-    return np.asarray(observations.time, float)[there], np.asarray(depths)[there]
+    rows = np.isfinite(observations.profiles["temperature"]).any(axis=1)  # without times of other variables
+    return np.asarray(observations.time, float)[rows], np.asarray(depths)[rows]
 
 
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
@@ -252,10 +252,8 @@ def calibration_figures(
     """
     fits = []
     for target, after in zip(targets, calibrated, strict=True):
-        runs = {"before": run_to_the_end(model, target), "after": after}
-        fits.append(
-            case_runs(target.case.name, runs, target.observations, target.case, tuple(target.weights))
-        )
+        case, runs = target.case, {"before": run_to_the_end(model, target), "after": after}
+        fits.append(case_runs(case.name, runs, target.observations, case, tuple(target.weights)))
     figures = {"profiles": plot_fits(fits)} if any(fit.compared(_OF_FITS) for fit in fits) else {}
     for fit, target in zip(fits, targets, strict=True):
         if is_measured_series(target.observations):
@@ -264,19 +262,19 @@ def calibration_figures(
 
 
 def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) -> Figure:
-    """Last observed profiles of each variable and runs at their times, and the errors of what was fitted.
+    """Last observed profiles of each variable and runs at their times, and the errors of fitted variables.
 
-    One row of panels per fit, one column per observed variable, by default what was fitted, temperature,
-    velocity and tracers, and beside it the errors of what was fitted, or else of the first. Velocities are
+    One row of panels per fit, one column per observed variable, by default fitted ones, temperature, velocity
+    and tracers, each followed by the errors of fitted ones, or else of the first. Velocities are
     left out of a row where every run is at rest, unless nothing else is observed. If a large-eddy simulation
     is finer than a run, it is averaged over the cells of the run, and vice versa, so that neither is
     penalised for its resolution.
     Raises `ValueError` if there is nothing to show, or for a batch of columns.
     """
     names = variables or list(dict.fromkeys(name for fit in fits for name in fit.compared(_OF_FITS)))
-    found = {name: [fit for fit in fits if name in fit.observed] for name in names}
-    moving = [name for name in names if any(fit.moves(name) for fit in found[name])]
-    names = moving or [name for name in names if found[name]]
+    observed = {name: [fit for fit in fits if name in fit.observed] for name in names}
+    shown = [name for name in names if any(fit.is_shown(name) for fit in observed[name])]
+    names = shown or [name for name in names if observed[name]]
     if not names:
         expected = ", ".join(variables or _OF_FITS)
         raise ValueError(f"plot_fits: expected at least one fit with profiles of {expected}, got none.")
@@ -285,7 +283,7 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
 
 
 def closure_figures(case: CaseRuns) -> dict[str, Figure]:
-    """Last profiles, sections of the errors and series of closures on a case, by name and that of the case.
+    """Figures `KIND_CASE` of closures on a case: last profiles, sections of the errors, and series.
 
     A row of profiles has at most eight closures.
     """
@@ -319,7 +317,7 @@ def _plot_profiles(
     n_columns = n_columns or len(columns)
     figure, axes = style.panels(len(cells), n_columns, (3.2, 3.4), (0.4, 0.7), sharey="row")
     for panel, (shown, name, is_error) in zip(axes.flat, cells, strict=False):
-        is_seen = shown.moves(name) or not any(map(shown.moves, names))
+        is_seen = shown.is_shown(name) or not any(map(shown.is_shown, names))
         panel.set_visible(not of_errors or (is_seen and name in shown.observed))
         if panel.get_visible():
             (_draw_errors if is_error else _draw_fit)(panel, shown, name)
@@ -334,7 +332,7 @@ def _plot_profiles(
 
 
 def _finish_row(row: Sequence[tuple[Axes, _Cell]]) -> None:
-    """Name the case and the time of a row of panels, and the times of panels that show others."""
+    """Name the case and the time of a row of panels, and the times of panels that differ from it."""
     if not row:
         return
     first, (shown, name, _) = row[0]
@@ -388,15 +386,15 @@ def _draw_errors(panel: Axes, shown: CaseRuns, name: str) -> None:
     last = shown.last_profile(name)
     assert last is not None
     time, z, seen = last
-    theirs, errors = _faces_of(shown.observations, z), []
+    observed_faces, errors = _faces_of(shown.observations, z), []
     for _, run, line in _lines(shown):
-        values, own = Series(run.time, run.profiles[name]).on(np.array([time]))[0], run.z_face
-        if theirs is None:
+        values = Series(run.time, run.profiles[name]).on(np.array([time]))[0]
+        if observed_faces is None:
             at, error = z, np.interp(z, run.z, values) - seen
-        elif theirs.size >= own.size:
-            at, error = run.z, values - regrid(seen, theirs, own)
+        elif observed_faces.size >= run.z_face.size:
+            at, error = run.z, values - regrid(seen, observed_faces, run.z_face)
         else:
-            at, error = z, regrid(values, own, theirs) - seen
+            at, error = z, regrid(values, run.z_face, observed_faces) - seen
         errors.append((error, at, line))
     factor, unit = style.scaled(
         [error for error, _, _ in errors], style.unit_of_error(name, shown.attributes)
@@ -404,7 +402,7 @@ def _draw_errors(panel: Axes, shown: CaseRuns, name: str) -> None:
     for error, at, line in errors:
         panel.plot(factor * error, at, **line)
     words = style.long_name(name, shown.attributes)
-    style.label(panel, f"error of {words} [{style.in_math(unit)}]")
+    style.label(panel, f"error of {words} [{style.typeset(unit)}]")
 
 
 def _faces_of(observations: Observations | None, z: np.ndarray) -> np.ndarray | None:
@@ -461,7 +459,7 @@ def _draw_differences(panels: Sequence[Axes], fit: CaseRuns, name: str) -> None:
         meshes.append(_draw_section(panel, fit, seconds, z, factor * error, **colours))
         panel.set_title(label, fontsize="medium")
     of_first = f"{words} {style.unit_label(name, fit.attributes)}", [first], "neither"
-    of_errors = f"error of {words} [{style.in_math(unit)}]", others, "both"
+    of_errors = f"error of {words} [{style.typeset(unit)}]", others, "both"
     for mesh, (label, beside, extend) in zip(meshes[:: len(others)], (of_first, of_errors), strict=True):
         bar = first.figure.colorbar(mesh, ax=beside, pad=0.02, extend=extend)
         bar.set_label(textwrap.fill(label, 30), fontsize="small")
@@ -477,9 +475,9 @@ def _thinned(shown: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.nda
     z, values = np.asarray(observations.z, dtype=float), values[chosen]
     if observations.moves:
         return seconds[chosen], z[chosen], values
-    own = np.isfinite(values).any(axis=0)  # others belong to other variables
-    own = own if own.sum() > 1 else ~np.isnan(z)
-    return seconds[chosen], np.broadcast_to(z[own], values[:, own].shape), values[:, own]
+    levels = np.isfinite(values).any(axis=0)  # without levels of other variables
+    levels = levels if levels.sum() > 1 else ~np.isnan(z)
+    return seconds[chosen], np.broadcast_to(z[levels], values[:, levels].shape), values[:, levels]
 
 
 def _draw_section(
@@ -500,7 +498,7 @@ def _draw_section(
 def plot_series(shown: CaseRuns, profiles: Sequence[str] | None = None) -> Figure:
     """Profiles near the surface, mixed layer depth and every observed scalar, over time.
 
-    Profiles are by default temperature, what was fitted, and tracers, where they are observed. Temperature is
+    Profiles are by default temperature, fitted ones and tracers, where they are observed. Temperature is
     the observed surface temperature, or that of the uppermost sensor, in which case runs are shown at its
     height; so is every other profile. The mixed layer depth is based on temperature for both. Observed
     scalars require the case. Raises `ValueError` if there is nothing to show, or for a batch of columns.
@@ -517,7 +515,7 @@ def plot_series(shown: CaseRuns, profiles: Sequence[str] | None = None) -> Figur
         # Records during the runs, and those next to them.
         start, stop = np.searchsorted(series[0], (first, last)) + (-1, 1)
         seconds, values = style.with_gaps(*(each[max(start, 0) : stop] for each in series))
-        every = None if np.isfinite(values).sum() < _FEW_VALUES else style.alone(values)
+        every = None if np.isfinite(values).sum() < _FEW_VALUES else style.isolated(values)
         marked: dict[str, Option] = {"marker": ".", "markevery": every}
         panel.plot(times.places(seconds), values, label=label, **marked, **line)
 
@@ -544,7 +542,7 @@ def plot_series(shown: CaseRuns, profiles: Sequence[str] | None = None) -> Figur
 
 
 def _near_surface(shown: CaseRuns, names: Sequence[str]) -> _Panels:
-    found: _Panels = {}
+    panels: _Panels = {}
     for name in names:
         if name == "temperature" and "sea_surface_temperature" in shown.observed_series:
             continue
@@ -559,12 +557,12 @@ def _near_surface(shown: CaseRuns, names: Sequence[str]) -> _Panels:
             if name in run.profiles:
                 runs[label] = run.time, run.at(name, run.time, np.full((run.time.size, 1), height))[:, 0]
         words = textwrap.fill(style.long_name(name, shown.attributes), 24)
-        found[f"{words}\n{place} {style.unit_label(name, shown.attributes)}".strip()] = observed, runs
-    return found
+        panels[f"{words}\n{place} {style.unit_label(name, shown.attributes)}".strip()] = observed, runs
+    return panels
 
 
 def _layers(shown: CaseRuns) -> _Panels:
-    """Mixed layer depths of runs and profiles, unless others were observed."""
+    """Mixed layer depths of runs and observed profiles, unless the depth itself was observed."""
     known = {label: run.layer for label, run in shown.runs.items() if run.layer is not None}
     runs = {label: (shown.runs[label].time, each[1]) for label, each in known.items()}
     layers = [*runs.values(), *([] if shown.observed_layer is None else [shown.observed_layer])]
@@ -577,12 +575,12 @@ def _layers(shown: CaseRuns) -> _Panels:
 
 def _numbers(shown: CaseRuns) -> _Panels:
     """Observed scalars, and those of the runs."""
-    found: _Panels = {}
+    panels: _Panels = {}
     for name, values in shown.observed_series.items():
         known = np.isfinite(values)
         runs = {
             label: (run.time, run.series[name]) for label, run in shown.runs.items() if name in run.series
         }
         seen = shown.observed_times[known], values[known]
-        found[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
-    return found
+        panels[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
+    return panels

@@ -1,4 +1,4 @@
-"""Figures of one run, and of several closures: sections, profiles, cost; with the mixed layer depth."""
+"""Figures of one run: sections with the mixed layer depth, profiles, and series at the surface."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ def plot_sections(run: xr.Dataset, variables: Sequence[str] | None = None, title
 
     Args:
         run: of one column, from `to_dataset` or a file; temperature is potential if it is among the
-            diagnostics, otherwise as carried.
+            diagnostics, otherwise as in the state.
         variables: by default, all of state and closure that vary.
         title: above the figure.
 
@@ -97,14 +97,14 @@ def plot_surface(run: xr.Dataset, title: str = "") -> Figure:
     """Ice and level of a run over time, for a single column; ice has a temperature where there is ice."""
     names = surface_of(run)
     attributes = {name: run[name].attrs for name in names}
-    carried = {name: np.asarray(run[name], dtype=float) for name in names}
-    if (thickness := carried.get("ice_thickness")) is not None:
+    surface = {name: np.asarray(run[name], dtype=float) for name in names}
+    if (thickness := surface.get("ice_thickness")) is not None:
         of_ice = [name for name in names if style.unit_of(name, attributes) == "degC"]
-        carried |= {name: np.where(thickness > 0.0, carried[name], np.nan) for name in of_ice}
-    figure, axes = style.panels(len(carried), 1, (6.4, 1.8), (0.0, 0.9), sharex=True)
+        surface |= {name: np.where(thickness > 0.0, surface[name], np.nan) for name in of_ice}
+    figure, axes = style.panels(len(surface), 1, (6.4, 1.8), (0.0, 0.9), sharex=True)
     seconds = style.seconds_of(run)
     axis = FigureTime(float(seconds[-1]), style.start_of(run))
-    for panel, (name, values) in zip(axes.flat, carried.items(), strict=True):
+    for panel, (name, values) in zip(axes.flat, surface.items(), strict=True):
         panel.plot(axis.places(seconds), values, color="black", linewidth=1.2)
         panel.set_title(style.long_name(name, attributes), fontsize="medium")
         style.label(panel, y=style.unit_label(name, attributes))
@@ -114,7 +114,7 @@ def plot_surface(run: xr.Dataset, title: str = "") -> Figure:
 
 
 def surface_of(run: xr.Dataset) -> list[str]:
-    """Names of the scalars that a run carries at its surface."""
+    """Names of the prognostic scalars at the surface of a run."""
     return str(run.attrs.get("surface", "")).split()
 
 

@@ -82,8 +82,8 @@ def panels(
 ) -> tuple[Figure, np.ndarray]:
     """A figure with a number of panels of a size [inches], row by row, and its axes `(n_rows, n_columns)`."""
     n_rows = math.ceil(n / n_columns)
-    whole = size[0] * n_columns + margin[0], size[1] * n_rows + margin[1]
-    figure = Figure(figsize=whole, layout="constrained")
+    figsize = size[0] * n_columns + margin[0], size[1] * n_rows + margin[1]
+    figure = Figure(figsize=figsize, layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False, **shared)
     for panel in axes.flat[n:]:
         panel.set_visible(False)
@@ -96,15 +96,15 @@ def potential(temperature: np.ndarray, salinity: np.ndarray) -> np.ndarray:
 
 
 def lowest(axes: np.ndarray, n: int) -> list[Axes]:
-    """Those of n panels with none below them, which show the tick labels of a shared axis."""
-    found = list(axes.flat[max(0, n - axes.shape[1]) : n])
-    for panel in found:
+    """The lowest panel of each column, of n panels; they show the tick labels of a shared axis."""
+    lowest_panels = list(axes.flat[max(0, n - axes.shape[1]) : n])
+    for panel in lowest_panels:
         panel.tick_params(labelbottom=True)
-    return found
+    return lowest_panels
 
 
 def label(panel: Axes, x: str = "", y: str = "") -> None:
-    """A small panel with a grid."""
+    """Label the axes of a small panel, and draw a grid."""
     panel.set_xlabel(x, fontsize="small")
     if y:
         panel.set_ylabel(y, fontsize="small")
@@ -163,7 +163,7 @@ def colours_of(name: str, values: np.ndarray) -> dict[str, Option]:
     return {"cmap": colour_map(chosen), "norm": Normalize()}
 
 
-_UPPER = 100.0  # m, of which a deep column shows at least half
+_UPPER = 100.0  # [m]; in a deep column the panel is linear to this depth, and logarithmic below
 _MARKS = (0, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
@@ -182,7 +182,7 @@ def vertical_axis(panel: Axes, end: float) -> None:
     panel.yaxis.set_major_locator(FixedLocator([sign * mark for mark in _MARKS if mark <= deepest]))
     panel.yaxis.set_minor_locator(NullLocator())
     panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    # Where the scale changes, and that it does.
+    # Mark the depth at which the scale changes.
     panel.axhline(sign * _UPPER, color="0.35", linewidth=0.7, linestyle=(0, (4, 3)), zorder=3)
     place: dict[str, Option] = {"transform": panel.get_yaxis_transform(), "ha": "left", "va": "top"}
     panel.text(
@@ -192,18 +192,18 @@ def vertical_axis(panel: Axes, end: float) -> None:
 
 
 def with_gaps(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Records [s], with NaN around times without any for more than 2.5 usual intervals.
+    """Insert NaN into gaps of more than 2.5 median intervals of the times [s]; return times and values.
 
     A line then ends where months are missing, and a section is empty.
     """
-    apart = np.diff(time)
-    usual = float(np.median(apart)) if apart.size else 0.0
-    wide = np.flatnonzero(apart > 2.5 * usual) + 1
-    ends = np.concatenate([time[wide - 1] + usual, time[wide] - usual])
+    intervals = np.diff(time)
+    median = float(np.median(intervals)) if intervals.size else 0.0
+    wide = np.flatnonzero(intervals > 2.5 * median) + 1
+    ends = np.concatenate([time[wide - 1] + median, time[wide] - median])
     return np.insert(time, np.tile(wide, 2), ends), np.insert(values, np.tile(wide, 2), np.nan, axis=0)
 
 
-def alone(values: np.ndarray) -> list[int]:
+def isolated(values: np.ndarray) -> list[int]:
     """Indices of values without neighbours, which a line alone does not show."""
     known = np.pad(np.isfinite(values), 1)
     return np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
@@ -251,7 +251,7 @@ def unit_of(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
 def unit_label(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
     """The unit in brackets; empty without one."""
     unit = unit_of(name, attributes)
-    return f"[{in_math(unit)}]" if unit else ""
+    return f"[{typeset(unit)}]" if unit else ""
 
 
 def name_and_unit(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
@@ -274,8 +274,8 @@ def scaled(errors: Sequence[np.ndarray], unit: str) -> tuple[float, str]:
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def in_math(unit: str) -> str:
-    """Exponents of a unit as superscripts."""
+def typeset(unit: str) -> str:
+    """A unit with superscripts and the sign of degrees."""
     if unit == "degC":
         return "°C"
     raised = lambda match: match[0].translate(_RAISED)  # noqa: E731
@@ -310,7 +310,7 @@ class FigureTime:
         self._unit, self._length = ("h", 3600.0) if latest <= 5.0 * 86400.0 else ("d", 86400.0)
 
     def places(self, seconds: np.ndarray) -> np.ndarray:
-        """Dates, or hours or days since the start."""
+        """Positions on the axis: dates, or hours or days since the start."""
         if self._start is None:
             return seconds / self._length
         return np.asarray(self._start + np.round(1e3 * seconds).astype("timedelta64[ms]"))
@@ -322,7 +322,7 @@ class FigureTime:
         return f"{seconds / self._length:.4g} {self._unit}"
 
     def finish(self, panel: Axes, fontsize: str = "medium") -> None:
-        """Label the horizontal axis of a panel; at the end of dates stands what the ticks leave out."""
+        """Label the horizontal axis of a panel; dates have the common part of the ticks at their end."""
         if self._start is None:
             panel.set_xlabel(f"time [{self._unit}]", fontsize=fontsize)
         else:

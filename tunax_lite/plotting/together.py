@@ -17,10 +17,10 @@ from . import style
 from .fits import (
     CaseRuns,
     RunProfiles,
-    as_instruments,
     plot_profiles_together,
     plot_series,
     profiles_of,
+    with_potential_temperature,
 )
 from .style import FigureTime
 
@@ -31,8 +31,8 @@ def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
     Runs with dates share their axis by date; runs without count from their own starts.
 
     Raises:
-        FileFormatError: files without a run, runs of several columns, runs of which some alone have dates, or
-            observations that runs without dates cannot meet.
+        FileFormatError: no run among the files, a run of several columns, or a run without dates among files
+            with dates.
     """
     runs, starts, observed = dict[str, RunProfiles](), dict[str, str](), list[Path]()
     for file, label in zip(files, labels_of(files), strict=True):
@@ -54,7 +54,7 @@ def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
         later = {label: (start_of_case(start) - begin).total_seconds() for label, start in starts.items()}
         runs = {label: run._replace(time=run.time + later[label]) for label, run in runs.items()}
         if observed:
-            observations = as_instruments(read_oceansites(observed, start_time=first))
+            observations = with_potential_temperature(read_oceansites(observed, start_time=first))
     times = FigureTime(max(float(run.time[-1]) for run in runs.values()), first)
     shown = CaseRuns("", runs, observations, times)
     # Temperature, salinity and tracers near the surface, and the mixed layer depth.
@@ -63,7 +63,7 @@ def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
 
 
 def labels_of(files: Sequence[Path]) -> list[str]:
-    """Names of files, with as much of their folders as tells them apart."""
+    """Names of files, with as many of their folders as are needed to distinguish them."""
     labels = [file.stem for file in files]
     for n in range(2, 1 + max(len(file.parts) for file in files)):
         if len(set(labels)) == len(labels):

@@ -14,11 +14,11 @@ from ...plotting.style import (
     FigureTime,
     around_zero,
     colour_map,
-    in_math,
     in_words,
     label,
     panels,
     save_figures,
+    typeset,
 )
 from ...plotting.together import labels_of
 
@@ -98,7 +98,7 @@ def _rms(values: np.ndarray) -> float:
 def _innovations(results: "xr.Dataset") -> Figure:
     """Observation minus forecast over time in the judged period, one panel for each lead."""
     judged, time = _judged(results), _dates(results)
-    leads, unit = judged["lead"].values, in_math(judged["innovation"].attrs["units"])
+    leads, unit = judged["lead"].values, typeset(judged["innovation"].attrs["units"])
     stream = f"{judged['stream'].item()}, " if "stream" in judged.coords else ""
     figure, axes = panels(leads.size, 1, (7.0, 1.6), sharex=True, sharey=True)
     for panel, lead in zip(axes.flat, leads, strict=True):
@@ -116,7 +116,7 @@ def _names_of_processes(results: "xr.Dataset") -> list[str]:
     names = []
     for name, unit in zip(results["process"].values, results["process_unit"].values, strict=True):
         logarithm = "logarithm of the " if name.endswith("_scale") else ""
-        names.append(f"{logarithm}{in_words(name)} [{in_math(unit)}]")
+        names.append(f"{logarithm}{in_words(name)} [{typeset(unit)}]")
     return names
 
 
