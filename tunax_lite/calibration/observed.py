@@ -173,9 +173,9 @@ def on_centers(z: np.ndarray, values: np.ndarray, centers: np.ndarray) -> np.nda
     """
     profiles = np.full((values.shape[0], centers.size), np.nan)
     for time, (heights, row) in enumerate(zip(np.broadcast_to(z, values.shape), values, strict=True)):
-        known = np.isfinite(row)
-        if known.sum() > 1:
-            profiles[time] = np.interp(centers, heights[known], row[known])
+        finite = np.isfinite(row)
+        if finite.sum() > 1:
+            profiles[time] = np.interp(centers, heights[finite], row[finite])
     return profiles
 
 
@@ -192,10 +192,10 @@ def is_determined(
 
     Heights and values are those of `on_centers`, with the centers of the model [m].
     """
-    known = np.isfinite(values)
+    finite = np.isfinite(values)
     heights = np.broadcast_to(z, values.shape)
-    lowest = np.min(heights, axis=1, where=known, initial=0.0)
-    highest = np.max(heights, axis=1, where=known, initial=-np.inf)
+    lowest = np.min(heights, axis=1, where=finite, initial=0.0)
+    highest = np.max(heights, axis=1, where=finite, initial=-np.inf)
     parsed = parse(variable)
     above = _NEAR_SURFACE if parsed.name in INTEGRALS or parsed.depth is None else parsed.depth
     above = max(above, -float(centers[-1]))  # the model does not resolve more
@@ -207,7 +207,7 @@ def is_determined(
     elif parsed.name == "sea_surface_temperature":
         needed = highest
     slack = 1e-6 * abs(float(centers[0]))
-    return known.any(axis=1) & (highest >= -above - slack) & (lowest <= needed + slack)
+    return finite.any(axis=1) & (highest >= -above - slack) & (lowest <= needed + slack)
 
 
 class ComparedVariable(eqx.Module):
@@ -378,13 +378,13 @@ def _observed_observable(case: Case, grid: Grid, profiles: dict[str, np.ndarray]
     columns = {name: profiles.get(name, np.zeros(shape)) for name in ("u", "v", "temperature")}
     columns["salinity"] = profiles.get("salinity", np.asarray(case.initial_state.salinity, dtype=float))
     columns = {name: np.broadcast_to(column, shape) for name, column in columns.items()}
-    known = np.all([np.isfinite(values) for values in columns.values()], axis=0)
+    finite = np.all([np.isfinite(values) for values in columns.values()], axis=0)
     filled: dict[str, Any] = {  # fields of a state
-        name: jnp.asarray(np.where(known, each, 0.0).T) for name, each in columns.items()
+        name: jnp.asarray(np.where(finite, each, 0.0).T) for name, each in columns.items()
     }
     water = ColumnState(State(**filled), grid, case.equation_of_state)
     values = np.asarray(_observable_of(variable, water), dtype=float)
-    return np.where(known.all(axis=1) if values.ndim == 1 else known, values.T, np.nan)
+    return np.where(finite.all(axis=1) if values.ndim == 1 else finite, values.T, np.nan)
 
 
 @functools.partial(jax.jit, static_argnums=0)  # one program for all cases of equal shapes

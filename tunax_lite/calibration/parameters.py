@@ -91,38 +91,38 @@ def known_parameters(
 
     A value is `None` if it is derived from others, or differs between the cases that share it.
     """
-    known = numbers_of(closure)
+    infos = numbers_of(closure)
     shared: dict[str, list[ParameterInfo]] = {}
     for name, case in (cases or {}).items():
         for path, number in numbers_of(case).items():
             full_path = f"{_CASE_PREFIX}{name}.{path}"
-            known[full_path] = number._replace(path=full_path)
+            infos[full_path] = number._replace(path=full_path)
             shared.setdefault(SHARED_PREFIX + path, []).append(number)
     for path, numbers in shared.items():
         if len(numbers) == len(cases or {}):  # a number that is missing in one case cannot be shared
             same = all(np.array_equal(number.value, numbers[0].value) for number in numbers)
-            known[path] = numbers[0]._replace(path=path, value=numbers[0].value if same else None)
-    return known
+            infos[path] = numbers[0]._replace(path=path, value=numbers[0].value if same else None)
+    return infos
 
 
 def numbers_of(module: eqx.Module) -> dict[str, ParameterInfo]:
     """Parameters of a module and numbers of its vectors, by path."""
-    known = {info.path: info for info in iterate_parameters(module)}
+    infos = {info.path: info for info in iterate_parameters(module)}
     for info in iterate_vectors(module):
         places = None if info.coordinate is None else np.asarray(info.coordinate, float).tolist()
         for index, value in enumerate(np.asarray(info.value)):
             path, at = f"{info.path}[{index}]", None if places is None else places[index]
-            known[path] = info._replace(path=path, value=value, coordinate=at)
-    return known
+            infos[path] = info._replace(path=path, value=value, coordinate=at)
+    return infos
 
 
-def lookup(path: str, known: Mapping[str, ParameterInfo], owner: str) -> ParameterInfo:
+def lookup(path: str, infos: Mapping[str, ParameterInfo], owner: str) -> ParameterInfo:
     """Look up a path; `ValueError` for an unknown one, with suggestions."""
-    if path in known:
-        return known[path]
+    if path in infos:
+        return infos[path]
     in_closure = is_of_closure(path)
     # Vectors by name: a list of a hundred numbers helps nobody.
-    effective = (name for name, info in known.items() if not info.idle)
+    effective = (name for name, info in infos.items() if not info.idle)
     alike = by_field(name for name in effective if is_of_closure(name) == in_closure)
     is_part = any(is_below(name, f"{path}.*") for name in alike)
     close = [f"{path}.*"] * is_part + difflib.get_close_matches(path, alike, n=3, cutoff=0.5)
@@ -195,10 +195,10 @@ def with_case_parameters(case: Case, values: Mapping[str, float]) -> Case:
     Raises `ValueError` for a path that the case does not have, or a value outside its valid range.
     """
     numbers, prefixes = numbers_of(case), (SHARED_PREFIX, f"{_CASE_PREFIX}{case.name}.")
-    known = {prefix + path: number for prefix in prefixes for path, number in numbers.items()}
+    infos = {prefix + path: number for prefix in prefixes for path, number in numbers.items()}
     for prefix in prefixes:  # numbers of the case itself override shared ones
         selected = {path: value for path, value in values.items() if path.startswith(prefix)}
-        case = _with_values(case, selected, known, case.name, prefix)
+        case = _with_values(case, selected, infos, case.name, prefix)
     return case
 
 
@@ -208,10 +208,10 @@ def paths_of_other_cases(paths: Iterable[str], name: str) -> list[str]:
 
 
 def _with_values(
-    module: T, values: Mapping[str, float], known: Mapping[str, ParameterInfo], owner: str, prefix=""
+    module: T, values: Mapping[str, float], infos: Mapping[str, ParameterInfo], owner: str, prefix=""
 ) -> T:
     for path, value in values.items():
-        valid_range = lookup(path, known, owner).valid_range
+        valid_range = lookup(path, infos, owner).valid_range
         if not math.isfinite(value):
             raise ValueError(f"{path}: expected a finite value, got {value:g}.")
         check_range(path, float(value), valid_range)
@@ -374,8 +374,8 @@ class ParameterTable:
 
         Raises `ValueError` for one that is not set, or not between its bounds.
         """
-        known, owner = known_parameters(closure, cases), type(closure).__name__
-        return self.to_unconstrained({path: _value_of(lookup(path, known, owner)) for path in self.paths})
+        infos, owner = known_parameters(closure, cases), type(closure).__name__
+        return self.to_unconstrained({path: _value_of(lookup(path, infos, owner)) for path in self.paths})
 
     def to_yaml(
         self,
@@ -386,12 +386,12 @@ class ParameterTable:
     ) -> dict[str, dict[str, JSON]]:
         """Entries of a file of parameters, with units, first guesses and bounds; vectors are complete."""
         start = self.by_path([number.start for number in self.numbers])
-        known = known_parameters(closure, cases)
-        paths_by_field, entries = by_field(known), dict[str, dict[str, JSON]]()
+        infos = known_parameters(closure, cases)
+        paths_by_field, entries = by_field(infos), dict[str, dict[str, JSON]]()
         for name, rows in self.fields.items():
             entry = entries[name] = {"value": best.get(name), "unit": rows[0].unit, "start": start.get(name)}
             if rows[0].path != name:
-                vector = [known[path] for path in paths_by_field[name]]
+                vector = [infos[path] for path in paths_by_field[name]]
                 entry["value"] = [float(number.value) for number in vector]
                 # Numbers that were not free have their start values.
                 entry["start"] = [start.get(number.path, float(number.value)) for number in vector]
@@ -462,20 +462,20 @@ class FreeParameters:
         outside the valid range, a first guess that is missing, not a single number, or not between the
         bounds, or a number that is free twice.
         """
-        known, owner = known_parameters(closure, cases), type(closure).__name__
-        numbers, fields = list[FreeNumber](), by_field(known)
+        infos, owner = known_parameters(closure, cases), type(closure).__name__
+        numbers, fields = list[FreeNumber](), by_field(infos)
         for free in self.parameters:
-            for field in _fields_of(free.path, fields, known):
-                infos = [lookup(path, known, owner) for path in fields.get(field, [field])]
-                prior = _prior(free, infos[0])
-                for info in infos:
-                    about = info.coordinate, infos[0].unit, prior, free.prior is not None
+            for field in _fields_of(free.path, fields, infos):
+                members = [lookup(path, infos, owner) for path in fields.get(field, [field])]
+                prior = _prior(free, members[0])
+                for info in members:
+                    about = info.coordinate, members[0].unit, prior, free.prior is not None
                     numbers.append(FreeNumber(info.path, _start(free, prior, info), *about))
         changed = {number.path for number in numbers}
-        for path in sorted(changed & known.keys()):
-            others = (other for other in known[path].replaced_by if other in changed)
+        for path in sorted(changed & infos.keys()):
+            others = (other for other in infos[path].replaced_by if other in changed)
             replaced = (f"{other} is calibrated and takes its place" for other in others)
-            if why := known[path].idle or next(replaced, ""):
+            if why := infos[path].idle or next(replaced, ""):
                 raise ValueError(
                     f"{path}: expected a parameter with an effect, got one without: {why}; leave it out."
                 )
@@ -486,12 +486,12 @@ class FreeParameters:
         return table
 
 
-def _fields_of(path: str, fields: Mapping[str, list[str]], known: Mapping[str, ParameterInfo]) -> list[str]:
+def _fields_of(path: str, fields: Mapping[str, list[str]], infos: Mapping[str, ParameterInfo]) -> list[str]:
     """The field at a path, or those below it that can be free: with a value and an effect."""
-    if path in fields or path in known:
+    if path in fields or path in infos:
         return [path]
-    infos = {field: known[paths[0]] for field, paths in fields.items() if is_below(field, path)}
-    return [field for field, info in infos.items() if info.value is not None and not info.idle] or [path]
+    below = {field: infos[paths[0]] for field, paths in fields.items() if is_below(field, path)}
+    return [field for field, info in below.items() if info.value is not None and not info.idle] or [path]
 
 
 def _prior(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:

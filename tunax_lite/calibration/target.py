@@ -380,8 +380,8 @@ class Change(AbstractScale):
         check_settings(self)
 
     def of(self, variable: str, values: np.ndarray, first: np.ndarray, data: Observations) -> float:
-        known = np.isfinite(first)
-        squared = float(np.mean((values - first)[known] ** 2)) if known.any() else math.nan
+        finite = np.isfinite(first)
+        squared = float(np.mean((values - first)[finite] ** 2)) if finite.any() else math.nan
         noise = 0.0
         if variable.startswith("mixed_layer_depth"):
             noise = self.mixed_layer_depth
@@ -642,13 +642,13 @@ def account(target: Target) -> tuple[Account, ...]:
     for variable in target.weights:
         sampled = target.sampled[variable]
         values, inside = np.asarray(sampled.observed), np.asarray(sampled.inside)
-        known = np.isfinite(values)[chosen]
+        finite = np.isfinite(values)[chosen]
         # Times at which only other variables were observed have no missing values.
-        n_places = int(inside[chosen][known.any(axis=1)].sum())
+        n_places = int(inside[chosen][finite.any(axis=1)].sum())
         z = np.broadcast_to(np.asarray(sampled.z), values.shape)[chosen]
-        beyond = known & (sampled.moving is not None or isinstance(sampled.operator, Interpolation))
-        n_known, n_rejected = int(known.sum()), int(target.observations.rejected.get(variable, 0))
+        beyond = finite & (sampled.moving is not None or isinstance(sampled.operator, Interpolation))
+        n_used, n_rejected = int(finite.sum()), int(target.observations.rejected.get(variable, 0))
         outside = beyond & (z > centers[-1] + slack), beyond & (z < centers[0] - slack)
-        counts = n_known, n_places - n_known, n_rejected, *(int(where.sum()) for where in outside)
+        counts = n_used, n_places - n_used, n_rejected, *(int(where.sum()) for where in outside)
         lines.append(Account(target.case.name, variable, *counts))
     return tuple(lines)

@@ -195,11 +195,11 @@ def _describe_case(case: Case, observations: Observations | None) -> Answer:
     observed = {}
     if observations is not None:
         for name, values in (observations.profiles | observations.series).items():
-            known = np.isfinite(np.asarray(values))
-            n_times = int(known.reshape(len(known), -1).any(axis=1).sum())
-            heights = f" and {known.shape[1]} heights" if known.ndim > 1 else ""
+            valid = np.isfinite(np.asarray(values))
+            n_times = int(valid.reshape(len(valid), -1).any(axis=1).sum())
+            heights = f" and {valid.shape[1]} heights" if valid.ndim > 1 else ""
             echo(f"  observed: {name} at {n_times} times{heights}")
-            observed[name] = {"n_times": n_times} | ({"n_heights": known.shape[1]} if known.ndim > 1 else {})
+            observed[name] = {"n_times": n_times} | ({"n_heights": valid.shape[1]} if valid.ndim > 1 else {})
     place = {"name": case.name, "n_cells": case.grid.n_cells, "depth": depth, "duration": case.duration}
     place["equation_of_state"] = {name: value for name, (value, _) in water.items()}
     return place | {"coriolis_parameter": rotation, "fluxes_at_start": fluxes, "observed": observed}

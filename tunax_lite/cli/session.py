@@ -249,8 +249,8 @@ _N_TIMES = 500  # at which fluxes are compared with the valid range
 def valid_range_of(closure: AbstractClosure) -> ValidRange | None:
     """Range in which the recommended constants of a closure were judged; `None` if it has others."""
     name = name_of(type(closure))
-    known = recommended_sets().get(name or "")
-    return None if known is None or Base.of(closure, ()).name != f"{name}_recommended" else known.valid
+    entry = recommended_sets().get(name or "")
+    return None if entry is None or Base.of(closure, ()).name != f"{name}_recommended" else entry.valid
 
 
 def notes_on_recommended(run: Run) -> Iterator[str]:

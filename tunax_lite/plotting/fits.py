@@ -186,9 +186,9 @@ class CaseRuns:
         if self.observations is None or name not in self.observed:
             return None
         z, times, values = np.asarray(self.observations.z, float), self.observed_times, self.observed[name]
-        known = np.flatnonzero(np.isfinite(values).any(axis=1))  # without times of other variables
-        inside = known[times[known] <= self.end * (1.0 + 1e-9)]
-        row = int(next(iter((*inside[-1:], *known[:1])), 0))
+        rows = np.flatnonzero(np.isfinite(values).any(axis=1))  # without times of other variables
+        inside = rows[times[rows] <= self.end * (1.0 + 1e-9)]
+        row = int(next(iter((*inside[-1:], *rows[:1])), 0))
         z, values = z[row] if self.observations.moves else z, values[row]
         finite = np.isfinite(z) & np.isfinite(values)
         return float(times[row]), z[finite], values[finite]
@@ -460,8 +460,8 @@ def _draw_differences(panels: Sequence[Axes], fit: CaseRuns, name: str) -> None:
         panel.set_title(label, fontsize="medium")
     of_first = f"{words} {style.unit_label(name, fit.attributes)}", [first], "neither"
     of_errors = f"error of {words} [{style.typeset(unit)}]", others, "both"
-    for mesh, (label, beside, extend) in zip(meshes[:: len(others)], (of_first, of_errors), strict=True):
-        bar = first.figure.colorbar(mesh, ax=beside, pad=0.02, extend=extend)
+    for mesh, (label, axes, extend) in zip(meshes[:: len(others)], (of_first, of_errors), strict=True):
+        bar = first.figure.colorbar(mesh, ax=axes, pad=0.02, extend=extend)
         bar.set_label(textwrap.fill(label, 30), fontsize="small")
 
 
@@ -470,8 +470,8 @@ def _thinned(shown: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.nda
     observations = shown.observations
     assert observations is not None
     values, seconds = np.asarray(observations.profiles[name], float), np.asarray(observations.time, float)
-    known = np.flatnonzero(np.isfinite(values).any(axis=1) & (seconds <= end * (1.0 + 1e-9)))
-    chosen = known[:: 1 + known.size // _MOST_TIMES]
+    rows = np.flatnonzero(np.isfinite(values).any(axis=1) & (seconds <= end * (1.0 + 1e-9)))
+    chosen = rows[:: 1 + rows.size // _MOST_TIMES]
     z, values = np.asarray(observations.z, dtype=float), values[chosen]
     if observations.moves:
         return seconds[chosen], z[chosen], values
@@ -490,9 +490,9 @@ def _draw_section(
         seconds, values = style.with_gaps(seconds, values)
         time = shown.times.places(seconds)
         return panel.pcolormesh(time, z[0], values.T, shading="nearest", rasterized=True, **colours)
-    known = np.isfinite(values)
+    valid = np.isfinite(values)
     time = np.broadcast_to(shown.times.places(seconds)[:, None], values.shape)
-    return panel.scatter(time[known], z[known], c=values[known], s=6.0, marker="s", linewidths=0.0, **colours)
+    return panel.scatter(time[valid], z[valid], c=values[valid], s=6.0, marker="s", linewidths=0.0, **colours)
 
 
 def plot_series(shown: CaseRuns, profiles: Sequence[str] | None = None) -> Figure:
@@ -563,13 +563,13 @@ def _near_surface(shown: CaseRuns, names: Sequence[str]) -> _Panels:
 
 def _layers(shown: CaseRuns) -> _Panels:
     """Mixed layer depths of runs and observed profiles, unless the depth itself was observed."""
-    known = {label: run.layer for label, run in shown.runs.items() if run.layer is not None}
-    runs = {label: (shown.runs[label].time, each[1]) for label, each in known.items()}
+    labelled = {label: run.layer for label, run in shown.runs.items() if run.layer is not None}
+    runs = {label: (shown.runs[label].time, each[1]) for label, each in labelled.items()}
     layers = [*runs.values(), *([] if shown.observed_layer is None else [shown.observed_layer])]
     has_depths = any(np.isfinite(depths).any() for _, depths in layers)
     if "mixed_layer_depth" in shown.observed_series or not has_depths:
         return {}
-    label = next(iter(known.values()))[0].replace(" (", "\n(")
+    label = next(iter(labelled.values()))[0].replace(" (", "\n(")
     return {f"{label} [m]": (shown.observed_layer, runs)}
 
 
@@ -577,10 +577,10 @@ def _numbers(shown: CaseRuns) -> _Panels:
     """Observed scalars, and those of the runs."""
     panels: _Panels = {}
     for name, values in shown.observed_series.items():
-        known = np.isfinite(values)
+        finite = np.isfinite(values)
         runs = {
             label: (run.time, run.series[name]) for label, run in shown.runs.items() if name in run.series
         }
-        seen = shown.observed_times[known], values[known]
+        seen = shown.observed_times[finite], values[finite]
         panels[f"{style.in_words(name)} {style.unit_label(name)}"] = seen, runs
     return panels

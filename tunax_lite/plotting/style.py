@@ -205,8 +205,8 @@ def with_gaps(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def isolated(values: np.ndarray) -> list[int]:
     """Indices of values without neighbours, which a line alone does not show."""
-    known = np.pad(np.isfinite(values), 1)
-    return np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
+    finite = np.pad(np.isfinite(values), 1)
+    return np.flatnonzero(finite[1:-1] & ~finite[:-2] & ~finite[2:]).tolist()
 
 
 def uppermost(z: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
