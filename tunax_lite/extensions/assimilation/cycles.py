@@ -2,8 +2,8 @@
 
 Window k ends at start + length + k interval; windows longer than an interval overlap. Each window begins with
 the analysis of the window that ended there, so that no analysis uses an observation twice. From each analysis
-the mean of the members is run to the longest lead; its processes decay. An observation at time t judges the
-forecast of lead L from the analysis nearest to t - L, at most half an interval away, which did not use it.
+the mean of the members is run to the longest lead, with decaying processes. An observation at time t judges
+the forecast of lead L from the analysis nearest to t - L, at most half an interval off, which did not use it.
 """
 
 import dataclasses

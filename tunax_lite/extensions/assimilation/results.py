@@ -64,13 +64,13 @@ def to_dataset(run: Assimilation, records: Records, about: Provenance | None = N
             },
         )
     }
-    about_period = {
+    period_attributes = {
         "long_name": "time from the analysis to the observation",
         "standard_name": "forecast_period",
         "units": "days",
         "_FillValue": np.nan,
     }
-    variables["forecast_period"] = ("time", "lead"), records.forecast_period() / _DAY, about_period
+    variables["forecast_period"] = ("time", "lead"), records.forecast_period() / _DAY, period_attributes
     variables |= {name: observation_variable(name) for name in _OBSERVATION_VARIABLES}
     variables |= _temperature_variables(records) | _process_variables(run, records)
     coordinates = {
@@ -111,8 +111,8 @@ def _temperature_variables(records: Records) -> dict[str, tuple]:
     for name, meaning in _TEMPERATURE_VARIABLES.items():
         units = "K" if name.endswith("spread") else "degC"
         variables[name] = dims, getattr(statistics, name), {"long_name": meaning, "units": units}
-    about = {"long_name": "analysis minus background of the temperature", "units": "K"}
-    return variables | {"increment": (dims, statistics.analysis - statistics.background, about)}
+    attributes = {"long_name": "analysis minus background of the temperature", "units": "K"}
+    return variables | {"increment": (dims, statistics.analysis - statistics.background, attributes)}
 
 
 def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
@@ -120,11 +120,11 @@ def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
     variables: dict[str, tuple] = {}
     dims = ("analysis_time", "process")
     if run.system.processes:
-        about = {
+        mean = {
             "long_name": "mean of the autoregressive errors after the analysis",
             "comment": "of a scale, the logarithm of the factor; units are in process_unit",
         }
-        variables["correction"] = dims, records.by_cycle.processes, about
+        variables["correction"] = dims, records.by_cycle.processes, mean
         spread = {"long_name": "standard deviation of the members of correction"}
         variables["correction_spread"] = dims, records.by_cycle.processes_spread, spread
     free = run.system.parameters

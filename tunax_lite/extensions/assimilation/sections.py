@@ -117,7 +117,7 @@ class ObservationsSection(Section):
             return tuple(self.prepared(each) for each in streams)
 
     def prepared(self, stream: Stream) -> Stream:
-        """A stream at multiples of `every`, with the error of representativeness."""
+        """Thin a stream to multiples of `every`, and add the error of representativeness."""
         if self.every is not None:
             stream = stream.at_multiples(self.every)
         return dataclasses.replace(stream, error=np.hypot(stream.error, self.representativeness))
