@@ -350,17 +350,17 @@ def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tup
         values = numbers_in(file[name])
         return np.where(flagged(name, good_flags, True), values, np.nan), np.isfinite(values)
 
-    sent, name = good(key), f"{key}_ADJUSTED"
+    real_time, name = good(key), f"{key}_ADJUSTED"
     if name not in file:
-        return sent
-    filled = ~np.any(np.isfinite(numbers_in(file[name])), axis=1)
+        return real_time
+    empty = ~np.any(np.isfinite(numbers_in(file[name])), axis=1)
     # A profile rejected in delayed mode has no adjusted values, only flags.
     rejected = np.any(flagged(name, (3, 4), False), axis=1)
-    adjusted = np.isin(_data_mode(file, key), ("A", "D")) & (~filled | rejected)
+    adjusted = np.isin(_data_mode(file, key), ("A", "D")) & (~empty | rejected)
     corrected = good(name)
     # Values rejected in delayed mode have no adjusted counterpart; the real-time value remains.
-    present = np.where(adjusted[:, None] & ~(filled & rejected)[:, None], corrected[1], sent[1])
-    return np.where(adjusted[:, None], corrected[0], sent[0]), present
+    present = np.where(adjusted[:, None] & ~(empty & rejected)[:, None], corrected[1], real_time[1])
+    return np.where(adjusted[:, None], corrected[0], real_time[0]), present
 
 
 def _out_of_order(pressure: np.ndarray) -> np.ndarray:

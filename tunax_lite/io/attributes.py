@@ -86,12 +86,12 @@ def examine(
     is_flux = entry.positive in ("into the water", "eastward", "northward") and entry.name not in ("u", "v")
     is_flux = is_flux and "wind" not in entry.name and "drift" not in entry.name
     if is_flux and not is_reversed and change.sign * change.factor > 0.0:
-        both, what = f"{words} {name.replace('_', ' ')}", entry.name.replace("_", " ")
+        labels, title = f"{words} {name.replace('_', ' ')}", entry.name.replace("_", " ")
         is_water = entry.name in ("surface_freshwater_flux", "precipitation")
-        evaporation = _EVAPORATION.search(both) if is_water else None
-        upward = evaporation or (None if _DOWNWARD.search(both) else _UPWARD.search(both))
+        evaporation = _EVAPORATION.search(labels) if is_water else None
+        upward = evaporation or (None if _DOWNWARD.search(labels) else _UPWARD.search(labels))
         if upward:
-            text = f"expected {what} {entry.positive}, {stated} '{upward[0].strip()}'"
+            text = f"expected {title} {entry.positive}, {stated} '{upward[0].strip()}'"
             claims["sign_of_name"] = (text, "it counts the other way", "`sign: -1`")
         elif str(variable.attrs.get("positive", "")).lower() == "up":
             text = "expected a flux that counts downward, got the attribute positive: up"

@@ -56,8 +56,8 @@ _HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "
 
 def as_sources(sources: Source | Iterable[Source]) -> list[Source]:
     """One path or dataset, or several, as a list."""
-    is_one = isinstance(sources, (str, Path)) or hasattr(sources, "data_vars")
-    items: list[Source] = [sources] if is_one or not isinstance(sources, Iterable) else list(sources)
+    is_single = isinstance(sources, (str, Path)) or hasattr(sources, "data_vars")
+    items: list[Source] = [sources] if is_single or not isinstance(sources, Iterable) else list(sources)
     if not items:
         raise ValueError("paths: expected at least one file, got none.")
     return [Path(source) if is_path(source) else source for source in items]
@@ -107,7 +107,7 @@ def check_measured(
     check_possible(name_of(variable), str(variable.name), quantity, values, lambda at: describe(times, at))
     if quantity == "salinity" and np.any(values > 0.0) and np.nanmax(values) < 0.1:
         expected, got = "salinity in g kg-1 or on the practical scale", f"at most {np.nanmax(values):g}"
-        raise error_of(variable, expected, got, "it looks like kg kg-1; say so (units)")
+        raise error_of(variable, expected, got, "it looks like kg kg-1; give that unit (units)")
 
 
 def is_axis(variable: "xr.DataArray", kind: str) -> bool:
@@ -233,7 +233,7 @@ def heights_of(
         if others and not along:  # several instruments: a single depth is only that of one of them
             nominal = None
             measured = measured if measured is not None and measured.shape[1] > 1 else None
-        if absolute or len(others) > 1 or nominal is measured is None:
+        if absolute or len(others) > 1 or (nominal is None and measured is None):
             expected = (
                 "one depth: a coordinate DEPTH, a nominal depth, or the depth or pressure of each value"
             )
@@ -296,8 +296,8 @@ def _is_height(variable: "xr.DataArray") -> bool:
     words = str(variable.attrs.get("standard_name", ""))
     is_other = is_text_or_statistic(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
     names = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
-    is_one = is_axis(variable, "vertical") or str(variable.name).lower() in names or _is_pressure(variable)
-    return is_one and not is_other
+    is_z = is_axis(variable, "vertical") or str(variable.name).lower() in names or _is_pressure(variable)
+    return is_z and not is_other
 
 
 def _is_pressure(variable: "xr.DataArray") -> bool:

@@ -188,7 +188,7 @@ def _series_of(
     """All parameters at a place on common times [s]; sums are means over their interval.
 
     Args:
-        hints: what to do about parameters that are missing, by key; also of optional ones that are needed.
+        hints: advice about missing parameters, by key; optional parameters with a hint are required.
     """
     check_position((place["latitude"], place["longitude"]))
     if interpolation not in ("bilinear", "nearest"):
