@@ -18,7 +18,9 @@ from tunax_lite.config import ConfigError, load_any
 from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.extensions.maps.gridded import GriddedColumns, columns_from_dataset
 from tunax_lite.extensions.maps.sections import Gridded, GridPoints, MapConfig, MapSection, SitePoints
+from tunax_lite.extensions.maps.sources import header_of
 from tunax_lite.io.errors import FileFormatError
+from tunax_lite.io.variables import error_of
 
 LEVELS = Grid.stretched(1.0, 8, surface_zoom=1.0)
 DAY = 86400.0
@@ -224,6 +226,11 @@ def test_bad_maps_say_what_is_wrong_where():
     ):
         with error_naming(ValueError, parts):
             make()
+
+
+def test_errors_about_headers_do_not_speak_of_values():
+    header = header_of(xr.Dataset({"t": ("x", [1.0], {"valid_range": [0.0, 9.0]})}), "t")
+    assert "valid_range" not in str(error_of(header, "a profile", "none", "name one"))
 
 
 def test_gaps_in_some_records_are_filled_or_named(monkeypatch):
