@@ -42,7 +42,7 @@ result = calibrate(tl.Model(tl.KEpsilon()), free, [target], LevenbergMarquardt()
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
 ax.plot(observed.profiles["temperature"][-1], observed.z, "k.", label="simulation")
 errors = {}
-for label, closure in {"default": tl.KEpsilon(), "calibrated": result.model.closure}.items():
+for label, closure in {"default": tl.KEpsilon(), "calibrated": result.closure}.items():
     run = tl.simulate(tl.Model(closure), case, dt=300.0, output_interval=3600.0)
     difference = run.state.temperature - observed.profiles["temperature"]
     errors[label] = 1e3 * float(jnp.sqrt(jnp.mean(difference**2)))
