@@ -79,7 +79,7 @@ def gust_squared(buoyant: Scalar, factor: Scalar | float) -> Scalar:
     """Square of the gustiness, factor * buoyant^(2/3) [m2 s-2], 0 in stable air.
 
     The power has infinite slope at 0. Its value at a small argument is subtracted, so that the gustiness
-    starts from 0 with a finite slope, and is too small by less than 5 mm s-1.
+    starts from 0 with a finite slope, and is too small by less than 6 mm s-1.
     """
     least = 1e-7
     positive = jnp.where(buoyant > least, buoyant, least)
@@ -203,7 +203,7 @@ class _Coare(AbstractSimilarity):
 
     @abc.abstractmethod
     def log_scalar_roughness(self, log_reynolds: Scalar) -> Scalar:
-        """Logarithm of the roughness length for heat and vapour [m]."""
+        """Logarithm of the roughness length for heat and vapour [m], from that of u* z_0 / nu [1]."""
 
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         potential = air.temperature + KELVIN + LAPSE_RATE * self.air_height
@@ -242,7 +242,7 @@ class _Coare(AbstractSimilarity):
         shift = math.log(height_ratio) + psi_h - psi_air
         warmer = potential - skin_kelvin
         moister = air.specific_humidity - skin.specific_humidity
-        # Factor of the differences between air and water when the air is shifted to the height of the wind.
+        # Differences between air and water at the height of the wind, relative to those at that of the air.
         factor = 1.0 - transfer / KARMAN * shift
         return _Scales(
             friction=friction,

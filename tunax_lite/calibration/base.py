@@ -73,7 +73,7 @@ class Base:
         return {name: part for name, part in dataclasses.asdict(self).items() if name != "closure"}
 
     def check(self, closure: AbstractClosure, calibrated: Iterable[str], source: str) -> None:
-        """Raise `ValueError` if a closure differs in more than the calibrated numbers."""
+        """Raise `ValueError` if a closure, unless traced, differs in more than the calibrated numbers."""
         if is_traced(closure):
             return
         current = Base.of(closure, calibrated)

@@ -17,8 +17,8 @@ from .base import AbstractPlainClosure, ClosureInputs, EddyCoefficients
 
 MIXING_NUMBER = 10.0  # diffusivity times step over squared depth: differences vanish within a step
 _SMALLEST_ENERGY, _SMALLEST_REMAINDER = 1e-14, 1e-7  # divisors: energy [m3 s-2], unmixed fraction [1]
-_LOWEST_RATIO = 0.01  # lowest Richardson number in the exchange [1], which makes two cells uniform
-_SMALLEST_DIFFERENCE = 1e-10  # squared velocity difference, for gradients [m2 s-2]
+_LOWEST_RICHARDSON_NUMBER = 0.01  # for the exchange [1]; at this value two cells become uniform
+_SMALLEST_DIFFERENCE = 1e-10  # squared velocity difference; cells with less do not exchange [m2 s-2]
 
 
 def total_above(content: CenterArray) -> InnerFaceArray:
@@ -57,13 +57,16 @@ class KrausTurner(AbstractPlainClosure[EddyCoefficients]):
 
         h w_e db / 2 = m u*³ + n h max(-B, 0) / 2
 
+    with the depth h of the layer, the entrainment velocity w_e, the buoyancy jump db below the layer, the
+    friction velocity u* and the buoyancy flux B into the water.
+
     Discretisation: mixing the cell of thickness h_c below a uniform layer of depth D into it requires the
     energy D h_c (b_layer - b_cell) / 2 per unit area. The layer entrains cells, the last one partially, until
     the energy from wind and convection in a step is used up. Where the stratification is unstable, cells
     release energy, of which the fraction n is available.
 
     Args:
-        wind_efficiency: m, fraction of u*³ that is available for mixing [1].
+        wind_efficiency: m, energy that is available for mixing, in units of u*³ [1].
         convective_efficiency: n, fraction of the energy of convection that is available for mixing [1]; 0 for
             encroachment.
         background_coefficient: coefficient of both viscosity and diffusivity below the layer [m2 s-1].
@@ -109,15 +112,17 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
 
     The layer extends from the surface over the cells for which one of three conditions holds between the
     water above and the cell: it is denser; it is lighter by less than a threshold; the bulk Richardson number
-    D (b_layer - b_cell) / |V_layer - V_cell|² is at most R_b. Below, neighbouring cells with a gradient
-    Richardson number below R_g exchange enough to raise it above R_g.
+    D (b_layer - b_cell) / |V_layer - V_cell|² is at most R_b. Below, unstable
+    neighbouring cells become uniform, and those with a gradient Richardson number below R_g exchange enough
+    to raise it above R_g.
 
-    Layer membership has no derivative: only R_g has one, through the exchange below the layer.
+    Layer membership has no derivative: of the parameters only R_g has one, through the exchange below the
+    layer.
 
     Args:
         bulk_richardson_number: R_b [1].
         gradient_richardson_number: R_g [1].
-        density_threshold: density difference across the layer [kg m-3].
+        density_threshold: smallest density excess over the water above that ends the layer [kg m-3].
 
     Source: Price, Weller and Pinkel (1986), J. Geophys. Res. 91, 8411-8427; Price's 1993 code for the
     exchange.
@@ -164,9 +169,9 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
         critical = self.gradient_richardson_number
         db, du, dv = map(difference, column)
         du_squared, jump = du**2 + dv**2, db * spacing
-        inverse_ri = du_squared * reciprocal(at_least(jump, _LOWEST_RATIO * du_squared + 1e-15))
+        inverse_ri = du_squared * reciprocal(at_least(jump, _LOWEST_RICHARDSON_NUMBER * du_squared + 1e-15))
         # Price's code: Ri' = Ri_c + (0.02 + (Ri_c - Ri) / 2) / 5, with g (1 / h_1 + 1 / h_2) = Ri' / Ri - 1.
-        number = (1.1 * critical + 0.004) * inverse_ri - 1.1
+        ratio = (1.1 * critical + 0.004) * inverse_ri - 1.1
         mixes = (jump < critical * du_squared) & (du_squared >= _SMALLEST_DIFFERENCE)
         volume = thickness[1:] * thickness[:-1] / (thickness[1:] + thickness[:-1])
-        return jnp.where(mixes, number, 0.0) * volume * spacing / dt
+        return jnp.where(mixes, ratio, 0.0) * volume * spacing / dt

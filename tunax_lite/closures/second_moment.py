@@ -21,8 +21,8 @@ from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, unfused
 from .stability import AbstractStability, AbstractStabilityFunctions, Flow, Functions
 
-# Realisable closures reach neither bound; other constants cannot make the column overflow. D / d0 is 1 in
-# neutral stratification, at least 0.3 for Canuto A at its convective limit, where c_mu' is largest, 0.3.
+# Realisable closures reach neither bound, which keep other constants from overflowing. Canuto A has D / d0 >=
+# 0.79, c_mu' <= 0.14 in quasi-equilibrium; 0.34 and 0.29 at the highest `instability_limit`, 0.95.
 _SMALLEST_DENOMINATOR = 1e-3
 _LARGEST_FUNCTION = 2.0
 _SMALLEST_ALPHA_M = 1e-10
@@ -59,8 +59,8 @@ class StabilityFunctions(AbstractStabilityFunctions):
     """The functions c_mu and c_mu' of one second-moment closure.
 
     Args:
-        n0 ... d5: coefficients of N_n, N_b and D, divided by d0, so that D is 1 in neutral stratification
-        [1].
+        n0 ... d5: coefficients of N_n, N_b and D, divided by d0, so that D is 1 without stratification and
+            shear [1].
         c_mu_0: fourth root of c_mu in neutral equilibrium (P = eps) [1]; 0.5265 for Canuto's model A.
         lowest_alpha_n: lower limit of alpha_N [1].
         equilibrium: as in `SecondMomentClosure`.
@@ -89,7 +89,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
     @property
     def critical_richardson_number(self) -> Scalar:
         """The Richardson number at which the equilibrium alpha_N grows without bound [1]."""
-        # The square of `equilibrium_ratio` vanishes: t2 y² + s y - c = 0 for y = 1 / Ri.
+        # The coefficient q2 of `equilibrium_ratio` vanishes: t2 y² + s y - c = 0 for y = 1 / Ri.
         s, c = self.n1 - self.b2 - self.d3, self.b1 + self.d4
         return (s + safe_sqrt(s**2 + 4.0 * (self.n2 - self.d5) * c)) / (2.0 * c)
 
@@ -116,8 +116,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
     def quasi_equilibrium(self, alpha_n: InnerFaceArray) -> Functions:
         """c_mu and c_mu' [1] where production balances dissipation.
 
-        alpha_N is limited from below, and both functions to the range 0 to 2, with zero gradient beyond. If
-        the quadratic has no real root, its vertex is used.
+        alpha_N is limited from below. Without a real root the discriminant is taken as zero.
         """
         alpha_n = at_least(alpha_n, self.lowest_alpha_n)
         # t2 alpha_M² + t1 alpha_M + t0 = 0, in the form of the root that stays finite as t2 tends to 0.
@@ -148,7 +147,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
     def equilibrium_ratio(self, richardson_number: ScalarLike) -> Scalar:
         """c_mu / c_mu' [1] in equilibrium at a given Richardson number, where alpha_M = alpha_N / Ri.
 
-        If there is no equilibrium at that Richardson number, the vertex of the quadratic is used.
+        If there is no equilibrium at that Richardson number, the discriminant is taken as zero.
         """
         ri = richardson_number
         # alpha_N (c_mu / Ri - c_mu') = 1 as a quadratic in alpha_N: q2 x² + q1 x - 1 = 0.
@@ -206,7 +205,7 @@ class SecondMomentClosure(AbstractStability):
         n0, n1, n2, b0, b1, b2, d1, d2, d3, d4, d5 = self._coefficients()
         linear, square = d1 + b0, d4 + b1
         # The zero of the shear number, 1 + linear x + square x² = 0, in the form that is also exact for
-        # square = 0; without a real root, the vertex.
+        # square = 0; without a real root, with a discriminant of zero.
         zero_shear = -2.0 / (linear + safe_sqrt(linear**2 - 4.0 * square))
         n, (a1, a2, a3, _) = 0.5 * self.cc1, self._stress_constants()
         radicand = (a2**2 - 3.0 * a3**2 + 3.0 * a1 * n) / (3.0 * n**2)
@@ -216,7 +215,7 @@ class SecondMomentClosure(AbstractStability):
         return StabilityFunctions(*coefficients, c_mu_0, lowest, self.equilibrium)
 
     def _stress_constants(self) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """a1, a2, a3, a5; a4 = cc5 / 2 does not enter the functions of quasi-equilibrium."""
+        """a1, a2, a3, a5; a4 = cc5 / 2 does not enter the functions."""
         return 2.0 / 3.0 - 0.5 * self.cc2, 1.0 - 0.5 * self.cc3, 1.0 - 0.5 * self.cc4, 0.5 - 0.5 * self.cc6
 
     def _coefficients(self) -> tuple[Scalar, ...]:

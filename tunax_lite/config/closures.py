@@ -45,7 +45,7 @@ Parameters = Annotated[
 
 
 def closure_names() -> list[str]:
-    """Names of closures in configurations, with those using the constants of another model last."""
+    """Names of closures in configurations, with variants that have a named set of constants last."""
     return list(names_of(AbstractClosure))
 
 
@@ -68,11 +68,11 @@ def term_of(given: Mapping[str, JSON]) -> AbstractTerm:
     return own_section(AbstractTerm, given, "term").build()
 
 
-def _checked_term(said: JSON) -> JSON:
-    given = {"name": said} if isinstance(said, str) else said
-    if isinstance(given, dict):
-        term_of(given)
-    return given
+def _checked_term(content: JSON) -> JSON:
+    section = {"name": content} if isinstance(content, str) else content
+    if isinstance(section, dict):
+        term_of(section)
+    return section
 
 
 TermSection = Annotated[
@@ -107,9 +107,9 @@ def closure_with(
 
     Args:
         name: as for `closure_class`.
-        options: settings by field name: text, a switch, `None` to disable a limit, the name of a part or a
-            mapping with its `name` and settings, a mapping for a boundary, three exponents, another closure
-            as its name or a mapping with its `name` and `options`.
+        options: settings by field name: text, a switch, three exponents, `None` to disable a limit, a mapping
+            for a boundary; for a part its name, or a mapping with `name` and settings; for another closure
+            its name, or a mapping with `name` and `options`.
         parameters: numbers by dotted name.
 
     Raises:
@@ -137,7 +137,7 @@ def closure_with(
 
 
 def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
-    """The first number that a closure rejects, whose line a message names, also in files of GOTM."""
+    """Path of the first number that a closure rejects, for the line in the message; empty if none."""
     for path, value in parameters.items():
         try:
             with_parameters(closure, {path: value})
@@ -151,7 +151,7 @@ class ClosureSection(Section):
 
     name: str = key("name of the closure, or package.module:Class", "k_epsilon")
     constants: str | None = key(
-        "set of constants by its name, `recommended` for one; null for the default ones", None
+        "name of a set of constants, such as `recommended`; null for the default ones", None
     )
     options: dict[str, JSON] = key(
         "settings of the closure that are not numbers, by name", default_factory=dict
@@ -193,11 +193,11 @@ class ClosureSection(Section):
     def build(self) -> AbstractClosure:
         """The closure."""
         name = self.name if self.constants is None else f"{self.name}_{self.constants}"
-        in_file = isinstance(self.parameters, str)  # of a comparison, which reads it
+        in_file = isinstance(self.parameters, str)  # only in a comparison, which reads the file
         return closure_with(name, self.options, {} if in_file else self.parameters)
 
 
 _by_name = in_short("name", ClosureSection)
 BY_HAND[AbstractClosure] = Annotated[ClosureSection, _by_name]
 NamedClosure = Annotated[ClosureSection, BeforeValidator(_by_name.func)]
-"""The section of a closure, or its name alone, which the schema leaves out to point at wrong keys."""
+"""The section of a closure, or its name; the schema lacks the name, so that editors mark wrong keys."""

@@ -59,7 +59,7 @@ class Loaded(Generic[ConfigT]):
     def text(self) -> str:
         """All values, including defaults, as YAML: stored with results.
 
-        For a case of another model, settings of its own files are not filled in with defaults.
+        For a case of another model, grid, model and time that its own files give are left out.
         """
         own = isinstance(self.config, RunConfig) and isinstance(self.config.case, AbstractTranslatedCase)
         unset = {"grid", "model", "time"} - self.config.model_fields_set if own else None
@@ -102,7 +102,7 @@ def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:  # of an
 def load(
     path: Path, overrides: Sequence[str] | Mapping[str, JSON] = (), config: type[ConfigT] | None = None
 ) -> Loaded[ConfigT]:
-    """Read a configuration of one kind, or of any; another kind, identified by its keys, is rejected."""
+    """Read a configuration of the kind `config`, by default of any but a comparison; reject other kinds."""
     set_up = next((each for each in additions("formats", "SET_UPS") if each.recognises(Path(path))), None)
     if set_up is not None and config in (None, RunConfig):
         return set_up.load(Path(path), overrides)
@@ -120,7 +120,8 @@ def load(
     present = [key for key in known if key in document.data]
     todo = "use `tunax-lite compare`" if config is None else "use another file or another command"
     for key in present:
-        if key not in accepted and not (key == "cases" and config is ComparisonConfig):  # which has some, too
+        # A comparison has cases too.
+        if key not in accepted and not (key == "cases" and config is ComparisonConfig):
             raise ConfigError(
                 f"{document.source}: expected the configuration of {expected}, got that of "
                 f"{known[key].name} (it has `{key}`); {todo}."
@@ -209,7 +210,7 @@ def _message(problem: ErrorDetails, document: Document) -> str:
     where = (
         Place(Path(document.source), document.origins).at(*path) if path else f"{document.source}: top level"
     )
-    # The error of a class, which pydantic prefixes.
+    # The error that a class raised, without pydantic's prefix "Value error".
     message = problem.get("ctx", {}).get("error", problem["msg"])
     return f"{where}: {str(message).removesuffix('.')}."
 
@@ -217,7 +218,7 @@ def _message(problem: ErrorDetails, document: Document) -> str:
 def _key_path(location: tuple, data: JSON, *, named: bool) -> tuple[str, ...]:
     """Location of an error in the file, without the names that pydantic adds for members of unions.
 
-    The last key may not be in the file if the error is one of this key (`named`).
+    With `named` the last key is the one that is missing or wrong; it need not be in the file.
     """
     path: list[str] = []
     for depth, key in enumerate(location):

@@ -75,7 +75,7 @@ _EQUIVALENTS = {
 
 @functools.cache
 def _parse(unit: str) -> tuple[float, _Dimensions]:
-    """Scale and dimensions of a product of factors; a slash divides by the factor that follows it."""
+    """Scale and dimensions of a product of factors; all factors after a slash divide."""
     scale, dimensions, plain = 1.0, [0] * 5, unit.strip()
     plain = _WORDS.get(plain.lower(), "K" if _CELSIUS.fullmatch(plain) else plain)
     for position, part in enumerate(_TEMPERATURE.sub("K", plain.translate(_RAISED)).split("/")):
@@ -107,9 +107,7 @@ def conversion(
     """
     target = quantity_of(quantity)
     plain = unit.strip().lower()
-    if target.name == "salinity" and (
-        _SALINITY.fullmatch(plain) or plain in ("1", "dimensionless", "unitless")
-    ):
+    if target.name == "salinity" and (_SALINITY.fullmatch(plain) or _WORDS.get(plain, plain) == "1"):
         return 1.0, 0.0
     try:
         return between(unit, target.unit)
@@ -142,7 +140,7 @@ def between(unit: str, wanted: str) -> tuple[float, float]:
 
 
 def unit_in_brackets(name: str) -> tuple[str, str | None]:
-    """A name without its unit in round brackets, `Wind Speed (m/s)`, and that unit."""
+    """A name such as `Wind Speed (m/s)` without its brackets, and their unit; UTC and GMT give no unit."""
     match = BRACKETS.match(name)
     if match is None or not (_is_unit(match[2]) or match[2].upper() in ("UTC", "GMT")):
         return name, None
@@ -263,7 +261,7 @@ class Conversion:
 
         Args:
             quantity: name in the table of quantities, or of a tracer, which keeps its unit.
-            unit: in the file, unless the conversion has one; `None` for that of the package.
+            unit: unit in the file, `None` for that of the package; a unit of the conversion overrides it.
             of_water: as in `conversion`.
 
         Raises:
@@ -284,7 +282,7 @@ class Conversion:
         """Scale and offset to the unit of a tracer; values without a unit are taken to be in it.
 
         Raises:
-            ValueError: an unknown unit, or one of another kind, an amount per mass of water included.
+            ValueError: an unknown unit, or one of another kind, such as an amount per mass of water.
         """
         scale, of_density = (1.0, 0) if self.unit is None else concentration(self.unit, wanted)
         if of_density:

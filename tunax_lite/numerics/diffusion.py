@@ -36,14 +36,12 @@ class Sources(NamedTuple):
     volumes: ColumnArray | None = None  # h Q, in every volume
     bottom: Scalar | None = None  # flux into the first volume
     surface: Scalar | None = None  # flux into the last volume
-    plume_value: InnerFaceArray | None = None  # [unit] of water that sinks in exchange for rising water
+    plume_value: InnerFaceArray | None = None  # [unit], of sinking plumes, which replace rising water
     downward: InnerFaceArray | None = None  # flux from each volume to the one below
-    plume_rate: InnerFaceArray | None = (
-        None  # of this exchange [m s-1]; `None` if all rising water takes part
-    )
+    plume_rate: InnerFaceArray | None = None  # rate of plumes [m s-1]; `None` for that of all rising water
 
     def through(self, areas: FaceArray, volumes: CenterArray) -> "Sources":
-        """Sources per unit area of the surface, from relative areas of faces and mean areas of volumes."""
+        """Sources per unit area of the surface; `volumes` are the mean areas of volumes; all relative."""
         return self._replace(
             volumes=None if self.volumes is None else volumes * self.volumes,
             bottom=None if self.bottom is None else areas[0] * self.bottom,
@@ -52,7 +50,7 @@ class Sources(NamedTuple):
         )
 
     def add_to(self, content: ColumnArray, dt: ScalarLike) -> ColumnArray:
-        """Content per area [unit m] after adding the sources over `dt`, without diffusion."""
+        """Content per area [unit m] after adding the sources over `dt`, without fluxes between volumes."""
         if self.volumes is not None:
             content = content + dt * self.volumes
         # In-place updates of one level; XLA would compute code after a concatenation level by level.
@@ -81,7 +79,8 @@ def _(level, primals, tangents):
 class CarryingRates(NamedTuple):
     """Rates of transport from volumes to a neighbour [m s-1], at least zero, always implicit.
 
-    The loss of one volume is the gain of its neighbour. Without sinks, new values stay positive for any rate.
+    The loss of one volume is the gain of its neighbour. Without negative sources, new values stay positive
+    for any rate.
     """
 
     upward: InnerFaceArray | None = None  # from the volume i to i + 1; `None` for none
@@ -100,7 +99,7 @@ class CarryingRates(NamedTuple):
     def between(
         self, quantity: ColumnArray, plume_value: InnerFaceArray | None, rate: InnerFaceArray | None = None
     ) -> InnerFaceArray:
-        """Net downward flux [unit m s-1]; plumes sink in exchange for rising water at a rate [m s-1]."""
+        """Net downward flux [unit m s-1]; plumes at `rate` [m s-1] replace rising water."""
         flux = jnp.zeros_like(quantity[1:])
         if self.upward is not None:
             below = quantity[:-1]
@@ -197,11 +196,9 @@ def diffusion_system(
         flux = exchange * difference(quantity)
         if sources.downward is not None:
             flux = flux + dt * sources.downward
-        return (
-            flux
-            if flow is None
-            else flux + dt * flow.between(quantity, sources.plume_value, sources.plume_rate)
-        )
+        if flow is not None:
+            flux = flux + dt * flow.between(quantity, sources.plume_value, sources.plume_rate)
+        return flux
 
     matrix = ExchangeMatrix(kept, theta * exchange)
     return DiffusionSystem(

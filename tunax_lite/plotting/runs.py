@@ -21,8 +21,8 @@ def plot_sections(run: xr.Dataset, variables: Sequence[str] | None = None, title
     """Variables over time and height (Hovmöller diagrams), with the mixed layer depth.
 
     Args:
-        run: of one column, from `to_dataset` or a file; temperature is potential if it is among the
-            diagnostics, otherwise as in the state.
+        run: of one column, from `to_dataset` or a file; the temperature is potential if the
+            diagnostics have it, otherwise that of the state.
         variables: by default, all of state and closure that vary.
         title: above the figure.
 
@@ -94,7 +94,7 @@ def plot_profiles(
 
 
 def plot_surface(run: xr.Dataset, title: str = "") -> Figure:
-    """Ice and level of a run over time, for a single column; ice has a temperature where there is ice."""
+    """Ice and level of a run over time, for a single column; the ice temperature where there is ice."""
     names = surface_of(run)
     attributes = {name: run[name].attrs for name in names}
     surface = {name: np.asarray(run[name], dtype=float) for name in names}
@@ -140,6 +140,6 @@ def mixed_layer(run: xr.Dataset) -> tuple[str, np.ndarray]:
     return label, np.asarray(of_frame(jnp.asarray(run["temperature"].values)), dtype=float)
 
 
-# Safe for colour-blind readers: Okabe and Ito (2008), with black and brown instead of yellow and grey.
+# Safe for colour-blind readers: Okabe and Ito (2008), with brown instead of yellow.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#111111", "#8c6d31")
 DASHES = "-", "--", "-.", ":"

@@ -63,7 +63,7 @@ def configure(
             JAX executes what it finds there.
         fuse_time_loop: let XLA compile the time loop to one kernel, and use vectors of up to 512 bits, which
             is faster on a CPU. It applies to the whole process and its child processes, including all other
-            small loops. `False` leaves the environment variable XLA_FLAGS unchanged; options in it and a file
+            loops. `False` leaves the environment variable XLA_FLAGS unchanged; options in it and a file
             that it names are kept in any case.
 
     Raises:
@@ -93,7 +93,7 @@ def configuration() -> Configuration:
 
 
 def for_threads(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function for other threads: JAX keeps settings made by a context per thread."""
+    """Wrap a function for other threads: JAX's context managers set values for one thread only."""
     double, nans, infs = map(_setting, ("enable_x64", "debug_nans", "debug_infs"))
 
     def call(*args: P.args, **named: P.kwargs) -> R:
@@ -123,7 +123,7 @@ def _setting(name: str) -> Any:  # types differ between settings
 
 
 def _add_flags() -> None:
-    """Append `FLAGS` to those in the environment."""
+    """Append the missing `FLAGS` to those in the environment, unless it names a file of flags."""
     flags = os.environ.get("XLA_FLAGS", "").strip()
     missing = [f"{option}={value}" for option, value in FLAGS.items() if option not in flags]
     if not missing or (flags and not flags.startswith("-")):  # the name of a file
@@ -158,7 +158,7 @@ def _set_cache(folder: Path | str | None) -> None:
         jax.config.update("jax_enable_compilation_cache", setting[0])
         jax.config.update("jax_compilation_cache_dir", setting[1])
         reset_cache()  # JAX asks for the folder once, at its first program
-    # Thirty small programs compile in half a second before a run, and load at once.
+    # Store small programs too: a run's thirty compile in half a second, and load at once.
     seconds = _setting("persistent_cache_min_compile_time_secs")
     if seconds == _SECONDS_OF_JAX and _SECONDS_VARIABLE not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

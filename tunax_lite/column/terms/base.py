@@ -32,8 +32,8 @@ Stress = tuple[Scalar, Scalar]  # eastward and northward [N m-2]
 class Tendency(NamedTuple):
     """Effect of a term on one quantity; kinds of effects that are `None` are absent.
 
-    Quantities share a matrix, and are solved faster, if their rates are identical objects: traced values
-    cannot be compared.
+    Quantities share a matrix, and are solved faster, if their `loss_rate` and `carrying` are identical
+    objects (traced values cannot be compared).
 
     Args:
         cells: gain of each cell per area [unit m s-1]: a source [unit s-1] times the thickness.
@@ -45,8 +45,8 @@ class Tendency(NamedTuple):
         loss_rate: L [s-1], at least zero, implicit: the quantity decays, and stays positive.
         carrying: rates of transport from cells to a neighbour [m s-1], at least zero, implicit: the quantity
             sinks or rises, and stays positive.
-        plume_value: value [unit] of water that sinks in exchange for rising water, on inner faces; only one
-            term may have it.
+        plume_value: value [unit] of the water in sinking plumes, which replaces rising water, on inner faces;
+            only one term may have it.
     """
 
     cells: CenterArray | None = None
@@ -92,7 +92,7 @@ class SurfaceWaves(eqx.Module):
 
     drift: tuple[CenterArray, CenterArray]  # of the cells [m s-1]
     at_surface: tuple[Scalar, Scalar] | None  # drift at the surface [m s-1]; `None` if unknown
-    shear: InnerFaceArray  # dU/dz . dU_s/dz [s-2]
+    shear: InnerFaceArray  # product with that of the flow, dU/dz . dU_s/dz [s-2]
     shear_squared: InnerFaceArray  # |dU_s/dz|² [s-2]
     height: Scalar | None = None  # significant wave height [m]; `None` if unknown
     in_velocity: bool = eqx.field(default=False, static=True)  # whether velocities include the drift
@@ -111,18 +111,20 @@ class Column(NamedTuple):
     Args:
         state: state at the start of the step, after rotation by the Coriolis force.
         advected: this state after vertical advection.
-        velocity: u and v [m s-1] at the start of the step; in GOTM's discretisation the newest known.
+        velocity: u and v [m s-1] for the terms: after vertical advection for those on velocity, those of
+            `state` for those on scalars; in GOTM's discretisation the newest known.
         grid: vertical grid, with its surface at the end of the step.
         equation_of_state, absorption, coriolis_parameter: properties of the case.
         fluxes: surface fluxes at the end of the step.
-        fluxes_before: surface fluxes for non-local transport; in GOTM's discretisation of the previous step.
+        fluxes_before: surface fluxes for non-local transport: in GOTM's discretisation those of the previous
+            step, otherwise equal to `fluxes`.
         stokes_drift: Stokes drift of the cells; `None` without waves.
         eddy_viscosity, eddy_diffusivity: eddy coefficients of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
         dt: length of the step [s].
         surface: prognostic variables of ice and lake level, at the end of the step.
         level: change of a lake level, if it varies.
-        shade: fraction of visible light on faces that plankton and other matter let through [1].
+        shade: fraction of visible light that plankton and other matter transmit to each face [1].
         bottom: flow at the bottom after the transport; `None` before the transport, or without friction.
         wind_speed: wind speed at 10 m [m s-1]; `None` if unknown.
         covered: whether ice closes the surface; `None` without ice.
@@ -206,7 +208,7 @@ class AbstractTerm(AbstractShown):
         return ()
 
     def undiluted(self) -> tuple[str, ...]:
-        """Tracers that rain does not dilute, because they are no concentrations or the term does it."""
+        """Tracers that rain does not dilute, because they are no concentrations or the term dilutes them."""
         return ()
 
     def initial_tracers(self) -> dict[str, float]:
@@ -218,7 +220,7 @@ class AbstractTerm(AbstractShown):
         return {}
 
     def shade(self, state: State, grid: Grid) -> FaceArray | None:
-        """Fraction of visible light on faces that matter in the water lets through [1]."""
+        """Fraction of visible light that suspended or dissolved matter transmits to each face [1]."""
         return None
 
     def react(self, state: State, column: Column) -> State:
@@ -250,7 +252,7 @@ class AbstractTerm(AbstractShown):
         return None
 
     def placed(self, grid: Grid, state: State, time: ScalarLike | None) -> Grid:
-        """Move a grid to the lake level of a state, or unless `time` is `None` to a prescribed elevation."""
+        """Move a grid to the lake level of a state, or to an elevation prescribed for `time`, if any."""
         return grid
 
     def move(self, column: Column, at_rest: Grid, terms: "Sequence[AbstractTerm]") -> Column:
@@ -266,7 +268,7 @@ class AbstractTerm(AbstractShown):
         return self
 
     def with_von_karman(self, von_karman: Callable[[], Scalar]) -> "AbstractTerm":
-        """Set the von Karman constant of the closure, if the term declares none."""
+        """Use the von Karman constant of the closure in the term, if the term declares none."""
         return self
 
     def adapted_to(self, state: State, grid: Grid, dt: float) -> "AbstractTerm":

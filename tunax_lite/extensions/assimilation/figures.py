@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def assimilation_figures(path: Path) -> dict[str, Figure]:
-    """Figures of a file of `tunax-lite assimilate`, by name; only the last of several streams is shown.
+    """Figures of a file of `tunax-lite assimilate`, by name; of innovations only those of the last stream.
 
     Raises:
         FileFormatError: a file without innovations.
@@ -139,7 +139,7 @@ def _increments(results: "xr.Dataset") -> Figure:
 
 
 def _corrections(results: "xr.Dataset") -> Figure:
-    """Autoregressive errors with one standard deviation of the members."""
+    """Corrections by autoregressive processes, with one standard deviation of the members."""
     names = _names_of_processes(results)
     figure, axes = panels(len(names), 1, (7.0, 1.8), sharex=True)
     time = _dates(results)

@@ -93,7 +93,7 @@ class ModifiedPatankar(AbstractSourceScheme):
 class ModifiedPatankar2(AbstractSourceScheme):
     """Positive and conservative for any step, second order.
 
-    Its rates are the mean of those before and after a first-order step, whose result is the weights.
+    Its rates are the mean of those before and after a first-order step, whose result gives the weights.
     """
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
@@ -139,7 +139,7 @@ def add_to(totals: dict[K, Values], key: K, value: Values) -> None:
 def modified_patankar(
     pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike, signed: frozenset[str]
 ) -> Concentrations:
-    """Solve for the ratios y = c' / w of new values to the weights, which needs no division by contents.
+    """Return new values c' = w y, from ratios y to the weights w, which needs no division by contents.
 
     (w_i + dt sum_j d_ij) y_i - dt sum_j p_ij y_j = c_i. A pool without content loses nothing, and gains what
     the others lose.
@@ -178,7 +178,7 @@ def _solved(gained: Entries, outside: Concentrations, right: Concentrations) -> 
     Args:
         gained: entries off the diagonal by row and column, with the opposite sign.
         outside: sums of the columns, above zero.
-        right: the right-hand sides, at least zero.
+        right: the right-hand sides, at least zero except of signed pools.
 
     Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116.
     """

@@ -46,7 +46,7 @@ class RecordTimes:
     repeats: bool
 
     def window(self, start: float, stop: float) -> slice:
-        """Records from before `start` to after `stop` [s]; pieces of equal length get arrays of equal shape.
+        """Records from before `start` to after `stop` [s]; equally long parts of a run get equal shapes.
 
         Raises:
             FileFormatError: times not covered by the records.
@@ -90,11 +90,12 @@ def read_times(
         coordinates: time coordinate of each file.
         epoch: time 0 of the run.
         duration: of the run [s].
-        repeats: whether the records are a repeating year; `None` to detect it by a reference year of 0 or 1,
-            as in climatologies, or an attribute `modulo` or `climatology`.
+        repeats: whether the records are a repeating year; `None` to detect it: records within one year, with
+            dates in the years 0 or 1, as in climatologies, or an attribute `modulo` or `climatology`.
 
     Raises:
-        FileFormatError: times without a date, in an unknown calendar, or with gaps.
+        FileFormatError: times without a date, in an unknown calendar, not finite, not increasing, with gaps,
+            or over a year or more if they repeat.
     """
     first, dates_of_files = coordinates[0], [_dates(each) for each in coordinates]
     dates = [date for in_file, _ in dates_of_files for date in in_file]
