@@ -57,7 +57,7 @@ def persistence_errors(comparison: Comparison) -> dict[str, ErrorPair]:
 FEWEST_TIMES = 3
 """Number of observed times from which observations are a series."""
 _MOST_FRAMES = 400
-"""Number of frames of a run that is compared with a series."""
+"""Largest number of frames of a run that is compared with a series."""
 
 
 def has_series(observations: Observations) -> bool:
@@ -67,12 +67,12 @@ def has_series(observations: Observations) -> bool:
 
 
 def is_measured_series(observations: Observations) -> bool:
-    """Like `has_series`, but only for measurements: the last profiles of a large-eddy simulation suffice."""
+    """Like `has_series`, but only for measurements: runs need only the last profiles of simulations."""
     return observations.source != "LES" and has_series(observations)
 
 
 def run_to_the_end(model: Model, target: Target) -> Trajectory:
-    """A run to the last observation used, with frames where measurements are a series."""
+    """A run to the last observation used, with several frames if the observations are a measured series."""
     times = target.times_of_run(_MOST_FRAMES if is_measured_series(target.observations) else 1)
     # A common name, because it is part of the compiled program.
     return simulate(model, dataclasses.replace(target.case, name="case"), **times)
@@ -111,7 +111,7 @@ def rows_of(
 def with_values(
     model: Model, targets: Sequence[Target], values: Mapping[str, float]
 ) -> list[tuple[Model, Target]]:
-    """A model and its targets with parameter values by path, including those of cases."""
+    """Pairs of the model and each target with parameter values by path, including those of cases."""
     model = dataclasses.replace(model, closure=with_parameters(model.closure, values))
     return [
         (model, dataclasses.replace(target, case=with_case_parameters(target.case, values)))
@@ -121,7 +121,7 @@ def with_values(
 
 @dataclasses.dataclass(frozen=True)
 class CrossValidationRow:
-    """Root mean square errors of one variable of one case [unit], over the values in the misfit."""
+    """Root mean square errors of one variable of one case [unit], over the values compared in the misfit."""
 
     case: str
     variable: str
@@ -169,27 +169,28 @@ def cross_validate(
     Targets of one group are left out together, and so are those whose names differ only after an `@`.
 
     Args:
-        model, free_parameters, targets, method, n_iterations: as in `calibrate`; at least two targets with
-            positive weight.
-        folder: folder of the calibration on all cases; that without case `x` is in its subfolder `without_x`.
+        model, free_parameters, targets, method, n_iterations: as in `calibrate`; at least two cases or
+            groups with positive weight.
+        folder: folder of the calibration on all cases; that without the case or group `x`
+            is in its subfolder `without_x`.
         overwrite: start new calibrations in a folder that holds some.
         score, prior_weight, checkpointing, max_non_finite: as in `calibrate`.
         engine: computes the cases of all calibrations, several of which run at the same time; by default this
             process.
         attributes: origin of the numbers, for the files in the subfolders.
-        begin: called before each calibration with the case left out, `None` for all; it returns a function to
-            call after each iteration, on the thread of that calibration.
+        begin: called before each calibration with the name of the case or group left out, `None` for all;
+            returns a function to call after each iteration, on the thread of that calibration.
 
     Raises:
-        ValueError: fewer than two cases to leave out, or errors of `calibrate`.
+        ValueError: fewer than two cases or groups to leave out, or errors of `calibrate`.
         FloatingPointError: as in `calibrate`.
     """
     counted = [target for target in targets if target.weight > 0.0]
     together = left_out_together({target.case.name: target.group for target in counted})
     if len(together) < 2:
         raise ValueError(
-            f"cross_validate: expected at least two cases with a positive weight, got {len(together)}; there "
-            "must be something to calibrate on when one is left out."
+            "cross_validate: expected at least two cases, or groups of cases, with a positive weight, got "
+            f"{len(together)}; there must be something to calibrate on when one is left out."
         )
     folder = Path(folder)
     score = RootMeanSquare() if score is None else score
@@ -232,7 +233,7 @@ def cross_validate(
     for case, result in without.items():
         by_run = [errors[case] for errors in (on_all.errors(0), on_all.errors(), result.errors())]
         for variable, persistence in persistence_errors(comparisons[case]).items():
-            # NaN where a run of a case with weight 0 failed.
+            # NaN where a run failed: that of the case left out, with weight 0, may fail.
             errors = [each.get(variable, math.nan) for each in by_run]
             errors = [error if math.isfinite(error) else math.nan for error in errors]
             unit = unit_of_difference(variable, comparisons[case].case.tracer_units)
@@ -253,7 +254,7 @@ def left_out_together(groups: Mapping[str, str | None]) -> dict[str, tuple[str, 
 
 
 def folder_without(case: str, cases: Sequence[str]) -> str:
-    """Folder name of the calibration without a case: a valid file name, numbered if not unique."""
+    """Folder name of the calibration without a case or group: a valid file name, numbered if not unique."""
     plain = [re.sub(r"[^\w.@+-]+", "_", name) for name in cases]
     name = plain[number := list(cases).index(case)]
     return f"without_{name}" + (f"_{number + 1}" if plain.count(name) > 1 else "")
@@ -276,5 +277,5 @@ def read_table(path: str | Path) -> tuple[CrossValidationRow, ...]:
         )
     except (KeyError, TypeError, ValueError):
         raise ValueError(
-            f"{path}: expected a table with the columns {', '.join(columns)}, got others; write it again."
+            f"{path}: expected valid values in the columns {', '.join(columns)}, got others; write it again."
         ) from None

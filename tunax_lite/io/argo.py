@@ -60,11 +60,11 @@ def open_argo(
 
     Returns:
         In-situ temperature [degC], practical salinity and tracers over `time` (universal time) and `level`,
-        NaN where they are not good; their attribute `rejected` is the number of values without a good flag,
-        also of the pressure. Heights `z` [m] increase and are padded with NaN; the fewest levels are
-        dropped that make them monotonic. `longitude`, `latitude` and `data_mode` (R real time, A adjusted, D
-        delayed mode) are those of each profile. The attribute `n_left_out` is the number of profiles without
-        a good time or position, or of a secondary sampling scheme.
+        NaN where they are not good; their attribute `rejected` is the number of values without a good flag
+        of their own or of their pressure. Heights `z` [m] increase and are padded with NaN; the fewest levels
+        that make them monotonic are dropped. `longitude`, `latitude` and `data_mode` (R real time, A
+        adjusted, D delayed mode) are those of each profile. The attribute `n_left_out` is the number of
+        profiles without a good time or position, or of a secondary sampling scheme.
 
     Raises:
         FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time,
@@ -112,13 +112,13 @@ def read_argo(
         start_time, salinity: as in `observations_from_dataset`.
         z: heights [m], increasing, at most 0, such as the cell centers of a grid; `None` keeps the measured
             levels.
-        largest_spacing: of two good values to interpolate between [m].
+        largest_spacing: largest spacing of good values across which to interpolate [m].
         position: latitude and longitude of the site [degrees north, degrees east]; warns if every profile is
             far from it.
         name: of the observations; by default the name of the first file.
 
     Raises:
-        FileFormatError: as in `open_argo`.
+        FileFormatError: as in `open_argo`, or no good value of temperature or salinity.
         ValueError: heights that do not increase or lie above the surface.
     """
     sources = as_sources(paths)
@@ -137,11 +137,11 @@ def read_argo(
     valid = {key: rows for key, rows in values.items() if np.isfinite(rows).any()}
     if not valid:
         expected = f"values of temperature or salinity {accepted}"
-        got = " and ".join(f"none of {rejected[key]} of {key}" for key in values)
+        got = " and ".join(f"{key}: none of {rejected[key]}" for key in values)
         raise error_in(profiles, "file", expected, got, "leave it out, or give other good_flags")
     warn_of_input(
-        f"{name_of(profiles)}: expected values of {key} {accepted}, got none of {rejected[key]}; it is not "
-        "observed: leave it out, or give other good_flags."
+        f"{name_of(profiles)}: expected values of {key} {accepted}, got none of {rejected[key]}; "
+        f"{key} is not used: give other good_flags to use it."
         for key in values
         if key not in valid and rejected[key]
     )
@@ -187,7 +187,7 @@ def _read_file(
     scale, offset = as_conversion(units.get("pressure")).linear_to("dbar", "dbar")
     pressure = scale * _good_values(file, "PRES", good_flags)[0] + offset
     pressure = _within(pressure, file["PRES"], _PRESSURES, "dbar")
-    misplaced = _out_of_order(pressure)
+    misplaced, n_pressures = _out_of_order(pressure), int(np.isfinite(pressure).sum())
     pressure = np.where(misplaced, np.nan, pressure)
     at_surface = pressure <= 0.0
     has_z = np.isfinite(pressure)
@@ -198,7 +198,7 @@ def _read_file(
     def packed(values: np.ndarray) -> np.ndarray:
         return np.take_along_axis(np.where(kept, values[:, ::-1], np.nan), order, axis=1)
 
-    n_levels = n_above = 0
+    n_above = 0
     variables: dict[str, tuple] = {"data_mode": ("time", _data_mode(file, "TEMP"))}
     names = {key: name for name, key in _QUANTITIES.items() if name in file}
     for key, name in (names | {key: tracer.variable for key, tracer in tracers.items()}).items():
@@ -215,7 +215,7 @@ def _read_file(
         attrs["rejected"] = int((present & ~misplaced).sum() - np.isfinite(values).sum())
         variables[_NAMES.get(key, key)] = (("time", "level"), packed(values), attrs)
         if key == "temperature":
-            n_levels, n_above = int(present.sum()), int(np.sum((pressure < 0.0) & np.isfinite(values)))
+            n_above = int(np.sum((pressure < 0.0) & np.isfinite(values)))
     longitude, latitude = (
         _within(numbers_in(file[key]), file[key], limits, "degrees") for key, limits in _POSITIONS.items()
     )
@@ -231,12 +231,12 @@ def _read_file(
         attrs={"n_left_out": int((~usable).sum())},
     )
     if n := int(misplaced.sum()):
-        warn_of_input([f"{path}: left out {n} of {n_levels} levels, which are not below those above them."])
+        warn_of_input([f"{path}: left out {n} of {n_pressures} levels, whose pressures do not increase."])
     if n_above:
-        above = (
-            f"{n_above} values at pressures below 0, to {np.nanmin(pressure):.3g} dbar, are at the surface"
+        moved = (
+            f"put {n_above} values at negative pressures, to {np.nanmin(pressure):.3g} dbar, at the surface"
         )
-        warn_of_input([f"{path}: {above}; of several at one height the uppermost is used."])
+        warn_of_input([f"{path}: {moved}; of several there the uppermost is used."])
     profiles.encoding["source"] = path
     return profiles
 
@@ -315,7 +315,7 @@ def _usable(file: "xr.Dataset") -> np.ndarray:
 
 
 def _data_mode(file: "xr.Dataset", key: str) -> np.ndarray:
-    """Data mode of a parameter in each profile; real time where the file gives none."""
+    """Data mode in each profile, R if it is missing; in a file without modes, A if adjusted values exist."""
     name, n_profiles = "DATA_MODE", file["JULD"].values.shape[0]
     if "PARAMETER_DATA_MODE" in file and "STATION_PARAMETERS" in file:
         name = "PARAMETER_DATA_MODE"
@@ -338,7 +338,8 @@ def _data_mode(file: "xr.Dataset", key: str) -> np.ndarray:
 def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Adjusted values where the data mode calls for them and they exist, otherwise the real-time values.
 
-    NaN where the value is missing or the file gives it a flag that is not good.
+    NaN where the value is missing or has a flag that is not good. Also return where values are present,
+    whatever their flags.
     """
 
     def flagged(name: str, flags: Sequence[int], default: bool) -> np.ndarray:
@@ -358,7 +359,7 @@ def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tup
     rejected = np.any(flagged(name, (3, 4), False), axis=1)
     adjusted = np.isin(_data_mode(file, key), ("A", "D")) & (~empty | rejected)
     corrected = good(name)
-    # Values rejected in delayed mode have no adjusted counterpart; the real-time value remains.
+    # For these profiles `present` counts the real-time values, which are rejected.
     present = np.where(adjusted[:, None] & ~(empty & rejected)[:, None], corrected[1], real_time[1])
     return np.where(adjusted[:, None], corrected[0], real_time[0]), present
 

@@ -37,7 +37,7 @@ _FACTORS_OF_HEAT = (
     ("MJ m-2 per day", "`unit`", 1e6 / DAY),
     ("cal cm-2 per day", "`unit`", 4.184e4 / DAY),
     ("cal cm-2 per minute", "`unit`", 4.184e4 / 60.0),
-    ("W m-2 already divided", "`unit`", 1.0 / _WATER),
+    ("W m-2 read as K m s-1", "`unit`", 1.0 / _WATER),
 )
 """Likely causes, keys that set the flux right, and factors."""
 _FACTORS_OF_RAIN = (
@@ -60,7 +60,7 @@ BUDGETS = ("heat_budget", "salt_budget", "momentum_budget")
 def _contents(case: Case, observations: Observations, name: str) -> tuple[np.ndarray, np.ndarray, float]:
     """Return times of complete profiles, their integrals over depth, and the lowest height [m].
 
-    Levels without any value do not count; if no two profiles are complete, levels that are often missing.
+    Levels without any value do not count, nor do often missing ones if no two profiles are complete.
     """
     values, z = np.asarray(observations.profiles[name], dtype=float), np.asarray(observations.z)
     known = np.isfinite(values)
@@ -86,7 +86,7 @@ def _integral(instants: np.ndarray, values: np.ndarray, time: np.ndarray) -> np.
 def _fluxes(
     case: Case, observations: Observations, time: np.ndarray
 ) -> tuple[np.ndarray, SurfaceFluxes, WaterSurface]:
-    """Return the times and those of the forcing between them, fluxes, and observed water at the surface."""
+    """Return instants (`time` and the forcing's between), fluxes, and observed water at the surface."""
     series = getattr(case.forcing, "weather", case.forcing)
     instants = np.asarray(getattr(series, "time", time))
     instants = np.union1d(instants[(instants > time[0]) & (instants < time[-1])], time)
@@ -106,7 +106,7 @@ def _fluxes(
 
 
 def _supply(case: Case, observations: Observations, name: str, time: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return heat [K m] or salt [g kg-1 m] by the surface, and heat by sun and bottom, up to the times."""
+    """Return heat [K m] or salt [g kg-1 m] up to `time` by the surface without sun, by sun and by bottom."""
     instants, fluxes, water = _fluxes(case, observations, time)
     rest, eos = jnp.zeros(instants.shape), case.equation_of_state
     uppermost = State(rest[None], rest[None], water.temperature[None], water.salinity[None])
@@ -243,7 +243,8 @@ def _momentum_budget(
     as_given = expected(stress, f)
     explained = [(cause, key, expected(tau, rotation)) for cause, key, tau, rotation in tried]
     if (mistake := _mistake(transport, as_given, explained, True)) is not None:
-        problem = f"profiles carry {transport[-1]:.3g} m2 s-1 at the end, stress and f say {as_given[-1]:.3g}"
+        carried, implied = (f"({each.real:.3g}, {each.imag:.3g})" for each in (transport[-1], as_given[-1]))
+        problem = f"profiles carry {carried} m2 s-1 (east, north) at the end, stress and f imply {implied}"
         yield unlikely("momentum_budget", "fluxes.stress_u", problem, *mistake)
 
 

@@ -67,7 +67,7 @@ def argopy(place: Site, where: str) -> Section:
 
 
 def _floats(place: Site, sources: Sequence[Source]) -> Section:
-    """Write the profiles within the radius, from 30 days before the start on; `sources` has one float each.
+    """Write the profiles within the radius and at most 30 days outside the run; one float per source.
 
     Raises:
         FileFormatError: no profile within the radius and 30 days of the start.
@@ -81,16 +81,18 @@ def _floats(place: Site, sources: Sequence[Source]) -> Section:
         time = np.asarray(observed.time)
         site = place.latitude, place.longitude
         distance = distance_of(stored["latitude"].values, stored["longitude"].values, site)
-        is_during = (time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)
-        nearest = min(nearest, *distance[is_during], np.inf)
-        for at in np.flatnonzero(is_during & (distance <= place.radius)):
+        for at in np.flatnonzero((time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)):
             both = [np.asarray(observed.profiles[name])[at] for name in ("temperature", "salinity")]
-            if all(np.isfinite(values).any() for values in both):
+            if not all(np.isfinite(values).any() for values in both):
+                continue
+            if abs(time[at]) <= _LONGEST_GAP:
+                nearest = min(nearest, distance[at])
+            if distance[at] <= place.radius:
                 profiles[time[at]] = both
                 names.append(stem_of(source))
     if not profiles or min(map(abs, profiles)) > _LONGEST_GAP:
         expected = f"a profile within {place.radius:g} km and 30 days of {place.start}"
-        got = f"none; the nearest one in time is {nearest:.0f} km away" if np.isfinite(nearest) else "none"
+        got = f"none; the nearest in these days is {nearest:.0f} km away" if np.isfinite(nearest) else "none"
         advice = "give more files, a larger --radius, or a climatology (--water woa:DIR)"
         raise FileFormatError(name_of(sources[0]), "JULD, LATITUDE, LONGITUDE", expected, got, advice)
     time = np.array(sorted(profiles))
@@ -140,7 +142,7 @@ def copernicus(place: Site, where: str) -> Section:
 
 
 def woa(place: Site, where: str) -> Section:
-    """Write the World Ocean Atlas in the middle of each month; below its monthly means, the annual mean."""
+    """Write the World Ocean Atlas in the middle of each month; deeper than its monthly means, annual ones."""
     paths = [path for path in netcdf_files(where, "--water woa") if _month_of(path) <= 12]
     middles = _middles_of_months(place)
     both, kind = {}, ""
@@ -180,7 +182,8 @@ def _columns(place: Site, where: str, paths: Sequence[Path]) -> dict[str, list[_
                 columns_by_quantity["temperature" if name in _TEMPERATURES else "salinity"].append(column)
     for quantity, columns in columns_by_quantity.items():
         if not any(np.isfinite(column.values).any() for column in columns):
-            expected = f"values of {quantity} ({', '.join((*_TEMPERATURES, *_SALINITIES))}) at the position"
+            names = _TEMPERATURES if quantity == "temperature" else _SALINITIES
+            expected = f"values of {quantity} ({', '.join(names)}) at the position"
             raise FileFormatError(where, quantity, expected, "none", "give both, and a place in the sea")
     return columns_by_quantity
 
@@ -239,7 +242,7 @@ def _mean_of_month(means: Mapping[int, np.ndarray], month: int) -> np.ndarray:
 def _converted(
     place: Site, time: np.ndarray, temperature: np.ndarray, salinity: np.ndarray, kind: str
 ) -> Section:
-    """Write profiles of a kind of temperature, and of practical salinity."""
+    """Convert profiles from a kind of temperature and practical salinity, and write them."""
     both = sea_water.modelled_water(
         temperature,
         salinity,
