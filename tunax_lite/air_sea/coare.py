@@ -52,7 +52,7 @@ _LIU = (
 )
 
 
-def _log_scalar_roughness(log_reynolds: Scalar, column: int) -> Scalar:
+def _log_scalar_reynolds(log_reynolds: Scalar, column: int) -> Scalar:
     """Logarithm of z_T u* / nu (column 1) or z_q u* / nu (column 3); logarithms avoid powers."""
     rows = [(row[0], math.log(row[column]), row[column + 1]) for row in _LIU]
     logarithm = rows[-1][1] + rows[-1][2] * log_reynolds
@@ -79,7 +79,8 @@ def gust_squared(buoyant: Scalar, factor: Scalar | float) -> Scalar:
     """Square of the gustiness, factor * buoyant^(2/3) [m2 s-2], 0 in stable air.
 
     The power has infinite slope at 0. Its value at a small argument is subtracted, so that the gustiness
-    starts from 0 with a finite slope, and is too small by less than 6 mm s-1.
+    starts from 0 with a finite slope, and is too small by less than 6 mm s-1. `buoyant` is [m3 s-3] with a
+    factor [1], or [1] with a factor [m2 s-2].
     """
     least = 1e-7
     positive = jnp.where(buoyant > least, buoyant, least)
@@ -148,7 +149,7 @@ class Fairall(AbstractSimilarity):
             friction = karman * speed * reciprocal(profile)
             log_scale = jnp.log(friction) - log_viscosity
             log_height = log_air_height + log_scale - psi_h
-            log_t, log_q = (_log_scalar_roughness(log_roughness + log_scale, column) for column in (1, 3))
+            log_t, log_q = (_log_scalar_reynolds(log_roughness + log_scale, column) for column in (1, 3))
             temperature_scale = karman * warmer * reciprocal(at_least(log_height - log_t, 0.5))
             humidity_scale = karman * moister * reciprocal(at_least(log_height - log_q, 0.5))
             virtual_scale = temperature_scale * virtual_factor + 0.61 * kelvin * humidity_scale

@@ -102,7 +102,7 @@ def calibrate(
 
 @contextlib.contextmanager
 def _options_named(options: str) -> Iterator[None]:
-    """Add the options of a command to the error of a function that has arguments instead."""
+    """Name the options of the command in errors of a function, which name its arguments."""
     try:
         yield
     except (ValueError, ImportError) as error:
@@ -198,7 +198,7 @@ def cross_validate(
     with session.precision(loaded):
         setup = build_calibration(loaded)
         names = [target.case.name for target in setup.targets]
-        # Existing calibrations are continued, so that the table tells whether the command has ended.
+        # Existing calibrations are continued; the table, written last, tells whether the command has ended.
         outputs = _calibration_outputs(folder, setup, figures=loaded.config.output.figures)
         check_outputs(outputs, overwrite=True, inputs=session.inputs_of(loaded))
         check_outputs([folder / CROSS_VALIDATION_NAME], overwrite=overwrite)
@@ -321,7 +321,7 @@ def _summarise_posterior(inferred: "xr.Dataset") -> None:
     columns = ("parameter", "most probable", "from", "to", "unit", "remark")
     print_table(columns, rows, f"most probable values and {100 * _LEVEL:.0f} % intervals")
     information, _ = spectrum_of(inferred["information"].values)
-    constrained = f"{(information > 1.0).sum()} of {len(information)} combinations"
+    constrained = f"{(information > 1.0).sum()} of {len(information)} combinations of parameters"
     echo(f"{constrained} are constrained more by the observations than by the priors")
     if "r_hat" in inferred:
         sizes = inferred["effective_size"].values

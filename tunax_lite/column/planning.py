@@ -67,7 +67,7 @@ def estimate_memory(
         checkpointing: what reverse mode stores; by default `AutoCheckpointing()`.
         dt, output_interval, duration: as in `simulate` [s].
         parameters: paths in the closure to differentiate by, as `unconstrained` takes them: `c_eps_1`,
-            `net.*`; by default all numbers that are set, with the weights of networks.
+            `net.*`; by default all numbers except fixed ones and `None`, with the weights of networks.
         residuals: function of a trajectory; by default all profiles of temperature, u and v.
         chunk_size: chunk size of the Jacobian, as in `jacobian`.
 
@@ -77,7 +77,7 @@ def estimate_memory(
     """
     if what not in ("forward", "gradient", "jacobian"):
         raise ValueError(f"estimate_memory: expected what to be forward, gradient or jacobian, got {what!r}.")
-    layout = AutoCheckpointing() if checkpointing is None else checkpointing
+    scheme = AutoCheckpointing() if checkpointing is None else checkpointing
     if n_columns is not None:
         if batch := shape_of_batch(model, case):
             raise ValueError(
@@ -91,7 +91,7 @@ def estimate_memory(
 
     def run(model: Model, case: Case) -> Trajectory:
         times = {"dt": dt, "output_interval": output_interval, "duration": duration}
-        return simulate(model, case, checkpointing=layout, **times)
+        return simulate(model, case, checkpointing=scheme, **times)
 
     def residuals_of(free, model: Model, case: Case) -> PyTree:
         return residuals(run(eqx.tree_at(lambda m: m.closure, model, eqx.combine(free, model.closure)), case))

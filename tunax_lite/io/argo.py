@@ -138,7 +138,7 @@ def read_argo(
     if not valid:
         expected = f"values of temperature or salinity {accepted}"
         got = " and ".join(f"{key}: none of {rejected[key]}" for key in values)
-        raise error_in(profiles, "file", expected, got, "leave it out, or give other good_flags")
+        raise error_in(profiles, "file", expected, got, "leave the file out, or give other good_flags")
     warn_of_input(
         f"{name_of(profiles)}: expected values of {key} {accepted}, got none of {rejected[key]}; "
         f"{key} is not used: give other good_flags to use it."

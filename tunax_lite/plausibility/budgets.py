@@ -99,8 +99,8 @@ def _fluxes(
         known = np.isfinite(top)
         return jnp.asarray(np.interp(instants, np.asarray(observations.time)[known], top[known]))
 
-    rest = jnp.zeros(instants.shape)
-    water = WaterSurface(rest, rest, surface("temperature"), surface("salinity"))
+    zeros = jnp.zeros(instants.shape)
+    water = WaterSurface(zeros, zeros, surface("temperature"), surface("salinity"))
     fluxes = jax.vmap(lambda t, w: case.forcing.at(t, w))(jnp.asarray(instants), water)
     return instants, fluxes, water
 
@@ -108,14 +108,14 @@ def _fluxes(
 def _supply(case: Case, observations: Observations, name: str, time: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return heat [K m] or salt [g kg-1 m] up to `time` by the surface without sun, by sun and by bottom."""
     instants, fluxes, water = _fluxes(case, observations, time)
-    rest, eos = jnp.zeros(instants.shape), case.equation_of_state
-    uppermost = State(rest[None], rest[None], water.temperature[None], water.salinity[None])
+    zeros, eos = jnp.zeros(instants.shape), case.equation_of_state
+    uppermost = State(zeros[None], zeros[None], water.temperature[None], water.salinity[None])
     bottom = case.interior.bottom_heat
-    parts = [rest + kinematic_fluxes(uppermost, eos, fluxes)[name], rest, rest]
+    parts = [zeros + kinematic_fluxes(uppermost, eos, fluxes)[name], zeros, zeros]
     if name == "temperature":
         per_kelvin = eos.reference_density * eos.heat_capacity
-        parts[1] = rest + or_zero(fluxes.shortwave_flux, uppermost) / per_kelvin
-        parts[2] = rest + (0.0 if bottom is None else bottom.heat_flux) / per_kelvin
+        parts[1] = zeros + or_zero(fluxes.shortwave_flux, uppermost) / per_kelvin
+        parts[2] = zeros + (0.0 if bottom is None else bottom.heat_flux) / per_kelvin
     return tuple(_integral(instants, np.asarray(part), time) for part in parts)
 
 
@@ -158,11 +158,11 @@ def _mistake(
     content: np.ndarray, expected: np.ndarray, tried: Sequence[_Explanation], is_simulation: bool
 ) -> tuple[str, str] | None:
     """Return cause and key of the mistake that explains a budget, if the flux as it is does not."""
-    without = _misfit(content, expected)
+    unexplained = _misfit(content, expected)
     misfits = [_misfit(content, explained) for *_, explained in tried]
     best, least = int(np.argmin(misfits)), min(misfits)
-    is_close = least < _CLOSE and without > 0.35
-    if is_close or is_simulation and least < 0.3 and without > max(0.2, 4.0 * least):
+    is_close = least < _CLOSE and unexplained > 0.35
+    if is_close or is_simulation and least < 0.3 and unexplained > max(0.2, 4.0 * least):
         return tried[best][:2]
     size = float(np.sum(np.abs(expected) ** 2))
     if not is_simulation or size == 0.0 or content.size < 4:  # fewer would fit by chance
@@ -183,19 +183,19 @@ def _scalar_budget(
 ) -> Iterator[InputWarning]:
     """Note profiles that lose the heat or salt that the fluxes add, or gain another multiple of it."""
     rule, where, factor, unit, least, causes = _SCALARS[name]
-    rest, sun, bottom = (factor * each for each in _supply(case, observations, name, time))
+    surface, sun, bottom = (factor * each for each in _supply(case, observations, name, time))
     gained = factor * (content - content[0]) - bottom
-    if np.max(np.abs(gained)) < least or np.max(np.abs(rest + sun)) == 0.0:
+    if np.max(np.abs(gained)) < least or np.max(np.abs(surface + sun)) == 0.0:
         return
     tried = [
-        (cause, key, multiple * rest + of_sun * sun)
+        (cause, key, multiple * surface + of_sun * sun)
         for cause, key, multiple in causes
         for of_sun in (multiple, 1.0)
     ]
-    if np.any(sun) and np.any(rest):
-        tried.append(("the sun is already counted in the heat flux", "leave shortwave_flux out", rest))
-    if (mistake := _mistake(gained, rest + sun, tried, is_simulation)) is not None:
-        problem = f"profiles gain {gained[-1]:.3g} {unit}, the flux adds {rest[-1] + sun[-1]:.3g}"
+    if np.any(sun) and np.any(surface):
+        tried.append(("the sun is already counted in the heat flux", "leave shortwave_flux out", surface))
+    if (mistake := _mistake(gained, surface + sun, tried, is_simulation)) is not None:
+        problem = f"profiles gain {gained[-1]:.3g} {unit}, the flux adds {surface[-1] + sun[-1]:.3g}"
         yield unlikely(rule, where, problem, *mistake)
 
 

@@ -129,8 +129,8 @@ class Column(NamedTuple):
         wind_speed: wind speed at 10 m [m s-1]; `None` if unknown.
         covered: whether ice closes the surface; `None` without ice.
         air_pressure: air pressure at the surface [Pa]; `None` if unknown.
-        melting: fluxes that correct the dilution of the uppermost cell by melting ice, by name of the
-            concentration [concentration kg m-2 s-1].
+        melting: by name of a concentration, flux into the uppermost cell that corrects its dilution by
+            melting ice [concentration kg m-2 s-1].
     """
 
     state: State

@@ -43,8 +43,8 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
 def _read(path: Path) -> "xr.Dataset":
     results = read_netcdf(path)
     if "innovation" not in results:
-        got, advice = "one without `innovation`", "plot it with files of its kind"
-        raise FileFormatError(path, "file", "the results of `tunax-lite assimilate`", got, advice)
+        got, advice = "a file without `innovation`", "plot it with files of its kind"
+        raise FileFormatError(path, "file", "results of `tunax-lite assimilate`", got, advice)
     return results
 
 

@@ -154,22 +154,22 @@ def modified_patankar(
         else at_least(weights[name], float(jnp.finfo(pools[name].dtype).tiny) ** 0.25)
         for name in names
     }
-    outside = dict(weight)
+    column_sums = dict(weight)
     for (source, target), rate in exchanges.items():
         if source is None or source in signed:
             for name, sign in ((source, -1.0), (target, 1.0)):
                 if name is not None:
                     right[name] = right[name] + sign * dt * rate
         elif target is None:
-            outside[source] = outside[source] + dt * rate
+            column_sums[source] = column_sums[source] + dt * rate
         else:
             add_to(gained, (target, source), dt * rate)
-    ratios = _solved(gained, outside, right)
+    ratios = _solved(gained, column_sums, right)
     return pools | {name: weight[name] * ratios[name] for name in names}
 
 
 @jax.custom_jvp
-def _solved(gained: Entries, outside: Concentrations, right: Concentrations) -> Concentrations:
+def _solved(gained: Entries, column_sums: Concentrations, right: Concentrations) -> Concentrations:
     """Solve a linear system whose matrix is given by the sums of its columns and its off-diagonal entries.
 
     Without subtractions the solution is accurate to round-off and conserves contents for any step. Its
@@ -177,20 +177,20 @@ def _solved(gained: Entries, outside: Concentrations, right: Concentrations) -> 
 
     Args:
         gained: entries off the diagonal by row and column, with the opposite sign.
-        outside: sums of the columns, above zero.
+        column_sums: sums of the columns of the matrix, above zero.
         right: the right-hand sides, at least zero except of signed pools.
 
     Source: Grassmann, Taksar and Heyman (1985), Oper. Res. 33, 1107-1116.
     """
-    return _substituted(_eliminated(gained, outside), right)
+    return _substituted(_eliminated(gained, column_sums), right)
 
 
 @_solved.defjvp
 def _(primals, tangents):
-    (gained, outside, right), (gained_dot, outside_dot, right_dot) = primals, tangents
-    pivots = _eliminated(gained, outside)
+    (gained, column_sums, right), (gained_dot, column_sums_dot, right_dot) = primals, tangents
+    pivots = _eliminated(gained, column_sums)
     solution = _substituted(pivots, right)
-    change = {name: right_dot[name] - outside_dot[name] * solution[name] for name in solution}
+    change = {name: right_dot[name] - column_sums_dot[name] * solution[name] for name in solution}
     for (row, column), entry_dot in gained_dot.items():
         moved = entry_dot * solution[column]
         change[row], change[column] = change[row] + moved, change[column] - moved
@@ -206,9 +206,9 @@ class _Pivot(NamedTuple):
     row: Concentrations
 
 
-def _eliminated(gained: Entries, outside: Concentrations) -> list[_Pivot]:
+def _eliminated(gained: Entries, column_sums: Concentrations) -> list[_Pivot]:
     """Eliminate pool by pool, in an order that adds few entries."""
-    gained, outside, rest, pivots = dict(gained), dict(outside), list(outside), []
+    gained, column_sums, rest, pivots = dict(gained), dict(column_sums), list(column_sums), []
     while rest:
         targets = {pool: [name for name in rest if (name, pool) in gained] for pool in rest}
         sources = {pool: [name for name in rest if (pool, name) in gained] for pool in rest}
@@ -216,10 +216,10 @@ def _eliminated(gained: Entries, outside: Concentrations) -> list[_Pivot]:
         rest = [name for name in rest if name != pool]
         column = {name: gained[name, pool] for name in targets[pool]}
         row = {name: gained[pool, name] for name in sources[pool]}
-        inverse = reciprocal(sum(column.values(), start=outside[pool]))
+        inverse = reciprocal(sum(column.values(), start=column_sums[pool]))
         for source, gain in row.items():
             share = gain * inverse
-            outside[source] = outside[source] + share * outside[pool]
+            column_sums[source] = column_sums[source] + share * column_sums[pool]
             for target, loss in column.items():
                 if target != source:
                     add_to(gained, (target, source), loss * share)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class LoadedGotm:
-    """A GOTM configuration that is read but not yet checked, with the settings that it lacks."""
+    """A GOTM configuration that is read but not yet checked, and settings that GOTM's format lacks."""
 
     document: Document
     path: Path
@@ -78,7 +78,7 @@ def load_gotm(
     Args:
         overrides: settings `key.path=value`, or values by key path, that override those of the file.
         source: where the overrides were set, for messages.
-        config: settings that GOTM's configuration lacks.
+        config: settings of this package that GOTM's format lacks.
 
     Raises:
         ConfigError: a file that cannot be read.
@@ -236,13 +236,13 @@ def report_on(settings: Settings) -> Report:
     refused = {path for path, _ in settings.refusals}
     errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
     inactive: dict[tuple[str, str], list[str]] = {}
-    unsupported, n_followed = [], 0
+    unsupported_at_default, n_followed = [], 0
     for path, value in settings.set_in_file.items():
         reason = settings.reason(path)
         if path in settings.used:
             n_followed += path not in refused
         elif value == KEYS[path].default and reason is None:
-            unsupported.append(f"{settings.line(path)}.")
+            unsupported_at_default.append(f"{settings.line(path)}.")
         elif reason is None:
             advice = f"use the default, {KEYS[path].default!r}"
             errors.append(f"{settings.where(path)}: {value!r} is not supported; {advice}.")
@@ -254,7 +254,7 @@ def report_on(settings: Settings) -> Report:
         n_followed=n_followed,
         differences=tuple(f"{settings.line(path)}: {text}." for path, text in settings.notes),
         without_effect=tuple(_grouped(settings, inactive)),
-        unsupported=tuple(unsupported),
+        unsupported=tuple(unsupported_at_default),
         errors=tuple(errors),
         warnings=tuple(f"{settings.where(path)}: {text}." for path, text in settings.oddities),
     )
