@@ -21,8 +21,8 @@ from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, unfused
 from .stability import AbstractStability, AbstractStabilityFunctions, Flow, Functions
 
-# Realisable closures reach neither bound, which keep other constants from overflowing. Canuto A has D / d0 >=
-# 0.79, c_mu' <= 0.14 in quasi-equilibrium; 0.34 and 0.29 at the highest `instability_limit`, 0.95.
+# Realisable closures reach neither bound; they keep other constants from overflowing. Canuto A in
+# quasi-equilibrium has D / d0 >= 0.79, c_mu' <= 0.14; 0.34 and 0.29 at the highest `instability_limit`, 0.95.
 _SMALLEST_DENOMINATOR = 1e-3
 _LARGEST_FUNCTION = 2.0
 _SMALLEST_ALPHA_M = 1e-10

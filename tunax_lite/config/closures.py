@@ -125,7 +125,7 @@ def closure_with(
         except (TypeError, ValueError):  # an option may require a number without default
             closure = make(**given, **own)
     except (TypeError, ValueError) as error:
-        todo = (f"options of {kind.__name__} that go together", str(error), "change them")
+        todo = (f"options of {kind.__name__} that go together", f"a conflict ({error})", "change them")
         reject(invalid(*todo).message(), "options")
     # Arrays that a class has as defaults were made on import, before the precision was known.
     closure = in_precision(closure, jnp.result_type(float))

@@ -41,7 +41,7 @@ class Sources(NamedTuple):
     plume_rate: InnerFaceArray | None = None  # rate of plumes [m s-1]; `None` for that of all rising water
 
     def through(self, areas: FaceArray, volumes: CenterArray) -> "Sources":
-        """Sources per unit area of the surface; `volumes` are the mean areas of volumes; all relative."""
+        """Sources per surface area, from `areas` of faces and mean areas of `volumes` relative to it."""
         return self._replace(
             volumes=None if self.volumes is None else volumes * self.volumes,
             bottom=None if self.bottom is None else areas[0] * self.bottom,

@@ -116,8 +116,8 @@ class Column(NamedTuple):
         grid: vertical grid, with its surface at the end of the step.
         equation_of_state, absorption, coriolis_parameter: properties of the case.
         fluxes: surface fluxes at the end of the step.
-        fluxes_before: surface fluxes for non-local transport: in GOTM's discretisation those of the previous
-            step, otherwise equal to `fluxes`.
+        fluxes_before: surface fluxes for non-local transport and the roughness of the sea: in GOTM's
+            discretisation those of the previous step, otherwise equal to `fluxes`.
         stokes_drift: Stokes drift of the cells; `None` without waves.
         eddy_viscosity, eddy_diffusivity: eddy coefficients of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
