@@ -226,7 +226,7 @@ def test_a_prior_adds_half_the_square_of_the_unconstrained_vector(evaluators):
     x = problem.free_parameters.start() + jnp.array([0.1, -0.3, 0.2])
     without = normal(x), gradient(x)
     problem = problem.with_weights(prior_weight=0.3)
-    of_prior, gradient = normal.of(problem), gradient.of(problem)
+    of_prior, gradient = normal.for_problem(problem), gradient.for_problem(problem)
     for before, after in zip(without, (of_prior(x), gradient(x)), strict=True):
         assert after.loss - before.loss == pytest.approx(0.15 * float(x @ x), rel=1e-9)
         np.testing.assert_array_equal(after.scores, before.scores)
