@@ -131,7 +131,8 @@ def test_functions_and_their_gradients_are_bounded():
     def total(n_squared, shear):
         one = jnp.ones_like(n_squared)
         waves = Waves(shear, 0.3 * one, shear, one, one, one)
-        return sum(jnp.sum(c) for c in FUNCTIONS.in_waves(Flow(one / 69.0, n_squared, one), waves))
+        values = FUNCTIONS.in_waves(Flow(one / 69.0, n_squared, one), waves)
+        return sum(jnp.sum(c) for c in values if c is not None)
 
     edges = jnp.asarray([0.0, 0.28, -1e3, 1e3, 0.0, 0.1])
     gradient = jax.jit(jax.grad(total, argnums=(0, 1)))(edges, jnp.asarray([0.0, 0.0, 1e3, -1e3, 0.02, 0.0]))
