@@ -30,9 +30,9 @@ from .base import Base, CalibratedValues
 from .parameters import (
     FreeNumber,
     ParameterTable,
+    by_field,
     from_yaml,
     paths_by_label,
-    split_path,
     with_case_parameters,
     with_parameters,
 )
@@ -216,15 +216,19 @@ def parameter_rows(result: CalibrationResult) -> list[ParameterRow]:
     """Values and remarks for display; for a vector, the lowest and highest value and a count per remark."""
     by_path, start, best, rows = remarks(result), result.start, result.best, list[ParameterRow]()
     for label, paths in paths_by_label(best).items():
-        remark = by_path.get(paths[0], "")
-        if len(paths) > 1:
-            texts = [by_path[path] for path in paths if path in by_path]
-            n_idle = sum(text.startswith(_DID_NOT_MOVE) for text in texts)
-            counts = (len(texts) - n_idle, "on a bound"), (n_idle, _DID_NOT_MOVE)
-            remark = ", ".join(f"{number} of {len(paths)} {what}" for number, what in counts if number)
         first, last = (_ends([values[path] for path in paths]) for values in (start, best))
-        rows.append(ParameterRow(label, first, last, result.units[paths[0]], remark))
+        rows.append(ParameterRow(label, first, last, result.units[paths[0]], _remark_on(paths, by_path)))
     return rows
+
+
+def _remark_on(paths: Sequence[str], by_path: Mapping[str, str]) -> str:
+    """The remark on a parameter; for the numbers of a vector, a count per remark."""
+    if len(paths) == 1:
+        return by_path.get(paths[0], "")
+    texts = [by_path[path] for path in paths if path in by_path]
+    n_idle = sum(text.startswith(_DID_NOT_MOVE) for text in texts)
+    counts = (len(texts) - n_idle, "on a bound"), (n_idle, _DID_NOT_MOVE)
+    return ", ".join(f"{number} of {len(paths)} {what}" for number, what in counts if number)
 
 
 def _ends(values: Sequence[float]) -> str:
@@ -286,10 +290,10 @@ def write_results(
     """
     paths = Path(folder) / PARAMETERS_NAME, Path(folder) / HISTORY_NAME
     write_dataset(history_dataset(result, attributes), paths[1])
-    # The label of a vector is its path and the number of its free numbers in brackets.
-    rows = [(row.label.partition(" (")[0], row.remark) for row in parameter_rows(result)]
-    by_field = {split_path(path)[0]: remark for path, remark in rows if remark}
-    entries = result.free_parameters.to_yaml(result.best, result.closure, result.cases, by_field)
+    by_path, best = remarks(result), result.best
+    texts = {field: _remark_on(members, by_path) for field, members in by_field(best).items()}
+    noted = {field: text for field, text in texts.items() if text}
+    entries = result.free_parameters.to_yaml(best, result.closure, result.cases, noted)
     calibration = {
         "loss": result.best_loss,
         "prior_weight": result.prior_weight,
@@ -302,7 +306,7 @@ def write_results(
         "stop_reason": result.stop_reason,
         "root_mean_square_errors": result.errors(),
     }
-    base = Base.of(result.closure, result.best)
+    base = Base.of(result.closure, best)
     write_values(paths[0], base, entries, {"calibration": calibration}, attributes)
     return paths
 
