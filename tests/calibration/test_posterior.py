@@ -162,6 +162,13 @@ def test_what_breaks_down_is_no_draw_and_counts():
     assert (draws[..., 0] < 1.5).all() and (particles[:, 0] < 1.5).all() and is_divergent.sum() > 0
 
 
+def test_samplers_need_cases_that_are_not_padded():
+    target = dataclasses.replace(noisy_twin(1).target, padded=(99, 99))
+    for method in (NUTS(), TemperedSMC()):
+        with error_naming(ValueError, "misfit.padded"):
+            posterior.infer(MODEL, FREE, [target], method)
+
+
 @pytest.mark.long  # of a linear model: above
 def test_the_density_is_that_of_normal_errors_and_priors():
     twin = noisy_twin(0)

@@ -267,8 +267,8 @@ def infer(
     """
     method = Laplace() if method is None else method
     check_packages(method)
-    if isinstance(method, NUTS) and any(each.padded is not None for each in targets):
-        raise ValueError("NUTS needs unpadded cases; leave misfit.padded out.")
+    if not isinstance(method, Laplace) and any(each.padded is not None for each in targets):
+        raise ValueError("NUTS and SMC need unpadded cases; leave misfit.padded out.")
     folder = None if folder is None else Path(folder)
     if folder is not None:
         chains = sorted(folder.glob("posterior_chain_*.eqx"))
