@@ -11,7 +11,7 @@ from tunax_lite import calibration as cal
 from tunax_lite.calibration import FreeParameter, Normal, write_results
 from tunax_lite.calibration.results import NEAR_A_BOUND
 from tunax_lite.column.corrections import CorrectedForcing
-from tunax_lite.report import parameter_rows, read_run_folder, render
+from tunax_lite.report import parameter_entries, read_run_folder, render
 
 BIAS = "cases.papa.forcing.heat_flux_bias"
 
@@ -54,7 +54,7 @@ def test_numbers_keep_their_signs(tmp_path):
     run = read_run_folder(tmp_path)
     written = run.parameters["parameters"][BIAS]
     assert written["value"] == list(values) and written["start"] == [0.0, 0.0]
-    (row,) = parameter_rows(run)
+    (row,) = parameter_entries(run)
     assert str(row["label"]).startswith(BIAS) and row["unit"] == "W m-2"
     page = render(run)
     assert ">-37.3 to -12.5<" in page and ">37.3<" not in page

@@ -4,7 +4,7 @@ from .pages import (
     FIGURES,
     POSTERIOR_FIGURES,
     RunFolder,
-    parameter_rows,
+    parameter_entries,
     read_run_folder,
     render,
     write_report,

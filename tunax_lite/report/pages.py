@@ -134,7 +134,7 @@ def render(run: RunFolder) -> str:
         title=f"Calibration of {run.parameters['closure']}",
         name=run.path.resolve().name,
         calibration=run.parameters["calibration"],
-        parameters=list(parameter_rows(run)),
+        parameters=list(parameter_entries(run)),
         errors=list(_error_rows(run)),
         cross_validation=run.cross_validation,
         figures=list(
@@ -167,7 +167,7 @@ def _png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def parameter_rows(run: RunFolder) -> Iterator[dict[str, object]]:
+def parameter_entries(run: RunFolder) -> Iterator[dict[str, object]]:
     """One row per parameter: values, change, position between the bounds."""
     for path, entry in run.parameters["parameters"].items():
         label = path
