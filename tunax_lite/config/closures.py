@@ -49,7 +49,7 @@ def closure_names() -> list[str]:
     return list(names_of(AbstractClosure))
 
 
-def constants_of(name: str) -> list[str]:
+def constant_sets_of(name: str) -> list[str]:
     """Named sets of constants of a closure: the suffixes of the names of its variants."""
     kinds = names_of(AbstractClosure)
     variants = (
@@ -168,7 +168,7 @@ class ClosureSection(Section):
     @classmethod
     def _check_constants(cls, constants: str | None, info: Any) -> str | None:  # Any: of pydantic
         if constants is not None and "name" in info.data:
-            sets = constants_of(info.data["name"])
+            sets = constant_sets_of(info.data["name"])
             if constants not in sets:
                 hint = closest(constants, sets) if sets else "leave the key out"
                 raise invalid(f"constants of {info.data['name']}", f"'{constants}'", hint)
