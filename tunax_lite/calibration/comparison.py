@@ -228,7 +228,7 @@ def _rows_and_runs(
 
 
 def _errors(model: Model, target: Target) -> tuple[Mapping[str, ErrorPair] | None, Trajectory | None, str]:
-    """Errors, unless the run failed, the run, and a note on what went wrong."""
+    """Errors and run, each `None` after a failure, and a note with the reason or on unlikely water."""
     try:
         errors, run = errors_and_run(model, _by_thickness(target))
     # Whatever a closure raises, continue with the others.

@@ -192,12 +192,12 @@ def compare(
         rows, parts = compared.rows, comparison.tables(compared.rows)
         write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")  # even if drawing fails
         echo("drawing figures ...")
-        drawn = [
-            closure_figures(case_runs(case.name, runs, target.observations, case, tuple(target.weights)))
-            for target in compared.shown
-            if (runs := compared.runs[(case := target.case).name])
-        ]
-        figures = {file_name(name): figure for each in drawn for name, figure in each.items()}
+        figures = {}
+        for target in compared.shown:
+            case = target.case
+            if runs := compared.runs[case.name]:
+                shown = case_runs(case.name, runs, target.observations, case, tuple(target.weights))
+                figures |= {file_name(name): figure for name, figure in closure_figures(shown).items()}
         links = {in_words(name): f"{name}.png" for name in figures}
         written = save_figures(figures, folder)
         title = f"Comparison {loaded.name}"
