@@ -27,7 +27,6 @@ from tunax_lite.io.netcdf import read_netcdf
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs"
 KATO = str(CONFIGS / "runs/kato_phillips.yaml")
-FREE_CONVECTION = str(CONFIGS / "runs/free_convection.yaml")
 SYNTHETIC = str(CONFIGS / "runs/synthetic.yaml")
 SHORT = settings(time__duration=1200, time__output_interval=600, grid__n_cells=16)
 
