@@ -117,17 +117,18 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
 
     def with_energy(self, clo_state: MassFluxState, inputs: ClosureInputs) -> ClosureInputs:
         """Input of the local closure, with the energy carried down by the plumes."""
-        plumes = [term for term in inputs.terms if isinstance(term, Plumes)]
-        if not plumes:  # without a transport step
+        plumes = next((term for term in inputs.terms if isinstance(term, Plumes)), None)
+        if plumes is None:  # without a transport step
             return inputs
-        eos = inputs.equation_of_state
-        energy = PlumeEnergy.of(plumes[0], inputs.state, inputs.start, inputs.grid, eos)
+        by_shear, by_buoyancy, slip_squared = plumes.production(
+            inputs.state, inputs.start, inputs.grid, inputs.equation_of_state
+        )
         velocity = inner_faces(clo_state.plume_velocity)
         # Area: M / w. Without plumes both are 0.
         area = inner_faces(clo_state.plume_mass_flux) * reciprocal(at_least(velocity, self.least_velocity))
-        slip = (1.0 - self.momentum_coefficient) ** 2 * energy.slip_squared
+        slip = (1.0 - self.momentum_coefficient) ** 2 * slip_squared
         kinetic = 0.5 * (velocity**2 + slip) + inner_faces(clo_state.plume_kinetic_energy)
-        energy = dataclasses.replace(energy, sinking_energy=area * kinetic, sinking_velocity=velocity)
+        energy = PlumeEnergy(by_shear, by_buoyancy, plumes.mass_flux[1:-1], area * kinetic, velocity)
         return dataclasses.replace(inputs, plume_energy=energy)
 
     def march(

@@ -95,6 +95,27 @@ class Plumes(AbstractTerm):
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         return _exchanged(self.mass_flux, self.water.scalars)
 
+    def production(
+        self, new: State, old: State, grid: Grid, eos: AbstractEquationOfState
+    ) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+        """Production of turbulence by shear and buoyancy [m2 s-3], and squared slip [m2 s-2], on inner faces.
+
+        The production is the energy lost by the mean flow in the step from `old` (already rotated) to `new`,
+        exact to round-off where expansion is constant. The slip is the velocity of the plumes relative to the
+        mean flow, without pressure effects.
+        """
+        water, velocity = self.water.scalars, self.water.velocity
+        alpha, beta = eos.expansion(
+            mean_of_neighbours(new.temperature), mean_of_neighbours(new.salinity), grid.z_face[1:-1]
+        )
+        warmth = alpha * (water["temperature"] - new.temperature[:-1])
+        buoyancy = eos.gravity * (warmth - beta * (water["salinity"] - new.salinity[:-1]))
+        slip = velocity["u"] - new.u[:-1], velocity["v"] - new.v[:-1]
+        changes = [difference(a) + difference(b) for a, b in ((new.u, old.u), (new.v, old.v))]
+        work = 0.5 * (slip[0] * changes[0] + slip[1] * changes[1])
+        by_shear = self.momentum_flux[1:-1] * work * reciprocal(grid.center_spacing)
+        return by_shear, -self.mass_flux[1:-1] * buoyancy, slip[0] ** 2 + slip[1] ** 2
+
 
 def _scalars(state: State) -> dict[str, CenterArray]:
     return {"temperature": state.temperature, "salinity": state.salinity, **state.tracers}
@@ -124,43 +145,15 @@ class PlumeEnergy(eqx.Module):
 
     shear_production: InnerFaceArray  # kinetic energy from the mean flow to turbulence [m2 s-3]
     buoyancy_production: InnerFaceArray  # potential energy of the mean state to turbulence [m2 s-3]
-    slip_squared: InnerFaceArray  # |plume velocity - mean velocity|² [m2 s-2], without pressure effects
     rising: InnerFaceArray  # mass flux that carries k upward [m s-1]
-    sinking_energy: InnerFaceArray | None = None  # k in plumes times their area [m2 s-2]; `None` for none
-    sinking_velocity: InnerFaceArray | None = None  # velocity of the plumes [m s-1], positive downward
+    sinking_energy: InnerFaceArray  # k in plumes times their area [m2 s-2]
+    sinking_velocity: InnerFaceArray  # velocity of the plumes [m s-1], positive downward
 
-    @classmethod
-    def of(
-        cls, plumes: Plumes, new: State, old: State, grid: Grid, eos: AbstractEquationOfState
-    ) -> "PlumeEnergy":
-        """Energy lost by the mean flow in the step from `old` (already rotated) to `new`.
-
-        Exact to round-off where expansion is constant.
-        """
-        rising, momentum = plumes.mass_flux[1:-1], plumes.momentum_flux[1:-1]
-        water, velocity = plumes.water.scalars, plumes.water.velocity
-        alpha, beta = eos.expansion(
-            mean_of_neighbours(new.temperature), mean_of_neighbours(new.salinity), grid.z_face[1:-1]
-        )
-        warmth = alpha * (water["temperature"] - new.temperature[:-1])
-        buoyancy = eos.gravity * (warmth - beta * (water["salinity"] - new.salinity[:-1]))
-        slip = velocity["u"] - new.u[:-1], velocity["v"] - new.v[:-1]
-        changes = [difference(a) + difference(b) for a, b in ((new.u, old.u), (new.v, old.v))]
-        work = 0.5 * (slip[0] * changes[0] + slip[1] * changes[1])
-        return cls(
-            shear_production=momentum * work * reciprocal(grid.center_spacing),
-            buoyancy_production=-rising * buoyancy,
-            slip_squared=slip[0] ** 2 + slip[1] ** 2,
-            rising=rising,
-        )
-
-    def turbulent_flow(self, tke: InnerFaceArray) -> CarryingRates | None:
+    def turbulent_flow(self, tke: InnerFaceArray) -> CarryingRates:
         """Rates at which the volumes around inner faces carry k to each other, in the cells between.
 
         Upwind values are those of the face above a cell, as in the paper of the closure. Sinking k is a
         fraction of the k at its own face, so that no k, however small, is removed twice.
         """
-        if self.sinking_energy is None or self.sinking_velocity is None:
-            return None
         fraction = self.sinking_energy * reciprocal(at_least(tke, self.sinking_energy))
         return CarryingRates(upward=self.rising[1:], downward=(self.sinking_velocity * fraction)[1:])
