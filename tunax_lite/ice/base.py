@@ -172,9 +172,8 @@ def below_cover(
     sky: SurfaceFluxes,
     transmitted: Scalar,
     gained: Scalar | None,
-    heat: ScalarLike = 0.0,
 ) -> SurfaceFluxes:
-    """Fluxes into the water: those from the air, or below ice `heat` and the transmitted radiation.
+    """Fluxes into the water: those from the air, or below ice the transmitted radiation.
 
     Precipitation and evaporation on the cover, unless stored as snow, and meltwater run into the water;
     freezing takes water without its salt.
@@ -185,12 +184,10 @@ def below_cover(
         transmitted: fraction of it that reaches the water [1].
         gained: mass gained by ice and snow [kg m-2 s-1]; `None` if they exchange no water, and the cover
             keeps rain off.
-        heat: heat flux from the ice [W m-2].
     """
-    below_ice = {"heat_flux": heat}
     unchanged = ("shortwave_flux",) if gained is None else ("shortwave_flux", "freshwater_flux", "rain")
     changed = {
-        name: jnp.where(covered, below_ice.get(name, 0.0), flux)
+        name: jnp.where(covered, 0.0, flux)
         for name in (*FLUXES, "surface_drag", "rain")
         if name not in unchanged and (flux := getattr(sky, name)) is not None
     }
