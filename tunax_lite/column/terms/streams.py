@@ -165,8 +165,7 @@ class Streams(AbstractTerm):
 
         def gain(name: str, values: CenterArray) -> CenterArray:
             content = flows.content.get(name, jnp.zeros_like(values))
-            top = flows.surface_inflow * values[-1:]
-            return (content + jnp.concatenate([jnp.zeros_like(values[1:]), top])) / area
+            return (content + in_top_cell(flows.surface_inflow * values[-1], values)) / area
 
         return {name: parts._replace(cells=gain(name, values)) for name, values in scalars.items()}
 
