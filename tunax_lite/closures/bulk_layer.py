@@ -112,9 +112,8 @@ class PriceWellerPinkel(AbstractPlainClosure[EddyCoefficients]):
 
     The layer extends from the surface over the cells for which one of three conditions holds between the
     water above and the cell: it is denser; it is lighter by less than a threshold; the bulk Richardson number
-    D (b_layer - b_cell) / |V_layer - V_cell|² is at most R_b. Below, unstable
-    neighbouring cells become uniform, and those with a gradient Richardson number below R_g exchange enough
-    to raise it above R_g.
+    D (b_layer - b_cell) / |V_layer - V_cell|² is at most R_b. Below, unstable neighbouring cells become
+    uniform, and those with a gradient Richardson number below R_g exchange enough to raise it above R_g.
 
     Layer membership has no derivative: of the parameters only R_g has one, through the exchange below the
     layer.

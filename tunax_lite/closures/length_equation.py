@@ -152,7 +152,7 @@ class TransportedLength(AbstractLengthScale):
         return EndCondition(flux=factor * scale * power(distance, n))
 
     def _sources(self, now: Step, weights: Weights) -> PsiSources:
-        """PsiSources with psi at the start of the step."""
+        """Source and sink rate with psi at the start of the step."""
         (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, weights
         shear_part = self._produced(now, c_1, c_4)
         parts = shear_part, c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
@@ -169,7 +169,7 @@ class TransportedLength(AbstractLengthScale):
         return produced if now.rates.stokes is None else produced + c_4 * now.rates.stokes
 
     def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, weights: Weights) -> PsiSources:
-        """PsiSources with psi from the new k [m2 s-2] and the old epsilon."""
+        """Source and sink rate with psi from the new k [m2 s-2] and the old epsilon."""
         (p, m, n), c_mu_0, dt = self.exponents, now.functions.c_mu_0, now.dt
         s = m + 1.5 * n
         c_1, c_2, c_3, c_4 = (c - s for c in weights)

@@ -158,9 +158,8 @@ class OneEquation(AbstractEnergyClosure):
             decay = -safe_sqrt(jnp.asarray(squared)) / self.von_karman
             at_wall = diffusion.at_wall(functions, below_waves=True)
             waves = ShearFreeLayer.of(waves, decay, self.von_karman, at_wall)
-        length, tke_diffusion = AlgebraicLength(self.length, self.von_karman), diffusion
-        if self.local_equilibrium:
-            tke_diffusion = None
+        length = AlgebraicLength(self.length, self.von_karman)
+        tke_diffusion = None if self.local_equilibrium else diffusion
         return EnergyStepper(self, tke_diffusion, length, functions, self.von_karman, waves)
 
 

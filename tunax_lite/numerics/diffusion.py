@@ -229,7 +229,7 @@ def diffuse(
         conductance: K between neighbouring volumes [m s-1], `(n - 1, *batch)`.
         thickness: h of the volumes [m], `(n, *batch)`.
         dt: time step [s].
-        source: pytree like `quantities` with an `Sources` for each.
+        source: pytree like `quantities` with `Sources` for each.
         sink_rate: L [s-1], at least zero, always implicit.
         theta: weight of the new values in the diffusive fluxes: 1 backward Euler, 0.5 Crank-Nicolson.
         held: values prescribed at the ends instead of their balance; for a single quantity.
