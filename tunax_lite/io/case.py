@@ -310,8 +310,10 @@ def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str]) ->
 
 def _with_heat_through_bottom(dataset: "xr.Dataset", case: Case, observations: Observations) -> Case:
     """Prescribe the initial bottom gradient, and warn of it, where it closes the heat budget."""
+    if case.background_diffusivity is None:
+        return case
     budget = next((each for each in budgets_of(case, observations) if each.quantity == "heat"), None)
-    if case.background_diffusivity is None or budget is None:
+    if budget is None:
         return case
     z, first = np.asarray(observations.z), np.asarray(observations.profiles["temperature"])[0]
     per_kelvin = float(case.equation_of_state.reference_density * case.equation_of_state.heat_capacity)
