@@ -207,16 +207,17 @@ def _momentum_budget(
     The transport M of a simulation obeys dM/dt = -i f (M + S) + tau / rho with the transport S of the Stokes
     drift, which Lagrangian velocities include.
     """
+    if np.max(np.abs(transport)) < 1e-2:
+        return
     instants = np.union1d(np.linspace(time[0], time[-1], 4000), time)
     instants, fluxes, _ = _fluxes(case, observations, instants)
+    if fluxes.stress_u is None and fluxes.stress_v is None:
+        return
     of_waves, drift = np.zeros(instants.shape), case.interior.stokes_drift
     if drift is not None and case.interior.velocities != "lagrangian":
         of_u, of_v = jax.vmap(functools.partial(drift.at, case.grid))(jnp.asarray(instants))
         of_waves = (np.asarray(of_u) + 1j * np.asarray(of_v)) @ np.asarray(case.grid.cell_thickness)
-    no_stress = fluxes.stress_u is None and fluxes.stress_v is None
-    if no_stress or np.max(np.abs(transport)) < 1e-2:
-        return
-    stress = of_waves * 0.0
+    stress = np.zeros(instants.shape)
     for unit, part in ((1.0, fluxes.stress_u), (1j, fluxes.stress_v)):
         stress = stress if part is None else stress + unit * np.asarray(part)
     f, density = float(case.coriolis_parameter), float(case.equation_of_state.reference_density)
