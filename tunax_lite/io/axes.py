@@ -244,18 +244,20 @@ def heights_of(
             nominal, depths = None, "measured"
     z, moves, note = nominal, False, ""
     if measured is None:
-        note = f"no depth or pressure over {', '.join(map(str, variable.dims))}: values are at nominal depths"
-        note = f"{note} (depths)" if depths == "measured" else ""
+        if depths == "measured":
+            dims = ", ".join(map(str, variable.dims))
+            note = f"no depth or pressure over {dims}: values are at nominal depths (depths)"
     elif depths == "measured":
         z, moves = measured, True
     else:
         z = np.nanmedian(measured, axis=0, keepdims=True) if nominal is None else nominal
         shift = np.abs(measured - z)
-        if np.any(shift > np.maximum(_SMALLEST, -_SHARE * z)):
-            moves = nominal is None
-            z = measured if moves else z
+        is_far = np.any(shift > np.maximum(_SMALLEST, -_SHARE * z))
+        if is_far and nominal is None:
+            z, moves = measured, True
+        elif is_far:
             note = f"measured depths differ by up to {np.nanmax(shift):.3g} m from the nominal ones and are "
-            note = "" if moves else f"{note}not used; to use them, set depths to measured"
+            note += "not used; to use them, set depths to measured"
     assert z is not None
     if along and not has_levels:  # heights above or below the sensor
         cells = in_unit(along[0], "z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
