@@ -131,10 +131,8 @@ def _attributes_of_term(name: str, tracers: TracerUnits) -> dict[str, str]:
     variable = None if name in UNITS_OF_BUDGETS else _quantity(name, tracers)
     meaning, unit = name.replace("_", " "), UNITS_OF_BUDGETS.get(name)
     if variable is not None:
-        meaning, unit = (
-            variable.long_name,
-            f"{variable.unit_of_differences} {'m s-1' if is_budget else 's-1'}",
-        )
+        meaning = variable.long_name
+        unit = f"{variable.unit_of_differences} {'m s-1' if is_budget else 's-1'}"
         unit = unit.removeprefix("1 ").replace("m s-1 s-1", "m s-2").replace("m-3 m s-1", "m-2 s-1")
     where = " of the column" if is_budget else ""
     attributes = {"long_name": f"change of the {meaning}{where}: {parts['term'].replace('_', ' ')}"}
@@ -268,9 +266,8 @@ def _variables(
         add(name, values, _location(name), role="diagnostic")
     steps = {"long_name": "time steps since the start of the case", "units": "1"}
     variables["step"] = ("time", np.asarray(trajectory.step), steps)
-    draft = None if case is None else case.equation_of_state.draft
-    is_single = np.ndim(draft) == 0 and not grid.batch_shape
-    variables |= height_coordinates(grid, batch, None if draft is None or not is_single else float(draft))
+    draft = None if case is None or grid.batch_shape else case.equation_of_state.draft
+    variables |= height_coordinates(grid, batch, None if draft is None or np.ndim(draft) else float(draft))
     for name, values in state.tracers.items():
         add(name, values, role="passive tracer")
     locations = {(): "scalar", (grid.n_cells + 1,): "face", (grid.n_cells,): "center"}
@@ -361,8 +358,8 @@ def _closure_arrays(clo_state: closures.AbstractCloState) -> dict[str, PyTree]:
     """Values of a closure state and of the closure states nested in it."""
     states = [state for _, state in _closure_states("", clo_state)]
     pairs = [(field.name, getattr(each, field.name)) for each in states for field in dataclasses.fields(each)]
-    is_state = closures.AbstractCloState
-    return {name: values for name, values in pairs if values is not None and not isinstance(values, is_state)}
+    skipped = (type(None), closures.AbstractCloState)
+    return {name: values for name, values in pairs if not isinstance(values, skipped)}
 
 
 def _coordinates(
