@@ -42,7 +42,6 @@ _FOREIGN = re.compile(
 """Units that no conversion knows."""
 _NORTH = re.compile(r"\bnorthward|\bmeridional|\by[- _](component|stress|velocity)|\bv[- ]component")
 _EAST = re.compile(r"\beastward|\bzonal|\bx[- _](component|stress|velocity)|\bu[- ]component")
-_NOWHERE = re.compile(r"(?!)")
 _COMPONENTS = {
     **dict.fromkeys(("u", "wind_u", "surface_stress_u", "stokes_drift_u"), (_NORTH, _EAST)),
     **dict.fromkeys(("v", "wind_v", "surface_stress_v", "stokes_drift_v"), (_EAST, _NORTH)),
@@ -126,7 +125,8 @@ def examine(
     names = (each.name for each in QUANTITIES.values() if each.standard_name == standard_name)
     claimed = next((each for each in names if each != "potential_temperature"), entry.name)
     every = f"{long_name} {standard_name} {name}".lower().replace("_", " ")
-    wrong, right = (direction.search(words) for direction in _COMPONENTS.get(entry.name, (_NOWHERE,) * 2))
+    directions = _COMPONENTS.get(entry.name)
+    wrong, right = (each.search(words) for each in directions) if directions else (None, None)
     if claimed != entry.name and "sea_surface_temperature" not in (claimed, entry.name):
         remedy = "its name in the configuration"
         claims["another_quantity"] = (f"{text}'{standard_name}'", "another variable", remedy)

@@ -60,8 +60,9 @@ def read_time(
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
     unit = unit_in_file(variable, given_unit, "time")
     interval, _, reference = unit.partition(" since ")
+    epoch = 0.0
     try:
-        scale, epoch = conversion("interval", interval)
+        scale, _ = conversion("interval", interval)
         if reference and calendar not in _CALENDARS:
             raise ValueError(calendar)
         if reference:
