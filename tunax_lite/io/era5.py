@@ -203,10 +203,8 @@ def _series_of(
             pieces.setdefault(name_in_file(variable), []).append(series)
     if not pieces:
         file, known = read_netcdf(sources[0]), itertools.chain(*(each.names for each in parameters.values()))
-        expected, advice = (
-            f"a variable among {', '.join(sorted(known))}",
-            "use a NetCDF file of ERA5 on single levels",
-        )
+        expected = f"a variable among {', '.join(sorted(known))}"
+        advice = "use a NetCDF file of ERA5 on single levels"
         raise error_in(file, "file", expected, listing(file), advice)
     present = {key: next((name for name in names[key] if name in pieces), "") for key in parameters}
     needed = [key for key, name in present.items() if not name and (key in hints or key not in _OPTIONAL)]

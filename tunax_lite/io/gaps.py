@@ -124,10 +124,9 @@ def _along_the_sun(
         sun = SolarPosition(start_time, *position)
         near = (time >= time[at] - _AROUND) & (time <= time[at + 1] + _AROUND)
         shift = 0.0 if bounds is None else float(bounds[at].mean() - time[at])
-        around, inside = (
-            np.asarray(ClearSky().downward(sun.cosine_of_zenith(sun.at(each)), jnp.asarray(90.0), 0.0))
-            for each in (jnp.asarray(each + shift, dtype=float) for each in (time[near], added))
-        )
+        instants = [jnp.asarray(each + shift, dtype=float) for each in (time[near], added)]
+        cosines = [sun.cosine_of_zenith(sun.at(each)) for each in instants]
+        around, inside = (np.asarray(ClearSky().downward(x, jnp.asarray(90.0), 0.0)) for x in cosines)
         # At dawn there is some light where the formula, without refraction and equation of time, has none.
         lit = around > 0.0
         if around.mean() < _FAINT and inside.mean() >= _FAINT:

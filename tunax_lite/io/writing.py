@@ -43,9 +43,8 @@ def check_outputs(
     for path in paths:
         for read in inputs:
             output, source = Path(os.path.realpath(path)), Path(os.path.realpath(read))
-            is_same = (
-                os.path.exists(path) and os.path.exists(read) and os.path.samefile(path, read)
-            )  # also hard links
+            exist = os.path.exists(path) and os.path.exists(read)
+            is_same = exist and os.path.samefile(path, read)  # also hard links
             if is_same or output == source or output in source.parents or source in output.parents:
                 raise OverwriteError(f"{path} is also an input ({read}); choose another output.")
         if path.is_dir() and not folders:
