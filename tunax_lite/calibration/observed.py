@@ -89,7 +89,7 @@ def place_in_time(
 ) -> tuple[Interpolation | None, int, int, np.ndarray]:
     """Interpolation, number of frames, steps per frame, and positions of the observed times [s].
 
-    The interpolation is `None` if frames have all times. Raises `ValueError` for times outside the case, or
+    The interpolation is `None` if all times are frames. Raises `ValueError` for times outside the case, or
     time steps that do not divide the intervals.
     """
     if times[0] < 0.0 or times[-1] > duration * (1.0 + 1e-9) or times[-1] <= 0.0:

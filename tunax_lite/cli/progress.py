@@ -27,17 +27,17 @@ def fraction_of(
     """
     echo(f"{what}: {first} ...")
     is_terminal, start = sys.stdout.isatty(), time.perf_counter()
-    reports = list[tuple[float, float]]()  # the first one: its fraction and its time
+    first_report: tuple[float, float] | None = None  # its fraction and its time
     last_line, is_open = -math.inf, False  # time of the last line; whether the moving line is unfinished
 
     def show(fraction: float, where: str) -> None:
-        nonlocal last_line, is_open
+        nonlocal first_report, last_line, is_open
         now = time.perf_counter()
-        reports.extend([] if reports else [(fraction, now)])
-        begin, begin_time = reports[0]
+        first_fraction, first_time = first_report = first_report or (fraction, now)
         line = f"{what}: {fraction:.0%}, {where}, {now - start:.0f} s"
-        if begin < fraction < 1.0:
-            line += f", about {(now - begin_time) * (1.0 - fraction) / (fraction - begin):.0f} s left"
+        if first_fraction < fraction < 1.0:
+            left = (now - first_time) * (1.0 - fraction) / (fraction - first_fraction)
+            line += f", about {left:.0f} s left"
         if is_terminal:
             width = shutil.get_terminal_size().columns - 1
             is_open = fraction < 1.0

@@ -373,7 +373,7 @@ def draws_of(posterior: "xr.Dataset") -> dict[str, "xr.DataArray"]:
 def intervals(posterior: "xr.Dataset", level: float = 0.9) -> dict[str, tuple[float, float]]:
     """Credible intervals by path, with equal probabilities on both sides, in the unit of the parameter.
 
-    Raises `ValueError` for a level outside 0 to 1.
+    Raises `ValueError` for a level above 1.
     """
     ends = 0.5 - 0.5 * level, 0.5 + 0.5 * level
     return {path: tuple(np.quantile(values, ends).tolist()) for path, values in draws_of(posterior).items()}

@@ -1,6 +1,6 @@
 """NUTS on parallel chains that are saved, and tempered sequential Monte Carlo, both of blackjax.
 
-The density is the standard normal prior times a likelihood, which a failed run does not have.
+The density is the standard normal prior times a likelihood, which vanishes for a failed run.
 
 NUTS: the inverse mass matrix is initially the covariance of the Laplace approximation, so that trajectories
 have the right directions and scales. Each window of the warm-up combines the covariance of its draws with the
