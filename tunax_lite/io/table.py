@@ -583,7 +583,7 @@ def radiation_of_table(table: "xr.Dataset") -> dict[str, str]:
 def _find(
     table: "xr.Dataset", quantity: str, kind: str | None = None, name: str | None = None
 ) -> "xr.DataArray | None":
-    """Find a variable by the name requested, else by CF standard name or a name that may end with a unit."""
+    """Find a variable by the requested name, or else by a usual name, CF standard name, or name and unit."""
     if name:
         return get_variable(table, name)
     names, standard_names = _known(quantity, kind)

@@ -72,6 +72,6 @@ Tracers = Mapping[str, str | Tracer]
 
 
 def as_tracers(tracers: Tracers | None) -> dict[str, Tracer]:
-    """Tracers, where a text is the name in the file."""
+    """Convert names of variables to tracers, and keep those that are tracers already."""
     listed = (tracers or {}).items()
     return {key: each if isinstance(each, Tracer) else Tracer(variable=each) for key, each in listed}
