@@ -101,8 +101,8 @@ class AirSeaSection(section_of(air_sea.BulkForcing)):
             return None
         return names_of(air_sea.AbstractLongwave)[self.longwave].make()
 
-    def mean_sun(self) -> air_sea.MeanLight:
-        """What is wanted where records of shortwave radiation are means."""
+    def mean_light(self) -> air_sea.MeanLight:
+        """The treatment of records of shortwave radiation that are means."""
         return air_sea.MeanLight(self.albedo_of, self.diurnal_cycle)
 
 
@@ -235,7 +235,7 @@ def bulk_forcing(
             **bulk_arguments(section, implicit_stress=implicit),
         )
     length = {"step": setting.step or _USUAL_STEP, "duration": setting.duration}
-    forcing, notes = air_sea.with_mean_light(forcing, section.mean_sun(), **length)
+    forcing, notes = air_sea.with_mean_light(forcing, section.mean_light(), **length)
     for note in notes:
         setting.note(note, "air_sea")
     return forcing
@@ -340,9 +340,9 @@ def _net_shortwave(
     latitude, longitude = setting.required_position(key, "albedo")
     step = setting.step or _USUAL_STEP
     sun = SolarPosition(setting.required_start(), latitude, longitude)
-    how = MeanLight(section.albedo_of, section.diurnal_cycle)
+    mean_light = MeanLight(section.albedo_of, section.diurnal_cycle)
     interval = time_between_records(light.time, light.values) if isinstance(light, Series) else np.inf
-    for note in how.notes(albedo, interval):
+    for note in mean_light.notes(albedo, interval):
         setting.note(note, key)
     n_steps = min(max(1, math.ceil(setting.duration / step)), _MOST_STEPS)
     time = step * np.arange(n_steps + 1.0)
@@ -354,10 +354,10 @@ def _net_shortwave(
     now = sun.at(jnp.asarray(time))
     cosine = sun.cosine_of_zenith(now)
     downward = light.on(time) if isinstance(light, Series) else np.full_like(time, light)
-    if how.spreads_means(interval):
+    if mean_light.spreads_means(interval):
         days = days_of(sun, float(time[0]), float(time[-1]))
         records = light if isinstance(light, Series) else Series(time, downward)
         cycle = diurnal_cycle(days, records.time, records.values, sun, step)
         downward = np.asarray(cycle.downward(jnp.asarray(time), cosine, jnp.zeros(())))
-    reflected = how.albedo(albedo, latitude, interval).value(jnp.rad2deg(jnp.arccos(cosine)), now.day)
+    reflected = mean_light.albedo(albedo, latitude, interval).value(jnp.rad2deg(jnp.arccos(cosine)), now.day)
     return Series(time, (1.0 - np.asarray(reflected)) * downward)

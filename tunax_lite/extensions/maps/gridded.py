@@ -93,7 +93,7 @@ class GriddedColumns:
         terms = {name: term_of(each) for name, each in section.terms.items()}
         implicit_stress = bool(section.air_sea.implicit_stress)
         self._bulk = bulk_arguments(section.air_sea, implicit_stress=implicit_stress)
-        self._mean_sun = section.air_sea.mean_sun()
+        self._mean_light = section.air_sea.mean_light()
         self._restoring, self._drift = section.restoring, section.stokes_drift
         self.epoch = start_of_case(section.start_time)
         weather = section.weather
@@ -126,7 +126,9 @@ class GriddedColumns:
         shortwave, self._shortwave_step = self._groups.get("weather", {}).get("shortwave"), None
         if shortwave is not None and self._bulk.get("shortwave") is None:
             self._shortwave_step = np.inf if shortwave.times is None else shortwave.times.step  # [s]
-            notes = self._mean_sun.notes(self._bulk.get("albedo", ConstantAlbedo(0.0)), self._shortwave_step)
+            notes = self._mean_light.notes(
+                self._bulk.get("albedo", ConstantAlbedo(0.0)), self._shortwave_step
+            )
             self.notes += tuple(f"weather: {note}" for note in notes)
         self.inputs = build.paths
         parts = self._water, self._light, self._ice, self._bulk, terms
@@ -352,13 +354,13 @@ class GriddedColumns:
         self, sun: SolarPosition, chosen: np.ndarray, start: float, stop: float
     ) -> dict[str, Any]:  # arguments of `BulkForcing`
         """Albedo and diurnal cycle for records of shortwave radiation that are means over a part of a day."""
-        interval, mean_sun = self._shortwave_step, self._mean_sun
+        interval, mean_light = self._shortwave_step, self._mean_light
         if interval is None:
             return {}
         arguments: dict[str, Any] = {}
         if "albedo" in self._bulk:
-            arguments["albedo"] = mean_sun.albedo(self._bulk["albedo"], sun.latitude, interval)
-        if mean_sun.spreads_means(interval):
+            arguments["albedo"] = mean_light.albedo(self._bulk["albedo"], sun.latitude, interval)
+        if mean_light.spreads_means(interval):
             field, days = self._groups["weather"]["shortwave"], days_of(sun, start, stop)
             time = days
             if field.times is not None:
