@@ -23,7 +23,6 @@ from typing import get_args
 
 import interface
 
-from tunax_lite._docstrings import docstring_of
 from tunax_lite.cli.application import Group
 from tunax_lite.cli.commands import app
 from tunax_lite.config.names import families
@@ -62,7 +61,7 @@ def _public(_: str) -> str:
             label = name_of(value)
             clause = f"`{label}`" if label else _first_clause(summary_and_source(value)[0], ADDITION)
         elif inspect.isroutine(value):
-            clause = _first_clause(docstring_of(value), ADDITION)
+            clause = _first_clause(inspect.getdoc(value) or "", ADDITION)
         lines.append(
             f"* [`{package}.{name}`]({page}.md){clause and f': {clause}'}"
         )  # interface.py reads lines with "- "

@@ -22,7 +22,6 @@ FILES = {
 # From below: each name is a module or a folder of the package. Imports go to an earlier floor, or to a
 # sibling that is named.
 FLOORS = (
-    ("_docstrings",),
     ("_lazy", "_types", "constants", "declarations", "quantities", "registry"),
     ("runtime", "views"),
     ("numerics", "physics", "column", "air_sea", "ice", "closures"),  # the core, in the order below
@@ -34,7 +33,7 @@ FLOORS = (
     ("extensions",),
 )
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
-CORE = FLOORS[3]
+CORE = FLOORS[2]
 # A term sees the water and the forcing, a closure sees no term, and the model sees their interfaces.
 ORDER_OF_CORE = (
     "column.grid > numerics > column.time_series > column.state column.observations > "

@@ -1,6 +1,5 @@
-"""Inside of other people's programs: without docstrings or streams, with JAX's flags, in other processes."""
+"""Inside of other people's programs: without streams, with JAX's flags, in other processes."""
 
-import json
 import os
 import pickle
 import subprocess
@@ -11,26 +10,14 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-import tunax_lite
 from tests.helpers import CASES
 from tunax_lite import KEpsilon, Model
-from tunax_lite._docstrings import _docstrings
 from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.cli.terminal import prepare_terminal
-from tunax_lite.declarations import all_names
 from tunax_lite.runtime.engine import ThisProcess
 from tunax_lite.runtime.jax_setup import failures_as_values, for_threads
 
 ROOT = Path(__file__).parents[1]
-SAID = """
-import json, tunax_lite as tl
-from tunax_lite.column.corrections import CorrectedForcing
-from tunax_lite.config import RunConfig
-from tunax_lite.declarations import all_names, meanings, summary_and_source
-kinds = [tl.Model, tl.Case, CorrectedForcing, *(each.kind for each in all_names())]
-found = {kind.__qualname__: [meanings(kind), summary_and_source(kind)] for kind in kinds}
-print(json.dumps([found, RunConfig.model_json_schema(), str(tl.Model(tl.KEpsilon()))]))
-"""
 
 
 def python(*arguments, **environment):
@@ -38,20 +25,6 @@ def python(*arguments, **environment):
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def test_docstrings_are_found_in_the_source():
-    own = [each.kind for each in all_names() if each.kind.__module__.startswith("tunax_lite.")]
-    for each in (*own, Model, tunax_lite.Case):
-        in_source = _docstrings(each.__module__)[each.__qualname__]
-        assert in_source.split() == str(each.__doc__).split(), each
-
-
-@pytest.mark.long
-def test_program_says_the_same_without_docstrings():
-    with_docstrings, without = (json.loads(python(*option, "-c", SAID)) for option in ((), ("-OO",)))
-    assert with_docstrings == without
-    assert "momentum" in str(with_docstrings)
 
 
 def test_streams_that_are_missing_become_the_null_device(monkeypatch):

@@ -16,13 +16,11 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, get_args, get_origin, runtime_checkable
 
 import equinox as eqx
 import numpy as np
-
-from ._docstrings import docstring_of
 
 K = TypeVar("K", bound=type)
 
@@ -126,6 +124,11 @@ def words_of(family: type) -> str:
     """Name of a base class in words, such as "Biogeochemical model" for `AbstractBiogeochemicalModel`."""
     words = re.sub("(?<=[a-z])([A-Z])", r" \1", family.__name__.removeprefix("Abstract")).split()
     return " ".join([words[0], *map(str.lower, words[1:])])
+
+
+def docstring_of(documented: type | ModuleType) -> str:
+    """Docstring of a class (not inherited) or a module; empty with `python -OO`."""
+    return inspect.cleandoc(documented.__doc__ or "")
 
 
 @functools.cache

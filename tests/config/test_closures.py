@@ -71,7 +71,7 @@ def test_wrong_options_say_what_is_expected(tmp_path):
     for options, parts in (
         ("{stabilty: cheng}", "options.stabilty stability"),
         ("{stability: chang}", "model.closure.options.stability chang cheng"),
-        ("{stability: {equilibrium: weak}}", "stability name brueggemann none"),
+        ("{stability: {equilibrium: weak}}", "stability name none"),
         ("{c_eps_1: 1.5}", "KEpsilon c_eps_1 number"),
         ("{surface: waves}", "options.surface tke length_scale breaking_waves waves"),
         ("{bottom: {breaking_waves: true}}", "model.closure.options KEpsilon waves bottom"),

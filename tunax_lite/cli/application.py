@@ -19,7 +19,6 @@ import typer
 from typer import Exit, Option
 from typer.core import TyperCommand, TyperGroup
 
-from .._docstrings import docstring_of
 from .terminal import echo
 
 Group = Literal["Core", "Calibration", "Data and sites", "Extensions"]
@@ -133,7 +132,7 @@ def command(
         parameters = [*signature.parameters.values(), *added]
         run_command.__signature__ = signature.replace(parameters=parameters)  # type: ignore
         run_command.__annotations__ = {each.name: each.annotation for each in parameters}
-        run_command.__doc__ = docstring_of(function)
+        run_command.__doc__ = inspect.cleandoc(function.__doc__ or "")
         app.command(name, rich_help_panel=group)(run_command)
 
     return add

@@ -18,9 +18,8 @@ from typing import Annotated, Any, ClassVar, Literal, Optional, TypeVar, Union, 
 
 from pydantic import BeforeValidator, Field, TypeAdapter, WrapValidator, create_model
 
-from .._docstrings import docstring_of
 from .._types import JSON
-from ..declarations import meanings, name_of, names_of, words_of
+from ..declarations import docstring_of, meanings, name_of, names_of, words_of
 from .section import Annotation, Section, closest, invalid
 
 T = TypeVar("T")

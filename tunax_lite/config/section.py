@@ -1,9 +1,8 @@
 """Sections of a configuration file: pydantic models whose messages name the meaning of a key and hints."""
 
 import difflib
-import types
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, NoReturn, Union, get_args, get_origin
+from typing import Annotated, Any, NoReturn
 
 from pydantic import (
     AfterValidator,
@@ -17,13 +16,11 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, PydanticUndefined
 
-from .._docstrings import docstring_of
 from .._types import JSON
 from ..plausibility import RULES
 
 Annotation = Any  # of a key: a type, or a special form of `typing`
 _UNKNOWN_KEY = "extra_forbidden"  # of pydantic
-_MOST_PLACES = 3  # suggested for a misplaced key
 
 
 def closest(name: str, valid: list[str]) -> str:
@@ -79,20 +76,18 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
 
-    @classmethod
-    def __pydantic_init_subclass__(cls, **options: Any) -> None:
-        super().__pydantic_init_subclass__(**options)
-        cls.__doc__ = cls.__doc__ or docstring_of(cls) or None  # the schema has it even if -OO drops it
-
     @model_validator(mode="wrap")
     @classmethod
     def _validate(cls, data: JSON, validate: Any) -> Any:  # a function of pydantic; an instance
+        if not isinstance(data, Mapping | cls):
+            keys = f"a mapping with keys among {', '.join(cls.model_fields)}"
+            raise invalid(keys, repr(data), "give one")
         try:
             section = validate(data)
         except ValidationError as error:
             problems = sorted(error.errors(include_url=False), key=lambda each: each["type"] != _UNKNOWN_KEY)
-            told = [_explained(problem, cls.model_fields) for problem in problems]
-            raise ValidationError.from_exception_data(cls.__name__, told) from None
+            explained = [_explained(problem, cls.model_fields) for problem in problems]
+            raise ValidationError.from_exception_data(cls.__name__, explained) from None
         section._check()
         return section
 
@@ -103,56 +98,28 @@ class Section(BaseModel):
 def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitErrorDetails:
     """Add the rejected value and the meaning of its key to a message of pydantic."""
     kind, location, context = problem["type"], problem["loc"], problem.get("ctx", {})
-    name = str(location[0]) if location else ""
-    error, field = kind, fields.get(name)
-    if "text" in context:
-        error = PydanticCustomError(kind, "{text}", context)  # pyright: ignore[reportArgumentType]
-    elif kind != "value_error" and (field is not None or kind == _UNKNOWN_KEY):
-        text = _text(problem, field, fields)
-        about = "" if field is None or field.description is None else field.description.split(". ")[0]
-        context = {"text": f"{text} ({about})" if about else text}
-        error = PydanticCustomError(kind, "{text}", context)  # pyright: ignore[reportArgumentType]
-    return InitErrorDetails(type=error, loc=location, input=problem["input"], ctx=context)
+    if kind == "value_error":  # the message of a class
+        return InitErrorDetails(type=kind, loc=location, input=problem["input"], ctx=context)
+    text = context.get("text")  # of a section below, or of `invalid`
+    if text is None:
+        name = str(location[0])
+        about = (fields[name].description or "" if name in fields else "").split(". ")[0]
+        text = _text(problem, list(fields)) + (f" ({about})" if about else "")
+    error = PydanticCustomError(kind, "{text}", {"text": text})  # pyright: ignore[reportArgumentType]
+    return InitErrorDetails(type=error, loc=location, input=problem["input"])
 
 
-def _text(problem: ErrorDetails, field: FieldInfo | None, fields: Mapping[str, FieldInfo]) -> str:
+def _text(problem: ErrorDetails, names: list[str]) -> str:
     kind, context = problem["type"], problem.get("ctx", {})
-    if field is None:
-        name = str(problem["loc"][0])
-        within = [
-            f"`{key}.{name}`"
-            for key, each in fields.items()
-            if any(name in section.model_fields for section in _sections(each.annotation))
-        ]
-        is_misplaced = 0 < len(within) <= _MOST_PLACES
-        hint = (
-            f"it belongs further in, as {' or '.join(within)}"
-            if is_misplaced
-            else closest(name, list(fields))
-        )
-        return f"unknown key; {hint}"
+    if kind == _UNKNOWN_KEY:
+        return f"unknown key; {closest(str(problem['loc'][0]), names)}"
     if kind == "missing":
         return "expected a value, got none; add this key"
-    below = _sections(field.annotation)
     if kind == "union_tag_not_found":
-        tag = context["discriminator"].strip("'")
-        tags = ", ".join(name for each in below for name in get_args(each.model_fields[tag].annotation))
-        return f"expected the key '{tag}', one of {tags}, got none; add it"
+        return f"expected the key {context['discriminator']}, got none; add it"
     if kind == "union_tag_invalid":
         tags = context["expected_tags"].replace("'", "").split(", ")
-        tag = context["discriminator"].strip("'")
-        expected = f"expected {tag} to be one of {', '.join(tags)}"
+        expected = f"expected {context['discriminator']} to be one of {', '.join(tags)}"
         return f"{expected}, got '{context['tag']}'; {closest(context['tag'], tags)}"
-    if kind.startswith("model_") and below:
-        return (
-            f"expected a mapping with keys among {', '.join(below[0].model_fields)}, got {problem['input']!r}"
-        )
     expected = "expected a number" if kind.startswith(("greater", "less")) else "expected"
     return f"{problem['msg'].replace('Input should be', expected)}, got {problem['input']!r}"
-
-
-def _sections(annotation: Annotation) -> list[type[BaseModel]]:
-    """The sections in an annotation."""
-    if get_origin(annotation) in (Annotated, Union, types.UnionType, list, dict):
-        return [section for argument in get_args(annotation) for section in _sections(argument)]
-    return [annotation] if isinstance(annotation, type) and issubclass(annotation, BaseModel) else []
