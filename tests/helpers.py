@@ -30,7 +30,6 @@ from tunax_lite.closures import (
     EPBL,
     KPP,
     TKE,
-    BougeaultAndre,
     DoubleDiffusion,
     GenericLengthScale,
     KEpsilonTheta,
@@ -105,9 +104,7 @@ VARIANTS = {
         largest_correction=0.9,
         weights=jnp.asarray(np.random.default_rng(1).normal(0.0, 0.5, 30)),
     ),
-    "OneEquation of Bougeault and Andre": OneEquation(
-        stability=MunkAndersonStability(), length=BougeaultAndre()
-    ),
+    "OneEquation of Munk and Anderson": OneEquation(stability=MunkAndersonStability()),
 }
 """Variants of closures, to which all contract tests apply, too."""
 

@@ -249,25 +249,6 @@ def test_schmidt_number_under_breaking_waves(ends):
     np.testing.assert_allclose(waves.length_slope, 0.4, rtol=1e-12)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", [GenericLengthScale])
-def test_long_steps_vanish_as_steps_become_short(kind):
-    """Both are backward Euler of the same equations, diffusion and walls included: they differ by O(dt²)."""
-    state, inputs = random_flow(6)
-    limited = step(kind(), state, inputs, jnp.asarray(1e-9))  # within the limits of the length
-    state = dataclasses.replace(
-        limited, eddy_viscosity=state.eddy_viscosity, eddy_diffusivity=state.eddy_diffusivity
-    )
-
-    def difference(dt):
-        plain, long = (step(kind(long_steps=on), state, inputs, jnp.asarray(dt)) for on in (False, True))
-        return np.asarray(jnp.log(long.dissipation_rate / plain.dissipation_rate))[1:-1]
-
-    coarse, fine = difference(2e-4), difference(1e-4)
-    assert np.max(np.abs(coarse)) > 1e-8
-    np.testing.assert_allclose(coarse, 4.0 * fine, rtol=0.05, atol=1e-12)
-
-
 # k [m2 s-2] on the two uppermost inner faces and u [m s-1] in the two uppermost cells after so many steps of
 # 60 s: GOTM 84f8d8e9 on its own case entrainment_my, written in every step.
 OF_GOTM = {

@@ -61,7 +61,7 @@ def raining(streams: str) -> Case:
 STEPS = {
     "all terms": (Model(SIMPLE), full_case()),
     "as in GOTM": (Model(SIMPLE, discretisation=GotmDiscretisation()), full_case()),
-    "centered in time": (Model(SIMPLE, theta=0.5, n_sweeps=2), CASES["everything"]),
+    "centered in time": (Model(SIMPLE, theta=0.5), CASES["everything"]),
     "non-local": (Model(KPP()), CASES["everything"]),
     "against the gradient": (Model(KEpsilonTheta()), CASES["cooling"]),
     "plumes in a lake with streams": (Model(MassFluxConvection()), raining("drought")),

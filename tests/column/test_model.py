@@ -1,6 +1,5 @@
 """One time step of the column against dense matrices, and the input of the closure."""
 
-import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -11,7 +10,6 @@ import pytest
 
 import tunax_lite as tl
 from tests.closures.columns import exchange_matrix, random_grid
-from tests.helpers import CASES
 from tunax_lite.closures import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from tunax_lite.column.terms.turbulence import NonlocalTransport
 from tunax_lite.numerics.tridiagonal import PlatformDefault, ThomasScan, TwistedThomas, VendorLibrary
@@ -163,21 +161,6 @@ def test_what_the_closure_is_told():
     ):
         start: Any = tl.Model(recorder()).init(random_case(**fluxes))
         np.testing.assert_allclose(start.inputs.surface_buoyancy_flux, expected, rtol=1e-12)
-
-
-@pytest.mark.long
-def test_a_second_sweep_has_coefficients_halfway_to_those_that_the_first_found():
-    closure, case = tl.PacanowskiPhilander(), CASES["wind"]
-    once, twice = tl.Model(closure), tl.Model(closure, n_sweeps=2)
-    state, start = case.initial_state, once.init(case)
-    program = eqx.filter_jit(lambda model, clo_state: model.step(state, clo_state, case, 0.0, 3600.0))
-    _, found = program(once, start)
-
-    names = ("eddy_viscosity", "eddy_diffusivity")
-    halfway = {name: 0.5 * (getattr(start, name) + getattr(found, name)) for name in names}
-    by_hand = program(once, dataclasses.replace(start, **halfway))
-    for x, y in zip(jax.tree.leaves(program(twice, start)), jax.tree.leaves(by_hand), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-15)
 
 
 def test_the_solver_suits_the_way_in_which_the_time_loop_is_compiled(monkeypatch):

@@ -81,7 +81,6 @@ WRONG = [
     (lambda: tl.KEpsilon(c_eps_1=None), "c_eps_1 None"),
     (lambda: tl.KEpsilon(c_eps_1=1.4 + 0.1j), "c_eps_1 (1.4+0.1j)"),
     (lambda: tl.Model(tl.ConstantDiffusivity(), theta="1"), "theta '1'"),
-    (lambda: tl.Model(tl.ConstantDiffusivity(), n_sweeps=1.5), "n_sweeps 1.5"),
     (lambda: tl.stack_cases(CASE), "stack_cases [case"),
     (lambda: run(Careless(jnp.ones(3))), "Careless eddy_viscosity 5"),
     (

@@ -237,7 +237,7 @@ def frame(tree, at: int):
 
 def flows(streams: dict[str, Stream], case: Case, before: State, dt: float):
     """Yield the water of each stream, and its flow into every cell [m3 s-1]."""
-    column, _ = MIXED.column_at_start(before, MIXED.init(case), case, 0.0, dt)
+    column, _, _ = MIXED._before_transport(before, MIXED.init(case), case, 0.0, dt)
     for stream in streams.values():
         water = jax.tree.map(lambda values: float(values[0]), stream.series.values)
         yield water, water.discharge * np.asarray(stream.shares(column, water))

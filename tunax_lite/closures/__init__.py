@@ -13,7 +13,7 @@ from .base import (
 )
 from .bulk_layer import KrausTurner, PriceWellerPinkel
 from .catke import CATKE
-from .energy import BackgroundMixing, WaveShear
+from .energy import BackgroundMixing
 from .epbl import EPBL, ConstantWindEnergy, EnergyVelocity, OM4WindEnergy, ReichlHallbergWindEnergy
 from .harcourt import Harcourt
 from .k_epsilon_theta import KEpsilonTheta
@@ -30,7 +30,7 @@ from .langmuir import Langmuir, LangmuirCells
 from .length_equation import Exponents
 from .mass_flux import MassFluxConvection
 from .neural import NeuralCorrection
-from .one_equation import Blackadar, BougeaultAndre, OneEquation, Parabolic, Triangular
+from .one_equation import Blackadar, OneEquation, Parabolic, Triangular
 from .recommended import ValidRange, recommended_sets
 from .second_moment import SecondMomentClosure
 from .simple import (
@@ -40,7 +40,7 @@ from .simple import (
     PacanowskiPhilander,
     RiBased,
 )
-from .stability import Brueggemann, ConstantStability, EiflerSchrimpf, MunkAndersonStability, SchumannGerz
+from .stability import ConstantStability, MunkAndersonStability, SchumannGerz
 from .tke import TKE, BoundedSlope, Penetration, SurfaceFlux, WithinColumn
 from .two_equation import GenericLengthScale, KEpsilon, KOmega, MellorYamada
 from .walls import Boundary, BreakingWaves

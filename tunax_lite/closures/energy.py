@@ -37,39 +37,8 @@ from .walls import Boundary, ShearFreeLayer, Wall, charnock_length
 EddyPair = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
 
 
-class AbstractInternalWaves(eqx.Module):
-    """Internal waves that change the shear that produces turbulence, the eddy coefficients, or both."""
-
-    @abc.abstractmethod
-    def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
-        """S² that produces turbulence [s-2]."""
-
-    @abc.abstractmethod
-    def mix(self, coefficients: EddyPair, tke: InnerFaceArray, inputs: ClosureInputs) -> EddyPair:
-        """nu and kappa with the waves [m2 s-1]."""
-
-
-@named("wave_shear")
-class WaveShear(AbstractInternalWaves):
-    """Shear of internal waves: adds alpha N² to the S² that produces turbulence.
-
-    Args:
-        alpha: S² of the waves over N² [1].
-
-    Source: Mellor (1989), in Small-Scale Turbulence and Mixing in the Ocean, Elsevier.
-    """
-
-    alpha: Scalar = parameter(0.7, valid_range=(0.0, 10.0))
-
-    def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
-        return inputs.shear_squared + self.alpha * inputs.buoyancy_frequency_squared
-
-    def mix(self, coefficients: EddyPair, tke: InnerFaceArray, inputs: ClosureInputs) -> EddyPair:
-        return coefficients
-
-
 @named("background_mixing")
-class BackgroundMixing(AbstractInternalWaves):
+class BackgroundMixing(eqx.Module):
     """Mixing by breaking internal waves and their shear where k is at most `weakest_tke`.
 
     The fraction of the shear mixing is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above, with Ri =
@@ -90,10 +59,8 @@ class BackgroundMixing(AbstractInternalWaves):
     viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
     diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
 
-    def producing_shear_squared(self, inputs: ClosureInputs) -> InnerFaceArray:
-        return inputs.shear_squared
-
     def mix(self, coefficients: EddyPair, tke: InnerFaceArray, inputs: ClosureInputs) -> EddyPair:
+        """nu and kappa with the waves [m2 s-1]."""
         ri = inputs.buoyancy_frequency_squared * reciprocal(at_least(inputs.shear_squared, 0.0) + 1e-10)
         scaled = at_most(at_least(ri / self.critical_richardson_number, 0.0), 1.0)
         shear = self.shear_coefficient * (1.0 - scaled**2) ** 3
@@ -139,13 +106,12 @@ class EnergyStepper(AbstractEnergyStepper):
     """An equation for k with a length scale and the common settings."""
 
     settings: "AbstractEnergyClosure"
-    diffusion: AbstractDiffusion | None  # of k; `None` for local equilibrium
+    diffusion: AbstractDiffusion  # of k
     length_scale: AbstractLengthScale
     functions: AbstractStabilityFunctions
     von_karman: Scalar  # kappa of the logarithmic layer [1]
     waves: ShearFreeLayer | None  # layer below breaking waves, if any
     has_shortest_length: bool = eqx.field(default=False, static=True)  # that of k and epsilon at their floors
-    repeats: bool = eqx.field(default=False, static=True)  # whether a step is repeated with midpoint rates
 
     def init(self, inputs: ClosureInputs) -> TurbulenceState:
         faces = jnp.zeros_like(with_end_faces(inputs.shear_squared))
@@ -168,8 +134,6 @@ class EnergyStepper(AbstractEnergyStepper):
     def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
         inputs = self.at_interface(inputs)
         n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
-        if self.settings.internal_waves is not None:
-            s_squared = self.settings.internal_waves.producing_shear_squared(inputs)
         plume, waves, viscosity = inputs.plume_energy, inputs.waves, inner_faces(clo_state.eddy_viscosity)
         by_shear = viscosity * s_squared
         by_buoyancy = -inner_faces(clo_state.eddy_diffusivity) * n_squared
@@ -240,25 +204,16 @@ class EnergyStepper(AbstractEnergyStepper):
             *self._walls(inputs),
             inputs,
             dt,
-            tke_before=tke,
-            dissipation_before=dissipation,
             tke=tke,
             dissipation=dissipation,
             rates=Rates.of(tke, dissipation, production),
             viscosity=inner_faces(clo_state.eddy_viscosity),
-            production=production,
             stability=stability,
             negative_in_sink=production.stokes is not None and not inputs.explicit_waves,
         )
 
-        def evolve(now: Step) -> tuple[InnerFaceArray, InnerFaceArray]:
-            tke = at_least(self._new_tke(now), settings.turbulent_kinetic_energy_floor)
-            return tke, self._limited(self.length_scale.dissipation(now, tke), tke, inputs)
-
-        tke, dissipation = evolve(start)
-        if self.repeats:
-            tke, dissipation = evolve(start.at_midpoint(tke, dissipation))
-
+        tke = at_least(self._new_tke(start), settings.turbulent_kinetic_energy_floor)
+        dissipation = self._limited(self.length_scale.dissipation(start, tke), tke, inputs)
         scale = tke**2 * reciprocal(dissipation)
         viscosity, diffusivity = stability.momentum * scale, stability.scalars * scale
         stokes_viscosity = None if stability.stokes is None else stability.stokes * scale
@@ -277,16 +232,11 @@ class EnergyStepper(AbstractEnergyStepper):
 
     def _new_tke(self, now: Step) -> InnerFaceArray:
         """k [m2 s-2] at the end of the step, before its floor."""
-        if self.diffusion is None:
-            # P + B = eps with the old length scale gives k_new = k (k/eps)² (c_mu S² - c_mu' N²).
-            growth = now.stability.momentum * now.inputs.shear_squared
-            growth = growth - now.stability.scalars * now.inputs.buoyancy_frequency_squared
-            return now.tke * now.time_scale**2 * growth
         source, sink_rate = now.sources_of_tke()
         ends = [wall.tke_condition(now.functions.c_mu_0) for wall in (now.bottom, now.surface)]
         conductance, plume = self.diffusion.conductance(now), now.inputs.plume_energy
-        flow = None if plume is None else plume.turbulent_flow(now.tke_before)
-        return advance(now.tke_before, conductance, source, sink_rate, ends, now.inputs, now.dt, flow)
+        flow = None if plume is None else plume.turbulent_flow(now.tke)
+        return advance(now.tke, conductance, source, sink_rate, ends, now.inputs, now.dt, flow)
 
     def _walls(self, inputs: ClosureInputs) -> tuple[Wall, Wall]:
         """Bottom and surface, with the friction velocities and roughness lengths of a step."""
@@ -384,7 +334,7 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
     stability: AbstractStability = eqx.field(default_factory=SecondMomentClosure)
     surface: Boundary = eqx.field(default_factory=Boundary)
     bottom: Boundary = eqx.field(default_factory=Boundary)
-    internal_waves: AbstractInternalWaves | None = None
+    internal_waves: BackgroundMixing | None = None
 
     def __check_init__(self):
         if self.bottom.breaking_waves is not None:

@@ -63,32 +63,19 @@ class Rates(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Input of all parts of a step on inner faces.
-
-    `tke_before` and `dissipation_before` belong to the start of the step; `tke`, `dissipation` and `rates` to
-    its start or, if the step is repeated, to its midpoint.
-    """
+    """Input of all parts of a step: values at its start, on inner faces."""
 
     functions: AbstractStabilityFunctions
     bottom: Wall
     surface: Wall
     inputs: ClosureInputs
     dt: ScalarLike
-    tke_before: InnerFaceArray
-    dissipation_before: InnerFaceArray
     tke: InnerFaceArray
     dissipation: InnerFaceArray
     rates: Rates
     viscosity: InnerFaceArray
-    production: Production
     stability: StabilityValues
     negative_in_sink: bool  # whether negative shear production joins the sink
-
-    def at_midpoint(self, tke: InnerFaceArray, dissipation: InnerFaceArray) -> "Step":
-        """Move the rates halfway (in logarithms) towards new k and epsilon; production is unchanged."""
-        tke, dissipation = safe_sqrt(self.tke * tke), safe_sqrt(self.dissipation * dissipation)
-        rates = Rates.of(tke, dissipation, self.production)
-        return self._replace(tke=tke, dissipation=dissipation, rates=rates)
 
     @property
     def time_scale(self) -> InnerFaceArray:

@@ -5,18 +5,6 @@
 
 A closure defines the exponents and constants. The variable carried between steps is eps.
 
-The option `long_steps` is for steps much longer than k/eps, in which backward Euler with rates from the start
-of the step fails in two ways. In decaying turbulence k/eps should grow by a dt, a > 0, but hardly does. And
-where psi contains k to another power than epsilon does, as omega, production at the old k acts on a psi at
-the new k: from rest, k/omega falls as much as k rises. This option writes the equation for epsilon, at the
-new k,
-
-    psi = c_mu0^p k^m l^n ~ k^s eps^(-n),   s = m + 3/2 n,   dln psi/dt = s dln k/dt - n dln eps/dt,
-    psi/k (c_i - s) in place of psi/k c_i for all sources,   less s psi/k D_k,
-
-with D_k the diffusion of k in this step. Where k falls, the sink is increased such that k/eps grows as in
-continuous time. For dt -> 0, and in a steady state, this is the original equation.
-
 Source: Umlauf and Burchard (2003), J. Mar. Res. 61, 235-265; Burchard and Baumert (1995), J. Geophys. Res.
 100, 8523-8540, for c_3 in stable stratification.
 """
@@ -107,10 +95,7 @@ class TransportedLength(AbstractLengthScale):
         if c_3_unstable is not None:
             c_3 = jnp.where(now.rates.buoyancy > 0.0, c_3_unstable, c_3)
         weights = c_1, c_2, c_3, c_4
-        if self.closure.long_steps:
-            psi, source, sink_rate = self._sources_at_long_steps(now, tke, weights)
-        else:
-            psi, source, sink_rate = self._sources(now, weights)
+        psi, source, sink_rate = self._sources(now, weights)
         at_bottom = self._end_condition(now.bottom, tke[0], now.functions)
         at_surface = self._end_condition(now.surface, tke[-1], now.functions)
         conductance, ends = self.diffusion.conductance(now), (at_bottom, at_surface)
@@ -168,44 +153,6 @@ class TransportedLength(AbstractLengthScale):
             produced = produced + (ratio - 1.0) * self.constants.c_1 * quotient(stirred, now.tke)
         return produced if now.rates.stokes is None else produced + c_4 * now.rates.stokes
 
-    def _sources_at_long_steps(self, now: Step, new_tke: InnerFaceArray, weights: Weights) -> PsiSources:
-        """Source and sink rate with psi from the new k [m2 s-2] and the old epsilon."""
-        (p, m, n), c_mu_0, dt = self.exponents, now.functions.c_mu_0, now.dt
-        s = m + 1.5 * n
-        c_1, c_2, c_3, c_4 = (c - s for c in weights)
-        shear_part = self._produced(now, c_1, c_4)
-        net = shear_part + c_3 * now.rates.buoyancy
-        production = jnp.where(net > 0.0, net, at_least(shear_part, 0.0))
-        new_inverse = reciprocal(new_tke)
-        tke_ratio = now.tke_before * new_inverse
-        changes = [-c_2 * now.rates.dissipation, -_recovery(now, tke_ratio, c_2, n)]
-        if s != 0.0:
-            source, sink_rate = now.sources_of_tke()
-            changes.append(-s * ((1.0 - tke_ratio) / dt - source * new_inverse + sink_rate))
-        growth = production + sum(at_least(x, 0.0) for x in changes)
-        sink_rate = production - net + sum(at_least(-x, 0.0) for x in changes)
-
-        def psi(dissipation: InnerFaceArray) -> InnerFaceArray:
-            return product_of_powers((c_mu_0, p + 3.0 * n), (dissipation, -n), (new_tke, s))
-
-        return psi(now.dissipation_before), psi(now.dissipation) * growth, sink_rate
-
-
-def _recovery(now: Step, tke_ratio: InnerFaceArray, c_2: Scalar | InnerFaceArray, n: float) -> InnerFaceArray:
-    """Rate of an additional sink [s-1] with which k/eps grows by a dt where there is no production.
-
-    With x = dt eps/k, k is divided by 1 + x, and eps by (1 + x) (1 + a x), a = (c_2 + n) / (-n).
-    """
-    # Use the time scale at the start: that of the midpoint has grown already.
-    dt = now.dt
-    x = dt * now.dissipation_before / now.tke_before
-    correction = at_least(tke_ratio - 1.0, 0.0) * x
-    if n > 0.0:
-        return (c_2 + n) * correction / dt
-    plain_decay = 1.0 + at_least(-c_2 / n, 0.0) * x
-    corrected_decay = plain_decay + at_least(-(c_2 + n) / n, 0.0) * correction
-    return (power(corrected_decay, -n) - power(plain_decay, -n)) / dt
-
 
 class AbstractTwoEquation(AbstractEnergyClosure):
     """k and a second quantity psi that determines the length scale.
@@ -219,8 +166,6 @@ class AbstractTwoEquation(AbstractEnergyClosure):
             relative to that of shear production [1]; `None` for 1.
         eddy_slope: decrease of the length of eddies per distance from their level [1]: eddies of a mixed
             layer diffuse k into the stratified water below; `None` for local eddies.
-        long_steps: scheme for steps much longer than k/eps. It costs a second step of the closure; its effect
-            vanishes for short steps.
     """
 
     steady_state_richardson_number: Scalar = parameter(
@@ -231,7 +176,6 @@ class AbstractTwoEquation(AbstractEnergyClosure):
     imposed_von_karman: Scalar | None = parameter(None, valid_range=(0.2, 0.6))
     stirring_ratio: Scalar | None = parameter(None, valid_range=(0.0, 10.0))
     eddy_slope: Scalar | None = parameter(None, valid_range=(0.01, 10.0))
-    long_steps: bool = setting(False)
 
     @property
     def von_karman(self) -> Scalar:
@@ -277,7 +221,7 @@ class AbstractTwoEquation(AbstractEnergyClosure):
         length_scale = TransportedLength(self, exponents, constants, diffusion)
         tke_diffusion = SchmidtNumber(self.sigma_k, self.sigma_k, slope=self.eddy_slope)
         parts = tke_diffusion, length_scale, functions, von_karman, waves
-        return EnergyStepper(self, *parts, repeats=self.long_steps)
+        return EnergyStepper(self, *parts)
 
     def _von_karman(
         self, exponents: Exponents, constants: LengthScaleConstants, sigma: Scalar, c_mu_0: Scalar

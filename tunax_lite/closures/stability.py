@@ -6,7 +6,6 @@ with one class per formula for the Prandtl number.
 """
 
 import abc
-import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -181,41 +180,3 @@ class SchumannGerz(AbstractFirstOrder):
         scaled = at_most(at_least(richardson_number, 0.0) / self.flux_richardson_number, 30.0)
         neutral = self.neutral_prandtl_number
         return at_most(neutral * jnp.exp(-scaled / neutral) + scaled, 3.0)
-
-
-@named("eifler_schrimpf")
-class EiflerSchrimpf(AbstractFirstOrder):
-    """Prandtl number as in ISPRAMIX: Pr = Pr_0 / (sqrt(r² + 1) - r) with r = Ri / (2 Pr_0), within bounds.
-
-    Args:
-        neutral_prandtl_number: Pr_0 [1].
-
-    Source: Eifler and Schrimpf (1992), ISPRAMIX report, EUR 14856; the bounds of GOTM 6: sqrt(2) for the
-    bracket, and 0.5 to 1 / 0.18 for Pr.
-    """
-
-    neutral_prandtl_number: Scalar = parameter(0.7143, valid_range=(0.1, 10.0))
-
-    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
-        # Bound r: below -0.36 the bracket has its bound in any case.
-        r = at_least(0.5 * richardson_number / self.neutral_prandtl_number, -1.0)
-        bracket = at_most(safe_sqrt(r * r + 1.0) - r, math.sqrt(2.0))
-        inverse_prandtl = at_least(bracket * reciprocal(self.neutral_prandtl_number), 0.18)
-        return reciprocal(at_most(inverse_prandtl, 2.0))
-
-
-@named("brueggemann")
-class Brueggemann(AbstractFirstOrder):
-    """Prandtl number as in ICON-O: Pr = 6.6 Ri, at least 1 and at most 10.
-
-    Args:
-        slope: Pr over Ri [1].
-
-    Source: Blanke and Delecluse (1993), J. Phys. Oceanogr. 23, 1363-1388, with the slope of Brueggemann et
-    al. (2024) as in GOTM.
-    """
-
-    slope: Scalar = parameter(6.6, valid_range=(0.5, 50.0))
-
-    def prandtl_number(self, richardson_number: Float[Array, "..."]) -> Float[Array, "..."]:
-        return at_most(at_least(self.slope * richardson_number, 1.0), 10.0)

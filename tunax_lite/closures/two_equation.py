@@ -337,7 +337,7 @@ class MellorYamada(AbstractTwoEquation):
         length_diffusion = DiffusionByLength(self.s_l, self.s_h)
         length_scale = TransportedLength(self, exponents, constants, length_diffusion, wall_function)
         parts = diffusion, length_scale, functions, von_karman, waves
-        return EnergyStepper(self, *parts, has_shortest_length=True, repeats=self.long_steps)
+        return EnergyStepper(self, *parts, has_shortest_length=True)
 
     def _shear_free_decay(self, growth: Scalar, e_2: Scalar, c_mu_0: Scalar) -> tuple[Scalar, Scalar]:
         """alpha and L [1] of shear-free turbulence stirred at a wall, for `growth` = c_2 - c_1."""

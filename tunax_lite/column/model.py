@@ -82,9 +82,6 @@ class Model(AbstractShown):
             [1]; none by default. Multi-equation closures oscillate from step to step where turbulence is
             marginal; the oscillation hardly affects a run, but its derivatives grow without bound. A value of
             0.5 removes it.
-        n_sweeps: Picard iterations per step; from the second on, eddy coefficients are the average of those
-            of the previous iteration and the result of the closure. Use 2 for steps much longer than the
-            response time of turbulence; it doubles the cost.
         theta: weight of the new values in the diffusive fluxes of momentum, heat, salt and tracers; 1 is
             backward Euler, 0.5 Crank-Nicolson. Turbulence quantities are always backward Euler.
         discretisation: time levels and stencils: the standard ones, or those of GOTM.
@@ -92,7 +89,7 @@ class Model(AbstractShown):
 
     Raises:
         TypeError: something else than a closure, such as its name, or a text instead of a number.
-        ValueError: theta outside [0, 1], or a number of sweeps that is not positive.
+        ValueError: theta outside [0, 1].
     """
 
     closure: AbstractClosure
@@ -105,7 +102,6 @@ class Model(AbstractShown):
     molecular_salt_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
     molecular_tracer_diffusivity: Scalar | None = parameter(None, unit="m2 s-1", valid_range=(0.0, 1.0))
     coefficient_memory: Scalar | None = parameter(None, valid_range=(0.0, 0.99))
-    n_sweeps: int = setting(1, at_least=1, at_most=10)
     theta: float = setting(1.0, at_least=0.0, at_most=1.0)
     discretisation: AbstractDiscretisation = eqx.field(default_factory=StandardDiscretisation)
     tridiagonal_method: AbstractTridiagonalMethod | None = None
@@ -175,15 +171,26 @@ class Model(AbstractShown):
         """Advance by one step like `step`, and also return the solved equations, for budgets."""
         stepper = self.closure.prepare() if stepper is None else stepper
         column, case, before_transport = self._before_transport(state, clo_state, case, time, dt)
-        mixer = clo_state
-        equations, transported, reactions, new_clo_state = self._sweep(stepper, column, mixer, case, dt)
-        for _ in range(self.n_sweeps - 1):
-            mixer = _with_coefficients(clo_state, mixer, new_clo_state, 0.5)
-            equations, transported, reactions, new_clo_state = self._sweep(stepper, column, mixer, case, dt)
+        column = column._replace(
+            eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
+        )
+        surface = SurfaceExchange(case.undiluted)
+        terms = (ShortwaveHeating(), *case.acting(), surface, *clo_state.terms(column.state))
+        viscosity, diffusivity = case.background_viscosity, case.background_diffusivity
+        mixing = Mixing.of_quantities(
+            clo_state,
+            self.molecular_viscosity if viscosity is None else viscosity,
+            self.molecular_diffusivity if diffusivity is None else diffusivity,
+            self.molecular_salt_diffusivity,
+            self.molecular_tracer_diffusivity,
+        )
+        equations = Equations.of(column, terms, mixing, self.theta, self.solver)
+        transported = self.discretisation.solve(equations)
+        reactions = self._after_reactions(transported.state, column, case)
+        inputs = self._closure_inputs(reactions[-1][1], column, case, terms)
+        new_clo_state = stepper.step(clo_state, inputs, dt)
         if self.coefficient_memory is not None:
-            new_clo_state = _with_coefficients(
-                new_clo_state, clo_state, new_clo_state, self.coefficient_memory
-            )
+            new_clo_state = _averaged(clo_state, new_clo_state, self.coefficient_memory)
         end = reactions[-1][1]
         return Stepped(
             end, new_clo_state, case, before_transport, equations.after_advection, transported, reactions[1:]
@@ -199,7 +206,7 @@ class Model(AbstractShown):
         dt: ScalarLike,
     ) -> tuple[ClosureInputs, SurfaceFluxes]:
         """Closure inputs of a step that ends with the state `end`, without plumes, and its surface fluxes."""
-        column, case = self.column_at_start(state, clo_state, case, time, dt)
+        column, case, _ = self._before_transport(state, clo_state, case, time, dt)
         return self._closure_inputs(end, column, case), column.fluxes
 
     @property
@@ -208,12 +215,6 @@ class Model(AbstractShown):
         if self.tridiagonal_method is not None:
             return self.tridiagonal_method
         return PlatformDefault(cpu=TwistedThomas() if time_loop_is_fused() else ThomasScan())
-
-    def column_at_start(
-        self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
-    ) -> tuple[Column, Case]:
-        """Column with which the transport of a step starts, and case with the grid at the end of the step."""
-        return self._before_transport(state, clo_state, case, time, dt)[:2]
 
     def _before_transport(
         self, state: State, clo_state: AbstractCloState, case: Case, time: ScalarLike, dt: ScalarLike
@@ -248,34 +249,6 @@ class Model(AbstractShown):
             column = column.starting_from(term.before(column))
             stages.append((term, column.state))
         return column, case, stages
-
-    def _sweep(
-        self,
-        stepper: AbstractStepper,
-        column: Column,
-        clo_state: AbstractCloState,
-        case: Case,
-        dt: ScalarLike,
-    ) -> tuple[Equations, Transported, Stages, AbstractCloState]:
-        """Transport with the coefficients of a closure state, then reactions, then the closure."""
-        column = column._replace(
-            eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
-        )
-        surface = SurfaceExchange(case.undiluted)
-        terms = (ShortwaveHeating(), *case.acting(), surface, *clo_state.terms(column.state))
-        viscosity, diffusivity = case.background_viscosity, case.background_diffusivity
-        mixing = Mixing.of_quantities(
-            clo_state,
-            self.molecular_viscosity if viscosity is None else viscosity,
-            self.molecular_diffusivity if diffusivity is None else diffusivity,
-            self.molecular_salt_diffusivity,
-            self.molecular_tracer_diffusivity,
-        )
-        equations = Equations.of(column, terms, mixing, self.theta, self.solver)
-        transported = self.discretisation.solve(equations)
-        reactions = self._after_reactions(transported.state, column, case)
-        inputs = self._closure_inputs(reactions[-1][1], column, case, terms)
-        return equations, transported, reactions, stepper.step(clo_state, inputs, dt)
 
     def _after_reactions(self, state: State, column: Column, case: Case) -> Stages:
         """Return the state after the transport (`None`), and those after the tracer sources of each term."""
@@ -349,13 +322,11 @@ def _column(
     )
 
 
-def _with_coefficients(
-    clo_state: AbstractCloState, old: AbstractCloState, new: AbstractCloState, weight: ScalarLike
-) -> AbstractCloState:
-    """Replace the eddy coefficients of a closure state by a mean, in which the old ones have the weight."""
+def _averaged(old: AbstractCloState, new: AbstractCloState, weight: ScalarLike) -> AbstractCloState:
+    """Average the eddy coefficients of a new closure state with old ones, which have the weight."""
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
     mean = jax.tree.map(lambda a, b: weight * a + (1.0 - weight) * b, coefficients(old), coefficients(new))
-    return eqx.tree_at(coefficients, clo_state, mean)
+    return eqx.tree_at(coefficients, new, mean)
 
 
 def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:

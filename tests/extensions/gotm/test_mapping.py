@@ -447,9 +447,9 @@ CLOSURES = (
         {"stability": closures.Harcourt, "s_h": 0.41, "e_6": 4.0},
     ),
     (
-        {"len_scale_method": "triangular", "tke_method": "local_eq", "keps": {"sig_k": 1.2}},
+        {"len_scale_method": "triangular", "keps": {"sig_k": 1.2}},
         closures.OneEquation,
-        {"length": closures.Triangular, "local_equilibrium": True, "sigma_k": 1.2, "von_karman": 0.4},
+        {"length": closures.Triangular, "sigma_k": 1.2, "von_karman": 0.4},
     ),
     (
         {"turb_method": "no_model", "turb_param": {"const_num": 1e-3}},
@@ -532,7 +532,9 @@ def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path):
         (kpp(surface_layer={"match_technique": "both", "OBL_interp_type": "cubic"}), "OBL_interp_type"),
         ({"turbulence": algebraic}, "turbulence.tke_method blackadar"),
         ({"turbulence": {"tke_method": "mellor_yamada"}}, "turbulence.tke_method tke"),
-        ({"turbulence": {"len_scale_method": "eifler_schrimpf"}}, "turbulence.len_scale_method"),
+        ({"turbulence": {"len_scale_method": "bougeault_andre"}}, "turbulence.len_scale_method blackadar"),
+        ({"turbulence": {"turb_method": "first_order", "stab_method": "icon"}}, "turbulence.stab_method"),
+        ({"turbulence": {"iw": {"method": "mellor"}}}, "turbulence.iw.method large"),
         ({"surface": {"ice": {"model": "winton"}}}, "surface.ice.model winton"),
         ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, "surface.ice.H"),
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, "fabm.use"),

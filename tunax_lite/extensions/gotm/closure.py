@@ -17,6 +17,8 @@ from .settings import Content, KeyedValue, Settings
 
 _EQUATIONS: dict[str, JSON] = WORDS["equations"]
 _PROPERTIES: dict[str, str] = WORDS["properties"]
+_LENGTHS = "parabolic", "triangular", "blackadar"
+_FIRST_ORDER = "constant", "munk_anderson", "schumann_gerz"
 
 
 def closure_section(settings: Settings) -> dict[str, Content] | None:
@@ -32,12 +34,13 @@ def closure_section(settings: Settings) -> dict[str, Content] | None:
         numbers = {"const_num": "viscosity", "const_nuh": "diffusivity"}
         return {"name": "constant", "parameters": settings.renamed("turbulence.turb_param", numbers)}
     length_scale, tke = (settings[f"turbulence.{key}"] for key in ("len_scale_method", "tke_method"))
-    if length_scale == "eifler_schrimpf":
-        settings.refuse("turbulence.len_scale_method", "GOTM 7 no longer has eifler_schrimpf; choose another")
+    if length_scale not in (*_EQUATIONS, *_LENGTHS):
+        expected = " or ".join(_LENGTHS)
+        settings.refuse("turbulence.len_scale_method", f"{length_scale} is not supported; use {expected}")
         return None
     common = _common(settings, method)
-    if length_scale not in _EQUATIONS:
-        return _one_equation(settings, length_scale, tke, common)
+    if length_scale in _LENGTHS:
+        return _one_equation(settings, length_scale, common)
     expected = "mellor_yamada" if length_scale == "mellor_yamada" else "tke"
     if tke != expected:
         settings.refuse(
@@ -218,10 +221,11 @@ def _common(settings: Settings, method: str) -> dict[str, Content]:
     waves = get("iw.method")
     if waves == "large" and method == "second_order":
         return {"options": options, "parameters": parameters}
-    if waves != "off":
-        name = "wave_shear" if waves == "mellor" else "background_mixing"
-        numbers = settings.renamed("turbulence.iw", WORDS["internal_waves"][waves])
-        options["internal_waves"] = {"name": name} | numbers
+    if waves == "mellor":
+        settings.refuse("turbulence.iw.method", "mellor is not supported; use large or off")
+    elif waves == "large":
+        numbers = settings.renamed("turbulence.iw", WORDS["internal_waves"])
+        options["internal_waves"] = {"name": "background_mixing"} | numbers
     return {"options": options, "parameters": parameters}
 
 
@@ -229,12 +233,13 @@ def _stability(settings: Settings, method: str) -> dict[str, Content]:
     """Stability functions, or the constants of a second-order closure."""
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     if method != "second_order":
-        name = "brueggemann" if get("stab_method") == "icon" else get("stab_method")
+        name = get("stab_method")
+        if name not in _FIRST_ORDER:
+            expected = " or ".join(_FIRST_ORDER)
+            settings.refuse("turbulence.stab_method", f"{name} is not supported; use {expected}")
+            name = "constant"
         names = {"cm0_fix": "c_mu_0", "Prandtl0_fix": "neutral_prandtl_number"}
-        numbers = settings.renamed("turbulence.turb_param", names)
-        if name == "brueggemann":
-            del numbers["neutral_prandtl_number"]
-        return {"name": name} | numbers
+        return {"name": name} | settings.renamed("turbulence.turb_param", names)
     equilibrium = {"weak_eq_kb_eq": "weak"}.get(get("scnd.method"), "quasi")
     constants: dict[str, Content] = {}
     if get("scnd.scnd_coeff") == "custom":
@@ -253,30 +258,24 @@ def _stability(settings: Settings, method: str) -> dict[str, Content]:
 
 
 def _one_equation(
-    settings: Settings, length_scale: str, tke: str, common: dict[str, Content]
+    settings: Settings, length_scale: str, common: dict[str, Content]
 ) -> dict[str, Content] | None:
     """k-equation with an algebraic length scale; with compute_kappa GOTM uses kappa = 0.4."""
-    if tke == "mellor_yamada":
+    tke = settings["turbulence.tke_method"]
+    if tke != "tke":
         settings.refuse(
-            "turbulence.tke_method",
-            f"mellor_yamada is not supported with len_scale_method {length_scale}; use tke",
+            "turbulence.tke_method", f"{tke} is not supported with len_scale_method {length_scale}; use tke"
         )
         return None
-    if length_scale == "bougeault_andre":
-        settings.note(
-            "turbulence.len_scale_method",
-            "a sinking parcel is stopped by stratification, as published; in GOTM's code nothing stops it",
-        )
     kappa: Content = 0.4
     if not settings["turbulence.turb_param.compute_kappa"]:
         kappa = settings.keyed("turbulence.turb_param.kappa")
     if settings["turbulence.turb_param.compute_c3"]:
         settings.keyed("turbulence.turb_param.Ri_st")  # counts as used: there is no c3 to compute
     numbers = {"von_karman": kappa, "sigma_k": settings.keyed("turbulence.keps.sig_k")}
-    options = {"length": length_scale, "local_equilibrium": tke == "local_eq"}
     return {
         "name": "one_equation",
-        "options": common["options"] | options,
+        "options": common["options"] | {"length": length_scale},
         "parameters": common["parameters"] | numbers,
     }
 
