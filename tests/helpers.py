@@ -30,7 +30,6 @@ from tunax_lite.closures import (
     EPBL,
     KPP,
     TKE,
-    DoubleDiffusion,
     GenericLengthScale,
     KEpsilonTheta,
     KOmega,
@@ -97,7 +96,6 @@ VARIANTS = {
     "CATKE.recommended": CATKE.recommended(),
     "GenericLengthScale.generated": GenericLengthScale.generated(),
     "KOmega with weak equilibrium": KOmega(stability=SecondMomentClosure(equilibrium="weak")),
-    "KPP with double diffusion": KPP(double_diffusion=DoubleDiffusion()),
     "NeuralCorrection of entrainment": NeuralCorrection(
         physical=RiBased(),
         where="entrainment",

@@ -58,7 +58,7 @@ def bulk_richardson(column, speed, flux_above):
     return np.array(ri)
 
 
-def crossing(ri, depth, interpolation):
+def crossing(ri, depth):
     """Depth of the first crossing; the roots of the polynomial as NumPy finds them."""
     k = next((k for k in range(1, len(ri)) if ri[k] > RI_C), None)
     if k is None:
@@ -67,13 +67,7 @@ def crossing(ri, depth, interpolation):
     rise = (ri[k] - ri[k - 1]) / (bottom - top)
     slope = (ri[k - 1] - ri[k - 2]) / (top - depth[k - 2]) if k > 1 else 0.0
     d = bottom - top
-    quadratic, cubic = {
-        "linear": (0.0, 0.0),
-        "quadratic": ((rise - slope) / d, 0.0),
-        "cubic": (2.0 * (rise - slope) / d, (slope - rise) / d**2),
-    }[interpolation]
-    first = rise if interpolation == "linear" else slope
-    roots = np.roots(np.trim_zeros([cubic, quadratic, first, ri[k - 1] - RI_C], "f"))
+    roots = np.roots(np.trim_zeros([(rise - slope) / d, slope, ri[k - 1] - RI_C], "f"))
     real = roots[np.isreal(roots)].real
     return top + real[(real >= -1e-12) & (real <= d * (1.0 + 1e-9))][0]
 
@@ -93,33 +87,31 @@ def coefficients(column, h, flux, speed, shape, interior, enhanced=True):
         mean = weight * slope + (1.0 - weight) * max(following, 0.0)
         return values[k + 1] + mean * (faces[k + 1] - h), mean
 
-    reach, shape_of = 0.0, float  # of the last of the profiles
     results, base = [], max(j for j in range(n) if centers[j] <= h) + 1
     for which, below in enumerate(interior):
         w_end = velocity_scales(EPS * h, flux, speed)[which]
         value, slope = at_depth(below)
         stable = 5.0 * flux / speed**4 if flux > 0.0 else 0.0
         g1, g1_slope = value / (h * w_end), min(-slope / w_end + stable * value, 0.0)
-        if shape in ("simple", "parabolic_nonlocal"):
+        if shape == "simple":
             g1 = g1_slope = 0.0
 
         def layer(d, which=which, g1=g1, g1_slope=g1_slope):
             s = d / h
             g = s + (3.0 * g1 - g1_slope - 2.0) * s**2 + (1.0 - 2.0 * g1 + g1_slope) * s**3
-            return h * velocity_scales(min(EPS * h, d), flux, speed)[which] * g, g
+            return h * velocity_scales(min(EPS * h, d), flux, speed)[which] * g
 
-        k = np.array([layer(d)[0] if d <= h else below[j] for j, d in enumerate(faces)])
+        k = np.array([layer(d) if d <= h else below[j] for j, d in enumerate(faces)])
         reach = (h - centers[base - 1]) / (centers[base] - centers[base - 1])
-        blend = (1.0 - reach) ** 2 * layer(centers[base - 1])[0] + reach**2 * k[base]
+        blend = (1.0 - reach) ** 2 * layer(centers[base - 1]) + reach**2 * k[base]
         if enhanced:
             k[base] = (1.0 - reach) * below[base] + reach * blend
         results.append(k[1:-1])
-        shape_of = {
-            "simple": lambda s: s * (1.0 - s) ** 2,
-            "match_gradient": lambda s: s * (1.0 - s) ** 2,
-            "parabolic_nonlocal": lambda s: (1.0 - s) ** 2,
-            "match_both": lambda s, layer=layer: layer(s * h)[1],
-        }[shape]
+
+    def shape_of(s):
+        return s * (1.0 - s) ** 2
+
+    reach = (h - centers[base - 1]) / (centers[base] - centers[base - 1])
     fraction = np.array([NONLOCAL * shape_of(d / h) if d <= h else 0.0 for d in faces])
     if faces[base] <= h:
         last = shape_of(centers[base - 1] / h)

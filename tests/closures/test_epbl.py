@@ -12,19 +12,27 @@ from tests.closures.columns import closure_inputs, exchange_matrix, random_grid,
 from tunax_lite import Grid
 from tunax_lite.closures import (
     EPBL,
-    ConstantWindEnergy,
     EnergyVelocity,
     LargeShear,
     OM4WindEnergy,
     ReichlHallbergWindEnergy,
 )
-from tunax_lite.closures.epbl import SurfaceForcing
+from tunax_lite.closures.epbl import AbstractWindEnergy, SurfaceForcing
 from tunax_lite.closures.langmuir import LangmuirWork
 
 GRID = Grid.uniform(80.0, 80)
 ONLY_ENERGY: dict[str, Any] = {"background_coefficient": 0.0, "convective_coefficient": 0.0}
 OTHERS: dict[str, Any] = {"exponent": 1, "transition": 0.05, "convective_efficiency": 0.2}
 step = eqx.filter_jit(lambda closure, inputs, dt: closure.step(closure.init(inputs), inputs, dt))
+
+
+class ConstantEfficiency(AbstractWindEnergy):
+    """m* that does not depend on the depth of the layer."""
+
+    scale: float
+
+    def efficiency(self, depth, forcing):
+        return self.scale + 0.0 * depth * forcing.friction_velocity
 
 
 def work_of_mixing(coefficient, buoyancy, grid, dt):
@@ -68,7 +76,7 @@ def stirred(seed, buoyancy_flux, n_cells=24):
 )
 @pytest.mark.long
 def test_energy_spent_is_energy_given(numbers, buoyancy_flux):
-    closure = EPBL(wind_energy=ConstantWindEnergy(scale=0.2, decay=0.0), **(ONLY_ENERGY | numbers))
+    closure = EPBL(wind_energy=ConstantEfficiency(0.2), **(ONLY_ENERGY | numbers))
     for seed, dt in ((0, 60.0), (1, 600.0), (2, 7200.0)):
         inputs, forced = stirred(seed, buoyancy_flux)
         state = step(closure, inputs, dt)
@@ -156,9 +164,7 @@ def test_efficiency_of_the_wind():
     cooled = 0.152 * np.log(5.0)
     rest = (0.333 * 2e-6 + 2.0 * cooled * 1e-6) / (2e-6 + 2.0 * cooled * 1e-6)
     np.testing.assert_allclose(efficiency(om4, -1e-7)[1], cooled * rest, rtol=1e-10)
-    constant = ConstantWindEnergy()
-    np.testing.assert_allclose(efficiency(constant, 0.0)[1:], 1.2 * np.exp([-0.5, -2.5]), rtol=1e-12)
-    for formula in (published, om4, constant):
+    for formula in (published, om4):
         assert np.all(np.isfinite(efficiency(formula, 1e-8, friction=0.0)))
 
 
@@ -197,12 +203,12 @@ def test_waves_multiply_the_work_of_the_wind(surface_drift):
     at_surface = drift[0][-1], drift[1][-1]
     waves = dataclasses.replace(surface_waves(inputs.grid, drift=drift), at_surface=at_surface)
     in_waves = dataclasses.replace(inputs, waves=waves)
-    closure = EPBL(langmuir=LangmuirWork(), wind_energy=ConstantWindEnergy(scale=0.2, decay=0.0))
+    closure = EPBL(langmuir=LangmuirWork(), wind_energy=ConstantEfficiency(0.2))
     state = dataclasses.replace(closure.init(inputs), boundary_layer_depth=jnp.asarray(30.0))
     fraction = min(float(inputs.grid.cell_thickness[-1]) / 6.0, 1.0)
     factor = min(1.0 + 0.447 * (surface_drift * fraction / 0.008) ** (0.5 * 1.33), 5.0)
     assert (factor == 5.0) == (surface_drift > 1.0)
-    stronger = ConstantWindEnergy(scale=0.2 * factor, decay=0.0)
+    stronger = ConstantEfficiency(0.2 * factor)
     more = dataclasses.replace(closure, wind_energy=stronger, langmuir=None)
     calm = dataclasses.replace(closure, langmuir=None)
     found, expected, without = (

@@ -108,7 +108,6 @@ def test_reasons_are_told():
     with error_naming(ValueError, "stability.cc55 KEpsilon stability.ct5") as caught:
         resolve(KEpsilon(), "stability.cc55")
     assert "cc5," not in str(caught.value)  # is not offered
-    assert resolve(KPP(limit_by_ekman_depth=True), "ekman_factor").paths == ("ekman_factor",)
 
 
 @pytest.mark.parametrize("name", recommended_sets())

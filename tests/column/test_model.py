@@ -36,9 +36,6 @@ class RecordedState(AbstractCloState):
     fraction: jax.Array | None
     inputs: ClosureInputs
 
-    def salt_diffusivity(self):
-        return None
-
     def terms(self, state):
         return () if self.fraction is None else (NonlocalTransport(self.fraction),)
 

@@ -14,18 +14,10 @@ from .base import (
 from .bulk_layer import KrausTurner, PriceWellerPinkel
 from .catke import CATKE
 from .energy import BackgroundMixing
-from .epbl import EPBL, ConstantWindEnergy, EnergyVelocity, OM4WindEnergy, ReichlHallbergWindEnergy
+from .epbl import EPBL, EnergyVelocity, OM4WindEnergy, ReichlHallbergWindEnergy
 from .harcourt import Harcourt
 from .k_epsilon_theta import KEpsilonTheta
-from .kpp import (
-    KPP,
-    BottomLayer,
-    DoubleDiffusion,
-    InteriorConvection,
-    LargeShear,
-    PacanowskiPhilanderShear,
-    VelocityScales,
-)
+from .kpp import KPP, BottomLayer, LargeShear, VelocityScales
 from .langmuir import Langmuir, LangmuirCells
 from .length_equation import Exponents
 from .mass_flux import MassFluxConvection
@@ -62,7 +54,6 @@ __all__ = [
     "ClosureInputs",
     "ConstantDiffusivity",
     "ConvectiveAdjustment",
-    "DoubleDiffusion",
     "EddyCoefficients",
     "GenericLengthScale",
     "Harcourt",

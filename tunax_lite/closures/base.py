@@ -28,19 +28,12 @@ class AbstractCloState(eqx.Module):
     eddy_diffusivity: eqx.AbstractVar[FaceArray]  # of temperature, salinity and tracers [m2 s-1]
 
     @abc.abstractmethod
-    def salt_diffusivity(self) -> FaceArray | None:
-        """Eddy diffusivity of salinity [m2 s-1]; `None` if it equals that of heat."""
-
-    @abc.abstractmethod
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         """Turbulent transport other than down-gradient mixing in a step from `state`."""
 
 
 class CloState(AbstractCloState):
     """State of a closure that mixes all scalars alike, down the gradient; closures add variables."""
-
-    def salt_diffusivity(self) -> FaceArray | None:
-        return None
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         return ()

@@ -137,9 +137,6 @@ class CATKEState(AbstractCloState):
     mean_destabilising_flux: Scalar
     stokes_viscosity: FaceArray | None = None
 
-    def salt_diffusivity(self) -> FaceArray | None:
-        return None
-
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         return () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)
 

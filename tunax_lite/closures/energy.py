@@ -85,9 +85,6 @@ class TurbulenceState(AbstractCloState):
         """k and epsilon on the inner faces."""
         return inner_faces(self.turbulent_kinetic_energy), inner_faces(self.dissipation_rate)
 
-    def salt_diffusivity(self) -> FaceArray | None:
-        return None
-
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         waves = () if self.stokes_viscosity is None else (StokesMixing(self.stokes_viscosity),)
         driven = self.variance_driven_flux

@@ -43,7 +43,7 @@ from ..declarations import named, setting
 from ..numerics.elementary import at_least, at_most, reciprocal, safe_sqrt, with_end_faces
 from .base import AbstractPlainClosure, CloState, ClosureInputs
 from .bulk_layer import buoyancy_after, face_depth
-from .kpp import AbstractInteriorShear, gradient_richardson_number
+from .kpp import LargeShear, gradient_richardson_number
 from .langmuir import LangmuirWork
 
 Depths = Float[Array, "depth *#batch"]
@@ -279,24 +279,6 @@ class AbstractWindEnergy(eqx.Module):
         """m* for layers of given depths H [m]."""
 
 
-@named("constant")
-class ConstantWindEnergy(AbstractWindEnergy):
-    """Exponential decay with rotation: m* = m exp(-c |f| H / u*).
-
-    Args:
-        scale: m [1].
-        decay: c [1].
-
-    Source: Oberhuber (1993), J. Phys. Oceanogr. 23, 808-829, for the decay; defaults of MOM6.
-    """
-
-    scale: Scalar = parameter(1.2, valid_range=(0.0, 10.0), only_if={"energy_velocity": (None,)})
-    decay: Scalar = parameter(2.5, valid_range=(0.0, 10.0))
-
-    def efficiency(self, depth: Numbers, forcing: SurfaceForcing) -> Numbers:
-        return self.scale * jnp.exp(-self.decay * forcing.rotation_per_depth() * depth)
-
-
 @named("om4")
 class OM4WindEnergy(AbstractWindEnergy):
     """OM4: m* = max(c_s sqrt(B / (u*² |f|)), min(m, c_e ln(u* / (|f| H)))), the first for stabilising B.
@@ -412,7 +394,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
     least_rotation: Scalar = parameter(0.0, unit="s-1", valid_range=(0.0, 1e-3))
     wind_energy: AbstractWindEnergy = eqx.field(default_factory=ReichlHallbergWindEnergy)
     energy_velocity: EnergyVelocity | None = None
-    interior_shear: AbstractInteriorShear | None = None
+    interior_shear: LargeShear | None = None
     langmuir: LangmuirWork | None = None
     exponent: int = setting(2, choices=(1, 2, 3, 4))
 
@@ -464,13 +446,11 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         coefficient, fraction = coefficient[:, 0], fraction[:, 0]
         unstable = at_most(at_least(-inputs.buoyancy_frequency_squared, 0.0), _UNSTABLE) * (1.0 / _UNSTABLE)
         coefficient = coefficient + (1.0 - fraction) * unstable * self.convective_coefficient
-        viscosity = diffusivity = coefficient
         if self.interior_shear is not None:
-            by_shear = self.interior_shear.coefficients(gradient_richardson_number(inputs))
-            viscosity, diffusivity = (jnp.maximum(coefficient, each) for each in by_shear)
-        background = self.background_coefficient
-        faces = with_end_faces(viscosity + background), with_end_faces(diffusivity + background)
-        return EPBLState(*faces, boundary_layer_depth=reached[0])
+            by_shear = self.interior_shear.coefficient_at(gradient_richardson_number(inputs))
+            coefficient = jnp.maximum(coefficient, by_shear)
+        faces = with_end_faces(coefficient + self.background_coefficient)
+        return EPBLState(faces, faces, boundary_layer_depth=reached[0])
 
     def _scale(self, inputs: ClosureInputs, depth: InnerFaceArray) -> InnerFaceArray:
         """Factor of the shape: kappa w z [m2 s-1], or kappa z if the march determines w [m]."""

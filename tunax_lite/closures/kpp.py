@@ -4,11 +4,7 @@
 
 In convection, a non-local flux carries the fraction C_s G of the surface flux. The order is that of GOTM's
 CVMix driver: interior coefficients; Ri_b and h from the new state; coefficients with the buoyancy flux at
-that h; the same for a bottom layer, with the column upside down; convection in the interior. Mixing by shear
-below the layer:
-
-    LMD94:   nu = kappa = nu_0 {1 for Ri <= 0; (1 - (Ri / Ri_0)²)³ below Ri_0; 0 beyond}
-    PP81:    nu = nu_0 / (1 + alpha Ri)^n, kappa = nu / (1 + alpha Ri), Ri at least 0
+that h; the same for a bottom layer, with the column upside down.
 
 Velocity scales:
 
@@ -25,22 +21,17 @@ divides by u*. The layer ends where the bulk Richardson number first exceeds its
 b_r and u_r are means over the upper eps d. V_t² is the shear of unresolved turbulence, such that convection
 entrains beta times its buoyancy flux. The first crossing is found with maxima and sums over all levels,
 without a search; the result is a smooth function of Ri_b at three levels. Shapes G(sigma), with sigma = depth
-/ h:
+/ h, of which the non-local flux always has the first:
 
-    simple:                G = sigma (1 - sigma)², also for the non-local flux
-    parabolic_nonlocal:    the same, with (1 - sigma)² for the non-local flux
-    match_gradient:        the cubic that continues the interior coefficients, with the simple non-local flux
-    match_both:            that cubic for both
+    simple:                G = sigma (1 - sigma)²
+    match_gradient:        the cubic that continues the interior coefficients
 
 Source: Large, McWilliams and Doney (1994), Rev. Geophys. 32, 363-403, sections 2 and 3, appendix B, eqs. 11,
 17, 18 and D5; Danabasoglu et al. (2006), J. Clim. 19, 2347-2365, for C_v in V_t²; Van Roekel et al. (2018),
-J. Adv. Model. Earth Syst. 10, 2647-2685, for N in V_t²; Pacanowski and Philander (1981), J. Phys. Oceanogr.
-11, 1443-1451; Marmorino and Caldwell (1976), Deep-Sea Res. 23, 59-67; Ruddick (1983), Deep-Sea Res. 30,
-527-537, for the salt flux of diffusive convection; CVMix and GOTM where they leave a choice, with the
+J. Adv. Model. Earth Syst. 10, 2647-2685, for N in V_t²; CVMix and GOTM where they leave a choice, with the
 constants and the names of the shapes of CVMix.
 """
 
-import abc
 import dataclasses
 from typing import NamedTuple
 
@@ -59,7 +50,6 @@ from ..declarations import named, setting
 from ..numerics.elementary import (
     at_least,
     at_most,
-    gradient,
     interpolated,
     inverse_cube_root,
     mean_of_neighbours,
@@ -71,154 +61,48 @@ from .base import AbstractCloState, AbstractPlainClosure, ClosureInputs
 from .langmuir import Langmuir, LangmuirEffect
 
 _SHEAR_FLOOR = 1e-14  # [s-2]
-_SMALLEST_STRATIFICATION = 1e-20  # [s-2]
-Pair = tuple[InnerFaceArray, InnerFaceArray]
 
 
 class Coefficients(NamedTuple):
-    """Eddy coefficients on inner faces [m2 s-1]; salinity `None` if equal to that of temperature."""
+    """Eddy coefficients on inner faces [m2 s-1]."""
 
     viscosity: InnerFaceArray
     diffusivity: InnerFaceArray
-    salt_diffusivity: InnerFaceArray | None
-
-
-class AbstractInteriorShear(eqx.Module):
-    """Mixing by shear as a function of the gradient Richardson number."""
-
-    @abc.abstractmethod
-    def coefficients(self, richardson: InnerFaceArray) -> Pair:
-        """Viscosity and diffusivity [m2 s-1]."""
 
 
 @named("large")
-class LargeShear(AbstractInteriorShear):
-    """Large et al. (1994): constant in unstable water, zero beyond a Richardson number.
+class LargeShear(eqx.Module):
+    """Mixing by shear, nu = kappa = nu_0 {1 for Ri <= 0; (1 - (Ri / Ri_0)²)³ below Ri_0; 0 beyond}.
 
     Args:
         coefficient: nu_0, largest nu and kappa [m2 s-1].
         limiting_richardson_number: Ri_0, beyond which there is no shear mixing [1].
-        exponent: exponent of the bracket, instead of 3 [1].
+
+    Source: Large et al. (1994).
     """
 
     coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
     limiting_richardson_number: Scalar = parameter(0.7, valid_range=(0.05, 5.0))
-    exponent: Scalar | None = parameter(None, valid_range=(1.0, 20.0))
 
-    def coefficients(self, richardson: InnerFaceArray) -> Pair:
+    def coefficient_at(self, richardson: InnerFaceArray) -> InnerFaceArray:
+        """nu = kappa [m2 s-1] at a gradient Richardson number."""
         relative = at_least(richardson, 0.0) * reciprocal(self.limiting_richardson_number)
         base = at_least(1.0 - relative * relative, 0.0)
-        shape = base * base * base if self.exponent is None else at_least(base, 1e-12) ** self.exponent
-        value = self.coefficient * shape
-        return value, value
+        return self.coefficient * (base * base * base)
 
 
-@named("pacanowski_philander")
-class PacanowskiPhilanderShear(AbstractInteriorShear):
-    """Pacanowski and Philander (1981), with GOTM's coefficient; the background is separate.
-
-    Args:
-        coefficient: nu_0, which is nu at Ri = 0 [m2 s-1].
-        alpha: factor of Ri [1].
-        exponent: n [1].
-    """
-
-    coefficient: Scalar = parameter(5e-3, unit="m2 s-1", valid_range=(0.0, 1.0))
-    alpha: Scalar = parameter(5.0, valid_range=(0.0, 1e3))
-    exponent: Scalar = parameter(2.0, valid_range=(0.0, 20.0))
-
-    def coefficients(self, richardson: InnerFaceArray) -> Pair:
-        damping = 1.0 + self.alpha * at_least(richardson, 0.0)
-        viscosity = self.coefficient * damping**-self.exponent
-        return viscosity, viscosity * reciprocal(damping)
-
-
-@named("fingers_and_layers")
-class DoubleDiffusion(eqx.Module):
-    """Salt fingers and diffusive convection, by the density ratio R = alpha dT/dz / (beta dS/dz).
-
-        fingers (R > 1):                kappa_S = kappa_f (1 - (R - 1) / (R_0 - 1))³, kappa_T = r kappa_S
-        diffusive convection (R < 1):   kappa_T = nu c_1 exp(c_2 exp(-c_3 (1 / R - 1))), kappa_S by Ruddick
-
-    Args:
-        finger_diffusivity: kappa_f [m2 s-1].
-        finger_limit: R_0 [1].
-        finger_ratio: r [1].
-        molecular_viscosity: nu [m2 s-1].
-        convection_scale, convection_growth, convection_decay: c_1, c_2, c_3 [1].
-    """
-
-    finger_diffusivity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
-    finger_limit: Scalar = parameter(2.55, valid_range=(1.1, 20.0))
-    finger_ratio: Scalar = parameter(0.7, valid_range=(0.0, 2.0))
-    molecular_viscosity: Scalar = parameter(1.5e-6, unit="m2 s-1", valid_range=(0.0, 1e-3))
-    convection_scale: Scalar = parameter(0.909, valid_range=(0.0, 10.0))
-    convection_growth: Scalar = parameter(4.6, valid_range=(0.0, 10.0))
-    convection_decay: Scalar = parameter(0.54, valid_range=(0.0, 10.0))
-
-    def diffusivities(self, thermal: InnerFaceArray, haline: InnerFaceArray) -> Pair:
-        """Diffusivities of temperature and salinity [m2 s-1], from g alpha dT/dz and g beta dS/dz [s-2]."""
-        fingers = (thermal >= haline) & (haline > _SMALLEST_STRATIFICATION)
-        convection = (thermal >= haline) & (thermal < -_SMALLEST_STRATIFICATION)
-        density_ratio = thermal * reciprocal(jnp.where(fingers | convection, haline, 1.0))
-        beyond_one = at_most((density_ratio - 1.0) * reciprocal(self.finger_limit - 1.0), 1.0)
-        decrease = 1.0 - jnp.where(fingers, beyond_one, 1.0)
-        by_fingers = self.finger_diffusivity * (decrease * decrease * decrease)
-        density_ratio = at_least(jnp.where(convection, density_ratio, 1.0), 1e-3)
-        decay = jnp.exp(-self.convection_decay * (reciprocal(density_ratio) - 1.0))
-        by_layers = self.molecular_viscosity * self.convection_scale * jnp.exp(self.convection_growth * decay)
-        by_layers = jnp.where(convection, by_layers, 0.0)
-        salt_ratio = jnp.where(density_ratio < 0.5, 0.15 * density_ratio, 1.85 * density_ratio - 0.85)
-        return self.finger_ratio * by_fingers + by_layers, by_fingers + salt_ratio * by_layers
-
-
-@named("adjustment")
-class InteriorConvection(eqx.Module):
-    """Large coefficients in unstable water, within and below the boundary layer.
-
-    Args:
-        viscosity, diffusivity: value where N² is below the threshold [m2 s-1].
-        threshold: N² at which both reach their full value [s-2]. Between it and 0 they increase as [1 - (1 -
-            N²/N_0²)²]³, which is differentiable; a threshold of 0 is a switch, as in GOTM.
-    """
-
-    viscosity: Scalar = parameter(1.0, unit="m2 s-1", valid_range=(0.0, 1e3))
-    diffusivity: Scalar = parameter(1.0, unit="m2 s-1", valid_range=(0.0, 1e3))
-    threshold: Scalar = parameter(0.0, unit="s-2", valid_range=(-1e-3, 0.0))
-
-    def weight(self, n_squared: InnerFaceArray) -> InnerFaceArray:
-        """Fraction of the coefficients [1]."""
-        smooth = self.threshold < 0.0
-        remaining = 1.0 - n_squared * reciprocal(jnp.where(smooth, self.threshold, 1.0))
-        remaining = at_most(at_least(remaining, 0.0), 1.0)
-        rising = 1.0 - remaining * remaining
-        switched = jnp.where(n_squared <= 0.0, 1.0, 0.0)
-        return jnp.where(smooth, rising * rising * rising, switched)
-
-
-def smoothed(richardson: InnerFaceArray, n_times: int) -> InnerFaceArray:
-    """Repeated running mean with the weights 1/4, 1/2, 1/4 and zeros at both ends."""
+def smoothed(richardson: InnerFaceArray) -> InnerFaceArray:
+    """Running mean with the weights 1/4, 1/2, 1/4 and zeros at both ends."""
     end = jnp.zeros_like(richardson[:1])
-    for _ in range(n_times):
-        above = jnp.concatenate([richardson[1:], end])
-        below = jnp.concatenate([end, richardson[:-1]])
-        richardson = 0.5 * richardson + 0.25 * (above + below)
-    return richardson
+    above = jnp.concatenate([richardson[1:], end])
+    below = jnp.concatenate([end, richardson[:-1]])
+    return 0.5 * richardson + 0.25 * (above + below)
 
 
 def gradient_richardson_number(inputs: ClosureInputs) -> InnerFaceArray:
     """Ri = N² / S² [1], finite without shear."""
     shear = at_least(inputs.shear_squared, 0.0) + _SHEAR_FLOOR
     return inputs.buoyancy_frequency_squared * reciprocal(shear)
-
-
-def thermal_and_haline(inputs: ClosureInputs) -> Pair:
-    """g alpha dT/dz and g beta dS/dz [s-2], whose difference is N²."""
-    state, grid, eos = inputs.state, inputs.grid, inputs.equation_of_state
-    on_faces = (mean_of_neighbours(state.temperature), mean_of_neighbours(state.salinity), grid.z_face[1:-1])
-    alpha, beta = eos.expansion(*on_faces)
-    thermal = eos.gravity * alpha * gradient(state.temperature, grid)
-    return thermal, eos.gravity * beta * gradient(state.salinity, grid)
 
 
 _WEAKEST_FORCING = 7e-12
@@ -324,7 +208,7 @@ def _free(x, is_sheared, friction: Friction, a: Scalar, b: Scalar):
     return guarded * square * factor
 
 
-_N_NEWTON, _TINY = 6, 1e-12  # iterations; smallest divisor [1]
+_TINY = 1e-12  # smallest divisor [1]
 
 
 def pick(where: Bool[Array, "..."], values: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -399,13 +283,11 @@ def larger_of_both_faces(values: InnerFaceArray) -> CenterArray:
     return jnp.where(upper > lower, upper, lower)
 
 
-def first_crossing(
-    richardson: CenterArray, critical: Scalar, depth: CenterArray, interpolation: str
-) -> Scalar:
+def first_crossing(richardson: CenterArray, critical: Scalar, depth: CenterArray) -> Scalar:
     """Depth [m] at which Ri_b on centers first exceeds a critical value; without crossing, the lowest center.
 
-    The uppermost center is ignored. At the center above the crossing, `quadratic` and `cubic` have the slope
-    of the interval above it, or 0 without one; `cubic` ends with the mean slope of its own interval.
+    The uppermost center is ignored. The interpolation is quadratic: at the center above the crossing it has
+    the slope of the interval above, or 0 without one.
     """
     n = richardson.shape[0]
     level = lax.broadcasted_iota(int, richardson.shape, 0)
@@ -417,15 +299,11 @@ def first_crossing(
     top, bottom = pick(at_upper, depth), jnp.where(crosses, pick(at_lower, depth), 0.0)
     spacing = jnp.where(crosses, bottom - top, 1.0)
     increase, to_critical = at_least(lower - upper, _TINY), critical - upper
-    if interpolation == "linear":
-        fraction = to_critical * reciprocal(increase)
-    else:
-        has_second = crosses & (crossed < n - 2)
-        interval = jnp.where(has_second, top - pick(at_second, depth), 1.0)
-        change = jnp.where(has_second, upper - pick(at_second, richardson), 0.0)
-        slope = change * spacing * reciprocal(interval)
-        solve = _quadratic_fraction if interpolation == "quadratic" else _cubic_fraction
-        fraction = solve(increase, slope, jnp.where(crosses, to_critical, 0.5))
+    has_second = crosses & (crossed < n - 2)
+    interval = jnp.where(has_second, top - pick(at_second, depth), 1.0)
+    change = jnp.where(has_second, upper - pick(at_second, richardson), 0.0)
+    slope = change * spacing * reciprocal(interval)
+    fraction = _quadratic_fraction(increase, slope, jnp.where(crosses, to_critical, 0.5))
     return jnp.where(crosses, top + fraction * spacing, depth[0])
 
 
@@ -437,22 +315,6 @@ def _quadratic_fraction(increase: Scalar, slope: Scalar, to_critical: Scalar) ->
     grows = slope >= 0.0
     divisor = jnp.where(grows, slope + root, 2.0 * curvature)
     return jnp.where(grows, 2.0 * to_critical, root - slope) * reciprocal(at_least(divisor, _TINY))
-
-
-def _cubic_fraction(increase: Scalar, slope: Scalar, to_critical: Scalar) -> Scalar:
-    """x in [0, 1] where the cubic with the slopes `slope` and `increase` at its ends is `to_critical`."""
-
-    def newton(x, increase, slope, to_critical):
-        quadratic, cubic = 2.0 * (increase - slope), slope - increase
-        value = x * (slope + x * (quadratic + x * cubic)) - to_critical
-        steepness = slope + x * (2.0 * quadratic + x * (3.0 * cubic))
-        return at_most(at_least(x - value * reciprocal(at_least(steepness, _TINY)), 0.0), 1.0)
-
-    # A loop, because the fused kernel of a run would recompute all iterations for each use of the last.
-    constants = lax.stop_gradient((increase, slope, to_critical))
-    x = lax.fori_loop(0, _N_NEWTON, lambda _, x: newton(x, *constants), jnp.full_like(to_critical, 0.5))
-    # One more iteration from the solution has the derivative of the implicit function.
-    return newton(x, increase, slope, to_critical)
 
 
 _SLOWEST_MIXING = 1e-10  # smallest w as a divisor [m s-1]
@@ -474,13 +336,6 @@ def simple(sigma: Float[Array, "..."]) -> Float[Array, "..."]:
     """sigma (1 - sigma)²."""
     remaining = 1.0 - sigma
     return sigma * (remaining * remaining)
-
-
-def nonlocal_shape(shape: str, sigma: Float[Array, "..."], of_scalars: Cubic | None) -> Float[Array, "..."]:
-    """Shape of the non-local flux [1] by name of the option, at depths sigma in the layer."""
-    if shape == "match_both" and of_scalars is not None:
-        return of_scalars(sigma)
-    return (1.0 - sigma) * (1.0 - sigma) if shape == "parabolic_nonlocal" else simple(sigma)
 
 
 def at_layer_depth(coefficient: InnerFaceArray, depth: Scalar, grid: Grid) -> tuple[Scalar, Scalar]:
@@ -521,11 +376,7 @@ class KPPState(AbstractCloState):
     eddy_diffusivity: FaceArray
     nonlocal_transport: FaceArray
     boundary_layer_depth: Scalar
-    eddy_salt_diffusivity: FaceArray | None = None
     bottom_layer_thickness: Scalar | None = None
-
-    def salt_diffusivity(self) -> FaceArray | None:
-        return self.eddy_salt_diffusivity
 
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         # Above 1 the flux would exceed the surface flux: it would warm the uppermost cell under cooling.
@@ -548,20 +399,15 @@ class AbstractLayer(eqx.Module):
         critical_richardson_number: value of Ri_b at the base of the layer [1].
         surface_layer_fraction: eps, fraction of the layer in which surface-layer similarity holds [1].
         unresolved_shear_floor: least V_t² [m2 s-2].
-        depth_interpolation: interpolation of Ri_b: `linear`, `quadratic` or `cubic`.
-        shape: `simple`, `parabolic_nonlocal`, `match_gradient` or `match_both`.
-        match_slope: whether matched shapes also have the slope of the interior coefficient, as in the paper.
-        limit_by_ekman_depth, limit_by_monin_obukhov_depth: whether to limit h under stable forcing.
+        shape: `simple` or `match_gradient`.
+        match_slope: whether `match_gradient` also continues the slope of the interior coefficient.
     """
 
     critical_richardson_number: Scalar = parameter(0.3, valid_range=(0.05, 2.0))
     surface_layer_fraction: Scalar = parameter(0.1, valid_range=(0.01, 0.9))
     unresolved_shear_floor: Scalar = parameter(1e-10, unit="m2 s-2", valid_range=(1e-14, 1e-2))
-    depth_interpolation: str = setting("quadratic", choices=("linear", "quadratic", "cubic"))
-    shape: str = setting("simple", choices=("simple", "parabolic_nonlocal", "match_gradient", "match_both"))
+    shape: str = setting("simple", choices=("simple", "match_gradient"))
     match_slope: bool = setting(False)
-    limit_by_ekman_depth: bool = setting(False)
-    limit_by_monin_obukhov_depth: bool = setting(False)
 
 
 class BottomLayer(AbstractLayer):
@@ -576,17 +422,15 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         entrainment_ratio: beta, ratio of entrainment to surface buoyancy flux in free convection [1].
         weak_concavity, strong_concavity, concavity_slope: C_v = max(C_weak - s N, C_strong) [1, 1, s].
         nonlocal_coefficient: C* [1].
-        ekman_factor: depth over u* / |f| under stable forcing [1], with `limit_by_ekman_depth`.
         background_viscosity, background_diffusivity: values in quiescent water below the layer [m2 s-1].
         initial_eddy_coefficient: nu and kappa in the first step [m2 s-1].
         velocity_scales: similarity functions.
-        shear, double_diffusion, convection: interior mixing; `None` for none.
+        shear: mixing by shear below the layer; `None` for none.
         langmuir: enhancement by waves; `None` for none; no effect without waves.
         enhanced_diffusivity: whether to enhance the coefficient at the base of the layer, by the distance
             that h reaches into the next cell.
         closed_base: whether the first face below h has no mixing if h lies between the center above that face
             and the face, as in CVMix; only without the enhancement.
-        n_smoothing: number of running means applied to Ri for interior shear.
         surface_layer: whether there is a boundary layer at the surface.
         bottom_layer: bottom boundary layer; `None` for none; no effect without bottom friction.
     """
@@ -596,18 +440,14 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     strong_concavity: Scalar = parameter(1.7, valid_range=(0.0, 10.0))
     concavity_slope: Scalar = parameter(200.0, unit="s", valid_range=(0.0, 1e4))
     nonlocal_coefficient: Scalar = parameter(10.0, valid_range=(0.0, 50.0))
-    ekman_factor: Scalar = parameter(0.7, valid_range=(0.05, 5.0), only_if={"limit_by_ekman_depth": (True,)})
     background_viscosity: Scalar = parameter(1e-4, unit="m2 s-1", valid_range=(0.0, 1.0))
     background_diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
     initial_eddy_coefficient: Scalar = parameter(1e-6, unit="m2 s-1", valid_range=(0.0, 1e3))
     velocity_scales: VelocityScales = eqx.field(default_factory=VelocityScales)
-    shear: AbstractInteriorShear | None = eqx.field(default_factory=LargeShear)
-    double_diffusion: DoubleDiffusion | None = None
-    convection: InteriorConvection | None = None
+    shear: LargeShear | None = eqx.field(default_factory=LargeShear)
     langmuir: Langmuir | None = None
     enhanced_diffusivity: bool = setting(True)
     closed_base: bool = setting(False)
-    n_smoothing: int = setting(1, at_least=0)
     surface_layer: bool = setting(True)
     bottom_layer: BottomLayer | None = None
 
@@ -619,9 +459,8 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
     def init(self, inputs: ClosureInputs) -> KPPState:
         zeros = jnp.zeros_like(with_end_faces(inputs.buoyancy_frequency_squared))
         start = zeros + self.initial_eddy_coefficient
-        salt = None if self.double_diffusion is None else start
         no_layer = jnp.zeros_like(zeros[0])
-        return KPPState(start, start, zeros, no_layer, salt, None if self.bottom_layer is None else no_layer)
+        return KPPState(start, start, zeros, no_layer, None if self.bottom_layer is None else no_layer)
 
     def step(self, clo_state: KPPState, inputs: ClosureInputs, dt: ScalarLike) -> KPPState:
         mixing, depth, bottom_thickness = self._interior(inputs), clo_state.boundary_layer_depth, None
@@ -634,15 +473,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             bottom_thickness = clo_state.bottom_layer_thickness
             if inputs.bottom is not None:
                 mixing, bottom_thickness = self._with_bottom_layer(mixing, bottom_thickness, inputs)
-        viscosity, diffusivity, salt = mixing
-        if self.convection is not None:
-            weight = self.convection.weight(inputs.buoyancy_frequency_squared)
-            increase = weight * self.convection.diffusivity
-            viscosity, diffusivity = viscosity + weight * self.convection.viscosity, diffusivity + increase
-            salt = None if salt is None else salt + increase
-        viscosity, diffusivity, fraction = map(with_end_faces, (viscosity, diffusivity, nonlocal_fraction))
-        salt = None if salt is None else with_end_faces(salt)
-        return KPPState(viscosity, diffusivity, fraction, depth, salt, bottom_thickness)
+        return KPPState(*map(with_end_faces, (*mixing, nonlocal_fraction)), depth, bottom_thickness)
 
     def _with_layer(
         self, mixing: Coefficients, old_depth: Scalar, buoyancy: CenterArray, inputs: ClosureInputs
@@ -651,7 +482,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         friction, effect = Friction.of(inputs.surface_friction_velocity), None
         if self.langmuir is not None:
             effect = self.langmuir.effect(old_depth, self.velocity_scales.von_karman, inputs)
-        depth = self._depth(old_depth, friction, effect, buoyancy, inputs)
+        depth = self._depth(friction, effect, buoyancy, inputs)
         flux = interpolated(-depth, inputs.grid.z_face, inputs.buoyancy_flux_above)
         layer = Layer(depth, flux, friction, effect)
         return *self._mix(layer, mixing, inputs), depth
@@ -687,42 +518,19 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
         zeros = jnp.zeros_like(inputs.buoyancy_frequency_squared)
         viscosity, diffusivity = zeros + self.background_viscosity, zeros + self.background_diffusivity
         if self.shear is not None:
-            richardson = gradient_richardson_number(inputs)
-            by_shear = self.shear.coefficients(smoothed(richardson, self.n_smoothing))
-            viscosity, diffusivity = viscosity + by_shear[0], diffusivity + by_shear[1]
-        if self.double_diffusion is None:
-            return Coefficients(viscosity, diffusivity, None)
-        heat, salt = self.double_diffusion.diffusivities(*thermal_and_haline(inputs))
-        return Coefficients(viscosity, diffusivity + heat, diffusivity + salt)
+            by_shear = self.shear.coefficient_at(smoothed(gradient_richardson_number(inputs)))
+            viscosity, diffusivity = viscosity + by_shear, diffusivity + by_shear
+        return Coefficients(viscosity, diffusivity)
 
     def _depth(
-        self,
-        old_depth: Scalar,
-        friction: Friction,
-        effect: LangmuirEffect | None,
-        buoyancy: CenterArray,
-        inputs: ClosureInputs,
+        self, friction: Friction, effect: LangmuirEffect | None, buoyancy: CenterArray, inputs: ClosureInputs
     ) -> Scalar:
         """Depth of the boundary layer [m]."""
         depth = -inputs.grid.z_center
         unresolved = self._unresolved_shear_squared(depth, friction, effect, inputs)
         richardson = self._bulk_richardson_number(depth, buoyancy, unresolved, inputs)
-        critical = self.critical_richardson_number
-        boundary_depth = first_crossing(richardson, critical, depth, self.depth_interpolation)
-        limits = [depth[0]]
-        flux = interpolated(-old_depth, inputs.grid.z_face, inputs.buoyancy_flux_above)
-        stable = flux > 0.0
-        if self.limit_by_ekman_depth:
-            f = jnp.abs(inputs.coriolis_parameter)
-            ekman = self.ekman_factor * friction.speed * reciprocal(at_least(f, 1e-12))
-            limits.append(jnp.where(stable & (f > 0.0), ekman, depth[0]))
-        if self.limit_by_monin_obukhov_depth:
-            loss = self.velocity_scales.von_karman * jnp.where(stable, flux, 1.0)
-            obukhov = friction.cube * reciprocal(at_least(loss, 1e-20))
-            limits.append(jnp.where(stable, obukhov, depth[0]))
-        for limit in limits:
-            boundary_depth = at_most(boundary_depth, limit)
-        return at_least(boundary_depth, depth[-1])
+        boundary_depth = first_crossing(richardson, self.critical_richardson_number, depth)
+        return at_least(at_most(boundary_depth, depth[0]), depth[-1])
 
     def _bulk_richardson_number(
         self, depth: CenterArray, buoyancy: CenterArray, unresolved: CenterArray, inputs: ClosureInputs
@@ -783,50 +591,34 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             mixing = jnp.where(at_base, (1.0 - reach) * coefficient + enhanced, within)
             return mixing if closed is None else jnp.where(closed, 0.0, mixing)
 
-        momentum, scalars = self._velocities(layer, face, sigma)
-        momentum_last, scalars_last = self._velocities(layer, last_center, None)
-        momentum_shape, heat_shape, salt_shape = self._cubics(layer, interior, grid)
-        salt = interior.salt_diffusivity
+        momentum, scalars = self._velocities(layer, face)
+        momentum_last, scalars_last = self._velocities(layer, last_center)
+        momentum_shape, scalar_shape = self._cubics(layer, interior, grid)
         mixing = Coefficients(
             blend(interior.viscosity, momentum, momentum_last, momentum_shape),
-            blend(interior.diffusivity, scalars, scalars_last, heat_shape),
-            None if salt is None else blend(salt, scalars, scalars_last, salt_shape),
+            blend(interior.diffusivity, scalars, scalars_last, scalar_shape),
         )
-        flux = nonlocal_shape(self.shape, sigma, heat_shape)
-        flux_last = nonlocal_shape(self.shape, sigma_last, heat_shape)
+        flux, flux_last = simple(sigma), simple(sigma_last)
         # At the base, use the fluxes of the enhanced coefficient without its interior part.
         flux = jnp.where(at_base, weights[0] * flux_last + weights[1] * flux, flux)
         strength = self._nonlocal_strength() * fraction_unstable(layer.buoyancy_flux)
         return mixing, jnp.where(inside, strength * flux, 0.0)
 
-    def _velocities(self, layer: Layer, depth, sigma):
-        """w_m and w_s [m s-1] at a depth [m] in the layer, with wave enhancement.
-
-        The enhancement of RWHGK16 has the shape of the coefficients; it is omitted without `sigma`, at the
-        last center.
-        """
+    def _velocities(self, layer: Layer, depth):
+        """w_m and w_s [m s-1] at a depth [m] in the layer, with wave enhancement."""
         scales = self.velocity_scales
         reach = self.surface_layer_fraction * layer.depth
         forcing = scales.forcing(at_most(depth, reach), layer.buoyancy_flux)
         momentum = scales.momentum(forcing, layer.friction)
         scalars = scales.scalar(forcing, layer.friction)
-        if layer.effect is None or self.langmuir is None:
+        if layer.effect is None:
             return momentum, scalars
-        factor = layer.effect.enhancement
-        if self.langmuir.method == "RWHGK16":
-            if sigma is None:
-                return momentum, scalars
-            factor = 1.0 + simple(sigma) * (27.0 / 4.0) * (factor - 1.0)
-        return momentum * factor, scalars * factor
+        return momentum * layer.effect.enhancement, scalars * layer.effect.enhancement
 
     def _cubics(self, layer: Layer, interior: Coefficients, grid) -> tuple[Cubic | None, ...]:
-        """Matched shapes of momentum, heat and salt; `None` for the simple one."""
-        if self.shape in ("simple", "parabolic_nonlocal"):
-            return None, None, None
-        effect = layer.effect
-        if effect is not None and self.langmuir is not None and self.langmuir.method == "RWHGK16":
-            effect = None
-        momentum, scalars = self._velocities(layer._replace(effect=effect), layer.depth, None)
+        """Matched shapes of momentum and scalars; `None` for the simple one."""
+        if self.shape == "simple":
+            return None, None
         stable_slope = None
         if self.match_slope:
             fourth = at_least(layer.friction.speed * layer.friction.cube, 1e-16)
@@ -837,10 +629,7 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             below = at_layer_depth(coefficient, layer.depth, grid)
             return matched(below, layer.depth, velocity, stable_slope)
 
-        pairs = zip(interior, (momentum, scalars, scalars), strict=True)
-        return tuple(
-            None if coefficient is None else of(coefficient, velocity) for coefficient, velocity in pairs
-        )
+        return tuple(map(of, interior, self._velocities(layer, layer.depth)))
 
     def _nonlocal_strength(self) -> Scalar:
         """C_s = C* kappa (kappa eps c_s)^(1/3) [1]."""

@@ -6,8 +6,7 @@
 the Langmuir cells follows from the law of the wall.
 
 Source: Li et al. (2016), Ocean Modelling 103, 145-160 (LWF16); Li and Fox-Kemper (2017), J. Phys. Oceanogr.
-47, 2863-2886 (LF17); Reichl et al. (2016), J. Phys. Oceanogr. 46, 863-890 (RWHGK16); Van Roekel et al.
-(2012), J. Geophys. Res. 117, C05028, for the angle.
+47, 2863-2886 (LF17); Van Roekel et al. (2012), J. Geophys. Res. 117, C05028, for the angle.
 """
 
 import math
@@ -100,33 +99,31 @@ class LangmuirWork(eqx.Module):
         return at_most(1.0 + jnp.where(number.inverse_squared > _LEAST_INVERSE, increase, 0.0), self.largest)
 
 
-@named(li_2016={"method": "LWF16"}, li_2017={"method": "LF17"}, reichl_2016={"method": "RWHGK16"})
+@named(li_2016={"method": "LWF16"}, li_2017={"method": "LF17"})
 class Langmuir(eqx.Module):
     """Enhancement by Langmuir turbulence.
 
     Args:
         method: `LWF16` multiplies mixing and entrainment by one factor; `LF17` uses its mixing, with the
-            entrainment of Li and Fox-Kemper (2017); `RWHGK16` is for hurricanes.
+            entrainment of Li and Fox-Kemper (2017).
         surface_layer_fraction: fraction of the boundary layer over which the drift is averaged [1].
         wave_roughness: four times the wave height, for cases without wave heights [m].
-        largest_enhancement: maximum of the factor [1]; `None` for 2, or 2.25 for `RWHGK16`.
-        first_order, second_order: a and b in (1 + (a La)^-2 + (b La)^-4)^(1/2), the factor of LWF16 [1].
+        largest_enhancement: maximum of the factor [1].
+        first_order, second_order: a and b in (1 + (a La)^-2 + (b La)^-4)^(1/2), the factor [1].
         convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].
-        entrainment_factor: factor of La^(-1/2) in the entrainment of RWHGK16 [1].
         wind_direction: towards which the wind blows, counterclockwise from east [rad]; `None` for that of the
             surface stress.
     """
 
-    method: str = setting("LF17", choices=("LWF16", "LF17", "RWHGK16"))
+    method: str = setting("LF17", choices=("LWF16", "LF17"))
     surface_layer_fraction: Scalar = parameter(0.2, valid_range=(0.01, 1.0))
     wave_roughness: Scalar = parameter(0.08, unit="m", valid_range=(1e-3, 100.0))
-    largest_enhancement: Scalar | None = parameter(None, valid_range=(1.0, 100.0))
-    first_order: Scalar = parameter(1.5, valid_range=(0.1, 100.0), only_if={"method": ("LWF16", "LF17")})
-    second_order: Scalar = parameter(5.4, valid_range=(0.1, 100.0), only_if={"method": ("LWF16", "LF17")})
+    largest_enhancement: Scalar = parameter(2.0, valid_range=(1.0, 100.0))
+    first_order: Scalar = parameter(1.5, valid_range=(0.1, 100.0))
+    second_order: Scalar = parameter(5.4, valid_range=(0.1, 100.0))
     convection: Scalar = parameter(0.15, valid_range=(0.0, 10.0), only_if={"method": ("LF17",)})
     shear: Scalar = parameter(0.17, valid_range=(0.0, 10.0), only_if={"method": ("LF17",)})
     langmuir: Scalar = parameter(0.083, valid_range=(0.0, 10.0), only_if={"method": ("LF17",)})
-    entrainment_factor: Scalar = parameter(2.3, valid_range=(0.0, 100.0), only_if={"method": ("RWHGK16",)})
     wind_direction: Scalar | None = parameter(None, unit="rad", valid_range=(-7.0, 7.0))
 
     def effect(self, depth: Scalar, von_karman: Scalar, inputs: ClosureInputs) -> LangmuirEffect | None:
@@ -137,18 +134,11 @@ class Langmuir(eqx.Module):
         means, at_surface, active, inverse_squared = number
         cos_cells, cos_waves = self._angles(means, at_surface, depth, von_karman, inputs)
         cos_cells, cos_waves = jnp.where(active, cos_cells, 1.0), jnp.where(active, cos_waves, 1.0)
-        if self.method == "RWHGK16":
-            inverse_squared = inverse_squared * cos_waves
-            factor = 1.0 + safe_sqrt(inverse_squared)
-        else:
-            projected = inverse_squared * cos_waves * reciprocal(at_least(cos_cells, 1e-6))
-            first = projected * reciprocal(self.first_order * self.first_order)
-            second = projected * reciprocal(self.second_order * self.second_order)
-            factor = cos_cells * safe_sqrt(1.0 + first + second * second)
-        bound = self.largest_enhancement
-        if bound is None:
-            bound = 2.25 if self.method == "RWHGK16" else 2.0
-        return LangmuirEffect(at_most(factor, bound), inverse_squared)
+        projected = inverse_squared * cos_waves * reciprocal(at_least(cos_cells, 1e-6))
+        first = projected * reciprocal(self.first_order * self.first_order)
+        second = projected * reciprocal(self.second_order * self.second_order)
+        factor = cos_cells * safe_sqrt(1.0 + first + second * second)
+        return LangmuirEffect(at_most(factor, self.largest_enhancement), inverse_squared)
 
     def _angles(
         self,
@@ -183,9 +173,6 @@ class Langmuir(eqx.Module):
         """
         if self.method == "LWF16":
             return effect.enhancement, None
-        if self.method == "RWHGK16":
-            fourth_root = safe_sqrt(safe_sqrt(effect.inverse_la_squared))
-            return 1.0 + self.entrainment_factor * fourth_root, None
         cube = inputs.surface_friction_velocity**3
         mechanical = cube * (self.shear + self.langmuir * effect.inverse_la_squared)
         return jnp.ones_like(mechanical), mechanical - self.convection * buoyancy_flux * depth

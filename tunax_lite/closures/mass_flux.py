@@ -63,9 +63,6 @@ class MassFluxState(AbstractCloState):
     def eddy_diffusivity(self) -> FaceArray:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.local.eddy_diffusivity
 
-    def salt_diffusivity(self) -> FaceArray | None:
-        return self.local.salt_diffusivity()
-
     def terms(self, state: State) -> tuple[AbstractTerm, ...]:
         plumes = Plumes.of(state, self.plume_mass_flux, self.plume_momentum_flux, self.entrained_fraction)
         return *self.local.terms(state), plumes

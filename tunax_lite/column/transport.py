@@ -45,9 +45,6 @@ class Mixing(NamedTuple):
         """
         velocity = cls(clo_state.eddy_viscosity, viscosity)
         heat = salt = tracers = cls(clo_state.eddy_diffusivity, diffusivity)
-        eddy_of_salt = clo_state.salt_diffusivity()
-        if eddy_of_salt is not None:
-            salt = salt._replace(eddy=eddy_of_salt)
         if salt_diffusivity is not None:
             salt = salt._replace(molecular=salt_diffusivity)
         if tracer_diffusivity is not None:

@@ -490,14 +490,11 @@ def kpp(**layers) -> dict:
 
 
 BOTTOM = {"use": True, "Ri_c": 0.4, "match_technique": "gradient", "use_noDGat1": False}
-SURFACE = BOTTOM | {"Ri_c": 0.25, "surface_layer_extent": 0.2, "check_Ekman_length": True}
-SURFACE |= {"bulk_Ri_interp_type": "cubic", "langmuir_method": "rwh16"}
+SURFACE = BOTTOM | {"Ri_c": 0.25, "surface_layer_extent": 0.2, "langmuir_method": "lwf16"}
 INSIDE = {
     "use": True,
     "background": {"use": True, "diffusivity": 2e-5},
-    "shear": {"use": True, "mix_scheme": "pp", "PP_alpha": 4.0, "num_smooth_Ri": 2},
-    "convection": {"use": True, "diffusivity": 0.5, "triggerBVF": -1e-6},
-    "double_diffusion": {"use": True},
+    "shear": {"use": True, "KPP_Ri_zero": 0.8},
 }
 
 
@@ -505,18 +502,13 @@ def test_kpp_with_and_without_interior_mixing_and_on_the_bottom(tmp_path):
     closure = run_of(tmp_path, kpp(surface_layer=SURFACE), {"waves": {"Hs": 1.5}}).model.closure
     assert isinstance(closure, closures.KPP)
     expected = {"critical_richardson_number": 0.25, "surface_layer_fraction": 0.2, "bottom_layer": None}
-    expected |= {"shape": "match_gradient", "match_slope": True, "depth_interpolation": "cubic"}
-    expected |= {"limit_by_ekman_depth": True, "langmuir.method": "RWHGK16", "langmuir.wave_roughness": 6.0}
+    expected |= {"shape": "match_gradient", "match_slope": True}
+    expected |= {"langmuir.method": "LWF16", "langmuir.wave_roughness": 6.0}
     expected |= {"langmuir.wind_direction": 0.0, "background_viscosity": 0.0, "background_diffusivity": 0.0}
-    assert_fields(closure, expected | dict.fromkeys(("shear", "convection", "double_diffusion")))
+    assert_fields(closure, expected | {"shear": None})
     closure = run_of(tmp_path, kpp(interior=INSIDE)).model.closure
-    expected = {
-        "background_diffusivity": 2e-5,
-        "shear": closures.PacanowskiPhilanderShear,
-        "shear.alpha": 4.0,
-    }
-    assert_fields(closure, expected | {"n_smoothing": 2, "langmuir": None, "convection.threshold": -1e-6})
-    assert closure.double_diffusion is not None
+    expected = {"background_diffusivity": 2e-5, "shear": closures.LargeShear}
+    assert_fields(closure, expected | {"shear.limiting_richardson_number": 0.8, "langmuir": None})
     closure = run_of(tmp_path, kpp(surface_layer={"use": False}, bottom_layer=BOTTOM)).model.closure
     assert_fields(closure, {"surface_layer": False, "shear": None})
     expected = {"shape": "match_gradient", "match_slope": True, "critical_richardson_number": 0.4}
@@ -529,7 +521,10 @@ def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path):
     algebraic = {"len_scale_method": "blackadar", "tke_method": "mellor_yamada"}
     for change, parts in (
         (kpp(interior={"use": True, "tidal_mixing": {"use": True}}), "tidal_mixing.use"),
-        (kpp(surface_layer={"match_technique": "both", "OBL_interp_type": "cubic"}), "OBL_interp_type"),
+        (kpp(surface_layer={"match_technique": "gradient", "OBL_interp_type": "cubic"}), "OBL_interp_type"),
+        (kpp(surface_layer={"check_Ekman_length": True, "langmuir_method": "rwh16"}), "check_Ekman_length"),
+        (kpp(surface_layer={"langmuir_method": "rwh16"}), "langmuir_method lwf16"),
+        (kpp(interior={"use": True, "shear": {"use": True, "num_smooth_Ri": 2}}), "num_smooth_Ri 1"),
         ({"turbulence": algebraic}, "turbulence.tke_method blackadar"),
         ({"turbulence": {"tke_method": "mellor_yamada"}}, "turbulence.tke_method tke"),
         ({"turbulence": {"len_scale_method": "bougeault_andre"}}, "turbulence.len_scale_method blackadar"),

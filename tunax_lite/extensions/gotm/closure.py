@@ -311,24 +311,22 @@ def kpp_section(settings: Settings) -> dict[str, Content]:
 
 def _layer(settings: Settings, group: str) -> tuple[dict[str, Content], dict[str, Content]]:
     """Options and parameters of the surface or the bottom boundary layer."""
-    shape = settings[f"{group}.match_technique"]
-    matches = shape in ("gradient", "both")
-    if matches and settings[f"{group}.OBL_interp_type"] != "lmd94":
-        settings.refuse(f"{group}.OBL_interp_type", "only lmd94 is supported")
+    _check_supported(settings, group, WORDS["supported_layer"])
+    matches = settings[f"{group}.match_technique"] == "gradient"
+    if matches:
+        _check_supported(settings, group, {"OBL_interp_type": ["lmd94"]})
     options = {
-        "depth_interpolation": settings[f"{group}.bulk_Ri_interp_type"],
-        "shape": WORDS["shapes"][shape],
+        "shape": "match_gradient" if matches else "simple",
         "match_slope": matches and not settings[f"{group}.use_noDGat1"],
-        "limit_by_ekman_depth": settings[f"{group}.check_Ekman_length"],
-        "limit_by_monin_obukhov_depth": settings[f"{group}.check_MonOb_length"],
     }
     names = {"Ri_c": "critical_richardson_number", "surface_layer_extent": "surface_layer_fraction"}
     return options, settings.renamed(group, names)
 
 
 def _langmuir(settings: Settings) -> dict[str, Content] | None:
+    _check_supported(settings, "cvmix.surface_layer", {"langmuir_method": ["none", *WORDS["langmuir"]]})
     method = settings["cvmix.surface_layer.langmuir_method"]
-    if method == "none":
+    if method not in WORDS["langmuir"]:
         return None
     height = _LEAST_WAVE_HEIGHT
     if settings["waves.Hs.method"] == "constant":
@@ -351,29 +349,19 @@ def _interior(settings: Settings) -> tuple[dict[str, Content], dict[str, Content
     background: dict[str, Content] = {"background_viscosity": 0.0, "background_diffusivity": 0.0}
     if not get("use"):
         return options, background
-    if get("tidal_mixing.use"):
-        settings.refuse(f"{group}.tidal_mixing.use", "tidal mixing is not supported, nor is it in GOTM")
+    _check_supported(settings, group, WORDS["supported_interior"])
     if get("background.use"):
         names = {name: f"background_{name}" for name in ("viscosity", "diffusivity")}
         background = settings.renamed(f"{group}.background", names)
     if get("shear.use"):
-        options |= _shear(settings, f"{group}.shear")
-    if get("convection.use"):
-        if not get("convection.basedOnBVF"):
-            settings.refuse(f"{group}.convection.basedOnBVF", "only true is supported, also by GOTM")
-        names = {"viscosity": "viscosity", "diffusivity": "diffusivity"}
-        numbers = settings.renamed(f"{group}.convection", names)
-        threshold = min(get("convection.triggerBVF"), 0.0)
-        options["convection"] = {"name": "adjustment", **numbers, "threshold": threshold}
-    if get("double_diffusion.use"):
-        options["double_diffusion"] = "fingers_and_layers"
+        _check_supported(settings, f"{group}.shear", WORDS["supported_shear"])
+        options["shear"] = {"name": "large"} | settings.renamed(f"{group}.shear", WORDS["interior_shear"])
     return options, background
 
 
-def _shear(settings: Settings, group: str) -> dict[str, Content]:
-    scheme = settings[f"{group}.mix_scheme"]
-    name = {"name": "pacanowski_philander" if scheme == "pp" else "large"}
-    numbers = settings.renamed(group, WORDS["interior_shear"][scheme])
-    if scheme == "kpp" and settings[f"{group}.KPP_exp"] != 3.0:
-        numbers["exponent"] = settings.keyed(f"{group}.KPP_exp")
-    return {"shear": name | numbers, "n_smoothing": settings.keyed(f"{group}.num_smooth_Ri")}
+def _check_supported(settings: Settings, group: str, supported: dict[str, list[JSON]]) -> None:
+    """Reject values of keys of a group other than the supported ones."""
+    for key, values in supported.items():
+        if settings[f"{group}.{key}"] not in values:
+            expected = " and ".join(str(value).lower() for value in values)
+            settings.refuse(f"{group}.{key}", f"only {expected} is supported")
