@@ -42,7 +42,7 @@ ORDER_OF_CORE = (
     "column.transport > column.discretisation > column.model > "
     "column.trajectory column.checkpointing column.arguments column.mapping > "
     "column.diagnostics column.budgets > column.averages > column.integrate > "
-    "column.sensitivity > column.planning"
+    "column.sensitivity"
 )
 PLACE_IN_CORE = {name: n for n, names in enumerate(ORDER_OF_CORE.split(" > ")) for name in names.split()}
 # Siblings of one floor that may see each other: a calibration writes files, figures show variables.
@@ -50,7 +50,7 @@ SIBLINGS = {("calibration", "io"), ("plotting", "io"), ("plotting", "calibration
 
 # What computes; readers and writers do not.
 RUNNING = {"transport", "discretisation", "model", "checkpointing", "mapping", "integrate"}
-RUNNING |= {"diagnostics", "sensitivity", "planning"}
+RUNNING |= {"diagnostics", "sensitivity"}
 BASE = {"jax", "equinox", "jaxtyping", "numpy"}
 ALLOWED = {
     "runtime": BASE | {"platformdirs", "dask", "distributed", "cloudpickle"},

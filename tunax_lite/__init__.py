@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from .column.model import Model
     from .column.observables import ColumnState, observable
     from .column.observations import Observations
-    from .column.planning import estimate_memory
     from .column.sensitivity import CompiledJacobian, jacobian
     from .column.state import State
     from .column.time_series import TimeSeries
@@ -92,7 +91,6 @@ _NAMES = {
     "column.model": "Model",
     "column.observables": "ColumnState observable",
     "column.observations": "Observations",
-    "column.planning": "estimate_memory",
     "column.sensitivity": "CompiledJacobian jacobian",
     "column.state": "State",
     "column.time_series": "TimeSeries",

@@ -85,8 +85,8 @@ def fairall(w, ta, ts, qa, qs, rho, iterations=20):
     )
 
 
-def coare(w, ta, ts, qa, qs, p, version, iterations):
-    """As `fairall`, with the pressure [Pa]; `version` is 3.0 or 3.6."""
+def coare(w, ta, ts, qa, qs, p, iterations):
+    """COARE 3.6, as `fairall`, with the pressure [Pa]."""
     g, kappa, cp, zi = 9.8, 0.4, 1005.0, 600.0
     eps = 461.495 / 287.05 - 1
 
@@ -101,16 +101,12 @@ def coare(w, ta, ts, qa, qs, p, version, iterations):
         return (1 - f) * _kansas(which, z, 15.0) + f * _convective(y)
 
     def charnock(u):
-        if version == 3.0:
-            return 0.011 if u < 10 else 0.018 if u >= 18 else 0.011 + 0.007 * (u - 10) / 8
         return max(0.0, min(0.0017 * u - 0.005, 0.028))
 
     def scalar_roughness(re):
-        if version == 3.0:
-            return min(1.1e-4, 5.5e-5 * re**-0.6)
         return min(1.6e-4, 5.8e-5 * re**-0.72)
 
-    beta = 1.25 if version == 3.0 else 1.2
+    beta = 1.2
     tk, sk = ta + K + g / cp * 2.0, ts + K
     t = tk - K
     nu = 1.326e-5 * (1 + 6.542e-3 * t + 8.301e-6 * t**2 - 4.84e-9 * t**3)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.air_sea.bulk_numpy import coare, fairall, humidity_of, saturation
 from tests.helpers import some_long
-from tunax_lite.air_sea import Coare30, Coare36, Fairall, Kondo, LargeYeager
+from tunax_lite.air_sea import Coare36, Fairall, Kondo, LargeYeager
 from tunax_lite.air_sea.air import (
     MoistAir,
     WaterSkin,
@@ -21,7 +21,7 @@ from tunax_lite.air_sea.air import (
 )
 from tunax_lite.air_sea.transfer_coefficients import neutral_drag
 
-FORMULAE = [Kondo(), Fairall(), Coare30(), Coare36(), LargeYeager()]
+FORMULAE = [Kondo(), Fairall(), Coare36(), LargeYeager()]
 IDS = [type(formula).__name__ for formula in FORMULAE]
 # Their slopes compile long: two are in every run.
 SOME_FORMULAE = some_long(
@@ -97,9 +97,7 @@ def test_kondo_has_the_tabulated_fluxes():
         np.testing.assert_allclose(fluxes(Kondo(), wind, air, water)[:3], expected, rtol=2e-4)
 
 
-@pytest.mark.parametrize(
-    "formula", [Fairall(iterations=100), Coare30(iterations=100), Coare36(iterations=100)], ids=IDS[1:4]
-)
+@pytest.mark.parametrize("formula", [Fairall(iterations=100), Coare36(iterations=100)], ids=IDS[1:3])
 @pytest.mark.long
 def test_similarity_equals_a_second_implementation(formula):
     weather = random_weather(70, 60)
@@ -111,15 +109,13 @@ def test_similarity_equals_a_second_implementation(formula):
         if isinstance(formula, Fairall):
             expected = fairall(wind, ta, ts, qa, qs, float(air.density[i]), 200)
         else:
-            version = 3.0 if isinstance(formula, Coare30) else 3.6
-            expected = coare(wind, ta, ts, qa, qs, 101325.0, version, 200)
+            expected = coare(wind, ta, ts, qa, qs, 101325.0, 200)
         np.testing.assert_allclose(found[:, i], expected, rtol=2e-4, atol=1e-7)
 
 
 # AeroBulk's own examples: air of 20 degC (25 in the last) at 2 m over water of 22 degC, 12 g/kg, 5 m/s,
 # 1010 hPa; potential temperature of the air (moist-adiabatic in the older ones); stress, heat, latent heat.
 AEROBULK = [
-    (Coare30(iterations=20), 20.00932, (0.036198, -17.833, -88.031)),
     (Coare36(iterations=20), 20.00932, (0.032596, -18.330, -90.486)),
     (LargeYeager(iterations=50), 20.01341, (0.035851959, -16.69695, -88.47819)),
     (LargeYeager(iterations=50), 25.01502, (0.027732996, 10.72617, -71.90122)),

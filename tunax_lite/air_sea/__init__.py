@@ -2,7 +2,7 @@
 
 from .air import AbstractBulkFormula
 from .bulk_forcing import BulkForcing, Weather, with_mean_light
-from .coare import Coare30, Coare36, Fairall
+from .coare import Coare36, Fairall
 from .daylight import MeanLight
 from .radiation import (
     AbstractAlbedo,
@@ -26,7 +26,6 @@ __all__ = [
     "BulkForcing",
     "Clark",
     "ClearSky",
-    "Coare30",
     "Coare36",
     "Cogley",
     "Fairall",

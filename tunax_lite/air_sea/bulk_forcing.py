@@ -326,7 +326,7 @@ class BulkForcing(AbstractForcing):
         air, skin = lax.optimization_barrier((air, WaterSkin.at(temperature, air.pressure)))
         exchange = self.bulk.exchange(air, skin)
         transfer, heat = exchange.momentum_transfer, exchange.sensible_heat + exchange.latent_heat
-        rain = fresh_water = None
+        fresh_water = None
         if weather.precipitation is not None:
             rain = fresh_water = FRESHWATER_DENSITY * weather.precipitation
             if self.rain_stress:
@@ -334,7 +334,7 @@ class BulkForcing(AbstractForcing):
             if self.rain_heat:
                 heat = heat + rain_heat(rain, air, skin, exchange.vaporisation_heat)
         if self.evaporation:
-            fresh_water = exchange.water if rain is None else rain + exchange.water
+            fresh_water = exchange.water if fresh_water is None else fresh_water + exchange.water
         longwave = self._longwave(temperature, air, weather)
         heat = heat + longwave
         return SurfaceFluxes(
@@ -343,7 +343,6 @@ class BulkForcing(AbstractForcing):
             surface_drag=transfer if self.relative_wind and self.implicit_stress else None,
             heat_flux=self.heat_factor * heat,
             shortwave_flux=self._shortwave(time, weather, water.ice),
-            rain=rain,
             freshwater_flux=fresh_water,
             latent_heat_flux=exchange.latent_heat,
             sensible_heat_flux=exchange.sensible_heat,

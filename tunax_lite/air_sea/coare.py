@@ -1,13 +1,11 @@
-"""Bulk formulae by Monin-Obukhov similarity with gustiness: TOGA COARE 2 (Fairall), COARE 3.0 and 3.6.
+"""Bulk formulae by Monin-Obukhov similarity with gustiness: TOGA COARE 2 (Fairall) and COARE 3.6.
 
-In 3.0 and 3.6 temperature and humidity are shifted to the height of the wind, where the fluxes are computed.
-None includes a cool skin or warm layer: the water temperature is that of the uppermost cell.
+In 3.6 temperature and humidity are shifted to the height of the wind, where the fluxes are computed.
+Neither includes a cool skin or warm layer: the water temperature is that of the uppermost cell.
 """
 
-import abc
 import math
 from collections import namedtuple
-from typing import ClassVar
 
 import jax.numpy as jnp
 
@@ -34,7 +32,8 @@ from .air import (
 
 _BOUNDARY_LAYER = 600.0  # height of the atmospheric boundary layer [m]
 _CALM = 0.1  # lowest wind for `Fairall`, whose first guess fails in calmer air [m s-1]
-_SLOWEST = 0.2  # lowest wind with gusts for COARE 3 [m s-1]
+_SLOWEST = 0.2  # lowest wind with gusts for `Coare36` [m s-1]
+_GUSTINESS = 1.2  # factor of the convective velocity scale [1]
 _CRITICAL_RICHARDSON_NUMBER = 0.25  # between surface and instrument; above it fluxes vanish
 _LARGEST_ZETA = 50.0
 
@@ -188,23 +187,22 @@ def psi_heat(zeta: Scalar) -> Scalar:
     return jnp.where(zeta < 0.0, unstable, _stable(positive, base * jnp.sqrt(base)))
 
 
+def _charnock(neutral_wind: Scalar) -> Scalar:
+    """Charnock parameter for the neutral wind at 10 m [m s-1]."""
+    return at_least(at_most(0.0017 * neutral_wind - 0.005, 0.028), 0.0)
+
+
 def _log_roughness(charnock: Scalar, friction: Scalar, nu: Scalar) -> Scalar:
     roughness = charnock * friction * friction / GRAVITY + 0.11 * nu / friction
     return jnp.log(at_most(at_least(roughness, 1e-9), 1.0))
 
 
-class _Coare(AbstractSimilarity):
-    """COARE 3: iterates fluxes, roughness and the air at the height of the wind."""
+@named("coare36")
+class Coare36(AbstractSimilarity):
+    """COARE 3.6, the current version: iterates fluxes, roughness and the air at the height of the wind.
 
-    gustiness: ClassVar[float]  # factor of the convective velocity scale [1]
-
-    @abc.abstractmethod
-    def charnock(self, neutral_wind: Scalar) -> Scalar:
-        """Charnock parameter for the neutral wind at 10 m [m s-1]."""
-
-    @abc.abstractmethod
-    def log_scalar_roughness(self, log_reynolds: Scalar) -> Scalar:
-        """Logarithm of the roughness length for heat and vapour [m], from that of u* z_0 / nu [1]."""
+    Source: Edson et al. (2013), J. Phys. Oceanogr. 43, 1589-1610, in the form of AeroBulk.
+    """
 
     def exchange(self, air: MoistAir, skin: WaterSkin) -> Exchange:
         potential = air.temperature + KELVIN + LAPSE_RATE * self.air_height
@@ -220,7 +218,7 @@ class _Coare(AbstractSimilarity):
         height, skin_kelvin = self.wind_height, skin.temperature + KELVIN
         speed = jnp.sqrt(air.wind_speed**2 + 0.25)
         friction = 0.035 * math.log(10.0 / 1e-4) / math.log(height / 1e-4) * speed
-        charnock = self.charnock(air.wind_speed)
+        charnock = _charnock(air.wind_speed)
         log_roughness = _log_roughness(charnock, friction, nu)
         profile = math.log(height) - log_roughness
         # Roughness length for heat from a neutral transfer coefficient of 1.15e-3.
@@ -263,14 +261,15 @@ class _Coare(AbstractSimilarity):
             scales.air_kelvin, scales.air_humidity, friction, scales.temperature, scales.humidity
         )
         buoyant = -_BOUNDARY_LAYER / KARMAN * inverse_length
-        gust = gust_squared(buoyant, self.gustiness**2 * friction * friction)
+        gust = gust_squared(buoyant, _GUSTINESS**2 * friction * friction)
         speed = jnp.sqrt(at_least(air.wind_speed**2 + gust, _SLOWEST**2))
         zeta = bounded(self.wind_height * inverse_length, _LARGEST_ZETA)
         zeta_air = bounded(self.air_height * inverse_length, _LARGEST_ZETA)
         neutral_wind = friction / KARMAN * (math.log(10.0) - scales.log_roughness)
-        log_roughness = _log_roughness(self.charnock(neutral_wind), friction, nu)
+        log_roughness = _log_roughness(_charnock(neutral_wind), friction, nu)
         log_reynolds = log_roughness + jnp.log(friction) - jnp.log(nu)
-        log_scalar = at_least(self.log_scalar_roughness(log_reynolds), math.log(1e-9))
+        log_scalar = at_most(math.log(5.8e-5) - 0.72 * log_reynolds, math.log(1.6e-4))
+        log_scalar = at_least(log_scalar, math.log(1e-9))
         psi_h, psi_air = psi_heat(jnp.stack([zeta, zeta_air]))
         transfer = KARMAN / (math.log(self.wind_height) - log_scalar - psi_h)
         temperature_scale = transfer * (scales.air_kelvin - skin.temperature - KELVIN)
@@ -286,35 +285,3 @@ class _Coare(AbstractSimilarity):
             air_humidity=air.specific_humidity - humidity_scale / KARMAN * shift,
             speed=speed,
         )
-
-
-@named("coare30")
-class Coare30(_Coare):
-    """COARE 3.0.
-
-    Source: Fairall et al. (2003), J. Climate 16, 571-591, in the form of AeroBulk.
-    """
-
-    gustiness = 1.25
-
-    def charnock(self, neutral_wind: Scalar) -> Scalar:
-        return 0.011 + (0.018 - 0.011) / 8.0 * at_most(at_least(neutral_wind - 10.0, 0.0), 8.0)
-
-    def log_scalar_roughness(self, log_reynolds: Scalar) -> Scalar:
-        return at_most(math.log(5.5e-5) - 0.6 * log_reynolds, math.log(1.1e-4))
-
-
-@named("coare36")
-class Coare36(_Coare):
-    """COARE 3.6, the current version.
-
-    Source: Edson et al. (2013), J. Phys. Oceanogr. 43, 1589-1610, in the form of AeroBulk.
-    """
-
-    gustiness = 1.2
-
-    def charnock(self, neutral_wind: Scalar) -> Scalar:
-        return at_least(at_most(0.0017 * neutral_wind - 0.005, 0.028), 0.0)
-
-    def log_scalar_roughness(self, log_reynolds: Scalar) -> Scalar:
-        return at_most(math.log(5.8e-5) - 0.72 * log_reynolds, math.log(1.6e-4))

@@ -473,7 +473,8 @@ class KPP(AbstractLayer, AbstractPlainClosure[KPPState]):
             bottom_thickness = clo_state.bottom_layer_thickness
             if inputs.bottom is not None:
                 mixing, bottom_thickness = self._with_bottom_layer(mixing, bottom_thickness, inputs)
-        return KPPState(*map(with_end_faces, (*mixing, nonlocal_fraction)), depth, bottom_thickness)
+        viscosity, diffusivity, fraction = map(with_end_faces, (*mixing, nonlocal_fraction))
+        return KPPState(viscosity, diffusivity, fraction, depth, bottom_thickness)
 
     def _with_layer(
         self, mixing: Coefficients, old_depth: Scalar, buoyancy: CenterArray, inputs: ClosureInputs

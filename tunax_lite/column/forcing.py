@@ -65,7 +65,6 @@ class SurfaceFluxes(AbstractShown):
         surface_drag: reduction of the stress by the velocity of the water [N m-2 per m s-1], for wind
             relative to the current. It is implicit: the wind never drives the water faster than it blows,
             however long the step.
-        rain: precipitation alone, which is part of the freshwater flux [kg m-2 s-1]; `None` if unknown.
         heat_flux: heat into the surface, without shortwave radiation [W m-2].
         shortwave_flux: shortwave radiation into the water, less the albedo [W m-2].
         freshwater_flux: precipitation minus evaporation [kg m-2 s-1]; it changes salinity and, only in a lake
@@ -92,7 +91,6 @@ class SurfaceFluxes(AbstractShown):
         scale="stress_scale",
     )
     surface_drag: Flux = eqx.field(default=None, converter=as_float_array)
-    rain: Flux = eqx.field(default=None, converter=as_float_array)
     heat_flux: Flux = surface_flux(
         "heat absorbed at the surface, without shortwave radiation",
         "W m-2",

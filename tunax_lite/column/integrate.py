@@ -505,7 +505,7 @@ def _enough_memory(
             f"simulate: expected memory for {n_frames} frames of {columns} columns, at least "
             f"{_least_bytes(n_frames, columns, case) / 1e9:.3g} GB, got {got}; save less often "
             "(output_interval), take fewer columns, or write the run piece by piece (streaming.run_to_file, "
-            "or tunax-lite map); estimate_memory returns the memory of a run."
+            "or tunax-lite map)."
         )
 
     if _least_bytes(n_frames, most_columns, case) > _LARGE and not is_traced((model, case)):

@@ -185,10 +185,10 @@ def below_cover(
         gained: mass gained by ice and snow [kg m-2 s-1]; `None` if they exchange no water, and the cover
             keeps rain off.
     """
-    unchanged = ("shortwave_flux",) if gained is None else ("shortwave_flux", "freshwater_flux", "rain")
+    unchanged = ("shortwave_flux",) if gained is None else ("shortwave_flux", "freshwater_flux")
     changed = {
         name: jnp.where(covered, 0.0, flux)
-        for name in (*FLUXES, "surface_drag", "rain")
+        for name in (*FLUXES, "surface_drag")
         if name not in unchanged and (flux := getattr(sky, name)) is not None
     }
     if sky.shortwave_flux is not None:

@@ -176,7 +176,7 @@ def evidence_of(case: Case, observations: Observations | None = None) -> Evidenc
     """Return the evidence of a single column."""
     groups: dict[str, dict[str, Samples]] = {"weather": {}, "fluxes": {}}
     for one in _forcing(case.forcing):
-        if one.name not in ("surface_drag", "rain") and _unit(one.quantity):
+        if one.name != "surface_drag" and _unit(one.quantity):
             groups[one.where.partition(".")[0]][one.name] = one
     for kind, vector, size, u, v in (
         ("weather", "wind", "wind_speed", "wind_u", "wind_v"),

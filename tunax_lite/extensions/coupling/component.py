@@ -38,10 +38,7 @@ class CoupledForcing(AbstractForcing):
     def at(self, time: ScalarLike, water: WaterSurface | None = None) -> SurfaceFluxes:
         overrides = {name: flux for name, flux in vars(self.prescribed).items() if flux is not None}
         fluxes = self.of_case.at(time, water)
-        # Rain is part of the replaced freshwater flux, and drag of the replaced stress.
-        if "freshwater_flux" in overrides:
-            overrides = {"rain": None} | overrides
-        if {"stress_u", "stress_v"} & overrides.keys():
+        if {"stress_u", "stress_v"} & overrides.keys():  # the drag is part of the replaced stress
             overrides = {"stress_u": None, "stress_v": None, "surface_drag": None} | overrides
         overrides["tracer_fluxes"] = fluxes.tracer_fluxes | self.prescribed.tracer_fluxes
         return dataclasses.replace(fluxes, **overrides)
