@@ -101,9 +101,9 @@ def _commands() -> Iterator[Item]:
     yield command("map mom6_columns", "maps", "map", "maps/mom6_columns", short, "maps/mom6_columns")
     cycles = {"leads": [86400.0], "judged_from": "2010-11-17T12:00:00", "end": "2010-11-20T12:00:00"}
     few = {"method.n_members": 6, "cycles": cycles}
-    yield command(
-        "assimilation papa", "assimilation", "assimilate", "assimilations/papa", few, "moorings/oce_papa"
-    )
+    assimilate = functools.partial(_command, "assimilate", "assimilations/papa", few)
+    # LAPACK finds the square roots of a covariance of six members, and rounds by the kind of processor.
+    yield Item("assimilation papa", "assimilation", assimilate, "moorings/oce_papa", tolerance=1e-7)
 
 
 def _calibrations() -> Iterator[Item]:
