@@ -31,9 +31,9 @@ from ..config import (
     Loaded,
     Run,
     RunConfig,
+    build_run,
     data_files,
 )
-from ..config.build import build_translated
 from ..declarations import name_of
 from ..io.checksums import stamp_of
 from ..io.errors import FileFormatError, within_a_screen
@@ -215,11 +215,7 @@ def _in_utf_8(text: str) -> str:
 
 def build_with_parameters(loaded: Loaded[RunConfig], parameters: Path | None) -> Run:
     """Build a run, with the values of a parameter file; warn of all notes on it."""
-    run, report = build_translated(loaded)
-    if report is not None:
-        report.check()
-        warn_of_input((*report.errors, *report.differences, *report.warnings))
-    assert run is not None  # without a run, `report.check` raises
+    run = build_run(loaded)
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
     if values is not None and parameters is not None:

@@ -2,27 +2,19 @@
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from .._types import JSON, warn_of_input
-from ..calibration import (
-    LogNormal,
-    Normal,
-    Target,
-    read_parameters,
-    with_case_parameters,
-    with_parameters,
-)
+from ..calibration import Target, read_parameters, with_case_parameters, with_parameters
 from ..calibration.comparison import VARIABLES, Candidate, StoredResult
 from ..calibration.methods import AbstractMethod
 from ..calibration.observed import can_be_observed, starting_at
-from ..calibration.parameters import ParameterTable, paths_by_label
+from ..calibration.parameters import ParameterTable
 from ..calibration.target import AbstractScore, padded_together
 from ..column.averages import KINDS
 from ..column.case import Case
@@ -37,7 +29,7 @@ from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import recorded, remarks
 from ..runtime.memory import check_steps
-from .calibration import AdamSection, CalibrationConfig, free_parameters
+from .calibration import AdamSection, CalibrationConfig, MisfitSection, free_parameters
 from .case import AbstractFileCase, BuiltCase, GridSection, NativeGrid, Run
 from .comparison import ComparisonConfig, in_words
 from .formats import AbstractTranslatedCase, Report, kind_of
@@ -69,21 +61,20 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
     if isinstance(section, DescribedCase):  # others know their length only when they are read
         with loaded.place.naming("time", "step"):
             check_steps(config.time.duration or section.duration, time.step)
-    made = with_remarks(lambda: section.build(own.config.grid, where, time.step), config.accept)
-    case, chosen = made.case, config.time if "output_interval" in config.time.model_fields_set else time
+    built = built_case(section, own.config.grid, where, time.step, config.accept)
+    case, chosen = built.case, config.time if "output_interval" in config.time.model_fields_set else time
     with loaded.place.naming("corrections"):
         case = config.corrections.of(case)
     with loaded.place.naming("parameters"):
         case = with_case_parameters(case, parameters or {})
-    built = build_model(model, loaded.place, parameters)
     is_conservative = carries_conservative_temperature(case.equation_of_state)
     measurable = ("potential_temperature",) if is_conservative else ()
     if time.duration is None:
         _warn_of_part_of_a_step(case, time.step)
     return Run(
-        model=built,
+        model=build_model(model, loaded.place, parameters),
         case=case,
-        observations=made.observations,
+        observations=built.observations,
         dt=time.step,
         output_interval=chosen.output_interval,
         duration=config.time.duration,
@@ -137,13 +128,15 @@ def build_model(section: ModelSection, place: Place, parameters: Mapping[str, fl
     return Model(closure, **section.given())
 
 
-def with_remarks(make: Callable[[], BuiltCase], accept: Collection[str]) -> BuiltCase:
-    """Make a case, and warn of what its readers and the rules of plausibility note, except accepted rules."""
+def built_case(
+    section: CaseSection, grid: GridSection, where: Place, step: float | None, accept: Collection[str]
+) -> BuiltCase:
+    """Build a case, and warn of what its readers and the rules of plausibility note, except `accept`."""
     with recorded() as notes:
-        made = make()
-    notes += remarks(made.case, made.observations)
+        built = section.build(grid, where, step)
+    notes += remarks(built.case, built.observations)
     warn_of_input(note for note in notes if note.rule not in accept)
-    return made
+    return built
 
 
 def with_observations(built: BuiltCase | Run, where: Place) -> tuple[Case, Observations]:
@@ -163,10 +156,9 @@ def data_files(path: Path, document: JSON) -> dict[str, Path]:
             return {document: resolve(document, path.parent)}
         except (OSError, FileFormatError):  # another text, which may be too long for a name
             return {}
-    if not isinstance(document, Mapping | list | tuple):
-        return {}
+    items = document.values() if isinstance(document, Mapping) else document
     found = dict[str, Path]()
-    for value in document.values() if isinstance(document, Mapping) else document:
+    for value in items if isinstance(document, Mapping | list | tuple) else ():
         found |= data_files(path, value)
     return found
 
@@ -213,12 +205,13 @@ def build_calibration(
     with place.naming("parameters"):
         free = free_parameters(config.parameters).resolve(model.closure, cases)
     with place.naming("optimiser"):
-        method = _method(config)
+        section = config.optimiser
+        is_adam = isinstance(section, AdamSection)
+        method = section.of_length(config.n_iterations) if is_adam else section.build()
         method.init(free.start())  # checks sizes
     for target in targets:
         if _end_of(target.case, target.dt) < target.case.duration:
             _warn_of_part_of_a_step(target.case, target.dt)
-    warn_of_input([*_notes_on_steps(free, targets), *_notes_on_priors(config, free)])
     return Calibration(
         model=model,
         free_parameters=free,
@@ -231,21 +224,7 @@ def build_calibration(
     )
 
 
-def _notes_on_priors(config: CalibrationConfig, free: ParameterTable) -> Iterator[str]:
-    """Note priors with a most probable value that the method ignores."""
-    if config.misfit.prior_weight > 0.0 or config.optimiser.name == "ensemble_kalman":
-        return
-    known = [one.path for one in free.numbers if one.is_chosen and isinstance(one.prior, Normal | LogNormal)]
-    if known:
-        yield (
-            f"misfit.prior_weight is 0: the normal priors of {', '.join(paths_by_label(known))} only set the "
-            "scale of the steps of a calibration, and do not pull towards their medians; give 2 noise^2 / n, "
-            "with the noise of the observations in units of the scale and the number n of independent ones, "
-            "for them to count"
-        )
-
-
-def cases_on(
+def _on_grids(
     section: CaseSection,
     grids: Sequence[GridSection],
     steps: Sequence[float],
@@ -255,10 +234,10 @@ def cases_on(
     """A case with observations on every grid with every time step; a file is read once."""
     read = None
     if isinstance(section, AbstractFileCase):
-        read = with_remarks(lambda: section.read(where), accept)
+        read = built_case(section, NativeGrid(kind="native"), where, None, accept)
     for grid, step in itertools.product(grids, steps):
         if read is None:
-            built = with_remarks(functools.partial(section.build, grid, where, step), accept)
+            built = built_case(section, grid, where, step, accept)
         else:
             built = read.on(grid, where)
         yield grid, step, *with_observations(built, where)
@@ -266,9 +245,9 @@ def cases_on(
 
 def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
     """A case at every resolution; if there are several, the names tell which."""
-    section, where = config.cases[index], place.below("cases", str(index))
+    section, where, misfit = config.cases[index], place.below("cases", str(index)), config.misfit
     here, steps = where.below("case"), config.time.step
-    for _, step, case, observations in cases_on(section.case, config.grid, steps, here, config.accept):
+    for _, step, case, observations in _on_grids(section.case, config.grid, steps, here, config.accept):
         with place.naming("time", "step"):
             check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)
@@ -279,54 +258,46 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
         with place.naming("time", "step"):
             case.check_step(step)
         with where.naming():
-            target = _target(config, index, case, observations, step)
+            case, observations = starting_at(case, observations, misfit.initial_time)
+            weights = section.weights or misfit.weights
+            target = Target(
+                case=case,
+                observations=observations,
+                weights=_driven(case, weights) if misfit.driven_velocities_only else weights,
+                weight=section.weight,
+                group=section.group,
+                dt=step,
+                time_window=_time_window(misfit, section.end, case, observations, step),
+                depth_window=_depth_window(misfit, case),
+                scale=misfit.scale.build(),
+                averaging=misfit.averaging,
+                reduction=misfit.reduction,
+                frame_interval=misfit.frame_interval,
+                most_times=misfit.most_times,
+            )
             _ = target.comparison  # raises errors that would otherwise stop the calibration later
         yield target
 
 
-def _notes_on_steps(free: ParameterTable, targets: Sequence[Target]) -> Iterator[str]:
-    """Where terms reject the step with a free number in the outer parts of its prior."""
-    for place, number in enumerate(free.numbers):
-        of_term = [(end, target) for end in (-2.0, 2.0) for target in targets if ".terms." in number.path]
-        for end, target in of_term:
-            own, at = free.in_case(target.case.name), free.start().at[place].set(end)
-            case = own.to_pytree(target.case, own.part_of(at))
-            try:
-                case.check_step(target.dt)
-            except ValueError as error:
-                value = float(free.to_physical(at)[place])
-                yield f"parameters.{number.path}: {value:.4g} {number.unit} is too much for the step: {error}"
-                break
-
-
-def _target(
-    config: CalibrationConfig, index: int, case: Case, observations: Observations, step: float
-) -> Target:
-    section, misfit = config.cases[index], config.misfit
-    case, observations = starting_at(case, observations, misfit.initial_time)
+def _time_window(
+    misfit: MisfitSection, end: float | None, case: Case, observations: Observations, step: float
+) -> tuple[float, float]:
+    """First and last time that count [s], after the initial time; `end` replaces that of the misfit."""
     first, last = misfit.start - misfit.initial_time, _end_of(case, step)
-    if (wanted := section.end or misfit.end) is not None:
+    if (wanted := end or misfit.end) is not None:
         last = min(last, wanted - misfit.initial_time)
     if misfit.times == "last":
         times = np.asarray(observations.time)
         first = float(max(times[times <= last], default=first))
-    weights = section.weights or misfit.weights
-    lowest = -float(case.grid.depth) * (1.0 - misfit.bottom_fraction) if misfit.bottom_fraction else -math.inf
-    return Target(
-        case=case,
-        observations=observations,
-        weights=_driven(case, weights) if misfit.driven_velocities_only else weights,
-        weight=section.weight,
-        group=section.group,
-        dt=step,
-        time_window=(first, last),
-        depth_window=(lowest if misfit.lowest is None else max(lowest, misfit.lowest), misfit.highest),
-        scale=misfit.scale.build(),
-        averaging=misfit.averaging,
-        reduction=misfit.reduction,
-        frame_interval=misfit.frame_interval,
-        most_times=misfit.most_times,
-    )
+    return first, last
+
+
+def _depth_window(misfit: MisfitSection, case: Case) -> tuple[float, float]:
+    """Lowest and highest height that count [m]."""
+    lowest = -math.inf if misfit.lowest is None else misfit.lowest
+    if misfit.bottom_fraction:
+        lowest = max(lowest, -float(case.grid.depth) * (1.0 - misfit.bottom_fraction))
+    return lowest, misfit.highest
 
 
 def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
@@ -396,11 +367,6 @@ def evaluation_target(target: Target, variables: Collection[str], where: Place) 
     return dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
 
 
-def _method(config: CalibrationConfig) -> AbstractMethod:
-    section = config.optimiser
-    return section.of_length(config.n_iterations) if isinstance(section, AdamSection) else section.build()
-
-
 def candidates_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> list[Candidate]:
     """Closures of a comparison with default model settings; all of them, or those with the given labels.
 
@@ -408,7 +374,7 @@ def candidates_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) 
         ConfigError: an unknown label, or values of parameters that the closure does not take.
     """
     sections = {section.title: section for section in loaded.config.closures}
-    _check_chosen("closures", chosen, list(sections))
+    check_chosen("closures", chosen, list(sections))
     candidates = []
     for title, section in sections.items():
         if chosen and title not in chosen:
@@ -443,28 +409,23 @@ def targets_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> 
     return targets
 
 
-def _chosen_cases(loaded: Loaded[ComparisonConfig], chosen: Sequence[str]) -> list[int]:
+def _chosen_cases(loaded: Loaded[ComparisonConfig], chosen: Sequence[str]) -> Iterator[int]:
     """Places of the cases with the given names, or of all."""
-    if not chosen:
-        return list(range(len(loaded.config.cases)))
     names: dict[int, str] = {}
-    unread: list[Exception] = []  # of cases that may not be requested
     for index, section in enumerate(loaded.config.cases):
-        try:
-            names[index] = section.case.named(loaded.place.below("cases", str(index)))
-        except (FileNotFoundError, FileFormatError) as error:
-            unread.append(error)
-    if unread and not set(chosen) <= set(names.values()):
-        raise unread[0]
-    _check_chosen("cases", chosen, list(names.values()))
-    return [index for index, name in names.items() if name in chosen]
+        names[index] = ""
+        if chosen:
+            with contextlib.suppress(FileNotFoundError, FileFormatError):  # it may not be requested
+                names[index] = section.case.named(loaded.place.below("cases", str(index)))
+    check_chosen("cases", chosen, list(names.values()))
+    return (index for index, name in names.items() if not chosen or name in chosen)
 
 
 def case_on_grids(loaded: Loaded[ComparisonConfig], index: int) -> dict[str, list[Target]]:
     """The case at this place in the list on each grid, by its name, with each time step."""
     config, section = loaded.config, loaded.config.cases[index]
     where, targets = loaded.place.below("cases", str(index)), dict[str, list[Target]]()
-    of_case = cases_on(section.case, config.grid, config.time_steps, where, config.accept)
+    of_case = _on_grids(section.case, config.grid, config.time_steps, where, config.accept)
     for grid, step, case, observations in of_case:
         with where.naming():
             check_steps(case.duration, step)
@@ -496,7 +457,8 @@ def stored_results(
     return results
 
 
-def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
+def check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
+    """Raise `ConfigError` for a name of an option, such as `--cases`, that the file lacks."""
     for name in chosen:
         if name not in known:
             raise ConfigError(

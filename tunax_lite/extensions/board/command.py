@@ -14,9 +14,9 @@ from ...cli.check import Page
 from ...cli.evaluate import computed, names_in
 from ...cli.terminal import echo, print_table
 from ...config import ConfigError
-from ...config.build import candidates_of, case_on_grids
+from ...config.build import candidates_of, case_on_grids, check_chosen
 from ...config.load import Loaded, validated
-from ...config.section import Section, closest, key
+from ...config.section import Section, key
 from ...io.checksums import sha256_of
 from ...io.errors import FileFormatError
 from ...io.writing import check_outputs
@@ -77,12 +77,6 @@ def board(
     return as_json(judged) | {"written": [str(path) for path in written]}
 
 
-def _check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:
-    for name in chosen:
-        if name not in known:
-            raise ConfigError(f"{option} {name}: expected a name on the board; {closest(name, known)}.")
-
-
 def available(
     loaded: Loaded[BoardConfig], chosen: Sequence[str] = ()
 ) -> tuple[dict[str, Target], dict[str, str], dict[str, str]]:
@@ -93,7 +87,7 @@ def available(
         FileFormatError: a file with a wrong SHA-256, or that cannot be read.
     """
     config = loaded.config
-    _check_chosen("--cases", chosen, [simulation.name for simulation in config.simulations])
+    check_chosen("cases", chosen, [simulation.name for simulation in config.simulations])
     setup = Loaded(config.comparison(config.rows), loaded.place)
     targets, digests, missing = dict[str, Target](), dict[str, str](), dict[str, str]()
     for index, simulation in enumerate(config.simulations):
@@ -134,7 +128,7 @@ def _closures(board: BoardConfig, enter: Sequence[str], chosen: Sequence[str]) -
     for label in labels:
         if labels.count(label) > 1 or label == PERSISTENCE:
             raise ConfigError(f"board: expected rows of different labels, got '{label}' again; rename one.")
-    _check_chosen("--rows", chosen, labels)
+    check_chosen("rows", chosen, labels)
     wanted = {*(chosen or labels), board.protocol.reference}
     return [section for section in sections if section.title in wanted]
 
