@@ -15,7 +15,7 @@ from ..closures import AbstractClosure
 from ..column.terms import AbstractTerm
 from ..declarations import names_of
 from .builder import BY_HAND, DerivedSection, class_of, keys_of, numbers_of, own_section
-from .section import Section, closest, in_short, invalid, key, reject
+from .section import Section, in_short, invalid, key, reject
 
 
 def flatten(value: JSON, prefix: str = "") -> JSON:
@@ -47,15 +47,6 @@ Parameters = Annotated[
 def closure_names() -> list[str]:
     """Names of closures in configurations, with variants that have a named set of constants last."""
     return list(names_of(AbstractClosure))
-
-
-def constant_sets_of(name: str) -> list[str]:
-    """Named sets of constants of a closure: the suffixes of the names of its variants."""
-    kinds = names_of(AbstractClosure)
-    variants = (
-        each for each, known in kinds.items() if known.is_variant and known.kind is closure_class(name)
-    )
-    return [each.removeprefix(f"{name}_") for each in variants if each.startswith(f"{name}_")]
 
 
 def closure_class(name: str) -> type[AbstractClosure]:
@@ -132,18 +123,8 @@ def closure_with(
     try:
         return with_parameters(closure, parameters)
     except ValueError as error:
-        path = _refused(closure, parameters)
-        reject(str(error).removeprefix(f"{path}: "), "parameters", path)
-
-
-def _refused(closure: AbstractClosure, parameters: Mapping[str, float]) -> str:
-    """Path of the first number that a closure rejects, for the line in the message; empty if none."""
-    for path, value in parameters.items():
-        try:
-            with_parameters(closure, {path: value})
-        except ValueError:
-            return path
-    return ""
+        path, _, message = str(error).partition(": ")  # of the first number that the closure rejects
+        reject(message, "parameters", path)
 
 
 class ClosureSection(Section):
@@ -164,16 +145,6 @@ class ClosureSection(Section):
         closure_class(name)
         return name
 
-    @field_validator("constants")
-    @classmethod
-    def _check_constants(cls, constants: str | None, info: Any) -> str | None:  # Any: of pydantic
-        if constants is not None and "name" in info.data:
-            sets = constant_sets_of(info.data["name"])
-            if constants not in sets:
-                hint = closest(constants, sets) if sets else "leave the key out"
-                raise invalid(f"constants of {info.data['name']}", f"'{constants}'", hint)
-        return constants
-
     @field_validator("options")
     @classmethod
     def _check_options(cls, options: dict[str, JSON], info: Any) -> dict[str, JSON]:  # Any: of pydantic
@@ -192,7 +163,13 @@ class ClosureSection(Section):
 
     def build(self) -> AbstractClosure:
         """The closure."""
-        name = self.name if self.constants is None else f"{self.name}_{self.constants}"
+        name = self.name
+        if self.constants is not None:
+            name = f"{name}_{self.constants}"
+            known = names_of(AbstractClosure).get(name)
+            if known is None or known.kind is not closure_class(self.name):
+                expected = f"expected a set of constants of {self.name}, such as recommended"
+                reject(f"{expected}, got '{self.constants}'; correct it, or leave it out", "constants")
         in_file = isinstance(self.parameters, str)  # only in a comparison, which reads the file
         return closure_with(name, self.options, {} if in_file else self.parameters)
 

@@ -106,27 +106,26 @@ def load(
     set_up = next((each for each in additions("formats", "SET_UPS") if each.recognises(Path(path))), None)
     if set_up is not None and config in (None, RunConfig):
         return set_up.load(Path(path), overrides)
-    known = {kind.key: kind for kind in all_kinds()}
-    accepted = {key: kind for key, kind in known.items() if kind.config is config}
+    accepted = [kind for kind in all_kinds() if kind.config is (config or kind.config)]
     if config is None:
-        accepted = {key: kind for key, kind in known.items() if kind.config is not ComparisonConfig}
-    expected = listed_or([kind.name for kind in accepted.values()])
+        accepted = [kind for kind in accepted if kind.config is not ComparisonConfig]
+    expected = " or ".join(kind.name for kind in accepted)
     if set_up is not None:
         raise ConfigError(
             f"{path}: expected the configuration of {expected}, got a set-up of {set_up.name}; write one "
             f"that names it as `case: {{format: {set_up.name}, path: FILE}}`."
         )
     document = with_overrides(with_cases(read_document(Path(path))), overrides)
-    present = [key for key in known if key in document.data]
-    todo = "use `tunax-lite compare`" if config is None else "use another file or another command"
-    for key in present:
-        # A comparison has cases too.
-        if key not in accepted and not (key == "cases" and config is ComparisonConfig):
-            raise ConfigError(
-                f"{document.source}: expected the configuration of {expected}, got that of "
-                f"{known[key].name} (it has `{key}`); {todo}."
-            )
-    chosen: Any = config or next((known[key].config for key in present), RunConfig)  # of the kind of the file
+    kind = next((kind for kind in all_kinds() if kind.key in document.data), None)
+    if kind is not None and kind.key == "cases" and config is ComparisonConfig:  # it has cases too
+        kind = accepted[0]
+    if kind is not None and kind not in accepted:
+        todo = "use `tunax-lite compare`" if config is None else "use another file or another command"
+        raise ConfigError(
+            f"{document.source}: expected the configuration of {expected}, got that of {kind.name} (it has "
+            f"`{kind.key}`); {todo}."
+        )
+    chosen: Any = config or (RunConfig if kind is None else kind.config)  # of the kind of the file
     place = Place(Path(path), document.origins)
     checked = validated(document, chosen)
     if isinstance(checked, CalibrationConfig):
@@ -191,11 +190,6 @@ def all_kinds() -> tuple[Kind, ...]:
     )
 
 
-def listed_or(names: Sequence[str]) -> str:
-    """Names as a list in words."""
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 def validated(document: Document, model: type[ConfigT]) -> ConfigT:
     """Validate keys and values as sections."""
     try:
@@ -207,9 +201,8 @@ def validated(document: Document, model: type[ConfigT]) -> ConfigT:
 
 def _message(problem: ErrorDetails, document: Document) -> str:
     path = _key_path(problem["loc"], document.data, named=problem["type"] in ("missing", "rejected"))
-    where = (
-        Place(Path(document.source), document.origins).at(*path) if path else f"{document.source}: top level"
-    )
+    place = Place(Path(document.source), document.origins)
+    where = place.at(*path) if path else f"{document.source}: top level"
     # The error that a class raised, without pydantic's prefix "Value error".
     message = problem.get("ctx", {}).get("error", problem["msg"])
     return f"{where}: {str(message).removesuffix('.')}."
