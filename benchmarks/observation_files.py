@@ -50,7 +50,7 @@ def _era5(path: Path, reader: Callable[..., Any]) -> Any:
 def _sst(path: Path) -> Any:
     latitude, longitude = next(place for name, place in _PLACES.items() if name in path.parts)
     position = (latitude, longitude)
-    return io.read_numbers(path, "sea_surface_temperature", "sst", start_time=START, position=position)[0]
+    return io.read_numbers(path, "sea_surface_temperature", "sst", start_time=START, position=position)
 
 
 def _profiles(path: Path) -> Any:

@@ -14,13 +14,14 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 jax.config.update("jax_enable_x64", True)
 
 import tunax_lite as tl  # noqa: E402
 from tunax_lite.calibration import with_parameters  # noqa: E402
 from tunax_lite.column.case import remap  # noqa: E402
-from tunax_lite.io import write_observations  # noqa: E402
+from tunax_lite.io.dataset import attributes_of, write_dataset  # noqa: E402
 
 DEPTH = 96.0  # m
 DURATION = 172800.0  # s
@@ -80,6 +81,33 @@ def observe(trajectory: tl.Trajectory, grid: tl.Grid) -> tl.Observations:
     )
 
 
+def to_dataset(case: tl.Case, observations: tl.Observations, attributes: dict[str, str]) -> xr.Dataset:
+    """The observations, the fluxes and the constants of the case, as `read_cf_netcdf` expects them."""
+    since = "seconds since 2000-01-01 00:00:00"
+    time = {"standard_name": "time", "axis": "T", "units": since}
+    height = {"standard_name": "height_above_mean_sea_level", "units": "m", "positive": "up", "axis": "Z"}
+    forcing = case.forcing
+    assert isinstance(forcing, tl.TimeSeriesForcing)
+    variables: dict[str, tuple] = {
+        name: (("time", "z_center"), np.asarray(values), attributes_of(name) | {"uncertainty": NOISE[name]})
+        for name, values in observations.profiles.items()
+    }
+    for flux in ("stress_u", "stress_v", "heat_flux"):
+        values, name = np.asarray(getattr(forcing.fluxes, flux)), f"surface_{flux}"
+        variables[name] = ("forcing_time", values, attributes_of(name))
+    coordinates = {
+        "time": ("time", np.asarray(observations.time), time),
+        "forcing_time": ("forcing_time", np.asarray(forcing.time), time),
+        "z_center": ("z_center", np.asarray(observations.z), height),
+    }
+    constants = {"coriolis_parameter": float(case.coriolis_parameter)}
+    for part in (case.equation_of_state, case.absorption):
+        constants |= {
+            name: float(value) for name, value in vars(part).items() if not isinstance(value, bool | None)
+        }
+    return xr.Dataset(variables, coordinates, {"start_time": "", "case": case.name} | constants | attributes)
+
+
 def main(path: Path) -> None:
     """Run the truth and write its observations."""
     case = make_case()
@@ -96,7 +124,7 @@ def main(path: Path) -> None:
         "noise_seed": str(SEED),
         "true_parameters": ", ".join(f"{name} = {value:g}" for name, value in TRUE_PARAMETERS.items()),
     }
-    write_observations(path, case.on(grid), observe(trajectory, grid), attributes)
+    write_dataset(to_dataset(case, observe(trajectory, grid), attributes), path)
     print(f"wrote {path}, {path.stat().st_size / 1e3:.0f} kB")
 
 

@@ -6,7 +6,7 @@ Your own large-eddy simulation
 
 Horizontal means of a large-eddy simulation fit into a small NetCDF file: profiles of temperature
 and velocity over time, and the surface fluxes. This example writes such a file with
-`write_observations`, reads it back and calibrates two constants of k-epsilon on it. The synthetic
+xarray, reads it back and calibrates two constants of k-epsilon on it. The synthetic
 profiles that stand for a simulation come from k-epsilon with other constants.
 """
 
@@ -15,15 +15,33 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
 
 import tunax_lite as tl
 from tunax_lite.calibration import FreeParameter, FreeParameters, LevenbergMarquardt, Target, calibrate
-from tunax_lite.io import read_cf_netcdf, resolve, write_observations
+from tunax_lite.io import read_cf_netcdf, resolve
 
 tl.configure()
 shipped, means = read_cf_netcdf(resolve("synthetic:wind_and_cooling"))
 path = Path(tempfile.mkdtemp()) / "my_les.nc"
-write_observations(path, shipped, means)
+units = {"temperature": "degC", "u": "m s-1", "v": "m s-1"}
+water, forcing = shipped.equation_of_state, shipped.forcing
+assert isinstance(forcing, tl.TimeSeriesForcing)
+arrays: dict[str, tuple] = {
+    name: (("time", "z"), np.asarray(means.profiles[name]), {"units": units[name]}) for name in units
+}
+for name, unit in {"stress_u": "N m-2", "stress_v": "N m-2", "heat_flux": "W m-2"}.items():
+    arrays[f"surface_{name}"] = ("flux_time", np.asarray(getattr(forcing.fluxes, name)), {"units": unit})
+coordinates = {
+    "time": ("time", np.asarray(means.time), {"units": "s"}),
+    "flux_time": ("flux_time", np.asarray(forcing.time), {"units": "s", "axis": "T"}),
+    "z": ("z", np.asarray(means.z), {"units": "m", "positive": "up"}),
+}
+constants = {"coriolis_parameter": float(shipped.coriolis_parameter)}
+for name in ("thermal_expansion", "gravity", "reference_density", "heat_capacity"):
+    constants[name] = float(getattr(water, name))
+xr.Dataset(arrays, coordinates, constants).to_netcdf(path)
 
 # %%
 # The configuration of a run may name the same file: ``case: {format: cf_netcdf, path: my_les.nc}``.

@@ -33,7 +33,7 @@ def budgets(path) -> list[dict]:
 def test_a_configuration_is_no_file_of_a_run(out):
     for command in ("budget", "plot"):
         said = invoked(command, out.with_name("run.yaml"), code=3).output
-        assert not missing_from(said, "run.yaml YAML run output budgets true"), said
+        assert not missing_from(said, "run.yaml NetCDF"), said
 
 
 def test_budgets_close_from_the_file_and_hold_what_was_prescribed(out):

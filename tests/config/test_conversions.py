@@ -7,12 +7,10 @@ import pytest
 import yaml
 
 from tests.errors import error_naming
-from tests.io import test_argo as argo
-from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
-from tests.io.observation_files import cf_dataset, fluxes_at, write_lesbrary
+from tests.io.observation_files import cf_dataset, fluxes_at
 from tunax_lite.config import build_run, load_run
-from tunax_lite.io import read_argo, read_cf_netcdf, read_lesbrary
+from tunax_lite.io import read_cf_netcdf
 from tunax_lite.io.cf_netcdf import Mapping
 from tunax_lite.io.errors import ConfigError, FileFormatError
 from tunax_lite.io.table import read_series
@@ -91,64 +89,20 @@ def test_nonsense_is_an_error_that_names_the_key(tmp_path):
             flux_of(tmp_path, **given)
 
 
-def test_weather_of_era5_counts_from_the_package_s_zero_and_hour(tmp_path):
-    era5.write(tmp_path / "e.nc")
-    plain = era5.read(tmp_path / "e.nc").at(10.5 * 3600.0)
-    units: dict[str, Any] = {
-        "air_temperature": Conversion(factor=0.5, offset=1.0),
-        "longwave": Conversion(factor=0.9, offset=7.0),
-        "wind_u": Conversion(**HOW),
-    }
-    weather = era5.read(tmp_path / "e.nc", units=units).at(10.5 * 3600.0)
-    np.testing.assert_allclose(weather.air_temperature, 0.5 * plain.air_temperature + 1.0)
-    np.testing.assert_allclose(weather.longwave, 0.9 * plain.longwave + 7.0)
-    np.testing.assert_allclose(weather.wind_u, converted(plain.wind_u))
-    # Upward radiation in kJ, and the air in degC.
-    sun, air = -era5.SERIES["ssrd"][1] / 1e3, era5.SERIES["t2m"][1] - 273.15
-    era5.write(tmp_path / "other.nc", ssrd=sun, t2m=air)
-    units = {"shortwave": Conversion(unit="kJ m-2", sign=-1), "air_temperature": "degC"}
-    weather = era5.read(tmp_path / "other.nc", units=units).at(10.5 * 3600.0)
-    np.testing.assert_allclose(weather.shortwave, plain.shortwave, rtol=1e-12)
-    np.testing.assert_allclose(weather.air_temperature, plain.air_temperature)
-    with error_naming(FileFormatError, "ssrd J m-2 m s-1"):
-        era5.read(tmp_path / "e.nc", units={"shortwave": "m s-1"})
-
-
-def test_moorings_and_floats(tmp_path):
+def test_moorings(tmp_path):
     oceansites.write(tmp_path / "t.nc")
     plain = oceansites.read(tmp_path / "t.nc").profiles["temperature"]
     found = oceansites.read(tmp_path / "t.nc", units={"temperature": Conversion(factor=1.01, offset=-0.2)})
     np.testing.assert_allclose(found.profiles["temperature"], 1.01 * plain - 0.2, rtol=1e-6)
     with error_naming(ValueError, "units.z"):
         oceansites.read(tmp_path / "t.nc", units={"z": Conversion(sign=-1)})
-    argo.write(tmp_path / "a.nc", 2)
-    plain, shifted = (
-        read_argo(tmp_path / "a.nc", start_time=START, units=units)
-        for units in (None, {"pressure": Conversion(unit="hPa"), "salinity": Conversion(offset=0.1)})
-    )
-    # A hundredth of the pressure, from which heights follow.
-    deepest = np.nanmin(shifted.z) / np.nanmin(plain.z)
-    np.testing.assert_allclose(deepest, 0.01, rtol=1e-2)
-    np.testing.assert_allclose(
-        np.nanmean(shifted.profiles["salinity"] - plain.profiles["salinity"]), 0.1, rtol=2e-2
-    )
 
 
-def test_simulations_and_cf_files(tmp_path):
-    path = write_lesbrary(tmp_path / "les.jld2")
-    units = {"temperature": Conversion(factor=0.5, offset=1.0), "heat_flux": Conversion(sign=-1)}
-    (plain, before), (case, after) = read_lesbrary(path), read_lesbrary(path, units=units)
-    halved = 0.5 * before.profiles["temperature"] + 1.0
-    np.testing.assert_allclose(after.profiles["temperature"], halved, rtol=1e-6)
-    np.testing.assert_allclose(fluxes_at(case).heat_flux, -fluxes_at(plain).heat_flux)
-    with error_naming(FileFormatError, "timeseries/T degC m"):
-        read_lesbrary(path, units={"temperature": "m"})
+def test_cf_files(tmp_path):
     cf_dataset().to_netcdf(tmp_path / "cf.nc")
     mapping = Mapping(units={"heat_flux": Conversion(**HOW), "stress_u": Conversion(factor=3.0)})
     flux = fluxes_at(read_cf_netcdf(tmp_path / "cf.nc", mapping)[0])
     np.testing.assert_allclose([flux.heat_flux, flux.stress_u], [float(converted(-100.0)), 0.3])
-    with error_naming(ValueError, "heat_flux upward sign -1"):
-        Mapping(upward=("heat_flux",), units={"heat_flux": Conversion(sign=-1)})
 
 
 def test_a_tracer_keeps_its_unit_and_takes_the_rest(tmp_path):
@@ -160,21 +114,3 @@ def test_a_tracer_keeps_its_unit_and_takes_the_rest(tmp_path):
 
 
 LAKE = {"salinity": 0.1, "temperature": 10.0, "fluxes": {"heat_flux": 0.0}}
-
-
-def test_the_basin_of_a_lake(tmp_path):
-    (tmp_path / "basin.csv").write_text(f"depth,area\n0,4\n{40.0 / 0.3048!r},1\n")  # a foot
-    (tmp_path / "basin.dat").write_text("2 1\n1.0 4.0\n-39.0 1.0\n")
-    given: dict[str, Any]
-    for given in (
-        {"z": [0.0, 4.0], "area": [200.0, 50.0]}
-        | {"units": {"z": {"factor": 10.0, "sign": -1}, "area": {"unit": "ha", "factor": 2.0}}},
-        {"path": "basin.csv", "units": {"z": "ft", "area": "km2"}},
-        {"path": "basin.dat", "units": {"z": {"offset": -1.0}, "area": {"factor": 1e6}}},
-    ):
-        made = run_of(tmp_path, **LAKE, hypsography=given)
-        np.testing.assert_allclose(np.asarray(made.case.grid.area)[[0, -1]], [1e6, 4e6])
-    for name, unit in (("area", "m"), ("z", "km2")):
-        given = {"z": [-40.0, 0.0], "area": [1.0, 4.0], "units": {name: unit}}
-        with error_naming(ConfigError, f"hypsography {unit}"):
-            run_of(tmp_path, **LAKE, hypsography=given)

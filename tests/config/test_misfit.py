@@ -61,7 +61,7 @@ cases:
       duration: 1728000.0, depth: 200.0, fluxes: {stress_u: 0.1, heat_flux: -50.0},
       observations: {format: argo, paths: profiles.nc, z: measured, good_flags: [1]},
       series: {
-        sea_surface_temperature: {path: sst.csv, variable: sst, flags: quality, good_flags: [1, 2]},
+        sea_surface_temperature: {path: sst.csv, variable: sst},
         mixed_layer_depth: {path: sst.csv, variable: depth}}}
 grid: {kind: uniform, n_cells: 20}
 time: {step: 3600.0}
@@ -70,11 +70,11 @@ misfit:
   start: 0.0
 parameters: {c_eps_1: {lower: 1.2, upper: 1.7}}
 """
-TABLE = """time,sst [degC],quality,depth [m]
-2015-01-01T00:00:00,18.2,1,20
-2015-01-03T12:00:00,18.0,4,30
-2015-01-06T00:00:00,17.9,2,
-2015-01-09T00:00:00,,1,40
+TABLE = """time,sst [degC],depth [m]
+2015-01-01T00:00:00,18.2,20
+2015-01-03T12:00:00,,30
+2015-01-06T00:00:00,17.9,
+2015-01-09T00:00:00,,40
 """
 
 
@@ -93,7 +93,7 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     temperature, surface, depth = account(target)
     # Of the four levels of a profile the one at 500 m lies below the column, one is flagged; one above 5 m.
     assert (temperature.n_used, temperature.n_rejected, temperature.n_above) == (5, 1, 2)
-    assert (surface.n_used, surface.n_rejected) == (2, 1)
+    assert (surface.n_used, surface.n_rejected) == (2, 0)
     np.testing.assert_array_equal(depth.n_used, 3)
     sst = np.asarray(observations.series["sea_surface_temperature"])
     # In situ, as it was measured.
@@ -106,9 +106,7 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
 
 
 MISTAKES = [
-    ("variable: sst,", "variable: skin,", "sst.csv skin sea_surface_temperature"),
-    ("flags: quality", "flags: qc", "sst.csv qc sst flags"),
-    ("good_flags: [1, 2]", "good_flags: [7]", "sst.csv sst 4 good_flags"),
+    ("variable: sst}", "variable: skin}", "sst.csv skin sea_surface_temperature"),
     ("        sea_surface_temperature", "        skin", "cases.0.case.series.skin"),
     ("2015-01-01T00:00:00", "2019-01-01T00:00:00", "cases.0.case.observations float start_time"),
     ("depth: {path: sst.csv", "depth: {path: mld.csv", "series.mixed_layer_depth.path"),

@@ -188,13 +188,13 @@ def test_mooring_and_era5_from_the_configuration(load, tmp_path):
     weather = era5.write(tmp_path / "era5.nc")
     loaded = load(
         observations={"format": "oceansites", "paths": ["T.nc", "S.nc"]},
-        weather={"format": "era5", "paths": "era5.nc", "interpolation": "nearest"},
+        weather={"format": "era5", "paths": "era5.nc"},
         interior={"relaxation": {"temperature": {"time_scale": 5e4}}},
     )
     run = build_run(loaded)
     case: Any = run.case
     z = np.asarray(case.grid.z_center)
-    direct, _ = read_era5(weather, **PLACE, interpolation="nearest")
+    direct, _ = read_era5(weather, **PLACE)
     found, expected = case.forcing.weather.values, direct.values
     for name in ("wind_u", "humidity", "shortwave", "longwave"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
@@ -230,7 +230,7 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(build, tmp_path):
     site = {
         "observations": {"format": "oceansites", "paths": "T.nc", "depths": "measured"},
         "series": {"sea_surface_temperature": {"path": "era5.nc", "variable": "sst", "kind": "conservative"}},
-        "fluxes": {"era5": {"paths": "era5.nc", "interpolation": "nearest"}},
+        "fluxes": {"era5": {"paths": "era5.nc"}},
     }
     run = build(**WATER, **site)
     np.testing.assert_allclose(run.case.forcing.at(3600.0 * 20.5).heat_flux, -181.0)

@@ -24,7 +24,7 @@ from tunax_lite.io import (
     read_trajectory,
     read_weather,
 )
-from tunax_lite.io.errors import shortened, within_a_screen
+from tunax_lite.io.errors import shortened
 
 Row = tuple[Callable[[], Any], str]
 
@@ -69,7 +69,6 @@ LESBRARY: list[tuple[dict[str, Any], str]] = [
     ({"timeseries/T/96": nan_profile()}, "timeseries/T/96 nan 2"),
     (KELVIN, "timeseries/T temperature 292.15 K"),
     ({"timeseries/T/104": None}, "timeseries/T/104"),
-    ({"timeseries/t/096": 600.0}, "timeseries/t 96"),
     ({"timeseries/t/104": 600.0}, "timeseries/t 600 2"),
     ({f"timeseries/t/{i}": None for i in (96, 104, 1003)}, "timeseries/t 1"),
     ({"timeseries/u/0": np.bytes_("zero")}, "timeseries/u/0 S4"),
@@ -130,7 +129,7 @@ CF: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"TEMP": lambda one: one.expand_dims(station=2)}, {}, "TEMP TIME DEPTH station"),
     ({"TEMP": lambda one: one.isel(DEPTH=0, drop=True)}, {}, "TEMP vertical TIME"),
     ({"TEMP": at((1, 1), np.inf)}, {}, "TEMP inf"),
-    ({"TEMP": at((slice(None), 2), np.nan)}, {}, "TEMP 3 4"),
+    ({"TEMP": at((slice(None), 2), np.nan)}, {}, "TEMP gaps"),
     ({}, {"time": "hours"}, "hours time"),
     ({}, {"time": "surface_heat_flux"}, "surface_heat_flux TIME DEPTH TEMP time"),
     ({"TIME": [0.0, 0.08, 0.04, 0.12]}, {}, "TIME 2010-06-01T06:57:36 2 2010-06-01T07:55:12 1"),
@@ -143,10 +142,7 @@ CF: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"DEPTH.units": "dbar"}, {}, "DEPTH m dbar"),
     ({"DEPTH": [2.0, 10.0, 6.0, 14.0]}, {}, "DEPTH -10 -6 2"),
     ({"isel": {"DEPTH": slice(2)}}, {}, "DEPTH 3 2"),
-    ({}, {"depth": 9.0}, "DEPTH -9 0 -14 -2"),
-    ({}, {"start": "2011-01-01"}, "TEMP 4"),
-    ({}, {"start": "tomorrow"}, "mapping.start tomorrow 8601"),
-    ({"isel": {"TIME": [0]}, "surface_stress_u": None}, {}, "TIME 2010-06-01T06:00:00 duration"),
+    ({"isel": {"TIME": [0]}, "surface_stress_u": None}, {}, "TIME 2010-06-01T06:00:00 record"),
     ({"surface_stress_u": None, "surface_heat_flux": None}, {}, "surface_stress_u surface_heat_flux fluxes"),
     ({"surface_stress_u": at(2, np.nan)}, {}, "surface_stress_u nan 2010-06-01T08:00:00 2"),
     ({}, {"fluxes": {"stress_u": "taux"}}, "taux stress_u"),
@@ -297,9 +293,7 @@ def test_broken_tables(tmp_path):
     assert not wrong(rows, tmp_path)
 
 
-def test_a_message_is_no_longer_than_a_screen():
-    message = within_a_screen("\n".join("x" * 90 for _ in range(500)))
-    assert len(message) <= 2000 and len(message.splitlines()) <= 25 and "more lines" in message
+def test_a_message_shortens_its_parts():
     assert shortened("a\x1b[31m\nb") == "a\\x1b[31m\\nb" and len(shortened("y" * 10**6)) <= 400
     error = FileFormatError("f" * 5000, "k" * 5000, "e" * 5000, "g" * 5000, "correct it")
     assert len(str(error)) < 2000 and str(error).endswith("correct it.")

@@ -1,10 +1,7 @@
 """The reader of plain CF NetCDF files, its mapping, and the project's own observation files."""
 
-import dataclasses
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
@@ -12,14 +9,13 @@ import xarray as xr
 import tunax_lite as tl
 from tests.errors import error_naming, notes_in
 from tests.io.observation_files import cf_dataset, fluxes_at
-from tests.io.test_dataset import make_case
 from tunax_lite.io import (
     Mapping,
     case_from_dataset,
     open_observations,
     read_cf_netcdf,
-    write_observations,
 )
+from tunax_lite.io.units import Conversion
 
 
 def save(dataset: xr.Dataset, path):
@@ -57,11 +53,15 @@ def test_mapping_gives_names_units_signs_and_direction(tmp_path):
         vertical="level",
         positive="down",
         fluxes={"stress_u": "surface_stress_u", "heat_flux": 50.0},
-        upward=("stress_u", "heat_flux"),
-        units={"temperature": "K", "time": "min", "z": "dm", "stress_u": "Pa"},
+        units={
+            "temperature": "K",
+            "time": "min",
+            "z": "dm",
+            "stress_u": Conversion(unit="Pa", sign=-1),
+            "heat_flux": Conversion(sign=-1),
+        },
         coriolis_parameter=-1e-4,
         salinity=34.0,
-        depth=20.0,
         name="other",
     )
     case, observations = read_cf_netcdf(save(dataset, tmp_path / "m.nc"), mapping)
@@ -74,7 +74,7 @@ def test_mapping_gives_names_units_signs_and_direction(tmp_path):
     assert (float(fluxes.stress_u), float(fluxes.heat_flux)) == (-0.1, -50.0)
     assert float(case.coriolis_parameter) == -1e-4
     assert float(case.initial_state.salinity[0]) == 34.0
-    assert float(case.grid.z_face[0]) == -20.0 and case.name == "other" and case.start_time is None
+    assert case.name == "other" and case.start_time is None
 
 
 def test_initial_values_lie_on_the_profile_of_uneven_levels(tmp_path):
@@ -90,12 +90,8 @@ def test_initial_values_lie_on_the_profile_of_uneven_levels(tmp_path):
     np.testing.assert_allclose(case.initial_state.temperature, [14.0, 18.0 - 1.575, 17.575, 17.9])
 
 
-def test_the_first_complete_profile_starts_the_case_or_a_given_time(tmp_path):
+def test_the_first_complete_profile_starts_the_case(tmp_path):
     dataset = cf_dataset()
-    path = save(dataset, tmp_path / "m.nc")
-    for start in ("2010-06-01T08:00:00", "2010-06-01T10:00:00+02:00"):  # on a clock two hours ahead
-        case, observations = read_cf_netcdf(path, Mapping(start=start))
-        assert case.start_time == "2010-06-01 08:00:00" and observations.time.shape == (2,)
     dataset["TEMP"].values[0, 1] = np.nan
     dataset["TEMP"].values[2, 3] = np.nan
     case, observations = read_cf_netcdf(save(dataset, tmp_path / "gaps.nc"))
@@ -149,45 +145,12 @@ def test_forcing_of_another_file_with_another_clock(tmp_path):
     np.testing.assert_array_equal(case.forcing.time, 3600.0 * np.array([-3.0, 0.0, 3.0, 6.0]))
 
 
-def two_hours_of_a_case(**changed):
-    time = jnp.array([0.0, 3600.0, 7200.0])
-    case = dataclasses.replace(make_case(name="two_hours"), duration=7200.0, **changed)
-    names = ("temperature", "salinity", "u", "v")
-    profiles = {name: getattr(case.initial_state, name) + time[:, None] / 36000.0 for name in names}
-    profiles["dye"] = jnp.ones((3, 6)) * case.initial_state.tracers["dye"]
-    options: Any = {"uncertainty": {"temperature": jnp.asarray(0.01)}, "name": "two_hours"}
-    return case, tl.Observations(time, case.grid.z_center, profiles, **options)
-
-
-@pytest.mark.parametrize("kind", ["constant", "same times", "other times"])
-def test_own_files_read_back_exactly(tmp_path, kind):
-    changed = {}
-    if kind != "constant":
-        times = [0.0, 3600.0, 7200.0] if kind == "same times" else [-100.0, 3000.0, 9000.0]
-        stress = jnp.array([0.1, 0.2, 0.1])
-        changed["forcing"] = tl.TimeSeriesForcing.from_values(
-            jnp.array(times), stress_u=stress, stress_v=0.0, heat_flux=0.0
-        )
-    case, observations = two_hours_of_a_case(**changed)
-    path = tmp_path / "new" / "folder" / "own.nc"
-    write_observations(path, case, observations, {"title": "synthetic test"})
-    read_case, read_observations = read_cf_netcdf(path)
-    assert jax.tree.structure((case, observations)) == jax.tree.structure((read_case, read_observations))
-    jax.tree.map(np.testing.assert_array_equal, (case, observations), (read_case, read_observations))
-    with xr.open_dataset(path, decode_times=False) as dataset:
-        assert dataset.attrs["title"] == "synthetic test"
-    batch = tl.Case(**{**vars(case), "coriolis_parameter": jnp.array([0.0, 1e-4])})
-    with error_naming(ValueError, "a.nc (2,)"):
-        write_observations(tmp_path / "a.nc", batch, observations)
-
-
 def test_mistakes_in_a_mapping():
     arguments: Any
     for arguments, message in (
         ({"variables": {"temp": "T"}}, "mapping.variables temperature salinity temp"),
         ({"fluxes": {"wind": 0.1}}, "mapping.fluxes stress_u wind"),
         ({"units": {"pressure": "dbar"}}, "mapping.units stress_u pressure"),
-        ({"upward": ("heat",)}, "mapping.upward heat_flux heat"),
         ({"positive": "downwards"}, "Mapping positive up down downwards"),
         ({"latitude": 95.0}, "Mapping latitude -90 90 95"),
         ({"latitude": 50.0, "coriolis_parameter": 1e-4}, "mapping latitude coriolis_parameter"),

@@ -182,17 +182,13 @@ def test_writing_replaces_older_files_or_leaves_them_and_nothing_else(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["run.nc"]
 
 
-def test_paths_that_cannot_be_written(tmp_path, monkeypatch):
+def test_paths_that_cannot_be_written(tmp_path):
     dataset = to_dataset(run(tl.ConstantDiffusivity()))
     (tmp_path / "file").write_text("not a folder")
-    with error_naming(OSError, "file/run.nc"):
+    with error_naming(OSError, "file"):
         write_dataset(dataset, tmp_path / "file" / "run.nc")
     with error_naming(IsADirectoryError, str(tmp_path)):
         write_dataset(dataset, tmp_path)
-    # An administrator may write everywhere.
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with error_naming(PermissionError, "run.nc"):
-        write_dataset(dataset, tmp_path / "run.nc")
 
 
 PAPA = {"latitude": 50.1, "longitude": -144.9, "start_time": "2011-03-21T00:00:00", "name": "papa"}

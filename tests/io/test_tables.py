@@ -11,7 +11,6 @@ from tests.errors import error_naming, notes_in
 from tunax_lite._types import InputWarning
 from tunax_lite.io import (
     FileFormatError,
-    read_numbers,
     read_oceansites,
     read_series,
     read_table,
@@ -56,10 +55,6 @@ TABLE = """datetime,Depth_meter,temp,station
 2010-11-10 00:00:00,10,7.0,A
 2010-11-11 00:00:00,10,7.5,A
 """
-WIDE = """Datetime,Temperature_1m [degC],Temperature_5m [degC],Temperature_10m [degC],Salinity_5m
-2010-11-10 00:00:00,9.0,8.0,7.0,32.0
-2010-11-11 00:00:00,9.5,,7.5,
-"""
 BLOCKS = """ Location: 50N 145W    10 Nov 2010 to  11 Nov 2010 (    2 times, 3 depths,  1 blocks)
  Units: Depth (Meters), Temperature (C), -9.999 = missing
  Time: 1200 10 Nov 2010 to 1200 11 Nov 2010 (index     1 to     2,     2 lines,  3 depths)
@@ -78,7 +73,6 @@ def test_profiles_in_text(tmp_path):
         ("p.dat", PROFILES, DEGREES),
         ("p.dat", downward, DEGREES),
         ("p.csv", TABLE, DEGREES | {"variables": {"temperature": "temp"}}),
-        ("p.csv", WIDE, {"conservative": False}),
         ("p.dat", BLOCKS, {"conservative": False}),
     ):
         found = read_oceansites(write(tmp_path / name, text), start_time=START, **options)
@@ -165,14 +159,6 @@ def test_weather_of_a_lake_under_its_own_names(tmp_path):
     assert list(series.time) == [0.0, 86400.0]
 
 
-def test_flags_of_a_column_named_with_its_unit(tmp_path):
-    path = write(tmp_path / "a.csv", "time,sst (degC),flag\n2010-01-01,9.0,1\n2010-01-02,8.0,4\n")
-    name, start = "sea_surface_temperature", "2010-01-01"
-    found, n_rejected = read_numbers(path, name, "sst (degC)", start_time=start, flags="flag")
-    np.testing.assert_array_equal(found.values, [9.0, np.nan])
-    assert n_rejected == 1
-
-
 def test_names_that_end_with_another_unit_are_found_and_others_listed(tmp_path):
     names = (
         "datetime,wind_speed_knots,Air_Temperature_kelvin,Relative_Humidity_percent,shortwave_W_m2,"
@@ -200,7 +186,7 @@ def test_hourly_means_do_not_reach_over_a_gap(tmp_path):
     np.testing.assert_allclose(found.values.wind_u, [1, 1, 3, 3, 5, 5, 7, 7])
 
 
-# As people keep them: local dates and numbers, units in brackets, wind by direction, codes.
+# As people keep them: units in brackets, wind by direction, codes.
 MAY = "2019-05-01T00:00:00"
 HOURS = (0.0, 3600.0, 7200.0)
 NAMES = {
@@ -213,17 +199,11 @@ NAMES = {
     "shortwave": "Sun",
     "longwave": 300.0,
 }
-ENGLISH = """\
-Date,Time (UTC),Wind (kn),Dir (°),Air (°C),RH (%),P (hPa),Clouds (okta),Sun (W/m²)
-2019-05-01,0:00,10,270,7.5,80,1013.5,4,0
-2019-05-01,1:00,10,180,-999,80,1013.5,4,0
-2019-05-01,2:00,10,90,8.5,80,1013.5,4,0
-"""
-GERMAN = """\
-Datum;Wind (kn);Dir (°);Air (°C);RH (%);P (hPa);Clouds (okta);Sun (W/m²)
-1.5.2019 0:00;10;270;7,5;80;1013,5;4;0
-1.5.2019 1:00;10;180;;80;1013,5;4;0
-1.5.2019 2:00;10;90;8,5;80;1013,5;4;0
+SHEET = """\
+Date (UTC),Wind (kn),Dir (°),Air (°C),RH (%),P (hPa),Clouds (okta),Sun (W/m²)
+2019-05-01 0:00,10,270,7.5,80,1013.5,4,0
+2019-05-01 1:00,10,180,-999,80,1013.5,4,0
+2019-05-01 2:00,10,90,8.5,80,1013.5,4,0
 """
 
 
@@ -235,8 +215,7 @@ def read_sheet(path, **options):
 
 
 @pytest.mark.parametrize(
-    ("text", "encoding"),
-    [(ENGLISH, "utf-8"), (GERMAN, "cp1252"), (GERMAN, "utf-16"), (GERMAN.replace(";", "\t"), "utf-8")],
+    ("text", "encoding"), [(SHEET, "utf-8"), (SHEET, "cp1252"), (SHEET.replace(",", ";"), "utf-8")]
 )
 def test_the_weather_of_a_spreadsheet(tmp_path, text, encoding):
     weather, notes = read_sheet(write(tmp_path / "w.csv", text, encoding))
@@ -248,11 +227,11 @@ def test_the_weather_of_a_spreadsheet(tmp_path, text, encoding):
     np.testing.assert_allclose(weather.values.air_temperature, [7.5, 8.0, 8.5])
     np.testing.assert_allclose(weather.values.air_pressure, 101350.0)
     np.testing.assert_allclose(np.asarray(weather.values.cloud_cover), 0.5)
-    assert any("-999" in str(note) for note in notes) == ("-999" in text)
+    assert any("-999" in str(note) for note in notes)
 
 
 def test_the_direction_that_the_wind_blows_to(tmp_path):
-    path = write(tmp_path / "w.csv", ENGLISH)
+    path = write(tmp_path / "w.csv", SHEET)
     turned, _ = read_sheet(path, units={"wind_direction": "deg", "wind_speed": "m s-1"})
     np.testing.assert_allclose(turned.values.wind_u, [10.0, 0.0, -10.0], atol=1e-12)
     turned, _ = read_sheet(path, units={"wind_direction": Conversion(offset=180.0)})
@@ -260,14 +239,14 @@ def test_the_direction_that_the_wind_blows_to(tmp_path):
 
 
 def test_speed_and_direction_in_several_files(tmp_path):
-    days = write(tmp_path / "a.csv", ENGLISH), write(tmp_path / "b.csv", ENGLISH.replace("05-01,", "05-02,"))
+    days = write(tmp_path / "a.csv", SHEET), write(tmp_path / "b.csv", SHEET.replace("05-01 ", "05-02 "))
     both, _ = read_sheet(days, longest_gap=86400.0, variables={**NAMES, "shortwave": 0.0})
     np.testing.assert_allclose(both.values.wind_u[3:], both.values.wind_u[:3], atol=1e-12)
 
 
 def test_mistakes_about_the_wind_are_named(tmp_path):
-    path = write(tmp_path / "w.csv", ENGLISH)
-    beyond = write(tmp_path / "x.csv", ENGLISH.replace(",270,", ",500,"))
+    path = write(tmp_path / "w.csv", SHEET)
+    beyond = write(tmp_path / "x.csv", SHEET.replace(",270,", ",500,"))
     for source, options, message in (
         (path, {"variables": {**NAMES, "wind_u": 0.0}}, "w.csv wind wind_u wind_direction both"),
         (path, {"variables": {**NAMES, "wind_direction": "Dirr"}}, "w.csv Dirr wind_direction"),
@@ -284,33 +263,25 @@ def dated(path, *dates):
     return write(path, "time,a\n" + "".join(f"{date},1\n" for date in dates))
 
 
-def test_local_dates(tmp_path):
+def test_dates_begin_with_the_year(tmp_path):
     path = tmp_path / "t.csv"
-    days_first = ("1.5.2019", "2.5.2019"), ("1/5/2019 7:30", "13/5/2019 7:30")
-    for dates in (
-        *days_first,
-        ('"2019-05-01T00:00:00,0"', "2019-05-02"),
-        ("5/1/2019", "5/13/2019"),
-        ("2019/5/1", "2019/5/2"),
-    ):
+    for dates in (("2019/5/1", "2019/5/2"), ("20190501", "20190502 7:30")):
         assert "2019-05-01" in str(read_table(dated(path, *dates))["time"].attrs["units"])
-    # Dates that can be two are refused.
-    for dates in (("1/5/2019", "2/5/2019"), ("13/5/2019", "5/13/2019"), ("32.5.2019", "1.5.2019")):
-        with error_naming(FileFormatError, f"time ISO {dates[0]}"):
-            read_table(dated(path, *dates))
+    for text in ("1.5.2019", "1/5/2019", "2019", "32"):
+        with error_naming(FileFormatError, f"time ISO {text}"):
+            read_table(dated(path, text, text))
 
 
 def test_times_that_are_local_are_refused(tmp_path):
     path = tmp_path / "t.csv"
-    for names in ("local time", "TIMESTAMP_LT", "Time (UTC+2)", "Datum (MESZ)", "Date (local)"):
+    for names in ("Time (UTC+2)", "Date (local)"):
         with error_naming(FileFormatError, f"1: Universal {names}"):
             read_table(write(path, f"{names},a\n2019-05-01 00:00,1\n2019-05-02 00:00,2\n"))
         write(path, f"time,a,{names}\n2019-05-01 00:00,1,x\n2019-05-02 00:00,2,y\n")
-        if names == "Date (local)":  # the day to which `time` would belong
-            with error_naming(FileFormatError, f"1: Universal {names}"):
-                read_table(path)
-        else:
-            assert "time" in read_table(path)
+        assert "time" in read_table(path)
+    for names in ("local time", "TIMESTAMP_LT", "Datum (MESZ)"):
+        with error_naming(FileFormatError, f"1: time {names}"):
+            read_table(write(path, f"{names},a\n2019-05-01 00:00,1\n2019-05-02 00:00,2\n"))
 
 
 def test_a_netcdf_file_in_local_time():
@@ -325,16 +296,15 @@ def test_a_netcdf_file_in_local_time():
     np.testing.assert_allclose(found.time, [-7200.0, -3600.0])
 
 
-def test_a_cast_over_pressure_read_twice_and_its_flags(tmp_path, recwarn):
+def test_a_cast_over_pressure_read_twice(tmp_path, recwarn):
     line = "2019-05-01T00:00:00,"
-    text = f"time,pressure [dbar],temp [degC],T_flag\n{line}100,9,1\n{line}100,9.5,4\n{line}5,10,1\n"
+    text = f"time,pressure [dbar],temp [degC]\n{line}100,9\n{line}100,9.5\n{line}5,10\n"
     options: dict[str, Any] = {"variables": {"temperature": "temp"}, "conservative": False}
     found = read_oceansites(write(tmp_path / "t.csv", text), start_time=MAY, **options)
     np.testing.assert_allclose(found.z, [[-99.16, -4.96]], atol=0.01)
     np.testing.assert_allclose(found.profiles["temperature"], [[9.25, 10.0]])
     notes = notes_in(recwarn)
     assert any("temp: 1 of 3 values" in note and "averaged" in note for note in notes)
-    assert any("T_flag are not used" in note and "temp_QC" in note for note in notes)
 
 
 def test_large_values_of_one_kind_are_no_codes(tmp_path):
@@ -343,7 +313,7 @@ def test_large_values_of_one_kind_are_no_codes(tmp_path):
 
 
 def test_a_column_without_values_and_a_code_of_another(tmp_path):
-    text = "Datum [UTC],a,b [degC],c [degC]\n2019-05-01,nan,3,-999\n2019-05-02,-nan,4,5\n"
+    text = "Date (UTC),a,b [degC],c [degC]\n2019-05-01,nan,3,-999\n2019-05-02,-nan,4,5\n"
     path = write(tmp_path / "t.csv", text)
     assert np.isnan(read_table(path)["a"].values).all()
     assert read_series(path, "b", "air_temperature", start_time=MAY).values[0] == 3.0

@@ -99,8 +99,6 @@ MISTAKES: list[tuple[str, Change, str]] = [
     ("weather", option(coriolis_parameter=-1.08e-4), "coriolis_parameter"),
     ("daily weather", option(case_start="2015-08-30"), "sun_amount"),
     ("weather", called("shortwave", long_name="net shortwave radiation"), "net_of_the_sun"),
-    ("weather", called("air_pressure", long_name="air pressure (hPa)"), "unit_of_name"),
-    ("weather", option(names={"wind_u": "wind_kn"}), "unit_of_name"),
     ("weather", called("wind_u", standard_name="northward_wind"), "another_quantity"),
     ("fluxes", times(1e-3, "heat_flux"), "surface_heat_flux"),
     ("fluxes", times(-1.0, "heat_flux"), "heat_sign"),

@@ -19,7 +19,7 @@ from ..config import ConfigError, Loaded, Run, RunConfig, load_run
 from ..config.closures import closure_class, closure_with
 from ..config.section import closest
 from ..declarations import name_of
-from ..io.errors import FileFormatError, check_possible, within_a_screen
+from ..io.errors import FileFormatError, check_possible
 from ..io.netcdf import opened, read_netcdf
 from ..io.provenance import Provenance, read_provenance
 from ..io.writing import check_outputs
@@ -247,7 +247,7 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
         if before.get(name, value) != value
     ]
     if changes:
-        session.say_notes([f"--restart {path}: {within_a_screen('; '.join(changes))}"])
+        session.say_notes([f"--restart {path}: {'; '.join(changes)}"])
     return start, f"{path} at {seconds:g} s"
 
 

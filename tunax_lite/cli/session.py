@@ -36,7 +36,7 @@ from ..config import (
 )
 from ..declarations import name_of
 from ..io.checksums import stamp_of
-from ..io.errors import FileFormatError, within_a_screen
+from ..io.errors import FileFormatError
 from ..io.provenance import Provenance
 from ..io.yaml_file import naming
 from ..plausibility import recorded
@@ -91,7 +91,7 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
             code, message = BAD_INPUT, f"expected the package {package}, got none; {todo}."
         if code is None:
             message = f"unexpected {type(error).__name__}: {message}\nrun again with --debug and report it."
-        echo(within_a_screen(f"tunax-lite: error: {message}"), err=True)
+        echo(f"tunax-lite: error: {message}", err=True)
         raise Exit(FAILED if code is None else code) from None
 
 
@@ -121,7 +121,7 @@ def judge_water(extremes: Iterable[Extreme], moment: Callable[[float], str] = si
         text = f"{each.described(moment(each.time))}, first beyond its limits at {moment(each.first)}"
         text += f", in {each.n_columns} columns" if each.n_columns > 1 else ""
         if each.is_impossible:
-            echo(within_a_screen(f"tunax-lite: error: impossible {text}; {each.advice}."), err=True)
+            echo(f"tunax-lite: error: impossible {text}; {each.advice}.", err=True)
         else:
             say_notes([f"unlikely water: {text}; {each.advice}"])
         impossible = impossible or each.is_impossible

@@ -110,11 +110,9 @@ class Era5Source(Section):
     """Single levels of ERA5."""
 
     paths: Paths
-    interpolation: Literal["bilinear", "nearest"] = key("between the points of the grid", "bilinear")
     accumulation: float | None = key(
         "time before its stamp over which a parameter is accumulated [s]; null for an hour", None, gt=0.0
     )
-    units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)
 
 
 class Era5Weather(Era5Source):
@@ -132,9 +130,7 @@ class Era5Weather(Era5Source):
             start_time=setting.required_start(),
             shortwave=None if formulae.sky is not None else formulae.shortwave.name,
             longwave=formulae.longwave if formulae.formula is None else None,
-            interpolation=self.interpolation,
             accumulation=self.accumulation,
-            units=conversions_of(self.units),
         )
 
 
@@ -148,7 +144,6 @@ class TableWeather(Section):
     )
     units: dict[str, UnitGiven] = key(UNITS, default_factory=dict)
     humidity_measure: HumidityMeasure | None = key("humidity measure; null for that of the file", None)
-    time: str | None = key("name of the times in the file", None, min_length=1)
     longest_gap: float | None = key(
         "longest time between two values [s]; null: any of records", 21600.0, gt=0.0
     )
@@ -164,7 +159,6 @@ class TableWeather(Section):
             shortwave=None if formulae.sky is not None else formulae.shortwave.name,
             longwave=formulae.longwave if formulae.formula is None else None,
             start_time=setting.required_start(),
-            position=setting.position,
             units=conversions_of(self.units),
             **self.model_dump(exclude={"format", "paths", "units"}),
         )
@@ -299,8 +293,7 @@ def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> Ab
             latitude=latitude,
             longitude=longitude,
             start_time=setting.required_start(),
-            units=conversions_of(section.era5.units),
-            **section.era5.model_dump(exclude={"paths", "units"}),
+            **section.era5.model_dump(exclude={"paths"}),
         )
     given = {
         name: each.read(name, setting, key, name)

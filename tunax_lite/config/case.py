@@ -15,6 +15,7 @@ from ..column.integrate import whole_steps
 from ..column.model import Model
 from ..column.observations import Observations
 from ..io.yaml_file import ConfigError, naming
+from ..plausibility import recorded
 from ..runtime.memory import MOST_CELLS, check_disk, check_steps
 from .section import Section, invalid, key
 from .series import DataPath, Place
@@ -185,12 +186,9 @@ class AbstractFileCase(AbstractCase):
     def read_file(self, path: Path) -> tuple[Case, Observations]:
         """The case on the grid of its file, and its observations."""
 
-    @abc.abstractmethod
-    def name_in(self, path: Path) -> str:
-        """Name of the case in its file."""
-
     def named(self, where: Place) -> str:
-        return self.name_in(where.file(self.path, "path"))
+        with recorded():  # the case may not be chosen
+            return self.read(where).case.name
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
         return self.read(where).on(grid, where)

@@ -12,23 +12,19 @@ from ..column import terms
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..io import read_hypsography
-from ..io.hypsography import in_si_units
 from ..io.series import Series
 from ..io.yaml_file import ConfigError
 from .builder import section_of
 from .profiles import Profile, ProfileSection
 from .section import Section, invalid, key, reject
 from .series import (
-    UNITS,
     Place,
     SeriesPart,
     Setting,
     TimedSection,
     TimedValue,
-    UnitGiven,
     check_keys,
     check_table,
-    conversions_of,
     read_together,
     series_of,
 )
@@ -50,25 +46,20 @@ class HypsographySection(Section):
         "height up to which the shore is extrapolated from the last two areas [m]; null for the last height",
         None,
     )
-    units: dict[Literal["z", "area"], UnitGiven] = key(UNITS, default_factory=dict)
 
     def _check(self) -> None:
-        others = {"top", "units"}
-        check_keys(self, (({"path"}, others), ({"z", "area"}, others)), "`path`, or `z` with `area`")
+        check_keys(self, (({"path"}, {"top"}), ({"z", "area"}, {"top"})), "`path`, or `z` with `area`")
         if self.z is not None and self.area is not None:
             check_table(self.z, self.area, "heights")
 
     def around(self, grid: Grid, where: Place) -> tuple[Grid, Hypsography]:
         """A grid with the areas of the lake, and its basin."""
         with where.naming("hypsography"):
-            units = conversions_of(self.units)
             if self.path is not None:
                 path = where.file(self.path, "hypsography", "path")
-                z, area = read_hypsography(path, float(grid.depth), units)
+                z, area = read_hypsography(path, float(grid.depth))
             else:
-                z, area = in_si_units(np.asarray(self.z), np.asarray(self.area), units)
-                upward = slice(None, None, 1 if z[0] < z[-1] else -1)  # depths turn with their sign
-                z, area = z[upward], area[upward]
+                z, area = np.asarray(self.z), np.asarray(self.area)
             grid, basin = grid.with_hypsography(z, area), Hypsography(z, area)
             return grid, basin if self.top is None else basin.up_to(self.top)
 

@@ -26,9 +26,6 @@ from ..column.terms import AbstractTerm
 from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
-from ..io.cf_netcdf import name_of_case
-from ..io.les import name_of_legay, name_of_lesbrary
-from ..io.netcdf import read_netcdf
 from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError
 from ..physics import AbstractEquationOfState, coriolis_parameter
@@ -126,10 +123,6 @@ class ArgoProfilesSection(Section):
     tracers: dict[str, TracerSection] = key(
         f"{_TRACERS}; parameters such as NITRATE, DOXY and CHLA", default_factory=dict
     )
-    units: dict[Literal["temperature", "salinity", "pressure"], UnitGiven] = key(UNITS, default_factory=dict)
-    largest_spacing: float = key(
-        "of two good values [m] to interpolate between; not used with `z: measured`", 200.0, gt=0.0
-    )
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
     @field_validator("z")
@@ -148,9 +141,7 @@ class ArgoProfilesSection(Section):
             start_time=site.start_time,
             good_flags=self.good_flags,
             salinity=_practical_salinity(site, setting, own),
-            largest_spacing=self.largest_spacing,
             position=(site.latitude, site.longitude),
-            units=conversions_of(self.units),
             tracers=setting.tracers(self.tracers, key, "tracers"),
             name=site.name,
         )
@@ -171,8 +162,8 @@ def _practical_salinity(
     return z, values
 
 
-Numbers = tuple[np.ndarray, np.ndarray, int]
-"""Times [s], values, and the number of rejected values of a scalar observable."""
+Numbers = tuple[np.ndarray, np.ndarray]
+"""Times [s] and values of a scalar observable."""
 
 
 class NumbersSection(ConversionSection):
@@ -180,23 +171,19 @@ class NumbersSection(ConversionSection):
 
     path: str = key("CSV or NetCDF file", min_length=1)
     variable: str = key("column or variable of the file", min_length=1)
-    flags: str | None = key("column of the quality flags", None, min_length=1)
-    good_flags: GoodFlags = list(GOOD_FLAGS)
     kind: Literal["in_situ", "potential", "conservative"] = key("of a temperature of the surface", "in_situ")
 
     def read(self, name: str, site: "SiteCase", salinity: float, setting: Setting) -> Numbers:
         """The observable within the case, at a salinity of the surface."""
         path = setting.file(self.path, "series", name, "path")
         with setting.naming("series", name):
-            found, n_rejected = io.read_numbers(
+            found = io.read_numbers(
                 path,
                 name,
                 self.variable,
                 start_time=setting.start_time,
                 position=(site.latitude, site.longitude),
                 unit=self.build(),
-                flags=self.flags,
-                good_flags=self.good_flags,
             )
             values = found.values
             if name == "sea_surface_temperature":
@@ -207,7 +194,7 @@ class NumbersSection(ConversionSection):
                 f"{setting.at('series', name)}: expected values from 0 to {site.duration:g} s, got times "
                 f"from {found.time[0]:g} to {found.time[-1]:g} s; change start_time or duration."
             )
-        return found.time[during], np.asarray(values)[during], n_rejected
+        return found.time[during], np.asarray(values)[during]
 
 
 class InputObservations(Section):
@@ -233,7 +220,7 @@ class InputObservations(Section):
         """In-situ temperature of the surface and conservative one of profiles, with the case's salinity."""
         profiles, numbers = None, dict[str, Numbers]()
         if self.surface_temperature is not None:
-            numbers["sea_surface_temperature"] = *self._surface(site, key, setting, own), 0
+            numbers["sea_surface_temperature"] = self._surface(site, key, setting, own)
         if self.profiles:
             series, heights = own["temperature"], setting.z_center
             chosen = _during(series.time, site.duration)
@@ -406,8 +393,8 @@ class SiteCase(DescribedCase):
         "whether measured water is converted at one decibar per metre of depth, as in GOTM", False
     )
     linear_sunlight: bool = key(
-        "whether gaps in shortwave radiation are bridged by a straight line, as in GOTM, and not along the "
-        "clear sun; of columns of text files",
+        "whether gaps of more than 3 h in shortwave radiation are bridged by a straight line, as in GOTM; of "
+        "columns of text files",
         False,
     )
     salinity_anomaly: bool = key(
@@ -781,11 +768,10 @@ def _joined(
     if not numbers:
         return observations
     times = [] if observations is None else [np.asarray(observations.time)]
-    time = np.unique(np.concatenate([*times, *(at for at, _, _ in numbers.values())]))
-    series = {key: _placed(time, at, values) for key, (at, values, _) in numbers.items()}
-    rejected = {key: n_rejected for key, (_, _, n_rejected) in numbers.items()}
+    time = np.unique(np.concatenate([*times, *(at for at, _ in numbers.values())]))
+    series = {key: _placed(time, at, values) for key, (at, values) in numbers.items()}
     if observations is None:
-        return Observations(jnp.asarray(time), series=series, name=name, rejected=rejected)
+        return Observations(jnp.asarray(time), series=series, name=name)
     placed = functools.partial(_placed, time, np.asarray(observations.time))
     return dataclasses.replace(
         observations,
@@ -793,7 +779,6 @@ def _joined(
         z=placed(observations.z) if observations.moves else observations.z,
         profiles={key: placed(values) for key, values in observations.profiles.items()},
         series={key: placed(values) for key, values in observations.series.items()} | series,
-        rejected={**observations.rejected, **rejected},
     )
 
 
@@ -802,17 +787,9 @@ class LesbraryCase(AbstractFileCase):
 
     format: Literal["lesbrary"]  # pyright: ignore[reportIncompatibleVariableOverride]
     thermal_expansion: float | None = key("instead of that of the file [K-1]", None, gt=0.0, le=1e-3)
-    units: dict[
-        Literal["temperature", "u", "v", "stress_u", "stress_v", "heat_flux", "shortwave_flux"], UnitGiven
-    ] = key(UNITS, default_factory=dict)
 
     def read_file(self, path: Path) -> tuple[Case, Observations]:
-        return io.read_lesbrary(
-            path, thermal_expansion=self.thermal_expansion, units=conversions_of(self.units)
-        )
-
-    def name_in(self, path: Path) -> str:
-        return name_of_lesbrary(path)
+        return io.read_lesbrary(path, thermal_expansion=self.thermal_expansion)
 
 
 class LegayCase(AbstractFileCase):
@@ -825,14 +802,9 @@ class LegayCase(AbstractFileCase):
     coriolis_parameter: float | None = key("Coriolis parameter [s-1]", None, ge=-1e-2, le=1e-2)
     thermal_expansion: float | None = key("thermal expansion [K-1]", None, gt=0.0, le=1e-3)
     reference_temperature: float | None = key("temperature of zero buoyancy [degC]", None, ge=-5.0, le=60.0)
-    units: dict[Literal["temperature", "u", "v"], UnitGiven] = key(UNITS, default_factory=dict)
 
     def read_file(self, path: Path) -> tuple[Case, Observations]:
-        numbers = self.model_dump(exclude={"format", "path", "units"}, exclude_none=True)
-        return io.read_legay(path, **numbers, units=conversions_of(self.units))
-
-    def name_in(self, path: Path) -> str:
-        return name_of_legay(path)
+        return io.read_legay(path, **self.model_dump(exclude={"format", "path"}, exclude_none=True))
 
 
 class MappingSection(section_of(cf_netcdf.Mapping)):
@@ -860,9 +832,6 @@ class CfNetcdfCase(AbstractFileCase):
 
     def read_file(self, path: Path) -> tuple[Case, Observations]:
         return io.read_cf_netcdf(path, self.mapping.build())
-
-    def name_in(self, path: Path) -> str:
-        return name_of_case(read_netcdf(path, only=()), self.mapping.build())
 
 
 _FROM_FILES = (LesbraryCase, LegayCase, CfNetcdfCase, *additions("formats", "CASE_FORMATS"))

@@ -5,7 +5,7 @@ Modules that are slow to import (xarray, netCDF4, h5py, gsw) are imported on fir
 """
 
 from .argo import read_argo
-from .case import case_from_dataset, observations_from_dataset, write_observations
+from .case import case_from_dataset, observations_from_dataset
 from .cf_netcdf import Mapping, read_cf_netcdf
 from .dataset import to_dataset, write_dataset, write_trajectory
 from .era5 import read_era5, read_era5_fluxes
@@ -42,7 +42,6 @@ __all__ = [
     "resolve",
     "to_dataset",
     "write_dataset",
-    "write_observations",
     "write_trajectory",
 ]
 

@@ -4,10 +4,8 @@ Source: Argo User's Manual 3.4 (2021, doi:10.13155/29825). Core profile files ho
 a float; adjusted values are used where the data mode is A or D; quality flags are characters.
 """
 
-import bisect
 import dataclasses
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -19,14 +17,13 @@ from ..plausibility.rules import codes_among, far_away
 from ..quantities import quantity_of
 from .axes import as_sources, check_measured, has_flag, stem_of
 from .case import observations_from_dataset
-from .errors import check_names, name_of, names_its_file
+from .errors import name_of, names_its_file
 from .netcdf import read_netcdf
 from .sea_water import SalinityGuess
 from .series import BAD_FLAGS, GOOD_FLAGS
 from .times import order_in_time, read_time
 from .tracers import Tracer, Tracers, as_tracers
-from .units import Conversions, as_conversion
-from .variables import error_in, error_of, in_unit, like, numbers_in, texts_in, variables_of
+from .variables import error_in, error_of, in_unit, like, numbers_in, texts_in
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,6 +31,8 @@ if TYPE_CHECKING:
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _NAMES = {"temperature": "in_situ_temperature", "salinity": "practical_salinity"}
 _PRESSURES = (-5.0, 12000.0)
+_LARGEST_SPACING = 200.0
+"""Largest spacing of good values across which to interpolate [m]."""
 _POSITIONS = {"LONGITUDE": (-360.0, 360.0), "LATITUDE": (-90.0, 90.0)}
 _PLACE_FLAGS = ("JULD_QC", "POSITION_QC")
 
@@ -43,7 +42,6 @@ def open_argo(
     paths,
     *,
     good_flags: Sequence[int] = GOOD_FLAGS,
-    units: Conversions | None = None,
     tracers: Tracers | None = None,
 ) -> "xr.Dataset":
     """Read the profiles of the primary sampling scheme on the measured levels; see `open_observations`.
@@ -53,18 +51,16 @@ def open_argo(
             their first profile. Accepts core files, synthetic profiles (Sprof), those of the Copernicus
             Marine Service (GL_PR_PF) and those of argopy.
         good_flags: quality flags to accept; files without flags are accepted in full.
-        units: units or conversions of `temperature` and `salinity`, and of `pressure` [dbar]; override those
-            in the file.
         tracers: parameters of the file such as NITRATE, DOXY or CHLA, by the names of pools: adjusted values
             where the mode of the parameter is A or D, with the flags of the adjusted values.
 
     Returns:
         In-situ temperature [degC], practical salinity and tracers over `time` (universal time) and `level`,
         NaN where they are not good; their attribute `rejected` is the number of values without a good flag
-        of their own or of their pressure. Heights `z` [m] increase and are padded with NaN; the fewest levels
-        that make them monotonic are dropped. `longitude`, `latitude` and `data_mode` (R real time, A
-        adjusted, D delayed mode) are those of each profile. The attribute `n_left_out` is the number of
-        profiles without a good time or position, or of a secondary sampling scheme.
+        of their own or of their pressure. Heights `z` [m] increase and are padded with NaN; levels whose
+        pressure does not exceed all above them are dropped. `longitude`, `latitude` and `data_mode` (R real
+        time, A adjusted, D delayed mode) are those of each profile. The attribute `n_left_out` is the number
+        of profiles without a good time or position, or of a secondary sampling scheme.
 
     Raises:
         FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time,
@@ -72,8 +68,7 @@ def open_argo(
     """
     import xarray as xr  # takes long
 
-    check_names("units", units := dict(units or {}), (*_QUANTITIES.values(), "pressure"))
-    files = [_read_file(part, good_flags, units, as_tracers(tracers)) for part in as_sources(paths)]
+    files = [_read_file(part, good_flags, as_tracers(tracers)) for part in as_sources(paths)]
     files.sort(key=lambda part: part["time"].values[0])
     for before, after in zip(files[:-1], files[1:], strict=True):
         if after["time"].values[0] <= before["time"].values[-1]:
@@ -98,21 +93,20 @@ def read_argo(
     z=None,
     start_time: str,
     salinity: SalinityGuess | None = None,
-    largest_spacing: float = 200.0,
     position: tuple[float, float] | None = None,
     name: str | None = None,
     **options: Any,
 ) -> Observations:
     """Read Argo profiles on the measured levels, or interpolate them to heights `z`.
 
-    Interpolation is linear, with NaN above the uppermost and below the deepest value.
+    Interpolation is linear, with NaN above the uppermost and below the deepest value, and between values more
+    than 200 m apart.
 
     Args:
         paths, options: as in `open_argo`.
         start_time, salinity: as in `observations_from_dataset`.
         z: heights [m], increasing, at most 0, such as the cell centers of a grid; `None` keeps the measured
             levels.
-        largest_spacing: largest spacing of good values across which to interpolate [m].
         position: latitude and longitude of the site [degrees north, degrees east]; warns if every profile is
             far from it.
         name: of the observations; by default the name of the first file.
@@ -154,24 +148,22 @@ def read_argo(
     on_heights = {}
     for key, rows in valid.items():
         columns = zip(profiles["z"].values, rows, strict=True)
-        on_heights[key] = jnp.stack([_interpolate(heights, *column, largest_spacing) for column in columns])
+        on_heights[key] = jnp.stack([_interpolate(heights, *column) for column in columns])
     return dataclasses.replace(observed, z=jnp.asarray(heights), profiles=on_heights)
 
 
-def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray, largest: float) -> np.ndarray:
+def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray) -> np.ndarray:
     valid = np.isfinite(measured_at) & np.isfinite(values)
     heights, values = measured_at[valid], values[valid]
     if heights.size < 2:
         return np.full(z.shape, np.nan)
     above = np.clip(np.searchsorted(heights, z), 1, heights.size - 1)
     between = np.interp(z, heights, values, left=np.nan, right=np.nan)
-    is_near = heights[above] - heights[above - 1] <= largest
+    is_near = heights[above] - heights[above - 1] <= _LARGEST_SPACING
     return np.where(is_near | np.isin(z, heights), between, np.nan)
 
 
-def _read_file(
-    source, good_flags: Sequence[int], units: Conversions, tracers: Mapping[str, Tracer]
-) -> "xr.Dataset":
+def _read_file(source, good_flags: Sequence[int], tracers: Mapping[str, Tracer]) -> "xr.Dataset":
     import gsw
     import xarray as xr
 
@@ -184,9 +176,7 @@ def _read_file(
     file = file.isel(N_PROF=np.flatnonzero(usable))
     file = file.isel(N_PROF=order_in_time(file["JULD"]))
     times = read_time(file["JULD"])
-    scale, offset = as_conversion(units.get("pressure")).linear_to("dbar", "dbar")
-    pressure = scale * _good_values(file, "PRES", good_flags)[0] + offset
-    pressure = _within(pressure, file["PRES"], _PRESSURES, "dbar")
+    pressure = _within(_good_values(file, "PRES", good_flags)[0], file["PRES"], _PRESSURES, "dbar")
     misplaced, n_pressures = _out_of_order(pressure), int(np.isfinite(pressure).sum())
     pressure = np.where(misplaced, np.nan, pressure)
     at_surface = pressure <= 0.0
@@ -209,7 +199,7 @@ def _read_file(
         if (tracer := tracers.get(key)) is not None:
             values, attrs = tracer.converted(variable, key)
         else:
-            values = in_unit(variable, key, units.get(key))
+            values = in_unit(variable, key)
             check_measured(variable, key, values, times)
             attrs["units"] = quantity_of(key).unit
         attrs["rejected"] = int((present & ~misplaced).sum() - np.isfinite(values).sum())
@@ -280,13 +270,6 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
         variables[name if new in file else new] = on_profiles.expand_dims("N_PROF") if single else on_profiles
     encoding, file = file.encoding, xr.Dataset(variables, attrs=file.attrs)
     file.encoding = encoding
-    names = [str(name) for name in file.variables]
-    others = [name.removesuffix("_ADJUSTED") for name in names if name.endswith("_ADJUSTED")]
-    if "PRES" in file and "N_PROF" in file["PRES"].dims and "TEMP" not in file and others:
-        got = f"a file of {', '.join(others)} without temperature and salinity"
-        core = Path(name_of(file)).name.removeprefix("B")
-        advice = f"read the core file {core}, or the *_Sprof.nc of the float"
-        raise error_in(file, "TEMP", "temperature", got, advice)
     floats = np.unique(texts_in(file["PLATFORM_NUMBER"])) if "PLATFORM_NUMBER" in file else np.zeros(1)
     if floats.size > 1:
         got, advice = f"{floats.size}: {', '.join(map(str, floats[:3]))}, ...", "choose those of one float"
@@ -294,9 +277,7 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
     for key in ("JULD", "LATITUDE", "LONGITUDE", "PRES", "TEMP"):
         if key not in file or file[key].dims[:1] != ("N_PROF",):
             expected = "a variable of a core Argo profile file, over N_PROF"
-            advice = "use the files R*.nc, D*.nc, *_prof.nc or *_Sprof.nc of a float"
-            if "N_POINTS" in [dim for var in variables_of(file) for dim in var.dims]:
-                advice = "make profiles of the points (dataset.argo.point2profile())"
+            advice = "use R*.nc, D*.nc, *_prof.nc or *_Sprof.nc of a float, or point2profile() of argopy"
             got = f"one over {file[key].dims}" if key in file else "none"
             raise error_in(file, key, expected, got, advice)
     return file
@@ -365,27 +346,6 @@ def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tup
 
 
 def _out_of_order(pressure: np.ndarray) -> np.ndarray:
-    """Where pressures [dbar] are outside the longest increasing sequence."""
-    misplaced = np.zeros(pressure.shape, dtype=bool)
-    for profile, values in enumerate(pressure):
-        valid = np.flatnonzero(np.isfinite(values))
-        if np.any(np.diff(values[valid]) <= 0.0):
-            misplaced[profile, valid] = True
-            misplaced[profile, valid[_longest_increase(values[valid])]] = False
-    return misplaced
-
-
-def _longest_increase(values: np.ndarray) -> list[int]:
-    """Indices of the longest increasing sequence; of equal values the first is kept."""
-    lowest: list[float] = []  # last value of the best sequence of each length
-    last: list[int] = []
-    before: list[int] = []
-    for at, value in enumerate(values.tolist()):
-        n = bisect.bisect_left(lowest, value)
-        before.append(last[n - 1] if n else -1)
-        if n == len(lowest) or lowest[n] > value:
-            lowest[n : n + 1], last[n : n + 1] = [value], [at]
-    indices = [last[-1]]
-    while before[indices[-1]] >= 0:
-        indices.append(before[indices[-1]])
-    return indices[::-1]
+    """Where a pressure [dbar] is at most the largest one above it."""
+    before = np.pad(pressure, ((0, 0), (1, 0)), constant_values=-np.inf)[:, :-1]
+    return pressure <= np.fmax.accumulate(before, axis=1)

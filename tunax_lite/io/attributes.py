@@ -1,4 +1,4 @@
-"""Warn (`InputWarning`) if names and attributes of a variable contradict its use: sign, unit, quantity."""
+"""Warn (`InputWarning`) if names and attributes of a variable contradict its use: sign, kind, quantity."""
 
 import re
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ from .._types import warn_of_input
 from ..plausibility.rules import unlikely
 from ..quantities import QUANTITIES, quantity_of
 from .errors import name_of
-from .units import Conversion, as_conversion, conversion
+from .units import Conversion, as_conversion
 from .variables import name_in_file
 from .yaml_file import NAMES
 
@@ -32,14 +32,6 @@ _PART_OF_HEAT = re.compile(
 )
 _KINDS = {"downward": r"\bnet\b|absorbed|minus upw", "net": r"\b(incoming|downwelling|incident|global)\b"}
 """Words in names of the other kind of radiation."""
-_PARTS = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)")
-_ENDS = re.compile(
-    r"_(kn|kt|kts|knots?|kmh|kmph|kph|hpa|kpa|mbar|mb|degf|f|degk|cms|mph|mms|mmh|kw|psi|ft|km|cm)$"
-)
-_FOREIGN = re.compile(
-    r"^(knots?|kts?|mph|deg ?f|°f|fahrenheit|cal\b.*|ly\b.*|langley.*|oktas?|tenths?|psi|inhg|mmhg)", re.I
-)
-"""Units that no conversion knows."""
 _NORTH = re.compile(r"\bnorthward|\bmeridional|\by[- _](component|stress|velocity)|\bv[- ]component")
 _EAST = re.compile(r"\beastward|\bzonal|\bx[- _](component|stress|velocity)|\bu[- ]component")
 _COMPONENTS = {
@@ -105,20 +97,6 @@ def examine(
     elif other_kind and not (kind == "net" and "net downward" in words):
         text = f"expected {kind} radiation, {stated} '{other_kind[0]}'"
         claims["net_of_the_sun"] = (text, "another kind of radiation", f"air_sea.{entry.name}")
-
-    named = [square or round_ for square, round_ in _PARTS.findall(long_name)]
-    if end := _ENDS.search(name):
-        named.append(NAMES["units_in_names"].get(end[1], end[1]))
-    unit = change.unit if change.unit is not None else variable.attrs.get("units")
-    # With a factor or offset the unit is not that of the name.
-    for in_name in named if (change.factor, change.offset) == (1.0, 0.0) else ():
-        try:
-            is_same = conversion(entry.name, in_name) == conversion(entry.name, str(unit))
-        except ValueError:
-            is_same = not _FOREIGN.match(in_name.strip())
-        if not is_same:
-            text = f"expected the unit of the attribute, '{unit}', {stated} '{in_name}'"
-            claims.setdefault("unit_of_name", (text, "one of the two is wrong", "`unit`"))
 
     text = f"expected {entry.name.replace('_', ' ')}, got a variable that says "
     # Readers distinguish the kinds of temperature themselves.

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._types import warn_of_input
 from ..runtime.memory import MOST_CELLS
-from .errors import FileFormatError, Source, check_increasing, check_possible, is_path, name_of
+from .errors import Source, check_increasing, check_possible, is_path, name_of
 from .netcdf import opened, values_in
 from .sea_water import MIDDLE_LATITUDE
 from .series import BAD_FLAGS
@@ -213,12 +213,7 @@ def heights_of(
     absolute = [var for var in along if not _is_relative(var)]
     absolute = [var for var in absolute if not _is_pressure(var)] or absolute
     has_levels = len(absolute) == 1 and len(others) < 2
-    try:
-        measured = _measured(file, sensors, (records, *others), upward)
-    except FileFormatError:
-        if not has_levels or depths == "measured":
-            raise
-        measured = None  # the coordinate is enough
+    measured = _measured(file, sensors, (records, *others), upward)
     if has_levels:
         nominal = upward(absolute[0]).reshape(1, -1)
         check_increasing(name_of(file), str(absolute[0].name), np.sort(nominal[0]))
@@ -265,23 +260,8 @@ def heights_of(
         note = ""
     elif has_levels and not isinstance(depths, str):
         note = f"the file gives its depths; {depths:g} m is not used (depths)"
-    elif has_levels and nominal is not None and not np.isfinite(z).any(axis=0).all():
-        note = _displace(z, nominal[0])
     warn_of_input([note_on(variable, note)] if note else [])
     return Heights(z, others, moves, instrument is not None)
-
-
-def _displace(z: np.ndarray, nominal: np.ndarray) -> str:
-    """Displace instruments without measured heights in `z` like those above and below; return a note."""
-    valid, order = np.isfinite(z), np.argsort(nominal)
-    unknown = ~valid.any(axis=0)
-    shifts = (z - nominal)[:, order]
-    for record in np.flatnonzero(valid.any(axis=1)):
-        has_z = valid[record, order]
-        shift = np.interp(nominal[unknown], nominal[order][has_z], shifts[record, has_z])
-        z[record, unknown] = nominal[unknown] + shift
-    at = ", ".join(f"{-height:g}" for height in nominal[unknown])
-    return f"no measured depth of the instruments at {at} m: displaced like those above and below"
 
 
 def _has_bins(file: "xr.Dataset", records: str, instrument: np.ndarray | None) -> bool:
@@ -389,16 +369,15 @@ def _measured(
 
 
 class GridAxis(NamedTuple):
-    """An axis of a grid: its dimension, the points around a position, their weights, and all degrees."""
+    """An axis of a grid: its dimension, the points around a position, and their weights."""
 
     dim: str
     points: list[int]  # increasing
     weights: list[float]
-    degrees: np.ndarray
 
 
 def read_at(
-    source, wanted: Collection[str], place: Mapping[str, float], interpolation: str = "bilinear"
+    source, wanted: Collection[str], place: Mapping[str, float]
 ) -> list[tuple["xr.DataArray", "xr.DataArray"]]:
     """Read the variables present in a file, over time at a position [degrees] on its grid, and their times.
 
@@ -417,7 +396,7 @@ def read_at(
             if not named:
                 advice = "use the file as it was downloaded"
                 raise error_in(file, axis, f"a coordinate {axis}", "none", advice)
-            axes.append(axis_at(named[0], axis, place[axis], interpolation))
+            axes.append(axis_at(named[0], axis, place[axis]))
         time = next((file[n] for n in _TIMES if n in file and len(file[n].dims) == 1), None)
         if time is None:
             expected = "a variable valid_time or time over one dimension"
@@ -431,30 +410,13 @@ def read_at(
             values = np.sum(grid * np.outer(axes[0].weights, axes[1].weights), axis=(1, 2))
             missing = np.flatnonzero(~np.isfinite(values))
             if missing.size:
-                first, name, advice = int(missing[0]), str(variable.name), "download it again"
-                on_grid = values_in(stored, only=(name,), at={dim: [first]})[name]
-                if nearest := _nearest_with_values(_on_grid(on_grid, dim, axes)[0], axes, place):
-                    advice += f", or take one of the nearest points with values: {', '.join(nearest)}"
+                first, advice = int(missing[0]), "give the position of a grid point with values"
                 raise error_of(variable, "a value", f"{values[first]} at {describe(times, first)}", advice)
             series.append((like(variable, values, (dim,)), times))
     return series
 
 
-def _nearest_with_values(grid: np.ndarray, axes: Sequence[GridAxis], place: Mapping[str, float]) -> list[str]:
-    """Describe up to three points with values, and their distance from a place."""
-    i, j = np.nonzero(np.isfinite(grid))
-    north, east = axes[0].degrees[i], axes[1].degrees[j]
-    eastward = ((east - place["longitude"] + 180.0) % 360.0 - 180.0) * np.cos(np.deg2rad(place["latitude"]))
-    distance = 111.2 * np.hypot(north - place["latitude"], eastward)
-    return [
-        f"{place_in_words(float(north[n]), float(east[n]))} ({distance[n]:.0f} km)"
-        for n in np.argsort(distance)[:3]
-    ]
-
-
-def axis_at(
-    coordinate: "xr.DataArray", axis: str, target: float, interpolation: str = "bilinear"
-) -> GridAxis:
+def axis_at(coordinate: "xr.DataArray", axis: str, target: float) -> GridAxis:
     """Find the points on either side of a position on a grid along `latitude` or `longitude`.
 
     Raises:
@@ -476,11 +438,11 @@ def axis_at(
     if not is_between and abs(offset[nearest]) > 0.5 * spacing + 1e-6:
         got = f"{points.min():g} to {points.max():g}"
         raise error_of(coordinate, f"a grid around {target:g}", got, "download the area around the place")
-    if not is_between or interpolation == "nearest":
-        return GridAxis(name, [nearest], [1.0], points)
+    if not is_between:
+        return GridAxis(name, [nearest], [1.0])
     weight = float(-offset[low] / (offset[high] - offset[low]))
     (first, of_first), (second, of_second) = sorted([(low, 1.0 - weight), (high, weight)])
-    return GridAxis(name, [first, second], [of_first, of_second], points)
+    return GridAxis(name, [first, second], [of_first, of_second])
 
 
 def _on_grid(variable: "xr.DataArray", time: str, axes: Sequence[GridAxis]) -> np.ndarray:

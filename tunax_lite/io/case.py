@@ -1,7 +1,6 @@
 """Build a case and its observations from a dataset with the package's names, for all readers.
 
-`case_from_dataset` builds grid, initial state, forcing, waves and water; `write_observations` writes a case
-to a file that reads as the same dataset.
+`case_from_dataset` builds grid, initial state, forcing, waves and water.
 """
 
 import dataclasses
@@ -24,14 +23,13 @@ from ..column.observations import Observations
 from ..column.state import State
 from ..column.terms import BottomHeat, DriftProfiles, DriftVector, DriftVectors, Interior
 from ..column.time_series import TimeSeries
-from ..physics import AbstractEquationOfState, LinearEquationOfState, Teos10, TwoBandAbsorption
+from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
 from ..physics.stratification import coriolis_parameter as coriolis_parameter_at
 from ..plausibility.budgets import budgets_of
 from ..quantities import quantity_of
-from .dataset import IDEALISED_EPOCH, attributes_of, height_coordinates, write_dataset
 from .errors import check_declared, name_of, names_its_file
 from .sea_water import MIDDLE_LATITUDE, SalinityGuess, modelled_water, salinity_at
-from .series import Series, on_common_times, start_of_case
+from .series import Series, on_common_times
 from .times import describe, is_dated, seconds_since
 from .variables import error_in, error_of, listing, name_in_file
 from .yaml_file import NAMES
@@ -57,17 +55,14 @@ _ALWAYS = ("stress_u", "stress_v", "heat_flux")
 def case_from_dataset(
     dataset: "xr.Dataset",
     *,
-    start: str | None = None,
-    duration: float | None = None,
-    depth: float | None = None,
     equation_of_state: AbstractEquationOfState | None = None,
 ) -> tuple[Case, Observations]:
     """Build a case, and the observations to compare it with, from a dataset of `open_observations`.
 
-    The case starts at the first record with complete profiles; earlier records are left out. The faces of its
-    grid lie midway between the levels (or at `z_lower` and `z_upper`), the uppermost at the surface; initial
-    values are interpolated linearly to its centers. Attributes `background_viscosity` and
-    `background_diffusivity` [m2 s-1] become those of the case.
+    The case lasts from the first record with complete profiles to the last record. The faces of its grid lie
+    midway between the levels (or at `z_lower` and `z_upper`), the uppermost at the surface; initial values
+    are interpolated linearly to its centers. Attributes `background_viscosity` and `background_diffusivity`
+    [m2 s-1] become those of the case.
     If the profiles show heat diffusing out through the bottom down the initial gradient, as in a simulation
     that prescribes this gradient, the case prescribes it too.
 
@@ -75,13 +70,10 @@ def case_from_dataset(
         dataset: profiles over `time` and `z`, surface fluxes and Stokes drift over other times or constant.
             Attributes are constants of the water, `coriolis_parameter` [s-1], a constant `salinity` [g kg-1]
             if there are no profiles of it, and whether `velocities` are eulerian or lagrangian means.
-        start: ISO 8601 time before which profiles are left out.
-        duration: of the case [s]; by default up to the last profile.
-        depth: of the bottom [m]; by default half a level spacing below the deepest level.
         equation_of_state: instead of the linear one with the constants of the attributes.
 
     Raises:
-        FileFormatError: no temperature, no complete profile, levels that do not fit the depth, no forcing, or
+        FileFormatError: no temperature, no complete profile, levels above the surface, no forcing, or
             no latitude.
     """
     dataset = dataset.sortby("z").transpose(..., "time", "z")
@@ -91,14 +83,17 @@ def case_from_dataset(
     if "temperature" not in profiles:
         expected, advice = "profiles over time and z", "add them under this name"
         raise error_in(dataset, "temperature", expected, f"only {listing(dataset)}", advice)
-    first = _first_complete(dataset, profiles, start)
+    first = _first_complete(dataset, profiles)
     after = dataset.isel(time=slice(first, None))
     seconds = _since(after["time"].values, time.values[first])
-    length = float(seconds[-1]) if duration is None else float(duration)
+    length = float(seconds[-1])
     if length <= 0.0:
-        got, advice = f"only {describe(time, -1)}", "give 'duration' [s]"
+        got, advice = (
+            f"only {describe(time, -1)}",
+            "add a record, even without values, at the end of the case",
+        )
         raise error_of(time, "a complete profile and later ones", got, advice)
-    grid = grid_around(dataset, depth)
+    grid = _grid_around(dataset)
     state = _initial_state(grid, after, list(profiles))
     start_time = None
     # Files of idealised cases count from an arbitrary date.
@@ -238,43 +233,28 @@ def _since(times: np.ndarray, start: Any) -> np.ndarray:
     return (times - start) / np.timedelta64(1_000_000, "us") if times.dtype.kind == "M" else times - start
 
 
-def _first_complete(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"], start: str | None) -> int:
-    """Index of the first record from the start on with complete profiles; warns if it is a later one."""
+def _first_complete(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"]) -> int:
+    """Index of the first record with complete profiles; warns if it is not the first of all."""
     time = dataset["time"]
-    allowed = np.ones(time.shape, dtype=bool)
-    if start is not None:
-        try:
-            if not is_dated(time):
-                raise ValueError
-            allowed = time.values >= np.datetime64(start_of_case(start), "us")
-        except ValueError:
-            expected = "an ISO 8601 time, and times in the file since a reference date"
-            advice = "write it as 2011-03-21T00:00:00"
-            raise error_in(dataset, "mapping.start", expected, f"'{start}'", advice) from None
     full = {name: np.isfinite(var.values).all(axis=1) for name, var in profiles.items()}
-    for name, is_full in full.items():
-        if not np.any(is_full & allowed):
-            expected = "at least one profile without gaps, for the initial state"
-            n_known = np.isfinite(profiles[name].values).sum(axis=1).max()
-            got = f"at most {int(n_known)} of {profiles[name].shape[1]} levels at any time"
-            advice = "fill the gaps, choose fewer levels, or leave the variable out of the mapping"
-            raise error_of(profiles[name], expected, got, advice)
-    complete = np.logical_and.reduce([allowed, *full.values()])
+    complete = np.logical_and.reduce([*full.values()])
     if not np.any(complete):
-        names = ", ".join(map(name_in_file, profiles.values()))
-        advice = "fill the gaps, or leave a variable out of the mapping"
-        raise error_in(dataset, names, "a time at which all profiles are without gaps", "none", advice)
-    first, wanted = int(np.argmax(complete)), int(np.argmax(allowed))
-    if first > wanted:
-        incomplete = " and ".join(name for name, is_full in full.items() if not is_full[wanted:first].all())
-        note = f"the run starts at {describe(time, first)}, not at {describe(time, wanted)}: {first - wanted}"
-        note += f" earlier profiles have gaps in {incomplete}; fill them, or choose a start (mapping.start)"
+        incomplete = sorted(full, key=lambda name: full[name].any())[0]
+        advice = "fill the gaps, choose fewer levels, or leave the variable out of the mapping"
+        expected = "a time at which all profiles are without gaps"
+        raise error_of(profiles[incomplete], expected, "none", advice)
+    first = int(np.argmax(complete))
+    if first:
+        incomplete = " and ".join(name for name, is_full in full.items() if not is_full[:first].all())
+        note = (
+            f"the run starts at {describe(time, first)}: {first} earlier profiles have gaps in {incomplete}"
+        )
         warn_of_input([f"{name_of(dataset)}: {note}"])
     return first
 
 
-def grid_around(dataset: "xr.Dataset", depth: float | None) -> Grid:
-    """Grid with faces midway between levels or at their bounds, the lowest at `depth` [m] unless `None`."""
+def _grid_around(dataset: "xr.Dataset") -> Grid:
+    """Grid with faces midway between levels or at their bounds."""
     z = dataset["z"].values
     has_bounds = "z_upper" in dataset.coords
     if has_bounds:
@@ -282,13 +262,10 @@ def grid_around(dataset: "xr.Dataset", depth: float | None) -> Grid:
     else:
         middle = 0.5 * (z[1:] + z[:-1])
         faces = np.concatenate([[2.0 * z[0] - middle[0]], middle, [0.0]])
-    if depth is not None:
-        faces[0] = -depth
     if abs(faces[-1]) > 1e-6 * abs(faces[0]) or not np.all(np.diff(faces) > 0.0):
         expected = "cells of positive thickness from the bottom to the surface"
         got = f"faces from {faces[0]:g} to {faces[-1]:g} m around levels from {z[0]:g} to {z[-1]:g} m"
-        advice = "check the bounds of the levels, or 'depth'"
-        raise error_of(dataset["z"], expected, got, advice)
+        raise error_of(dataset["z"], expected, got, "check the levels and their bounds")
     faces[-1] = 0.0
     uniform = Grid.uniform(-float(faces[0]), z.size)
     slack = 1e-6 * np.diff(faces).min()
@@ -424,12 +401,8 @@ def _water(
     if not missing:
         return water
     listed = ", ".join(f"{name} = {float(getattr(water, name)):g} {units[name]}" for name in missing)
-    note = f"{path}: assumed for a linear equation of state: {listed}"
-    if "thermal_expansion" in missing:
-        temp, salt = state.temperature[-1], state.salinity[-1]
-        alpha = float(Teos10().expansion(temp, salt, jnp.zeros_like(temp))[0])
-        note += f"; TEOS-10 has {alpha:.3g} K-1 at the surface, at {float(temp):.3g} degC"
-    warn_of_input([f"{note}; give equation_of_state in the mapping, or attributes in the file"])
+    advice = "give equation_of_state in the mapping, or attributes in the file"
+    warn_of_input([f"{path}: assumed for a linear equation of state: {listed}; {advice}"])
     return water
 
 
@@ -484,69 +457,3 @@ def _forcing(dataset: "xr.Dataset", start: Any) -> AbstractForcing:
         raise error_in(dataset, "time", expected, "fewer", advice) from None
     arrays = {flux: jnp.asarray(array, dtype=float) for flux, array in values.items()}
     return TimeSeriesForcing.from_values(jnp.asarray(time, dtype=float), **numbers, **arrays)
-
-
-def write_observations(
-    path, case: Case, observations: Observations, attributes: dict[str, str] | None = None
-) -> None:
-    """Write a case and its profiles to one file that `read_cf_netcdf` reads without a mapping.
-
-    The initial state is not written: readers take the first complete profile. `attributes` are global
-    attributes such as title and source.
-
-    Raises:
-        ValueError: a batch of columns, or fluxes (such as those of passive tracers), an equation of state or
-            an absorption that the format cannot represent.
-        OSError: a path that cannot be written to.
-    """
-    import xarray as xr  # takes long
-
-    forcing = case.forcing
-    if observations.moves or observations.series:
-        expected = "profiles at the same heights at all times and no series of numbers"
-        expected += ", which the format does not hold"
-        raise ValueError(f"{path}: expected {expected}, got others; leave them out.")
-    is_known = isinstance(forcing, (ConstantForcing, TimeSeriesForcing))
-    if not is_known or case.batch_shape or forcing.fluxes.tracer_fluxes:
-        raise ValueError(
-            f"{path}: expected a single column with constant or tabulated fluxes of momentum, heat and "
-            f"salt, got a batch of shape {case.batch_shape} or another forcing."
-        )
-    file_attrs: dict[str, object] = {"Conventions": "CF-1.11", "case": case.name}
-    file_attrs |= {"start_time": case.start_time or "", "coriolis_parameter": float(case.coriolis_parameter)}
-    for part, (kind, names) in _STATED.items():
-        module = getattr(case, part)
-        if not isinstance(module, kind):
-            expected = f"{kind.__name__}, the only one that the file can store"
-            got = type(module).__name__
-            raise ValueError(f"{path}: expected {expected}, got {got}; replace it in the case first.")
-        file_attrs |= {name: float(getattr(module, name)) for name in names}
-    variables: dict[str, tuple] = {}
-    for name, values in observations.profiles.items():
-        attrs: dict[str, object] = dict(attributes_of(name))
-        if name in case.initial_state.tracers:
-            attrs["role"] = "passive tracer"
-        if name in observations.uncertainty:
-            attrs["uncertainty"] = float(observations.uncertainty[name])
-        variables[name] = (("time", "z_center"), np.asarray(values), attrs)
-    since = f"seconds since {case.start_time or IDEALISED_EPOCH}"
-    time_attrs = {"standard_name": "time", "axis": "T", "units": since}
-    coordinates: dict[str, tuple] = {"time": ("time", np.asarray(observations.time), time_attrs)}
-    dims: tuple[str, ...] = ()
-    if isinstance(forcing, TimeSeriesForcing):
-        dims = ("time",) if np.array_equal(forcing.time, observations.time) else ("forcing_time",)
-        if dims == ("forcing_time",):
-            time_attrs = time_attrs | {"long_name": "time of the fluxes"}
-            coordinates["forcing_time"] = (dims, np.asarray(forcing.time), time_attrs)
-    for flux in FLUXES:
-        values, name = getattr(forcing.fluxes, flux), quantity_of(flux).name
-        if values is not None:
-            variables[name] = (dims, np.asarray(values), attributes_of(name))
-    heights = height_coordinates(case.grid)
-    z, z_attrs = np.asarray(observations.z), dict(heights["z_center"][2])
-    if z.shape == (case.grid.n_cells,) and np.allclose(z, case.grid.z_center, rtol=0.0, atol=1e-6):
-        variables["z_center_bounds"] = heights["z_center_bounds"]
-    else:
-        z_attrs.pop("bounds")
-    coordinates["z_center"] = ("z_center", z, z_attrs)
-    write_dataset(xr.Dataset(variables, coordinates, file_attrs | (attributes or {})), path)

@@ -1,7 +1,7 @@
 """CF NetCDF files of cases, written by users or by this package: profiles, fluxes and waves.
 
 Variables are found by the package's names, by CF standard names, or by a `Mapping`. Levels may be in any
-order and direction; units are converted or rejected. Files of `write_observations` need no mapping.
+order and direction; units are converted or rejected.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,6 @@ class Mapping:
         positive: direction in which the vertical coordinate increases.
         fluxes: a number in the unit of the package or a name in the file, for a flux of `SurfaceFluxes`.
         forcing_file: file with the fluxes, relative to the folder of the profiles.
-        upward: fluxes that the file counts positive out of the water.
         units: units or conversions by the package's names, also of fluxes, and the units of `time` and `z`;
             override those in the file.
         latitude: [degrees north]; gives the Coriolis parameter.
@@ -79,9 +78,6 @@ class Mapping:
         equation_of_state: instead of the linear one with the constants of the file.
         velocities: whether u and v are `eulerian` or `lagrangian` means (the latter include the Stokes
             drift); by default taken from the attributes of the file.
-        depth: of the bottom [m]; by default half a level spacing below the deepest level.
-        duration: of the case [s]; by default up to the last profile.
-        start: ISO 8601 time (universal time if it has no offset); earlier profiles are left out.
         name: of the case; by default the name of the file.
 
     Raises:
@@ -95,29 +91,20 @@ class Mapping:
     positive: str | None = setting(None, choices=("up", "down"))
     fluxes: dict[str, float | str] = setting(default_factory=dict)
     forcing_file: str | None = setting(None)
-    upward: tuple[str, ...] = setting(())
     units: Conversions = setting(default_factory=dict)
     latitude: float | None = setting(None, at_least=-90.0, at_most=90.0)
     coriolis_parameter: float | None = setting(None, at_least=-1e-2, at_most=1e-2)
     salinity: float = setting(35.0, at_least=0.0, at_most=60.0)
     equation_of_state: AbstractEquationOfState | None = setting(None)
     velocities: str | None = setting(None, choices=("eulerian", "lagrangian"))
-    depth: float | None = setting(None, above=0.0, at_most=12000.0)
-    duration: float | None = setting(None, above=0.0)
-    start: str | None = setting(None)
     name: str | None = setting(None)
 
     def __post_init__(self):
         check_settings(self)  # pyright: ignore[reportArgumentType]
         check_names("mapping.variables", self.variables, (*WATER, *STOKES_DRIFT))
         check_names("mapping.fluxes", self.fluxes, FLUXES)
-        check_names("mapping.upward", self.upward, FLUXES)
         with_units = (*WATER, *STOKES_DRIFT, *FLUXES, *self.tracers, "time", "z")
         check_names("mapping.units", self.units, with_units)
-        for name in self.upward:
-            if as_conversion(self.units.get(name)).sign < 0:
-                expected = f"{name} in upward, or the sign -1 in units"
-                raise ValueError(f"mapping: expected {expected}, got both, which cancel; remove one of them.")
         if self.latitude is not None and self.coriolis_parameter is not None:
             raise ValueError("mapping: expected latitude or coriolis_parameter, got both.")
 
@@ -135,26 +122,20 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
             impossible values, no complete profile, gaps in the forcing, or no latitude.
     """
     mapping = Mapping() if mapping is None else mapping
-    return case_from_dataset(
-        open_cf(path, mapping),
-        start=mapping.start,
-        duration=mapping.duration,
-        depth=mapping.depth,
-        equation_of_state=mapping.equation_of_state,
-    )
+    return case_from_dataset(open_cf(path, mapping), equation_of_state=mapping.equation_of_state)
 
 
 def open_cf(path, mapping: Mapping | None = None) -> "xr.Dataset":
     """Read a CF file as a dataset with the package's names and units; see `open_observations`.
 
-    Constants of the mapping become attributes. Give `start`, `duration`, `depth` and `equation_of_state` to
-    `case_from_dataset`, too.
+    Constants of the mapping become attributes. Give its `equation_of_state` to `case_from_dataset`, too.
     """
     mapping = Mapping() if mapping is None else mapping
     file = read_netcdf(path)
     dataset = read_profiles(file, mapping)
     constants = _constants(file)
-    dataset = dataset.assign_attrs(constants, case=name_of_case(file, mapping), salinity=mapping.salinity)
+    dataset = dataset.assign_attrs(constants, salinity=mapping.salinity)
+    dataset.attrs["case"] = mapping.name or str(file.attrs.get("case") or Path(name_of(file)).stem)
     if mapping.latitude is not None:  # in place of the rotation of the file
         dataset.attrs.pop("coriolis_parameter", None)
     for key in ("coriolis_parameter", "velocities"):
@@ -172,11 +153,6 @@ def open_cf(path, mapping: Mapping | None = None) -> "xr.Dataset":
     warn_of_input(note_of_unused(file, [name_in_file(dataset[name]) for name in dataset.variables]))
     dataset.encoding["source"] = name_of(file)
     return dataset
-
-
-def name_of_case(file: "xr.Dataset", mapping: Mapping) -> str:
-    """Name of the case in a file."""
-    return mapping.name or str(file.attrs.get("case") or Path(name_of(file)).stem)
 
 
 def read_profiles(file: "xr.Dataset", mapping: Mapping) -> "xr.Dataset":
@@ -304,16 +280,16 @@ def _fluxes(
     names = {flux: mapping.fluxes.get(flux, _name_of_flux(file, flux)) for flux in FLUXES}
     has_sun = names["shortwave_flux"] is not None
     for flux, name in names.items():
-        key, unit, flips = quantity_of(flux).name, mapping.units.get(flux), flux in mapping.upward
+        key, unit = quantity_of(flux).name, mapping.units.get(flux)
         if isinstance(name, str):
             is_mapped, advice = flux in mapping.fluxes, "correct 'fluxes' in the mapping"
             variable = variable_named(file, name, flux, advice) if is_mapped else file[name]
-            flips = flips or leaves_water(variable)
+            flips = leaves_water(variable)
             examine(variable, flux, requested=unit, is_reversed=flips, has_sun=has_sun)
             fluxes[key] = _over_time(file, variable, flux, mapping, profiles, (), upward=flips, **of_water)
         elif name is not None:
             scale, offset = as_conversion(unit).linear(flux, None, **of_water)
-            value = np.asarray((float(name) * scale + offset) * (-1.0 if flips else 1.0) + 0.0)
+            value = np.asarray(float(name) * scale + offset)
             check_possible("mapping", f"fluxes.{flux}", flux, value)
             fluxes[key] = _in_package_units(array("mapping", f"fluxes.{flux}", (), value, {}), key)
     return fluxes

@@ -16,7 +16,7 @@ import numpy as np
 from .._types import warn_of_input
 from ..plausibility.rules import codes_among
 from .axes import check_measured
-from .errors import FileFormatError, check_lines, check_possible, decimal, read_text, reading
+from .errors import FileFormatError, check_possible, decimal, read_text, reading
 from .local_tables import decoded
 from .series import Series, start_of_case
 from .times import error_at, timed
@@ -42,9 +42,9 @@ class TextFile:
         return FileFormatError(self.path, f"line {self.numbers[index]}", expected, got, advice)
 
     def check(self, wrong: Iterable[tuple[int, str]], expected: str, advice: str) -> None:
-        """Raise `FileFormatError` if any line is wrong; see `check_lines`."""
-        numbered = [(self.numbers[index], got) for index, got in wrong]
-        check_lines(self.path, numbered, "", expected, advice)
+        """Raise `FileFormatError` about the first wrong line, if there is any."""
+        for index, got in wrong:
+            raise self.error(index, expected, got, advice)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,22 +109,15 @@ def read_columns(
 ) -> np.ndarray:
     """Numbers by line and column; columns count from 0 after `skip` characters."""
     values = np.full((len(indices), len(columns)), np.nan)
-    short: list[tuple[int, str]] = []
-    wrong: dict[int, list[tuple[int, str]]] = {column: [] for column in columns}
     for row, index in enumerate(map(int, indices)):
         words = file.texts[index][skip:].replace(",", " ").split()
-        if len(words) <= max(columns):
-            short.append((index, f"{len(words)}: {file.texts[index].strip()!r}"))
-            continue
-        for place, column in enumerate(columns):
-            try:
-                values[row, place] = decimal(words[column].lower().replace("d", "e"))  # Fortran's 1.0D-3
-            except ValueError:
-                wrong[column].append((index, repr(words[column])))
-    expected = f"at least {max(columns) + 1} columns ({names})"
-    file.check(short, expected, "check the column number and the line")
-    for column, lines in wrong.items():
-        file.check(lines, f"a number in column {column + 1} ({names})", "correct the line")
+        try:
+            # Fortran writes 1.0D-3.
+            values[row] = [decimal(words[column].lower().replace("d", "e")) for column in columns]
+        except (IndexError, ValueError):
+            expected = f"numbers in the columns {', '.join(str(column + 1) for column in columns)} ({names})"
+            got = repr(file.texts[index].strip())
+            raise file.error(index, expected, got, "check the column number and the line") from None
     return values
 
 
@@ -286,17 +279,17 @@ def _levels(file: TextFile, profiles: list[Profile], column: Column) -> list[tup
     def describe(at: int) -> str:
         return f"{iso(profiles[of_profile[at]].time)} (line {file.numbers[indices[at]]})"
 
-    for word, each in (("height [m]", z), (f"value of {column.quantity}", values)):
-        missing = np.flatnonzero(~np.isfinite(each)).tolist()
-        wrong = [(int(indices[at]), f"{each[at]:g} in the profile of {describe(at)}") for at in missing]
-        file.check(wrong, f"a finite {word}", "correct the line")
-    falling = np.flatnonzero((np.diff(z) <= 0.0) & (np.diff(of_profile) == 0)).tolist()
-    unsorted = [(int(indices[at + 1]), f"{z[at + 1]:g} above {z[at]:g} at {describe(at)}") for at in falling]
-    expected = "heights [m], negative below the surface"
-    changing = f"{expected}, that change as the header says (1 upward, 2 downward)"
-    file.check(unsorted, changing, "correct the order in the header or in the levels")
-    above = [(int(indices[at]), f"{z[at]:g}") for at in np.flatnonzero(z > 10.0)]
-    file.check(above, expected, "change the sign")
+    def check(wrong: np.ndarray, expected: str, advice: str) -> None:
+        for at in np.flatnonzero(wrong)[:1].tolist():
+            got = f"{z[at]:g} m with {values[at]:g} in the profile of {describe(at)}"
+            raise file.error(int(indices[at]), expected, got, advice)
+
+    check(~(np.isfinite(z) & np.isfinite(values)), "a finite height and value", "correct the line")
+    falling = np.diff(z, prepend=-np.inf) <= 0.0
+    falling &= np.diff(of_profile, prepend=-1) == 0
+    expected = "heights [m] that change as the header says (1 upward, 2 downward)"
+    check(falling, expected, "correct the order in the header or in the levels")
+    check(z > 10.0, "heights [m], negative below the surface", "change the sign")
     check_possible(file.path, column.name, column.quantity, values, describe)
     ends = np.cumsum(counts)[:-1]
     return list(zip(np.split(z, ends), np.split(values, ends), strict=True))

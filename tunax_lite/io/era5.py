@@ -8,7 +8,7 @@ count downward. All other parameters are instantaneous.
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -21,11 +21,11 @@ from ..column.forcing import TimeSeriesForcing
 from ..column.time_series import TimeSeries
 from ..quantities import quantity_of
 from .axes import as_sources, check_position, read_at, stem_of
-from .errors import FileFormatError, Source, check_names, name_of, names_its_file
+from .errors import FileFormatError, Source, name_of, names_its_file
 from .netcdf import read_netcdf
 from .series import as_series_together
 from .times import as_series, error_at, joined, timed, with_bounds
-from .units import Conversion, Conversions, as_conversion
+from .units import between
 from .variables import error_in, error_of, in_unit, like, listing, name_in_file
 from .yaml_file import NAMES
 
@@ -83,9 +83,7 @@ def read_era5(
     start_time: str,
     shortwave: str | None = "downward",
     longwave: str | None = "downward",
-    interpolation: str = "bilinear",
     accumulation: float | None = None,
-    units: Conversions | None = None,
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
     """Read the weather of ERA5, u10, v10, t2m, d2m, sp or msl, radiation, and tcc and tp if present.
 
@@ -98,13 +96,10 @@ def read_era5(
         start_time: ISO 8601 time, universal time, at which the time of the case is 0.
         shortwave, longwave: "downward" for ssrd and strd, "net" for ssr and str, which contain the albedo and
             surface temperature of ERA5; `None` where a formula gives the radiation, from tcc.
-        interpolation: bilinear between the four surrounding grid points, or the nearest point.
         accumulation: interval before the time stamp over which parameters are accumulated [s]. By default it
             is one hour; where records are farther apart, the number of members in the GRIB attributes tells
             the reanalysis from the ensemble (the time between records). With this option records may be more
             than six hours apart. Sums since midnight (ERA5-Land) are refused.
-        units: units or conversions by the package's names; override those in the file. `humidity` is the dew
-            point.
 
     Raises:
         FileFormatError: a parameter that is missing or in an unexpected unit, a position outside the grid,
@@ -119,16 +114,15 @@ def read_era5(
             f"expected {expected}, got shortwave {shortwave} and longwave {longwave}; change one."
         )
     radiation = {name: _RADIATION[kind][name] for name, kind in kinds.items() if kind is not None}
-    check_names("units", units or {}, (*_PARAMETERS, *kinds))
     hints = dict.fromkeys(
         kinds, ", choose the other kind of radiation, or a formula from the cloud cover, tcc"
     )
     if len(radiation) < len(kinds):
         hints["cloud_cover"] = ": the formula of the radiation needs it"
     place = {"latitude": latitude, "longitude": longitude}
-    options = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
+    options = {"start_time": start_time, "accumulation": accumulation}
     sources = as_sources(paths)
-    time, values = _series_of(sources, _PARAMETERS | radiation, units or {}, place, hints, **options)
+    time, values = _series_of(sources, _PARAMETERS | radiation, place, hints, **options)
     return TimeSeries(time, Weather(**values), stem_of(sources[0])), "dew_point"
 
 
@@ -139,9 +133,7 @@ def read_era5_fluxes(
     latitude: float,
     longitude: float,
     start_time: str,
-    interpolation: str = "bilinear",
     accumulation: float | None = None,
-    units: Conversions | None = None,
 ) -> TimeSeriesForcing:
     """Read the surface fluxes that ERA5 computed with its sea surface temperature.
 
@@ -150,18 +142,17 @@ def read_era5_fluxes(
     the water of the latent heat.
 
     Args:
-        paths, latitude, longitude, start_time, interpolation, accumulation, units: as in `read_era5`.
+        paths, latitude, longitude, start_time, accumulation: as in `read_era5`.
 
     Raises:
         FileFormatError, ValueError: as in `read_era5`.
     """
-    check_names("units", units or {}, _FLUXES)
     place = {"latitude": latitude, "longitude": longitude}
     needed = [key for key in _FLUXES if key not in _OPTIONAL]
     hints = dict.fromkeys(needed, "; or read_era5 makes the fluxes of the weather")
-    options = {"start_time": start_time, "accumulation": accumulation, "interpolation": interpolation}
+    options = {"start_time": start_time, "accumulation": accumulation}
     sources = as_sources(paths)
-    time, values = _series_of(sources, _FLUXES, units or {}, place, hints, **options)
+    time, values = _series_of(sources, _FLUXES, place, hints, **options)
     heat = sum(values[key] for key in ("longwave", "sensible", "latent"))
     fluxes = {key: values[key] for key in ("stress_u", "stress_v")}
     fluxes |= {"heat_flux": heat, "shortwave_flux": values["shortwave"]}
@@ -177,13 +168,11 @@ def read_era5_fluxes(
 def _series_of(
     sources: list[Source],
     parameters: Mapping[str, _Parameter],
-    units: Conversions,
     place: Mapping[str, float],
     hints: Mapping[str, str],
     *,
     start_time: str,
     accumulation: float | None,
-    interpolation: str,
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
     """All parameters at a place on common times [s]; sums are means over their interval.
 
@@ -191,14 +180,12 @@ def _series_of(
         hints: advice about missing parameters, by key; optional parameters with a hint are required.
     """
     check_position((place["latitude"], place["longitude"]))
-    if interpolation not in ("bilinear", "nearest"):
-        raise ValueError(f"interpolation: expected 'bilinear' or 'nearest', got '{interpolation}'.")
     if accumulation is not None and not accumulation > 0.0:
         raise ValueError(f"accumulation: expected a time [s] above 0, got {accumulation:g}.")
     names = {key: (*each.names, each.download, *each.means) for key, each in parameters.items()}
     pieces: dict[str, list[xr.DataArray]] = {}
     for source in sources:
-        for variable, times in read_at(source, {*itertools.chain(*names.values())}, place, interpolation):
+        for variable, times in read_at(source, {*itertools.chain(*names.values())}, place):
             series = timed(variable, times, variable.values, start_time)
             pieces.setdefault(name_in_file(variable), []).append(series)
     if not pieces:
@@ -214,19 +201,14 @@ def _series_of(
         expected, name = f"{listed} of {_DATA_SET} in one of the files", wanted[0].names[0]
         advice = f"download it{hints.get(needed[0], '')}"
         raise FileFormatError(name_of(sources[0]), name, expected, "none", advice)
-    changes, advice = {key: as_conversion(units.get(key)) for key in parameters}, "give each hour once"
     points = {
-        key: _converted(joined(pieces[name], advice), parameters[key], changes[key])
+        key: _converted(joined(pieces[name], "give each hour once"), parameters[key])
         for key, name in present.items()
         if name
     }
     longest = _LONGEST_STEP if accumulation is None else np.inf
     interval = accumulation or _interval_of([points[key] for key in points if parameters[key].means], longest)
-    points = {
-        key: _rates(point, parameters[key], changes[key], interval, longest) for key, point in points.items()
-    }
-    if "humidity" in points:
-        _check_dew_point(points["air_temperature"], points["humidity"])
+    points = {key: _rates(point, parameters[key], interval, longest) for key, point in points.items()}
     if "shortwave" in points:
         sun = SolarPosition(start_time=start_time, **place)
         points["shortwave"] = _sunlight(points["shortwave"], interval, sun)
@@ -255,26 +237,22 @@ def _interval_of(accumulated: Sequence["xr.DataArray"], longest: float) -> float
     return step if members.pop() else _HOUR
 
 
-def _converted(point: "xr.DataArray", parameter: _Parameter, change: Conversion) -> "xr.DataArray":
-    """Convert to the package's unit; sums to this unit times s, without the offset, which is for rates."""
+def _converted(point: "xr.DataArray", parameter: _Parameter) -> "xr.DataArray":
+    """Convert to the package's unit; sums to this unit times s."""
     unit = point.attrs.get("units", None if name_in_file(point) in parameter.means else parameter.unit)
     if unit is not None:
         point = point.assign_attrs(units=_UNITS.get(str(unit), str(unit)))
     if not parameter.is_sum(point):
-        return point.copy(data=in_unit(point, parameter.quantity, change))
+        return point.copy(data=in_unit(point, parameter.quantity))
     try:
-        wanted = f"{quantity_of(parameter.quantity).unit} s"
-        scale, _ = replace(change, offset=0.0).linear_to(wanted, point.attrs["units"])
+        scale, _ = between(point.attrs["units"], f"{quantity_of(parameter.quantity).unit} s")
     except ValueError:
-        expected = f"a unit that converts to {parameter.unit}"
-        advice = "give the unit of the sums (units), or use the file as it was downloaded"
-        raise error_of(point, expected, f"'{change.unit or unit}'", advice) from None
+        expected, advice = f"a unit that converts to {parameter.unit}", "use the file as it was downloaded"
+        raise error_of(point, expected, f"'{unit}'", advice) from None
     return point.copy(data=scale * point.values)
 
 
-def _rates(
-    point: "xr.DataArray", parameter: _Parameter, change: Conversion, interval: float, longest: float
-) -> "xr.DataArray":
+def _rates(point: "xr.DataArray", parameter: _Parameter, interval: float, longest: float) -> "xr.DataArray":
     """Divide sums by the interval, and check range and spacing, at most `longest` [s], of the records."""
     time, values, step = point["time"].values, point.values, _step(point)
     if time.size < 2:
@@ -286,7 +264,7 @@ def _rates(
         got = f"a gap of {steps[odd[0]]:g} s after {{}}"
         raise error_at(point, int(odd[0]), expected, got, "download all hours")
     if parameter.is_sum(point):
-        values = values / interval + change.sign * change.offset
+        values = values / interval
     low, high = parameter.possible or quantity_of(parameter.quantity).possible
     bad = np.flatnonzero(~((values >= low - parameter.rounding) & (values <= high + parameter.rounding)))
     if bad.size:
@@ -295,16 +273,6 @@ def _rates(
         raise error_at(point, int(bad[0]), expected, f"{values[bad[0]]:g} at {{}}", parameter.hint)
     rates = point.copy(data=np.clip(values, low, high))
     return with_bounds(rates, np.stack([time - interval, time], axis=1)) if parameter.means else rates
-
-
-def _check_dew_point(air: "xr.DataArray", dew: "xr.DataArray") -> None:
-    """Check that the dew point does not exceed the air temperature, beyond errors of interpolation."""
-    common, i, j = np.intersect1d(air["time"], dew["time"], return_indices=True)
-    bad = np.flatnonzero(dew.values[j] > air.values[i] + 2.0)
-    if bad.size:
-        at = int(j[bad[0]])
-        expected = f"a dew point below the temperature of the air, {air.values[i[bad[0]]]:g} degC"
-        raise error_at(dew, at, expected, f"{dew.values[at]:g} degC at {{}}", "check which variable is which")
 
 
 def _sunlight(point: "xr.DataArray", interval: float, sun: SolarPosition) -> "xr.DataArray":

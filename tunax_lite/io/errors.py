@@ -4,7 +4,6 @@ import contextlib
 import functools
 import inspect
 import os
-import stat
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -33,18 +32,6 @@ def shortened(value: object, longest: int = _LONGEST_PART) -> str:
     return text if len(text) <= longest else f"{text[: longest - 4]} ..."
 
 
-def within_a_screen(message: str, most_lines: int = 24, most_characters: int = 1900) -> str:
-    """A message short enough for a terminal: its first lines, if there are more."""
-    lines = [shortened(line, 1000) for line in message.splitlines() or [""]]
-    kept: list[str] = []
-    for line in lines:
-        if kept and (len(kept) >= most_lines - 1 or sum(map(len, kept)) + len(line) > most_characters):
-            kept.append(f"... and {len(lines) - len(kept)} more lines.")
-            break
-        kept.append(line)
-    return "\n".join(kept)
-
-
 class FileFormatError(ValueError):
     """A file that cannot be used: names file, key (variable, group, attribute), and a remedy.
 
@@ -64,30 +51,6 @@ class FileFormatError(ValueError):
 
 class ConfigError(ValueError):
     """An invalid configuration: file, key path, expected, got, what to do."""
-
-
-_MOST_LINES = 20
-"""Number of wrong lines that a message lists; the others are counted."""
-
-
-def check_lines(path, wrong: Iterable[tuple[object, str]], key: str, expected: str, advice: str) -> None:
-    """Raise `FileFormatError` about the first wrong line, if there is any, with the numbers of the others.
-
-    Args:
-        path: of the file.
-        wrong: number of each wrong line, and its content.
-        key: name of the column; may be empty.
-        expected, advice: as in `FileFormatError`.
-    """
-    wrong = list(wrong)
-    if not wrong:
-        return
-    (number, got), *others = wrong
-    if others:
-        numbers = ", ".join(str(other) for other, _ in others[:_MOST_LINES])
-        more = f" and {len(others) - _MOST_LINES} more" if len(others) > _MOST_LINES else ""
-        got = f"{shortened(got, 100)} (also line {numbers}{more})"
-    raise FileFormatError(path, f"line {number}: {key}" if key else f"line {number}", expected, got, advice)
 
 
 Source = Any  # a path or an xarray dataset (slow to import)
@@ -132,12 +95,8 @@ def reading(path, kind: str) -> Iterator[None]:
         advice = "it is damaged or of another format"
         if isinstance(error, OSError) and error.strerror:
             text = error.strerror
-        elif isinstance(error, MemoryError):
-            text, advice = "more than the memory holds", "it is damaged, or needs a larger machine"
         elif isinstance(error, KeyError):
             text = f"one without {text}"
-        elif isinstance(error, (IndexError, TypeError, AttributeError)):
-            text = f"an incomplete one ({type(error).__name__}: {text})"
         elif not isinstance(error, (OSError, ValueError)):
             text = f"{type(error).__name__}: {text}"
         raise FileFormatError(name, "file", kind, f"'{text}'", advice) from error
@@ -172,28 +131,12 @@ def check_size(path, key: str, n_bytes: int | float) -> None:
         raise FileFormatError(path, key, expected, str(error), advice) from None
 
 
-def what_is_at(path: Path) -> str:
-    """Describe the object at a path: "a file", or what it is instead."""
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return f"a link to {path.readlink()}, which is missing" if path.is_symlink() else "none"
-    except (OSError, ValueError) as error:
-        return (error.strerror or "none").lower() if isinstance(error, OSError) else "an invalid name"
-    if stat.S_ISREG(mode):
-        return "a file"
-    others = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    return others.get(stat.S_IFMT(mode), "a device")
-
-
 def existing_file(path) -> Path:
-    """Return the path of an existing file; `FileNotFoundError` for a folder, a pipe or a broken link."""
-    path, expected, advice = Path(path), "an existing file", "check the path"
-    kind = what_is_at(path)
-    if kind == "a folder":
-        expected, advice = "a file", "name a file in it"
-    if kind != "a file":
-        raise FileNotFoundError(f"{shortened(path)}: expected {expected}, got {shortened(kind)}; {advice}.")
+    """Return the path of an existing file; `FileNotFoundError` for anything else, such as a folder."""
+    path = Path(path)
+    if not os.path.isfile(path):
+        expected, got = ("a file", "a folder") if os.path.isdir(path) else ("an existing file", "none")
+        raise FileNotFoundError(f"{shortened(path)}: expected {expected}, got {got}; check the path.")
     return path
 
 

@@ -10,28 +10,22 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import FileFormatError, check_names, decimal, names_its_file, read_text
-from .units import Conversions, as_conversion
+from .errors import FileFormatError, decimal, names_its_file, read_text
 
-_UNITS = {"z": "m", "area": "m2"}
 _HEIGHTS = ("depth", "z", "height")
 
 
 @names_its_file("a hypsography")
-def read_hypsography(
-    path, depth: float | None = None, units: Conversions | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def read_hypsography(path, depth: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Read increasing heights [m], 0 at the surface, and the areas [m2] at these heights.
 
     Args:
         path: of the file.
         depth: of the lake [m]; required where heights count from the bottom.
-        units: units or conversions of `z` and `area`, which are m and m2 otherwise.
 
     Raises:
         FileFormatError: a row that is not a pair of numbers, an unexpected number of rows, a duplicate
             height, a negative area, or heights from the bottom of a lake of unknown depth.
-        ValueError: a unit of another quantity.
     """
     path = Path(path)
     lines = []
@@ -64,7 +58,7 @@ def read_hypsography(
         except (ValueError, IndexError):
             expected, got = "a height and an area", f"'{' '.join(cells)}'"
             raise FileFormatError(path, line, expected, got, "correct it") from None
-    z, area = in_si_units(sign * table[:, 0], table[:, 1], units or {})
+    z, area = sign * table[:, 0] + 0.0, table[:, 1]  # without negative zero
     if from_bottom:
         if depth is None:
             advice = "give the depth of the lake"
@@ -79,12 +73,3 @@ def read_hypsography(
         line = rows[int(np.argmin(area))][0]
         raise FileFormatError(path, line, "an area [m2]", f"{area.min():g}", "correct it")
     return z[order], area[order]
-
-
-def in_si_units(z: np.ndarray, area: np.ndarray, units: Conversions) -> tuple[np.ndarray, np.ndarray]:
-    """Heights [m] and areas [m2] from values in these units."""
-    check_names("units", units, _UNITS)
-    (z_scale, z_offset), (area_scale, area_offset) = (
-        as_conversion(units.get(name)).linear_to(unit, unit) for name, unit in _UNITS.items()
-    )
-    return z_scale * z + z_offset, area_scale * area + area_offset

@@ -40,13 +40,11 @@ from .errors import (
     FileFormatError,
     check_declared,
     check_increasing,
-    check_names,
     check_size,
     existing_file,
     names_its_file,
 )
 from .netcdf import read_netcdf
-from .units import Conversions
 from .variables import error_in, listing, numbers_in
 from .yaml_file import NAMES
 
@@ -151,11 +149,7 @@ class _Jld2:
             names_above = list(above if hasattr(above, "keys") else self._file)
             got = f"only {', '.join(names_above[:8]) or 'an empty file'}"
             raise self.error(key, "a group", got, "this is no LESbrary file, or it is incomplete")
-        names = sorted((name for name in map(str, group) if name.isdecimal()), key=int)
-        for low, high in zip(names, names[1:], strict=False):
-            if int(low) == int(high):
-                raise self.error(key, "every iteration once", f"both {low} and {high}", "remove one of them")
-        return names
+        return sorted((name for name in map(str, group) if name.isdecimal()), key=int)
 
 
 def read_lesbrary(path, **options: Any) -> tuple[Case, Observations]:
@@ -169,17 +163,13 @@ def read_lesbrary(path, **options: Any) -> tuple[Case, Observations]:
 
 
 @names_its_file("a JLD2 file")
-def open_lesbrary(
-    path, *, thermal_expansion: float | None = None, units: Conversions | None = None
-) -> "xr.Dataset":
+def open_lesbrary(path, *, thermal_expansion: float | None = None) -> "xr.Dataset":
     """Read a large-eddy simulation, a `*_statistics.jld2` file, as a dataset; see `open_observations`.
 
     Args:
         path: of the file.
         thermal_expansion: alpha [K-1], instead of that of the file; a file with buoyancy may have none, and
             2e-4 is assumed, with a note.
-        units: units or conversions by the package's names of profiles and fluxes; fluxes are in their
-            kinematic units, m2 s-2 and K m s-1, and count into the water once they are converted.
 
     Raises:
         FileFormatError: not a JLD2 file, or a key that is missing, of unexpected shape, not finite, or out of
@@ -187,23 +177,12 @@ def open_lesbrary(
     """
     import h5py  # takes long
 
-    path, units = existing_file(path), dict(units or {})
-    check_names("units", units, (*_PROFILES, *_KINEMATIC))
-    with h5py.File(path, "r") as opened:
-        return _read(_Jld2(path, opened), thermal_expansion, units)
-
-
-@names_its_file("a JLD2 file")
-def name_of_lesbrary(path) -> str:
-    """Name of the case in a file, without reading its profiles."""
-    import h5py  # takes long
-
     path = existing_file(path)
     with h5py.File(path, "r") as opened:
-        return _Jld2(path, opened).name
+        return _read(_Jld2(path, opened), thermal_expansion)
 
 
-def _read(file: _Jld2, thermal_expansion: float | None, units: Conversions) -> "xr.Dataset":
+def _read(file: _Jld2, thermal_expansion: float | None) -> "xr.Dataset":
     import xarray as xr  # takes long
 
     faces = _read_faces(file)
@@ -239,7 +218,6 @@ def _read(file: _Jld2, thermal_expansion: float | None, units: Conversions) -> "
         time="timeseries/t",
         vertical="z",
         fluxes={name: f"parameters ({name})" for name in fluxes},
-        units=units,
         name=file.name,
         salinity=35.0 if salinity is None else salinity,
     )
@@ -353,7 +331,6 @@ def open_legay(
     coriolis_parameter: float = 1e-4,
     thermal_expansion: float | None = None,
     reference_temperature: float | None = None,
-    units: Conversions | None = None,
 ) -> "xr.Dataset":
     """Read profiles as a dataset; temperature follows from b = g alpha (T - T_0).
 
@@ -365,14 +342,12 @@ def open_legay(
         coriolis_parameter: f [s-1].
         thermal_expansion: alpha [K-1]; 2e-4 is assumed otherwise, with a note.
         reference_temperature: T_0, the temperature of zero buoyancy [degC]; 20 is assumed otherwise.
-        units: units or conversions of `temperature`, `u` and `v`.
 
     Raises:
         FileFormatError: a variable that is missing, of unexpected shape, not finite or out of range, or
             another simulation, by the name of its file, without its forcing.
     """
-    check_names("units", units := dict(units or {}), _PROFILES)
-    keys, name = ("t", "z", "b", "u", "v"), name_of_legay(path)
+    keys, name = ("t", "z", "b", "u", "v"), _name_of_legay(path)
     file = read_netcdf(path, only=keys)
     for key in keys:
         if key not in file or not np.isfinite(numbers_in(file[key])).all():
@@ -413,7 +388,6 @@ def open_legay(
         variables={"temperature": "b"},
         time="t",
         vertical="z",
-        units=units,
         fluxes={
             "stress_u": _STRESS * constants.REFERENCE_DENSITY if stress_u is None else stress_u,
             "stress_v": stress_v,
@@ -425,7 +399,7 @@ def open_legay(
     return open_cf(file, mapping)
 
 
-def name_of_legay(path) -> str:
-    """Name of the case in a file, from that of the file: `LES_windDominant_results.nc` is wind_dominant."""
+def _name_of_legay(path) -> str:
+    """Name of the case, from that of the file: `LES_windDominant_results.nc` is wind_dominant."""
     match = re.search(r"([A-Za-z]+?)_?dominant", stem_of(path), re.IGNORECASE)
     return f"legay_{match[1].lower()}_dominant" if match else f"legay_{stem_of(path)}"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pooch
 
 from .checksums import sha256_of
-from .errors import FileFormatError, is_store, shortened, what_is_at
+from .errors import FileFormatError, is_store, shortened
 from .yaml_file import read_document
 
 ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
@@ -35,8 +35,6 @@ class Entry:
     file: str  # path below a data folder
     url: str | None  # where to download it
     sha256: str | None
-    licence: str  # of the source
-    citation: str
 
 
 def read_manifest() -> dict[str, Entry]:
@@ -51,7 +49,7 @@ def read_manifest() -> dict[str, Entry]:
         source = content["sources"][name.partition(":")[0]]
         file = values["file"]
         url = source["url"] and source["url"] + file.rpartition("/")[2]
-        entries[name] = Entry(name, file, url, values["sha256"], source["licence"], source["citation"])
+        entries[name] = Entry(name, file, url, values["sha256"])
     return entries
 
 
@@ -73,13 +71,9 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     starts = [] if path.is_absolute() else [folder / path for folder in data_folders(variable)]
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
     for candidate in (*candidates, *starts):
-        if what_is_at(candidate) == "a file" or is_store(candidate):
+        if os.path.isfile(candidate) or is_store(candidate):
             return candidate
-    kinds = {candidate: what_is_at(candidate) for candidate in candidates}
-    places = [
-        f"{shortened(place.absolute())}{'' if kind == 'none' else f' ({shortened(kind)})'}"
-        for place, kind in kinds.items()
-    ]
+    places = [shortened(place.absolute()) for place in candidates]
     below = f", nor below ${variable} ({os.environ.get(variable) or 'not set'})" if starts else ""
     raise FileNotFoundError(
         f"{shortened(name_or_path)}: expected a file, got none at {' or '.join(places)}{below}; give a "
@@ -118,9 +112,8 @@ def _resolve_name(name: str) -> Path:
             # The messages of urllib3 are nested and long; the first part is enough.
             reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
     place = Path((listed or "data").split(os.pathsep)[0]).absolute() / file
-    checksum = "" if entry.sha256 is None else f" (SHA-256 {entry.sha256})"
     raise FileNotFoundError(
         f"{name}: expected its file in the folders of ${ENVIRONMENT_VARIABLE} ({listed or 'not set'}), "
         f"data/, the cache {cache} or a download, got: {reason}; put {entry.url or 'the file'} at "
-        f"{place}{checksum}."
+        f"{place}."
     )

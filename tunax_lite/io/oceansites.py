@@ -45,7 +45,7 @@ from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text, read_profile_text
 from .times import order_in_time, read_time, seconds_since
 from .tracers import Tracer, Tracers, as_tracers
-from .units import Conversions, as_conversion, conversion, unit_alone, unit_in_brackets
+from .units import Conversions, as_conversion, unit_alone, unit_in_brackets
 from .variables import (
     error_in,
     in_unit,
@@ -124,8 +124,7 @@ def open_oceansites(
         good_flags: quality flags to accept.
         depths: of instruments that measure pressure or depth: "nominal" for fixed nominal depths (or the
             median if there is none and the depth varies by less than 5 m or 5 %); "measured" for the depth or
-            pressure of each value, where instruments without any are displaced like those above and below;
-            or a depth [m] for files that give none.
+            pressure of each value; or a depth [m] for files that give none.
         position: latitude and longitude of the site [degrees north, degrees east]; that of the instruments in
             files that do not give it.
         tracers: variables of the files by the names of tracers, such as pools of biogeochemistry.
@@ -144,7 +143,6 @@ def open_oceansites(
     samples, empty = list["xr.DataArray"](), list[_NothingGoodError]()
     for source in sources:
         file = read_profile_text(source) if is_text(source) else read_netcdf(source)
-        warn_of_input(file.encoding.get("notes", ()))
         place = position_of(file)
         if place is not None and position is not None:
             warn_of_input(far_away(name_of(file), [place], position))
@@ -195,15 +193,13 @@ def _check_requested(
     tracers: Mapping[str, Tracer],
 ) -> None:
     """Refuse names of variables and tracers that no file has."""
-    present, files = {part.name for part in samples}, ", ".join(map(name_of, sources))
-    for key, name in requested.items():
-        if name is not None and key not in present and not empty:
-            raise FileFormatError(files, key, f"a variable '{name}'", "none", "correct its name (variables)")
-    for key in [key for key in tracers if key not in present]:
-        name = tracers[key].variable
-        nothing = next((error for error in empty if f": {name}" in str(error)), None)
-        advice = "correct its name (tracers)"
-        raise nothing or FileFormatError(files, name, f"a variable for {key}", "none", advice)
+    wanted = {key: ("variables", name) for key, name in requested.items() if name is not None}
+    wanted |= {key: ("tracers", tracer.variable) for key, tracer in tracers.items()}
+    for key, (option, name) in wanted.items():
+        if key not in {part.name for part in samples}:
+            nothing = next((error for error in empty if f": {name}" in str(error)), None)
+            files, advice = ", ".join(map(name_of, sources)), f"correct its name ({option})"
+            raise nothing or FileFormatError(files, name, f"a variable for {key}", "none", advice)
 
 
 def _find(
@@ -310,7 +306,7 @@ def _samples(
     valid = np.stack([time, z])[:, np.isfinite(values)]
     if n_equal := valid.shape[1] - np.unique(valid, axis=1).shape[1]:
         notes.append(f"{n_equal} of {valid.shape[1]} values are at the time and height of another: averaged")
-    warn_of_input(note_on(variable, note) for note in [*notes, *_unused_flags(file, variable)])
+    warn_of_input(note_on(variable, note) for note in notes)
     kinds = _KNOWN[key]["kinds"] if key in _KNOWN else {"": None}
     words = (str(variable.attrs.get("standard_name")), str(variable.name))
     attrs["kind"] = next((kinds[word] for word in words if word in kinds), next(iter(kinds.values())))
@@ -367,17 +363,12 @@ def _records(
 
 
 def _unit_of_salinity(variable: "xr.DataArray") -> str | None:
-    """The unit "1" where it is missing, or invalid for practical salinity; warns of what is assumed."""
-    unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
-    note = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
-    if unit is not None:
-        with contextlib.suppress(ValueError):
-            conversion("salinity", str(unit))
-            return None
-        if kind != "sea_water_practical_salinity":
-            return None
-        note = f"practical salinity, whose unit is not '{unit}'"
-    warn_of_input([note_on(variable, note)] if unit is not None or not kind else [])
+    """The unit "1" where it is missing; warns of what is assumed, unless the standard name says it."""
+    if "units" in variable.attrs:
+        return None
+    if not variable.attrs.get("standard_name"):
+        note = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
+        warn_of_input([note_on(variable, note)])
     return "1"
 
 
@@ -405,21 +396,6 @@ def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, .
         got = f"none of {int(present.sum())}"
         raise _NothingGoodError(name_of(file), str(flags.name), expected, got, advice)
     return good
-
-
-def _unused_flags(file: "xr.Dataset", variable: "xr.DataArray") -> tuple[str, ...]:
-    """A note on variables that may be quality flags, if a variable has none."""
-    others = tuple(f"{name}_".lower() for name in file.variables)
-    unused = [
-        str(var.name)
-        for var in variables_of(file)
-        if re.search("qc|flag|quality", str(var.name).lower()) and set(var.dims) == set(variable.dims)
-        if not str(var.name).lower().startswith(others)
-    ]
-    if not unused or flags_of(file, variable) is not None:
-        return ()
-    flags = f"{variable.name}_QC"
-    return (f"{', '.join(unused)} are not used; if they are its quality flags, call them {flags}",)
 
 
 def _merged(samples: Sequence["xr.DataArray"]) -> "xr.Dataset":

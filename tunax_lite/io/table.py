@@ -2,15 +2,15 @@
 
 Tables are CSV with one line per time, or NetCDF with variables over time. Profiles in text become columns
 with the values of all depths one after the other. They are a table with columns of time, depth (or z) and
-values, or one column per depth (`temperature_35m`); GOTM profiles, each under a line with its time, number of
-levels and their order; or PMEL blocks with one column per depth followed by quality codes, as the Global
-Tropical Moored Buoy Array (NOAA/PMEL) delivers them in ASCII.
+values; GOTM profiles, each under a line with its time, number of levels and their order; or PMEL blocks with
+one column per depth followed by quality codes, as the Global Tropical Moored Buoy Array (NOAA/PMEL) delivers
+them in ASCII.
 """
 
 import csv
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +25,10 @@ from ..column.time_series import TimeSeries
 from ..plausibility import recorded
 from ..quantities import quantity_of
 from .attributes import examine
-from .axes import as_sources, at_position, check_measured, find_axis, has_flag, stem_of
+from .axes import as_sources, at_position, check_measured, find_axis, stem_of
 from .dated_text import begins_with_header, find_profiles, read_columns, read_lines
 from .errors import (
     FileFormatError,
-    check_lines,
     check_names,
     check_possible,
     decimal,
@@ -38,10 +37,10 @@ from .errors import (
     names_its_file,
     read_text,
 )
-from .gaps import Position, bridged
-from .local_tables import TIMES, decoded, is_other_zone, iso_times, missing_code, with_points, with_time
+from .gaps import bridged
+from .local_tables import TIMES, decoded, is_date, is_other_zone, missing_code
 from .netcdf import read_netcdf
-from .series import GOOD_FLAGS, Series, as_series_together, start_of_case
+from .series import Series, as_series_together, start_of_case
 from .times import as_series, intervals_of, joined, read_time, timed
 from .units import (
     BRACKETS,
@@ -66,7 +65,6 @@ from .variables import (
     on_axes,
     unit_in_file,
     variable_named,
-    variables_of,
 )
 from .yaml_file import NAMES
 
@@ -88,7 +86,6 @@ _CODES = {
     "flag_values": [0, 1, 2, 3, 4, 5],
     "flag_meanings": "datum_missing highest_quality default_quality adjusted lower_quality sensor_failed",
 }
-_WIDE = re.compile(r"(temp|sal|wtr)[a-z]*[_ ]?(\d+(?:\.\d+)?)(?:_?m)?", re.IGNORECASE)
 _PRESSURES = ("pressure", "pres", "prdm")
 _DEPTHS = {"depth": "down", "z": "up", "height": "up"}
 
@@ -101,11 +98,10 @@ def read_table(path) -> "xr.Dataset":
     `datetime`, `date`, `timestamp`), in ISO 8601 or as a number with a unit such as `time [days since
     2012-01-01]`. Lines that start with # are comments; columns of text stay text. In GOTM's format (date,
     time, numbers) columns are called `1`, `2`, ... or take the names in a preceding line that starts with !.
-    Units may stand in round brackets, and the clock in a separate column; dates such as 1.5.2019, decimal
-    commas, and -999 or -9999 for missing values are recognised.
+    Units may stand in round brackets; -999 or -9999 may stand for missing values, with a warning.
 
     Raises:
-        FileFormatError: a file that is not a table, with the line; names all wrong lines of one column.
+        FileFormatError: a file that is not a table, with the first wrong line.
     """
     if not is_text(path):
         return read_netcdf(path)
@@ -118,40 +114,37 @@ def read_table(path) -> "xr.Dataset":
         raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
     (number, head), *rows = rows
     units = _header(path, f"line {number}", head)
+    for each, cells in rows:
+        if len(cells) != len(head):
+            expected = f"{len(head)} values, as in the line of names"
+            raise FileFormatError(path, f"line {each}", expected, f"{len(cells)}", "complete the line")
     lines, cells = zip(*rows, strict=True)
-    padded = [[*each, *head][: len(head)] for each in cells]
-    frame, renamed = with_time(pd.DataFrame(padded, index=lines, columns=list(units), dtype=object))
-    if "time" not in frame:
-        expected = f"names of columns, one of them time (or {', '.join(TIMES[1:])})"
-        advice = "add a line of names, and # before lines above it"
-        raise FileFormatError(path, f"line {number}", expected, ", ".join(units), advice)
-    short = [(each, f"{len(cells)}") for each, cells in rows if len(cells) != len(head)]
-    check_lines(path, short, "", f"{len(head)} values, as in the line of names", "complete the line")
-    units["time"] = None if renamed is None else units[renamed]
-    variables, notes = {}, []
-    for name in [*frame.columns.drop("time"), "time"]:  # messages list the measured variables first
-        column, unit = [str(text) for text in frame[name]], units[name]
+    columns, variables = dict(zip(units, zip(*cells, strict=True), strict=True)), {}
+    for name in sorted(units, key="time".__eq__):  # messages list the measured variables first
+        column, unit = columns[name], units[name]
         if name == "time" and unit is None:
-            dates = pd.to_datetime(iso_times(column), format="ISO8601", utc=True, errors="coerce")
-            wrong, expected = np.flatnonzero(dates.isna()), "an ISO 8601 time such as 2012-06-10T00:00:00"
-            advice = "write it so, or name a unit, time [days since 2012-01-01]"
-            check_lines(path, [(lines[i], f"'{column[i]}'") for i in wrong], name, expected, advice)
-            values, unit = _since_the_first(dates.tz_localize(None).to_numpy().astype("M8[us]"))
+            dates = [text if is_date(text) else "" for text in column]
+            moments = pd.to_datetime(dates, format="ISO8601", utc=True, errors="coerce")
+            for i in np.flatnonzero(moments.isna())[:1]:
+                expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
+                advice = "write it so, or name a unit, time [days since 2012-01-01]"
+                raise FileFormatError(path, f"line {lines[i]}: {name}", expected, f"'{column[i]}'", advice)
+            values, unit = _since_the_first(moments.tz_localize(None).to_numpy().astype("M8[us]"))
         else:
             values = np.asarray(pd.to_numeric(np.array(column, dtype=object), errors="coerce"), dtype=float)
             unread = [i for i in np.flatnonzero(np.isnan(values)) if column[i].lower() not in _NAN]
             if len(unread) == values.size and any(column):
                 values = np.array(column)
             else:
-                wrong = [i for i in unread if column[i].lower() not in _MISSING]
-                got, advice = [(lines[i], f"'{column[i]}'") for i in wrong], "correct it, or leave it empty"
-                check_lines(path, got, name, "a number", advice)
+                for i in (i for i in unread if column[i].lower() not in _MISSING):
+                    where, advice = f"line {lines[i]}: {name}", "correct it, or leave it empty"
+                    raise FileFormatError(path, where, "a number", f"'{column[i]}'", advice)
                 if code := missing_code(column, values):
                     share = f"{np.sum(values == code)} of {values.size} values"
-                    notes.append(f"{path}: {name}: {code:g} stands for a missing value, in {share}")
+                    warn_of_input([f"{path}: {name}: {code:g} stands for a missing value, in {share}"])
                     values = np.where(values == code, np.nan, values)
         variables[name] = (("time",), values, {} if unit is None else {"units": unit})
-    return _as_file(path, variables, notes)
+    return _as_file(path, variables)
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
@@ -161,8 +154,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     data = [(number, line) for number, line in lines if not line.startswith("!")]
     if not (data and _PLAIN.match(data[0][1])):
         delimiter = max(",;\t", key=lines[0][1].count) if lines else ","
-        rows = [(n, [cell.strip() for cell in next(csv.reader([t], delimiter=delimiter))]) for n, t in lines]
-        return rows if delimiter == "," else with_points(rows)
+        return [(n, [cell.strip() for cell in next(csv.reader([t], delimiter=delimiter))]) for n, t in lines]
     rows = []
     for number, line in data:
         rest = (line[match.end() :] if (match := _PLAIN.match(line)) else line).replace(",", " ").split()
@@ -174,36 +166,36 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _header(path: Path, where: str, cells: list[str]) -> dict[str, str | None]:
-    """Names of the columns, each with its unit, if it has one; refuses times of other time zones."""
+    """Names of the columns in their order, each with its unit, if it has one; that of the times is `time`."""
     units: dict[str, str | None] = {}
+    plain = {cell: BRACKETS.sub(r"\1", cell.partition("[")[0].strip()).lower() for cell in cells}
+    times = ["time"] if "time" in cells else [cell for cell in cells if plain[cell] in TIMES]
+    if len(times) != 1:
+        expected = f"names of columns, one of them time (or {', '.join(TIMES[1:])})"
+        advice = "add a line of names, and # before lines above it"
+        raise FileFormatError(path, where, expected, ", ".join(cells), advice)
+    if is_other_zone(times[0]):
+        advice = "convert them, or write 2012-06-10T00:00:00+02:00 with the zone of each, and rename it"
+        raise FileFormatError(path, where, "times in Universal Time", f"'{times[0]}'", advice)
     for cell in cells:
         match = _HEADER.match(cell)
         text, unit = match.groups() if match else (cell, None)
         name, in_brackets = unit_in_brackets(text)
         units_stated = (unit, in_brackets, unit_at_end(name)[1])
+        name = "time" if cell == times[0] else name
         if name in units:
             expected, advice = "a line of names, every name once", "rename a column, or add the line of names"
             raise FileFormatError(path, where, expected, f"'{name}' twice", advice)
         units[name] = next((each for each in units_stated if each is not None), None)
-    bare = {name: unit_in_brackets(name)[0].partition("[")[0].strip().lower() for name in cells}
-    times = [name for name in cells if re.search("time|date|stamp|zeit|datum|heure|hora", name.lower())]
-    local = [name for name in times if is_other_zone(name)]
-    has_date = any(BRACKETS.sub(r"\1", name) == "date" for name in bare.values())
-    # Local time next to a column of universal time is ignored; a date alone could belong to either clock.
-    if local and (has_date or not {bare[name] for name in times if name not in local} & {*TIMES}):
-        advice = "convert them, or write 2012-06-10T00:00:00+02:00 with the zone of each, and rename it"
-        raise FileFormatError(path, where, "times in Universal Time", f"'{local[0]}'", advice)
     return units
 
 
-def _as_file(
-    path: Path | str, variables: Mapping[str, tuple], notes: Sequence[str] = (), attrs: Mapping | None = None
-) -> "xr.Dataset":
+def _as_file(path: Path | str, variables: Mapping[str, tuple], attrs: Mapping | None = None) -> "xr.Dataset":
     """Variables read from text, each (dims, values, attributes), as a file."""
     import xarray as xr  # takes long
 
     file = xr.Dataset({name: array(path, name, *var) for name, var in variables.items()}, attrs=attrs)
-    file.encoding |= {"source": str(path), "notes": tuple(notes)}
+    file.encoding["source"] = str(path)
     return file
 
 
@@ -221,7 +213,6 @@ def read_series(
     start_time: str | None,
     unit: str | Conversion | None = None,
     longest_gap: float | None = None,
-    position: Position | None = None,
 ) -> Series:
     """Read one column of a table in the package's unit, checked; warns of what was bridged.
 
@@ -233,23 +224,13 @@ def read_series(
         unit: overrides the one in the file; may be a `Conversion`.
         longest_gap: longest time without a record, or with missing values, that is bridged [s]; by default a
             missing value is an error, and times between two records are not limited.
-        position: latitude and longitude [degrees], whose clear-sky radiation fills gaps in shortwave
-            radiation; others are bridged linearly.
 
     Raises:
-        FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap, one
-            in shortwave radiation without a position, or an impossible value, with its time.
+        FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap (in
+            shortwave radiation of more than three hours), or an impossible value, with its time.
     """
-    table = read_table(path)
-    series = series_of(table, name, quantity, start_time=start_time, unit=unit)
-    _warn_of_codes(table, series)
-    gaps = {"start_time": start_time, "longest_gap": longest_gap, "position": position}
-    return as_series(bridged(series, quantity, **gaps))
-
-
-def _warn_of_codes(table: "xr.Dataset", variable: "xr.DataArray") -> None:
-    start = f"{name_of(table)}: {variable.name}: "
-    warn_of_input(note for note in table.encoding.get("notes", ()) if note.startswith(start))
+    series = series_of(read_table(path), name, quantity, start_time=start_time, unit=unit)
+    return as_series(bridged(series, quantity, longest_gap=longest_gap))
 
 
 def series_of(
@@ -259,14 +240,12 @@ def series_of(
     *,
     start_time: str | None,
     unit: str | Conversion | None = None,
-    time: str | None = None,
     time_unit: str | None = None,
     kind: str | None = None,
 ) -> "xr.DataArray":
     """One column of a table in the package's unit, with its missing values; see `times.timed`."""
     variable = variable_named(table, name, quantity, "correct its name, which is a column of this file")
-    is_shared = time is not None and time in table and table[time].dims[0] in variable.dims
-    coordinate = find_axis(table, variable, time if is_shared else None, "time")
+    coordinate = find_axis(table, variable, None, "time")
     examine(variable, quantity, requested=unit, kind=kind)
     advice, expected = "choose one place and level", "time as its only dimension"
     variable = on_axes(variable, coordinate.dims, advice, expected)
@@ -284,25 +263,18 @@ def read_numbers(
     *,
     start_time: str | None,
     unit: str | Conversion | None = None,
-    flags: str | None = None,
-    good_flags: Sequence[int] = GOOD_FLAGS,
     position: tuple[float, float] | None = None,
-) -> tuple[Series, int]:
-    """Series of an observable that is one number per column, NaN where missing or without a good flag.
+) -> Series:
+    """Series of an observable that is one number per column, NaN where missing.
 
     Args:
         path, start_time, unit: as in `read_series`.
         observable, variable: its name in the package and in the file.
-        flags: name in the file of the numeric quality flags.
-        good_flags: flags to accept.
         position: latitude and longitude [degrees], for a file with a grid of several points.
-
-    Returns:
-        The series, and the number of values rejected because of their flags.
 
     Raises:
         ValueError: an observable that is not a scalar.
-        FileFormatError: as in `read_series`; no such flags, or no good value.
+        FileFormatError: as in `read_series`, or no value.
     """
     quantity = parse(observable).name
     if quantity not in OBSERVABLES or not is_scalar(observable):
@@ -314,16 +286,9 @@ def read_numbers(
     if position is not None:
         table = at_position(path, table, variable, position)
     series = series_of(table, variable, quantity, start_time=start_time, unit=unit)
-    _warn_of_codes(table, series)
-    good, advice = np.ones(series.shape, dtype=bool), "correct its name (flags)"
-    if flags is not None:
-        dims = variable_named(table, variable, quantity, advice).squeeze().dims
-        flagged = variable_named(table, flags, f"the quality flags of {variable}", advice)
-        good = has_flag(on_axes(flagged, dims, advice).values, good_flags)
-    kept = np.where(good, series.values, np.nan)
-    if not np.isfinite(kept).any():
-        raise error_of(series, "a good value", f"none of {kept.size}", "check good_flags and fill values")
-    return Series(series["time"].values, kept), int((np.isfinite(series.values) & ~good).sum())
+    if not np.isfinite(series.values).any():
+        raise error_of(series, "a value", f"none of {series.size}", "check its fill value")
+    return Series(series["time"].values, series.values)
 
 
 def _since_the_first(moments: np.ndarray) -> tuple[np.ndarray, str]:
@@ -346,14 +311,11 @@ def read_profile_text(path) -> "xr.Dataset":
         return _blocks_of_pmel(path, lines)
     if begins_with_header(next((line for line in lines if line.strip() and line[0] not in "#!"), "")):
         return _profiles_of_gotm(path)
-    table = read_table(path)
-    profiles = _profiles_of_table(table)
-    profiles.encoding["notes"] = table.encoding["notes"]
-    return profiles
+    return _profiles_of_table(read_table(path))
 
 
 def _profiles_of_table(table: "xr.Dataset") -> "xr.Dataset":
-    """Profiles from a column of depths, or a column for each depth; other tables are returned unchanged."""
+    """Profiles from a column of depths; other tables are returned unchanged."""
     words = {name: re.split(r"[_ (\[]", name.lower())[0] for name in map(str, table.variables)}
     of_depth = [name for name, word in words.items() if word in _DEPTHS]
     units = {name: str(table[name].attrs.get("units", "dbar")).lower() for name in words}
@@ -363,32 +325,10 @@ def _profiles_of_table(table: "xr.Dataset") -> "xr.Dataset":
     elif len(of_depth) == 1:
         attrs = {"units": "m", "positive": _DEPTHS[words[of_depth[0]]]}
     else:
-        return _stacked(table)
+        return table
     columns = {name: (table[name].values, table[name].attrs) for name in words}
     depth, stated = columns.pop(of_depth[0])
     return _observed(name_of(table), columns.pop("time"), (depth, attrs | stated), columns)
-
-
-def _stacked(table: "xr.Dataset") -> "xr.Dataset":
-    """Stack columns with the depth in their names; without any the table is returned unchanged."""
-    columns = [(var, match) for var in variables_of(table) if (match := _WIDE.fullmatch(str(var.name)))]
-    if not columns:
-        return table
-    time, depths = table["time"], np.unique([float(match[2]) for _, match in columns])
-    stacked: dict[str, tuple[np.ndarray, dict]] = {}
-    for var, match in columns:
-        name = "salinity" if match[1].lower() == "sal" else "temperature"
-        values, attrs = stacked.setdefault(name, (np.full((depths.size, time.size), np.nan), var.attrs))
-        if var.attrs != attrs:
-            expected, got = f"one unit in all columns of {name}", f"{var.attrs.get('units', 'none')}"
-            raise error_of(var, f"{expected}, {attrs.get('units', 'none')}", got, "convert the column")
-        values[np.searchsorted(depths, float(match[2]))] = var.values
-    if "units" in time.attrs:
-        read_time(time)  # sorted later: exchanged or repeated dates would pass in silence
-    raveled = {name: (values.ravel(), attrs) for name, (values, attrs) in stacked.items()}
-    times = np.tile(time.values, depths.size), time.attrs
-    depth = np.repeat(depths, time.size), {"units": "m", "positive": "down"}
-    return _observed(name_of(table), times, depth, raveled)
 
 
 _Column = tuple[np.ndarray, dict]
@@ -486,10 +426,8 @@ def read_weather(
     humidity_measure: HumidityMeasure | None = None,
     shortwave: str | None = "downward",
     longwave: str | None = "downward",
-    time: str | None = None,
     longest_gap: float | None = None,
     stamp: str | None = None,
-    position: Position | None = None,
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
     """Read the weather, and the kind of its humidity.
 
@@ -506,13 +444,10 @@ def read_weather(
             file.
         humidity_measure: the kind of humidity; by default the one in the file.
         shortwave, longwave: "downward" or "net" for a series; `None` where a formula gives the radiation.
-        time: name of the time coordinate, where a file has several.
         longest_gap: reject a longer time between two values [s]; shorter ones are bridged. `None` for any
             time between records, and no missing value.
         stamp: for means over the time between records: whether times are the "start", "middle" or "end" of
             the interval; `None` uses the bounds of the time in the file, or treats values as instantaneous.
-        position: latitude and longitude [degrees], whose clear-sky radiation fills gaps of more than three
-            hours in shortwave radiation; others are bridged linearly.
 
     Raises:
         FileFormatError: a quantity that is missing or ambiguous, an unexpected unit, a gap, unsorted times,
@@ -525,12 +460,9 @@ def read_weather(
     check_names("units", units, (*fields, *WIND, "time"))
     paths = as_sources(paths)
     tables = [read_table(path) for path in paths]
-    for table in tables:
-        warn_of_input(table.encoding.get("notes", ()))
     used = _name_components(tables, requested, units)
     measure = humidity_measure or _measure_of_humidity(tables, requested)
     kinds = {"shortwave": shortwave, "longwave": longwave}
-    gaps = {"start_time": start_time, "longest_gap": longest_gap, "position": position, "stamp": stamp}
 
     def read(field: str) -> Series | float | None:
         quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field
@@ -540,7 +472,7 @@ def read_weather(
             number = scale * float(name) + offset
             check_possible(name_of(paths[0]), field, quantity, np.asarray([number]))
             return number
-        options = {"unit": unit, "time": time, "time_unit": unit_alone(units, "time"), "kind": kind}
+        options = {"unit": unit, "time_unit": unit_alone(units, "time"), "kind": kind}
         parts = [
             series_of(table, str(variable.name), quantity, start_time=start_time, **options)
             for table in tables
@@ -559,7 +491,7 @@ def read_weather(
         series = joined(parts, "give each time once")
         if stamp is None:
             _warn_of_means(series)
-        series = bridged(series, quantity, **gaps)
+        series = bridged(series, quantity, longest_gap=longest_gap, stamp=stamp)
         if kind is not None:
             _check_radiation(series, field, kind)
         return as_series(series)
@@ -599,13 +531,11 @@ def _find(
 
 
 def _warn_of_means(series: "xr.DataArray") -> None:
-    if "end" in series.coords:
-        note = "bounds of time: means hold from the start to the end of their interval"
-    elif re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", ""))):
+    if "end" not in series.coords and re.search(
+        r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", ""))
+    ):
         note = "time without bounds: means count as values at instants; give stamp"
-    else:
-        return
-    warn_of_input([f"{name_of(series)}: {note}"])
+        warn_of_input([f"{name_of(series)}: {note}"])
 
 
 def _name_components(

@@ -292,10 +292,6 @@ class Conversion:
             )
         return self._after(scale)
 
-    def linear_to(self, wanted: str, unit: str) -> tuple[float, float]:
-        """Scale and offset to a wanted unit from that of the file, for quantities outside the table."""
-        return self._after(*between(unit if self.unit is None else self.unit, wanted))
-
 
 Conversions = Mapping[str, str | Conversion]
 """Units or conversions by the package's names."""

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _MOST_LISTED = 40
+_NO_DATA = re.compile(
+    "time|lat|lon|latitude|longitude|lev|level|depth|height|altitude|z|.*(qc|flag|quality).*", re.IGNORECASE
+)
+"""Names of axes, places and quality flags."""
 _REFERENCES = ("bounds", "coordinates", "ancillary_variables", "grid_mapping", "cell_measures")
-_COORDINATES = ("time", "latitude", "longitude", "depth", "height", "altitude")
-"""Standard names of coordinates."""
-_AXIS_NAMES = re.compile("time|lat|lon|latitude|longitude|lev|level|depth|height|altitude|z", re.IGNORECASE)
 
 
 def array(
@@ -167,16 +168,13 @@ def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
     """
     variables = {name: file.variables[name] for name in names_of(file)}
     references = [str(var.attrs.get(key, "")) for var in variables.values() for key in _REFERENCES]
-    hidden, unused = {*used, *" ".join(references).split()}, []
-    for name, var in variables.items():
-        standard_name = str(var.attrs.get("standard_name", ""))
-        is_place = "axis" in var.attrs or standard_name in _COORDINATES or _AXIS_NAMES.fullmatch(name)
-        is_flag = "flag_values" in var.attrs or re.search(
-            "qc|flag|quality", f"{name} {standard_name}".lower()
-        )
-        is_number = var.dims not in ((), (name,)) and var.dtype.kind in "fiu"
-        if is_number and name not in hidden and not is_place and not is_flag:
-            unused.append(name)
+    hidden = {*used, *" ".join(references).split()}
+    unused = [
+        name
+        for name, var in variables.items()
+        if name not in hidden and var.dtype.kind in "fiu" and var.dims not in ((), (name,))
+        if "axis" not in var.attrs and not _NO_DATA.fullmatch(name)
+    ]
     if not unused:
         return []
     others = f" and {len(unused) - _MOST_LISTED} others" if len(unused) > _MOST_LISTED else ""

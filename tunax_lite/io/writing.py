@@ -60,21 +60,13 @@ def replacing(path) -> Iterator[Path]:
     Missing folders are created. After an exception nothing is left, and an existing file is unchanged.
 
     Raises:
-        OSError: a folder that cannot be created or written to, or a full disk, with the name and a remedy.
+        OSError: a path that cannot be written to, or a full disk, with the name and a remedy.
     """
     path = Path(path)
     folder = path.parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        expected, got = f"a folder {folder} that can be created", error.strerror
-        message = f"{path}: expected {expected}, got: {got}; choose another output path."
-        raise type(error)(message) from error
+    folder.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise IsADirectoryError(f"{path}: expected a file to write, got a folder; name a file in it.")
-    if not os.access(folder, os.W_OK):
-        expected, got = "a folder with write permission", f"{folder} without"
-        raise PermissionError(f"{path}: expected {expected}, got {got}; choose another output path.")
     temporary = _temporary(path)
     try:
         yield temporary

