@@ -17,9 +17,6 @@ LONGWAVE = [
     (air_sea.Clark(), -73.563),
     (air_sea.HastenrathLamb(), -81.697),
     (air_sea.Bignami(), -90.857),
-    (air_sea.BerliandBerliand(), -72.123),
-    (air_sea.Josey1(), -89.355),
-    (air_sea.Josey2(), -87.356),
 ]
 
 

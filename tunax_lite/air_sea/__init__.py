@@ -7,7 +7,6 @@ from .daylight import MeanLight
 from .radiation import (
     AbstractAlbedo,
     AbstractLongwave,
-    BerliandBerliand,
     Bignami,
     Clark,
     ClearSky,
@@ -15,8 +14,6 @@ from .radiation import (
     ConstantAlbedo,
     DownwardLongwave,
     HastenrathLamb,
-    Josey1,
-    Josey2,
     Payne,
     SolarPosition,
 )

@@ -223,8 +223,6 @@ class Cogley(AbstractAlbedo):
 
 EMISSIVITY = 0.97  # of sea water [1]
 STEFAN_BOLTZMANN = 5.670374419e-8  # [W m-2 K-4]
-LEAST_VAPOUR_PRESSURE = 10.0
-"""Lowest vapour pressure [Pa] for the dew point, about 1 % relative humidity."""
 
 
 def emitted(water_temperature: Scalar) -> Scalar:
@@ -267,8 +265,7 @@ class Clark(AbstractLongwave):
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
-        kelvin, weight = water_temperature + KELVIN, cloud_coefficient(latitude)
-        return _net_flux(kelvin, weight, cloud, vapour, water_temperature - air.temperature)
+        return _net_flux(vapour, water_temperature, air, cloud, latitude)
 
 
 @named("hastenrath_lamb")
@@ -277,13 +274,14 @@ class HastenrathLamb(AbstractLongwave):
 
     def net(self, water_temperature, air, cloud, latitude, series):
         vapour = 0.39 - 0.056 * safe_sqrt(1000.0 * air.specific_humidity)
-        kelvin, weight = water_temperature + KELVIN, cloud_coefficient(latitude)
-        return _net_flux(kelvin, weight, cloud, vapour, water_temperature - air.temperature)
+        return _net_flux(vapour, water_temperature, air, cloud, latitude)
 
 
-def _net_flux(kelvin, weight, cloud, vapour_factor, excess):
-    """Net radiation [W m-2]; `excess` is the temperature of the water minus that of the air [K]."""
+def _net_flux(vapour_factor, water_temperature, air, cloud, latitude):
+    """Net radiation [W m-2] from the factor [1] by which vapour reduces the loss."""
+    kelvin, weight = water_temperature + KELVIN, cloud_coefficient(latitude)
     emission = (1.0 - weight * cloud * cloud) * kelvin**4 * vapour_factor
+    excess = water_temperature - air.temperature
     return -EMISSIVITY * STEFAN_BOLTZMANN * (emission + 4.0 * kelvin**3 * excess)
 
 
@@ -294,45 +292,6 @@ class Bignami(AbstractLongwave):
     def net(self, water_temperature, air, cloud, latitude, series):
         received = (air.temperature + KELVIN) ** 4 * (0.653 + 0.00535 * 0.01 * air.vapour_pressure)
         return STEFAN_BOLTZMANN * (1.0 + 0.1762 * cloud * cloud) * received - emitted(water_temperature)
-
-
-@named("berliand_berliand")
-class BerliandBerliand(AbstractLongwave):
-    """Formula of Berliand and Berliand (1952). Source: Izv. Akad. Nauk SSSR, Ser. Geofiz. 1; ROMS."""
-
-    def net(self, water_temperature, air, cloud, latitude, series):
-        vapour = 0.39 - 0.05 * safe_sqrt(0.01 * air.vapour_pressure)
-        return _net_flux(air.temperature + KELVIN, 0.6823, cloud, vapour, water_temperature - air.temperature)
-
-
-@named("josey1")
-class Josey1(AbstractLongwave):
-    """Formula of Josey et al. without humidity. Source: J. Geophys. Res. 108, 3108 (2003), eq. 9."""
-
-    def net(self, water_temperature, air, cloud, latitude, series):
-        return _sky(air.temperature + KELVIN + _cloud_warming(cloud)) - emitted(water_temperature)
-
-
-@named("josey2")
-class Josey2(AbstractLongwave):
-    """Formula of Josey et al. with the dew point. Source: J. Geophys. Res. 108, 3108 (2003), eq. 14."""
-
-    def net(self, water_temperature, air, cloud, latitude, series):
-        vapour_pressure = at_least(air.vapour_pressure, LEAST_VAPOUR_PRESSURE)
-        dew_point = 34.07 + 4157.0 / jnp.log(2.1718e10 / vapour_pressure)
-        kelvin = air.temperature + KELVIN
-        vapour = 0.84 * (dew_point - kelvin + 4.01)
-        return _sky(kelvin + _cloud_warming(cloud) + vapour) - emitted(water_temperature)
-
-
-def _cloud_warming(cloud):
-    """Effective sky temperature minus air temperature [K]."""
-    return (10.77 * cloud + 2.34) * cloud - 18.44
-
-
-def _sky(kelvin):
-    # The surface reflects 5 % of the downward longwave radiation.
-    return 0.955 * STEFAN_BOLTZMANN * kelvin**4
 
 
 @named("downward")

@@ -531,6 +531,7 @@ def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path):
         ({"turbulence": {"turb_method": "first_order", "stab_method": "icon"}}, "turbulence.stab_method"),
         ({"turbulence": {"iw": {"method": "mellor"}}}, "turbulence.iw.method large"),
         ({"surface": {"ice": {"model": "winton"}}}, "surface.ice.model winton"),
+        ({"surface": {"fluxes": {"method": "kondo"}, "longwave_radiation": {"method": "josey1"}}}, "josey1"),
         ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, "surface.ice.H"),
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, "fabm.use"),
         ({"mimic_3d": {"int_pressure": {"plume": {"type": "surface"}}}}, "plume.type"),

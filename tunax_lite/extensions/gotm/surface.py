@@ -115,6 +115,10 @@ def _bulk(settings: Settings, held: list[str]) -> dict[str, Content]:
     method = settings["surface.longwave_radiation.method"]
     longwave = settings["surface.longwave_radiation.type"] if method == "file" else method
     longwave = "net" if method == "constant" else longwave
+    if longwave in ("berliand_berliand", "josey1", "josey2"):
+        expected = "use clark, hastenrath_lamb or bignami"
+        settings.refuse("surface.longwave_radiation.method", f"{longwave} is not supported; {expected}")
+        longwave = "clark"
     has_salinity, rain_acts = "salinity" not in held, settings["surface.precip.flux_impact"]
     weather = _weather(settings, rain_acts=rain_acts, has_salinity=has_salinity)
     air_sea: dict[str, Content] = {
