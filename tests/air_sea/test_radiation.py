@@ -128,18 +128,4 @@ def test_albedo_of_payne():
     found = [air_sea.Payne().value(zenith, 1.0) for zenith in (0.0, 5.0, 45.0, 52.0, 74.0, 75.0, 89.0, 90.0)]
     expected = [0.034, 0.034, 0.0485, 0.0575, 0.164, 0.1785, 0.6875, 0.719]
     np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
-def test_albedo_of_cogley():
-    # First days of January and July, and the middle of May; zenith angles of the table and between.
-    for zenith, day, expected in (
-        (50.0, 1.0, 0.220),
-        (45.0, 1.0, 0.5 * (0.220 + 0.145)),
-        (0.0, 182.0, 0.067),
-        (90.0, 182.0, 0.160),
-        (60.0, 121.0 + 365.25 / 24.0, 0.5 * (0.088 + 0.084)),
-        (80.0, 349.0, 1.0),
-    ):
-        # Months are a twelfth of the year, their first days are not: a hundredth of the step between them.
-        np.testing.assert_allclose(air_sea.Cogley().value(zenith, day), expected, atol=3e-4)
     assert air_sea.ConstantAlbedo(0.06).value(30.0, 1.0) == 0.06

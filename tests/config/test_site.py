@@ -13,7 +13,7 @@ from tests.errors import error_naming, missing_from, notes_in
 from tests.helpers import water_surface
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
-from tunax_lite.air_sea import Clark, Coare36, Cogley, DownwardLongwave, Fairall, Payne
+from tunax_lite.air_sea import Clark, Coare36, ConstantAlbedo, DownwardLongwave, Fairall, Payne
 from tunax_lite.air_sea.daylight import AlbedoOfTheDay
 from tunax_lite.column.observations import Observations
 from tunax_lite.column.terms import AdvectionScheme, MeanVelocity, PlumeOnSlope, VelocityAtHeight
@@ -61,12 +61,12 @@ def build(load):
 def test_weather_and_formulae_arrive(build):
     bulk = {"name": "coare36", "wind_height": 4.0, "air_height": 3.0, "iterations": 7}
     numbers = {"offsets": {"air_temperature": 0.5}, "heat_factor": 0.9}
-    sky = {**SKY, **numbers, "bulk": bulk, "albedo": "cogley", "rain_heat": True, "relative_wind": False}
+    sky = {**SKY, **numbers, "bulk": bulk, "albedo": 0.06, "rain_heat": True, "relative_wind": False}
     case = build(**WATER, weather=WEATHER | {"precipitation": 1e-7}, air_sea=sky).case
     forcing = case.forcing
     assert isinstance(forcing.bulk, Coare36) and isinstance(case.equation_of_state, Teos10)
     assert (forcing.bulk.wind_height, forcing.bulk.air_height, forcing.bulk.iterations) == (4.0, 3.0, 7)
-    assert isinstance(forcing.longwave, Clark) and isinstance(forcing.albedo, Cogley)
+    assert isinstance(forcing.longwave, Clark) and isinstance(forcing.albedo, ConstantAlbedo)
     assert (float(forcing.offsets.air_temperature), float(forcing.heat_factor)) == (0.5, 0.9)
     assert (forcing.rain_heat, forcing.relative_wind, forcing.evaporation) == (True, False, True)
     assert (float(forcing.sun.latitude), forcing.sun.start_time) == (50.1, START)

@@ -181,46 +181,6 @@ class Payne(AbstractAlbedo):
         return jnp.interp(zenith, *(jnp.asarray(row, zenith.dtype) for row in (_PAYNE_ZENITH, _PAYNE_ALBEDO)))
 
 
-_COGLEY = (
-    (1.000, 1.000, 0.301, 0.293, 0.171, 0.148, 0.160, 0.246, 0.342, 1.000, 1.000, 1.000),
-    (1.000, 0.301, 0.319, 0.225, 0.160, 0.131, 0.145, 0.206, 0.294, 0.305, 1.000, 1.000),
-    (0.301, 0.338, 0.229, 0.148, 0.116, 0.112, 0.114, 0.134, 0.202, 0.313, 0.301, 1.000),
-    (0.339, 0.240, 0.155, 0.105, 0.088, 0.084, 0.086, 0.098, 0.136, 0.216, 0.321, 0.355),
-    (0.220, 0.161, 0.108, 0.084, 0.075, 0.073, 0.074, 0.080, 0.099, 0.144, 0.210, 0.241),
-    (0.145, 0.111, 0.085, 0.073, 0.068, 0.067, 0.068, 0.071, 0.080, 0.103, 0.138, 0.161),
-    (0.103, 0.086, 0.073, 0.067, 0.065, 0.064, 0.064, 0.066, 0.071, 0.082, 0.100, 0.111),
-    (0.083, 0.074, 0.067, 0.064, 0.063, 0.063, 0.063, 0.064, 0.066, 0.072, 0.081, 0.087),
-    (0.072, 0.067, 0.064, 0.063, 0.064, 0.064, 0.064, 0.063, 0.063, 0.066, 0.071, 0.074),
-    (0.066, 0.064, 0.063, 0.064, 0.066, 0.068, 0.067, 0.064, 0.063, 0.064, 0.066, 0.068),
-)
-"""Zenith angles 90, 80, ... 0 degrees by months."""
-_MONTH_STARTS = (1, 32, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
-_MONTH = 365.25 / 12.0
-
-
-@named("cogley")
-class Cogley(AbstractAlbedo):
-    """Albedo by solar elevation and season, bilinear in a table with entries on the first day of each month.
-
-    Source: Cogley (1979), Mon. Weather Rev. 107, 775-781; GOTM.
-    """
-
-    def value(self, zenith: Scalar | float, day: Scalar | float) -> Scalar:
-        zenith, day = jnp.asarray(zenith), jnp.asarray(day)
-        table = jnp.asarray(_COGLEY, dtype=zenith.dtype)
-        row = (90.0 - at_most(at_least(zenith, 0.0), 90.0)) * 0.1
-        cell = jnp.clip(jnp.floor(row).astype(jnp.int32), 0, 8)
-        fraction = row - cell.astype(row.dtype)
-        month = jnp.clip(jnp.floor(day / _MONTH).astype(jnp.int32), 0, 11)
-        month_fraction = (day - jnp.asarray(_MONTH_STARTS, dtype=zenith.dtype)[month]) * (1.0 / _MONTH)
-
-        def of_month(index):
-            return table[cell, index] + fraction * (table[cell + 1, index] - table[cell, index])
-
-        first, second = of_month(month), of_month((month + 1) % 12)
-        return at_most(at_least(first + month_fraction * (second - first), 0.0), 1.0)
-
-
 EMISSIVITY = 0.97  # of sea water [1]
 STEFAN_BOLTZMANN = 5.670374419e-8  # [W m-2 K-4]
 

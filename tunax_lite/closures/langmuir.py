@@ -109,7 +109,8 @@ class Langmuir(eqx.Module):
         surface_layer_fraction: fraction of the boundary layer over which the drift is averaged [1].
         wave_roughness: four times the wave height, for cases without wave heights [m].
         largest_enhancement: maximum of the factor [1].
-        first_order, second_order: a and b in (1 + (a La)^-2 + (b La)^-4)^(1/2), the factor [1].
+        first_order, second_order: a and b in the factor cos(alpha) (1 + (a La)^-2 + (b La)^-4)^(1/2) for the
+            angle alpha between wind and Langmuir cells [1].
         convection, shear, langmuir: c_CT, c_ST and c_LT of LF17 [1].
         wind_direction: towards which the wind blows, counterclockwise from east [rad]; `None` for that of the
             surface stress.

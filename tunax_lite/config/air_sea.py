@@ -65,7 +65,7 @@ class AirSeaSection(section_of(air_sea.BulkForcing)):
         SeriesShortwave(name="downward"),
     )
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
-        "reflected part of the shortwave radiation: a number, payne or cogley", None
+        "reflected part of the shortwave radiation: a number or payne", None
     )
     albedo_of: AlbedoOf | None = key(
         "solar elevation that the albedo follows: instant, that of each step, or day, its mean over the day; "
@@ -265,7 +265,7 @@ class FluxesSection(timed(SurfaceFluxes, FLUXES)):
     """Surface fluxes into the water, each a number or a series."""
 
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
-        "reflected fraction of shortwave_flux: a number, payne or cogley at the end of each step", None
+        "reflected fraction of shortwave_flux: a number or payne at the end of each step", None
     )
     albedo_of: AlbedoOf | None = key("as in air_sea", None)
     diurnal_cycle: bool = key("whether shortwave_flux is spread over the day, as in air_sea", False)

@@ -519,6 +519,8 @@ def test_kpp_with_and_without_interior_mixing_and_on_the_bottom(tmp_path):
 def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path):
     stokes = {"us": {"method": "empirical"}, "dusdz": {"method": "file", "file": "s"}}
     algebraic = {"len_scale_method": "blackadar", "tke_method": "mellor_yamada"}
+    over_air: dict[str, Any] = {"fluxes": {"method": "kondo"}, "airp": 101300.0, "airt": 284.15}
+    over_air |= {"hum": constant(80.0), "cloud": 0.5, "swr": {"method": "calculate"}}
     for change, parts in (
         (kpp(interior={"use": True, "tidal_mixing": {"use": True}}), "tidal_mixing.use"),
         (kpp(surface_layer={"match_technique": "gradient", "OBL_interp_type": "cubic"}), "OBL_interp_type"),
@@ -531,7 +533,8 @@ def test_what_changes_the_result_and_is_not_supported_is_an_error(tmp_path):
         ({"turbulence": {"turb_method": "first_order", "stab_method": "icon"}}, "turbulence.stab_method"),
         ({"turbulence": {"iw": {"method": "mellor"}}}, "turbulence.iw.method large"),
         ({"surface": {"ice": {"model": "winton"}}}, "surface.ice.model winton"),
-        ({"surface": {"fluxes": {"method": "kondo"}, "longwave_radiation": {"method": "josey1"}}}, "josey1"),
+        ({"surface": over_air | {"longwave_radiation": {"method": "josey1"}}}, "josey1 clark"),
+        ({"surface": over_air | {"albedo": {"method": "cogley"}}}, "albedo.method cogley payne"),
         ({"surface": {"ice": {"model": "simple", "H": 0.3}}}, "surface.ice.H"),
         ({"fabm": {"use": True, "feedbacks": {"shade": True}}}, "fabm.use"),
         ({"mimic_3d": {"int_pressure": {"plume": {"type": "surface"}}}}, "plume.type"),

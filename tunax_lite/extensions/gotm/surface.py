@@ -97,7 +97,9 @@ def _albedo(settings: Settings) -> dict[str, Content]:
     method, key = settings["surface.albedo.method"], "surface.albedo.constant_value"
     if method == "constant":
         return {"albedo": settings.keyed(key)}
-    return {"albedo": method, "albedo_of": "instant"}  # also for means between records
+    if method == "cogley":
+        settings.refuse("surface.albedo.method", "cogley is not supported; use payne")
+    return {"albedo": "payne", "albedo_of": "instant"}  # also for means between records
 
 
 def _scaled(factor: float, flux: Content) -> Content:
