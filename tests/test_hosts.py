@@ -7,15 +7,11 @@ import sys
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import pytest
 
 from tests.helpers import CASES
 from tunax_lite import KEpsilon, Model
-from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.cli.terminal import prepare_terminal
-from tunax_lite.runtime.engine import ThisProcess
-from tunax_lite.runtime.jax_setup import failures_as_values, for_threads
 
 ROOT = Path(__file__).parents[1]
 
@@ -47,29 +43,6 @@ def test_run_of_a_service_without_streams(tmp_path, closed):
     command = f"{sys.executable} -c '{program}' run {config} --output {out} {closed}"
     assert subprocess.run(["bash", "-c", command], cwd=ROOT, check=False).returncode == 0
     assert out.stat().st_size > 0
-
-
-@pytest.fixture
-def debugging():
-    with jax.debug_nans(True), jax.debug_infs(True):
-        yield
-
-
-@pytest.mark.usefixtures("debugging")
-def test_failures_are_values_where_the_package_expects_them():
-    with pytest.raises(FloatingPointError):
-        jnp.log(-jnp.ones(())).block_until_ready()
-    with errors_as_messages():  # around every command
-        assert jnp.isnan(jnp.log(-jnp.ones(())))
-    with failures_as_values():
-        assert jnp.isnan(jnp.log(-jnp.ones(())))
-        assert jnp.isinf(jnp.log(jnp.zeros(())))
-        of_engine = ThisProcess(n_threads=2).map(lambda x: float(jnp.log(x)), [-jnp.ones(()), jnp.zeros(())])
-        assert str(list(of_engine)) == "[nan, -inf]"
-        elsewhere = for_threads(lambda: jnp.isnan(jnp.log(-jnp.ones(()))))
-    assert elsewhere()
-    with pytest.raises(FloatingPointError):
-        jnp.log(jnp.zeros(())).block_until_ready()
 
 
 def test_model_that_loses_its_precision_in_another_process_says_so():

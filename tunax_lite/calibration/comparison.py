@@ -25,7 +25,6 @@ from ..io.series import Series
 from ..io.writing import write_text
 from ..plausibility.water_limits import extremes_of
 from ..runtime.engine import AbstractEngine, ThisProcess
-from ..runtime.jax_setup import failures_as_values
 from .observed import ComparedVariable, depends_on
 from .target import (
     Comparison,
@@ -119,7 +118,6 @@ class Compared(NamedTuple):
     runs: Mapping[str, Mapping[str, Trajectory]]
 
 
-@failures_as_values()
 def compare(
     candidates: Sequence[Candidate],
     targets: Mapping[str, Sequence[Target]],

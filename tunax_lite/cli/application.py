@@ -49,9 +49,6 @@ app = typer.Typer(
 )
 
 
-_no_limits = False
-
-
 def _print_version(requested: bool) -> bool:
     if requested:
         from .. import __version__
@@ -66,16 +63,8 @@ def _options(
     version: Annotated[
         bool, Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
     ] = False,
-    no_limits: Annotated[
-        bool,
-        Option(
-            "--no-limits",
-            help="Allow runs of more than 1e9 time steps, or larger than the free memory or disk space.",
-        ),
-    ] = False,
 ) -> None:
-    global _no_limits
-    _no_limits = no_limits
+    """Options before a command."""
 
 
 _Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.")]
@@ -111,7 +100,7 @@ def command(
         def run_command(*, debug: bool = False, as_json: bool = False, **options: Any) -> None:
             session = _import_session()
             with session.errors_as_messages(debug, when_interrupted):
-                session.set_up_jax(no_limits=_no_limits)
+                session.set_up_jax()
                 if options.get("resume") and options.get("overwrite"):
                     raise session.ConfigError(
                         "expected either --resume or --overwrite, got both; choose one."

@@ -125,7 +125,6 @@ def _describe_run(run: Run, page: Page) -> Answer:
     case, model = _describe_case(run.case, run.observations), describe_model(run.model)
     case |= page.of(run.case, run.observations)
     length = run.duration_from(0.0)
-    run.check_output(length, Path.cwd())
     run.case.check_covers(0.0, length)
     with naming(run.source, "time"):
         _check_step(run.model, run.case, run.dt)

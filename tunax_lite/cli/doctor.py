@@ -16,7 +16,7 @@ from ..column.model import Model
 from ..column.state import State
 from ..runtime import compile_program
 from ..runtime.jax_setup import configuration
-from ..runtime.machine import installed, n_processors, processor, versions
+from ..runtime.machine import n_processors, processor, versions
 from .terminal import echo
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
@@ -34,7 +34,6 @@ def doctor() -> Report:
         step = _step()
     report: Report = {
         "versions": versions(PACKAGES) | {"system": platform.platform()},
-        "extras": installed(),
         "processor": processor(),
         "processors": n_processors(),
         "devices": [f"{device}: {device.device_kind}" for device in devices],
@@ -79,13 +78,8 @@ def _step() -> Report:
 
 def _show(report: Report) -> None:
     step = report["step"]
-    extras = {
-        f"[{extra}]": ", ".join(f"{name} {version or 'not installed'}" for name, version in packages.items())
-        for extra, packages in report["extras"].items()
-    }
     facts = {
         **report["versions"],
-        **extras,
         "processors": f"{report['processors']} for this process: {report['processor']}",
         "devices": "; ".join(report["devices"]),
         "precision": f"float64 in commands by default, {report['precision']} in JAX",

@@ -32,7 +32,6 @@ from ..io.writing import check_outputs, file_name, write_csv, write_rows
 from ..plausibility.water_limits import Extreme, extremes_of
 from ..registry import additions
 from ..runtime.engine import open_engine
-from ..runtime.jax_setup import failures_as_values
 from . import session
 from .application import Answer
 from .progress import fraction_of
@@ -67,7 +66,6 @@ def evaluate(
     return {"errors": [dataclasses.asdict(row) for row in rows]}
 
 
-@failures_as_values()
 def _error_rows(
     candidates: Mapping[str, Sequence[tuple[Model, Target]]],
     show: Callable[[float, str], None],

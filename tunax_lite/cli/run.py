@@ -85,7 +85,6 @@ def _simulate(
 ) -> list[Extreme]:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
-    setup.check_output(duration, path.absolute().parent)
     depth = -np.asarray(setup.case.grid.z_face)[0]  # NumPy: with JAX it would take three programs
     echo(
         f"{setup.case.name}: {setup.case.grid.n_cells} cells over {depth:g} m, "

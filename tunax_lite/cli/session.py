@@ -43,9 +43,7 @@ from ..plausibility import recorded
 from ..plausibility.water_limits import Extreme
 from ..runtime import configure
 from ..runtime.interrupts import signal_of
-from ..runtime.jax_setup import failures_as_values
 from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor, versions
-from ..runtime.memory import lift_limits
 from .terminal import echo
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
@@ -62,8 +60,7 @@ _CODES = (
 def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Iterator[None]:
     """Turn an exception into a message on stderr and an exit code; arguments are those of `command`."""
     try:
-        with failures_as_values():
-            yield
+        yield
     except (Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise
     except KeyboardInterrupt as error:
@@ -228,9 +225,8 @@ def build_with_parameters(loaded: Loaded[RunConfig], parameters: Path | None) ->
     return run
 
 
-def set_up_jax(*, no_limits: bool) -> None:
+def set_up_jax() -> None:
     """Configure JAX by the options before a command; precision comes later, see `precision`."""
-    lift_limits(no_limits)
     configure(precision=None)
     if platforms := os.environ.get("JAX_PLATFORMS"):
         try:

@@ -30,7 +30,6 @@ from ..runtime.devices import (
     block_size,
     check_block,
     column_mesh,
-    count_parts,
     map_blocks,
     map_columns,
     shard_columns,
@@ -301,18 +300,16 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: ScalarLike, optio
         start = arguments[2]
         n_columns = jax.tree.leaves(start.state)[0].shape[-1]
         n_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(start))
-        n_parts = count_parts(arguments, n_columns)
-        n_local = n_columns // n_parts
-        block = block_size(options.column_block, n_local, n_bytes // n_parts)
-        if block == n_local:
+        block = block_size(options.column_block, n_columns, n_bytes)
+        if block == n_columns:
             return integrate(*arguments, **options.loop)[1]
         # Reverse mode stores the data of all blocks at the same time.
-        shared = shared_among(-(-n_local // block), options.checkpointing)
+        shared = shared_among(-(-n_columns // block), options.checkpointing)
         of_block = options._replace(checkpointing=shared).loop
         # On several devices, `arguments` has only the columns of this device.
         local = split._replace(like=extras.first(*arguments))
         run_block = lambda part: integrate(*part, **of_block)[1]  # noqa: E731
-        return map_blocks(run_block, arguments, local, block, n_parts=n_parts)
+        return map_blocks(run_block, arguments, local, block)
 
     arguments = (model, case, start, dt)
     return run(arguments) if options.mesh is None else map_columns(run, arguments, split, options.mesh)

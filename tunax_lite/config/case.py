@@ -16,7 +16,7 @@ from ..column.model import Model
 from ..column.observations import Observations
 from ..io.yaml_file import ConfigError, naming
 from ..plausibility import recorded
-from ..runtime.memory import MOST_CELLS, check_disk, check_steps
+from ..runtime.memory import MOST_CELLS, check_steps
 from .section import Section, invalid, key
 from .series import DataPath, Place
 
@@ -150,13 +150,6 @@ class Run:
         with naming(self.source, "time.step"):
             check_steps(length, self.dt)
         return length
-
-    def check_output(self, duration: float, folder: Path) -> None:
-        """Raise `ConfigError` if the frames of a run need more space than the disk has."""
-        # Only temperature, salinity and velocity; a file has more.
-        n_bytes = 8.0 * 4 * self.case.grid.n_cells * duration / self.output_interval
-        with naming(self.source, "time.output_interval"):
-            check_disk(folder, n_bytes, "the frames of the run")
 
 
 class AbstractCase(Section):

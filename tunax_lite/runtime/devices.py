@@ -5,7 +5,6 @@ communication within the time loop. XLA's partitioner would sum the gradient of 
 devices in every step; `jax.shard_map` sums it once, after the loop.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
@@ -38,12 +37,11 @@ def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
         )
     is_all = isinstance(devices, str) and devices == "all"
     chosen = jax.local_devices() if is_all else list(devices)
-    if not all(isinstance(device, jax.Device) for device in chosen):
+    are_devices = all(isinstance(device, jax.Device) for device in chosen)
+    if not chosen or not are_devices or len(set(chosen)) < len(chosen):
         raise ValueError(
-            f"devices: expected 'all' or a sequence of jax.Device, got {devices!r}; jax.devices() lists them."
+            f"devices: expected 'all' or different devices of jax.devices(), each once, got {devices!r}."
         )
-    if not chosen or len(set(chosen)) < len(chosen):
-        raise ValueError(f"devices: expected at least one device, and each only once, got {chosen}.")
     return Mesh(np.array(chosen[:n_columns]), (AXIS,))
 
 
@@ -146,52 +144,31 @@ def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
     return -(-n_columns // n_blocks)  # of equal size, to minimise padding
 
 
-def count_parts(tree: PyTree, n_columns: int) -> int:
-    """Number of equal parts of the columns that lie on one device each, if the caller has split them.
-
-    JAX tells while it traces which mesh an array is on, but not which of its automatic axes XLA splits the
-    columns over: parts for all of them fit any choice.
-    """
-    meshes = (jax.typeof(leaf).sharding.mesh for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array)))
-    n_devices = (math.prod(mesh.shape[name] for name in mesh.auto_axes) for mesh in meshes)
-    return math.gcd(n_columns, max(n_devices, default=1))
-
-
 def map_blocks(
     function: Callable[[PyTree], PyTree],
     tree: PyTree,
     columns: Split,
     block: int,
     n_blocks: int | jax.Array | None = None,
-    n_parts: int = 1,
 ) -> PyTree:
     """Run a function on one block of columns after the other; other arguments as in `map_columns`.
 
     Results equal those of all columns at once up to rounding: XLA compiles arrays of another length
     differently. `n_blocks`, at least one, selects the first blocks and may be traced, which excludes reverse
     mode; by default all. The results of the others are zero.
-
-    With `n_parts` from `count_parts`, each turn takes a block of every part: all devices then work at the
-    same time on columns of their own. Blocks along the split axis would have to be gathered first.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
     split, shared = eqx.partition(arrays, of_arrays(columns.has_columns, tree))
 
-    def split_parts(leaf: jax.Array) -> jax.Array:
-        return leaf if n_parts == 1 else leaf.reshape(*leaf.shape[:-1], n_parts, -1)
-
-    def join_parts(leaf: jax.Array) -> jax.Array:
-        return leaf if n_parts == 1 else leaf.reshape(*leaf.shape[:-2], -1)
-
     def in_blocks(leaf: jax.Array) -> jax.Array:
-        filled = _filled_up(split_parts(leaf), block)
-        return join_parts(jnp.moveaxis(filled.reshape(*filled.shape[:-1], -1, block), -2, 0))
+        filled = _filled_up(leaf, block)
+        return jnp.moveaxis(filled.reshape(*filled.shape[:-1], -1, block), -2, 0)
 
     def in_order(leaf: jax.Array, was_split: bool, first: PyTree) -> jax.Array:
         if not was_split:
             return leaf[0]
-        together = jnp.moveaxis(split_parts(leaf), 0, -2)
-        return join_parts(together.reshape(*together.shape[:-2], -1)[..., : first.shape[-1] // n_parts])
+        together = jnp.moveaxis(leaf, 0, -2)
+        return together.reshape(*together.shape[:-2], -1)[..., : first.shape[-1]]
 
     of_block = lambda part: function(eqx.combine(part, shared, others))  # noqa: E731
     parts = jax.tree.map(in_blocks, split)

@@ -9,7 +9,7 @@ width of 512-bit registers, because early processors slowed down with the full w
 import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
@@ -93,28 +93,14 @@ def configuration() -> Configuration:
 
 
 def for_threads(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function for other threads: JAX's context managers set values for one thread only."""
-    double, nans, infs = map(_setting, ("enable_x64", "debug_nans", "debug_infs"))
+    """Wrap a function for other threads: JAX's context managers set the precision for one thread only."""
+    double = _setting("enable_x64")
 
     def call(*args: P.args, **named: P.kwargs) -> R:
-        with jax.enable_x64(double), jax.debug_nans(nans), jax.debug_infs(infs):
+        with jax.enable_x64(double):
             return function(*args, **named)
 
     return call
-
-
-@contextlib.contextmanager
-def failures_as_values() -> Iterator[None]:
-    """Context or decorator in which NaN and infinity are results: here they mark a run that failed.
-
-    JAX's own flags for debugging, `jax_debug_nans` and `jax_debug_infs`, would end the first such run with an
-    exception.
-    """
-    with contextlib.ExitStack() as stack:
-        for name, flag in (("debug_nans", jax.debug_nans), ("debug_infs", jax.debug_infs)):
-            if _setting(name):
-                stack.enter_context(flag(False))
-        yield
 
 
 def _setting(name: str) -> Any:  # types differ between settings

@@ -83,15 +83,3 @@ def needed(name: str, what: str, instead: str = "") -> ModuleType:
         raise MissingPackageError(
             f"{what}: expected the package {package}, got none ({error}); {todo}.", name=package
         ) from error
-
-
-def installed() -> dict[str, dict[str, str | None]]:
-    """Versions of optional packages by extra and name; `None` for one that is missing."""
-    return {extra: {name: _version(name) for name in packages} for extra, packages in EXTRAS.items()}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None

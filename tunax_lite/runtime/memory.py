@@ -6,7 +6,6 @@ container or batch job may use only part of the machine, and is killed beyond th
 
 import math
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,35 +94,21 @@ def _text(path: Path) -> str:
         return ""
 
 
-MOST_STEPS = 1e9  # of one run
+MOST_STEPS = 2**31 - 1  # of one run: the step counter has 32 bits
 MOST_CELLS = 100_000  # of a column
-_COUNTABLE_STEPS = 2**31 - 1  # the step counter has 32 bits
-ADVICE = "--no-limits before the name of the command starts it all the same"
-_lifted = False
 
 
 class TooLargeError(ValueError):
     """A computation beyond the limits; states the number of steps or bytes that it needs."""
 
 
-def lift_limits(lifted: bool) -> None:
-    """Let this process exceed the limits, or enforce them again."""
-    global _lifted
-    _lifted = lifted
-
-
 def check_steps(duration: float, dt: float) -> None:
-    """Raise `TooLargeError` for a run [s] of more than 1e9 steps [s], or more than can be counted."""
+    """Raise `TooLargeError` for a run [s] of more steps [s] than can be counted."""
     n_steps = float(duration) / float(dt)
-    if n_steps > MOST_STEPS and not _lifted:
+    if n_steps > MOST_STEPS:
         raise TooLargeError(
-            f"expected at most {MOST_STEPS:g} time steps, got {n_steps:.3g}: {duration:g} s in steps of "
-            f"{dt:g} s; choose longer steps or a shorter run ({ADVICE})."
-        )
-    if n_steps > _COUNTABLE_STEPS:
-        raise TooLargeError(
-            f"expected at most {_COUNTABLE_STEPS} time steps, which are all that are counted, got "
-            f"{n_steps:.3g}; choose longer steps, or continue from the end of a shorter run (--restart)."
+            f"expected at most {MOST_STEPS:.3g} time steps, got {n_steps:.3g}: {duration:g} s in steps of "
+            f"{dt:g} s; choose longer steps or a shorter run."
         )
 
 
@@ -135,24 +120,9 @@ def check_memory(n_bytes: int | float, what: str) -> None:
         free = free_on_host()
     except RuntimeError:  # a system that does not report it
         return
-    if n_bytes > free and not _lifted:
+    if n_bytes > free:
         needs = f"{what} needs " if what else ""
         raise TooLargeError(f"{needs}{_size(n_bytes)} of {_size(free)} that are free")
-
-
-def check_disk(folder: Path, n_bytes: int | float, what: str) -> None:
-    """Raise `TooLargeError` for a file larger than the free space on disk; `what` names its content."""
-    while not folder.is_dir() and folder != folder.parent:
-        folder = folder.parent
-    try:
-        free = shutil.disk_usage(folder).free
-    except OSError:
-        return
-    if n_bytes > free and not _lifted:
-        raise TooLargeError(
-            f"expected {what} to fit on the disk, got about {_size(n_bytes)} where {_size(free)} are free; "
-            f"choose a longer time.output_interval ({ADVICE})."
-        )
 
 
 def _size(n_bytes: int | float) -> str:

@@ -21,7 +21,6 @@ from ...declarations import name_of
 from ...io.writing import check_outputs
 from ...runtime.engine import AbstractEngine, open_engine
 from ...runtime.machine import needed
-from ...runtime.memory import check_disk
 from .build import build_map, build_map_fit, load_map
 from .calibration import FILES, ITERATIONS_NAME, MapFit, Progress, fit_map, write_fit
 from .plan import planned
@@ -91,7 +90,6 @@ def _run(
     )
     if store is None:
         (plan,) = engine.map(functools.partial(planned, n_columns=n_columns), [run])
-        check_disk(output.absolute().parent, plan.n_bytes, "the results of the map")
         echo(
             f"about {plan.memory / 1e9:.2g} GB of memory per process, {plan.n_bytes / 1e9:.2g} GB of results"
         )

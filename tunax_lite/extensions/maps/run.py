@@ -21,7 +21,6 @@ from ...column.trajectory import Restart
 from ...io.axes import place_in_words
 from ...plausibility.water_limits import Extreme, extremes, merged
 from ...runtime.engine import AbstractEngine, ThisProcess
-from ...runtime.jax_setup import failures_as_values
 from ...runtime.memory import peak_memory
 from .plan import Results, piece_program
 from .setup import MapRun, on_map
@@ -51,7 +50,6 @@ class MapReport(NamedTuple):
     beyond: tuple[Extreme, ...] = ()
 
 
-@failures_as_values()
 def run_tile(
     run: MapRun, path: Path, tile: int, report: Callable[[float], None] = lambda done: None
 ) -> MapReport:
@@ -180,7 +178,6 @@ class _Tile:
         return on_map(values, places, shape)
 
 
-@failures_as_values()
 def run_map(
     run: MapRun,
     store: MapStore,

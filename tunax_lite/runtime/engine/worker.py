@@ -56,10 +56,7 @@ def run(setup: Setup, function: bytes, item: bytes) -> bytes:
     with _turn:
         _prepare(setup)
         try:
-            from ..jax_setup import failures_as_values
-
-            with failures_as_values():
-                result = _unpickled(function)(pickle.loads(item))
+            result = _unpickled(function)(pickle.loads(item))
         except OSError:
             raise  # so that Dask tries again
         except Exception as error:
