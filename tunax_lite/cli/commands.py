@@ -69,8 +69,7 @@ def run(
     """Run a model on a case; write the trajectory as NetCDF, and figures.
 
     CONFIG is a configuration of the package, or a set-up of another model that an extension reads. Of a
-    set-up of GOTM, `--set ignore_unsupported=true` runs without settings that are not supported, and `--set
-    strict=true` rejects likely mistakes in its files.
+    set-up of GOTM, `--set ignore_unsupported=true` runs without settings that are not supported.
     """
 
 

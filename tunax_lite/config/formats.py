@@ -36,9 +36,8 @@ class Report:
         without_effect: keys of the file that are not at their defaults and change nothing, with the reason.
         unsupported: keys of the file that are not supported, and at their defaults.
         errors: keys that would change the result and are not supported.
-        warnings: oddities of the configuration and its files, which are read nevertheless.
+        warnings: oddities of its files, which are read nevertheless.
         ignores_unsupported: whether to run without settings that are not supported.
-        is_strict: whether oddities are errors.
     """
 
     model: str
@@ -50,12 +49,9 @@ class Report:
     errors: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     ignores_unsupported: bool = False
-    is_strict: bool = False
 
     def check(self) -> None:
-        """Raise `ConfigError` listing all unsupported settings, or if strict all oddities."""
-        if self.is_strict and self.warnings:
-            raise ConfigError("\n".join(self.warnings) + "\nWith `strict: false` the files are read so.")
+        """Raise `ConfigError` listing all unsupported settings."""
         if self.errors and not self.ignores_unsupported:
             raise ConfigError(
                 "\n".join(self.errors)

@@ -151,8 +151,8 @@ def test_wrong_inputs_are_named_with_their_line(tmp_path):
         with error_naming(ConfigError, f"small.gotm.yaml line {parts}"):
             term_of(tmp_path, input=inputs)
     unused = {"plankton_nut": {"file": "nut.dat", "column": 1}}
-    warnings = translated(tmp_path, input=unused).report.warnings
-    assert any(not missing_from(one, "fabm.input.plankton_nut.file constant method") for one in warnings)
+    notes = translated(tmp_path, input=unused).report.differences
+    assert any(not missing_from(one, "fabm.input.plankton_nut.file constant method") for one in notes)
 
 
 BRIEF = ("nns_annual_npzd_shade", "nns_annual_ergom")

@@ -216,19 +216,3 @@ def test_what_a_namelist_has_wrong_is_named_with_its_line(tmp_path):
     (tmp_path / "alone/obs.nml").write_text(NAMELISTS["obs.nml"])
     with error_naming(ConfigError, "obs.nml gotmrun.nml"):
         load_gotm(tmp_path / "alone/obs.nml")
-
-
-def test_streams_are_namelists_of_their_own(tmp_path):
-    path = write_namelists(tmp_path, **{"hypsograph_file = ''": "hypsograph_file = 'lake.dat'"})
-    (tmp_path / "lake.dat").write_text("3 2\n0.0 2e6\n-8.0 1e6\n-16.0 1e4\n")
-    (tmp_path / "streams.nml").write_text(
-        "&stream name = 'brook', method = 3, zl = -4.0, zu = -2.0, Q_file = 'q.dat', Q_col = 2,\n"
-        " T_file = '', T_col = -1 /\n"
-        "&stream name = 'mouth', method = 1, Q_file = 'q.dat', Q_col = 1, S_file = 's.dat' /\n"
-    )
-    found = translate(load_gotm(path)).content["case"]["interior"]["streams"]
-    brook, mouth = found["brook"], found["mouth"]
-    assert (brook["place"], brook["discharge"]["column"]) == ("range", 2)
-    assert (mouth["place"], mouth["discharge"]["column"]) == ("surface", 1)
-    assert (brook["lower"], brook["upper"]) == (-4.0, -2.0)
-    assert "temperature" not in brook and mouth["salinity"]["path"].endswith("s.dat")

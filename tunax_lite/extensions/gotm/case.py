@@ -157,11 +157,8 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     origins: dict[tuple[str, ...], str] = {}
     plain = _plain(content, (), settings, origins)
     # Last, because a setting that nothing has read by now is not supported.
-    report = dataclasses.replace(
-        report_on(settings),
-        ignores_unsupported=options.ignore_unsupported and closure is not None,
-        is_strict=options.strict,
-    )
+    ignores_unsupported = options.ignore_unsupported and closure is not None
+    report = dataclasses.replace(report_on(settings), ignores_unsupported=ignores_unsupported)
     return Translation(plain, origins, report)
 
 
@@ -256,7 +253,6 @@ def report_on(settings: Settings) -> Report:
         without_effect=tuple(_grouped(settings, inactive)),
         unsupported=tuple(unsupported_at_default),
         errors=tuple(errors),
-        warnings=tuple(f"{settings.where(path)}: {text}." for path, text in settings.oddities),
     )
 
 

@@ -3,13 +3,8 @@
 A closure consists of a name, options (parts and switches) and parameters (numbers).
 """
 
-import math
-
-import equinox as eqx
-
-from ..._types import JSON, Scalar
+from ..._types import JSON
 from ...closures import GenericLengthScale
-from ...closures.second_moment import StabilityFunctions
 from ...closures.stability import AbstractStability
 from ...declarations import names_of
 from .keys import WORDS
@@ -54,12 +49,6 @@ def closure_section(settings: Settings) -> dict[str, Content] | None:
 def _numbers(settings: Settings, equation: dict[str, JSON]) -> dict[str, KeyedValue]:
     """Numbers of a length-scale equation by GOTM's names; without those that `_generated` computes."""
     prefix, names = f"turbulence.{equation['group']}.", list(equation["numbers"])
-    varies = equation["group"] == "keps" and settings[f"{prefix}sig_peps"]
-    if varies and settings["turbulence.turb_param.compute_kappa"]:
-        raise settings.error(
-            f"{prefix}sig_peps",
-            "expected turb_param.compute_kappa: false with it, as GOTM does, got true; prescribe kappa",
-        )
     if equation["group"] == "generic":
         computed = settings[f"{prefix}compute_param"]
         names = ["cpsi3minus", "cpsi4", *_PROPERTIES] if computed else [*names, "gen_n"]
@@ -84,14 +73,11 @@ def _two_equations(
         # c3 follows from the steady-state Richardson number if enabled, otherwise it is prescribed.
         del numbers[next(ours for ours in numbers if ours.endswith("3_minus"))]
         parameters["steady_state_richardson_number"] = settings.keyed(f"{param}Ri_st")
-        _check_steady_state(settings, options["stability"])
     if group == "generic" and settings["turbulence.generic.compute_param"]:
         numbers |= _generated(settings, constants, options["stability"])
         options["exponents"] = numbers.pop("exponents")
-    elif "wall" in equation:
-        _check_wall(settings, constants, *equation["wall"])
-        if group == "generic":
-            options["exponents"] = [constants[f"gen_{letter}"].value for letter in "pmn"]
+    elif group == "generic":
+        options["exponents"] = [constants[f"gen_{letter}"].value for letter in "pmn"]
     if group == "generic":  # k-epsilon's value for unstable stratification, also with the generic equation
         unstable = settings.keyed("turbulence.keps.ce3plus")
         exponents: Content = options["exponents"]
@@ -125,60 +111,12 @@ def _generated(
             **{ours: constants[theirs].value for theirs, ours in properties.items()},
         )
     except (ValueError, ZeroDivisionError) as error:
-        if ": expected a value between" in str(error):
-            raise settings.error(key, f"expected properties with possible constants, got {error}") from None
         got = ", ".join(f"{name} {constants[name].value:g}" for name in properties)
-        raise settings.error(
-            constants["gen_d"].key,
-            "expected properties from which a negative gen_n follows: gen_d near -1.2, gen_alpha near -2.5, "
-            f"gen_l near 0.2, a positive gen_m, and a turb_param.cm0_fix above 0, got {got}; correct them",
-        ) from None
+        raise settings.error(key, f"expected properties of turbulence, got {got}: {error}") from None
     p, m, n = closure.exponents
     names = ("sigma_k", "c_psi_1", "c_psi_2", "sigma_psi")
     numbers: dict[str, Content] = {name: KeyedValue(float(getattr(closure, name)), key) for name in names}
     return {**numbers, "exponents": [p, m, n]}
-
-
-def _check_wall(settings: Settings, constants: dict[str, KeyedValue], first: str, second: str) -> None:
-    """Reject constants without a logarithmic layer, for which GOTM stops or obtains no Schmidt number."""
-    if not constants[second].value > constants[first].value:
-        raise settings.error(
-            constants[second].key,
-            f"expected more than {first} = {constants[first].value:g}, without which there is no logarithmic "
-            f"layer, got {constants[second].value:g}; correct one of them",
-        )
-    if "gen_n" in constants and constants["gen_n"].value >= 0.0:
-        raise settings.error(
-            constants["gen_n"].key,
-            f"expected a negative exponent, got {constants['gen_n'].value:g}: a quantity that grows with the "
-            "length needs a wall function, as len_scale_method mellor_yamada has it",
-        )
-
-
-def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
-    """Reject a Richardson number without equilibrium, for which GOTM finds no c3 and stops."""
-    richardson_number = _critical_richardson_number(_stability_functions(stability, settings))
-    if richardson_number is None:
-        return
-    critical, steady_state = float(richardson_number), settings["turbulence.turb_param.Ri_st"]
-    if math.isnan(critical):
-        raise settings.error(
-            "turbulence.scnd.scnd_coeff",
-            "expected constants cc1 to ctt with which stratification damps turbulence, got some without a "
-            "critical Richardson number; correct them",
-        )
-    if not steady_state < critical:
-        raise settings.error(
-            "turbulence.turb_param.Ri_st",
-            f"expected less than {critical:.3g}, the critical number of scnd_coeff "
-            f"{settings.peek('turbulence.scnd.scnd_coeff')}, got {steady_state:g}; lower it",
-        )
-
-
-@eqx.filter_jit  # one compiled program instead of many
-def _critical_richardson_number(stability: AbstractStability) -> Scalar | None:
-    functions = stability.stability_functions()
-    return functions.critical_richardson_number if isinstance(functions, StabilityFunctions) else None
 
 
 def _stability_functions(stability: dict[str, Content], settings: Settings) -> AbstractStability:

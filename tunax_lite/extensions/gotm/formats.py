@@ -78,10 +78,10 @@ def _is_gotm(path: Path) -> bool:
 def _load(path: Path, overrides: Sequence[str] | Mapping[str, JSON]) -> SomeLoaded:
     from .case import as_run, load_gotm
 
-    ignore, strict = "ignore_unsupported=true", "strict=true"
-    options = GotmOptions(ignore_unsupported=ignore in overrides, strict=strict in overrides)
+    ignore = "ignore_unsupported=true"
+    options = GotmOptions(ignore_unsupported=ignore in overrides)
     if not isinstance(overrides, Mapping):
-        overrides = [each for each in overrides if each not in (ignore, strict)]
+        overrides = [each for each in overrides if each != ignore]
     return as_run(load_gotm(path, overrides, config=options))
 
 

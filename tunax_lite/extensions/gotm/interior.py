@@ -17,7 +17,6 @@ _DRIFT = "waves.stokes_drift"
 
 def interior_section(settings: Settings, times: Mapping[str, Content]) -> dict[str, Content]:
     """Everything below the surface, except relaxation and prescribed profiles."""
-    _note_vertical_velocity(settings)
     parts = {
         "pressure_gradient": _external_pressure(settings, times),
         "buoyancy_gradient": _gradients(settings),
@@ -54,7 +53,7 @@ def _constant_tide_or_file(
         if period.value == 0.0:
             raise settings.error(period.key, "expected a period [s] that is not 0, got 0; correct it")
         if period.value < 0.0:
-            settings.odd(period.key, "a negative period is read as GOTM reads it: the tide falls first")
+            settings.note(period.key, "as in GOTM, the tide of a negative period falls first")
             amplitude, period = (keyed._replace(value=-keyed.value) for keyed in (amplitude, period))
         harmonics.append({"amplitude": amplitude, "period": period, "phase": phase})
     n_times = min(round(times["length"] / times["dt"]), _MOST_KNOTS) + 1
@@ -97,19 +96,6 @@ def _gradients(settings: Settings) -> dict[str, Content] | None:
     switches = {"advect_temperature": advected["t"], "advect_salinity": advected["s"]}
     switches |= {"accelerates": kind == "gradients", "from_rest": True}
     return {**settings.inputs(f"{group}.gradients", names), **switches}
-
-
-def _note_vertical_velocity(settings: Settings) -> None:
-    """Note a vertical velocity, which GOTM 7 reads and switches off."""
-    group = "mimic_3d.w"
-    if settings[f"{group}.max.method"] == "off":
-        settings.without_effect(group, f"{group}.max.method is off")
-        return
-    settings.note(
-        f"{group}.max.method",
-        "GOTM 7 reads the velocity and switches it off; it moves nothing here either",
-    )
-    settings.without_effect(group, "GOTM 7 switches the vertical velocity off")
 
 
 def _bottom_friction(settings: Settings) -> dict[str, Content] | None:

@@ -50,7 +50,6 @@ def read_namelists(path: Path) -> Document:
     unused = dict(variables)
     _names(variables, unused, document)
     _inputs(variables, unused, document)
-    _streams(unused, document)
     _output(variables, folder, document)
     for variable, (value, line) in unused.items():
         group, _, name = variable.partition(".")
@@ -125,25 +124,6 @@ def _inputs(variables: dict[str, _Value], unused: dict[str, _Value], document: D
                 _put(document, f"{key}.{name}", *variables[each])
 
 
-def _streams(unused: dict[str, _Value], document: Document) -> None:
-    """Streams of a lake, each in one namelist."""
-    for group in sorted(
-        {variable.partition(".")[0] for variable in unused if variable.startswith("stream ")}
-    ):
-        stream = {name: unused.pop(f"{group}.{name}", None) for name in ("name", "method", "zl", "zu")}
-        line = next(value.line for variable, value in unused.items() if variable.startswith(f"{group}."))
-        prefix = f"streams.{group if stream['name'] is None else stream['name'].value}"
-        for name, value in stream.items():
-            if value is not None and name != "name":
-                _put(document, f"{prefix}.{name}", *value)
-        for key, letter in _TABLE["streams"].items():
-            file, column = (unused.pop(f"{group}.{letter}_{part}", None) for part in ("file", "col"))
-            if file is not None and file.value and (column is None or column.value > 0):
-                _put(document, f"{prefix}.{key}.method", "file", line)
-                _put(document, f"{prefix}.{key}.file", *file)
-                _put(document, f"{prefix}.{key}.column", *(column or _Value(1, line)))
-
-
 def _output(variables: dict[str, _Value], folder: Path, document: Document) -> None:
     """Output files of `output.yaml`, or the one that the namelists describe."""
     if (folder / "output.yaml").is_file():
@@ -171,7 +151,7 @@ def _word(value: JSON) -> str:
 def _read(path: Path) -> dict[str, _Value]:
     """Variables by namelist and name, in lower case, each with one value."""
     variables: dict[str, _Value] = {}
-    group, name, at, n_streams = None, None, 0, 0
+    group, name, at = None, None, 0
 
     def error(number: int, expected: str, got: str) -> ConfigError:
         return ConfigError(f"{path}: line {number}: expected {expected}, got {got!r}; correct the line.")
@@ -181,8 +161,7 @@ def _read(path: Path) -> dict[str, _Value]:
             start = re.match(r"\s*[&$](\w+)(.*)", text)
             if start is None:
                 continue
-            group, text, n_streams = start[1].lower(), start[2], n_streams + (start[1].lower() == "stream")
-            group = f"stream {n_streams}" if group == "stream" else group
+            group, text = start[1].lower(), start[2]
         column = 0
         while column < len(text.rstrip()):
             token = _TOKEN.match(text, column)

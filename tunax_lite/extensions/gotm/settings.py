@@ -65,7 +65,6 @@ class Settings:
         self._reasons: dict[str, str] = {}
         self.notes: list[tuple[str, str]] = []
         self.refusals: list[tuple[str, str]] = []
-        self.oddities: list[tuple[str, str]] = []
         if note is not None:
             self.notes.append(("version", note))
         self._problems: list[str] = []
@@ -177,7 +176,7 @@ class Settings:
             )
             values = self.values_of(path, values_in_file, {**NAMED_INPUT, **further})
             if values["method"] == "constant" and values["file"]:
-                self.odd(f"{path}.file", "is not read, because the method is constant; set `method: file`")
+                self.note(f"{path}.file", "is not read, because the method is constant; set `method: file`")
             keys = {key: KeyedValue(values[key], f"{path}.{key}") for key in further}
             inputs[str(name)] = self.input_of(path, values), keys
         return inputs
@@ -243,11 +242,6 @@ class Settings:
         self.used.add(path)
         self.notes.append((path, difference))
 
-    def odd(self, path: str, problem: str) -> None:
-        """Record a setting that is probably a mistake."""
-        if (path, problem) not in self.oddities:
-            self.oddities.append((path, problem))
-
     def refuse(self, path: str, reason: str) -> None:
         """Record an unsupported setting that would change the result; collected for the report."""
         self.used.add(path)
@@ -286,18 +280,11 @@ def looks_like_gotm(data: dict[str, JSON]) -> bool:
 
 
 def _nearest(path: str) -> str:
-    """Suggest a key: one of the same group, one of the same name elsewhere, or a similar path."""
-    group, _, name = path.rpartition(".")
-    siblings = {
-        candidate.removeprefix(f"{group}." if group else "").split(".")[0]
-        for candidate in KEYS
-        if not group or candidate.startswith(f"{_CANONICAL.get(group.lower(), group)}.")
-    }
-    near = difflib.get_close_matches(name, sorted(siblings), n=1, cutoff=0.6)
-    near = [f"{group}.{sibling}" if group else sibling for sibling in near]
-    near = near or [candidate for candidate in KEYS if candidate.split(".")[-1] == name]
-    near = near or difflib.get_close_matches(path, list(KEYS), n=1, cutoff=0.5)
-    return f"did you mean {near[0]}" if near else f"expected one of {', '.join(sorted(siblings))}"
+    """Suggest a key: one of the same name elsewhere, or a similar path."""
+    name = path.rpartition(".")[2]
+    near = [candidate for candidate in KEYS if candidate.rpartition(".")[2] == name]
+    near = near or difflib.get_close_matches(path, list(_CANONICAL.values()), n=1)
+    return f"did you mean {near[0]}" if near else "remove it"
 
 
 def checked(key: Key, value: JSON) -> JSON:

@@ -111,13 +111,11 @@ class GotmOptions:
         salinity_anomaly: whether practical salinity is converted with the TEOS-10 anomaly of the position; a
             GOTM built without the table of anomalies uses the reference-composition ratio.
         ignore_unsupported: whether to run without settings that are not supported.
-        strict: whether likely mistakes in the files are errors, instead of notes.
     """
 
     name: str | None = None
     salinity_anomaly: bool = True
     ignore_unsupported: bool = False
-    strict: bool = False
 
 
 NO_RELAXATION = 1e15
@@ -220,9 +218,6 @@ def _relaxation(settings: Settings, name: str, dt: float) -> dict[str, Content] 
     read = settings.renamed(f"{name}.relax", dict(zip(keys, keys, strict=True)))
     if settings[f"{name}.method"] == "off":
         return None
-    for key, (value, path) in read.items():
-        if key.startswith("tau") and value <= 0.0:
-            raise settings.error(path, f"expected a positive time scale [s], got {value:g}")
     layers = {"surface": "s", "bottom": "b"}
     layers = {layer: end for layer, end in layers.items() if read[f"h_{end}"].value > 0.0}
     scales = [read["tau"], *(read[f"tau_{end}"] for end in layers.values())]
@@ -239,8 +234,6 @@ def _velocity_relaxation(settings: Settings) -> dict[str, Content] | None:
     tau, ramp = settings.keyed("velocities.relax.tau"), settings.keyed("velocities.relax.ramp")
     if tau.value >= NO_RELAXATION:
         return None
-    if tau.value <= 0.0:
-        raise settings.error(tau.key, f"expected a positive time scale [s], got {tau.value:g}")
     section = {"u": "case", "v": "case", "time_scale": tau}
     if ramp.value >= NO_RELAXATION:
         return section
