@@ -32,7 +32,7 @@ def test_four_devices():
 def test_what_is_no_choice_of_devices_is_refused():
     for devices, message in (
         ("gpu", "jax.Device gpu"),
-        ([], "device"),
+        ([], "jax.Device"),
         ([0, 1], "jax.Device 0 1"),
         (2 * jax.devices()[:1], "once"),
     ):
