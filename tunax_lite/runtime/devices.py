@@ -39,9 +39,7 @@ def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
     chosen = jax.local_devices() if is_all else list(devices)
     are_devices = all(isinstance(device, jax.Device) for device in chosen)
     if not chosen or not are_devices or len(set(chosen)) < len(chosen):
-        raise ValueError(
-            f"devices: expected 'all' or a sequence of jax.Device, each once, got {devices!r}."
-        )
+        raise ValueError(f"devices: expected 'all' or a sequence of jax.Device, each once, got {devices!r}.")
     return Mesh(np.array(chosen[:n_columns]), (AXIS,))
 
 

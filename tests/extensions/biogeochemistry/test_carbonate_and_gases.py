@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import tunax_lite as tl
-from tests.errors import error_naming
 from tests.extensions.biogeochemistry.columns import environment
 from tunax_lite.extensions.biogeochemistry import BFM17, Biogeochemistry, Carbonate, Ergom, Oxygen
 from tunax_lite.extensions.biogeochemistry.carbonate import Constants, equilibrium
@@ -101,19 +100,6 @@ def test_carbon_dioxide_of_the_air_is_a_mole_fraction_in_dry_air():
     for pressure, expected in ((101325.0, 407.0), (70000.0, 420.0 * (0.6908 - 0.0313))):
         there = warm._replace(air_pressure=jnp.asarray(pressure))
         assert float(420.0 * jnp.ravel(there.dry_air())[-1]) == pytest.approx(expected, abs=0.3)
-
-
-NO_CHEMISTRY = (
-    (Carbonate(), 60.0, {}, "carbonate salinity 0 50 60"),
-    (Carbonate(alk_param=False, equilibria="pml"), 0.2, {"m_dic": 300.0, "m_alk": 800.0}, "alkalinity 800"),
-)
-
-
-@pytest.mark.parametrize(("model", "salinity", "pools", "parts"), NO_CHEMISTRY)
-def test_water_without_valid_chemistry_is_refused_at_the_start(model, salinity, pools, parts):
-    case = _lake(model, 101325.0, salinity, **pools)
-    with error_naming(ValueError, parts):
-        tl.simulate(tl.Model(tl.ConstantDiffusivity()), case, dt=600.0, duration=600.0, output_interval=600.0)
 
 
 @pytest.mark.long

@@ -96,7 +96,6 @@ def test_carbon_dioxide_of_the_air_comes_from_the_file_or_the_set_up(tmp_path):
 
 def test_what_is_not_available_is_named_with_its_line(tmp_path):
     for old, new, parts in (
-        ("instances:", "instance: 1\ninstances:", "1 instance check_conservation"),
         ("gotm/npzd", "gotm/npzdd", "3 instances.plankton.model gotm/npzdd gotm/npzd"),
         ("pml/carbonate", "ersem/all", "13 ersem/all gotm/ergom"),
         ("gmax", "gmaxx", "5 instances.plankton.parameters.gmaxx gmax"),
@@ -105,7 +104,6 @@ def test_what_is_not_available_is_named_with_its_line(tmp_path):
         ("nut: 5.5", "nut: -5.5", "8 plankton.initialization.nut 0 -5.5"),
         ("carbonate/dic", "carbonate/dicc", "11 plankton.coupling.dic carbonate/dicc"),
         ("dic: carbonate", "dix: carbonate", "11 plankton.coupling.dix dic"),
-        ("use: false", "use: maybe", "18 instances.off.use maybe"),
         ("  off:\n    model: a/b\n    use: false\n", "  off: a/b\n", "16 instances.off a/b"),
         ("plankton:", "pl ankton:", "2 instances.pl"),
     ):

@@ -111,16 +111,6 @@ def test_npzd_rates_at_one_point():
     check_rates(bgc.NPZD().rates(pools, around), expected)
 
 
-def test_a_smooth_change_of_mortality_is_the_mean_at_the_threshold():
-    pools = {"nut": jnp.zeros(3), "phy": jnp.ones(3), "zoo": jnp.zeros(3), "det": jnp.zeros(3)}
-    around = environment(light=jnp.array([25.0, 1e3, 0.0]))
-    deaths = lambda x: bgc.NPZD(transition=2.0, i_min=x).rates(pools, around)["phy", "det"] * DAY  # noqa: E731
-    np.testing.assert_allclose(deaths(25.0), [0.06, 0.02, 0.1], rtol=1e-4)
-    # d/di_min of (0.02 - 0.1) sigmoid((I - i_min) / 2) is 0.08 / 4 / 2 at I = i_min.
-    gradient = jax.grad(lambda x: deaths(x)[0])(25.0)
-    assert float(gradient) == pytest.approx(0.01, rel=1e-6)
-
-
 def test_ergom_decay_uses_oxygen_then_nitrate_then_sulfate():
     model, pools = bgc.Ergom(), {pool.name: jnp.full(3, 0.5) for pool in bgc.Ergom().pools()}
     pools |= {
@@ -174,9 +164,6 @@ MISTAKES = [
     ("rates", lambda pools, _: {("nit", "alg"): pools["nit"][1:]}, "rates nit alg cells"),
     ("rates", lambda pools, _: {("nit", "alg"): 1e-5 + 0.0 * pools["nit"]}, "loss nit alg"),
     ("rates", lambda pools, _: {("nit", "alg"): jnp.sqrt(pools["nit"])}, "derivative nit alg empty"),
-    ("pools", lambda: bgc.Pool("nit", "mmol m-3", "nitrate"), "Mine.pools comma"),
-    ("links", lambda: "dic", "Mine.links comma dic"),
-    ("links", lambda: ("nit",), "Mine nit once"),
     ("velocities", lambda pools, _: {"agl": -1e-5}, "Mine.velocities alg agl"),
     ("velocities", lambda pools, _: {"alg": jnp.ones(4)}, "velocity alg 4"),
     ("contents", lambda: {"nitrogen": {"nit": 1.0, "agl": 1.0}}, "Mine.contents alg agl"),

@@ -40,7 +40,7 @@ def after(step, n_steps: int):
 
 def test_the_order_of_accuracy():
     first = (schemes.Euler, schemes.ModifiedPatankar)
-    for order, tested in ((1.0, first), (2.0, (schemes.ModifiedPatankar2,)), (4.0, (schemes.RungeKutta4,))):
+    for order, tested in ((1.0, first), (2.0, (schemes.ModifiedPatankar2,))):
         for scheme in tested:
             step = jax.jit(functools.partial(scheme().step, Linear()))
             sizes = [40, 80, 160]

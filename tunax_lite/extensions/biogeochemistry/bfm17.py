@@ -221,12 +221,9 @@ class BFM17(AbstractBiogeochemicalModel):
         exchanges = self._phytoplankton(pools, light, response)
         organic = {of: pools[f"p2{of}"] + pools[f"z5{of}"] + pools[f"r6{of}"] for of in "cnp"}
         return {
-            "PAR": _WATTS * light / DAY,
-            "chlorophyll": pools["p2l"],
             "POC": organic["c"],
             "PON": organic["n"],
             "POP": organic["p"],
-            "GPP": exchanges[None, "p2c"],
             "NPP": exchanges[None, "p2c"] - exchanges["p2c", None],
         }
 

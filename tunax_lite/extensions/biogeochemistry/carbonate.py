@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..._types import CenterArray, Scalar, is_traced, parameter
+from ..._types import CenterArray, Scalar, parameter
 from ...declarations import named, setting
 from ...numerics.elementary import at_least, at_most, safe_sqrt
 from .interface import DAY, AbstractBiogeochemicalModel, Contents, Environment, Exchanges, Pool, Pools, Values
@@ -29,8 +29,6 @@ _KELVIN = 273.15
 _LN_10 = float(np.log(10.0))
 _MOST_ITERATIONS = 60
 """Sea water needs 5 iterations, the worst of 400 000 random waters 22."""
-_VALID = {"temperature": (-2.0, 50.0, "degC"), "salinity": (0.0, 50.0, "g kg-1")}
-"""Water for which the constants were measured, and supercooled water."""
 
 
 class Equilibrium(NamedTuple):
@@ -230,25 +228,6 @@ class Carbonate(AbstractBiogeochemicalModel):
     def rates(self, pools: Pools, environment: Environment) -> Exchanges:
         return {}
 
-    def check(self, pools: Pools, environment: Environment) -> None:
-        for name, (lowest, highest, unit) in _VALID.items():
-            values = getattr(environment, name)
-            if not is_traced(values) and not np.all((values >= lowest) & (values <= highest)):
-                got = f"{np.min(values):.4g} to {np.max(values):.4g}"
-                raise ValueError(
-                    f"carbonate: expected a {name} of {lowest:g} to {highest:g} {unit}, for which its "
-                    f"constants hold, got {got}; correct the {name} at the start."
-                )
-        if self.equilibria == "pml" and not is_traced((pools, environment)):
-            carbon, alkalinity = self._concentrations(pools, environment)
-            most = 2.0 * carbon + Constants.of(environment.temperature, environment.salinity, "pml").boron
-            if not np.all((alkalinity > 0.0) & (alkalinity < most)):
-                raise ValueError(
-                    "carbonate: expected an alkalinity above 0 and below twice the carbon, without which pml "
-                    f"has no pH, got {1e6 * np.min(alkalinity):.4g} to {1e6 * np.max(alkalinity):.4g} "
-                    "umol kg-1; set equilibria to millero_2010."
-                )
-
     def _concentrations(self, pools: Pools, environment: Environment) -> tuple[Values, Values]:
         """Carbon and alkalinity [mol kg-1]."""
         if self.alk_param:
@@ -279,11 +258,5 @@ class Carbonate(AbstractBiogeochemicalModel):
         return {"pH": ("1", "pH on the scale of seawater, at the surface"), "pCO2": ("uatm", pressure)}
 
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
-        equilibrium, per_volume = self.equilibrium(pools, environment), 1e3 * environment.density
-        return {
-            "pH": equilibrium.ph,
-            "pCO2": 1e6 * equilibrium.pressure,
-            "CarbA": per_volume * equilibrium.carbonic_acid,
-            "Bicarb": per_volume * equilibrium.bicarbonate,
-            "Carb": per_volume * equilibrium.carbonate,
-        }
+        equilibrium = self.equilibrium(pools, environment)
+        return {"pH": equilibrium.ph, "pCO2": 1e6 * equilibrium.pressure}

@@ -253,12 +253,6 @@ class Ergom(AbstractBiogeochemicalModel):
             ("oxy", None): (self.s4 + self.s2 * (oxic + sulfidic)) * decay,
         }
 
-    def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
-        growth = self.growth(pools, environment)
-        gross = growth["dia"] + growth["fla"] + growth["cya"]
-        net = gross - self.lpa / DAY * (pools["dia"] + pools["fla"] + pools["cya"])
-        return {"PAR": environment.light, "GPP": gross, "NCP": net, "PPR": DAY * gross, "NPR": DAY * net}
-
 
 def _half_saturated(half: ScalarLike, x: Values) -> Values:
     """x² / (half² + x²)."""

@@ -4,7 +4,6 @@ Instances become models, their parameters keep FABM's names, and pools are calle
 output of GOTM with FABM. Unavailable models and parameters are reported with their lines.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,7 +38,6 @@ OURS: Mapping[str, Mapping[str, JSON]] = {"carbonate": {"equilibria": "pml"}}
 _CARBON_DIOXIDE = "mole_fraction_of_carbon_dioxide_in_air"
 """Input that FABM uses for `pCO2a` of carbonate if that is absent or 0."""
 
-_FILE = ("instances", "check_conservation", "log", "require_all_parameters", "require_initialization")
 _INSTANCE = ("model", "parameters", "initialization", "coupling", "long_name", "use", "check_conservation")
 
 
@@ -75,9 +73,6 @@ def read_fabm(path: Path, inputs: Mapping[str, float] | None = None) -> Ecosyste
     """
     document = read_document(path)
     ecosystem = Ecosystem({}, [], {}, [], {}, [])
-    for key in document.data.keys() - set(_FILE):
-        expected = f"{document.source}: {document.origins.get((key,), 'line ?')}: {key}: expected one of"
-        ecosystem.problems.append(f"{expected} {', '.join(_FILE)}, got {key!r}; remove it")
     instances = document.data.get("instances")
     if not isinstance(instances, dict) or not instances:
         ecosystem.problems.append(
@@ -87,8 +82,8 @@ def read_fabm(path: Path, inputs: Mapping[str, float] | None = None) -> Ecosyste
     used = [
         _Instance(document, name, settings or {}, ecosystem, inputs or {})
         for name, settings in instances.items()
+        if not (isinstance(settings, dict) and settings.get("use") is False)
     ]
-    used = [each for each in used if each.is_used()]
     for each in used:
         each.translate()
     for each in used:
@@ -105,17 +100,11 @@ class _Instance(NamedTuple):
     ecosystem: Ecosystem
     inputs: Mapping[str, float]
 
-    def is_used(self) -> bool:
-        """Whether the instance is switched on; reports an instance that is no group of keys."""
+    def translate(self) -> None:
+        """Record the section of the model."""
         if not isinstance(self.settings, dict):
             self._refuse((), f"expected a group of keys, got {self.settings!r}; indent the keys below it")
-            return False
-        if not isinstance(used := self.settings.get("use", True), bool):
-            self._refuse(("use",), f"expected true or false, got {used!r}; give one of them")
-            return False
-        return used
-
-    def translate(self) -> None:
+            return
         if not re.fullmatch(r"\w+", self.name):
             self._refuse((), "expected a name of letters, digits and _; rename it")
             return
@@ -132,17 +121,11 @@ class _Instance(NamedTuple):
         """Record the initial values of the pools."""
         pools = {pool.name: pool for pool in self.ecosystem.built[self.name].pools()}
         for name, value in self._group("initialization").items():
-            problem = ""
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                problem = f"expected a number, got {value!r}; give one"
-            elif name not in pools:
-                problem = f"expected a pool ({', '.join(pools)}), got {name!r}; correct the name"
-            else:
-                problem = below_zero(name, pools[name], value)
-            if problem:
-                self._refuse(("initialization", name), problem)
-            else:
+            if name in pools and isinstance(value, int | float) and not below_zero(name, pools[name], value):
                 self.ecosystem.initial[f"{self.name}_{name}"] = float(value)
+                continue
+            expected = f"a pool ({', '.join(pools)}) and a number that it can have"
+            self._refuse(("initialization", name), f"expected {expected}, got {name}: {value!r}; correct it")
 
     def couple(self) -> None:
         """Record the couplings of links of the model to pools."""
@@ -150,14 +133,11 @@ class _Instance(NamedTuple):
         links = built[self.name].links()
         known = [f"{name}/{pool.name}" for name, model in built.items() for pool in model.pools()]
         for link, pool in self._group("coupling").items():
-            if link not in links:
-                expected = f"one of its links ({', '.join(links)})" if links else "no coupling of this model"
-                self._refuse(("coupling", link), f"expected {expected}, got {link!r}; remove it")
-            elif pool not in known:
-                expected = f"a pool ({', '.join(known)})"
-                self._refuse(("coupling", link), f"expected {expected}, got {pool!r}; name one of them")
-            else:
+            if link in links and pool in known:
                 self.ecosystem.couplings.append(f"{self.name}_{link} = {pool.replace('/', '_')}")
+                continue
+            expected = f"one of {', '.join(links) or 'no links'} with one of {', '.join(known)}"
+            self._refuse(("coupling", link), f"expected {expected}, got {link}: {pool}; correct it")
 
     def _parameters(self, ours: str) -> dict[str, JSON]:
         kind: type[AbstractBiogeochemicalModel] = names_of(AbstractBiogeochemicalModel)[ours].kind

@@ -154,7 +154,3 @@ class Fasham(AbstractBiogeochemicalModel):
         some = total > 0.0
         rate = self.gmax / DAY * (zoo + self.z0) / jnp.where(some, total, 1.0)
         return {name: jnp.where(some, rate * r * c**2, 0.0) for name, (r, c) in food.items()}
-
-    def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
-        growth, by_nitrate, by_ammonium = self._growth(pools, environment)
-        return {"pp": DAY * growth * (by_nitrate + by_ammonium)}

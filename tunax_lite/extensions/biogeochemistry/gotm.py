@@ -7,7 +7,6 @@ from ..._types import JSON
 
 _SCHEMES = {
     "euler": ("fe", "1", "forward euler"),
-    "runge_kutta_4": ("rk4", "3"),
     "modified_patankar": ("mp1", "7"),
     "modified_patankar_2": ("mp2", "8"),
 }

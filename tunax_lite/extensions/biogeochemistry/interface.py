@@ -164,9 +164,6 @@ class AbstractBiogeochemicalModel(AbstractShown):
             environment: environment of the cells.
         """
 
-    def check(self, pools: Pools, environment: Environment) -> None:
-        """Raise `ValueError` if initial water or pools are out of range; arrays may be traced."""
-
     def tables(self) -> list[Table]:
         """Tables for `describe` of names that a file may use: title, columns and rows."""
         pools = [
@@ -206,9 +203,9 @@ class AbstractBiogeochemicalModel(AbstractShown):
         return {}
 
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
-        """Further profiles by name."""
+        """Profiles of `measurable`, by name."""
         return {}
 
     def measurable(self) -> dict[str, tuple[str, str]]:
-        """Unit and meaning of those diagnostics that a run can keep, and compare with measurements."""
+        """Unit and meaning of the diagnostics, which a run can keep, and compare with measurements."""
         return {}

@@ -3,15 +3,10 @@
 import difflib
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from ..._types import CenterArray
 from ...column.state import State
 from ...column.terms import AbstractTerm
 from .term import Biogeochemistry, below_zero
-
-_MOST = {"mmol m-3": 3000.0, "mEq m-3": 4000.0, "mg m-3": 3e4}
-"""Concentrations that sea water rarely exceeds, by unit."""
 
 
 def notes_on_pools(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[tuple[str, str]]:
@@ -28,11 +23,7 @@ def notes_on_pools(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[
     _check_names(biogeochemistry)
     for key, term in biogeochemistry.items():
         _check_signs(term, state.tracers)
-        notes = [
-            *_notes_on_defaults(term, state.tracers),
-            *_notes_on_names(term, state.tracers),
-            *_notes_on_amounts(term, state.tracers),
-        ]
+        notes = *_notes_on_defaults(term, state.tracers), *_notes_on_names(term, state.tracers)
         yield from ((key, note) for note in notes)
 
 
@@ -74,10 +65,3 @@ def _notes_on_names(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> 
         if near or any(name.startswith(f"{model}_") for model in term.models):
             hint = f"did you mean {near[0]}" if near else f"pools are {', '.join(known)}"
             yield f"the tracer {name} of the case is no pool and takes part in no exchange; {hint}"
-
-
-def _notes_on_amounts(term: Biogeochemistry, pools: Mapping[str, CenterArray]) -> Iterator[str]:
-    for name, pool in term.pools().items():
-        highest = float(np.max(pools[name])) if name in pools else term.initial.get(name, 0.0)
-        if highest > (most := _MOST.get(pool.unit, np.inf)):
-            yield f"expected {name} up to {most:g} {pool.unit} at the start, got {highest:g}; check its unit"

@@ -8,7 +8,7 @@ Sources: Wanninkhof (2014), Limnol. Oceanogr. Methods 12, 351-362; Garcia and Go
 
 import jax.numpy as jnp
 
-from ..._types import CenterArray, Scalar, parameter
+from ..._types import Scalar, parameter
 from ...declarations import named
 from ...numerics.elementary import horner
 from .interface import AbstractBiogeochemicalModel, Contents, Environment, Exchanges, Pool, Pools, Values
@@ -61,10 +61,6 @@ class Oxygen(AbstractBiogeochemicalModel):
         piston = self.transfer * _CM_PER_HOUR * environment.wind() ** 2 * jnp.sqrt(660.0 / schmidt_number(t))
         saturated = _saturated(environment)
         return {(None, "oxy"): piston * saturated, ("oxy", None): piston * pools["oxy"]}
-
-    def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
-        saturated = _saturated(environment)
-        return {"saturation": saturated, "utilisation": saturated - pools["oxy"]}
 
 
 def _saturated(environment: Environment) -> Values:

@@ -65,21 +65,6 @@ class Euler(AbstractSourceScheme):
         return _advanced(pools, tendencies(reactions, pools), dt)
 
 
-@named("runge_kutta_4")
-class RungeKutta4(AbstractSourceScheme):
-    """Explicit, fourth order."""
-
-    def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        first = tendencies(reactions, pools)
-        second = tendencies(reactions, _advanced(pools, first, 0.5 * dt))
-        third = tendencies(reactions, _advanced(pools, second, 0.5 * dt))
-        fourth = tendencies(reactions, _advanced(pools, third, dt))
-        mean = {
-            name: (first[name] + 2.0 * (second[name] + third[name]) + fourth[name]) / 6.0 for name in first
-        }
-        return _advanced(pools, mean, dt)
-
-
 @named("modified_patankar")
 class ModifiedPatankar(AbstractSourceScheme):
     """Positive and conservative for any step, first order."""

@@ -116,8 +116,6 @@ class Biogeochemistry(AbstractTerm):
 
     def __check_init__(self):
         check_kinds(self)
-        for model in self.models.values():
-            _check_pools(model)
         if not self.models:
             raise ValueError("Biogeochemistry: expected at least one model, got none; name it in `models`.")
         known = self.pools()
@@ -274,11 +272,8 @@ class Biogeochemistry(AbstractTerm):
         return values
 
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
-        """Raise `ValueError` if a model is out of range, or a pool sinks too far in a step of `dt` [s]."""
+        """Raise `ValueError` if a pool sinks too far in a step of `dt` [s]."""
         self._check_tracers(state)
-        at_rest = _at_rest(state, grid)
-        for name, model in self.models.items():
-            model.check(self._local(name, state.tracers), at_rest)
         for name, courant in self._courant_numbers(state, grid, dt).items():
             if courant > (self.n_sinking_substeps or 1) * (1.0 + 1e-6):  # round-off is harmless
                 raise ValueError(
@@ -381,11 +376,6 @@ class Biogeochemistry(AbstractTerm):
         models = self.models.items()
         by_model = {m: model.diagnostics(self._local(m, pools), environment) for m, model in models}
         diagnostics = {f"{m}_{k}": profile for m in by_model for k, profile in by_model[m].items()}
-        if missing := set(self.kept) - diagnostics.keys():
-            raise ValueError(
-                f"Biogeochemistry: expected diagnostics {', '.join(sorted(missing))}, which `measurable` of "
-                f"the models lists, got {', '.join(diagnostics)}; use the same names in both methods."
-            )
         return {name: diagnostics[name] for name in self.kept}
 
     def _coupled(self) -> dict[str, str]:
@@ -576,18 +566,15 @@ def checked(model: AbstractBiogeochemicalModel, method: str, values: D) -> D:
     """Return the result of a method of a model if its keys are pools or, for exchanges, also links.
 
     Raises:
-        TypeError: no dictionary, or exchanges whose keys are no pairs of names.
+        TypeError: exchanges whose keys are no pairs of names.
         ValueError: an unknown name, which would otherwise be ignored.
     """
     where, pools = f"{type(model).__name__}.{method}", [pool.name for pool in model.pools()]
     has_pairs = method not in ("velocities", "contents")
-    if not isinstance(values, dict):
-        form = "{(source, target): rate}" if has_pairs else "{pool: number}"
-        raise TypeError(f"{where}: expected a dictionary {form}, got {values!r:.60}; return one, or {{}}.")
+    known = [*pools, *model.links(), None] if has_pairs else pools
     for key in values:
         if has_pairs and not (isinstance(key, tuple) and len(key) == 2):
             raise TypeError(f"{where}: expected pairs (source, target) as keys, got {key!r}; name both ends.")
-        known = [*pools, *model.links(), None] if has_pairs else pools
         if unknown := [repr(name) for name in (key if has_pairs else (key,)) if name not in known]:
             raise ValueError(
                 f"{where}: expected names of pools and links ({', '.join(map(str, known))}), got "
@@ -602,21 +589,6 @@ def below_zero(name: str, pool: Pool, values: ArrayLike) -> str:
     if not pool.positive or least >= 0.0:
         return ""
     return f"expected {name} of at least 0 {pool.unit} at the start, got {least:g}; correct it"
-
-
-def _check_pools(model: AbstractBiogeochemicalModel) -> None:
-    """Raise `TypeError` for pools or links of a wrong type, `ValueError` for repeated names."""
-    for method, kind, such_as in (("pools", Pool, "(Pool(...),)"), ("links", str, "('dic',)")):
-        listed = getattr(model, method)()
-        if isinstance(listed, kind) or not all(isinstance(each, kind) for each in listed):
-            expected = f"a tuple, such as {such_as}"
-            raise TypeError(
-                f"{type(model).__name__}.{method}: expected {expected}, got {listed!r:.100}; mind the comma."
-            )
-    names = [*(pool.name for pool in model.pools()), *model.links()]
-    if repeated := {name for name in names if names.count(name) > 1}:
-        got = f"{', '.join(sorted(repeated))} more than once"
-        raise ValueError(f"{type(model).__name__}: expected pools and links of different names, got {got}.")
 
 
 def _merge(exchanges: Exchanges, rates: Exchanges, renamed: Mapping[str, str]) -> None:
