@@ -120,7 +120,7 @@ def test_restart_goes_on_bit_by_bit_and_not_from_another_run(invoke, tmp_path, w
         (settings(time__step=30), "time.step 60"),
         (settings(model__closure__name="constant"), "TurbulenceState"),
         (settings(case__tracers="{dye: 1}"), "dye"),
-        (settings(model__closure__options="{stability: canuto_b}"), "options stability canuto_b"),
+        (settings(model__closure__options="{stability: munk_anderson}"), "options MunkAndersonStability"),
         (("--frame", "9"), "0 2 9"),
     ):
         said = invoke(*restart, *option, "--output", "x.nc", code=2).stderr

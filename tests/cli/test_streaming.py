@@ -95,10 +95,3 @@ def test_pieces_of_equal_length_and_their_means_are_the_run(tmp_path, monkeypatc
     assert one["temperature_mean"].attrs["cell_methods"] == "time: mean"
     np.testing.assert_array_equal(one["time_bounds"][1:], np.stack([one["time"][:-1], one["time"][1:]], 1))
     assert io.read_trajectory(path).means is None  # a run goes on from it as from any other
-
-
-def test_a_frame_that_does_not_fit_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr(streaming, "free_memory", lambda: 1000)
-    with error_naming(MemoryError, "ulimit -v"):
-        to_file(tmp_path / "out.nc", case_of())
-    assert not list(tmp_path.iterdir())

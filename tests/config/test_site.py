@@ -178,6 +178,14 @@ def test_other_parts_by_name(build):
     np.testing.assert_allclose([fluxes.heat_flux, fluxes.stress_u], [-25.0, 0.1])
 
 
+def test_light_that_ends_before_the_case_is_refused(build, tmp_path):
+    (tmp_path / "light.csv").write_text("time,depth [m]\n2021-01-01 00:00:00,9.0\n2021-01-01 01:00:00,8.0\n")
+    bands = {"infrared_fraction": 0.58, "infrared_depth": 0.35}
+    light = {"name": "two_band_series", "visible_depth": {"path": "light.csv", "variable": "depth"}, **bands}
+    with error_naming(ConfigError, "case.duration absorption 86400 3600"):
+        build(**WATER, fluxes={"shortwave_flux": 100.0}, start_time="2021-01-01", absorption=light)
+
+
 @pytest.mark.long
 def test_mooring_and_era5_from_the_configuration(load, tmp_path):
     depths, hours = np.array([1.0, 10.0, 30.0]), 24.0 * 740 + np.arange(-1.0, 27.0)

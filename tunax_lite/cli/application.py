@@ -10,7 +10,6 @@ import importlib
 import inspect
 import json
 import math
-import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, get_args
@@ -145,9 +144,6 @@ def of_json(value: Any) -> Any:  # JSON
 
 def _import_session():
     """Import what commands share, including JAX."""
-    if os.path.lexists("matplotlibrc"):  # anybody could have put it into a shared folder
-        with contextlib.chdir(os.path.dirname(__file__)):
-            import matplotlib  # noqa: F401
     try:
         import jax  # noqa: F401
     except ValueError as error:  # JAX reads its environment variables when it is imported, we do not

@@ -1,7 +1,6 @@
 """`tunax-lite check`, with its page of inputs and budgets, `schema` and `describe`."""
 
 import dataclasses
-import datetime
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +29,6 @@ from ..config import (
 from ..config.build import build_translated
 from ..config.formats import kind_of
 from ..config.json_schema import json_schema
-from ..io.series import start_of_case
 from ..io.writing import check_outputs, file_name, write_text
 from ..io.yaml_file import naming
 from ..plausibility.budgets import Budget, budgets_of
@@ -105,8 +103,8 @@ class Page:
 
     def of(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
         """Print inputs and budgets of a case, and draw them; `several` adds its name to the figure's."""
-        inputs, start = inputs_of(case, observations), case.start_time
-        answer = {"inputs": say_inputs(inputs, start)}
+        inputs = inputs_of(case, observations)
+        answer = {"inputs": say_inputs(inputs)}
         answer["budgets"] = say_budgets([b for b in budgets_of(case, observations) if b.added != 0.0])
         if self.figures is not None:
             from ..plotting.inputs import plot_inputs  # slow import
@@ -115,7 +113,7 @@ class Page:
             name = f"inputs_{file_name(case.name)}" if several else "inputs"
             check_outputs([self.figures / f"{name}.png"], overwrite=self.overwrite)
             with np.errstate(all="ignore"):
-                figure = plot_inputs(inputs, case.name, start)
+                figure = plot_inputs(inputs, case.name, case.start_time)
             session.report_written(save_figures({name: figure}, self.figures))
         return answer
 
@@ -187,10 +185,6 @@ def _describe_case(case: Case, observations: Observations | None) -> Answer:
     }
     listed = ", ".join(f"{name} = {value:g} {unit}" for name, (value, unit) in water.items())
     echo(f"  density ({type(case.equation_of_state).__name__}): {listed}")
-    if case.ice is not None:
-        ice = {name: float(value) for name, value in case.start_state.surface.items()}
-        listed = ", ".join(f"{name} = {value:.4g}" for name, value in ice.items())
-        echo(f"  ice ({type(case.ice).__name__}, at the start): {listed}")
     observed = {}
     if observations is not None:
         for name, values in (observations.profiles | observations.series).items():
@@ -242,7 +236,7 @@ _COLUMNS = ("input", "unit", "lowest", "mean", "highest", "every", "gaps")
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
-def say_inputs(inputs: Sequence[Samples], start_time: str | None) -> list[Answer]:
+def say_inputs(inputs: Sequence[Samples]) -> list[Answer]:
     """Print the table of inputs, and return its rows for JSON."""
     rows, cells = [], []
     for samples in inputs:
@@ -252,7 +246,7 @@ def say_inputs(inputs: Sequence[Samples], start_time: str | None) -> list[Answer
         for name, statistic in (("lowest", np.min), ("mean", np.mean), ("highest", np.max)):
             row[name] = float(statistic(known)) if known.size else None
         row |= {"interval": every, "n_gaps": n_gaps, "longest_gap": longest}
-        row |= {"n_missing": samples.n_values - known.size} | _period(samples, start_time)
+        row["n_missing"] = samples.n_values - known.size
         rows.append(row)
         numbers = ["-" if row[key] is None else _short(row[key]) for key in ("lowest", "mean", "highest")]
         when = "first" if samples.is_first else "constant" if samples.is_constant else "-"
@@ -281,21 +275,6 @@ def duration(seconds: float) -> str:
     """A time in its largest common unit."""
     size, unit = next(((size, unit) for size, unit in _UNITS if abs(seconds) >= size), (1.0, "s"))
     return f"{seconds / size:.3g} {unit}"
-
-
-def _period(samples: Samples, start_time: str | None) -> Answer:
-    """Times of the first and last record: dates if the case has a start date, otherwise [s]."""
-    if samples.is_first or samples.is_constant or not samples.time.size:
-        return {}
-    ends = [float(samples.time[0]), float(samples.time[-1])]
-    if start_time is None:
-        return {"from": ends[0], "to": ends[1]}
-    start = start_of_case(start_time)
-    try:
-        dates = [(start + datetime.timedelta(seconds=end)).isoformat() for end in ends]
-    except OverflowError:
-        return {"from": ends[0], "to": ends[1]}
-    return {"from": dates[0], "to": dates[1]}
 
 
 def say_budgets(budgets: Sequence[Budget]) -> list[Answer]:

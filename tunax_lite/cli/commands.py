@@ -99,7 +99,7 @@ def plot(
 def report(
     results: Annotated[
         Path,
-        Argument(metavar="DIR", help="Folder of a calibration."),
+        Argument(metavar="DIR", help="Folder that `tunax-lite calibrate` wrote."),
     ],
     output: Annotated[
         Path | None,
@@ -107,7 +107,10 @@ def report(
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write one self-contained HTML page about a calibration."""
+    """Write one self-contained HTML page about a calibration and, if computed, its posterior.
+
+    Figures of a run, a posterior or an assimilation alone are drawn by `tunax-lite plot`.
+    """
 
 
 @command("Core", module="budget")

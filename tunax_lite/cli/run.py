@@ -10,20 +10,17 @@ import jax
 import numpy as np
 
 from .. import io
-from .._types import JSON, iterate_options, iterate_parameters
+from .._types import iterate_options
 from ..calibration.base import constants_of
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
 from ..column.trajectory import Restart, Trajectory, prognostic_variables
 from ..config import ConfigError, Loaded, Run, RunConfig, load_run
-from ..config.closures import closure_class, closure_with
 from ..config.section import closest
-from ..declarations import name_of
 from ..io.errors import FileFormatError, check_possible
 from ..io.netcdf import opened, read_netcdf
 from ..io.provenance import Provenance, read_provenance
 from ..io.writing import check_outputs
-from ..io.yaml_file import parse_yaml
 from ..plausibility.water_limits import Extreme, extremes_of, merged
 from ..registry import additions
 from . import session
@@ -59,7 +56,7 @@ def run(
             setup, names = select(setup, loaded.config.output.variables, f"{loaded.path}: output.variables")
         start, name = None, ""
         if restart is not None:
-            start, name = read_restart(restart, frame, setup, loaded.text)
+            start, name = read_restart(restart, frame, setup)
         path = Path(loaded.config.output.folder) / f"{loaded.name}.nc" if output is None else output
         with_figures = output is None and loaded.config.output.figures
         origin = session.provenance(loaded, setup.case.name, setup.model.closure, name)
@@ -187,14 +184,12 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
     return dataclasses.replace(setup, diagnostics=computed), chosen
 
 
-def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Restart, str]:
+def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
     """The frame to restart from, and its description; notes parameters of the closure that have changed.
-
-    `config` is the text of the configuration.
 
     Raises:
         ConfigError: no such frame, or a run with another grid, time step, closure, precision or tracers, or
-            with options of the closure that select other numbers; names the old and the new value.
+            other options of the closure; names the old and the new value.
     """
     case, model = setup.case, setup.model
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
@@ -219,8 +214,6 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
     differing = [
         path for path in classes | classes_before if str(classes.get(path)) != str(classes_before.get(path))
     ]
-    (options, numbers), (options_before, numbers_before) = map(_options, (config, earlier.config))
-    same_numbers = not earlier.config or all(numbers_before.get(n, x) == x for n, x in numbers.items())
     same_step = abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt)
     same_grid = faces.shape == old_faces.shape and np.allclose(faces, old_faces, rtol=0.0, atol=1e-6)
     grid, old_grid = map(_grid_size, (faces, old_faces))
@@ -234,7 +227,6 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
         "options of the closure": tuple(
             {path or "class": each.get(path) for path in differing} for each in (classes, classes_before)
         ),
-        "model.closure.options": (options, options if same_numbers else options_before),
     }
     for name, (new, old) in settings.items():
         if new != old:
@@ -252,15 +244,3 @@ def read_restart(path: Path, frame: int, setup: Run, config: str) -> tuple[Resta
 
 def _grid_size(z_face: np.ndarray) -> str:
     return f"{len(z_face) - 1} cells over {-float(z_face.flat[0]):g} m"
-
-
-def _options(text: str) -> tuple[dict[str, JSON], dict[str, float | None]]:
-    """Options of the closure of a configuration, and its numbers with these options and no `parameters`."""
-    closure_or_name = (parse_yaml(text or "{}").get("model") or {}).get("closure") or {}
-    section: dict[str, JSON] = (
-        {"name": closure_or_name} if isinstance(closure_or_name, str) else closure_or_name
-    )
-    name, options = section.get("name", "k_epsilon"), section.get("options") or {}
-    closure = closure_with(name_of(closure_class(name)) or name, options)
-    numbers = {info.path: info.value for info in iterate_parameters(closure)}
-    return options, {name: None if value is None else float(value) for name, value in numbers.items()}

@@ -1,10 +1,9 @@
 """Runs written piece by piece, so that they need little memory and report their progress.
 
-A run is computed in pieces of about a second that fit into a memory budget. Each is appended to a temporary
-file, which is renamed at the end.
+A run is computed in pieces of about a second whose frames fit into a memory budget. Each is appended to a
+temporary file, which is renamed at the end.
 """
 
-import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -22,12 +21,9 @@ from ..column.terms import ELEVATION
 from ..column.trajectory import Restart, Trajectory, first_non_finite
 from ..io.dataset import appending_frames, to_dataset
 from ..io.provenance import Provenance
-from ..runtime.memory import free_memory
 
 _WORK_OF_A_PIECE = 4_000_000
 """Cells times steps of a piece: about a second for one column, less for a batch."""
-_COPIES = 3
-"""Copies of the frames of a piece in memory: as computed, with the start in front, as written."""
 
 
 def run_to_file(
@@ -58,7 +54,6 @@ def run_to_file(
 
     Raises:
         FloatingPointError: a value that is not finite.
-        MemoryError: a frame that does not fit into free memory.
         ValueError: errors of `simulate`.
     """
     n_frames, steps_per_frame, rest = length = length_of_run(duration, output_interval, dt)
@@ -79,10 +74,7 @@ def run_to_file(
             advice = "try a shorter time step, or other parameters"
             level = trajectory.state.surface.get(ELEVATION)
             if level is not None and bool(np.any(np.isinf(np.asarray(level)))):
-                advice = "the lake ran dry: extend its hypsography, or correct streams and evaporation"
-                if bool(np.any(np.asarray(level) > 0.0)):
-                    advice = "the lake rose above its basin: extend the shore "
-                    advice += "(hypsography.top), or correct streams and rain"
+                advice = "the lake left its hypsography: extend it, or correct streams, rain and evaporation"
             raise FloatingPointError(
                 f"{case.name}: expected finite values, got a {bad[0]} that is not, first at {bad[1]:g} s; "
                 f"nothing was written; {advice}."
@@ -121,18 +113,9 @@ def run_to_file(
 def _frames_at_once(
     model: Model, case: Case, start: Restart | None, n_frames: int, steps_per_frame: int, memory_budget: int
 ) -> int:
-    """Number of frames computed at once; `MemoryError` if not even one fits."""
+    """Number of frames computed at once."""
     shapes = start if start is not None else eqx.filter_eval_shape(restart_of, model, case)
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
-    with contextlib.suppress(RuntimeError):  # a system that does not report free memory
-        free = free_memory()
-        if _COPIES * size > free:
-            raise MemoryError(
-                f"{case.name}: expected memory for a few frames of {size / 1e6:.4g} MB, got "
-                f"{free / 1e6:.4g} MB that are free or allowed to this process; take fewer columns or "
-                "levels, or raise the limit (ulimit -v, that of the job or container)."
-            )
-        memory_budget = min(memory_budget, free // _COPIES)
     fitting = max(1, min(n_frames, memory_budget // size))
     work = shapes.state.temperature.size * steps_per_frame
     n_pieces = math.ceil(n_frames / max(1, min(fitting, _WORK_OF_A_PIECE // work)))

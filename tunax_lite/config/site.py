@@ -554,7 +554,7 @@ def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm])
     )
     with setting.naming("duration"):
         forcing.check_covers(0.0, site.duration)
-        check_covers(case.interior, 0.0, site.duration)
+        check_covers((case.interior, case.absorption), 0.0, site.duration)
     if isinstance(site.observations, MeasuredProfiles) and observations is not None:
         observations = _within(observations, site, setting)
     numbers: dict[str, Numbers] = {}

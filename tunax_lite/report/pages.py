@@ -79,16 +79,14 @@ class RunFolder:
 def read_run_folder(folder: str | Path) -> RunFolder:
     """Read the folder of a calibration.
 
-    Raises `FileNotFoundError` if there are no results, and `ValueError` if they do not belong together.
+    Raises `FileNotFoundError` if there is no complete calibration, and `ValueError` for results of another.
     """
     folder = Path(folder)
     paths = folder / PARAMETERS_NAME, folder / HISTORY_NAME
-    missing = [path.name for path in paths if not path.is_file()]
-    if missing:
+    if missing := [path.name for path in paths if not path.is_file()]:
         raise FileNotFoundError(
-            f"{folder}: expected the folder of a calibration that has ended, got none of "
-            f"{', '.join(missing)}; name the folder that `tunax-lite calibrate` wrote, or let it go on "
-            "with --resume."
+            f"{folder}: a report describes a calibration; there is no {' and no '.join(missing)} in this "
+            "folder; name that of `tunax-lite calibrate`, or continue the calibration with --resume."
         )
     parameters, history = read_document(paths[0]).data, read_netcdf(paths[1])
     with reading(paths[0], "the parameters of a calibration"):
