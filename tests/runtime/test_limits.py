@@ -53,7 +53,7 @@ def test_what_lacks_is_said(capsys):
     for error, fragment in (
         (MemoryError("std::bad_alloc"), "std::bad_alloc"),
         (RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 80000000000 bytes."), "ulimit -v"),
-        (OSError(errno.ENOSPC, "No space left on device"), "standard output"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left"),
     ):
         with pytest.raises(typer.Exit) as ended, errors_as_messages(debug=False):
             raise error

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import datetime
-import errno
 import json
 import os
 import platform
@@ -81,8 +80,6 @@ def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Itera
                     f"{message.splitlines()[0]}; take fewer columns, levels or frames, or raise the limit "
                     "(ulimit -v, that of the job)."
                 )
-        if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
-            message = f"standard output: expected to write messages, got: {error.strerror}."
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if code is None and (todo := command_for(package)) is not None:
             code, message = BAD_INPUT, f"expected the package {package}, got none; {todo}."

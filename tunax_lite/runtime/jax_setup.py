@@ -126,10 +126,6 @@ def _add_flags() -> None:
     os.environ["XLA_FLAGS"] = " ".join([flags, *missing]).strip()
 
 
-_SECONDS_VARIABLE = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
-_SECONDS_OF_JAX = 1.0  # JAX's default
-
-
 def _set_cache(folder: Path | str | None) -> None:
     before = _setting("enable_compilation_cache"), _setting("compilation_cache_dir")
     if folder is None:
@@ -145,8 +141,7 @@ def _set_cache(folder: Path | str | None) -> None:
         jax.config.update("jax_compilation_cache_dir", setting[1])
         reset_cache()  # JAX asks for the folder once, at its first program
     # Store small programs too: a run's thirty compile in half a second, and load at once.
-    seconds = _setting("persistent_cache_min_compile_time_secs")
-    if seconds == _SECONDS_OF_JAX and _SECONDS_VARIABLE not in os.environ:
+    if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 

@@ -50,13 +50,6 @@ class _Fixed(dict):
     @classmethod
     def of_numbers(cls, numbers: Mapping[str, float]) -> "_Fixed":
         """Convert initial values by name of the pool to plain numbers."""
-        for name, value in numbers.items():
-            if is_traced(value) or isinstance(value, str) or np.shape(value):
-                got = f"shape {np.shape(value)}" if np.shape(value) else repr(value)
-                raise TypeError(
-                    f"Biogeochemistry: expected one number as the initial {name}, got {got}; give profiles, "
-                    "and numbers by which to differentiate, to with_pools(state, values)."
-                )
         return cls({name: float(value) for name, value in numbers.items()})
 
 
@@ -192,12 +185,12 @@ class Biogeochemistry(AbstractTerm):
     def _profile(self, name: str, value: Values | float, state: State) -> CenterArray:
         """Values of a pool on the cells of a state, for all its columns."""
         cells = state.temperature
-        where = f"Biogeochemistry: expected {name} as a number or on the {len(cells)} cells of the state"
-        if callable(value) or not (is_traced(value) or np.asarray(value).dtype.kind in "fiu"):
-            raise TypeError(f"{where}, got {value!r:.100}; give numbers, such as f(grid.z_center).")
         values = jnp.asarray(value, dtype=cells.dtype)
         if values.ndim and len(values) != len(cells):
-            raise ValueError(f"{where}, got shape {values.shape}; interpolate it to grid.z_center.")
+            raise ValueError(
+                f"Biogeochemistry: expected {name} as a number or on the {len(cells)} cells of the state, "
+                f"got shape {values.shape}; interpolate it to grid.z_center."
+            )
         pool = None if is_traced(values) else self.pools().get(name)
         if pool is not None and (message := below_zero(name, pool, values)):
             raise ValueError(f"Biogeochemistry: {message}.")

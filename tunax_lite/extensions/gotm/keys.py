@@ -115,13 +115,9 @@ OUTPUT = dict(
         {
             "use": True,
             "is_active": True,
-            "format": {"choice": {"netcdf": 2, "text": 1}},
-            "title": {"text": ""},
             "time_unit": {"choice": {"day": 2, "second": 0, "hour": 1, "month": 3, "year": 4, "dt": 5}},
             "time_step": {"integer": 1, "low": 1.0},
             "time_method": {"text": "point"},
-            "time_start": {"text": ""},
-            "time_stop": {"text": ""},
         }
     )
 )

@@ -52,7 +52,7 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
         seconds = get("time_step") * (dt if unit == "dt" else _SECONDS[unit])
         variables = tuple(dict.fromkeys(_resolved(_sources(settings, str(name), section))))
         files_in_use.append(OutputFile(str(name), seconds, variables, get("time_method") == "mean"))
-        _note(settings, files_in_use[-1], section, get)
+        _note(settings, str(name), get)
     return files_in_use
 
 
@@ -77,17 +77,11 @@ def _note_intervals(files: list[OutputFile], output_interval: float, settings: S
             settings.notes.append((f"output.{file.name}", text))
 
 
-def _note(settings: Settings, file: OutputFile, section: dict, get: Callable[[str], JSON]) -> None:
-    """Note options of an output file that are not followed."""
-    name = file.name
+def _note(settings: Settings, name: str, get: Callable[[str], JSON]) -> None:
+    """Note a method of an output file that is not followed."""
     if (method := get("time_method")) not in ("point", "mean"):
         text = f"values at the times of the frames are written, not the {method} over the interval"
         settings.notes.append((f"output.{name}.time_method", text))
-    for key in ("time_start", "time_stop"):
-        if section.get(key):
-            settings.notes.append((f"output.{name}.{key}", "the entire run is written"))
-    if get("format") == "text":
-        settings.notes.append((f"output.{name}.format", "NetCDF is written"))
 
 
 def _value(settings: Settings, name: str, section: dict[str, JSON], key: str) -> JSON:

@@ -146,6 +146,8 @@ def open_engine(
         return
     option = f"--workers {workers}" if scheduler is None else f"--scheduler {scheduler}"
     needed("distributed", option, "or leave the option out")
+    if scheduler is None:
+        needed("cryptography", option)  # for certificates that keep other users out
     import dask.config
     import distributed
 
@@ -233,11 +235,6 @@ def _local_cluster(workers: int, folder: str) -> contextlib.AbstractContextManag
         )
         worker.dask_setup(cluster.scheduler)
         return cluster
-    except ImportError as error:
-        raise ValueError(
-            f"--workers {workers}: expected the package cryptography, for certificates that keep other users "
-            f"out, got none ({error}); pip install 'tunax_lite[cluster]'."
-        ) from error
     except (OSError, RuntimeError) as error:
         raise WorkersLost(
             f"--workers {workers}: expected workers that start, got: {str(error).rstrip('.')}; start fewer, "
