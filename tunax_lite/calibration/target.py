@@ -491,8 +491,8 @@ class Target:
 
     def times_of_run(self, most_frames: int = 1) -> dict[str, Any]:  # Any: types differ by argument
         """Arguments of `simulate` [s] for a run to the last observation used."""
-        end = self.time_window[1] * (1.0 + 1e-9)
-        last = [float(time) for time in self.observations.time if time <= end][-1]
+        times = np.asarray(self.observations.time, dtype=float)
+        last = float(times[times <= self.time_window[1] * (1.0 + 1e-9)][-1])
         n_steps = max(1, round(last / self.dt))
         interval = math.ceil(n_steps / most_frames) * self.dt
         return {"dt": self.dt, "duration": n_steps * self.dt, "output_interval": interval}

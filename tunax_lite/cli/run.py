@@ -96,7 +96,7 @@ def _simulate(
         with fraction_of("run") as show:
 
             def report(piece: Trajectory) -> None:
-                time = float(piece.time[-1])
+                time = float(np.asarray(piece.time)[-1])
                 show((time - begin) / duration, f"day {time / 86400.0:.1f}")
                 extremes[:] = merged(extremes, extremes_of(piece, has_ice=setup.case.ice is not None))
 

@@ -275,7 +275,8 @@ def _grid_around(dataset: "xr.Dataset") -> Grid:
 
 
 def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str]) -> State:
-    centers, z = np.asarray(grid.z_center), dataset["z"].values
+    faces, z = np.asarray(grid.z_face), dataset["z"].values
+    centers = 0.5 * (faces[1:] + faces[:-1])
     initial = {name: dataset[name].values[0] for name in names}
     if not np.allclose(centers, z, rtol=0.0, atol=1e-6 * abs(z[0])):
         initial = {name: np.interp(centers, z, values) for name, values in initial.items()}

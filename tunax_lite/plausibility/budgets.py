@@ -15,11 +15,19 @@ import numpy as np
 
 from .._types import InputWarning
 from ..column.case import Case
-from ..column.forcing import ConstantForcing, SurfaceFluxes, TimeSeriesForcing, WaterSurface
+from ..column.forcing import (
+    AbstractForcing,
+    ConstantForcing,
+    SurfaceFluxes,
+    TimeSeriesForcing,
+    WaterSurface,
+)
 from ..column.observations import Observations
 from ..column.state import State
+from ..column.terms import BottomHeat
 from ..column.terms.base import or_zero
 from ..column.terms.surface import kinematic_fluxes
+from ..physics import AbstractEquationOfState
 from .inputs import DAY, uncorrected
 from .rules import TWICE_ROTATION, unlikely
 
@@ -91,32 +99,46 @@ def _fluxes(
     instants = np.asarray(getattr(series, "time", time))
     instants = np.union1d(instants[(instants > time[0]) & (instants < time[-1])], time)
 
-    def surface(variable: str) -> jax.Array:
+    def surface(variable: str) -> np.ndarray:
         values = observations.profiles.get(variable)
         if values is None:
-            return jnp.full(instants.shape, getattr(case.initial_state, variable)[-1])
+            values = np.asarray(getattr(case.initial_state, variable))
+            return np.full(instants.shape, values[-1])
         top = np.asarray(values)[:, np.isfinite(np.asarray(values)).any(axis=0)][:, -1]
         known = np.isfinite(top)
-        return jnp.asarray(np.interp(instants, np.asarray(observations.time)[known], top[known]))
+        return np.interp(instants, np.asarray(observations.time)[known], top[known])
 
-    zeros = jnp.zeros(instants.shape)
+    zeros = np.zeros(instants.shape)
     water = WaterSurface(zeros, zeros, surface("temperature"), surface("salinity"))
-    fluxes = jax.vmap(lambda t, w: case.forcing.at(t, w))(jnp.asarray(instants), water)
-    return instants, fluxes, water
+    return instants, _fluxes_at(case.forcing, instants, water), water
+
+
+@jax.jit  # operation by operation, the interpolation would compile twenty programs
+def _fluxes_at(forcing: AbstractForcing, instants, water: WaterSurface) -> SurfaceFluxes:
+    return jax.vmap(lambda *instant_and_water: forcing.at(*instant_and_water))(instants, water)
 
 
 def _supply(case: Case, observations: Observations, name: str, time: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return heat [K m] or salt [g kg-1 m] up to `time` by the surface without sun, by sun and by bottom."""
     instants, fluxes, water = _fluxes(case, observations, time)
-    zeros, eos = jnp.zeros(instants.shape), case.equation_of_state
-    uppermost = State(zeros[None], zeros[None], water.temperature[None], water.salinity[None])
-    bottom = case.interior.bottom_heat
-    parts = [zeros + kinematic_fluxes(uppermost, eos, fluxes)[name], zeros, zeros]
-    if name == "temperature":
-        per_kelvin = eos.reference_density * eos.heat_capacity
-        parts[1] = zeros + or_zero(fluxes.shortwave_flux, uppermost) / per_kelvin
-        parts[2] = zeros + (0.0 if bottom is None else bottom.heat_flux) / per_kelvin
+    parts = _supplied(case.equation_of_state, case.interior.bottom_heat, fluxes, water)[name]
     return tuple(_integral(instants, np.asarray(part), time) for part in parts)
+
+
+@jax.jit
+def _supplied(
+    eos: AbstractEquationOfState, bottom: BottomHeat | None, fluxes: SurfaceFluxes, water: WaterSurface
+) -> dict[str, tuple[jax.Array, ...]]:
+    """Fluxes of heat [K m s-1] and salt [g kg-1 m s-1] by the surface without sun, by sun and by bottom."""
+    zeros, per_kelvin = jnp.zeros_like(water.temperature), eos.reference_density * eos.heat_capacity
+    uppermost = State(zeros[None], zeros[None], water.temperature[None], water.salinity[None])
+    surface = kinematic_fluxes(uppermost, eos, fluxes)
+    sun = zeros + or_zero(fluxes.shortwave_flux, uppermost) / per_kelvin
+    from_bottom = zeros + (0.0 if bottom is None else bottom.heat_flux) / per_kelvin
+    return {
+        "temperature": (zeros + surface["temperature"], sun, from_bottom),
+        "salinity": (zeros + surface["salinity"], zeros, zeros),
+    }
 
 
 def unclosed_budgets(case: Case, observations: Observations | None) -> Iterator[InputWarning]:
@@ -144,7 +166,7 @@ def _is_simulation(case: Case, observations: Observations) -> bool:
     if observations.source == "LES" or z.size < 8 or observations.time.size < 4:
         return observations.source == "LES"
     spacing = 1.5 * float(np.max(np.diff(z)))
-    reaches = z[-1] > -spacing and z[0] < spacing - float(case.grid.depth)
+    reaches = z[-1] > -spacing and z[0] < spacing + float(np.asarray(case.grid.z_face)[0])
     names = "temperature", "u", "v"
     return bool(reaches) and all(name in profiles and np.isfinite(profiles[name]).all() for name in names)
 

@@ -206,7 +206,7 @@ def case_runs(
     The case provides the start date, the equation of state, the units of tracers, the observed mixed layer,
     and the runs' values of observed scalars. `fitted` variables come first in figures.
     """
-    times = max(float(run.time[-1]) for run in runs.values())
+    times = max(float(np.asarray(run.time)[-1]) for run in runs.values())
     if case is None:
         shown = {label: profiles_of(to_dataset(run, dates=False)) for label, run in runs.items()}
         return CaseRuns(name, shown, observations, FigureTime(times), fitted=fitted)

@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ..column.observables import MIXED_LAYER_DIFFERENCE, default_mixed_layer, parse
+from ..column.grid import Grid
+from ..column.observables import MIXED_LAYER_DIFFERENCE
 from ..io.runs import read_grid
-from ..physics.stratification import mixed_layer_depth
+from ..physics.stratification import default_reference_depth, mixed_layer_depth
 from . import style
 from .style import LOGARITHMIC_DECADES, STATE, FigureTime
 
@@ -131,13 +131,16 @@ def _select(fields: Mapping[str, xr.DataArray], variables: Sequence[str] | None)
 
 
 def mixed_layer(run: xr.Dataset) -> tuple[str, np.ndarray]:
-    """Label and depth of the mixed layer of each frame [m] by `default_mixed_layer`; NaN without a base."""
-    grid = read_grid(run)
-    reference = parse(default_mixed_layer(grid)).depth
-    options = {"difference": MIXED_LAYER_DIFFERENCE, "reference_depth": reference}
-    of_frame = jax.vmap(lambda profile: mixed_layer_depth(profile, grid, **options))
-    label = f"mixed layer ({MIXED_LAYER_DIFFERENCE:g} K from {reference:g} m)"
-    return label, np.asarray(of_frame(jnp.asarray(run["temperature"].values)), dtype=float)
+    """Label and depth of the mixed layer of each frame [m] from the default reference; NaN without a base."""
+    reference, depths = _mixed_layers(run["temperature"].values, read_grid(run))
+    label = f"mixed layer ({MIXED_LAYER_DIFFERENCE:g} K from {float(reference):g} m)"
+    return label, np.asarray(depths, dtype=float)
+
+
+@jax.jit  # operation by operation, it would compile forty programs
+def _mixed_layers(temperature, grid: Grid):
+    of_frame = lambda profile: mixed_layer_depth(profile, grid, difference=MIXED_LAYER_DIFFERENCE)  # noqa: E731
+    return default_reference_depth(grid), jax.vmap(of_frame)(temperature)
 
 
 # Safe for colour-blind readers: Okabe and Ito (2008), with brown instead of yellow.
