@@ -207,20 +207,6 @@ def warn_of_input(notes: Iterable[str | InputWarning]) -> None:
         warnings.warn(InputWarning(note) if isinstance(note, str) else note, stacklevel=2)
 
 
-def warn_of_kilograms(where: str, salinity: object, *, is_lake: bool) -> None:
-    """Warn of ocean salinity in kg kg-1, which would run as fresh water."""
-    if is_lake or not isinstance(salinity, jax.Array | np.ndarray) or is_traced(salinity):
-        return
-    low, high = np.asarray(salinity).min(), np.asarray(salinity).max()
-    if 0.03 < low and high < 0.041:
-        warnings.warn(
-            f"{where}: initial salinity: expected g kg-1, got {low:.3g} to {high:.3g}, which is fresh water; "
-            "if it is in kg kg-1, multiply it by 1000.",
-            InputWarning,
-            stacklevel=6,
-        )
-
-
 def valid_range_of(kind: type, name: str) -> tuple[float, float]:
     """Range of a field that a class declares with `parameter`."""
     (declared_field,) = (field for field in dataclasses.fields(kind) if field.name == name)

@@ -235,18 +235,15 @@ def check_mixing(closure: object, mixing: object, n_faces: int) -> None:
     Raises:
         TypeError: missing coefficients, or another number of faces; the message says what to return.
     """
-    names = "eddy_viscosity", "eddy_diffusivity"
-    shapes = {name: getattr(getattr(mixing, name, None), "shape", None) for name in names}
-    wrong = [name for name, shape in shapes.items() if shape is None or shape[:1] != (n_faces,)]
-    if wrong:
-        got = f"{wrong[0]} of shape {shapes[wrong[0]]}"
-        if shapes[wrong[0]] is None:
-            got = "an array" if hasattr(mixing, "shape") else type(mixing).__name__
-        raise TypeError(
-            f"{type(closure).__name__}: expected {' and '.join(names)} on the {n_faces} faces of the grid, "
-            f"got {got}; return EddyCoefficients.from_inner_faces(viscosity, diffusivity), each shaped as "
-            "inputs.shear_squared."
-        )
+    for name in ("eddy_viscosity", "eddy_diffusivity"):
+        shape = getattr(getattr(mixing, name, None), "shape", None)
+        if shape is None or shape[:1] != (n_faces,):
+            got = f"{type(mixing).__name__} without it" if shape is None else f"the shape {shape}"
+            raise TypeError(
+                f"{type(closure).__name__}: expected {name} on the {n_faces} faces of the grid, got {got}; "
+                "return EddyCoefficients.from_inner_faces(viscosity, diffusivity), each shaped as "
+                "inputs.shear_squared."
+            )
 
 
 @functools.cache
@@ -265,25 +262,17 @@ def _kinds_of_parts(kind: type) -> tuple[tuple[str, tuple[type, ...], bool, bool
 
 def _wrong_class(part: object, kinds: tuple[type, ...], name: str) -> str:
     """Message for a part of a wrong class: expected class, actual class, and what to pass."""
-    wanted = " or ".join(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}" for kind in kinds)
-    got, names = repr(part), names_of(kinds[0])
     concrete = [kind for kind in _concrete(kinds) if not kind.__name__.startswith(("Abstract", "_"))]
-    remedy = f"give an instance of {', '.join(kind.__name__ for kind in concrete[:4])}"
+    got, remedy = repr(part), f"give an instance of {', '.join(kind.__name__ for kind in concrete[:4])}"
     if isinstance(part, type):
         got, remedy = f"the class {part.__name__}", f"make an instance: {part.__name__}(...)"
-    elif isinstance(part, str) and part in names:
-        kind, make, preset = names[part].kind.__name__, names[part].make, names[part].preset
-        call = f".{make.__name__}()" if names[part].is_variant and not preset else "()"
-        if preset:  # a preset of many numbers has a constructor
-            arguments = ", ".join(f"{key}={value!r}" for key, value in preset.items())
-            call = f"({arguments})" if len(preset) < 4 else f".of({part!r})"
-        remedy = f"make an instance: {kind}{call}"
-    elif not isinstance(part, str | int | float | None):
-        got = type(part).__name__
-        declared = {kind: dataclasses.fields(kind) for kind in concrete}
-        owners = [kind for kind, fields in declared.items() if [each.type for each in fields] == [type(part)]]
-        remedy = f"wrap it: {owners[0].__name__}({got}(...))" if owners else getattr(part, "remedy", remedy)
-    return f"expected {wanted} as {name}, got {got}; {remedy}."
+    elif isinstance(part, str):
+        known = names_of(kinds[0]).get(part)
+        remedy = remedy if known is None else f"make an instance of {known.kind.__name__}"
+    elif not isinstance(part, int | float | None):
+        got, remedy = type(part).__name__, getattr(part, "remedy", remedy)
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    return f"expected an instance of {wanted} as {name}, got {got}; {remedy}."
 
 
 def _concrete(kinds: Iterable[type]) -> list[type]:

@@ -11,7 +11,6 @@ import pytest
 
 import tunax_lite as tl
 from tests.errors import missing_from
-from tunax_lite._types import InputWarning
 from tunax_lite.air_sea import BulkForcing, Weather
 from tunax_lite.closures import AbstractDiagnosticClosure, EddyCoefficients
 from tunax_lite.column.time_series import TimeSeries
@@ -109,11 +108,3 @@ def test_numbers_of_other_types_and_usual_dates_are_taken():
     # 4 pi / 86164 s * sin(45 degrees)
     np.testing.assert_allclose(case(latitude=45.0).coriolis_parameter, 1.03126e-4, rtol=1e-5)
     assert case(latitude=45.0, coriolis_parameter=0.0).coriolis_parameter == 0.0 == CASE.coriolis_parameter
-
-
-def test_salinity_in_kilograms_is_suspected():
-    fresh, lake = (tl.State.from_profiles(GRID, temperature=10.0, salinity=s) for s in (0.035, 0.1))
-    with pytest.warns(InputWarning) as caught:
-        tl.Case(GRID, fresh, FORCING)
-    assert not missing_from(str(caught[0].message), "salinity 0.035 1000")
-    tl.Case(GRID, lake, FORCING)

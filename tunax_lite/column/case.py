@@ -21,7 +21,6 @@ from .._types import (
     is_traced,
     parameter,
     shared_by_columns,
-    warn_of_kilograms,
 )
 from ..declarations import check_kinds
 from ..ice.base import LEFT_BY_ICE, AbstractIce, IceState, IceStep, UppermostCell, left_at_start, left_by_ice
@@ -142,7 +141,7 @@ class Case(AbstractShown):
                 )
             if variable in ("temperature", "salinity", "u", "v"):
                 check_values(f"{self.name}: initial {variable}", variable, np.asarray(leaf))
-        warn_of_kilograms(self.name, self.initial_state.salinity, is_lake=self.grid.area is not None)
+
         if self.ice is not None and isinstance(self.initial_state.salinity, (jax.Array, np.ndarray)):
             air = eqx.filter_eval_shape(self.forcing.air_temperature, 0.0)
             self.ice.check(self.initial_state, air is not None)

@@ -122,32 +122,30 @@ def numbers_of(kind: type) -> dict[str, bool]:
 
 def _annotation(field: dataclasses.Field, hint: Annotation) -> Annotation:
     """Type of the key of a field; `None` if files cannot set it."""
-    if "vector" in field.metadata or ("leading_axes" in field.metadata and not is_number(field)):
-        return None
-    is_optional = _may_be_none(hint)
+    is_optional, inner = _may_be_none(hint), [each for each in get_args(hint) if each is not types.NoneType]
     if is_number(field):
-        bounds = dict(zip(("ge", "le"), field.metadata["valid_range"], strict=True))
-        found = Annotated[
-            float, Field(**{name: each for name, each in bounds.items() if math.isfinite(each)})
-        ]
-        return Optional[found] if is_optional or field.default is None else found  # noqa: UP045
-    declared = field.metadata.get("setting", {"choices": None, "bounds": {}})
-    inner = [each for each in get_args(hint) if each is not types.NoneType] if is_optional else [hint]
-    found = _annotation_of(inner[0] if len(inner) == 1 else hint, declared)
-    if found is None:
+        low, high = field.metadata["valid_range"]
+        bounds = {name: bound for name, bound in (("ge", low), ("le", high)) if math.isfinite(bound)}
+        found, is_optional = Annotated[float, Field(**bounds)], is_optional or field.default is None
+    elif "vector" in field.metadata or "leading_axes" in field.metadata:
         return None
-    if is_optional and isinstance(found, type) and issubclass(found, DerivedSection):  # true for its defaults
+    else:
+        found = _annotation_of(inner[0] if is_optional and len(inner) == 1 else hint, field.metadata)
+    if found is None or not is_optional:
+        return found
+    if isinstance(found, type) and issubclass(found, DerivedSection):  # true for its defaults
         switch = lambda value: ({} if value else None) if isinstance(value, bool) else value  # noqa: E731
         return Annotated[found | None, BeforeValidator(switch, json_schema_input_type=found | bool | None)]
-    return Optional[found] if is_optional else found  # noqa: UP045
+    return Optional[found]  # noqa: UP045
 
 
 def _may_be_none(hint: Annotation) -> bool:
     return get_origin(hint) in (Union, types.UnionType) and types.NoneType in get_args(hint)
 
 
-def _annotation_of(hint: Annotation, declared: Mapping[str, Any]) -> Annotation:  # from `setting`
+def _annotation_of(hint: Annotation, metadata: Mapping[str, Any]) -> Annotation:  # of the field
     """Type of the key of a setting or a part."""
+    declared = metadata.get("setting", {"choices": None, "bounds": {}})
     if declared["choices"] is not None:
         return Literal[declared["choices"]]
     if get_origin(hint) is dict:
@@ -157,7 +155,7 @@ def _annotation_of(hint: Annotation, declared: Mapping[str, Any]) -> Annotation:
         return dict[str, named_or_own(family)] if names_of(family) else None  # pyright: ignore[reportArgumentType]
     if hint in (bool, str) or get_origin(hint) is Literal:
         return hint
-    if get_origin(hint) is tuple and get_args(hint) in ((str, ...), (float, ...), (int, ...)):
+    if hint in (tuple[str, ...], tuple[float, ...]):
         return list[get_args(hint)[0]]
     if hint in (int, float):
         return Annotated[hint, Field(**declared["bounds"])]
@@ -170,17 +168,16 @@ def _annotation_of(hint: Annotation, declared: Mapping[str, Any]) -> Annotation:
     by_hand = next((section for family, section in BY_HAND.items() if issubclass(hint, family)), None)
     if by_hand is not None or names_of(hint):
         return by_hand or one_of(hint)
-    is_part = dataclasses.is_dataclass(hint) and not inspect.isabstract(hint) and _is_complete(hint)
-    return section_of(hint) if is_part else None
+    return section_of(hint) if dataclasses.is_dataclass(hint) and _is_complete(hint) else None
 
 
 def _is_complete(kind: type) -> bool:
     """Whether a file can set everything that a class needs."""
-    return all(
-        field.default is not dataclasses.MISSING
-        or field.default_factory is not dataclasses.MISSING
-        or is_number(field)
+    defaults = "default", "default_factory"
+    return not inspect.isabstract(kind) and all(
+        is_number(field)
         or "setting" in field.metadata
+        or any(getattr(field, name) is not dataclasses.MISSING for name in defaults)
         for field in dataclasses.fields(kind)
         if field.init
     )

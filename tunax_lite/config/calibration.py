@@ -1,7 +1,7 @@
 """The configuration of a calibration: free parameters, misfit, method, posterior."""
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
@@ -50,28 +50,27 @@ class ParameterSection(Section):
         given: dict[str, Any] = self.model_dump(exclude_none=True)
         prior, scale = given.pop("prior"), given.pop("scale")
         if prior == "bounded":
-            _check_keys(given, "lower upper start".split(), [], "the prior bounded")
+            _check_keys(given, {"lower", "upper", "start"}, set(), "the prior bounded")
             return FreeParameter(path, scale=scale, **given)
         start, kind = given.pop("start", None), _PRIORS[prior]
         if prior == "correlated_normal":
             given.setdefault("mean", 0.0)
         if scale == "log":
             kind, given = (LogUniform, given) if prior == "uniform" else (kind, given | {"scale": scale})
-        fields = {field.name: field.default for field in dataclasses.fields(kind)}
-        required = [name for name, default in fields.items() if default is dataclasses.MISSING]
-        _check_keys(given, list(fields), required, f"the prior {prior}")
+        fields = dataclasses.fields(kind)
+        required = {field.name for field in fields if field.default is dataclasses.MISSING}
+        _check_keys(given, {field.name for field in fields}, required, f"the prior {prior}")
         return FreeParameter(path, start=start, prior=kind(**given))
 
     def _check(self) -> None:
         self.of("this parameter")
 
 
-def _check_keys(given: Collection[str], known: Sequence[str], required: Sequence[str], what: str) -> None:
+def _check_keys(given: Collection[str], known: set[str], required: set[str], what: str) -> None:
     """Reject keys that do not belong together."""
-    wrong = [name for name in given if name not in known]
-    if wrong or not set(required) <= set(given):
-        got = f"'{wrong[0]}' too" if wrong else ", ".join(given) or "none"
-        raise invalid(f"the keys {', '.join(known)} for {what}", got, "leave it out" if wrong else "add it")
+    if not required <= set(given) <= known:
+        got = ", ".join(given) or "none"
+        raise invalid(f"keys among {', '.join(sorted(known))} for {what}", got, "correct them")
 
 
 FreeParameterSection = Annotated[
