@@ -6,18 +6,22 @@ simulation has a background viscosity and diffusivity, these are Tunax's floors;
 such a simulation through the bottom is prescribed.
 """
 
+import dataclasses
 import importlib
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
-from tunax_lite import Grid, KEpsilon, Model
+from tunax_lite import KEpsilon, Model
 from tunax_lite.calibration import Target
-from tunax_lite.calibration.comparison import VARIABLES, Candidate, StoredResult, compare
+from tunax_lite.calibration.comparison import VARIABLES
+from tunax_lite.calibration.target import errors_and_run, errors_of_states, initial_states
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.extensions.board.command import available
 from tunax_lite.extensions.board.sections import ProtocolSection, load_board
+from tunax_lite.io.series import Series
 from tunax_lite.physics import LinearEquationOfState
 
 
@@ -41,10 +45,8 @@ def background(target: Target) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def run(
-    tunax: Any, protocol: ProtocolSection, target: Target, fluxes: tuple[float, float, float]
-) -> StoredResult:
-    """The simulation with Tunax."""
+def run(tunax: Any, protocol: ProtocolSection, target: Target, fluxes: tuple[float, float, float]) -> float:
+    """Root mean square error of temperature of the simulation with Tunax [K]."""
     case, eos, step = target.case, target.case.equation_of_state, protocol.time_step
     assert isinstance(eos, LinearEquationOfState)
     depth = float(case.grid.depth)
@@ -74,12 +76,13 @@ def run(
     n_steps = round(float(target.observations.time[-1]) / step)
     model = tunax.SingleColumnModel(n_steps, step, round(every / step), state, physics, "k-epsilon")
     found = model.jit_run(tunax.CLOSURES_REGISTRY["k-epsilon"].parameters_class(**background(target)))
-    profiles = {
-        name: np.asarray(values).T
-        for name, values in zip(VARIABLES, (found.t, found.u, found.v), strict=True)
-    }
-    own = Grid.uniform(depth, round(depth / protocol.cell_thickness))
-    return StoredResult("tunax", case.name, np.asarray(found.time), own, profiles)
+    comparison = target.comparison
+    values = {}
+    for name, profiles in zip(VARIABLES, (found.t, found.u, found.v), strict=True):
+        rows = Series(np.asarray(found.time), np.asarray(profiles)).on(comparison.times)
+        values[name] = jnp.asarray(np.stack([np.interp(z, grid.zr, row) for row in rows]))
+    states = dataclasses.replace(initial_states(case, comparison.times.size), **values)
+    return errors_of_states(comparison, states)["temperature"].root_mean_square
 
 
 def main() -> None:
@@ -89,15 +92,14 @@ def main() -> None:
     given = {name: fluxes_of(target) for name, target in targets.items()}
     print("left out, because their forcing varies:", *(name for name in given if given[name] is None))
     constant = {name: fluxes for name, fluxes in given.items() if fluxes is not None}
-    compared = compare(
-        [Candidate("k_epsilon", Model(KEpsilon()))],
-        {"board": [targets[name] for name in constant]},
-        stored=[run(tunax, protocol, targets[name], fluxes) for name, fluxes in constant.items()],
-    )
-    for label in ("k_epsilon", "tunax"):
-        rows = (row for row in compared.rows if (row.closure, row.variable) == (label, "temperature"))
-        errors = [1e3 * row.root_mean_square for row in rows]
-        print(f"{label}: mean {np.mean(errors):.1f} mK, worst {np.max(errors):.1f} mK")
+    model = Model(KEpsilon())
+    ours = [errors_and_run(model, targets[name].comparison)[0]["temperature"] for name in constant]
+    errors = {
+        "k_epsilon": [error.root_mean_square for error in ours],
+        "tunax": [run(tunax, protocol, targets[name], fluxes) for name, fluxes in constant.items()],
+    }
+    for label, values in errors.items():
+        print(f"{label}: mean {1e3 * np.mean(values):.1f} mK, worst {1e3 * np.max(values):.1f} mK")
 
 
 if __name__ == "__main__":

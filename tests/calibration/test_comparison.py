@@ -15,10 +15,9 @@ import xarray as xr
 import tunax_lite as tl
 from tests.cli.running import invoked
 from tests.errors import error_naming
-from tests.io.observation_files import N_CELLS as N_CELLS_OF_FILE
 from tests.io.observation_files import write_lesbrary
-from tunax_lite.calibration import Target
-from tunax_lite.calibration.comparison import Candidate, StoredResult, compare, tables
+from tunax_lite.calibration import RootMeanSquare, Target, errors_of, misfit
+from tunax_lite.calibration.comparison import Candidate, compare, tables
 from tunax_lite.calibration.target import errors_of_states
 from tunax_lite.calibration.validation import ErrorRow
 from tunax_lite.closures import AbstractPlainClosure
@@ -151,23 +150,17 @@ def test_error_of_the_mixed_layer_depth_of_linear_profiles():
         assert errors[layer].root_mean_square == pytest.approx(5.0, rel=0.01)
 
 
-def test_initial_profiles_kept_and_stored_results_are_rows_too(simulated):
+def test_initial_profiles_kept_are_rows_too(simulated):
     observed = simulated.observations
-    profiles = {name: np.asarray(observed.profiles[name]).T for name in NAMES}
-    profiles["temperature"] = profiles["temperature"] + 0.01
-    peer = StoredResult("peer", "small", np.asarray(observed.time), simulated.case.grid, profiles)
     given: dict[str, Any] = {"candidates": [Candidate("a", CONSTANT)], "targets": {"grid": [simulated]}}
-    rows = compare(with_persistence=True, stored=[peer], **given).rows
+    rows = compare(with_persistence=True, **given).rows
     errors = {(row.closure, row.variable): row.root_mean_square for row in rows}
-    assert list(dict.fromkeys(row.closure for row in rows)) == ["a", "peer", "persistence"]
+    assert list(dict.fromkeys(row.closure for row in rows)) == ["a", "persistence"]
     change = np.asarray(observed.profiles["temperature"]) - simulated.case.initial_state.temperature
     expected = float(np.sqrt(np.mean(change[1:] ** 2)))
     assert errors["persistence", "temperature"] == pytest.approx(expected, rel=1e-12)
-    assert errors["peer", "temperature"] == pytest.approx(0.01, rel=1e-9) and errors["peer", "u"] < 1e-15
     refused: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"stored": [dataclasses.replace(peer, case="large")]}, "peer small large"),
-        ({"stored": [dataclasses.replace(peer, label="a")]}, "a label"),
-        ({"stored": [dataclasses.replace(peer, grid=tl.Grid.uniform(64.0, N_CELLS))]}, "peer small 32 64"),
+        ({"candidates": [Candidate("persistence", CONSTANT)]}, "persistence twice"),
         ({"candidates": []}, "compare none"),
         ({"candidates": 2 * given["candidates"]}, "compare a"),
         (
@@ -177,7 +170,7 @@ def test_initial_profiles_kept_and_stored_results_are_rows_too(simulated):
     )
     for change, message in refused:
         with error_naming(ValueError, message):
-            compare(**given | change)
+            compare(with_persistence=True, **given | change)
 
 
 @pytest.mark.parametrize("model_faces", [[-32, -20, -12, -6, 0], np.linspace(-32, 0, 9)])
@@ -186,11 +179,14 @@ def test_uneven_cells_count_by_thickness(model_faces):
     still, time = np.zeros((3, 4)), np.array([0.0, 600.0, 1200.0])
     warm_above = {"temperature": 20.0 + (still + [0, 0, 0, 1]), "u": still, "v": still}
     observed = tl.Observations(time, grid.z_center, {name: jnp.asarray(x) for name, x in warm_above.items()})
-    profiles = {name: np.full((model_grid.n_cells, 3), 20.0 * (name == "temperature")) for name in NAMES}
-    peer = StoredResult("peer", "small", time - [0.0, 0.0, 5e-4], model_grid, profiles)  # ends early
-    targets = {"grid": [_target(_case().on(model_grid), observed)]}
-    row = next(row for row in compare([Candidate("a", CONSTANT)], targets, stored=[peer]).rows[4:])
-    assert row.root_mean_square == pytest.approx(np.sqrt(6 / 32), rel=1e-9)
+    state = tl.State.from_profiles(model_grid, temperature=20.0)
+    case = dataclasses.replace(_case(tl.SurfaceFluxes()).on(model_grid), initial_state=state)
+    target = dataclasses.replace(_target(case, observed), weights={"temperature": 1.0})
+    rows = compare([Candidate("a", CONSTANT)], {"grid": [target]}, with_persistence=True).rows
+    errors = [row.root_mean_square for row in rows]
+    errors.append(errors_of(CONSTANT, target.comparison)["temperature"].root_mean_square)
+    score, _ = misfit(CONSTANT, target.comparison, RootMeanSquare(), tl.SaveEverything())
+    np.testing.assert_allclose([*errors, score], np.sqrt(6 / 32), rtol=1e-9)
 
 
 def write_gotm(path, **changes):
@@ -319,39 +315,6 @@ def test_errors_are_those_of_the_observations_and_a_failed_run_has_a_reason():
     assert {line[:2] for line in parts["Notes"].rows} == {("broken", "warmer"), ("broken", "surface")}
 
 
-def stored(n_cells: int = 3, depth: float = 10.0, end: float = 7200.0, **changes) -> StoredResult:
-    """Water of another model that warms by 1 K in 7200 s, on a grid of its own."""
-    time = np.linspace(0.0, end, 5)
-    warming = np.tile(15.0 + time / 7200.0, (n_cells, 1))
-    profiles = {"temperature": warming, "u": 0.0 * warming, "v": 0.0 * warming} | changes
-    return StoredResult("GOTM", "warmer", time, tl.Grid.uniform(depth, n_cells), profiles)
-
-
-def test_results_of_other_models_are_judged_on_the_cells_and_at_the_times_of_the_observations():
-    series = {"sea_surface_temperature": jnp.array([15.0 + 1.0 / 12.0, 15.25, jnp.nan])}
-    target = resting("warmer", profiles={"temperature": warm(0.0), "u": warm(-15.0)}, series=series)
-    candidates, salinity = [Candidate("constant", CONSTANT)], np.full((3, 5), 35.0)
-    found = compare(candidates, {"5 cells": [target]}, stored=[stored(salinity=salinity)])
-    rows = {(row.closure, row.variable): row for row in found.rows}
-    # Three instruments at 600 and 6000 s, two at 1800 s.
-    errors = np.repeat([600.0, 1800.0, 6000.0], [3, 2, 3]) / 7200.0
-    own = rows["GOTM", "temperature"]
-    assert own.root_mean_square == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-6)
-    assert own.mean == pytest.approx(np.mean(errors), rel=1e-6)
-    assert rows["GOTM", "u"].root_mean_square == 0.0
-    # The temperature of the profiles, not the `sst` of the step before.
-    assert rows["GOTM", "sea_surface_temperature"].root_mean_square < 1e-6
-    assert set(found.runs["warmer"]) == {"constant", "GOTM"}
-    without = dataclasses.replace(stored(), profiles={"v": salinity})
-    for wrong, parts in (
-        (stored(depth=20.0), "GOTM 10 20 warmer"),
-        (stored(end=3600.0), "GOTM 6000 3600 end"),
-        (without, "GOTM temperature u variables"),
-    ):
-        with error_naming(ValueError, parts):
-            compare(candidates, {"5 cells": [target]}, stored=[wrong])
-
-
 @pytest.mark.long
 def test_the_command_writes_a_table_of_variables_and_figures(tmp_path):
     write_lesbrary(tmp_path / "little.jld2")
@@ -359,15 +322,10 @@ def test_the_command_writes_a_table_of_variables_and_figures(tmp_path):
         "closures: [constant, {name: constant, label: still, parameters: {viscosity: 0.0}}]\n"
         "cases: [{format: lesbrary, path: little.jld2}]\nstart: 600.0\n"
         "variables: [temperature, u]\ntime_steps: [60.0]\ngrid: {kind: native}\npersistence: false\n"
-        "stored: [{label: GOTM, path: gotm.nc}]\n"
     )
-    faces = np.tile(np.linspace(-4.0 * N_CELLS_OF_FILE, 0.0, 4), (3, 1))
-    of_cells = {name: (("time", "z"), np.full((3, 3), 19.0)) for name in ("temp", "u", "v")}
-    time = ("time", [0.0, 900.0, 1800.0], {"units": "seconds since 2000-01-01 00:00:00"})
-    write_gotm(tmp_path / "gotm.nc", time=time, zi=(("time", "zi"), faces), **of_cells)
     invoked("compare", tmp_path / "few.yaml", "--output", tmp_path / "out")
     rows = _rows(tmp_path / "out")
-    expected = [(label, name) for label in ("constant", "still", "GOTM") for name in ("temperature", "u")]
+    expected = [(label, name) for label in ("constant", "still") for name in ("temperature", "u")]
     assert [(row["closure"], row["variable"]) for row in rows] == expected
     assert all(float(row["root_mean_square"]) > 0.0 for row in rows)
     names = {path.name for path in (tmp_path / "out").iterdir()}

@@ -16,7 +16,7 @@ from tests.calibration.twins import CHEAP_FREE, make_case, observe
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
 from tunax_lite.calibration import MeanSquare, RootMeanSquare, Target, errors_of, misfit, residuals
-from tunax_lite.calibration.observed import AtCenters, faces_from_centers, starting_at
+from tunax_lite.calibration.observed import AtCenters, faces_from_centers
 from tunax_lite.calibration.problem import GradientEvaluator, Problem
 from tunax_lite.column.observables import OBSERVABLES, ColumnState, observable, unit_of_difference
 from tunax_lite.physics import Teos10
@@ -338,17 +338,6 @@ def test_profiles_of_other_cells_are_compared_as_means():
         np.testing.assert_allclose(got[:, inside], expected[1:, inside], rtol=1e-12)
         profile = jnp.asarray(case.grid.z_center) ** 2
         assert np.asarray(comparison.variables["temperature"].operator(profile)).size == counts.shape[1]
-
-
-def test_a_case_can_start_from_a_later_profile():
-    case, observed = starting_at(CASE, CLEAN, 3600.0)
-    np.testing.assert_allclose(case.initial_state.u, CLEAN.profiles["u"][2], rtol=1e-12, atol=1e-15)
-    assert (case.duration, float(observed.time[0]), observed.time.size) == (7200.0, 0.0, 5)
-    rest = tl.simulate(TRUTH, case, dt=DT, output_interval=3600.0).state.temperature[-1]
-    # The truth goes on where it was, but for the coefficients that the closure carries over a step.
-    np.testing.assert_allclose(rest, CLEAN.profiles["temperature"][-1], atol=2e-3)
-    with error_naming(ValueError, "initial_time 10800 3000 3600"):
-        starting_at(CASE, CLEAN, 3000.0)
 
 
 def test_operators_and_observations_that_are_refused():

@@ -116,7 +116,6 @@ MISTAKES = [
         "cases.0.case float@20 n_cells",
     ),
     ("step: 3600.0", "step: []", "time.step"),
-    ("start: 0.0", "initial_time: 600.0", "cases.0 initial_time 600"),
 ]
 
 

@@ -1,47 +1,34 @@
 """Errors of closures on the same observations: of large-eddy simulations, moorings, profiles or lakes.
 
-Every closure runs on every target, which is a case on a grid with a time step and its observations. Errors
-are those of `target`, as in `tunax-lite evaluate`, but means over cells count by the thickness of the cells.
-Where the observed times are multiples of the step, targets with the same number of cells share programs.
+Every closure runs on every target, which is a case on a grid with a time step and its observations. Where
+the observed times are multiples of the step, targets with the same number of cells share programs.
 """
 
 import dataclasses
 import functools
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from ..column.grid import Grid
 from ..column.model import Model
 from ..column.trajectory import Trajectory
-from ..io.series import Series
 from ..io.writing import write_text
 from ..plausibility.water_limits import extremes_of
 from ..runtime.engine import AbstractEngine, ThisProcess
-from .observed import ComparedVariable, depends_on
 from .target import (
-    Comparison,
     ErrorPair,
     Target,
     errors_and_run,
-    errors_of_states,
-    initial_states,
     padded_together,
-    run_of_states,
 )
 from .validation import ErrorRow, persistence_errors, rows_of
 
 VARIABLES = ("temperature", "u", "v")
-
-_SAME_TIME = 1e-3
-"""Difference of times of a stored result and of observations that count as equal [s]."""
 
 PERSISTENCE = "persistence"
 """Label of the forecast that keeps the initial profile."""
@@ -55,60 +42,11 @@ class Candidate:
     model: Model
 
 
-@dataclasses.dataclass(frozen=True)
-class StoredResult:
-    """A run of another model, or an earlier run, on a case of the comparison."""
-
-    label: str
-    case: str
-    time: np.ndarray  # [s] since the start
-    grid: Grid  # of the other model
-    profiles: Mapping[str, np.ndarray]  # of temperature, u and v, `(n_cells, n_times)`
-
-
-def on_target(stored: StoredResult, target: Target) -> Trajectory:
-    """A stored result interpolated to the cells of a target and the times of its comparison.
-
-    Raises `ValueError` for a result of another depth, that is too short, or that lacks an observed variable.
-    """
-    case, comparison = target.case, target.comparison
-    depth, case_depth = float(stored.grid.depth), float(case.grid.depth)
-    if abs(depth - case_depth) > 1e-6 * case_depth:
-        raise ValueError(
-            f"{stored.label}: expected a result over the {case_depth:g} m of {stored.case}, got {depth:g} m; "
-            "choose a result of the same case."
-        )
-    profiles = target.observations.profiles
-    needed = {part for name in target.weights for part in ([name] if name in profiles else depends_on(name))}
-    if absent := sorted(needed - stored.profiles.keys()):
-        raise ValueError(
-            f"{stored.label}: expected {', '.join(absent)} of {stored.case}, got "
-            f"{', '.join(stored.profiles)}; choose others in `variables`."
-        )
-    times = np.asarray(target.observations.time, dtype=float)[target.times]
-    if comparison.in_time is None:
-        times = comparison.times
-    if times[-1] > stored.time[-1] + _SAME_TIME:
-        raise ValueError(
-            f"{stored.label}: expected a result of {stored.case} up to {times[-1]:g} s, got one up to "
-            f"{stored.time[-1]:g} s; choose an earlier `end`."
-        )
-    z, stored_z = np.asarray(case.grid.z_center), np.asarray(stored.grid.z_center)
-
-    def on_frames(values: np.ndarray) -> jax.Array:
-        rows = Series(stored.time, values.T).on(times)
-        return jnp.asarray(np.stack([np.interp(z, stored_z, row) for row in rows]))
-
-    values = {name: on_frames(each) for name, each in stored.profiles.items()}
-    states = dataclasses.replace(initial_states(case, times.size), **values)
-    return run_of_states(case, states, times, np.rint(times / target.dt))
-
-
 class Compared(NamedTuple):
     """Result of a comparison.
 
     Args:
-        rows: by candidate, grid, case and time step, then those of stored results and of persistence.
+        rows: by candidate, grid, case and time step, then those of persistence.
         shown: targets on the first grid with the first time step, for figures.
         runs: successful runs of `shown`, by name of the case and label.
     """
@@ -122,7 +60,6 @@ def compare(
     candidates: Sequence[Candidate],
     targets: Mapping[str, Sequence[Target]],
     *,
-    stored: Sequence[StoredResult] = (),
     with_persistence: bool = False,
     engine: AbstractEngine | None = None,
     report: Callable[[float, str], None] = lambda fraction, what: None,
@@ -132,7 +69,6 @@ def compare(
     Args:
         candidates: with distinct labels.
         targets: by the name of their grid; all variables in their weights are compared.
-        stored: results of other models on these cases, for the targets of `Compared.shown`.
         with_persistence: whether to add rows for persistence of the initial profiles, on all targets.
         engine: runs candidates; by default this process.
         report: called with the completed fraction and the last run.
@@ -142,15 +78,12 @@ def compare(
         reason; unlikely water is a note in addition to the errors.
 
     Raises:
-        ValueError: no candidates or targets, duplicate labels or cases, or a stored result that does not
-            fit.
+        ValueError: no candidates or targets, or duplicate labels or cases.
     """
     first = list(next(iter(targets.values()), []))
     shown = tuple(target for target in first if target.dt == first[0].dt)
-    _check(candidates, shown, stored, with_persistence)
+    _check(candidates, shown, with_persistence)
     padded = {grid: _padded_if_possible(each, candidates[0].model) for grid, each in targets.items()}
-    matches = [(target, each) for each in stored for target in shown if target.case.name == each.case]
-    stored_runs = [(target, each.label, on_target(each, target)) for target, each in matches]
     pairs, n_done = list(itertools.product(candidates, targets)), itertools.count(1)
 
     def show_progress(number: int, result: object) -> None:
@@ -165,38 +98,22 @@ def compare(
         rows += rows_of_pair
         for name, run in runs_of_pair.items():
             runs[name][candidate.label] = run
-    for target, label, run in stored_runs:
-        rows += rows_of(label, target, errors_of_states(_by_thickness(target), run.state), pairs[0][1])
-        runs[target.case.name][label] = run
     for grid, each in padded.items() if with_persistence else ():
         for target in each:
-            comparison = _by_thickness(target)
-            rows += rows_of(PERSISTENCE, target, persistence_errors(comparison), grid)
+            rows += rows_of(PERSISTENCE, target, persistence_errors(target.comparison), grid)
     return Compared(tuple(rows), shown, runs)
 
 
-def _check(
-    candidates: Sequence[Candidate],
-    shown: Sequence[Target],
-    stored: Sequence[StoredResult],
-    with_persistence: bool,
-) -> None:
-    """Raise `ValueError` unless every label has one result for each case."""
+def _check(candidates: Sequence[Candidate], shown: Sequence[Target], with_persistence: bool) -> None:
+    """Raise `ValueError` unless labels and names of cases differ, and there are some."""
     labels, names = [each.label for each in candidates], [target.case.name for target in shown]
     if not labels or not names:
         raise ValueError("compare: expected at least one closure and one case, got none; add one.")
-    if unknown := [each for each in stored if each.case not in names]:
-        raise ValueError(
-            f"{unknown[0].label}: expected a result of one of the cases {', '.join(names)}, got "
-            f"{unknown[0].case}."
-        )
-    results = Counter(itertools.product([*labels, *[PERSISTENCE] * with_persistence], names))
-    results.update((each.label, each.case) for each in stored)
-    (label, name), number = results.most_common(1)[0]
-    if number > 1:
-        raise ValueError(
-            f"compare: expected one result with the label {label} for {name}, got {number}; rename one."
-        )
+    for texts in ([*labels, *[PERSISTENCE] * with_persistence], names):
+        if repeated := [text for text in texts if texts.count(text) > 1]:
+            raise ValueError(
+                f"compare: expected different labels and cases, got {repeated[0]} twice; rename one."
+            )
 
 
 def _padded_if_possible(targets: Sequence[Target], model: Model) -> Sequence[Target]:
@@ -228,7 +145,7 @@ def _rows_and_runs(
 def _errors(model: Model, target: Target) -> tuple[Mapping[str, ErrorPair] | None, Trajectory | None, str]:
     """Errors and run, each `None` after a failure, and a note with the reason or on unlikely water."""
     try:
-        errors, run = errors_and_run(model, _by_thickness(target))
+        errors, run = errors_and_run(model, target.comparison)
     # Whatever a closure raises, continue with the others.
     except Exception as error:
         message = " ".join(str(error).split()) or type(error).__name__
@@ -245,20 +162,6 @@ def _errors(model: Model, target: Target) -> tuple[Mapping[str, ErrorPair] | Non
     kind = "impossible water" if worst.is_impossible else "unlikely water"
     note = f"{kind}: {worst.described(f'{worst.time / 3600.0:.3g} h')}"
     return None if worst.is_impossible else errors, run, note
-
-
-def _by_thickness(target: Target) -> Comparison:
-    """The comparison of a target in which means over cells count by the thickness of the cells."""
-
-    def weighted(name: str, variable: ComparedVariable) -> ComparedVariable:
-        thickness = target.sampled[name].thickness
-        if thickness is None:
-            return variable
-        shares = variable.shares * thickness
-        return dataclasses.replace(variable, shares=shares / shares.sum())
-
-    variables = {name: weighted(name, variable) for name, variable in target.comparison.variables.items()}
-    return dataclasses.replace(target.comparison, variables=variables)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from ..column.case import Case
-from ..column.forcing import ConstantForcing
 from ..column.grid import Grid
 from ..column.integrate import count_steps
 from ..column.observables import INTEGRALS, ColumnState, is_scalar, observable, parse
@@ -224,7 +223,7 @@ class ComparedVariable(eqx.Module):
     smoothing: Float[Array | np.ndarray, "center center"] | None = None
     z: np.ndarray | None = None  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a scalar
     inside: np.ndarray | None = None  # whether a level is in the depth window; shape of the values
-    thickness: np.ndarray | None = None  # of the levels that are means over cells [m], (n_levels,)
+    thickness: np.ndarray | None = None  # by which cell means count [m], (n_levels,); `None` if all are equal
     shares: Any = None  # share of each value in the mean; 0 if it is not selected; shape of the values
     factor: Any = None  # of the mean square, such as w_v / (s_v² sum w_v)
 
@@ -429,8 +428,9 @@ def _cell_means(
     z = 0.5 * (faces[1:] + faces[:-1])
     _check_window(case.name, inside, z, window)
     values = np.where(inside, values, np.nan)
-    inside = np.broadcast_to(inside, values.shape)
-    return ComparedVariable(values, operator, z=z, inside=inside, thickness=np.diff(faces))
+    inside, thickness = np.broadcast_to(inside, values.shape), np.diff(faces)
+    is_uniform = np.ptp(thickness) <= slack
+    return ComparedVariable(values, operator, z=z, inside=inside, thickness=None if is_uniform else thickness)
 
 
 def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[float, float]) -> None:
@@ -439,45 +439,3 @@ def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[fl
             f"{name}: expected a depth_window [m] with observations in it, got {window[0]:g} to "
             f"{window[1]:g}; they reach from {np.nanmin(z):g} to {np.nanmax(z):g}."
         )
-
-
-def starting_at(case: Case, observations: Observations, time: float) -> tuple[Case, Observations]:
-    """The case from an observed time [s] on, with the observed profiles as initial state.
-
-    A large-eddy simulation begins without turbulence, so that its first minutes do not correspond to a column
-    model. Times of the returned observations count from the new start. Raises `ValueError` for time-varying
-    fluxes, or without complete profiles on cells at that time.
-    """
-    if time == 0.0:
-        return case, observations
-    if not isinstance(case.forcing, ConstantForcing) or jax.tree.leaves(case.interior):
-        raise ValueError(
-            f"{case.name}: expected constant fluxes and no interior terms, for a case that starts later, "
-            "got others; choose `start_time` of the case, or initial_time 0."
-        )
-    times = np.asarray(observations.time, dtype=float)
-    nearest = int(np.argmin(np.abs(times - time)))
-    if abs(times[nearest] - time) > 1e-6 * max(time, 1.0) or not time < case.duration:
-        raise ValueError(
-            f"{case.name}: expected an initial_time [s] with observed profiles and before the end of the "
-            f"case, {case.duration:g} s, got {time:g} s; the nearest is at {times[nearest]:g} s."
-        )
-    state, initial = case.initial_state, {}
-    for name in _state_names(observations):
-        values = on_model_cells(case, observations, name)[nearest]
-        if not np.isfinite(values).all():
-            raise ValueError(
-                f"{case.name}: expected {name} on all cells at {time:g} s, to start from, got gaps; "
-                "choose another initial_time."
-            )
-        initial[name] = jnp.asarray(values, state.temperature.dtype)
-    state = dataclasses.replace(state, **initial)
-    moved = dataclasses.replace(case, initial_state=state, duration=case.duration - time, start_time=None)
-    later = slice(nearest, None)
-    return moved, dataclasses.replace(
-        observations,
-        time=observations.time[later] - time,
-        z=observations.z[later] if observations.moves else observations.z,
-        profiles={name: values[later] for name, values in observations.profiles.items()},
-        series={name: values[later] for name, values in observations.series.items()},
-    )

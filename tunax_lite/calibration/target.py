@@ -12,7 +12,7 @@ stored states.
 Observed values that are NaN, or outside the depth and time windows, are ignored. At points, the model is
 interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the surface
 (bottom) it is constant. For cell means, the finer of model and observations is averaged over the cells of the
-other.
+other, and each mean counts by the thickness of its cell.
 """
 
 import abc
@@ -422,8 +422,8 @@ class Target:
         padded: numbers of frames and levels, at least those of the target, to pad to with values of weight 0,
             so that different targets share programs in forward mode; observed times are then multiples of the
             time step.
-        reduction: `mean` of the squares by variable, or `sum`, which with the scale of an uncertainty is
-            twice the negative logarithm of a normal likelihood.
+        reduction: `mean` of the squares by variable, or `sum`, the mean times the number of values, which
+            with the scale of an uncertainty is twice the negative logarithm of a normal likelihood.
     """
 
     case: Case
@@ -568,13 +568,14 @@ def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> C
     if weight:
         first = np.broadcast_to(sampled.observed[0], values.shape)[valid]
         scale = target.scale.of(variable, values[valid], first, target.observations)
+    counts = valid if sampled.thickness is None else valid * sampled.thickness
     fraction = float(valid.sum()) if target.reduction == "sum" else 1.0 / sum(target.weights.values())
     return ComparedVariable(
         observed=jnp.asarray(on_rows(np.where(valid, values, 0.0))),
         operator=sampled.operator,
         moving=jax.tree.map(lambda x: jnp.asarray(on_rows(np.asarray(x)[chosen])), sampled.moving),
         smoothing=None if sampled.smoothing is None else jnp.asarray(sampled.smoothing),
-        shares=jnp.asarray(on_rows(valid) / valid.sum()),
+        shares=jnp.asarray(on_rows(counts) / counts.sum()),
         factor=jnp.asarray(weight * fraction / scale**2),
     )
 

@@ -24,7 +24,7 @@ from ..config import (
     load_any,
     load_comparison,
 )
-from ..config.build import candidates_of, stored_results, targets_of
+from ..config.build import candidates_of, targets_of
 from ..config.comparison import ComparisonConfig
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_netcdf
@@ -179,14 +179,13 @@ def compare(
     with session.precision(loaded):
         candidates = candidates_of(loaded, names_in(closures))
         targets = targets_of(loaded, names_in(cases))
-        stored = stored_results(loaded, targets)
         names = dict.fromkeys(file_name(target.case.name) for each in targets.values() for target in each)
         kinds = ("profiles", "sections", "series")
         outputs = [folder / f"{kind}_{name}.png" for name in names for kind in kinds]
         outputs += [folder / f"comparison.{suffix}" for suffix in ("csv", "md")]
         check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(loaded))
         session.say_accounts(next(iter(targets.values())))
-        compared = computed(loaded, candidates, targets, stored, workers, scheduler)
+        compared = computed(loaded, candidates, targets, workers, scheduler)
         rows, parts = compared.rows, comparison.tables(compared.rows)
         write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")  # even if drawing fails
         echo("drawing figures ...")
@@ -217,7 +216,6 @@ def computed(
     loaded: Loaded[ComparisonConfig],
     candidates: Sequence[comparison.Candidate],
     targets: Mapping[str, Sequence[Target]],
-    stored: Sequence[comparison.StoredResult],
     workers: int | None,
     scheduler: str | None,
 ) -> comparison.Compared:
@@ -226,11 +224,10 @@ def computed(
     echo(f"{len(candidates)} closures, {n_runs} runs")
     clock = time.perf_counter()
     opened = open_engine(workers, scheduler)
-    with opened as engine, fraction_of("comparison") as show, loaded.place.naming("stored"):
+    with opened as engine, fraction_of("comparison") as show:
         compared = comparison.compare(
             candidates,
             targets,
-            stored=stored,
             with_persistence=loaded.config.persistence,
             engine=engine,
             report=show,

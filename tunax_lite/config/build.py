@@ -11,20 +11,19 @@ import numpy as np
 
 from .._types import JSON, warn_of_input
 from ..calibration import Target, read_parameters, with_case_parameters, with_parameters
-from ..calibration.comparison import VARIABLES, Candidate, StoredResult
+from ..calibration.comparison import VARIABLES, Candidate
 from ..calibration.methods import AbstractMethod
-from ..calibration.observed import can_be_observed, starting_at
+from ..calibration.observed import can_be_observed
 from ..calibration.parameters import ParameterTable
 from ..calibration.target import AbstractScore, padded_together
 from ..column.averages import KINDS
 from ..column.case import Case
 from ..column.forcing import WaterSurface
-from ..column.grid import Grid
 from ..column.integrate import whole_steps
 from ..column.model import Model
 from ..column.observations import Observations
 from ..io.errors import FileFormatError
-from ..io.named_files import REFERENCE_VARIABLE, resolve
+from ..io.named_files import resolve
 from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import recorded, remarks
@@ -258,7 +257,6 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
         with place.naming("time", "step"):
             case.check_step(step)
         with where.naming():
-            case, observations = starting_at(case, observations, misfit.initial_time)
             weights = section.weights or misfit.weights
             target = Target(
                 case=case,
@@ -282,10 +280,10 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
 def _time_window(
     misfit: MisfitSection, end: float | None, case: Case, observations: Observations, step: float
 ) -> tuple[float, float]:
-    """First and last time that count [s], after the initial time; `end` replaces that of the misfit."""
-    first, last = misfit.start - misfit.initial_time, _end_of(case, step)
+    """First and last time that count [s]; `end` replaces that of the misfit."""
+    first, last = misfit.start, _end_of(case, step)
     if (wanted := end or misfit.end) is not None:
-        last = min(last, wanted - misfit.initial_time)
+        last = min(last, wanted)
     if misfit.times == "last":
         times = np.asarray(observations.time)
         first = float(max(times[times <= last], default=first))
@@ -438,23 +436,6 @@ def case_on_grids(loaded: Loaded[ComparisonConfig], index: int) -> dict[str, lis
             _ = target.comparison  # raises if it does not fit
         targets.setdefault(in_words(grid), []).append(target)
     return targets
-
-
-def stored_results(
-    loaded: Loaded[ComparisonConfig], targets: Mapping[str, Sequence[Target]]
-) -> list[StoredResult]:
-    """Stored results on the cases of these targets."""
-    from ..io.runs import read_stored_run  # needs xarray, which is slow to import
-
-    names = dict.fromkeys(target.case.name for each in targets.values() for target in each)
-    results = []
-    for index, section in enumerate(loaded.config.stored):
-        for case in names if section.cases is None else [name for name in names if name in section.cases]:
-            name = section.path.replace("{case}", case)
-            path = loaded.place.file(name, "stored", str(index), "path", variable=REFERENCE_VARIABLE)
-            run = read_stored_run(path)
-            results.append(StoredResult(section.label, case, run.time, Grid(run.z_face), run.profiles))
-    return results
 
 
 def check_chosen(option: str, chosen: Sequence[str], known: list[str]) -> None:

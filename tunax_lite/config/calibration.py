@@ -118,7 +118,6 @@ class MisfitSection(Section):
         gt=0.0,
     )
     most_times: int | None = key("largest number of observed times to use, evenly spread", None, ge=1)
-    initial_time: float = key("time of the observed profiles that a case starts from [s]", 0.0, ge=0.0)
     start: float = key("first time that counts [s]", 7200.0, ge=0.0)
     end: float | None = key("last time that counts [s]; null for all", None, gt=0.0)
     times: Literal["all", "last"] = key("whether all observed times count, or the last one only", "all")

@@ -65,18 +65,6 @@ _SaidCases = str | list[ComparedCaseSection | CaseSection]
 _Cases = Annotated[list[ComparedCaseSection], BeforeValidator(_in_groups, json_schema_input_type=_SaidCases)]
 
 
-class StoredResultSection(Section):
-    """Stored results of another model, or of an earlier run."""
-
-    label: str = key("label of its rows", min_length=1)
-    path: str = key(
-        "NetCDF file of GOTM or of this package, with {case} for the name of the case; also "
-        "below $TUNAX_LITE_REFERENCE",
-        min_length=1,
-    )
-    cases: list[str] | None = key("names of its cases; null for all", None)
-
-
 class ComparisonConfig(Section):
     """Closures on cases with observations, on several grids and with several time steps."""
 
@@ -101,7 +89,6 @@ class ComparisonConfig(Section):
     end: float | None = key("last time that counts [s]; null for the whole case", None, gt=0.0)
     averaging: Averaging = "points"
     persistence: bool = key("whether the initial profiles kept have rows too", True)
-    stored: list[StoredResultSection] = key("results that are compared too", [])
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
     precision: Precision = "float64"
 

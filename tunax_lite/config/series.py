@@ -19,7 +19,7 @@ from ..declarations import meanings
 from ..io.dated_text import Column, DatedFiles
 from ..io.errors import FileFormatError, check_possible
 from ..io.gaps import bridged
-from ..io.named_files import ENVIRONMENT_VARIABLE, resolve
+from ..io.named_files import resolve
 from ..io.series import Series, as_series_together
 from ..io.times import as_series
 from ..io.tracers import Tracer
@@ -274,10 +274,10 @@ class Place:
         except (ValueError, ArithmeticError) as error:
             raise ConfigError(f"{self.at(*keys)}: {error}") from error
 
-    def file(self, name: str, *keys: str, variable: str = ENVIRONMENT_VARIABLE) -> Path:
-        """The file for a name or a path; data folders in the environment variable are searched, too."""
+    def file(self, name: str, *keys: str) -> Path:
+        """The file for a name or a path; data folders in $TUNAX_LITE_DATA are searched, too."""
         try:
-            return resolve(name, self.path.parent, variable)
+            return resolve(name, self.path.parent)
         except FileNotFoundError as error:
             raise FileNotFoundError(f"{self.at(*keys)}: {error}") from error
 

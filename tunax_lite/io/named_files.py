@@ -19,8 +19,6 @@ from .errors import FileFormatError, is_store, shortened
 from .yaml_file import read_document
 
 ENVIRONMENT_VARIABLE = "TUNAX_LITE_DATA"
-REFERENCE_VARIABLE = "TUNAX_LITE_REFERENCE"
-"""Name of the environment variable with folders of results of other models."""
 _NAME = re.compile(r"[a-z_]{2,}:[^/\\].*")
 _PACKAGE = Path(__file__).resolve().parents[1]
 # For an installed package, and for a checkout of the repository.
@@ -53,11 +51,11 @@ def read_manifest() -> dict[str, Entry]:
     return entries
 
 
-def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRONMENT_VARIABLE) -> Path:
+def resolve(name_or_path: str, base: Path | None = None) -> Path:
     """The file, or Zarr store, of a name in the manifest, or of a path.
 
-    A relative path may start from the folder `base`, the current directory, or the data folders listed in an
-    environment variable.
+    A relative path may start from the folder `base`, the current directory, or the data folders listed in
+    $TUNAX_LITE_DATA.
 
     Raises:
         FileNotFoundError: an unknown name, no such file, or a failed download.
@@ -68,22 +66,23 @@ def resolve(name_or_path: str, base: Path | None = None, variable: str = ENVIRON
     path = Path(name_or_path)
     with contextlib.suppress(RuntimeError):  # no such user: keep the name unchanged
         path = path.expanduser()
-    starts = [] if path.is_absolute() else [folder / path for folder in data_folders(variable)]
+    starts = [] if path.is_absolute() else [folder / path for folder in data_folders()]
     candidates = [path] if base is None or path.is_absolute() else [Path(base) / path, path]
     for candidate in (*candidates, *starts):
         if os.path.isfile(candidate) or is_store(candidate):
             return candidate
     places = [shortened(place.absolute()) for place in candidates]
-    below = f", nor below ${variable} ({os.environ.get(variable) or 'not set'})" if starts else ""
+    listed = os.environ.get(ENVIRONMENT_VARIABLE) or "not set"
+    below = f", nor below ${ENVIRONMENT_VARIABLE} ({listed})" if starts else ""
     raise FileNotFoundError(
         f"{shortened(name_or_path)}: expected a file, got none at {' or '.join(places)}{below}; give a "
         "path, or a name such as lesbrary:two_day_suite/8m/strong_wind."
     )
 
 
-def data_folders(variable: str = ENVIRONMENT_VARIABLE) -> list[Path]:
+def data_folders() -> list[Path]:
     """Folders searched for named files, in order."""
-    listed = os.environ.get(variable, "").split(os.pathsep)
+    listed = os.environ.get(ENVIRONMENT_VARIABLE, "").split(os.pathsep)
     return [Path(folder).expanduser() for folder in listed if folder] + [Path("data"), *_DATA_FOLDERS]
 
 

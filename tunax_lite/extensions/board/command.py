@@ -56,7 +56,7 @@ def board(
         setup = Loaded(loaded.config.comparison(sections), loaded.place)
         candidates, protocol = candidates_of(setup), loaded.config.protocol
         on_grid = {f"cells of {protocol.cell_thickness:g} m": list(targets.values())}
-        compared = computed(setup, candidates, on_grid, [], workers, scheduler).rows
+        compared = computed(setup, candidates, on_grid, workers, scheduler).rows
         configured, initial = loaded.config, "the initial profile kept"
         board_rows = [_row(configured, PERSISTENCE, initial, (), compared)]
         for each in sections:
