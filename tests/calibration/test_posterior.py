@@ -15,6 +15,7 @@ import tunax_lite as tl
 from tests.calibration.posterior_twins import FREE, NOISE, noisy_twin
 from tests.errors import error_naming
 from tunax_lite import calibration as cal
+from tunax_lite._types import InputWarning
 from tunax_lite.calibration import posterior
 from tunax_lite.calibration.posterior import NUTS, Laplace, Likelihood, TemperedSMC
 from tunax_lite.calibration.posterior.infer import (
@@ -82,6 +83,17 @@ def test_particles_from_the_prior_find_the_exact_posterior_of_a_linear_model():
     np.testing.assert_allclose((draws.mean(axis=0) - mean) / deviation, 0.0, atol=0.15)
     across = np.outer(deviation, deviation)
     np.testing.assert_allclose(np.cov(draws.T) / across, covariance / across, atol=0.2)
+
+
+def rough(x):
+    """Log likelihood with a maximum in every thousandth, at which no random step ends."""
+    return -1e6 * jnp.sum(jnp.sin(1e3 * jnp.pi * x) ** 2)
+
+
+def test_particles_that_stay_together_are_noted():
+    with pytest.warns(InputWarning):
+        draws, _ = temper(TemperedSMC(50, n_moves=1), lambda: (rough, ()), 2, ThisProcess(), lambda *_: None)
+    assert len(np.unique(draws, axis=0)) < 25
 
 
 def test_the_spectrum_tells_what_is_constrained():
@@ -217,10 +229,12 @@ def test_noise_and_what_observations_are_worth():
 
 
 @pytest.mark.long
-def test_bands_are_the_quantiles_of_runs(inferred):
+def test_bands_are_the_quantiles_of_runs(inferred, tmp_path):
     case, found = noisy_twin(1).target.case, inferred("laplace")[0]
     times: dict[str, Any] = {"dt": 600.0, "duration": 7200.0, "output_interval": 3600.0}
-    bands = posterior.predictive_bands(MODEL, FREE, case, found, 5, **times)
+    found.to_netcdf(tmp_path / "posterior.nc")
+    members = posterior.members_of_file(tmp_path / "posterior.nc", MODEL, 5)
+    bands = posterior.bands_of_members(members, case, 5, **times)
     closures = (
         FREE.to_pytree(MODEL.closure, jnp.asarray(x)) for x in found["x"].values[0, [0, 10, 20, 29, 39]]
     )
@@ -230,7 +244,7 @@ def test_bands_are_the_quantiles_of_runs(inferred):
     np.testing.assert_array_equal(bands["sea_surface_temperature"], bands["temperature"][..., -1])
     assert bands["mixed_layer_depth"].shape == (5, 3) and bands.attrs["n_failed"] == 0
     with error_naming(ValueError, "draws 2 40 1"):
-        posterior.predictive_bands(MODEL, FREE, case, found, 1, **times)
+        posterior.members_of_file(tmp_path / "posterior.nc", MODEL, 1)
 
 
 def test_a_parameter_far_from_its_prior_is_constrained():

@@ -11,7 +11,7 @@ from tests.cli.running import CALIBRATION, RUN, configuration, invoked, settings
 from tests.errors import missing_from
 
 LAPLACE = {"name": "laplace", "n_draws": 200}
-METHOD = {"method": LAPLACE, "n_members": 4, "n_iterations": 4, "noise": 0.5, "n_observations": 20}
+METHOD = {"method": LAPLACE, "n_iterations": 4, "noise": 0.5, "n_observations": 20}
 
 
 def run(*arguments, code: int = 0) -> str:
@@ -72,10 +72,10 @@ def test_draws_of_an_own_posterior_have_bands(folder, tmp_path):
 
 @pytest.mark.long
 def test_figures_and_the_report_show_it(folder):
-    figures = {f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum", "bands")}
+    figures = {f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum")}
     assert figures <= {path.name for path in (folder / "out").iterdir()}
     run("report", folder / "out", "--output", folder / "page.html")
     text = (folder / "page.html").read_text()
-    assert 'id="posterior"' in text and text.count("data:image/png;base64,") == 2 + 4
+    assert 'id="posterior"' in text and text.count("data:image/png;base64,") == 2 + 3
     run("plot", folder / "out/posterior.nc", "--output", folder / "figures")
     assert len(list((folder / "figures").iterdir())) == 3

@@ -9,7 +9,7 @@ import pytest
 from tests.errors import error_naming, notes_in
 from tests.io.observation_files import cf_dataset
 from tests.io.test_argo import write as write_argo
-from tunax_lite.calibration import ZScore, account
+from tunax_lite.calibration import ZScore
 from tunax_lite.calibration.target import Change, residuals
 from tunax_lite.calibration.target import misfit as misfit_of
 from tunax_lite.column.checkpointing import SaveEverything
@@ -90,11 +90,12 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     (target,) = build_calibration(config).targets
     observations = target.observations
     assert observations.moves and list(np.asarray(observations.time) / 86400.0) == [0.0, 2.5, 5.0, 8.0, 10.0]
-    temperature, surface, depth = account(target)
-    # Of the four levels of a profile the one at 500 m lies below the column, one is flagged; one above 5 m.
-    assert (temperature.n_used, temperature.n_rejected, temperature.n_above) == (5, 1, 2)
-    assert (surface.n_used, surface.n_rejected) == (2, 0)
-    np.testing.assert_array_equal(depth.n_used, 3)
+    n_used = {
+        name: int(np.isfinite(each.observed[target.times]).sum()) for name, each in target.sampled.items()
+    }
+    # Of the four levels of a profile the one at 500 m lies below the column, one is flagged.
+    assert n_used == {"temperature": 5, "sea_surface_temperature": 2, "mixed_layer_depth": 3}
+    assert [observations.rejected[name] for name in n_used] == [0, 0, 1]
     sst = np.asarray(observations.series["sea_surface_temperature"])
     # In situ, as it was measured.
     np.testing.assert_allclose(sst[[0, 2]], [18.2, 17.9], rtol=1e-9)

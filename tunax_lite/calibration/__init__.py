@@ -39,8 +39,7 @@ from .target import (
     Target,
     Uncertainty,
     ZScore,
-    account,
-    errors_of,
+    errors_and_run,
     misfit,
     residuals,
 )

@@ -175,18 +175,11 @@ class Summary:
 
 
 def tables(rows: Sequence[ErrorRow]) -> tuple[Summary, ...]:
-    """A table for each variable on the first grid, means by source, grid and time step, and notes."""
+    """A table for each variable on the first grid with the first time step, and notes on all runs."""
     grid, step = rows[0].grid, rows[0].time_step
     shown = [row for row in rows if (row.grid, row.time_step) == (grid, step)]
     setting = f"{grid}, steps of {step:g} s"
     parts = [_by_case(shown, variable, setting) for variable in dict.fromkeys(row.variable for row in shown)]
-    rows_of_first = [row for row in rows if row.variable == rows[0].variable]
-    if any(row.group for row in shown):
-        groups = [(row, row.group.replace("_", " ") or "others") for row in rows_of_first if row in shown]
-        parts.append(_means(f"By source, {setting}", groups))
-    settings = [(row, f"{row.grid}, {row.time_step:g} s") for row in rows_of_first]
-    if len({name for _, name in settings}) > 1:
-        parts.append(_means("Grid and time step", settings))
     noted = dict.fromkeys((r.closure, r.case, r.grid, f"{r.time_step:g}", r.note) for r in rows if r.note)
     if noted:
         text = "Runs without errors, and runs with unlikely water, whose errors mean little."
@@ -210,24 +203,6 @@ def _by_case(shown: Sequence[ErrorRow], variable: str, setting: str) -> Summary:
         ("closure", *(case.replace("_", " ") for case in cases), *("mean", "worst")[: 2 * (len(cases) > 1)]),
         tuple(lines),
     )
-
-
-def _means(title: str, keyed: Sequence[tuple[ErrorRow, str]]) -> Summary:
-    """Means over cases, a column for each key."""
-    keys, lines = tuple(dict.fromkeys(key for _, key in keyed)), []
-    for closure in dict.fromkeys(row.closure for row, _ in keyed):
-        errors = {key: list[float]() for key in keys}
-        for row, key in keyed:
-            if row.closure == closure:
-                errors[key].append(row.root_mean_square)
-        lines.append(
-            (closure, *(number(float(np.mean(each)), 3, "g") if each else "–" for each in errors.values()))
-        )
-    row = keyed[0][0]
-    text = (
-        f"Mean over the cases of the root mean square error of {row.variable.replace('_', ' ')} [{row.unit}]."
-    )
-    return Summary(title, text, ("closure", *keys), tuple(lines))
 
 
 def _cell(row: ErrorRow | None) -> str:

@@ -221,8 +221,6 @@ class ComparedVariable(eqx.Module):
     moving: Interpolation | None = None  # for heights that vary in time, with a leading time axis
     # Reduces model profiles to the resolution of a few observed heights.
     smoothing: Float[Array | np.ndarray, "center center"] | None = None
-    z: np.ndarray | None = None  # heights [m], (n_levels,) or (n_times, n_levels); 0 for a scalar
-    inside: np.ndarray | None = None  # whether a level is in the depth window; shape of the values
     thickness: np.ndarray | None = None  # by which cell means count [m], (n_levels,); `None` if all are equal
     shares: Any = None  # share of each value in the mean; 0 if it is not selected; shape of the values
     factor: Any = None  # of the mean square, such as w_v / (s_v² sum w_v)
@@ -284,16 +282,14 @@ def with_levels(sampled: ComparedVariable, case: Case, n_levels: int) -> Compare
     if isinstance(sampled.operator, OneNumber):
         return sampled
     more = n_levels - sampled.observed.shape[1]
-    if more < 0 or sampled.moving is not None or sampled.z is None or sampled.inside is None:
+    if more < 0 or sampled.moving is not None:
         expected = f"at most {n_levels} levels, at the same heights at all times, for shared programs"
         raise ValueError(f"{case.name}: expected {expected}, got others; pad to more levels.")
     matrix = np.asarray(sampled.operator(jnp.eye(case.grid.n_cells)))
     return dataclasses.replace(
         sampled,
         observed=np.pad(sampled.observed, ((0, 0), (0, more)), constant_values=np.nan),
-        z=np.pad(sampled.z, (0, more), mode="edge"),
         operator=Averaging(jnp.asarray(np.pad(matrix, ((0, more), (0, 0))))),
-        inside=np.pad(sampled.inside, ((0, 0), (0, more))),
         thickness=None if sampled.thickness is None else np.pad(sampled.thickness, (0, more)),
     )
 
@@ -312,8 +308,7 @@ def can_be_observed(observations: Observations, variable: str) -> bool:
 
 
 def _scalar(values: np.ndarray) -> ComparedVariable:
-    everywhere = np.ones((values.size, 1), dtype=bool)
-    return ComparedVariable(values[:, None], OneNumber(), z=np.zeros(1), inside=everywhere)
+    return ComparedVariable(values[:, None], OneNumber())
 
 
 def _scalar_at_points(case: Case, observations: Observations, variable: str) -> ComparedVariable:
@@ -399,18 +394,15 @@ def _points(case: Case, values: np.ndarray, observations: Observations, window) 
     check_heights(z[inside], depth, case.name)
     values = np.where(inside, values, np.nan)
     if observations.moves:
-        return ComparedVariable(values, AtCenters(), moving=interpolation(centers, z), z=z, inside=inside)
+        return ComparedVariable(values, AtCenters(), moving=interpolation(centers, z))
     levels = np.flatnonzero(inside)
     z, values = z[levels], values[:, levels]
     indices = centers_of(z, centers, depth)
     if indices is None:
-        return ComparedVariable(
-            values, interpolation(centers, z), z=z, inside=np.ones(values.shape, dtype=bool)
-        )
+        return ComparedVariable(values, interpolation(centers, z))
     on_cells = np.full((values.shape[0], centers.size), np.nan)
     on_cells[:, indices] = values
-    inside = np.broadcast_to(np.isin(np.arange(centers.size), indices), on_cells.shape)
-    return ComparedVariable(on_cells, AtCenters(), z=centers, inside=inside)
+    return ComparedVariable(on_cells, AtCenters())
 
 
 def _cell_means(
@@ -428,9 +420,8 @@ def _cell_means(
     z = 0.5 * (faces[1:] + faces[:-1])
     _check_window(case.name, inside, z, window)
     values = np.where(inside, values, np.nan)
-    inside, thickness = np.broadcast_to(inside, values.shape), np.diff(faces)
-    is_uniform = np.ptp(thickness) <= slack
-    return ComparedVariable(values, operator, z=z, inside=inside, thickness=None if is_uniform else thickness)
+    thickness = np.diff(faces)
+    return ComparedVariable(values, operator, thickness=thickness if np.ptp(thickness) > slack else None)
 
 
 def _check_window(name: str, inside: np.ndarray, z: np.ndarray, window: tuple[float, float]) -> None:

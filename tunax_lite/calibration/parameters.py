@@ -126,16 +126,11 @@ def lookup(path: str, infos: Mapping[str, ParameterInfo], owner: str) -> Paramet
     alike = by_field(name for name in effective if is_of_closure(name) == in_closure)
     is_part = any(is_below(name, f"{path}.*") for name in alike)
     close = [f"{path}.*"] * is_part + difflib.get_close_matches(path, alike, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}? " if close else ""
     names = ", ".join(close + [name for name in alike if name not in close]) or "none"
-    if in_closure:
-        remedy = "numbers of all cases are case.PATH, those of one cases.NAME.PATH"
-        raise ValueError(f"{path}: {owner} has no such parameter; {hint}it has: {names}; {remedy}.")
-    raise ValueError(
-        f"{path}: the cases of this calibration have no such number; {hint}they have: {names}. A correction "
-        "is known once a case has it: `CorrectedForcing`, `InitialCorrection`, or `corrections` in a "
-        "configuration."
-    )
+    remedy = "numbers of all cases are case.PATH, those of one cases.NAME.PATH"
+    if not in_closure:
+        owner, remedy = "the cases", "add a correction to a case by `corrections`, or `CorrectedForcing`"
+    raise ValueError(f"{path}: expected a number of {owner}, got another path; known are {names}; {remedy}.")
 
 
 def replace_numbers(module: T, paths: Sequence[str], values: Array | np.ndarray) -> T:

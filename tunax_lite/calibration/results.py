@@ -264,7 +264,7 @@ RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME)
 """Files that are removed when another calibration uses the folder."""
 _DERIVED = (
     *("posterior_chain_*.eqx", "posterior.nc", "posterior.yaml", "report.html"),
-    *(f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum", "bands")),
+    *(f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum")),
     *("loss.png", "parameters.png", "profiles.png", "series*.png"),
 )
 

@@ -6,8 +6,8 @@ over the observed values of variable v that are selected; w_v are weights, s_v s
 
 `Target` declares this, `Comparison` holds it as arrays. `_compare` follows a run frame by frame and stores
 the observed variables only. It underlies the loss of a calibration (`misfit`, `residuals`) and the equations
-of a map, where observed values have a trailing axis of columns. `errors_of` and `errors_of_states` compare
-stored states.
+of a map, where observed values have a trailing axis of columns. `errors_and_run` and `errors_of_states`
+compare stored states.
 
 Observed values that are NaN, or outside the depth and time windows, are ignored. At points, the model is
 interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the surface
@@ -126,26 +126,17 @@ class ErrorPair(NamedTuple):
     mean: float
 
 
-def errors_of(model: Model, comparison: Comparison) -> dict[str, ErrorPair]:
-    """Root mean square and mean error of each variable, without weights and scales, for a single column."""
-    return errors_and_run(model, comparison)[0]
-
-
 def errors_and_run(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorPair], Trajectory]:
-    """Like `errors_of`, and also return the run at the frames of the comparison."""
+    """Errors of each variable of a single column, without weights and scales, and the run at the frames."""
     # The errors have a program of their own, which all closures share.
     states, step = _frames(model, dataclasses.replace(comparison, variables={}, in_time=None))
     by_time = _errors_of_frames(comparison, states)
     is_new = np.append(True, np.diff(step) > 0)  # a padded comparison repeats its last frame
     states, step = jax.tree.map(lambda leaf: np.asarray(leaf)[is_new], (states, step))
-    return _errors(by_time), run_of_states(comparison.case, states, step * float(comparison.dt), step)
-
-
-def run_of_states(case: Case, states: State, time: np.ndarray, step: np.ndarray) -> Trajectory:
-    """Trajectory of states, frames first, at times [s] and steps; the eddy coefficients are zero."""
-    at_rest = jnp.zeros((len(time), *case.grid.z_face.shape))
-    coefficients = EddyCoefficients(at_rest, at_rest)
-    return Trajectory(case.grid, jnp.asarray(time), jnp.asarray(step, int), states, coefficients)
+    case, time = comparison.case, jnp.asarray(step * float(comparison.dt))
+    at_rest = jnp.zeros((time.size, *case.grid.z_face.shape))
+    coefficients = EddyCoefficients(at_rest, at_rest)  # not stored
+    return _errors(by_time), Trajectory(case.grid, time, jnp.asarray(step, int), states, coefficients)
 
 
 def initial_states(case: Case, n_times: int) -> State:
@@ -154,7 +145,7 @@ def initial_states(case: Case, n_times: int) -> State:
 
 
 def errors_of_states(comparison: Comparison, states: State) -> dict[str, ErrorPair]:
-    """Errors as in `errors_of`, of stored states at the times of a comparison, along a leading axis."""
+    """Errors as in `errors_and_run`, of stored states at the times of a comparison, along a leading axis."""
     return _errors(_errors_of_frames(dataclasses.replace(comparison, in_time=None), states))
 
 
@@ -609,47 +600,3 @@ def _check(target: Target) -> None:
         raise ValueError(
             f"{name}: expected a positive weight for at least one variable, got {dict(weights)}."
         )
-
-
-@dataclasses.dataclass(frozen=True)
-class Account:
-    """Number of values of one variable of one case, by use."""
-
-    case: str
-    variable: str
-    n_used: int  # finite values within the windows
-    n_missing: int  # missing values within the windows, at times with at least one value
-    n_rejected: int  # rejected by the reader because of their quality flags, at any time and height
-    n_above: int  # above the uppermost center of the model, where it is constant
-    n_below: int  # below the lowest center
-
-    @property
-    def notes(self) -> str:
-        """Description of missing, rejected and extrapolated values; empty without any."""
-        counts = (
-            (self.n_missing, "missing"),
-            (self.n_rejected, "rejected by quality flags"),
-            (self.n_above, "above the uppermost center of the model, compared with it"),
-            (self.n_below, "below the lowest center of the model, compared with it"),
-        )
-        return "; ".join(f"{number} {text}" for number, text in counts if number)
-
-
-def account(target: Target) -> tuple[Account, ...]:
-    """Account of each variable of a target, whose windows and heights must match the observations."""
-    chosen = target.times
-    centers, slack = np.asarray(target.case.grid.z_center), 1e-6 * float(target.case.grid.depth)
-    lines = []
-    for variable in target.weights:
-        sampled = target.sampled[variable]
-        values, inside = np.asarray(sampled.observed), np.asarray(sampled.inside)
-        finite = np.isfinite(values)[chosen]
-        # Times at which only other variables were observed have no missing values.
-        n_places = int(inside[chosen][finite.any(axis=1)].sum())
-        z = np.broadcast_to(np.asarray(sampled.z), values.shape)[chosen]
-        beyond = finite & (sampled.moving is not None or isinstance(sampled.operator, Interpolation))
-        n_used, n_rejected = int(finite.sum()), int(target.observations.rejected.get(variable, 0))
-        outside = beyond & (z > centers[-1] + slack), beyond & (z < centers[0] - slack)
-        counts = n_used, n_places - n_used, n_rejected, *(int(where.sum()) for where in outside)
-        lines.append(Account(target.case.name, variable, *counts))
-    return tuple(lines)

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..calibration import (
     CalibrationResult,
-    Target,
     parameter_rows,
     validation,
     with_parameters,
@@ -20,7 +19,7 @@ from ..calibration import (
 )
 from ..calibration import calibrate as run_calibration
 from ..calibration.calibrate import Iteration
-from ..calibration.posterior import draws_of, infer, intervals, predictive_bands, spectrum_of, start_from
+from ..calibration.posterior import draws_of, infer, intervals, spectrum_of, start_from
 from ..calibration.posterior.infer import POSTERIOR_NAME, unconstrained_in, write_summary
 from ..calibration.results import (
     CHECKPOINT_NAME,
@@ -31,7 +30,6 @@ from ..calibration.results import (
 )
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
 from ..config.formats import kind_in
-from ..io.dataset import STATE_NAMES
 from ..io.writing import check_outputs
 from ..io.yaml_file import read_document
 from ..plausibility.water_limits import Extreme, extremes_of
@@ -71,7 +69,7 @@ def calibrate(
         outputs = _calibration_outputs(folder, setup, figures=loaded.config.output.figures)
         inputs = session.inputs_of(loaded)
         check_outputs(outputs, overwrite=overwrite or resume, inputs=inputs, advice=_ADVICE)
-        session.say_accounts(setup.targets)
+        session.say_rejected(setup.targets)
         names = ", ".join(target.case.name for target in setup.targets)
         echo(f"calibrating {len(setup.free_parameters.paths)} parameters on {names}")
         arguments = vars(setup) | {"folder": folder, "resume": resume, "overwrite": overwrite}
@@ -245,7 +243,6 @@ def cross_validate(
     session.judge_water(extremes)
 
 
-_MOST_FRAMES = 24  # of each run in the figure of bands
 _LEVEL = 0.9  # probability of the printed intervals
 
 
@@ -264,6 +261,7 @@ def posterior(
     """See `commands.posterior`."""
     # Slow imports: figures.
     from ..io.dataset import write_dataset
+    from ..plotting import posterior_figures, save_figures
     from ..report import POSTERIOR_FIGURES
 
     chosen = [] if method is None else [f"posterior.method={method}"]
@@ -308,7 +306,7 @@ def posterior(
         write_dataset(inferred.assign_attrs(origin), written[0])
         write_summary(written[1], inferred, _LEVEL, origin)
         if with_figures:
-            written += _draw_posterior(inferred, setup, section.n_members, folder)
+            written += save_figures(posterior_figures(inferred), folder)
     session.report_written(written)
 
 
@@ -329,32 +327,3 @@ def _summarise_posterior(inferred: "xr.Dataset") -> None:
             f"effective sample size {sizes.min():.0f} to {sizes.max():.0f}, "
             f"R-hat up to {inferred['r_hat'].values.max():.3f}; {inferred.n_divergent} trajectories diverged"
         )
-
-
-def _profiles(target: Target) -> tuple[str, ...]:
-    """Profiles of the model that are compared with observations, or else temperature."""
-    known = {*STATE_NAMES, *target.case.start_state.tracers}
-    fitted = tuple(name for name, weight in target.weights.items() if weight and name in known)
-    return fitted or ("temperature",)
-
-
-def _draw_posterior(inferred: "xr.Dataset", setup: Calibration, n_members: int, folder: Path) -> list[Path]:
-    from ..plotting import plot_bands, posterior_figures, save_figures  # slow import
-
-    echo("running draws of the posterior, for the figures ...")
-    n_members = min(n_members, inferred["x"][..., 0].size)
-    bands = [
-        predictive_bands(
-            setup.model,
-            setup.free_parameters,
-            target.case,
-            inferred,
-            n_members,
-            variables=_profiles(target),
-            **target.times_of_run(_MOST_FRAMES),
-        )
-        for target in setup.targets
-    ]
-    observed = [target.observations for target in setup.targets]
-    figures = posterior_figures(inferred) | {"posterior_bands": plot_bands(bands, observed)}
-    return save_figures(figures, folder)

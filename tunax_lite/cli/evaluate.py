@@ -56,7 +56,7 @@ def evaluate(
                 raise ConfigError(f"{parameters}: {error}") from error
         if output is not None:
             check_outputs([output], overwrite=overwrite, inputs=session.inputs_of(loaded, parameters))
-        session.say_accounts(targets)
+        session.say_rejected(targets)
         extremes: list[Extreme] = []
         with fraction_of("evaluation") as show:
             rows = _error_rows(candidates, show, extremes)
@@ -184,7 +184,7 @@ def compare(
         outputs = [folder / f"{kind}_{name}.png" for name in names for kind in kinds]
         outputs += [folder / f"comparison.{suffix}" for suffix in ("csv", "md")]
         check_outputs(outputs, overwrite=overwrite, inputs=session.inputs_of(loaded))
-        session.say_accounts(next(iter(targets.values())))
+        session.say_rejected(next(iter(targets.values())))
         compared = computed(loaded, candidates, targets, workers, scheduler)
         rows, parts = compared.rows, comparison.tables(compared.rows)
         write_rows(folder / "comparison.csv", type(rows[0]), rows, ".6g")  # even if drawing fails

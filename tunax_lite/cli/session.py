@@ -19,7 +19,7 @@ import typer
 from typer import Exit
 
 from .._types import InputWarning, iterate_options, warn_of_input
-from ..calibration import Target, account, read_parameters, with_case_parameters, with_parameters
+from ..calibration import Target, read_parameters, with_case_parameters, with_parameters
 from ..calibration.base import Base, CalibratedValues, constants_of
 from ..calibration.parameters import paths_of_other_cases
 from ..closures import AbstractClosure, ValidRange, recommended_sets
@@ -123,12 +123,16 @@ def judge_water(extremes: Iterable[Extreme], moment: Callable[[float], str] = si
         raise Exit(FAILED)
 
 
-def say_accounts(targets: Sequence[Target]) -> None:
-    """Print how many of the observations are used, if not all."""
-    # A case with several time steps has the same account with each.
-    for line in dict.fromkeys(line for target in targets for line in account(target)):
-        if line.notes:
-            echo(f"{line.case}: {line.n_used} values of {line.variable}; {line.notes}")
+def say_rejected(targets: Sequence[Target]) -> None:
+    """Print how many observed values were rejected by quality flags."""
+    lines = (
+        f"{target.case.name}: {number} values of {variable} rejected by quality flags"
+        for target in targets
+        for variable in target.weights
+        if (number := target.observations.rejected.get(variable))
+    )
+    for line in dict.fromkeys(lines):  # once for all time steps
+        echo(line)
 
 
 def report_written(paths: Iterable[Path]) -> None:

@@ -165,7 +165,6 @@ class PosteriorSection(Section):
         section_of(Laplace, "laplace"), section_of(NUTS, "nuts"), section_of(TemperedSMC, "smc")
     ) = key("normal distribution at the best fit, or sampled", "laplace", validate_default=True)
     n_iterations: int = key("evaluations to find the most probable values", 30, ge=1)
-    n_members: int = key("runs for the predictive bands", 64, ge=2, le=100_000)
     noise: float | None = key("standard deviation, in units of the scale of the misfit", None, gt=0.0)
     n_observations: float | None = key("independent observations in all cases together", None, gt=0.0)
 

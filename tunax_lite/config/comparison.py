@@ -51,7 +51,7 @@ class ComparedCaseSection(Section):
     """A case and its source."""
 
     case: CaseSection = key("where the case and its profiles come from")
-    group: str = key("cases of one source, which a summary takes together", "")
+    group: str = key("source of the case, a column of the table", "")
 
 
 def _in_groups(value: JSON) -> JSON:

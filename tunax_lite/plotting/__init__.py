@@ -14,7 +14,6 @@ from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
 from .calibration import (
     history_figures,
-    plot_bands,
     plot_correlations,
     plot_loss,
     plot_marginals,

@@ -1,7 +1,7 @@
 """Figures of a calibration and of its posterior."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
@@ -9,10 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..calibration.posterior import spectrum_of
-from ..column.observations import Observations
 from . import style
-from .fits import CaseRuns, RunProfiles
-from .style import BLUE, RED, FigureTime, Option, in_words
+from .style import BLUE, RED, Option, in_words
 
 _MOST_BINS = 40
 _PREFIX = "parameter "
@@ -173,57 +171,3 @@ def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
     """Figures of a posterior, as stored in `posterior.nc`."""
     drawn = {"marginals": plot_marginals, "correlations": plot_correlations, "spectrum": plot_spectrum}
     return {f"posterior_{name}": draw(dataset) for name, draw in drawn.items()}
-
-
-def plot_bands(bands: Sequence[xr.Dataset], observations: Sequence[Observations]) -> Figure:
-    """Final profiles and scalar time series, with the spread from the parameters.
-
-    One row of panels per dataset of `bands_of_members`, with quantiles symmetric around the median, and with
-    the observed profiles and scalars of the same cases.
-    """
-    if not bands:
-        raise ValueError("plot_bands: expected at least one case, got none.")
-    profiles = list(dict.fromkeys(str(k) for band in bands for k in band if "z_center" in band[k].dims))
-    names = [str(name) for name in bands[0] if "z_center" not in bands[0][name].dims]
-    n_columns = len(profiles) + len(names)
-    figure, axes = style.panels(len(bands) * n_columns, n_columns, (3.3, 2.9))
-    for row, band, observed in zip(axes, bands, observations, strict=True):
-        seconds, z = band["time"].values, band["z_center"].values
-        end = float(seconds[-1])
-        axis = FigureTime(end, band.attrs.get("start_time"))
-        case = CaseRuns("", {"": RunProfiles(seconds, z, {})}, observed, axis)  # for its end
-        for panel, name in zip(row, profiles, strict=False):
-            panel.set_visible(name in band)
-            if name not in band:
-                continue
-            last = band[name].values[:, -1]
-            _shade(panel.fill_betweenx, z, last)
-            panel.plot(last[len(last) // 2], z, color=BLUE, linewidth=1.2)
-            if (profile := case.last_profile(name)) is not None:
-                panel.plot(profile[2], profile[1], **_OBSERVED)
-            style.label(panel, style.name_and_unit(name, {name: band[name].attrs}))
-        row[0].set_ylabel("z [m]")
-        row[0].set_title(f"{in_words(band.attrs['case'])}, {axis.moment(end)}", loc="left", fontsize="medium")
-        time = axis.places(seconds)
-        for panel, name in zip(row[len(profiles) :], names, strict=True):
-            values = band[name].values
-            _shade(panel.fill_between, time, values)
-            panel.plot(time, values[len(values) // 2], color=BLUE, linewidth=1.2)
-            if (scalar := case.observed_series.get(name)) is not None:
-                known = np.isfinite(scalar) & (case.observed_times <= end * (1.0 + 1e-9))
-                panel.plot(axis.places(case.observed_times[known]), scalar[known], **_OBSERVED)
-            # Use the short name: the long name does not fit the height of the panel.
-            style.label(panel, y=f"{in_words(name)} {style.unit_label(name)}")
-            axis.finish(panel, fontsize="small")
-    legend = "shades: quantiles; dotted: observed"
-    figure.suptitle(f"Runs with parameters drawn from the posterior ({legend})", fontsize="medium")
-    return figure
-
-
-_OBSERVED: dict[str, Option] = {"color": "black", "linewidth": 1.0, "linestyle": ":"}
-
-
-def _shade(fill, along: np.ndarray, values: np.ndarray) -> None:
-    """Shade from the outermost pair of quantiles inwards."""
-    for i in range(len(values) // 2):
-        fill(along, values[i], values[len(values) - 1 - i], color=BLUE, alpha=0.25, linewidth=0.0)

@@ -33,7 +33,6 @@ POSTERIOR_FIGURES = {
     "posterior_marginals": "Distribution of every parameter, beside its prior",
     "posterior_spectrum": "Combinations of parameters: information from observations relative to priors",
     "posterior_correlations": "Correlations of the unconstrained numbers",
-    "posterior_bands": "Runs with parameters drawn from the posterior: profile at the end, series in time",
 }
 _ORIGIN = ("date", "version", "commit", "machine", "command", "config", "packages", "data")
 _ERROR = "_error"
@@ -222,7 +221,6 @@ _METHODS = {"nuts": "NUTS", "laplace": "Laplace", "smc": "Tempered SMC"}
 
 def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:
     about = dataset.attrs
-    drawable = set(POSTERIOR_FIGURES) - {"posterior_bands"}
     information = np.linalg.eigvalsh(dataset["information"].values)
     return {
         "method": _METHODS.get(str(about["method"]), str(about["method"])),
@@ -233,7 +231,9 @@ def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:
         "n_draws": int(dataset["x"][..., 0].size),
         "n_divergent": about.get("n_divergent"),
         "rows": list(_posterior_rows(dataset)),
-        "figures": list(_encoded(run, POSTERIOR_FIGURES, drawable, lambda: posterior_figures(dataset))),
+        "figures": list(
+            _encoded(run, POSTERIOR_FIGURES, set(POSTERIOR_FIGURES), lambda: posterior_figures(dataset))
+        ),
     }
 
 

@@ -12,7 +12,6 @@ from .infer import (
     infer,
     intervals,
     members_of_file,
-    predictive_bands,
     spectrum_of,
     start_from,
 )
@@ -25,7 +24,6 @@ __all__ = [
     "TemperedSMC",
     "infer",
     "intervals",
-    "predictive_bands",
 ]
 
 

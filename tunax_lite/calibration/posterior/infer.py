@@ -19,7 +19,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -215,7 +215,8 @@ _EACH_DRAW = "chain", "draw"
 
 def check_packages(method: Laplace | NUTS | TemperedSMC) -> None:
     """Raise `ImportError`, which tells what to install, if a method lacks an optional package."""
-    for name in () if isinstance(method, Laplace) else ("blackjax", "arviz_stats.base"):
+    needed = {NUTS: ("blackjax", "arviz_stats.base"), TemperedSMC: ("blackjax",)}
+    for name in needed.get(type(method), ()):
         optional_module(name)
 
 
@@ -422,22 +423,6 @@ _QUANTILES = 0.05, 0.25, 0.5, 0.75, 0.95
 _SCALARS = "sea_surface_temperature", "mixed_layer_depth", "potential_energy_anomaly"
 
 
-def predictive_bands(
-    model: Model, free_parameters: ParameterTable, case: Case, posterior: "xr.Dataset", n: int, **options: Any
-) -> "xr.Dataset":
-    """Bands of a case with `n` draws, evenly spaced over all chains, as `bands_of_members`."""
-    draws = posterior["x"].values.reshape(-1, posterior.sizes["parameter"])
-    free, members = free_parameters.in_case(case.name), draws[_evenly_spaced(len(draws), n)].T
-    x = free.part_of(jnp.asarray(members))
-    return bands_of_members(free.to_pytree(model, x), free.to_pytree(case, x), n, **options)
-
-
-def _evenly_spaced(size: int, n: int) -> np.ndarray:
-    if not 2 <= n <= size:
-        raise ValueError(f"draws: expected a number from 2 to {size}, got {n}; choose another one.")
-    return np.linspace(0, size - 1, n).round().astype(int)
-
-
 @names_its_file("a file of a posterior")
 def members_of_file(path: str | Path, model: Model, n: int) -> Model:
     """A model in `n` draws of a posterior from a file, evenly spaced over all chains.
@@ -464,7 +449,10 @@ def members_of_file(path: str | Path, model: Model, n: int) -> Model:
             )
         if "base" in dataset.attrs:
             Base.read(kind, json.loads(dataset.attrs["base"]), numbers).check(closure, numbers, str(path))
-    places = _evenly_spaced(next(iter(numbers.values())).size, n)
+    size = next(iter(numbers.values())).size
+    if not 2 <= n <= size:
+        raise ValueError(f"draws: expected a number from 2 to {size}, got {n}; choose another one.")
+    places = np.linspace(0, size - 1, n).round().astype(int)
     values = np.array([each[places] for each in numbers.values()], precision_of(module=closure))
     return dataclasses.replace(model, closure=replace_numbers(closure, list(numbers), values))
 

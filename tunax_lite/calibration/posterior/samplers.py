@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from ..._types import warn_of_input
 from ...declarations import check_settings, named, setting
 from ...runtime import compile_program
 from ...runtime.compilation import Program, Shared
@@ -41,6 +42,8 @@ Report = Callable[[float, str], None]
 """Called with the fraction of the work that is done, and its state in a few words."""
 _IMPOSSIBLE = -1e20
 """Log likelihood of a failed run; finite, because SMC multiplies it with an exponent of zero."""
+_FEWEST_DIFFERENT = 0.5
+"""Fraction of the particles that must differ at the end; about all do where steps are accepted."""
 _FIRST_STEP = 0.5
 """Step size; below 2 it is stable for a normal density whose covariance is the inverse mass matrix."""
 _DOUBLINGS = 6
@@ -101,7 +104,8 @@ def temper(
 ) -> tuple[np.ndarray, int]:
     """Particles of the posterior of `n` parameters, `(n_draws, n)`, and the number of exponents.
 
-    Raises `ValueError` for too few particles to have a covariance.
+    Raises `ValueError` for too few particles to have a covariance, and warns if few of the last ones differ:
+    resampling copies particles, and random steps that are all rejected leave the copies together.
     """
     if method.n_draws < 2 * n:
         raise ValueError(
@@ -117,7 +121,17 @@ def temper(
         exponents.append(float(state[2]))
         report(exponents[-1], f"exponent {exponents[-1]:.3g} of the likelihood")
         if exponents[-2] == 1.0:  # the particles have moved at an exponent of 1, with equal weights
-            return np.asarray(state[0], float), len(exponents) - 2
+            break
+    particles = np.asarray(state[0], float)
+    n_different = len(np.unique(particles, axis=0))
+    if n_different < _FEWEST_DIFFERENT * method.n_draws:
+        warn_of_input(
+            [
+                f"smc: only {n_different} of {method.n_draws} particles differ, because most random steps "
+                "were rejected; choose more n_moves, or the method nuts"
+            ]
+        )
+    return particles, len(exponents) - 2
 
 
 def _raise_exponent(method: TemperedSMC, log_likelihood: LogDensity, key: Array, state: tuple) -> tuple:
