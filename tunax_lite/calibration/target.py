@@ -492,10 +492,7 @@ class Target:
     def sampled(self) -> Mapping[str, ComparedVariable]:
         """Observed values by variable, with the operators for the model."""
         inputs, options = (self.case, self.observations), (self.averaging, self.depth_window)
-        sampled = {name: sample(*inputs, name, *options) for name in sorted(self.weights)}
-        if self.padded is None:
-            return sampled
-        return {name: with_levels(each, self.case, self.padded[1]) for name, each in sampled.items()}
+        return {name: sample(*inputs, name, *options) for name in sorted(self.weights)}
 
 
 def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
@@ -541,6 +538,8 @@ def _compared(target: Target, variable: str, rows: np.ndarray, n_rows: int) -> C
     """One variable with its values in the rows of the selected times."""
     name, weight = target.case.name, target.weights[variable]
     sampled, chosen = target.sampled[variable], target.times
+    if target.padded is not None:
+        sampled = with_levels(sampled, target.case, target.padded[1])
     values = np.asarray(sampled.observed)[chosen]
     valid = np.isfinite(values)
     if not valid.any():

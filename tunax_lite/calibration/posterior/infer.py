@@ -342,17 +342,13 @@ def _dataset(
 
     draws, mode = data["x"][1], data["mode"][1]
     physical = np.asarray(jax.vmap(free.to_physical)(draws.reshape(-1, draws.shape[-1]))).reshape(draws.shape)
-    best = free.by_path(free.to_physical(mode))
-    columns = {path: physical[..., i] for i, path in enumerate(free.paths)}
-    priors = {number.path: number.prior for number in free.numbers}
-    for path, values in columns.items():
-        more: dict[str, object] = {"path": path, "most_probable": best[path]}
-        if path in priors:
-            low, high = np.asarray(priors[path].to_physical(jnp.asarray(_NINETY_PERCENT)), float).tolist()
-            more |= {"prior": repr(priors[path]), "prior_5_percent": low, "prior_95_percent": high}
-        data[variable_name(path)] = described(
-            _EACH_DRAW, values, f"parameter {path}", free.units[path], **more
-        )
+    best = np.asarray(free.to_physical(mode)).tolist()
+    for place, number in enumerate(free.numbers):
+        path, prior, values = number.path, number.prior, physical[..., place]
+        low, high = np.asarray(prior.to_physical(jnp.asarray(_NINETY_PERCENT)), float).tolist()
+        more: dict[str, object] = {"path": path, "most_probable": best[place], "prior": repr(prior)}
+        more |= {"prior_5_percent": low, "prior_95_percent": high}
+        data[variable_name(path)] = described(_EACH_DRAW, values, f"parameter {path}", number.unit, **more)
     names = np.array(free.paths, dtype=object)
     axes = ("parameter", "parameter_2")
     coords = {name: (name, names, {"long_name": "path of the parameter"}) for name in axes}
