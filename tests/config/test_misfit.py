@@ -95,7 +95,7 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     }
     # Of the four levels of a profile the one at 500 m lies below the column, one is flagged.
     assert n_used == {"temperature": 5, "sea_surface_temperature": 2, "mixed_layer_depth": 3}
-    assert [observations.rejected[name] for name in n_used] == [0, 0, 1]
+    assert [observations.rejected.get(name, 0) for name in n_used] == [0, 0, 1]
     sst = np.asarray(observations.series["sea_surface_temperature"])
     # In situ, as it was measured.
     np.testing.assert_allclose(sst[[0, 2]], [18.2, 17.9], rtol=1e-9)
