@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import pytest
 
 from tests.helpers import CASES
 from tunax_lite import KEpsilon, Model
+from tunax_lite.cli.session import errors_as_messages
 from tunax_lite.cli.terminal import prepare_terminal
+from tunax_lite.runtime.engine import ThisProcess
 
 ROOT = Path(__file__).parents[1]
 
@@ -43,6 +46,19 @@ def test_run_of_a_service_without_streams(tmp_path, closed):
     command = f"{sys.executable} -c '{program}' run {config} --output {out} {closed}"
     assert subprocess.run(["bash", "-c", command], cwd=ROOT, check=False).returncode == 0
     assert out.stat().st_size > 0
+
+
+def test_failures_are_values_where_the_package_expects_them():
+    values = [-jnp.ones(()), jnp.zeros(())]
+    with jax.debug_nans(True), jax.debug_infs(True):
+        with pytest.raises(FloatingPointError):
+            jnp.log(values[0]).block_until_ready()
+        with errors_as_messages():  # around every command
+            assert jnp.isnan(jnp.log(values[0]))
+            threads = ThisProcess(n_threads=2).map(lambda x: float(jnp.log(x)), values)
+        assert str(threads) == "[nan, -inf]"
+        with pytest.raises(FloatingPointError):
+            jnp.log(values[1]).block_until_ready()
 
 
 def test_model_that_loses_its_precision_in_another_process_says_so():

@@ -3,6 +3,7 @@
 import dataclasses
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -109,6 +110,21 @@ def test_only_broken_evaluations_end_with_the_best_result(monkeypatch, tmp_path)
     assert result.history.n_iterations == 7 and result.history.best_iteration < 3
     assert "4 evaluations" in result.stop_reason
     assert "not finite" in calibrate_cheap(tmp_path, "adam", 50, max_non_finite=4, resume=True).stop_reason
+
+
+class _Fragile(tl.PacanowskiPhilander):
+    """Mixing whose run breaks with a large `alpha`."""
+
+    def _stable(self, ri):
+        viscosity, diffusivity = super()._stable(ri)
+        return jnp.where(self.alpha > 6.0, jnp.nan, viscosity), diffusivity
+
+
+def test_members_may_fail_where_jax_looks_for_nan():
+    method = cal.EnsembleKalman(noise=0.1, n_members=8)
+    with jax.debug_nans(True), jax.debug_infs(True):
+        result = calibrate_cheap(None, "ensemble_kalman", 2, model=tl.Model(_Fragile()), method=method)
+    assert np.isfinite(result.best_loss) and float(result.best["alpha"]) < 6.0
 
 
 @pytest.mark.long

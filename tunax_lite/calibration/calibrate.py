@@ -9,6 +9,7 @@ import numpy as np
 from ..column.checkpointing import AbstractCheckpointing
 from ..column.model import Model
 from ..runtime.engine import AbstractEngine, ThisProcess
+from ..runtime.jax_setup import failures_as_values
 from . import results as files
 from .methods import AbstractMethod, MethodState
 from .parameters import FreeParameters, ParameterTable, UnconstrainedVector
@@ -32,6 +33,7 @@ Report = Callable[[Iteration], None]
 """Called on the host after each iteration."""
 
 
+@failures_as_values()
 def calibrate(
     model: Model,
     free_parameters: FreeParameters | ParameterTable,

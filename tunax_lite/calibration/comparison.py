@@ -20,6 +20,7 @@ from ..column.trajectory import Trajectory
 from ..io.writing import write_text
 from ..plausibility.water_limits import extremes_of
 from ..runtime.engine import AbstractEngine, ThisProcess
+from ..runtime.jax_setup import failures_as_values
 from .target import (
     ErrorPair,
     Target,
@@ -56,6 +57,7 @@ class Compared(NamedTuple):
     runs: Mapping[str, Mapping[str, Trajectory]]
 
 
+@failures_as_values()
 def compare(
     candidates: Sequence[Candidate],
     targets: Mapping[str, Sequence[Target]],

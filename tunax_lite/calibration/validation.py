@@ -26,6 +26,7 @@ from ..column.trajectory import Trajectory
 from ..io.errors import names_its_file, read_text
 from ..io.writing import write_rows
 from ..runtime.engine import AbstractEngine, Check, ThisProcess
+from ..runtime.jax_setup import failures_as_values
 from .calibrate import Iteration, Report, solve
 from .methods import AbstractMethod
 from .parameters import (
@@ -145,6 +146,7 @@ class CrossValidation:
     without: Mapping[str, CalibrationResult]
 
 
+@failures_as_values()
 def cross_validate(
     model: Model,
     free_parameters: FreeParameters | ParameterTable,

@@ -42,6 +42,7 @@ from ..plausibility import recorded
 from ..plausibility.water_limits import Extreme
 from ..runtime import configure
 from ..runtime.interrupts import signal_of
+from ..runtime.jax_setup import failures_as_values
 from ..runtime.machine import MissingPackageError, command_for, commit, n_processors, processor, versions
 from .terminal import echo
 
@@ -59,7 +60,8 @@ _CODES = (
 def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Iterator[None]:
     """Turn an exception into a message on stderr and an exit code; arguments are those of `command`."""
     try:
-        yield
+        with failures_as_values():
+            yield
     except (Exit, typer.Abort, typer.BadParameter, BrokenPipeError):
         raise
     except KeyboardInterrupt as error:

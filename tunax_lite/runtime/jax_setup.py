@@ -9,7 +9,7 @@ width of 512-bit registers, because early processors slowed down with the full w
 import contextlib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
@@ -92,12 +92,23 @@ def configuration() -> Configuration:
     )
 
 
+@contextlib.contextmanager
+def failures_as_values() -> Iterator[None]:
+    """Context or decorator in which NaN and infinity are results: here they mark a run that failed.
+
+    JAX's own flags for debugging, `jax_debug_nans` and `jax_debug_infs`, would end the first such run with an
+    exception.
+    """
+    with jax.debug_nans(False), jax.debug_infs(False):
+        yield
+
+
 def for_threads(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function for other threads: JAX's context managers set the precision for one thread only."""
+    """Wrap a function for threads of an engine: JAX's context managers set values for one thread only."""
     double = _setting("enable_x64")
 
     def call(*args: P.args, **named: P.kwargs) -> R:
-        with jax.enable_x64(double):
+        with jax.enable_x64(double), failures_as_values():
             return function(*args, **named)
 
     return call

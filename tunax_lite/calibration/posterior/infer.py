@@ -37,6 +37,7 @@ from ...io.dataset import described, titled, to_dataset, variable_name
 from ...io.errors import names_its_file
 from ...runtime.compilation import Shared
 from ...runtime.engine import AbstractEngine, ThisProcess
+from ...runtime.jax_setup import failures_as_values
 from ..base import Base
 from ..calibrate import Iteration, solve
 from ..methods import LevenbergMarquardt
@@ -220,6 +221,7 @@ def check_packages(method: Laplace | NUTS | TemperedSMC) -> None:
         optional_module(name)
 
 
+@failures_as_values()
 def infer(
     model: Model,
     free_parameters: FreeParameters | ParameterTable,
@@ -453,6 +455,7 @@ def members_of_file(path: str | Path, model: Model, n: int) -> Model:
     return dataclasses.replace(model, closure=replace_numbers(closure, list(numbers), values))
 
 
+@failures_as_values()
 def bands_of_members(
     ensemble: Model,
     cases: Case,

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...column.integrate import count_steps
+from ...runtime.jax_setup import failures_as_values
 from .methods import AbstractAssimilationMethod, Analysis, Persistence, Window
 from .observing import Frames, Stream, observations_on_frames
 from .system import Ensemble, System, run_members, spin_up
@@ -263,6 +264,7 @@ class Assimilation:
             starts.append(spin_up(self.system, starts[-1], n_steps))
         return tuple(starts)
 
+    @failures_as_values()
     def run(self, report: Callable[[int], None] = lambda cycle: None) -> "Records":
         """Run all cycles; `report` is called with the number of complete ones."""
         records, starts = [], self.begin()

@@ -41,6 +41,7 @@ from ...io.provenance import Provenance
 from ...runtime import compile_program
 from ...runtime.compilation import Program, Shared
 from ...runtime.engine import AbstractEngine
+from ...runtime.jax_setup import failures_as_values
 from .sections import MapCalibrationSection
 from .setup import MapRun, on_map
 from .store import map_dims
@@ -238,6 +239,7 @@ class Progress(NamedTuple):
         return Progress(x, np.where(used, correction, 0.0), equations, first, weight, losses, damping)
 
 
+@failures_as_values()
 def fit_map(
     fit: MapFit,
     n_iterations: int,

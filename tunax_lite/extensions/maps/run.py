@@ -21,6 +21,7 @@ from ...column.trajectory import Restart
 from ...io.axes import place_in_words
 from ...plausibility.water_limits import Extreme, extremes, merged
 from ...runtime.engine import AbstractEngine, ThisProcess
+from ...runtime.jax_setup import failures_as_values
 from ...runtime.memory import peak_memory
 from .plan import Results, piece_program
 from .setup import MapRun, on_map
@@ -178,6 +179,7 @@ class _Tile:
         return on_map(values, places, shape)
 
 
+@failures_as_values()
 def run_map(
     run: MapRun,
     store: MapStore,

@@ -56,7 +56,10 @@ def run(setup: Setup, function: bytes, item: bytes) -> bytes:
     with _turn:
         _prepare(setup)
         try:
-            result = _unpickled(function)(pickle.loads(item))
+            from ..jax_setup import failures_as_values
+
+            with failures_as_values():
+                result = _unpickled(function)(pickle.loads(item))
         except OSError:
             raise  # so that Dask tries again
         except Exception as error:
