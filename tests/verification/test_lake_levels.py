@@ -98,6 +98,13 @@ def test_water_heat_salt_and_tracers_close_while_the_level_moves(name):
         assert abs(last - first - change) < 2e-13 * first, name
 
 
+def test_a_range_without_water_is_the_lowest_or_the_uppermost_cell():
+    case = moving_case({}, TimeSeries(jnp.array([0.0, 1e5]), jnp.array([-3.0, -3.0]), "level"))
+    below, above = river(2.0, "range", lower=-30.0, upper=-25.0), river(2.0, "range", lower=-2.0, upper=-1.0)
+    flow_below, flow_above = (f for _, f in flows({"a": below, "b": above}, case, case.start_state, DT))
+    assert flow_below[0] == flow_above[-1] == np.sum(flow_below) == np.sum(flow_above) == 2.0
+
+
 FALLING = TimeSeries(jnp.array([0.0, 1e5]), jnp.array([0.5, -2.5]), "level")
 
 

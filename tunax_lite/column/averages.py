@@ -38,7 +38,7 @@ class Averaged(NamedTuple):
             try:
                 diagnostic(name)
             except ValueError as error:
-                advice = f"; {' and '.join(KINDS)} stand for those of all terms."
+                advice = f"; {' and '.join(KINDS)} select the effects of all terms."
                 raise ValueError(str(error).removesuffix(".") + advice) from None
 
     @property

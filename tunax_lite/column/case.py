@@ -58,26 +58,26 @@ class Case(AbstractShown):
         forcing: surface fluxes as a function of the time since the start.
         coriolis_parameter: f [s-1]; by default that of `latitude`, 0 without one.
         equation_of_state: relates buoyancy to temperature and salinity; by default that of
-            `default_equation_of_state`, TEOS-10 for a case with a position.
+            `default_equation_of_state`: TEOS-10 if a latitude or longitude is known, otherwise linear.
         absorption: absorption of shortwave radiation; used only if the forcing has a shortwave flux.
         interior: prescribed terms below the surface; none by default.
         terms: further terms, under arbitrary names; none by default.
         ice: ice model; none by default.
         initial_correction: added to the initial state; none by default.
-        background_viscosity, background_diffusivity: constant, as in large-eddy simulations; replace the
-            molecular values of the model [m2 s-1].
+        background_viscosity, background_diffusivity: constant, as in large-eddy simulations; replace
+            `molecular_viscosity` and `molecular_diffusivity` of the model [m2 s-1].
         duration: length of the case [s].
         name: label in messages and files.
         start_time: ISO 8601 date and time of the start; `None` for an idealised case.
-        latitude, longitude: position [degrees north, degrees east]; that of a `SolarPosition` is independent.
+        latitude, longitude: position [degrees north, degrees east]; a `SolarPosition` has its own.
         sites: names of the columns of a batch, for files.
 
     Raises:
         TypeError: an argument that is not of the class of its field, such as a name instead of a forcing.
         ValueError: a state with a different number of cells, a value that is not finite or impossible for its
-            quantity, such as 293 degC, a duration that is not positive, an invalid position or date, terms
-            without names, streams or a level without a lake, a surface_elevation in a lake, or ice without
-            the weather that it needs.
+            quantity, such as 293 degC, a duration that is not positive, an invalid position or date, names of
+            terms that are not identifiers, streams or a level without a lake, a surface_elevation in a lake,
+            or ice without the weather that it needs.
     """
 
     grid: Grid
@@ -162,7 +162,7 @@ class Case(AbstractShown):
 
     @property
     def tracer_units(self) -> dict[str, tuple[str, str]]:
-        """Unit and long name of the tracers that terms know."""
+        """Unit and long name of the variables of terms, and of salt and tracers left by ice, by name."""
         units = {name: about for term in self.acting() for name, about in term.tracer_units().items()}
         if self.ice is not None:
             for name in self.initial_state.tracers:
@@ -179,7 +179,7 @@ class Case(AbstractShown):
 
     @property
     def undiluted(self) -> tuple[str, ...]:
-        """Tracers that fresh water does not dilute: markers, and tracers that only their own term changes."""
+        """Tracers that fresh water does not dilute: no concentrations, or changed only by their own term."""
         return tuple(name for term in self.acting() for name in (*term.undiluted(), *term.own_tracers()))
 
     def diluted(self, state: State) -> dict[str, Scalar]:
@@ -199,7 +199,7 @@ class Case(AbstractShown):
         state = self.initial_state
         if self.initial_correction is not None:
             state = self.initial_correction.add_to(state, self.grid)
-        if state.surface:
+        if state.surface:  # already complete, as in a batched case
             return state
         surface = {} if self.ice is None else dict(self.ice.start(state))
         level = self.interior.level
@@ -283,7 +283,7 @@ class Case(AbstractShown):
         return left_by_ice(mass, step.taken, state.surface, concentrations, cell_mass, dt)
 
     def unlabelled(self) -> "Case":
-        """Remove name, start time, position and duration from the case.
+        """Remove name, start time, position, sites and duration from the case.
 
         A program compiled for one unlabelled case serves all cases of the same shapes.
         """

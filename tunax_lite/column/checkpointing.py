@@ -79,7 +79,7 @@ class SaveSegments(AbstractCheckpointing):
 
     Args:
         steps_per_segment: length of the shortest segments, at least 1; by default the length that needs least
-            memory, adjusted to the nearest divisor of the number of steps if there is one.
+            memory. It is adjusted to a divisor of the run within a factor of two, and to frames.
         levels: 1, or 2 for segments of segments: memory grows with the cube root of the number of steps
             instead of the square root, and every step is computed once more.
     """
@@ -132,7 +132,7 @@ class SavePairs(AbstractCheckpointing):
 
 
 class AutoCheckpointing(AbstractCheckpointing):
-    """The first of `candidates` that fits a memory budget; later ones are slower and need less memory.
+    """The first of `candidates` that fits a memory budget, else the last; later ones need less memory.
 
     Memory is estimated from shapes.
 

@@ -87,7 +87,7 @@ class CorrectedForcing(AbstractForcing, module_of(_FIELDS, _MEANINGS)):
 
     Raises:
         ValueError: knots that do not increase or exceed one period, or a correction with a different number
-            of values.
+            of values; in a run, a scale of a flux that the forcing does not have.
     """
 
     forcing: AbstractForcing
@@ -205,9 +205,7 @@ class InitialCorrection(eqx.Module):
 
     Args:
         z: heights [m], increasing, at most 0, `(n_heights,)`.
-        temperature: increments of conservative temperature at these heights [K].
-        salinity: increments of absolute salinity [g kg-1].
-        u, v: increments of velocity [m s-1].
+        temperature, salinity, u, v: increments at these heights [K, g kg-1, m s-1, m s-1].
 
     Raises:
         ValueError: heights that do not increase or lie above the surface, or a different number of

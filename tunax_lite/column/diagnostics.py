@@ -89,7 +89,7 @@ class Snapshot(eqx.Module):
         if self.last is not None:
             return self.last.fluxes
         if self.case.ice is not None:
-            return self.case.ice_step(self.state, self.time, 1.0).fluxes
+            return self.case.ice_step(self.state, self.time, dt=1.0).fluxes
         return self.case.forcing.at(self.time, WaterSurface.of(self.state))
 
     @property
@@ -112,7 +112,7 @@ OF_THE_STEP: set[str] = set()
 
 
 def _named(name: str, *, of_the_step: bool = False) -> Callable[[Diagnostic], Diagnostic]:
-    """Make a function a diagnostic."""
+    """Register a function as a diagnostic."""
 
     def register(function: Diagnostic) -> Diagnostic:
         DIAGNOSTICS[name] = function
@@ -248,7 +248,7 @@ def _stream_outflow(now: Snapshot) -> Scalar:
 
 @_named("level_outflow", of_the_step=True)
 def _level_outflow(now: Snapshot) -> Scalar:
-    """Outflow at the surface that maintains the prescribed level of a lake [m3 s-1].
+    """Outflow at the surface that maintains a constant or prescribed level of a lake [m3 s-1].
 
     Zero without areas, and where the level follows the water budget.
     """

@@ -33,7 +33,7 @@ class AbstractDiscretisation(eqx.Module):
 
     @abc.abstractmethod
     def at_ends(self, at: Callable[[ScalarLike], T], start: ScalarLike, end: ScalarLike) -> tuple[T, T]:
-        """Values of `at` for the fluxes of a step, and for non-local fluxes and the roughness of the sea."""
+        """Evaluate `at`, a function of time, for the fluxes of a step, and for `Column.fluxes_before`."""
 
     @abc.abstractmethod
     def solve(self, equations: Equations) -> Transported:
@@ -65,8 +65,8 @@ class StandardDiscretisation(AbstractDiscretisation):
     """All quantities solved together, conserving energy.
 
     Solving together is faster: each elimination is a chain of divisions, and all chains run side by side.
-    nu S² is the kinetic energy lost to viscosity, on any grid. Non-local fluxes and roughness are those of
-    this step, so that a restart needs nothing else.
+    With theta = 1, nu S² is the kinetic energy lost to viscosity, on any grid. Non-local fluxes and roughness
+    are those of this step, so that a restart needs nothing else.
     """
 
     explicit_waves: ClassVar[bool] = False

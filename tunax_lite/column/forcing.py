@@ -62,9 +62,9 @@ class SurfaceFluxes(AbstractShown):
     Args:
         stress_u: eastward stress on the water [N m-2].
         stress_v: northward stress on the water [N m-2].
-        surface_drag: reduction of the stress by the velocity of the water [N m-2 per m s-1], for wind
-            relative to the current. It is implicit: the wind never drives the water faster than it blows,
-            however long the step.
+        surface_drag: reduction of the stress per velocity of the water [N m-2 per m s-1], for wind relative
+            to the current; `stress_u` and `stress_v` include it. It is implicit: the wind never drives the
+            water faster than it blows, however long the step.
         heat_flux: heat into the surface, without shortwave radiation [W m-2].
         shortwave_flux: shortwave radiation into the water, less the albedo [W m-2].
         freshwater_flux: precipitation minus evaporation [kg m-2 s-1]; it changes salinity and, only in a lake
@@ -166,7 +166,7 @@ _POSSIBLE = {
 
 
 class IceSurface(NamedTuple):
-    """Surface of ice as seen from the air: temperature [degC] and albedo [1]; it is at rest."""
+    """Ice as seen from the air: where it covers the water, its surface temperature [degC] and albedo [1]."""
 
     covers: Bool[Array, "..."]
     temperature: Scalar
@@ -203,13 +203,13 @@ class AbstractForcing(AbstractShown):
         return None
 
     def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
-        """Wind speed at 10 m [m s-1] at `time` [s], over `water` as the stress is; `None` if unknown."""
+        """Wind speed at 10 m [m s-1] at `time` [s], over `water` as for the stress; `None` if unknown."""
         return None
 
     def over_steps(self, steps: StepsOfRun) -> "AbstractForcing":
         """Average series that are finer than the steps of a run over these steps.
 
-        A forcing that contains another forcing averages that one by the method of its class.
+        Forcings within this one are averaged by their own methods.
         """
         is_part = lambda part: part is not self and isinstance(part, AbstractForcing)  # noqa: E731
         parts = jax.tree.map(

@@ -39,7 +39,8 @@ class Hypsography(eqx.Module):
         area: at these heights [m2], at least 0.
 
     Raises:
-        ValueError: heights that do not increase, or a negative area.
+        ValueError: fewer than two heights, heights that do not increase, or an area that is missing or
+            negative.
     """
 
     z: FaceArray = array_field(1)
@@ -174,7 +175,7 @@ class Grid(AbstractShown):
         Args:
             depth: H [m].
             n_cells: n.
-            surface_zoom: d_u >= 0; 0 for no refinement, 2 for cells about ten times thinner.
+            surface_zoom: d_u >= 0; 2 alone makes the uppermost cells 14 times thinner than the lowest.
             bottom_zoom: d_l >= 0. Both zero give a uniform grid.
 
         Raises:
@@ -205,7 +206,7 @@ class Grid(AbstractShown):
         return cls(z_face)
 
     def with_hypsography(self, z, area) -> "Grid":
-        """Add the areas of a lake to the cells.
+        """Add the areas of a lake to the faces.
 
         Args:
             z: heights [m], increasing, from the depth of the grid or below up to 0 or above.

@@ -74,7 +74,7 @@ def whole_steps(duration: float, dt: float) -> int:
 class Length(NamedTuple):
     """Steps of a run: complete frames, and the steps of a shorter last frame, if any."""
 
-    n_frames: int  # complete frames
+    n_frames: int
     steps_per_frame: int
     rest: int
 
@@ -102,7 +102,7 @@ def _compiled_start(model: Model, case: Case) -> Restart:
 
 
 def restart_of(model: Model, case: Case) -> Restart:
-    """Start of a case in the form of the restarts of a run, so that one program serves all its pieces."""
+    """Start of a case in the form of a restart, so that all pieces of a run use the same program."""
     model, case = without_weak_types((model, case), precision_of(model=model, case=case))
     return _compiled_start(model, case.unlabelled())
 

@@ -2,8 +2,8 @@
 
 `jax.vmap` moves the mapped axis to the front. A column is then not contiguous in memory, and a run takes two
 to four times as long. A custom batching rule therefore moves the mapped axis to the end. Reverse mode cannot
-differentiate such a rule, so `jax.vmap` of a gradient uses the rule of JAX, with a warning. So do runs with
-closures or terms from outside the package, which may not support batches.
+differentiate such a rule, so `jax.vmap` of a gradient uses the rule of JAX, with a warning. Closures
+and terms from outside the package may not support batches: their runs use the rule of JAX without a warning.
 """
 
 import dataclasses

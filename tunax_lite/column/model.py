@@ -73,8 +73,8 @@ class Model(AbstractShown):
 
     Args:
         closure: turbulence closure.
-        molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1]; background
-            values of the case replace them.
+        molecular_viscosity, molecular_diffusivity: added to the eddy coefficients [m2 s-1]; the case can
+            replace both.
         molecular_salt_diffusivity: diffusivity of salinity [m2 s-1]; by default that of heat, so that both
             share a matrix, which makes a step about a tenth faster.
         molecular_tracer_diffusivity: diffusivity of tracers [m2 s-1]; by default that of heat.
@@ -171,9 +171,6 @@ class Model(AbstractShown):
         """Advance by one step like `step`, and also return the solved equations, for budgets."""
         stepper = self.closure.prepare() if stepper is None else stepper
         column, case, before_transport = self._before_transport(state, clo_state, case, time, dt)
-        column = column._replace(
-            eddy_viscosity=clo_state.eddy_viscosity, eddy_diffusivity=clo_state.eddy_diffusivity
-        )
         surface = SurfaceExchange(case.undiluted)
         terms = (ShortwaveHeating(), *case.acting(), surface, *clo_state.terms(column.state))
         viscosity, diffusivity = case.background_viscosity, case.background_diffusivity
@@ -187,11 +184,11 @@ class Model(AbstractShown):
         equations = Equations.of(column, terms, mixing, self.theta, self.solver)
         transported = self.discretisation.solve(equations)
         reactions = self._after_reactions(transported.state, column, case)
-        inputs = self._closure_inputs(reactions[-1][1], column, case, terms)
+        end = reactions[-1][1]
+        inputs = self._closure_inputs(end, column, case, terms)
         new_clo_state = stepper.step(clo_state, inputs, dt)
         if self.coefficient_memory is not None:
             new_clo_state = _averaged(clo_state, new_clo_state, self.coefficient_memory)
-        end = reactions[-1][1]
         return Stepped(
             end, new_clo_state, case, before_transport, equations.after_advection, transported, reactions[1:]
         )
@@ -264,7 +261,7 @@ class Model(AbstractShown):
     def _closure_inputs(
         self, state: State, column: Column, case: Case, transport_terms: tuple[AbstractTerm, ...] = ()
     ) -> ClosureInputs:
-        """Closure inputs of a step that ends with `state`, after transport by some terms."""
+        """Closure inputs of a step that ends with `state`, after the transport by `transport_terms`."""
         grid, eos, start, terms = column.grid, column.equation_of_state, column.state, case.acting()
         discretisation, density = self.discretisation, eos.reference_density
         stress = total_stress(wind_stress(column.fluxes, state), state, grid, density, terms)
@@ -301,7 +298,7 @@ def _column(
     dt: ScalarLike,
     fluxes: tuple[SurfaceFluxes, SurfaceFluxes],
 ) -> Column:
-    """Input of the terms in a step that ends at `end` [s]; `fluxes` are `fluxes` and `fluxes_before`."""
+    """Input of the terms in a step that ends at `end` [s], with `Column.fluxes` and `fluxes_before`."""
     return Column(
         state=state,
         advected=state,
@@ -323,7 +320,7 @@ def _column(
 
 
 def _averaged(old: AbstractCloState, new: AbstractCloState, weight: ScalarLike) -> AbstractCloState:
-    """Average the eddy coefficients of a new closure state with old ones, which have the weight."""
+    """Average the eddy coefficients of two closure states; the old ones have a weight [1]."""
     coefficients = lambda state: (state.eddy_viscosity, state.eddy_diffusivity)  # noqa: E731
     mean = jax.tree.map(lambda a, b: weight * a + (1.0 - weight) * b, coefficients(old), coefficients(new))
     return eqx.tree_at(coefficients, new, mean)
@@ -335,7 +332,7 @@ def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
 
 
 def batched_case(model: Model, case: Case) -> Case:
-    """Broadcast state, grid and terms of a case to the batch shape of model and case; correct the state."""
+    """Broadcast a case to the batch shape of model and case; its initial state becomes its `start_state`."""
     precision_of(model=model, case=case)
     batch_shape = shape_of_batch(model, case)
     rank = len(batch_shape)

@@ -6,7 +6,7 @@ and tables share the names, which may contain the depth of a layer, or the thres
 of a mixed layer:
 
 heat_content_above_100m            of the water above 100 m
-mixed_layer_depth                  0.2 K from the temperature at 10 m (shallow water: 1 m), colder or warmer
+mixed_layer_depth                  0.2 K from that at 10 m (lakes, shallow water: 1 m), colder or warmer
 mixed_layer_depth_0.5K_from_5m     0.5 K from that at 5 m
 mixed_layer_depth_density_0.125kg  0.125 kg m-3 from the density at 10 m (1 m)
 mixed_layer_depth_0.05K_from_0m    0.05 K from the uppermost cell

@@ -27,8 +27,8 @@ class State(AbstractShown):
         temperature: [degC].
         salinity: [g kg-1].
         tracers: any number of passive tracers by name, each in its own unit.
-        surface: one number per column by name: prognostic variables of the ice, and a varying lake level;
-            empty without either.
+        surface: one number per column by name: prognostic variables of the ice, a varying lake level, and
+            other variables that terms store at the surface or the bottom.
 
     Raises:
         ValueError: a tracer whose name is not a valid variable name in files, or is already taken.
@@ -65,7 +65,10 @@ class State(AbstractShown):
         v: Profile = 0.0,
         tracers: Mapping[str, Profile] | None = None,
     ) -> "State":
-        """State on `grid` from arrays at its centers, numbers, or functions of the height z [m]."""
+        """State on `grid` from arrays at its centers, numbers, or functions of the height z [m].
+
+        Raises `TypeError` for a text, and `ValueError` for an array of a different number of cells.
+        """
 
         def on_grid(name: str, profile: Profile) -> CenterArray:
             initial = profile(grid.z_center) if callable(profile) else profile

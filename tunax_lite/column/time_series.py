@@ -91,17 +91,17 @@ class StepMeans(NamedTuple):
         sampled = np.union1d(steps[~np.isin(steps - 1, steps)], after[after * dt <= t[-1] + slack])
         nearest = np.rint(t / dt)
         at_end = np.abs(t - nearest * dt) <= slack
-        step = np.where(at_end, nearest, np.floor(t / dt)).astype(np.int64)
+        step_of_record = np.where(at_end, nearest, np.floor(t / dt)).astype(np.int64)
         # Drop the records in steps with means and in the step after, up to its end, which is sampled.
-        replaced = np.isin(step, steps) | np.isin(step - 1, steps) | (at_end & np.isin(step - 2, steps))
-        kept = np.flatnonzero(~replaced)
+        within, next_step, two_later = (np.isin(step_of_record - n, steps) for n in range(3))
+        kept = np.flatnonzero(~(within | next_step | (at_end & two_later)))
         new = np.concatenate([t[kept], sampled * dt, (steps + 1) * dt])
         order = np.argsort(new, kind="stable")
         ends = np.union1d(steps, steps + 1) * dt
         points = np.union1d(t[(t > ends[0]) & (t < ends[-1])], ends)
-        step = np.floor(0.5 * (points[1:] + points[:-1]) / dt).astype(np.int64)
-        pieces = np.flatnonzero(np.isin(step, steps))
-        step, width = np.searchsorted(steps, step[pieces]), np.diff(points)[pieces]
+        step_of_piece = np.floor(0.5 * (points[1:] + points[:-1]) / dt).astype(np.int64)
+        pieces = np.flatnonzero(np.isin(step_of_piece, steps))
+        step, width = np.searchsorted(steps, step_of_piece[pieces]), np.diff(points)[pieces]
         share = width / np.bincount(step, width, steps.size)[step]
         is_mean = np.concatenate([np.zeros(kept.size + sampled.size, bool), np.ones(steps.size, bool)])
         at_sampled, at_points = _places(t, sampled * dt), _places(t, points)
@@ -109,21 +109,13 @@ class StepMeans(NamedTuple):
 
     def __call__(self, values: Float[Array, "time ..."]) -> Float[Array, "new_time ..."]:
         """New records of a leaf with records along its first axis."""
-
-        def like_values(numbers: np.ndarray) -> Array:
-            return jnp.asarray(numbers, values.dtype).reshape(-1, *(1,) * (values.ndim - 1))
-
-        def at(position: tuple[np.ndarray, np.ndarray]) -> Array:
-            before, weight = position
-            return values[before] + like_values(weight) * (values[before + 1] - values[before])
-
-        points = at(self.points)
+        points = _interpolated(values, *self.points)
         halves = 0.5 * (points[self.pieces] + points[self.pieces + 1])
         n_steps = int(np.count_nonzero(self.is_mean))
         means = jax.ops.segment_sum(
-            like_values(self.share) * halves, self.step, n_steps, indices_are_sorted=True
+            _like(values, self.share) * halves, self.step, n_steps, indices_are_sorted=True
         )
-        return jnp.concatenate([values[self.kept], at(self.sampled), means])[self.order]
+        return jnp.concatenate([values[self.kept], _interpolated(values, *self.sampled), means])[self.order]
 
 
 class StepsOfRun(NamedTuple):
@@ -146,7 +138,7 @@ class TracedStepMeans(NamedTuple):
 
     @classmethod
     def of(cls, time: Float[Array, " time"], steps: StepsOfRun) -> "TracedStepMeans | None":
-        """Build the operator; `None` for fewer records than steps, which are assumed to be coarser."""
+        """Build the operator; `None` without a number of steps, or if records are no finer on average."""
         if steps.number is None or time.shape[0] - 1 <= steps.number:
             return None
         dt = jnp.asarray(steps.dt, time.dtype)
@@ -167,17 +159,21 @@ class TracedStepMeans(NamedTuple):
         return cls(ends, is_mean, places[0], places[1], share, step)
 
     def __call__(self, values: Float[Array, "time ..."]) -> Float[Array, "end ..."]:
-        def like_values(numbers: Array) -> Array:
-            return numbers.reshape(-1, *(1,) * (values.ndim - 1))
-
-        def at(position: tuple[Array, Array]) -> Array:
-            before, weight = position
-            return values[before] + like_values(weight) * (values[before + 1] - values[before])
-
-        points, sampled = at(self.points), at(self.ends)
-        pieces = like_values(self.share) * 0.5 * (points[1:] + points[:-1])
+        points, sampled = _interpolated(values, *self.points), _interpolated(values, *self.ends)
+        pieces = _like(values, self.share) * 0.5 * (points[1:] + points[:-1])
         means = jax.ops.segment_sum(pieces, self.step, self.time.size - 1)
-        return sampled.at[1:].set(jnp.where(like_values(self.is_mean[1:]), means, sampled[1:]))
+        is_mean = self.is_mean[1:].reshape(-1, *(1,) * (values.ndim - 1))
+        return sampled.at[1:].set(jnp.where(is_mean, means, sampled[1:]))
+
+
+def _like(values: Array, numbers: np.ndarray | Array) -> Array:
+    """Give one number per record the precision and the axes of values."""
+    return jnp.asarray(numbers, values.dtype).reshape(-1, *(1,) * (values.ndim - 1))
+
+
+def _interpolated(values: Array, before: np.ndarray | Array, weight: np.ndarray | Array) -> Array:
+    """Values between the records `before` and the next ones, which have a weight [1]."""
+    return values[before] + _like(values, weight) * (values[before + 1] - values[before])
 
 
 def _traced_places(time: Float[Array, " time"], at: Float[Array, " point"]) -> tuple[Array, Array]:
@@ -187,7 +183,7 @@ def _traced_places(time: Float[Array, " time"], at: Float[Array, " point"]) -> t
 
 
 def _places(time: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the index of the last record before each time, and the weight of the next record [1]."""
+    """Return the index of the last record up to each time, and the weight of the next record [1]."""
     before = np.clip(np.searchsorted(time, at, side="right") - 1, 0, time.size - 2)
     return before, np.clip((at - time[before]) / (time[before + 1] - time[before]), 0.0, 1.0)
 
@@ -196,8 +192,8 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
     """Times of a series [s] since the start of the case, from numbers, durations or dates.
 
     Args:
-        time: array, list or column of a table: numbers [s], `timedelta64`, or dates as `datetime64` or
-            `datetime`, which are in Universal Time unless they have a zone.
+        time: array, list or column of a table: numbers [s], `timedelta64`, or dates as `datetime64`,
+            `datetime` or ISO 8601 text, in Universal Time unless they have a zone.
         start_time: start of the case, ISO 8601, for dates.
 
     Raises:

@@ -81,7 +81,7 @@ class Trajectory(AbstractShown):
         return self.time.shape[0]
 
     def restart(self, frame: int = -1) -> Restart:
-        """Return the restart at a frame; the continued run is bit-identical to an uninterrupted one."""
+        """Return the restart at a frame; with the same `dt` the continued run is bit-identical."""
         if not -self.n_frames <= frame < self.n_frames:
             raise ValueError(f"restart: expected a frame of 0 to {self.n_frames - 1}, got {frame}.")
         take = lambda leaf: jnp.asarray(leaf)[frame]  # noqa: E731

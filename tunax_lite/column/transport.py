@@ -36,12 +36,12 @@ class Mixing(NamedTuple):
         viscosity: Scalar,
         diffusivity: Scalar,
         salt_diffusivity: Scalar | None,
-        tracer_diffusivity: Scalar | None = None,
+        tracer_diffusivity: Scalar | None,
     ) -> "dict[str, Mixing]":
         """Return the coefficients by quantity; the name "", which no tracer can have, stands for all tracers.
 
-        Other arguments are molecular coefficients [m2 s-1]. By default salinity and tracers have those of
-        heat: quantities with identical objects share a matrix.
+        Other arguments are molecular coefficients [m2 s-1]; `None` means that of heat. Quantities with
+        identical objects share a matrix.
         """
         velocity = cls(clo_state.eddy_viscosity, viscosity)
         heat = salt = tracers = cls(clo_state.eddy_diffusivity, diffusivity)
@@ -144,7 +144,7 @@ class Equations(NamedTuple):
         after_advection: states after the vertical advection by each term.
 
     Raises:
-        ValueError: a term that acts on an unknown quantity, or two terms with `sinking`.
+        ValueError: in a step, a term that acts on an unknown quantity, or two terms with plumes.
     """
 
     column: Column

@@ -441,8 +441,8 @@ def solve_tridiagonal_systems(
     return _solve(solver, matrices, rhs, known)
 
 
-# One operation of a program: derivatives, and what a loop stores, are found without a look into the sweeps,
-# which takes as long as all of the rest of a step.
+# One primitive: JAX differentiates a step, and finds what a loop stores, without tracing the sweeps, which
+# would take as long as the rest of the step.
 SYSTEMS = Primitive("tridiagonal_systems")
 SYSTEMS.multiple_results = True
 

@@ -111,8 +111,8 @@ class Column(NamedTuple):
     Args:
         state: state at the start of the step, after rotation by the Coriolis force.
         advected: this state after vertical advection.
-        velocity: u and v [m s-1] for the terms: after vertical advection for those on velocity, those of
-            `state` for those on scalars; in GOTM's discretisation the newest known.
+        velocity: u and v [m s-1] for tendencies: after vertical advection for those of velocity, from `state`
+            for those of scalars; in GOTM's discretisation the newest known.
         grid: vertical grid, with its surface at the end of the step.
         equation_of_state, absorption, coriolis_parameter: properties of the case.
         fluxes: surface fluxes at the end of the step.
@@ -174,7 +174,7 @@ class Column(NamedTuple):
 
 
 class AbstractTerm(AbstractShown):
-    """A term that acts on the column. By default every method does nothing.
+    """A term that acts on the column. By default it has no effect; its series are averaged and checked.
 
     Quantities are named `u`, `v`, `temperature`, `salinity`, and by the names of the tracers.
     """
@@ -188,7 +188,7 @@ class AbstractTerm(AbstractShown):
         return column.advected
 
     def on_velocity(self, column: Column) -> dict[str, Tendency]:
-        """Tendencies of u and v, by name; both share one matrix, so their rates must be the same object."""
+        """Tendencies of u and v, by name; they share a matrix if their rates are the same objects."""
         return {}
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
@@ -228,7 +228,7 @@ class AbstractTerm(AbstractShown):
         return state
 
     def own_surface(self, state: State) -> dict[str, Scalar]:
-        """Initial values of the term's variables in `State.surface`: a level, matter on the bottom."""
+        """Initial values of the term in `State.surface`; `move` puts later ones into `Column.surface`."""
         return {}
 
     def stirring(self, state: State) -> InnerFaceArray | None:

@@ -106,7 +106,7 @@ class BottomHeat(AbstractTerm):
     """Heat flux through the bottom into the lowest cell: geothermal, or down a prescribed gradient.
 
     Args:
-        heat_flux: heat flux into the water, per unit area of the surface [W m-2].
+        heat_flux: heat flux into the water, per unit area of the bottom face [W m-2].
     """
 
     heat_flux: Scalar = parameter(0.0, unit="W m-2", valid_range=(-1e4, 1e4))

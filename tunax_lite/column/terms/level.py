@@ -38,7 +38,7 @@ class LakeLevel(AbstractTerm):
     A level that leaves the basin becomes inf (above) or -inf (below), and stays so.
 
     Raises:
-        ValueError: a level outside the basin, or both an initial and a prescribed level.
+        ValueError: a level outside the basin.
     """
 
     basin: Hypsography

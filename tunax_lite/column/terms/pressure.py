@@ -112,7 +112,7 @@ class BuoyancyGradient(AbstractTerm):
         series: gradients over time, `(n_times, n_cells, *batch)`.
         advect_temperature, advect_salinity: whether dT/dt = ... - u dT/dx - v dT/dy.
         accelerates: whether the gradients also accelerate the water.
-        from_rest: whether they have no effect in the first step of a case, as in GOTM.
+        from_rest: whether they do not accelerate the water in the first step of a case, as in GOTM.
     """
 
     series: TimeSeries[HorizontalGradient]
@@ -179,8 +179,8 @@ class BottomFriction(AbstractTerm):
         von_karman: kappa [1]; `None` for that of the closure, as a consistent wall layer requires.
         viscosity: molecular viscosity of the smooth limit [m2 s-1].
         additional_roughness: roughness length of waves or ripples [m].
-        from_rest: whether the drag starts as in GOTM: none in the first step of a case, and in the second
-            with the roughness length at zero friction velocity.
+        from_rest: whether the drag starts as in GOTM, except in a lake: none in the first step of a case,
+            and in the second with the roughness length at zero friction velocity.
 
     Source: Burchard et al. (1999), GOTM report; the law of the wall.
     """

@@ -21,7 +21,7 @@ from .base import AbstractTerm, CellDrift, Column, SurfaceWaves, Velocity
 
 
 class AbstractStokesDrift(AbstractTerm):
-    """Stokes drift by height and time, a term so that it moves to other grids; `Waves` applies it."""
+    """Stokes drift by height and time; a term, so that `Case.on` remaps it. `Waves` applies it."""
 
     @abc.abstractmethod
     def at(self, grid: Grid, time: ScalarLike) -> Velocity:

@@ -66,7 +66,8 @@ class Stream(eqx.Module):
     Args:
         series: discharge, temperature, salinity and tracers.
         place: where the stream enters or leaves.
-        lower, upper: heights of a range above the level at rest [m].
+        lower, upper: heights of a range above the level at rest [m]; where no water is between them, the
+            stream enters or leaves at the bottom or, if the level fell below them, at the surface.
         density_width: density difference [kg m-3] within which a stream finds its level: its water enters
             cells with a weight of exp(-(rho - rho_stream)² / (2 width²)) times their thickness; water heavier
             than all cells enters at the bottom, lighter water at the surface.
@@ -109,9 +110,9 @@ class Stream(eqx.Module):
                     jnp.minimum(faces[1:], self.upper) - jnp.maximum(faces[:-1], self.lower), 0.0
                 )
                 total = jnp.sum(weight, axis=0)
-                # A range below the bottom means the lowest cell.
-                lowest = jnp.concatenate([full, empty])
-                return jnp.where(total > 0.0, weight / jnp.where(total > 0.0, total, 1.0), lowest)
+                is_dry = self.lower >= faces[-1]
+                end = jnp.where(is_dry, jnp.concatenate([empty, full]), jnp.concatenate([full, empty]))
+                return jnp.where(total > 0.0, weight / jnp.where(total > 0.0, total, 1.0), end)
             case StreamPlace.INTERLEAVING:
                 state, eos = column.state, column.equation_of_state
                 ambient = eos.density(state.temperature, state.salinity, jnp.zeros_like(state.temperature))
