@@ -22,7 +22,7 @@ from tunax_lite.calibration.posterior.infer import (
     effective_number,
     laplace_moments,
     log_likelihood,
-    unconstrained_in,
+    paths_as_in_prior,
     write_summary,
 )
 from tunax_lite.calibration.posterior.samplers import mixing, sample_chains, temper
@@ -250,7 +250,7 @@ def test_bands_are_the_quantiles_of_runs(inferred, tmp_path):
 def test_a_parameter_far_from_its_prior_is_constrained():
     moments = {"mean": ("parameter", [2.9, 0.1, 0.0]), "covariance": (("i", "j"), np.diag([0.9, 0.9, 0.25]))}
     found = xr.Dataset(moments, {"parameter": list(FREE.paths)})
-    assert unconstrained_in(found) == [FREE.paths[1]]
+    assert paths_as_in_prior(found) == [FREE.paths[1]]
 
 
 def test_a_start_on_a_bound_is_moved_off():

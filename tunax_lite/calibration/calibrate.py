@@ -118,7 +118,7 @@ def solve(
     if path is not None and resume and path.exists():
         initial = state
         like = lambda header: (initial, History.empty(header["n_iterations"], *shape))  # noqa: E731
-        _, (state, history) = files.read_tree(path, parts, like, "checkpoint of a calibration")
+        state, history = files.read_tree(path, parts, like, "checkpoint of a calibration")
     while (reason := _stop_reason(method, state, history, n_iterations, max_non_finite)) is None:
         evaluation = evaluate(*method.ask(state))
         if history.n_iterations == 0 and not evaluation.is_finite:

@@ -1,8 +1,9 @@
 """History and result of a calibration, remarks on its parameters, and its files.
 
-The files are a checkpoint, the iterations, and `parameters.yaml`, which a run accepts. The checkpoint is
-everything that the next iterate depends on, in one file written atomically: a line of JSON (what is
-calibrated, number of iterations), then the arrays of the method's state and of the history.
+The files are a checkpoint, `history.nc` with all iterations, and `parameters.yaml`, which a run accepts. The
+checkpoint is everything that the next iterate depends on, in one file written atomically: a line of JSON
+(fingerprint of the calibration, number of iterations), the arrays of the method's state and of the history,
+and a checksum.
 """
 
 import dataclasses
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 class History(eqx.Module):
     """One row per iteration, which is one evaluation of the kind that the method needs."""
 
-    loss: np.ndarray  # (n_iterations,), like all arrays before x; NaN or infinite where a run failed
+    # The first five have the shape (n_iterations,).
+    loss: np.ndarray  # NaN or infinite where a run failed
     gradient_norm: np.ndarray  # of the gradient with respect to the unconstrained vector; NaN without one
     is_finite: np.ndarray  # whether the evaluation, including any gradient, was finite
     rejected: np.ndarray  # whether the method rejected the step
@@ -54,11 +56,11 @@ class History(eqx.Module):
     x: np.ndarray  # unconstrained vector, or ensemble mean, (n_iterations, n_parameters)
     values: np.ndarray  # physical values, (n_iterations, n_parameters)
     scores: np.ndarray  # (n_iterations, n_cases)
-    errors: np.ndarray  # root mean square errors, (n_iterations, n_cases, n_variables)
+    errors: np.ndarray  # root mean square, NaN if not observed, (n_iterations, n_cases, n_variables)
 
     @classmethod
     def empty(cls, n_iterations: int, n_parameters: int, n_cases: int, n_variables: int) -> "History":
-        """History of zeros: to read a checkpoint into or, without rows, to append to."""
+        """History of zeros: the template of a checkpoint or, with 0 iterations, the start of a history."""
         kinds = [float, float, bool, bool, int, float, float, float, float]
         shapes = [()] * 5 + [(n_parameters,), (n_parameters,), (n_cases,), (n_cases, n_variables)]
         pairs = zip(shapes, kinds, strict=True)
@@ -70,7 +72,7 @@ class History(eqx.Module):
 
     @property
     def best_iteration(self) -> int:
-        """Iteration with the lowest finite loss, the first of equals, or a `ValueError`."""
+        """First iteration with the lowest finite loss, counted from 0; `ValueError` if none is finite."""
         if not self.is_finite.any():
             raise ValueError("history: expected an iteration with a finite loss, got none.")
         return int(np.argmin(np.where(self.is_finite, self.loss, np.inf)))
@@ -103,14 +105,14 @@ class History(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class CalibrationResult:
-    """Result of a calibration; the best iterate has the lowest loss."""
+    """Result of a calibration; the best iteration is the one with the lowest loss."""
 
     closure: AbstractClosure  # with the best parameters
-    cases: Mapping[str, Case]  # by name, with the best numbers; in the order of `history.scores`
+    cases: Mapping[str, Case]  # by name, with the best parameters, in the order of `history.scores`
     free_parameters: ParameterTable
     history: History
     variables: tuple[str, ...]  # along the last axis of `history.errors`
-    stop_reason: str  # why it ended, as a clause
+    stop_reason: str  # why it ended, for a message
     prior_weight: float = 0.0  # weight of the priors in the loss
 
     @classmethod
@@ -120,9 +122,9 @@ class CalibrationResult:
         cases: Mapping[str, Case],
         free_parameters: ParameterTable,
         history: History,
-        *others: Any,  # further fields
+        *others: Any,
     ) -> "CalibrationResult":
-        """Closure and cases with the best iterate of a history; other fields are passed on."""
+        """Insert the best values of a history into closure and cases; `others` are the remaining fields."""
         values = free_parameters.by_path(history.values[history.best_iteration])
         closure = with_parameters(closure, values)
         cases = {name: with_case_parameters(case, values) for name, case in cases.items()}
@@ -167,43 +169,46 @@ class CalibrationResult:
         return int(self.history.n_failed.sum())
 
     def errors(self, iteration: int | None = None) -> dict[str, dict[str, float]]:
-        """Root mean square errors by case and variable [its unit], at an iteration or the best one."""
+        """Root mean square errors by case and variable [its unit], at an iteration or the best one.
+
+        Errors that are NaN, because a variable was not observed or a run failed, are left out.
+        """
         rows = self.history.errors[self.history.best_iteration if iteration is None else iteration]
         by_case = (dict(zip(self.variables, row.tolist(), strict=True)) for row in rows)
-        observed = ({name: error for name, error in row.items() if not math.isnan(error)} for row in by_case)
-        return dict(zip(self.case_names, observed, strict=True))
+        known = ({name: error for name, error in row.items() if not math.isnan(error)} for row in by_case)
+        return dict(zip(self.case_names, known, strict=True))
 
 
 NEAR_A_BOUND = 0.02
-"""Fraction of the range between its bounds, or of its logarithm, within which a parameter is on one."""
+"""Largest distance from a bound at which a parameter counts as on it, as a fraction of the (log) range."""
 _NO_CHANGE = 1e-3
-"""Change of the unconstrained number, whose prior has the standard deviation 1, that counts as none."""
+"""Smallest change of an unconstrained number, whose prior has the standard deviation 1, that counts."""
 _DID_NOT_MOVE = "did not move"
 _LARGE_GRADIENT = 1e6
-"""Norm of the gradient over the root of the loss above which derivatives must have grown over the run."""
+"""Ratio of the norm of the gradient to the root of the loss that only derivatives growing in time reach."""
 
 
 def remarks(result: CalibrationResult) -> dict[str, str]:
-    """Remarks by path, on parameters that need one.
+    """Remarks by path, on parameters that are on a bound or did not move.
 
-    Parameters at a bound would move beyond it: the bound determines their value. Parameters that did not
-    move hardly affect the loss, or its derivatives grow over the run.
+    On a bound, the bound determines the value. Parameters do not move if they hardly affect the loss, or if
+    its derivatives grow over the run.
     """
     best, start, history = result.best, result.start, result.history
-    norm, idle = history.gradient_norm[history.best_iteration], _DID_NOT_MOVE
-    if norm > _LARGE_GRADIENT * math.sqrt(result.best_loss):  # of a good fit, both tend to 0
-        idle += f": derivatives grew to {norm:.0e}; try model.coefficient_memory: 0.5 or shorter time steps"
+    norm, text = history.gradient_norm[history.best_iteration], _DID_NOT_MOVE
+    if norm > _LARGE_GRADIENT * math.sqrt(result.best_loss):  # for a good fit, both tend to 0
+        text += f": derivatives grew to {norm:.0e}; try model.coefficient_memory: 0.5 or shorter time steps"
     by_path = {}
     for free in result.free_parameters.numbers:
         if remark := _on_bound(free, best[free.path]):
             by_path[free.path] = remark
         elif _did_not_move(free, start[free.path], best[free.path]):
-            by_path[free.path] = idle
+            by_path[free.path] = text
     return by_path
 
 
 class ParameterRow(NamedTuple):
-    """A parameter for display, or all free numbers of a vector together."""
+    """A parameter, or all free numbers of a vector together, as text for display."""
 
     label: str
     start: str
@@ -213,7 +218,7 @@ class ParameterRow(NamedTuple):
 
 
 def parameter_rows(result: CalibrationResult) -> list[ParameterRow]:
-    """Values and remarks for display; for a vector, the lowest and highest value and a count per remark."""
+    """Start, best value and remark of each parameter; for a vector, ranges and the number of each remark."""
     by_path, start, best, rows = remarks(result), result.start, result.best, list[ParameterRow]()
     for label, paths in paths_by_label(best).items():
         first, last = (_ends([values[path] for path in paths]) for values in (start, best))
@@ -222,25 +227,26 @@ def parameter_rows(result: CalibrationResult) -> list[ParameterRow]:
 
 
 def _remark_on(paths: Sequence[str], by_path: Mapping[str, str]) -> str:
-    """The remark on a parameter; for the numbers of a vector, a count per remark."""
+    """Return the remark on a parameter; for the numbers of a vector, how many have each remark."""
     if len(paths) == 1:
         return by_path.get(paths[0], "")
     texts = [by_path[path] for path in paths if path in by_path]
-    n_idle = sum(text.startswith(_DID_NOT_MOVE) for text in texts)
-    counts = (len(texts) - n_idle, "on a bound"), (n_idle, _DID_NOT_MOVE)
+    n_unmoved = sum(text.startswith(_DID_NOT_MOVE) for text in texts)
+    counts = (len(texts) - n_unmoved, "on a bound"), (n_unmoved, _DID_NOT_MOVE)
     return ", ".join(f"{number} of {len(paths)} {what}" for number, what in counts if number)
 
 
 def _ends(values: Sequence[float]) -> str:
-    """A number, or the lowest and highest of several."""
+    """Format a number, or the lowest and highest of several."""
     ends = (min(values), max(values)) if len(values) > 1 else values
-    return " to ".join(f"{end + 0.0:.6g}" for end in ends)
+    return " to ".join(f"{end + 0.0:.6g}" for end in ends)  # adding 0 turns -0 into 0
 
 
 def _on_bound(free: FreeNumber, value: float) -> str:
+    """Return the remark on a value on a bound; empty elsewhere."""
     prior = free.prior
     lower, upper, middle, position = map(prior.on_scale, (prior.lower, prior.upper, prior.middle, value))
-    # From the median, because one bound may be infinitely far away.
+    # Half the range from the median, because the other bound may be infinitely far away.
     if position - lower < 2.0 * NEAR_A_BOUND * (middle - lower):
         return f"on its lower bound, {prior.lower:.6g}"
     if upper - position < 2.0 * NEAR_A_BOUND * (upper - middle):
@@ -261,7 +267,7 @@ PARAMETERS_NAME = "parameters.yaml"
 HISTORY_NAME = "history.nc"
 CROSS_VALIDATION_NAME = "cross_validation.csv"
 RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME)
-"""Files that are removed when another calibration uses the folder."""
+"""Result files of a calibration; a new calibration in the folder removes them."""
 _DERIVED = (
     *("posterior_chain_*.eqx", "posterior.nc", "posterior.yaml", "report.html"),
     *(f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum")),
@@ -270,10 +276,7 @@ _DERIVED = (
 
 
 def remove_results(folder: Path, *, derived: bool) -> None:
-    """Remove the results of a calibration that another one replaces.
-
-    With `derived`, remove its posterior, figures and report too.
-    """
+    """Remove the results of a calibration; with `derived` also its posterior, figures and report."""
     for pattern in (*RESULTS, *(_DERIVED if derived else ())):
         for path in folder.glob(pattern):
             path.unlink()
@@ -284,9 +287,9 @@ def write_results(
 ) -> tuple[Path, Path]:
     """Write `parameters.yaml` and `history.nc` into a folder and return their paths.
 
-    The first has the best parameters with units, start values and bounds; for vectors, all numbers.
-    Iterations count from 1, the evaluation of the first guess, here and in all output. The attributes record
-    the origin of the numbers (version, command, ...).
+    `parameters.yaml` has the best values with units, start values and bounds, and all numbers of a vector,
+    also fixed ones. Files and messages count iterations from 1, the evaluation of the first guess. The
+    attributes record the origin of the numbers (version, command, ...).
     """
     paths = Path(folder) / PARAMETERS_NAME, Path(folder) / HISTORY_NAME
     write_dataset(history_dataset(result, attributes), paths[1])
@@ -318,28 +321,28 @@ def write_values(
     sections: Mapping[str, object],
     attributes: Mapping[str, str] | None = None,
 ) -> None:
-    """Write entries of parameters of a closure, each with a `value`, for `read_parameters`, atomically."""
+    """Write a file for `read_parameters` from entries with a `value` by path; other sections are added."""
     content = {"closure": base.closure, "base": base.content, "parameters": parameters, **sections}
     write_text(path, yaml_text({**content, "provenance": dict(attributes or {})}))
 
 
 def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | None = None) -> "xr.Dataset":
-    """All iterations with units and long names; a dot in the path of a parameter becomes an underscore.
+    """All iterations with units and long names; the variable of a parameter is its path with underscores.
 
-    The free numbers of a vector form one variable, with their times or heights in another.
+    The free numbers of a vector form one variable; `NAME_coordinate` holds their times or heights.
     """
     import xarray as xr  # slow import
 
     history, free = result.history, result.free_parameters
     prior_term = " and half the square of the unconstrained parameters times prior_weight"
     loss_name = "mean of the scores, weighted by case" + (prior_term if result.prior_weight > 0.0 else "")
-    columns = {
+    series = {
         "loss": (history.loss, loss_name),
         "gradient_norm": (history.gradient_norm, "norm of the gradient to the unconstrained parameters"),
-        "rejected": (history.rejected.astype(np.int8), "whether the method took the step back"),
-        "n_failed": (history.n_failed, "members of the ensemble that broke down"),
+        "rejected": (history.rejected.astype(np.int8), "whether the method rejected the step"),
+        "n_failed": (history.n_failed, "number of failed ensemble members"),
     }
-    data = {name: described("iteration", *column) for name, column in columns.items()}
+    data = {name: described("iteration", *each) for name, each in series.items()}
     by_case = "iteration", "case"
     data["score"] = described(by_case, history.scores, "score of the case")
     for column, name in enumerate(result.variables):
@@ -348,15 +351,15 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
 
     by_path = dict(zip(free.paths, history.values.T, strict=True))
     for field, rows in free.fields.items():
-        name, ends = variable_name(field), (min(row.lower for row in rows), max(row.upper for row in rows))
+        name = variable_name(field)
         dims, values = ("iteration",), by_path[rows[0].path]
         if rows[0].path != field:
             dims = ("iteration", f"free_number_of_{name}")
             values = np.stack([by_path[row.path] for row in rows], axis=1)
-        priors = dict.fromkeys(repr(row.prior) for row in rows if row.is_chosen)
-        about = {"valid_min": ends[0], "valid_max": ends[1]} | (
-            {"prior": "; ".join(priors)} if priors else {}
-        )
+        about: dict[str, object] = {"valid_min": min(row.lower for row in rows)}
+        about["valid_max"] = max(row.upper for row in rows)
+        if priors := dict.fromkeys(repr(row.prior) for row in rows if row.is_chosen):
+            about["prior"] = "; ".join(priors)
         data[name] = described(dims, values, f"parameter {field}", rows[0].unit, **about)
         if rows[0].coordinate is not None:
             text = "time [s] or height [m] of the numbers"
@@ -366,22 +369,22 @@ def history_dataset(result: CalibrationResult, attributes: Mapping[str, str] | N
         "iteration": ("iteration", 1 + np.arange(history.n_iterations), of_iterations),
         "case": ("case", np.array(result.case_names, dtype=object), {"long_name": "name of the case"}),
     }
-    title = {
+    about_all = {
         **titled("Calibration", type(result.closure).__name__),
         "best_iteration": history.best_iteration + 1,
         "stop_reason": result.stop_reason,
         "prior_weight": result.prior_weight,
     }
-    return xr.Dataset(data, coords, {**title, **(attributes or {})})
+    return xr.Dataset(data, coords, {**about_all, **(attributes or {})})
 
 
 @names_its_file("a parameter file")
 def read_values(path: str | Path) -> tuple[dict[str, JSON], CalibratedValues]:
-    """The content of a file of `write_values`, and its values by path with their base.
+    """Read a file of parameters; return its content, and the values by path with their base.
 
-    Each entry needs only `value`; a bare number, or a list for a vector of weights, is also accepted. Without
-    `base` values are valid with any constants. Raises `FileNotFoundError` without a file, and `ValueError`
-    for another format, or a value that is not a finite number.
+    Each entry needs only `value`; a bare number, or a list for a vector, is also accepted. Without the
+    section `base`, the values are valid with any constants. Raises `FileNotFoundError` without a file, and
+    `ValueError` for another format, or a value that is not a finite number.
     """
     if Path(path).suffix == ".nc" and Path(path).is_file():
         raise ValueError(f"{path}: expected a YAML file, got NetCDF; store it again with save_closure.")
@@ -403,10 +406,10 @@ def read_values(path: str | Path) -> tuple[dict[str, JSON], CalibratedValues]:
 
 
 def read_parameters(path: str | Path, closure: str | None = None) -> CalibratedValues:
-    """Values by path, for `with_parameters` and `with_case_parameters`; errors as in `read_values`.
+    """Read values by path, for `with_parameters` and `with_case_parameters`; errors as in `read_values`.
 
-    The class name of the closure is checked if set; `with_parameters` checks `base`, the rest of the
-    calibrated closure.
+    Raises `ValueError` if `closure` is set and is not the class name in the file. Options and constants of
+    the calibrated closure are checked later, by `with_parameters`.
     """
     content, values = read_values(path)
     if closure is not None and content.get("closure") != closure:
@@ -421,7 +424,7 @@ CHECKPOINT_NAME = "checkpoint.eqx"
 
 
 def fingerprint(problem: Problem, method: object) -> dict[str, str]:
-    """Identity of a calibration, by part: readable if short, otherwise a digest."""
+    """Properties that identify a calibration, by name; a digest of the model and of each case."""
     parts = {
         "version of tunax_lite": __version__,
         "precision": str(problem.free_parameters.start().dtype),
@@ -435,25 +438,23 @@ def fingerprint(problem: Problem, method: object) -> dict[str, str]:
     for free in problem.free_parameters.numbers:
         scale = "log" if isinstance(free.prior, LogBounded) else "linear"
         prior = repr(free.prior) if free.is_chosen else scale
-        text = f"{free.lower!r} to {free.upper!r} from {free.start!r}, {prior}"
-        parts[f"free parameter {free.path}"] = text
+        identity = f"{free.lower!r} to {free.upper!r} from {free.start!r}, {prior}"
+        parts[f"free parameter {free.path}"] = identity
     pairs = zip(problem.case_names, problem.comparisons, strict=True)
     return parts | {f"case {name}": digest_of_tree(comparison)[:16] for name, comparison in pairs}
 
 
 def write_tree(path: Path, header: Mapping[str, JSON], tree: PyTree) -> None:
-    """Replace a file of arrays; the header is JSON, and its `fingerprint` identifies their calibration."""
+    """Write a header as JSON and arrays atomically; `read_tree` needs the entry `fingerprint`."""
     with sealing(path) as file:
         file.write(json.dumps(dict(header)).encode() + b"\n")
         eqx.tree_serialise_leaves(file, tree)
 
 
-def read_tree(
-    path: Path, parts: Mapping[str, str], like: Callable[[dict], PyTree], kind: str
-) -> tuple[dict, PyTree]:
-    """The header and arrays of `write_tree`, in the tree that `like` returns for the header.
+def read_tree(path: Path, parts: Mapping[str, str], like: Callable[[dict], PyTree], kind: str) -> PyTree:
+    """Read the arrays of `write_tree` into a tree like the one that `like` returns for the header.
 
-    Raises `ValueError`, naming the kind of file, if it is damaged or has another fingerprint.
+    Raises `ValueError` if the file, described by `kind`, is damaged or its fingerprint is not `parts`.
     """
     advice = "restore the file, or remove it to begin again"
     try:
@@ -467,7 +468,7 @@ def read_tree(
                     f"{path.parent}: expected to continue the calibration that was started there, got "
                     f"another one ({listed}). Restore the settings, or choose another folder."
                 )
-            return header, eqx.tree_deserialise_leaves(file, like(header))
+            return eqx.tree_deserialise_leaves(file, like(header))
     except (OtherCalibrationError, FileFormatError):
         raise
     except Exception as error:
@@ -478,7 +479,7 @@ def read_tree(
 
 
 class OtherCalibrationError(ValueError):
-    """A folder holds a different calibration from the one to continue."""
+    """The folder holds another calibration than the one to continue."""
 
 
 def check_folder(kind: str, folder: Path, existing: Sequence[str], resume: bool, overwrite: bool) -> None:

@@ -1,11 +1,11 @@
 """Errors of runs as rows, and leave-one-out cross-validation.
 
-In cross-validation each case, or group of cases, is left out in turn and tests the result. All
-calibrations share their programs: the weights of the cases are data, and a case of weight 0 is only
-reported. The folder holds the calibration on all cases, and a subfolder for each case left out. All have
-checkpoints: interrupted calibrations continue, finished ones are only read. A case at several resolutions
-or time steps, `strong_wind@32` and `strong_wind@64`, counts as one case and is left out as a whole. So are
-the cases of a group, because simulations from one source have more in common than their physics.
+In cross-validation each case, or group of cases, is left out of the calibration in turn, and its error is
+computed with the result. All calibrations share their programs, because the weights of the cases are data;
+the case left out has weight 0. The folder holds the calibration on all cases, and a subfolder for each case
+left out. All have checkpoints: interrupted calibrations continue, finished ones are only read. A case at
+several resolutions or time steps, `strong_wind@32` and `strong_wind@64`, is left out at all of them. Cases of
+a group are left out together, because simulations from one source have more in common than their physics.
 """
 
 import csv
@@ -49,30 +49,30 @@ from .target import (
 
 
 def persistence_errors(comparison: Comparison) -> dict[str, ErrorPair]:
-    """Errors of persistence by variable [its unit], from `Target.comparison`."""
+    """Errors of persistence, which keeps the initial profile, by variable [its unit]."""
     n_times = len(next(iter(comparison.variables.values())).observed)
     return errors_of_states(comparison, initial_states(comparison.case, n_times))
 
 
 FEWEST_TIMES = 3
-"""Number of observed times from which observations are a series."""
+"""Smallest number of observed times of a series."""
 _MOST_FRAMES = 400
-"""Largest number of frames of a run that is compared with a series."""
+"""Largest number of frames of a run that is compared with a measured series."""
 
 
 def has_series(observations: Observations) -> bool:
-    """Return whether temperature, tracers or scalars were observed at enough times for a series."""
+    """Return whether a variable other than salinity, u and v was observed at enough times for a series."""
     names = {*observations.names} - {"salinity", "u", "v"}
     return observations.time.size >= FEWEST_TIMES and bool(names)
 
 
 def is_measured_series(observations: Observations) -> bool:
-    """Like `has_series`, but only for measurements: runs need only the last profiles of simulations."""
+    """Like `has_series`, but false for large-eddy simulations, of which only the last profile is compared."""
     return observations.source != "LES" and has_series(observations)
 
 
 def run_to_the_end(model: Model, target: Target) -> Trajectory:
-    """A run to the last observation used, with several frames if the observations are a measured series."""
+    """Run a model to the last observation used, with several frames if these are a measured series."""
     times = target.times_of_run(_MOST_FRAMES if is_measured_series(target.observations) else 1)
     # A common name, because it is part of the compiled program.
     return simulate(model, dataclasses.replace(target.case, name="case"), **times)
@@ -88,30 +88,30 @@ class ErrorRow:
     unit: str
     root_mean_square: float
     mean: float  # model minus observed
-    grid: str  # in words
+    grid: str  # name or description
     time_step: float  # [s]
-    group: str = ""  # of cases from one source
-    note: str = ""  # why the run failed, or unlikely water
+    group: str = ""  # of the case, see `Target.group`
+    note: str = ""  # reason of a failure, or unlikely water
 
 
 def rows_of(
     label: str, target: Target, errors: Mapping[str, ErrorPair] | None, grid: str = "", note: str = ""
 ) -> list[ErrorRow]:
-    """Rows of a run from its errors by variable, `None` if it failed; `grid` is the name of the grid."""
+    """Rows of a run from its errors by variable, `None` if it failed; the grid is described by default."""
     case = target.case
-    grid = grid or f"{case.grid.n_cells} cells"
+    last = grid or f"{case.grid.n_cells} cells", target.dt, target.group or "", note
     errors = errors or dict.fromkeys(target.weights, ErrorPair(math.nan, math.nan))
     rows = []
     for variable in target.weights:
-        unit, setting = unit_of_difference(variable, case.tracer_units), (grid, target.dt, target.group or "")
-        rows.append(ErrorRow(label, case.name, variable, unit, *errors[variable], *setting, note))
+        unit = unit_of_difference(variable, case.tracer_units)
+        rows.append(ErrorRow(label, case.name, variable, unit, *errors[variable], *last))
     return rows
 
 
 def with_values(
     model: Model, targets: Sequence[Target], values: Mapping[str, float]
 ) -> list[tuple[Model, Target]]:
-    """Pairs of the model and each target with parameter values by path, including those of cases."""
+    """Pair the model with each target, after inserting values by path into closure and cases."""
     model = dataclasses.replace(model, closure=with_parameters(model.closure, values))
     return [
         (model, dataclasses.replace(target, case=with_case_parameters(target.case, values)))
@@ -121,25 +121,25 @@ def with_values(
 
 @dataclasses.dataclass(frozen=True)
 class CrossValidationRow:
-    """Root mean square errors of one variable of one case [unit], over the values compared in the misfit."""
+    """Root mean square errors of one variable in one case [unit], NaN where a run failed."""
 
     case: str
     variable: str
     unit: str
-    persistence: float  # of the initial profile
-    uncalibrated: float  # at the first guess
-    calibrated: float  # of the calibration on all cases
-    left_out: float  # of the calibration without the case
+    persistence: float  # initial profile
+    uncalibrated: float  # first guess
+    calibrated: float  # calibration on all cases
+    left_out: float  # calibration without the case
 
     @property
     def better(self) -> bool:
-        """Whether the calibration without the case reduces its error."""
+        """True if the calibration without the case has a smaller error than the first guess."""
         return self.left_out < self.uncalibrated
 
 
 @dataclasses.dataclass(frozen=True)
 class CrossValidation:
-    """Result of leaving out each case: errors, and the calibrations `without` each case."""
+    """Errors, the result of the calibration on all cases, and those `without` each case by its name."""
 
     rows: tuple[CrossValidationRow, ...]
     calibrated: CalibrationResult
@@ -164,9 +164,10 @@ def cross_validate(
     attributes: Mapping[str, str] | None = None,
     begin: Callable[[str | None], Report | None] = lambda left_out: None,
 ) -> CrossValidation:
-    """Calibrate on all cases, and without each in turn; continues from the files in the folder.
+    """Calibrate on all cases, and without each in turn; continue from the files in the folder.
 
-    Targets of one group are left out together, and so are those whose names differ only after an `@`.
+    Targets of one group are left out together, and so are those whose names differ only after an `@`. Results
+    are written into the subfolders; the caller writes those of the calibration on all cases.
 
     Args:
         model, free_parameters, targets, method, n_iterations: as in `calibrate`; at least two cases or
@@ -178,8 +179,8 @@ def cross_validate(
         engine: computes the cases of all calibrations, several of which run at the same time; by default this
             process.
         attributes: origin of the numbers, for the files in the subfolders.
-        begin: called before each calibration with the name of the case or group left out, `None` for all;
-            returns a function to call after each iteration, on the thread of that calibration.
+        begin: called before each calibration with the name of the case or group left out, `None` for the one
+            on all cases; returns a function to call after each iteration, on the thread of that calibration.
 
     Raises:
         ValueError: fewer than two cases or groups to leave out, or errors of `calibrate`.
@@ -233,7 +234,7 @@ def cross_validate(
     for case, result in without.items():
         by_run = [errors[case] for errors in (on_all.errors(0), on_all.errors(), result.errors())]
         for variable, persistence in persistence_errors(comparisons[case]).items():
-            # NaN where a run failed: that of the case left out, with weight 0, may fail.
+            # The run of the case left out may fail, because its weight is 0.
             errors = [each.get(variable, math.nan) for each in by_run]
             errors = [error if math.isfinite(error) else math.nan for error in errors]
             unit = unit_of_difference(variable, comparisons[case].case.tracer_units)
@@ -242,26 +243,26 @@ def cross_validate(
 
 
 def left_out_together(groups: Mapping[str, str | None]) -> dict[str, tuple[str, ...]]:
-    """Cases by their group, or by the part of the name before an `@` that they share.
+    """Cases to leave out together, by their group or by the part of their names before an `@`.
 
-    A case without a group that shares this part with no other keeps its full name.
+    A case without a group that shares this part with no other is listed by its full name.
     """
     together: dict[str, list[str]] = {}
     for name, group in groups.items():
         together.setdefault(group or name.partition("@")[0], []).append(name)
-    single = {key: of[0] for key, of in together.items() if len(of) == 1 and groups[of[0]] is None}
+    single = {key: each[0] for key, each in together.items() if len(each) == 1 and groups[each[0]] is None}
     return {single.get(key, key): tuple(cases) for key, cases in together.items()}
 
 
 def folder_without(case: str, cases: Sequence[str]) -> str:
-    """Folder name of the calibration without a case or group: a valid file name, numbered if not unique."""
+    """Name of the folder of the calibration without a case or group, with a number if not unique."""
     plain = [re.sub(r"[^\w.@+-]+", "_", name) for name in cases]
     name = plain[number := list(cases).index(case)]
     return f"without_{name}" + (f"_{number + 1}" if plain.count(name) > 1 else "")
 
 
 def write_table(path: str | Path, rows: Sequence[CrossValidationRow]) -> None:
-    """Write rows, at least one, atomically; `nan` for missing numbers."""
+    """Write a table of rows as CSV."""
     write_rows(path, CrossValidationRow, rows, also=("better",))
 
 

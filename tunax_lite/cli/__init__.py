@@ -14,8 +14,8 @@ from ..runtime import interrupts
 def main() -> None:
     """Entry point of the `tunax-lite` command."""
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, interrupts.raise_interrupted)  # as Ctrl-C: temporary files go
-    gc.disable()  # imported objects are no garbage: collecting while importing takes a quarter of a short run
+        signal.signal(signal.SIGTERM, interrupts.raise_interrupted)  # as Ctrl-C: removes temporary files
+    gc.disable()  # until JAX is imported: collecting garbage meanwhile takes a quarter of a short run
     from .commands import app
     from .terminal import prepare_terminal
 

@@ -70,24 +70,24 @@ _Debug = Annotated[bool, Option("--debug", help="Show the traceback of an error.
 _Json = Annotated[
     bool, Option("--json", help="Print one JSON object on standard output, and all text on standard error.")
 ]
-Answer = dict[str, Any]  # what JSON holds
-"""Result of a command as JSON, for scripts; a list `problems` that is not empty makes the exit code 1."""
+Answer = dict[str, Any]  # JSON
+"""Result of a command for `--json`; the exit code is 1 if its list `problems` is not empty."""
 
 
 def command(
     group: Group = "Extensions", when_interrupted: str = "", *, name: str | None = None, module: str = ""
 ) -> Callable[[Callable[..., Answer | None]], None]:
-    """Add a command to the application, with JAX set up before it, errors as messages, and `--debug`.
+    """Add a command to the application; the decorated function declares its arguments and options.
 
-    The decorated function declares arguments and options; one that is annotated to return an `Answer` also
-    gets `--json`.
+    The command sets up JAX, turns errors into messages and exit codes, and has the option `--debug`. If the
+    function is annotated to return an `Answer`, it also has `--json`.
 
     Args:
-        group: in the help of the application.
+        group: heading in the help of the application.
         when_interrupted: advice after Ctrl-C or SIGTERM.
         name: name of the command, if it cannot be that of the function.
-        module: module in the same package, imported when the command runs; its function of the same name,
-            with the same parameters, then does the work.
+        module: module of the package of the decorated function, imported when the command runs. Its function
+            of the same name does the work. By default the decorated function does.
     """
 
     def add(function: Callable[..., Answer | None]) -> None:
@@ -116,7 +116,7 @@ def command(
                     raise Exit(session.FAILED)
 
         kind = inspect.Parameter.KEYWORD_ONLY
-        added = [inspect.Parameter(n, kind, default=False, annotation=flags[n]) for n in flags]
+        added = [inspect.Parameter(flag, kind, default=False, annotation=flags[flag]) for flag in flags]
         parameters = [*signature.parameters.values(), *added]
         run_command.__signature__ = signature.replace(parameters=parameters)  # type: ignore
         run_command.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -143,10 +143,10 @@ def of_json(value: Any) -> Any:  # JSON
 
 
 def _import_session():
-    """Import what commands share, including JAX."""
+    """Import JAX and the module `session`, then collect garbage again, except what was imported."""
     try:
         import jax  # noqa: F401
-    except ValueError as error:  # JAX reads its environment variables when it is imported, we do not
+    except ValueError as error:  # JAX reads its environment variables when it is imported
         echo(f"tunax-lite: error: {error}; correct or unset this environment variable.", err=True)
         raise Exit(2) from None
     from . import session

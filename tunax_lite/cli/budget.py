@@ -12,7 +12,7 @@ from .terminal import print_table
 
 def budget(file: Path) -> Answer:
     """See `commands.budget`."""
-    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
+    with jax.enable_x64(True):  # keeps double precision on reading
         budgets = read_budgets(file)
     for each in budgets:
         _print(each)

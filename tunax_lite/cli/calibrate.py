@@ -1,4 +1,4 @@
-"""`tunax-lite calibrate`, `cross-validate` and `posterior`: parameters, their skill and distribution."""
+"""`tunax-lite calibrate`, `cross-validate` and `posterior`."""
 
 import contextlib
 import dataclasses
@@ -20,11 +20,10 @@ from ..calibration import (
 from ..calibration import calibrate as run_calibration
 from ..calibration.calibrate import Iteration
 from ..calibration.posterior import draws_of, infer, intervals, spectrum_of, start_from
-from ..calibration.posterior.infer import POSTERIOR_NAME, unconstrained_in, write_summary
+from ..calibration.posterior.infer import POSTERIOR_NAME, paths_as_in_prior, write_summary
 from ..calibration.results import (
     CHECKPOINT_NAME,
     CROSS_VALIDATION_NAME,
-    HISTORY_NAME,
     PARAMETERS_NAME,
     RESULTS,
 )
@@ -56,11 +55,11 @@ def calibrate(
     scheduler: str | None = None,
 ) -> None:
     """See `commands.calibrate`."""
-    kind = kind_in(read_document(config).data)
-    calibrate_kind = None if kind is None else getattr(kind.commands, "calibrate", None)
-    if calibrate_kind is not None:
+    kind = kind_in(read_document(config).data)  # a kind of configuration of an extension, such as a map
+    of_extension = None if kind is None else getattr(kind.commands, "calibrate", None)
+    if of_extension is not None:
         engine = {"workers": workers, "scheduler": scheduler}
-        calibrate_kind(config, settings, output, resume=resume, overwrite=overwrite, **engine)
+        of_extension(config, settings, output, resume=resume, overwrite=overwrite, **engine)
         return
     loaded = load_calibration(config, settings)
     folder = session.results_folder(loaded, output)
@@ -100,7 +99,7 @@ def calibrate(
 
 @contextlib.contextmanager
 def _options_named(options: str) -> Iterator[None]:
-    """Name the options of the command in errors of a function, which name its arguments."""
+    """Append the names of options to errors, which name arguments of a function."""
     try:
         yield
     except (ValueError, ImportError) as error:
@@ -108,7 +107,7 @@ def _options_named(options: str) -> Iterator[None]:
 
 
 def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> list[Path]:
-    """Paths of the files that a calibration writes."""
+    """Paths of the files that a calibration writes or removes."""
     from ..report import FIGURES  # slow import: figures
 
     series = [f"series_{target.case.name}" for target in setup.targets]
@@ -118,13 +117,12 @@ def _calibration_outputs(folder: Path, setup: Calibration, *, figures: bool) -> 
 
 def _write_interrupted(setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path) -> str:
     """Write parameters and history of an interrupted calibration; return a message about them."""
-    # The checkpoint has at least one iteration, so that nothing is computed.
+    # To read the checkpoint, which has at least one iteration, so that no other is computed.
     one_iteration = vars(dataclasses.replace(setup, n_iterations=1))
     result = run_calibration(**one_iteration, folder=folder, resume=True)
     done = f"{result.history.n_iterations} of {setup.n_iterations} iterations"
     result = dataclasses.replace(result, stop_reason=f"interrupted after {done}")
-    for name in set(RESULTS) - {PARAMETERS_NAME, HISTORY_NAME}:
-        (folder / name).unlink(missing_ok=True)  # based on fewer iterations
+    (folder / CROSS_VALIDATION_NAME).unlink(missing_ok=True)  # based on fewer iterations
     write_results(result, folder, session.origin_of(loaded, result.case_names, result.closure))
     return f"The best of {done} is in {folder / PARAMETERS_NAME}; tunax-lite report {folder} shows it."
 
@@ -132,7 +130,7 @@ def _write_interrupted(setup: Calibration, loaded: Loaded[CalibrationConfig], fo
 def _write(
     result: CalibrationResult, setup: Calibration, loaded: Loaded[CalibrationConfig], folder: Path
 ) -> tuple[list[Path], list[Extreme]]:
-    """Write the files of a calibration; return their paths, and unlikely water in the calibrated runs."""
+    """Write the files of a calibration; return their paths, and implausible water in the calibrated runs."""
     origin = session.origin_of(loaded, result.case_names, result.closure)
     written = list(write_results(result, folder, origin))
     with_figures = loaded.config.output.figures
@@ -166,7 +164,7 @@ def _summarise(result: CalibrationResult) -> None:
 
 
 def _say_errors(result: CalibrationResult, setup: Calibration) -> None:
-    """Print errors at the start, at the best iteration and of persistence, means over the cases."""
+    """Print the errors of start, best iteration and persistence, as means over the cases."""
     first, best = result.history.errors[[0, result.history.best_iteration]]
     persistence = [validation.persistence_errors(target.comparison) for target in setup.targets]
     rows = []
@@ -196,7 +194,7 @@ def cross_validate(
     with session.precision(loaded):
         setup = build_calibration(loaded)
         names = [target.case.name for target in setup.targets]
-        # Existing calibrations are continued; the table, written last, tells whether the command has ended.
+        # Unfinished calibrations are continued; the table, written last, shows that the command completed.
         outputs = _calibration_outputs(folder, setup, figures=loaded.config.output.figures)
         check_outputs(outputs, overwrite=True, inputs=session.inputs_of(loaded))
         check_outputs([folder / CROSS_VALIDATION_NAME], overwrite=overwrite)
@@ -214,8 +212,8 @@ def cross_validate(
                 def report(iteration: Iteration) -> None:
                     with reporting:  # calibrations report from their threads
                         done[left_out] = iteration.number + 1
-                        best = f"iteration {done[left_out]}, best {iteration.best_loss:.5g}"
-                        show(sum(done.values()) / total, f"{where}: {best}")
+                        state = f"iteration {done[left_out]}, best {iteration.best_loss:.5g}"
+                        show(sum(done.values()) / total, f"{where}: {state}")
 
                 return report
 
@@ -311,9 +309,9 @@ def posterior(
 
 
 def _summarise_posterior(inferred: "xr.Dataset") -> None:
-    draws, unconstrained, rows = draws_of(inferred), unconstrained_in(inferred), []
+    draws, as_in_prior, rows = draws_of(inferred), paths_as_in_prior(inferred), []
     for path, (low, high) in intervals(inferred, _LEVEL).items():
-        remark = "as in its prior: the observations do not constrain it" if path in unconstrained else ""
+        remark = "as in its prior: the observations do not constrain it" if path in as_in_prior else ""
         numbers = (f"{number:.6g}" for number in (draws[path].most_probable, low, high))
         rows.append((path, *numbers, draws[path].units, remark))
     columns = ("parameter", "most probable", "from", "to", "unit", "remark")

@@ -1,4 +1,4 @@
-"""`tunax-lite check`, with its page of inputs and budgets, `schema` and `describe`."""
+"""`tunax-lite check`, `schema` and `describe`."""
 
 import dataclasses
 import json
@@ -86,7 +86,7 @@ def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, page: "Page") 
     for line in report.lines():
         echo(line)
     answer = {"kind": "run"} if run is None else _describe_run(run, page)
-    report.check()
+    report.check()  # raises for unsupported settings, after all of them were printed
     if output is not None:
         header = f"# {loaded.config.case.name}: the case of {report.model} in {loaded.path.name}.\n"
         write_text(output, header + loaded.short_text)
@@ -96,13 +96,16 @@ def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, page: "Page") 
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """Output of inputs and budgets: printed tables and, if there is a folder for them, figures."""
+    """Options of the output of inputs and budgets."""
 
-    figures: Path | None
-    overwrite: bool
+    figures: Path | None  # folder; without it no figure is drawn
+    overwrite: bool  # whether existing files may be replaced
 
-    def of(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
-        """Print inputs and budgets of a case, and draw them; `several` adds its name to the figure's."""
+    def show(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
+        """Print inputs and budgets of a case, and draw its inputs.
+
+        With `several` cases, the name of the figure contains that of the case.
+        """
         inputs = inputs_of(case, observations)
         answer = {"inputs": say_inputs(inputs)}
         answer["budgets"] = say_budgets([b for b in budgets_of(case, observations) if b.added != 0.0])
@@ -121,7 +124,7 @@ class Page:
 def _describe_run(run: Run, page: Page) -> Answer:
     """Print case, model, times and inputs of a run."""
     case, model = _describe_case(run.case, run.observations), describe_model(run.model)
-    case |= page.of(run.case, run.observations)
+    case |= page.show(run.case, run.observations)
     length = run.duration_from(0.0)
     run.case.check_covers(0.0, length)
     with naming(run.source, "time"):
@@ -149,7 +152,7 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
     cases = []
     for target in setup.targets:
         case = _describe_case(target.case, target.observations)
-        case |= page.of(target.case, target.observations, several=len(setup.targets) > 1)
+        case |= page.show(target.case, target.observations, several=len(setup.targets) > 1)
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         echo(f"  weights: {weights}; time step {target.dt:g} s")
         _check_step(setup.model, target.case, target.dt)
@@ -193,9 +196,9 @@ def _describe_case(case: Case, observations: Observations | None) -> Answer:
             heights = f" and {valid.shape[1]} heights" if valid.ndim > 1 else ""
             echo(f"  observed: {name} at {n_times} times{heights}")
             observed[name] = {"n_times": n_times} | ({"n_heights": valid.shape[1]} if valid.ndim > 1 else {})
-    place = {"name": case.name, "n_cells": case.grid.n_cells, "depth": depth, "duration": case.duration}
-    place["equation_of_state"] = {name: value for name, (value, _) in water.items()}
-    return place | {"coriolis_parameter": rotation, "fluxes_at_start": fluxes, "observed": observed}
+    answer = {"name": case.name, "n_cells": case.grid.n_cells, "depth": depth, "duration": case.duration}
+    answer["equation_of_state"] = {name: value for name, (value, _) in water.items()}
+    return answer | {"coriolis_parameter": rotation, "fluxes_at_start": fluxes, "observed": observed}
 
 
 def describe_model(model: Model) -> Answer:
@@ -257,7 +260,7 @@ def say_inputs(inputs: Sequence[Samples]) -> list[Answer]:
 
 
 def _short(value: float) -> str:
-    """A number in at most nine characters."""
+    """A number with four significant digits; one that is nearly zero as 0."""
     return f"{0.0 if abs(value) < 1e-300 else value:.4g}"
 
 
@@ -272,13 +275,13 @@ def _gaps(row: Answer) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in its largest common unit."""
+    """A time [s] in days, hours, minutes or seconds."""
     size, unit = next(((size, unit) for size, unit in _UNITS if abs(seconds) >= size), (1.0, "s"))
     return f"{seconds / size:.3g} {unit}"
 
 
 def say_budgets(budgets: Sequence[Budget]) -> list[Answer]:
-    """Print what profiles gain and fluxes add, and return it for JSON."""
+    """Print the gain of the profiles and the sum of the fluxes, and return them for JSON."""
     for budget in budgets:
         when = f"{duration(budget.start)} to {duration(budget.stop)}, down to {budget.depth:g} m"
         echo(

@@ -1,7 +1,4 @@
-"""All commands: arguments, options, and the module with the function of the same name that does the work.
-
-The module is imported when the command runs: see `application`.
-"""
+"""Arguments, options and help of all commands; the work is done elsewhere, see `application.command`."""
 
 from pathlib import Path
 from typing import Annotated, Literal

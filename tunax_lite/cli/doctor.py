@@ -28,8 +28,8 @@ Report = dict[str, JSON]
 
 def doctor() -> Report:
     """See `commands.doctor`."""
-    now, devices = configuration(), jax.local_devices()
-    folder = now.cache_folder
+    settings, devices = configuration(), jax.local_devices()
+    folder = settings.cache_folder
     with jax.enable_x64(True):  # the default of commands
         step = _step()
     report: Report = {
@@ -37,10 +37,10 @@ def doctor() -> Report:
         "processor": processor(),
         "processors": n_processors(),
         "devices": [f"{device}: {device.device_kind}" for device in devices],
-        "precision": now.precision,
+        "precision": settings.precision,
         "cache": None if folder is None else str(folder),
         "programs": 0 if folder is None else sum(1 for _ in folder.glob("*-cache")),
-        "xla_flags": now.xla_flags,
+        "xla_flags": settings.xla_flags,
         "step": step,
         "problems": [],
     }

@@ -1,4 +1,4 @@
-"""`tunax-lite evaluate`, `compare`, `plot` and `report`: results as errors, figures and a page."""
+"""`tunax-lite evaluate`, `compare`, `plot` and `report`."""
 
 import dataclasses
 import math
@@ -59,7 +59,7 @@ def evaluate(
         session.say_rejected(targets)
         extremes: list[Extreme] = []
         with fraction_of("evaluation") as show:
-            rows = _error_rows(candidates, show, extremes)
+            rows = _error_rows(candidates, extremes, show)
         _print_errors(rows, list(candidates))
     _write_errors(output, rows)
     session.judge_water(extremes)
@@ -68,10 +68,13 @@ def evaluate(
 
 def _error_rows(
     candidates: Mapping[str, Sequence[tuple[Model, Target]]],
-    show: Callable[[float, str], None],
     extremes: list[Extreme],
+    show: Callable[[float, str], None],
 ) -> list[ErrorRow]:
-    """Errors of models on the same targets; `FloatingPointError` for a run that is not finite."""
+    """Errors of models on the same targets; implausible water of the runs is appended to `extremes`.
+
+    Raises `FloatingPointError` for a run that is not finite.
+    """
     rows, by_target = list[ErrorRow](), list(zip(*candidates.values(), strict=True))
     for number, runs in enumerate(by_target, 1):
         case = runs[0][1].case.name
@@ -93,7 +96,7 @@ def _error_rows(
 def _by_variable(
     rows: Sequence[ErrorRow], value_of: Callable[[ErrorRow], float]
 ) -> dict[tuple[str, str, str], list[float]]:
-    """Values of all labels by case, variable and unit."""
+    """Values by case, variable and unit; a list with the value of each label."""
     lines: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
         lines.setdefault((row.case, row.variable, row.unit), []).append(value_of(row))
@@ -139,7 +142,7 @@ def plot(files: Sequence[Path], output: Path | None, *, overwrite: bool) -> None
         raise FileFormatError(file, "folder", "a file", "a folder", "name a file; plot a map with xarray")
     title = read_netcdf(file, only=()).attrs.get("title") if file.suffix == ".nc" else None
     of_extension = next((draw for name, draw in additions("outputs", "FILES") if name == title), None)
-    with jax.enable_x64(True):  # otherwise double precision would be lost on reading
+    with jax.enable_x64(True):  # keeps double precision on reading
         if of_extension is not None:
             figures = of_extension(files)
         else:
@@ -208,7 +211,7 @@ def compare(
 
 
 def names_in(text: str) -> list[str]:
-    """The names of an option such as `--cases NAME,NAME`."""
+    """Names in the value of an option such as `--cases NAME,NAME`."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 

@@ -1,6 +1,6 @@
-"""Progress of long jobs, the same for all commands.
+"""Progress of long jobs.
 
-On a terminal one line moves; elsewhere, as in the log of a job, a line follows every few seconds.
+On a terminal one line is updated; elsewhere, as in the log of a job, a line is printed every few seconds.
 """
 
 import contextlib
@@ -13,22 +13,22 @@ from collections.abc import Callable, Iterator
 from .terminal import echo, printable
 
 SECONDS = 5.0
-"""Least time between two lines of a job [s]."""
+"""Least time between two lines in a log [s]."""
 
 
 @contextlib.contextmanager
 def fraction_of(
     what: str, first: str = "compiling, then computing"
 ) -> Iterator[Callable[[float, str], None]]:
-    """Function to call with the completed fraction and a description of the current state.
+    """Provide a function to call with the completed fraction and a description of the current state.
 
-    The time left is extrapolated from the first report on, since the time before it includes compilation;
-    `first` is shown before.
+    `first` describes the time before the first call. That includes compilation, so that the remaining time is
+    extrapolated from the time since then.
     """
     echo(f"{what}: {first} ...")
     is_terminal, start = sys.stdout.isatty(), time.perf_counter()
     first_report: tuple[float, float] | None = None  # its fraction and its time
-    last_line, is_open = -math.inf, False  # time of the last line; whether the moving line is unfinished
+    last_line, is_open = -math.inf, False  # time of the last line in a log; whether a line lacks its end
 
     def show(fraction: float, where: str) -> None:
         nonlocal first_report, last_line, is_open
@@ -36,8 +36,8 @@ def fraction_of(
         first_fraction, first_time = first_report = first_report or (fraction, now)
         line = f"{what}: {fraction:.0%}, {where}, {now - start:.0f} s"
         if first_fraction < fraction < 1.0:
-            left = (now - first_time) * (1.0 - fraction) / (fraction - first_fraction)
-            line += f", about {left:.0f} s left"
+            remaining = (now - first_time) * (1.0 - fraction) / (fraction - first_fraction)
+            line += f", about {remaining:.0f} s left"
         if is_terminal:
             width = shutil.get_terminal_size().columns - 1
             is_open = fraction < 1.0

@@ -82,7 +82,7 @@ def _simulate(
 ) -> list[Extreme]:
     begin = 0.0 if start is None else float(start.step) * setup.dt
     duration = setup.duration_from(begin)
-    depth = -np.asarray(setup.case.grid.z_face)[0]  # NumPy: with JAX it would take three programs
+    depth = -np.asarray(setup.case.grid.z_face)[0]  # in NumPy: JAX would compile three programs
     echo(
         f"{setup.case.name}: {setup.case.grid.n_cells} cells over {depth:g} m, "
         f"{duration / setup.dt:.0f} steps of {setup.dt:g} s, {type(setup.model.closure).__name__}, "
@@ -162,12 +162,12 @@ def _draw(path: Path, setup: Run) -> list[Path]:
 
 
 def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str, ...]]:
-    """Select the requested diagnostics of a run; also returns the names of the variables in the file.
+    """Return a run that computes the requested diagnostics, and the names of the variables to keep.
 
-    Names are the package's or those of another model; `where` is used in messages.
+    Requested names may be those of another model. `where` names the setting in messages.
     """
     aliases: dict[str, str] = {}
-    for names_of_model in additions("formats", "VARIABLE_NAMES"):
+    for names_of_model in additions("formats", "VARIABLE_NAMES"):  # names of another model to those here
         aliases |= names_of_model
     shapes = jax.eval_shape(lambda case: (case.start_state, setup.model.init(case)), setup.case)
     stored = set(prognostic_variables(*shapes))
@@ -185,11 +185,12 @@ def select(setup: Run, names: Sequence[str], where: str) -> tuple[Run, tuple[str
 
 
 def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
-    """The frame to restart from, and its description; notes parameters of the closure that have changed.
+    """Read the frame to restart from, and describe it; print a note on parameters that have changed.
 
     Raises:
-        ConfigError: no such frame, or a run with another grid, time step, closure, precision or tracers, or
-            other options of the closure; names the old and the new value.
+        ConfigError: no such frame, or a run with another grid, time step, closure, precision, surface state
+            or tracers, or other options of the closure; the message has the old and the new value.
+        FileFormatError: a frame with values that are not finite or not possible.
     """
     case, model = setup.case, setup.model
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
@@ -208,11 +209,11 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
         quantity = jax.tree_util.keystr(place[-1:]).lstrip(".")
         check_possible(path, quantity, quantity, np.asarray(leaf))
     seconds, clo_state = float(trajectory.time[frame]), jax.eval_shape(model.init, case)
-    classes = dict(iterate_options(model.closure))
-    classes_before = json.loads(earlier.closure) if earlier.closure else classes
+    options = dict(iterate_options(model.closure))
+    old_options = json.loads(earlier.closure) if earlier.closure else options
     # An option that is not set may be missing in a file of another version.
     differing = [
-        path for path in classes | classes_before if str(classes.get(path)) != str(classes_before.get(path))
+        name for name in options | old_options if str(options.get(name)) != str(old_options.get(name))
     ]
     same_step = abs(float(start.step) * setup.dt - seconds) <= 1e-9 * max(seconds, setup.dt)
     same_grid = faces.shape == old_faces.shape and np.allclose(faces, old_faces, rtol=0.0, atol=1e-6)
@@ -222,10 +223,10 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
         "grid": (grid, grid if same_grid else f"{old_grid}, with other faces"),
         "time.step": (setup.dt, setup.dt if same_step else seconds / max(float(start.step), 1.0)),
         "closure": (type(clo_state).__name__, type(start.clo_state).__name__),
-        "ice": (sorted(case.start_state.surface), sorted(start.state.surface)),
+        "surface state": (sorted(case.start_state.surface), sorted(start.state.surface)),
         "tracers": (sorted(case.start_state.tracers), sorted(start.state.tracers)),
         "options of the closure": tuple(
-            {path or "class": each.get(path) for path in differing} for each in (classes, classes_before)
+            {name or "class": each.get(name) for name in differing} for each in (options, old_options)
         ),
     }
     for name, (new, old) in settings.items():

@@ -1,4 +1,4 @@
-"""Functions shared by commands: JAX configuration, input files, errors as messages, exit codes, origin."""
+"""Functions shared by commands: exit codes, messages, input files, provenance, JAX configuration."""
 
 import contextlib
 import dataclasses
@@ -47,7 +47,7 @@ from ..runtime.machine import MissingPackageError, command_for, commit, n_proces
 from .terminal import echo
 
 FAILED, BAD_INPUT, BAD_FILE = 1, 2, 3
-_CODES = (
+_CODES = (  # the first that matches counts: some of these classes are subclasses of later ones
     ((ConfigError, MissingPackageError), BAD_INPUT),
     ((FileFormatError, FileNotFoundError), BAD_FILE),
     ((PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError), BAD_INPUT),
@@ -58,7 +58,7 @@ _CODES = (
 
 @contextlib.contextmanager
 def errors_as_messages(debug: bool = False, when_interrupted: str = "") -> Iterator[None]:
-    """Turn an exception into a message on stderr and an exit code; arguments are those of `command`."""
+    """Turn an exception into a message on stderr and an exit code; with `debug` print its traceback, too."""
     try:
         with failures_as_values():
             yield
@@ -108,9 +108,9 @@ def since_start(time: float) -> str:
 
 
 def judge_water(extremes: Iterable[Extreme], moment: Callable[[float], str] = since_start) -> None:
-    """Print a note on unlikely water; print an error, and exit, on impossible water.
+    """Print a note on unlikely water; print an error on impossible water, and exit after all of them.
 
-    Results are written before, so that they show the cause. `moment` puts a time [s] in words.
+    Call it after writing the results, which show the cause. `moment` puts a time [s] in words.
     """
     impossible = False
     for each in extremes:
@@ -133,7 +133,7 @@ def say_rejected(targets: Sequence[Target]) -> None:
         for variable in target.weights
         if (number := target.observations.rejected.get(variable))
     )
-    for line in dict.fromkeys(lines):  # once for all time steps
+    for line in dict.fromkeys(lines):  # once for targets that differ only in the time step
         echo(line)
 
 
@@ -162,12 +162,12 @@ def parameters_for(path: Path | None, closure: str) -> CalibratedValues | None:
     except (FileNotFoundError, ValueError) as error:
         raise ConfigError(str(error)) from error
     if values.base is None:
-        echo(f"note: {path}: no `base`, so its values are inserted into the configured closure")
+        say_notes([f"{path}: no `base`, so its values are inserted into the configured closure"])
     return values
 
 
 def provenance(loaded: Loaded, case: str, closure: AbstractClosure, restart: str = "") -> Provenance:
-    """Origin of an output file."""
+    """Origin of an output file; `restart` describes the frame from which a run was continued."""
     return Provenance(
         config=loaded.text,
         case=case,
@@ -214,7 +214,7 @@ def _in_utf_8(text: str) -> str:
 
 
 def build_with_parameters(loaded: Loaded[RunConfig], parameters: Path | None) -> Run:
-    """Build a run, with the values of a parameter file; warn of all notes on it."""
+    """Build a run with the values of a parameter file, and note a use outside the recommended range."""
     run = build_run(loaded)
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
@@ -229,7 +229,7 @@ def build_with_parameters(loaded: Loaded[RunConfig], parameters: Path | None) ->
 
 
 def set_up_jax() -> None:
-    """Configure JAX by the options before a command; precision comes later, see `precision`."""
+    """Configure JAX except for its precision, and check `JAX_PLATFORMS`."""
     configure(precision=None)
     if platforms := os.environ.get("JAX_PLATFORMS"):
         try:
@@ -242,14 +242,14 @@ _N_TIMES = 500  # at which fluxes are compared with the valid range
 
 
 def valid_range_of(closure: AbstractClosure) -> ValidRange | None:
-    """Range in which the recommended constants of a closure were judged; `None` if it has others."""
+    """Range for which the recommended constants of a closure were tested; `None` for other constants."""
     name = name_of(type(closure))
     entry = recommended_sets().get(name or "")
     return None if entry is None or Base.of(closure, ()).name != f"{name}_recommended" else entry.valid
 
 
 def notes_on_recommended(run: Run) -> Iterator[str]:
-    """Notes on cells, steps, stress and heat flux outside the range of the recommended constants."""
+    """Notes on cells, steps, stress and heat flux outside the range of `valid_range_of`."""
     case, name, valid = run.case, name_of(type(run.model.closure)), valid_range_of(run.model.closure)
     if valid is None:
         return

@@ -47,7 +47,7 @@ def run_to_file(
     Args:
         model, case, dt, duration, output_interval, start: as in `simulate`.
         diagnostics: names of `DIAGNOSTICS`.
-        means, averages: what to average between frames, as in `simulate`.
+        means, averages: averages between frames, as in `simulate`.
         provenance: as in `to_dataset`.
         memory_budget: bytes of frames held at once.
         report: called with each piece; an exception ends the run.
@@ -88,7 +88,7 @@ def run_to_file(
             is_rest = done == n_frames
             # The last piece starts earlier, repeating known frames, so that no new program is compiled.
             frames, n_repeated = (1, 0) if is_rest else (piece, max(0, done + piece - n_frames))
-            if n_repeated >= (1 if last is None else last.n_frames):
+            if n_repeated >= (1 if last is None else last.n_frames):  # the previous piece lacks its start
                 frames, n_repeated = n_frames - done, 0
             if last is not None:
                 start = last.restart(-1 - n_repeated)
@@ -113,7 +113,7 @@ def run_to_file(
 def _frames_at_once(
     model: Model, case: Case, start: Restart | None, n_frames: int, steps_per_frame: int, memory_budget: int
 ) -> int:
-    """Number of frames computed at once."""
+    """Number of frames per piece, the same for all: limited by memory and work."""
     shapes = start if start is not None else eqx.filter_eval_shape(restart_of, model, case)
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
     fitting = max(1, min(n_frames, memory_budget // size))

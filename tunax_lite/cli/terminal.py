@@ -17,7 +17,7 @@ def printable(text: object) -> str:
 
 
 def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print text; if the reader of a pipe has ended, as in `| head`, discard it and go on."""
+    """Print text; discard it if the reader of a pipe has ended, as in `| head`."""
     try:
         typer.echo(printable(text), err=err, nl=nl)
     except BrokenPipeError:
@@ -25,15 +25,16 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-_WIDTH = 160  # of tables in files
+_WIDTH = 160
+"""Width of tables that are not printed on a terminal."""
 
 
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", note: str = ""
 ) -> None:
-    """Print a table of texts without its empty columns; numbers stand on the right.
+    """Print a table of texts without its empty columns; columns of numbers are aligned on the right.
 
-    Numbers and the names in the first column are never wrapped, headers and other texts between words.
+    Numbers and the first column are never wrapped, headers and other texts only between words.
     """
     # Slow imports, only where needed.
     from rich import box

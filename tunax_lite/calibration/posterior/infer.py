@@ -1,14 +1,14 @@
-"""The posterior of the parameters, how it is inferred, its files, and bands of runs.
+"""Infer the posterior of the parameters, summarise it, and run a model with its draws.
 
-With the loss L of the mean square as score, all observations together are worth n independent ones with
-normal errors, including those of the model, of standard deviation `noise` in units of the scale:
+L is the loss with the mean square as score. All observations together are assumed to be worth n independent
+ones with normal errors of standard deviation `noise` in units of the scale, including errors of the model:
 
     -ln p(x | observations) = n/2 L(x)/noise² + |x|²/2 + const
 
-This is the loss with a prior of weight w = 2 noise²/n, divided by w. Near its minimum the density is normal.
-With the Gauss-Newton matrix A of L, the Fisher information F = A / w of the observations relative to that of
-the prior gives the covariance (F + I)⁻¹: along an eigenvector of eigenvalue f, the variance falls from 1 to
-1 / (1 + f).
+Times w = 2 noise²/n, this is the loss with a prior of weight w. Near its minimum the density is approximately
+normal. With the Gauss-Newton matrix A of L, F = A / w is the Fisher information of the observations divided
+by that of the prior, and the covariance is (F + I)⁻¹: along an eigenvector of F with eigenvalue f, the
+variance falls from 1 to 1 / (1 + f).
 
 A posterior is a dataset, the content of `posterior.nc`: parameters are variables along `chain` and `draw`.
 """
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Likelihood:
-    """Normal errors of observations and model together.
+    """Assumed normal errors of observations and model together.
 
     Args:
         noise: standard deviation, in units of the scale of the misfit.
@@ -83,7 +83,7 @@ class Likelihood:
 
     @property
     def prior_weight(self) -> float:
-        """Weight of the priors in a loss whose minimum is the mode."""
+        """Weight of the priors with which the minimum of the loss is the mode of the posterior."""
         return 2.0 * self.noise**2 / self.n_observations
 
 
@@ -94,7 +94,7 @@ class Laplace:
 
     Args:
         n_draws: number of draws, for quantities that are nonlinear in the unconstrained vector.
-        seed: of the draws.
+        seed: seed of the random numbers.
     """
 
     n_draws: int = setting(4000, at_least=2)
@@ -105,16 +105,17 @@ class Laplace:
 
 
 def laplace_moments(matrix: np.ndarray, prior_weight: float) -> tuple[np.ndarray, np.ndarray]:
-    """F and the covariance of the unconstrained vector from the matrix of the loss with its priors."""
+    """Return F and the covariance (F + I)⁻¹ from the matrix A + w I of the loss with priors of weight w."""
     total = 0.5 * (matrix + matrix.T) / prior_weight
     inverse, identity = np.linalg.inv(total), np.eye(len(total))
     return total - identity, 0.5 * (inverse + inverse.T)
 
 
 def spectrum_of(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues of F, the best constrained first, and unit vectors with positive largest components.
+    """Return the eigenvalues of F, the largest first, and its unit eigenvectors as columns.
 
-    The observations are more informative than the prior in directions with an eigenvalue above 1.
+    The component of largest magnitude of each eigenvector is positive. In directions with an eigenvalue above
+    1 the observations are more informative than the prior.
     """
     values, vectors = np.linalg.eigh(information)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
@@ -123,19 +124,18 @@ def spectrum_of(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
-    """Noise and number of observations from the residuals of the best fit.
+    """Estimate noise and number of observations from the residuals at x, ideally the best fit.
 
-    All residuals count as noise, so that a model with structural error gets parameter uncertainties of the
-    size of that error; changes of L below it carry no information. The residuals of one variable and case are
-    worth
+    The noise is the root of the mean square of all residuals, including the structural error of the model. As
+    for red noise, N residuals of one variable and case are worth
 
         n = N (1 - a)/(1 + a) (1 - b)/(1 + b)
 
     independent ones, at least one, where a and b are their correlations with the next selected time and the
-    next level (including the mean error; 0 if negative), as for red noise. Sums of squares q with n degrees
-    of freedom each combine to those of Satterthwaite, (sum q)²/sum (q²/n).
+    next level, without subtracting the mean error; negative ones count as 0. Sums of squares q with n degrees
+    of freedom each combine to (sum q)²/sum (q²/n) degrees (Satterthwaite).
 
-    The score must be the mean square. Raises `ValueError` for a fit that is perfect or not finite.
+    Raises `ValueError` for residuals that are all zero or not finite.
 
     Source: Bartlett (1935), J. R. Stat. Soc. 98, 536-543; Satterthwaite (1946), Biometrics Bull. 2, 110-114.
     """
@@ -146,47 +146,47 @@ def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
             continue
         by_variable, _ = run(*problem.calibrated(jnp.asarray(x), index))
         for name, values in by_variable.items():
-            values, counts = np.asarray(values, float), np.asarray(comparison.variables[name].shares) > 0.0
+            values, selected = np.asarray(values, float), np.asarray(comparison.variables[name].shares) > 0.0
             squares.append(float(weight) * float(np.sum(values**2)))
-            freedoms.append(effective_number(values, counts))
+            freedoms.append(effective_number(values, selected))
     total = sum(squares)
     if not (math.isfinite(total) and total > 0.0):
         raise ValueError(
-            f"estimate_likelihood: expected a finite mean square above 0 at the best fit, got {total:g}; "
-            "give noise and n_observations."
+            f"estimate_likelihood: expected finite residuals that are not all zero, got a mean square of "
+            f"{total:g}; give noise and n_observations."
         )
     number = total**2 / sum(q**2 / n for q, n in zip(squares, freedoms, strict=True))
     return Likelihood(math.sqrt(total), float(number))
 
 
-def effective_number(values: np.ndarray, counts: np.ndarray) -> float:
-    """Number of independent values, at least 1, in red noise `(n_times, n_levels)` at the selected values."""
-    # Frames and levels without any selected value lie between the selected ones: those are the neighbours.
-    some = np.ix_(counts.any(axis=1), counts.any(axis=0))
-    values, counts = values[some], counts[some]
-    number = float(counts.sum())
+def effective_number(values: np.ndarray, selected: np.ndarray) -> float:
+    """Number of independent ones, at least 1, among selected values `(n_times, n_levels)` of red noise."""
+    # Drop frames and levels without selected values, so that the next one is the next selected one.
+    some = np.ix_(selected.any(axis=1), selected.any(axis=0))
+    values, selected = values[some], selected[some]
+    number = float(selected.sum())
     for axis in range(values.ndim):
-        correlation = _lag_one(values, counts, axis)
+        correlation = _lag_one(values, selected, axis)
         number *= (1.0 - correlation) / (1.0 + correlation)
     return max(1.0, number)
 
 
-def _lag_one(values: np.ndarray, counts: np.ndarray, axis: int) -> float:
+def _lag_one(values: np.ndarray, selected: np.ndarray, axis: int) -> float:
     """Correlation with the next value along an axis, without subtracting the mean; 0 if it is negative."""
-    values, counts = np.moveaxis(values, axis, 0), np.moveaxis(counts, axis, 0)
-    both = counts[1:] & counts[:-1]
+    values, selected = np.moveaxis(values, axis, 0), np.moveaxis(selected, axis, 0)
+    both = selected[1:] & selected[:-1]
     first, second = values[:-1][both], values[1:][both]
     size = math.sqrt(float(first @ first) * float(second @ second))
     return max(0.0, float(first @ second) / size) if size > 0.0 else 0.0
 
 
 def log_likelihood(problem: Problem) -> tuple[LogDensity, PyTree]:
-    """Log likelihood up to a constant, and its arguments after the vector.
+    """Return the log likelihood up to a constant, a function of x and more arguments, and these arguments.
 
-    The prior weight of the problem is that of the likelihood. Cases of equal shapes and free parameters are
-    stacked and computed one after another, so that their time loops remain single kernels.
+    It is -L/w with the prior weight w of the problem. Cases of equal shapes and free parameters are stacked
+    and computed one after another, so that their time loops remain single kernels.
     """
-    # Each group has its free parameters, and weights, indices of its numbers in the vector, and comparisons.
+    # For each group of such cases: its table of parameters, and weight, places in x and comparison of each.
     shared: Shared[tuple[ParameterTable, list]] = Shared()
     for weight, free, comparison in zip(problem.weights, problem.in_cases, problem.comparisons, strict=True):
         if weight > 0.0:
@@ -211,11 +211,14 @@ def log_likelihood(problem: Problem) -> tuple[LogDensity, PyTree]:
 
 
 POSTERIOR_NAME = "posterior.nc"
-_EACH_DRAW = "chain", "draw"
+_EACH_DRAW, _MATRIX = ("chain", "draw"), ("parameter", "parameter_2")
+"""Dimensions of the draws of a parameter, and of a matrix."""
+_NINETY_PERCENT = -1.6448536269514722, 1.6448536269514722
+"""Ends of the middle 90 % of a standard normal distribution."""
 
 
 def check_packages(method: Laplace | NUTS | TemperedSMC) -> None:
-    """Raise `ImportError`, which tells what to install, if a method lacks an optional package."""
+    """Raise `ImportError` with the command to install it if a method lacks an optional package."""
     needed = {NUTS: ("blackjax", "arviz_stats.base"), TemperedSMC: ("blackjax",)}
     for name in needed.get(type(method), ()):
         optional_module(name)
@@ -238,33 +241,34 @@ def infer(
     report: Report = lambda fraction, state: None,
     announce: Callable[[str], None] = lambda line: None,
 ) -> "xr.Dataset":
-    """The distribution of the parameters of a closure given the observations of one or more cases.
+    """Infer the distribution of the free parameters given the observations of one or more cases.
 
     Args:
-        model, free_parameters, targets: as in `calibrate`; the parameters with priors.
+        model, free_parameters, targets: as in `calibrate`.
         method: `Laplace()` by default.
         likelihood: assumed errors; by default estimated from the residuals of the best fit.
         start: unconstrained vector from which to search for the mode; by default the first guess.
-        n_iterations: evaluations of that search, twice as many if the likelihood is estimated.
-        folder: for the files of chains; without one nothing is saved.
-        resume: continue the chains in the folder, with bit-identical results.
-        overwrite: start anew in a folder that holds a posterior.
-        engine: computes cases, then chains; by default this process, two at a time. The results are
-            identical.
-        report: called with the fraction of a stage that is done, and its state in a few words.
-        announce: called with a line when a stage is done.
+        n_iterations: most evaluations of that search, which is repeated if the likelihood is estimated.
+        folder: for the chains of NUTS. Nothing else is saved: the caller writes the returned dataset.
+        resume: continue the chains in the folder, with bit-identical draws; other methods start again.
+        overwrite: start anew in a folder that holds chains or a posterior.
+        engine: computes cases, then chains; by default this process, two at a time. Results do not depend on
+            it.
+        report: called with the completed fraction of a stage, and a short description of its state.
+        announce: called with a line of text after each search for the mode.
 
     Returns:
-        Draws of each parameter in its unit, by its path with underscores instead of dots, with the most
-        probable value and 90 % of the prior as attributes; along `parameter`, draws `x`, mode, mean,
-        covariance and Fisher information of the unconstrained numbers, whose prior is the standard normal
-        distribution, and of NUTS effective sample sizes and R-hat.
+        Draws of each parameter in its unit, named by its path with underscores, with the most probable value
+        and the ends of the middle 90 % of the prior as attributes. In unconstrained numbers, whose prior is
+        the standard normal distribution: draws `x`, `mode`, `mean`, `covariance` and Fisher `information`;
+        for NUTS also `effective_size` and `r_hat`.
 
     Raises:
-        ValueError: inconsistent settings, a folder that holds a posterior (without `resume` or `overwrite`)
-            or a different one (with `resume`).
+        ValueError: inconsistent settings, padded targets with NUTS or SMC, a folder that holds a posterior
+            (without `resume` or `overwrite`) or a different one (with `resume`), or residuals at the start
+            from which no likelihood can be estimated.
         ImportError: NUTS or SMC without their optional packages.
-        FloatingPointError: the first guess has no finite loss and Jacobian.
+        FloatingPointError: the start has no finite loss and Jacobian.
     """
     method = Laplace() if method is None else method
     check_packages(method)
@@ -275,13 +279,13 @@ def infer(
         chains = sorted(folder.glob("posterior_chain_*.eqx"))
         held = [path.name for path in (*chains, folder / POSTERIOR_NAME) if path.exists()]
         check_folder("posterior", folder, held, resume, overwrite)
-        # The previous result stays until there is something to replace it.
+        # The old posterior.nc stays until the caller replaces it.
         for path in chains if overwrite else ():
             path.unlink()
     engine = ThisProcess(2) if engine is None else engine
     problem = Problem(model, free_parameters, targets, MeanSquare())
     evaluator, free = NormalEquationsEvaluator(problem, engine), problem.free_parameters
-    # More draws of the same chains still belong to the same posterior.
+    # A fixed n_draws, so that chains can be continued to more draws.
     parts = fingerprint(problem, dataclasses.replace(method, n_draws=4))
     del parts["prior weight"]
     parts |= {"likelihood": repr(likelihood), "iterations to the mode": str(n_iterations)}
@@ -291,7 +295,10 @@ def infer(
 
     x = free.start() if start is None else jnp.asarray(start)
     assumed = likelihood or estimate_likelihood(problem, x)
-    for is_last in (True,) if likelihood else (False, True):  # estimate the noise again from the best fit
+    n_searches = 1 if likelihood else 2  # the second with the likelihood estimated from the best fit
+    for number in range(n_searches):
+        if number > 0:
+            assumed = estimate_likelihood(problem, x)
         problem = problem.with_weights(prior_weight=assumed.prior_weight)
         options = {"start": x, "max_non_finite": n_iterations, "report": shown}
         result = solve(problem, LevenbergMarquardt(), n_iterations, evaluator.for_problem(problem), **options)
@@ -300,13 +307,12 @@ def infer(
             f"{assumed.n_observations:.4g} independent observations"
         )
         x = jnp.asarray(result.history.x[result.history.best_iteration])
-        assumed = assumed if is_last else estimate_likelihood(problem, x)
-    mean = mode = np.asarray(x)
+    mode = np.asarray(x)
     information, covariance = laplace_moments(evaluator.for_problem(problem)(x).matrix, problem.prior_weight)
-    make, mixed = functools.partial(log_likelihood, problem), {}
+    make, of_chains = functools.partial(log_likelihood, problem), {}
     if isinstance(method, Laplace):
-        about, normal = {"method": "laplace"}, np.random.default_rng(method.seed)
-        draws = normal.multivariate_normal(mode, covariance, method.n_draws, method="cholesky")[None]
+        about, random = {"method": "laplace"}, np.random.default_rng(method.seed)
+        draws = random.multivariate_normal(mode, covariance, method.n_draws, method="cholesky")[None]
     elif isinstance(method, TemperedSMC):
         particles, n_exponents = temper(method, make, mode.size, engine, report)
         about, draws = {"method": "smc", "n_exponents": n_exponents}, particles[None]
@@ -314,32 +320,32 @@ def infer(
         options = {"engine": engine, "folder": folder, "parts": parts, "report": report}
         draws, is_divergent = sample_chains(method, make, mode, covariance, **options)
         about, (sizes, r_hat) = {"method": "nuts", "n_divergent": int(is_divergent.sum())}, mixing(draws)
-        mixed = {
+        of_chains = {
             "effective_size": described("parameter", sizes, "effective sample size"),
-            "r_hat": described("parameter", r_hat, "rank-normalised R-hat of halves of chains"),
+            "r_hat": described("parameter", r_hat, "rank-normalised split R-hat"),
         }
-    if not isinstance(method, Laplace):
+    mean = mode
+    if not isinstance(method, Laplace):  # from the draws, instead of those of the approximation
         flat = draws.reshape(-1, mode.size)
         mean, covariance = flat.mean(axis=0), np.atleast_2d(np.cov(flat, rowvar=False))
-    across = "parameter", "parameter_2"
     data = {
         "x": described((*_EACH_DRAW, "parameter"), draws, "unconstrained numbers"),
         "mode": described("parameter", mode, "most probable unconstrained numbers"),
         "mean": described("parameter", mean, "mean of the unconstrained numbers"),
-        "covariance": described(across, covariance, "covariance of the unconstrained numbers"),
+        "covariance": described(_MATRIX, covariance, "covariance of the unconstrained numbers"),
         "information": described(
-            across, information, "Fisher information of the observations over that of the prior"
+            _MATRIX, information, "Fisher information of the observations over that of the prior"
         ),
     }
     base = Base.of(model.closure, free.paths)
     about |= {**dataclasses.asdict(assumed), "base": json.dumps(base.content)}
-    return _dataset(free, base.closure, data | mixed, about)
+    return _dataset(free, base.closure, data | of_chains, about)
 
 
 def _dataset(
     free: ParameterTable, closure: str, data: dict[str, tuple], about: Mapping[str, object]
 ) -> "xr.Dataset":
-    """A posterior with the draws of the parameters in their units."""
+    """Complete `data`, in unconstrained numbers, by the draws of the parameters in their units."""
     import xarray as xr  # takes long
 
     draws, mode = data["x"][1], data["mode"][1]
@@ -352,36 +358,31 @@ def _dataset(
         more |= {"prior_5_percent": low, "prior_95_percent": high}
         data[variable_name(path)] = described(_EACH_DRAW, values, f"parameter {path}", number.unit, **more)
     names = np.array(free.paths, dtype=object)
-    axes = ("parameter", "parameter_2")
-    coords = {name: (name, names, {"long_name": "path of the parameter"}) for name in axes}
+    coords = {name: (name, names, {"long_name": "path of the parameter"}) for name in _MATRIX}
     return xr.Dataset(data, coords, {**titled("Posterior", closure), **about})
 
 
-_NINETY_PERCENT = -1.6448536269514722, 1.6448536269514722
-"""Ends of the middle 90 % of a standard normal distribution."""
-
-
 def draws_of(posterior: "xr.Dataset") -> dict[str, "xr.DataArray"]:
-    """Draws by path of the parameter, along `chain` and `draw`, also of datasets of other programs."""
-    drawn = (one for one in posterior.data_vars.values() if one.dims == _EACH_DRAW)
-    return {str(one.attrs.get("path", one.name)): one for one in drawn}
+    """Return the variables along `chain` and `draw` by their attribute `path`, or else by their name."""
+    drawn = (draws for draws in posterior.data_vars.values() if draws.dims == _EACH_DRAW)
+    return {str(draws.attrs.get("path", draws.name)): draws for draws in drawn}
 
 
 def intervals(posterior: "xr.Dataset", level: float = 0.9) -> dict[str, tuple[float, float]]:
     """Credible intervals by path, with equal probabilities on both sides, in the unit of the parameter.
 
-    Raises `ValueError` for a level above 1.
+    The level is their probability; above 1 it raises `ValueError`.
     """
     ends = 0.5 - 0.5 * level, 0.5 + 0.5 * level
     return {path: tuple(np.quantile(values, ends).tolist()) for path, values in draws_of(posterior).items()}
 
 
 _SAME_SPREAD, _SAME_MEAN = 0.9, 0.5
-"""Smallest spread and largest mean of an unconstrained parameter, in standard deviations of its prior."""
+"""Smallest spread and largest mean that count as those of the prior, in its standard deviations."""
 
 
-def unconstrained_in(posterior: "xr.Dataset") -> list[str]:
-    """Paths of the parameters that have neither another mean nor a smaller spread than in their prior."""
+def paths_as_in_prior(posterior: "xr.Dataset") -> list[str]:
+    """Paths of the parameters whose mean and spread hardly differ from those of their prior."""
     is_wide = np.diag(posterior["covariance"]) > _SAME_SPREAD**2
     same = is_wide & (np.abs(posterior["mean"].values) < _SAME_MEAN)
     return [str(path) for path in posterior["parameter"].values[same]]
@@ -390,7 +391,7 @@ def unconstrained_in(posterior: "xr.Dataset") -> list[str]:
 def write_summary(
     path: str | Path, posterior: "xr.Dataset", level: float, attributes: Mapping[str, str] | None = None
 ) -> None:
-    """Write most probable values and credible intervals; attributes record the origin."""
+    """Write most probable values and credible intervals as YAML; attributes record the origin."""
     drawn = draws_of(posterior)
     parameters = {
         name: {"value": drawn[name].most_probable, "unit": drawn[name].units, "interval": list(interval)}
@@ -402,13 +403,13 @@ def write_summary(
 
 
 _FARTHEST = 3.0
-"""From the median: where a bounded parameter feels the observations next to nothing."""
+"""Unconstrained distance from the median beyond which a bounded parameter hardly affects the model."""
 
 
 def start_from(free: ParameterTable, values: Mapping[str, float]) -> UnconstrainedVector:
-    """The unconstrained vector of values by path, at most three deviations of a prior from its median.
+    """Return the unconstrained vector of values by path, or of the first guess where there is none.
 
-    Parameters without a value take their first guess.
+    Values are moved to at most three standard deviations of the prior from its median.
     """
     near = {}
     for number in free.numbers:
@@ -423,22 +424,22 @@ _SCALARS = "sea_surface_temperature", "mixed_layer_depth", "potential_energy_ano
 
 @names_its_file("a file of a posterior")
 def members_of_file(path: str | Path, model: Model, n: int) -> Model:
-    """A model in `n` draws of a posterior from a file, evenly spaced over all chains.
+    """Return the model with `n` draws from a file as members along a trailing axis of its parameters.
 
-    The file is that of `infer`, or any NetCDF file whose variables along `chain` and `draw` are parameters of
-    the closure, by name or with their path as attribute `path`. Members lie along a trailing axis. Draws of
-    another base than the closure of the model are refused, as by `with_parameters`.
+    The draws are evenly spaced over all chains. The file is `posterior.nc`, or any NetCDF file with variables
+    along `chain` and `draw` whose name or attribute `path` is the path of a parameter of the closure.
 
     Raises:
-        ValueError: no such variables, parameters of cases, or `n` is not between 2 and the number of draws.
+        ValueError: no such variables, parameters of cases, draws for a closure with other options or
+            constants, or `n` that is not between 2 and the number of draws.
     """
     import xarray as xr  # takes long
 
     closure, kind = model.closure, type(model.closure).__name__
     with xr.open_dataset(path) as dataset:
         drawn, known = draws_of(dataset), numbers_of(closure)
-        others = [key for key, one in drawn.items() if "path" in one.attrs and key not in known]
-        numbers = {key: np.asarray(one, float).ravel() for key, one in drawn.items() if key in known}
+        others = [path for path, draws in drawn.items() if "path" in draws.attrs and path not in known]
+        numbers = {key: np.asarray(draws, float).ravel() for key, draws in drawn.items() if key in known}
         if others or not numbers:
             raise ValueError(
                 f"{path}: expected variables along chain and draw that are parameters of {kind}, got "
@@ -458,50 +459,46 @@ def members_of_file(path: str | Path, model: Model, n: int) -> Model:
 @failures_as_values()
 def bands_of_members(
     ensemble: Model,
-    cases: Case,
+    case: Case,
     n_members: int,
-    variables: Sequence[str] = ("temperature",),
     *,
     dt: float,
     duration: float,
     output_interval: float,
 ) -> "xr.Dataset":
-    """Quantiles over members of the results of a single column: the uncertainty of the parameters.
+    """Return quantiles over the members of an ensemble of runs of a single column.
 
-    They include neither the noise of observations nor the error of the model. Runs that are not finite are
-    ignored, and counted in the attribute `n_failed`.
+    They show the uncertainty of the parameters alone, without the noise of observations and the error of the
+    model. Runs whose temperature is not finite are ignored, and counted in the attribute `n_failed`.
 
     Args:
-        ensemble, cases: model and case, one of which has members along a trailing axis of its numbers.
-        n_members: at least two.
-        variables: prognostic variables or tracers.
+        ensemble: model with members along a trailing axis of its parameters.
+        case: single column.
+        n_members: number of members.
         dt, duration, output_interval: as in `simulate` [s].
 
     Raises:
-        ValueError: an unknown variable.
         FloatingPointError: fewer than two finite runs.
     """
-    name, cases = cases.name, dataclasses.replace(cases, name="case")  # it is part of the compiled program
+    name, case = case.name, dataclasses.replace(case, name="case")  # the name is part of the compiled program
     run = simulate(
         ensemble,
-        cases,
+        case,
         dt=dt,
         duration=duration,
         output_interval=output_interval,
         checkpointing=SaveEverything(),
     )
-    scalars = diagnose(run, cases, _SCALARS)
-    runs = to_dataset(run, case=cases, diagnostics=scalars, dims=["member"], dates=False)
-    if not set(variables) <= set(runs):
-        raise ValueError(f"bands: expected variables out of {', '.join(map(str, runs))}, got {variables}.")
+    scalars = diagnose(run, case, _SCALARS)
+    runs = to_dataset(run, case=case, diagnostics=scalars, dims=["member"], dates=False)
     good = np.isfinite(np.asarray(run.state.temperature)).all(axis=(0, 1))
     if good.sum() < 2:
         raise FloatingPointError(
             f"{name}: expected two runs or more that stay finite, got {good.sum()} of {n_members}; "
             "choose a shorter time step or narrower priors."
         )
-    runs = runs[[*variables, *_SCALARS]].isel(member=good).astype(float)
+    runs = runs[["temperature", *_SCALARS]].isel(member=good).astype(float)
     bands = runs.quantile(_QUANTILES, "member", skipna=False, keep_attrs=True)
     about = {"title": f"Bands of {name}", "case": name, "n_draws": n_members, "n_failed": int((~good).sum())}
-    dated = {} if cases.start_time is None else {"start_time": cases.start_time}
+    dated = {} if case.start_time is None else {"start_time": case.start_time}
     return bands.drop_attrs(deep=False).assign_attrs(about | dated)

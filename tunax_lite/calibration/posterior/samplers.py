@@ -1,16 +1,15 @@
 """NUTS on parallel chains that are saved, and tempered sequential Monte Carlo, both of blackjax.
 
-The density is the standard normal prior times a likelihood, which vanishes for a failed run.
+The posterior density is that of a standard normal prior times the likelihood, which is 0 for a failed run.
 
 NUTS: the inverse mass matrix is initially the covariance of the Laplace approximation, so that trajectories
 have the right directions and scales. Each window of the warm-up combines the covariance of its draws with the
-matrix before, which counts as ten draws more than there are parameters. A trajectory that becomes non-finite,
-or whose energy error exceeds 1000, ends there and counts as divergent; earlier states on it remain candidates
-for the draw.
+previous matrix, which counts as n + 10 draws for n parameters. A trajectory that becomes non-finite, or whose
+energy error exceeds 1000, ends there and counts as divergent; earlier states on it may still be drawn.
 
-SMC: the likelihood of particles from the prior enters with an exponent that rises from 0 to 1, each time so
-far that half of the particles remain effective. They are resampled, then moved by a random walk whose steps
-have 2.38²/n times their covariance in n dimensions.
+SMC: particles start as draws from the prior. The likelihood is raised to an exponent that increases from 0 to
+1, each time so far that the effective number of particles falls to half. They are resampled, then moved by a
+random walk whose steps have 2.38²/n times their covariance in n dimensions.
 """
 
 import dataclasses
@@ -35,21 +34,21 @@ from ...runtime.machine import needed
 from ..results import read_tree, write_tree
 
 LogDensity = Callable[..., Float[Array, ""]]
-"""Function of an unconstrained vector, and of further arguments if it comes with them."""
+"""Function of an unconstrained vector and, before these are bound, of further arguments."""
 MakeLikelihood = Callable[[], tuple[LogDensity, PyTree]]
-"""Returns the log likelihood and its arguments after the vector; it is pickled."""
+"""Returns the log likelihood and its further arguments; must be picklable."""
 Report = Callable[[float, str], None]
-"""Called with the fraction of the work that is done, and its state in a few words."""
+"""Called with the completed fraction of the work, and a short description of its state."""
 _IMPOSSIBLE = -1e20
 """Log likelihood of a failed run; finite, because SMC multiplies it with an exponent of zero."""
 _FEWEST_DIFFERENT = 0.5
-"""Fraction of the particles that must differ at the end; about all do where steps are accepted."""
+"""Fraction of distinct particles below which a note is printed; nearly all differ if steps are accepted."""
 _FIRST_STEP = 0.5
-"""Step size; below 2 it is stable for a normal density whose covariance is the inverse mass matrix."""
+"""Initial step size; below 2 it is stable for a normal density with the inverse mass matrix as covariance."""
 _DOUBLINGS = 6
-"""Doublings of a trajectory, to at most 64 steps; each takes the gradient of all cases."""
+"""Most doublings of a trajectory, which has up to 64 steps; each step needs the gradient of all cases."""
 _DRAWS_PER_FILE = 10
-"""Draws between two versions of the file of a chain."""
+"""Draws between two updates of the file of a chain."""
 
 
 @named("nuts")
@@ -61,7 +60,7 @@ class NUTS:
         n_draws: draws of each chain after the warm-up.
         n_warmup: draws during which step size and mass matrix adapt; they are discarded.
         n_chains: number of independent chains, run in parallel on threads or workers.
-        seed: of all random numbers.
+        seed: seed of all random numbers.
         target_acceptance: mean acceptance probability to which the step size is adapted.
     """
 
@@ -78,12 +77,12 @@ class NUTS:
 @named("smc")
 @dataclasses.dataclass(frozen=True)
 class TemperedSMC:
-    """Sequential Monte Carlo from the prior to the posterior: takes runs without gradients, finds all modes.
+    """Sequential Monte Carlo from the prior to the posterior, without gradients; finds several modes.
 
     Args:
-        n_draws: number of particles.
+        n_draws: number of particles, at least twice the number of parameters.
         n_moves: random steps of each particle at each exponent of the likelihood.
-        seed: of all random numbers.
+        seed: seed of all random numbers.
     """
 
     n_draws: int = setting(500, at_least=4)
@@ -95,29 +94,29 @@ class TemperedSMC:
 
 
 def optional_module(name: str) -> Any:  # an untyped module
-    """A module of blackjax or arviz_stats; `ImportError` tells what to install."""
+    """Import a module of blackjax or arviz_stats; `ImportError` with the command to install it."""
     return needed(name, "NUTS or SMC", "or use the method laplace")
 
 
 def temper(
     method: TemperedSMC, likelihood: MakeLikelihood, n: int, engine: AbstractEngine, report: Report
 ) -> tuple[np.ndarray, int]:
-    """Particles of the posterior of `n` parameters, `(n_draws, n)`, and the number of exponents.
+    """Return particles `(n_draws, n)` of the posterior of `n` parameters, and the number of exponents.
 
-    Raises `ValueError` for too few particles to have a covariance, and warns if few of the last ones differ:
-    resampling copies particles, and random steps that are all rejected leave the copies together.
+    Raises `ValueError` for too few particles to estimate their covariance. Warns if many particles are equal:
+    resampling copies them, and copies whose random steps are all rejected stay equal.
     """
     if method.n_draws < 2 * n:
         raise ValueError(
             f"smc: expected n_draws of at least {2 * n} for {n} parameters, got {method.n_draws}."
         )
-    work, random = _Work(method, likelihood), np.random.default_rng(method.seed)
+    program, random = _Program(method, likelihood), np.random.default_rng(method.seed)
     particles = jnp.asarray(random.standard_normal((method.n_draws, n)))
     weights = jnp.full_like(particles[:, 0], 1.0 / method.n_draws)
     state, exponents = jax.device_get((particles, weights, jnp.zeros_like(weights[0]))), [0.0]
     while True:
         key = jax.random.fold_in(jax.random.PRNGKey(method.seed), len(exponents))
-        (state,) = engine.map(work, [(_raise_exponent, np.asarray(key), state)])
+        (state,) = engine.map(program, [(_raise_exponent, np.asarray(key), state)])
         exponents.append(float(state[2]))
         report(exponents[-1], f"exponent {exponents[-1]:.3g} of the likelihood")
         if exponents[-2] == 1.0:  # the particles have moved at an exponent of 1, with equal weights
@@ -135,7 +134,7 @@ def temper(
 
 
 def _raise_exponent(method: TemperedSMC, log_likelihood: LogDensity, key: Array, state: tuple) -> tuple:
-    """Particles, weights and exponent: resample and move the particles, then raise the exponent."""
+    """Resample and move the particles, then raise the exponent; the state is particles, weights, exponent."""
     blackjax, (particles, weights, _) = optional_module("blackjax"), state
     walk, covariance = blackjax.mcmc.random_walk, jnp.cov(particles, rowvar=False, aweights=weights)
     covariance = jnp.atleast_2d(covariance)
@@ -155,7 +154,7 @@ def _raise_exponent(method: TemperedSMC, log_likelihood: LogDensity, key: Array,
 
 
 class ChainState(NamedTuple):
-    """State of a chain after the warm-up or a draw; the last two are constant after the warm-up."""
+    """State of a chain after the warm-up or a draw; step size and matrix stay as the warm-up left them."""
 
     position: np.ndarray
     log_density: np.ndarray
@@ -175,13 +174,13 @@ def sample_chains(
     parts: Mapping[str, str] | None = None,
     report: Report = lambda fraction, state: None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draws `(n_chains, n_draws, n)`, and whether their trajectories diverged `(n_chains, n_draws)`.
+    """Return draws `(n_chains, n_draws, n)`, and which of their trajectories diverged `(n_chains, n_draws)`.
 
-    Chains start around the mode, with the covariance of the Laplace approximation. Those in the folder, whose
-    identity is `parts`, are continued; `ValueError` if their files are damaged or belong to others.
+    Chains start from draws of the Laplace approximation with this mode and covariance. Chains in the folder
+    are continued; `ValueError` if a file is damaged, or its fingerprint is not `parts`.
     """
-    work, parts, total = _Work(method, likelihood), dict(parts or {}), method.n_chains * method.n_draws
-    finished, reporting = dict[int, np.ndarray](), threading.Lock()
+    program, parts, total = _Program(method, likelihood), dict(parts or {}), method.n_chains * method.n_draws
+    divergent_by_chain, reporting = dict[int, np.ndarray](), threading.Lock()
     root = np.linalg.cholesky(covariance)
 
     def run(chain: int, check: Check) -> tuple[np.ndarray, np.ndarray]:
@@ -191,23 +190,23 @@ def sample_chains(
         state, draws, is_divergent = _zeros(mode, 0)
         path = None if folder is None else folder / f"posterior_chain_{chain}.eqx"
         if path is not None and path.exists():
-            of_length = lambda header: _zeros(mode, header["n_draws"])  # noqa: E731
-            _, (state, draws, is_divergent) = read_tree(path, parts, of_length, "file of a chain")
+            like = lambda header: _zeros(mode, header["n_draws"])  # noqa: E731
+            state, draws, is_divergent = read_tree(path, parts, like, "file of a chain")
         while (n_done := len(draws)) < method.n_draws:
             check()
             if not n_done:
-                (state,) = engine.map(work, [(_warm_up, *start)])
+                (state,) = engine.map(program, [(_warm_up, *start)])
             keys = jax.vmap(jax.random.fold_in, (None, 0))(key, n_done + jnp.arange(_DRAWS_PER_FILE))
-            ((state, *new),) = engine.map(work, [(_draw, np.asarray(keys), state)])
+            ((state, *new),) = engine.map(program, [(_draw, np.asarray(keys), state)])
             draws, is_divergent = np.append(draws, new[0], axis=0), np.append(is_divergent, new[1])
             with reporting:  # chains report from their threads
-                finished[chain] = is_divergent
-                flags = np.concatenate(list(finished.values()))
+                divergent_by_chain[chain] = is_divergent
+                flags = np.concatenate(list(divergent_by_chain.values()))
                 report(flags.size / total, f"draw {flags.size} of {total}, {flags.sum()} divergent")
             if path is not None:
                 header = {"n_draws": len(draws), "fingerprint": parts}
                 write_tree(path, header, (state, draws, is_divergent))
-        return draws[: method.n_draws], is_divergent[: method.n_draws]
+        return draws[: method.n_draws], is_divergent[: method.n_draws]  # files hold multiples of ten
 
     chains = engine.side_by_side([functools.partial(run, chain) for chain in range(method.n_chains)])
     draws, is_divergent = zip(*chains, strict=True)
@@ -215,7 +214,7 @@ def sample_chains(
 
 
 def _zeros(mode: np.ndarray, n_draws: int) -> tuple[ChainState, np.ndarray, np.ndarray]:
-    """State and a number of draws, as in the file of a chain, all zero."""
+    """Contents of the file of a chain with `n_draws` draws, all zero."""
     zero, matrix = np.zeros((), mode.dtype), np.zeros((mode.size, mode.size), mode.dtype)
     state = ChainState(matrix[0], zero, matrix[0], zero, matrix)
     return state, np.zeros((n_draws, mode.size)), np.zeros(n_draws, bool)
@@ -224,7 +223,7 @@ def _zeros(mode: np.ndarray, n_draws: int) -> tuple[ChainState, np.ndarray, np.n
 def _warm_up(
     method: NUTS, log_likelihood: LogDensity, key: Array, mode: Array, away: Array, covariance: Array
 ) -> ChainState:
-    """State after the warm-up from `mode + away`, or from closer to the mode if that run fails."""
+    """State after the warm-up from `mode + away`; `away` is halved until the run does not fail."""
     starts = mode + 0.5 ** jnp.arange(20.0)[:, None] * away
     is_possible = jax.lax.map(log_likelihood, starts) > _IMPOSSIBLE
     blackjax = optional_module("blackjax")
@@ -246,7 +245,7 @@ def _warm_up(
 def _draw(
     method: NUTS, log_likelihood: LogDensity, keys: Array, before: ChainState
 ) -> tuple[ChainState, Array, Array]:
-    """State after a draw for each key, the draws, and whether they diverged."""
+    """Make one draw for each key; return the last state, the draws, and which of them diverged."""
     blackjax, settings = optional_module("blackjax"), (before.step_size, before.inverse_mass)
     density = functools.partial(_log_posterior, log_likelihood)
     step = blackjax.nuts(density, *settings, max_num_doublings=_DOUBLINGS).step
@@ -267,8 +266,11 @@ def _log_posterior(log_likelihood: LogDensity, x: Array) -> Array:
     return _log_prior(x) + log_likelihood(x)
 
 
-class _Work:
-    """Calls functions of a method, its log likelihood and arrays, which each process compiles once."""
+class _Program:
+    """Calls `function(method, log_likelihood, *arrays)` for an item `(function, *arrays)`.
+
+    Each process compiles a function once for arrays of equal shapes.
+    """
 
     def __init__(self, method: NUTS | TemperedSMC, likelihood: MakeLikelihood):
         self._method, self._make = method, likelihood
@@ -300,9 +302,10 @@ class _Work:
 
 
 def mixing(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Effective sample size and R-hat by parameter of draws `(n_chains, n_draws, n_parameters)`."""
+    """Effective sample sizes and R-hat of the parameters, of draws `(n_chains, n_draws, n_parameters)`."""
     statistics = optional_module("arviz_stats.base").array_stats
     half = draws.shape[1] // 2
-    halves = np.concatenate([draws[:, :half], draws[:, -half:]])  # a single chain is compared with itself
+    # Halves as chains, so that a single chain has an R-hat; ArviZ halves them again.
+    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
     axes = {"chain_axis": 0, "draw_axis": 1}
     return statistics.ess(draws, **axes), statistics.rhat(halves, **axes)

@@ -120,7 +120,7 @@ def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | 
         describe_model(assimilation.system.model),
         sum(each.time.size for each in assimilation.streams),
     )
-    answer = page.of(run.case, run.observations)
+    answer = page.show(run.case, run.observations)
     times = describe_times(assimilation.cycles.end, run.dt, assimilation.cycles.interval)
     echo(
         f"assimilation: {n_values} observations in {len(assimilation.streams)} streams, "

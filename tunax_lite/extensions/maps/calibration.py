@@ -267,7 +267,7 @@ def fit_map(
     progress = Progress.at_start(fit)
     if path is not None and path.exists():
         like = lambda header: Progress.at_start(fit, header["n_evaluations"])  # noqa: E731
-        _, progress = read_tree(path, fit.identity(), like, "calibration on a map")
+        progress = read_tree(path, fit.identity(), like, "calibration on a map")
         report(progress)
     while progress.losses.size < n_iterations:
         shared, change = progress.step(fit)

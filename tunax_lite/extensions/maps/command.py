@@ -192,7 +192,7 @@ def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, pag
     sample = dataclasses.replace(columns.case(shown, 0.0, length), duration=length)
     sample = dataclasses.replace(sample, name=name, start_time=columns.epoch.isoformat())
     echo(f"inputs of {shown.size} of {columns.n_columns} columns, over {duration(length)}:")
-    answer = page.of(sample, None)
+    answer = page.show(sample, None)
     times = describe_times(run.duration, run.dt, run.output_interval)
     notes = [*columns.notes, *recommended_constants(run)]
     session.say_notes(notes)
