@@ -5,9 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tunax_lite.numerics import at_least, at_most, difference, mean_of_neighbours
 from tunax_lite.numerics.elementary import (
+    at_least,
+    at_most,
+    difference,
     inner_faces,
+    mean_of_neighbours,
     quotient,
     reciprocal,
     safe_sqrt,

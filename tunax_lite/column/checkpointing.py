@@ -132,9 +132,9 @@ class SavePairs(AbstractCheckpointing):
 
 
 class AutoCheckpointing(AbstractCheckpointing):
-    """The first of `candidates` that fits a memory budget, else the last; later ones need less memory.
+    """The first layout that fits a memory budget: steps, segments, pairs, or two levels of segments.
 
-    Memory is estimated from shapes.
+    The memory, which decreases in this order, is estimated from shapes; the last layout need not fit.
 
     Args:
         memory_budget: bytes that the loop may store. On a CPU, a loop that stores more than some 24 MB takes
@@ -143,12 +143,9 @@ class AutoCheckpointing(AbstractCheckpointing):
 
     memory_budget: int = eqx.field(default=2**25, static=True)
 
-    @property
-    def candidates(self) -> tuple[AbstractCheckpointing, ...]:
-        return SaveSteps(), SaveSegments(), SavePairs(), SaveSegments(levels=2)
-
     def layout(self, bytes_per_step: int, n_steps: int) -> Layout:
-        layouts = [candidate.layout(bytes_per_step, n_steps) for candidate in self.candidates]
+        candidates = SaveSteps(), SaveSegments(), SavePairs(), SaveSegments(levels=2)
+        layouts = [candidate.layout(bytes_per_step, n_steps) for candidate in candidates]
         fits = (each for each in layouts if each.kept(n_steps) * bytes_per_step <= self.memory_budget)
         return next(fits, layouts[-1])
 

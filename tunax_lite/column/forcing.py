@@ -274,14 +274,12 @@ class TimeSeriesForcing(AbstractForcing):
             fluxes: fields of `SurfaceFluxes`.
         """
         time = jnp.asarray(seconds(time, start_time), dtype=float)
+        is_series = lambda values: isinstance(values, (list, tuple))  # noqa: E731
 
         def series(values):
-            values = jnp.asarray(
-                values if isinstance(values, list | tuple) else as_float_array(values), dtype=float
-            )
+            values = jnp.asarray(values if is_series(values) else as_float_array(values), dtype=float)
             return jnp.broadcast_to(values, time.shape) if values.ndim == 0 else values
 
-        is_series = lambda values: isinstance(values, (list, tuple))  # noqa: E731
         return cls(time, SurfaceFluxes(**jax.tree.map(series, fluxes, is_leaf=is_series)))
 
     def __check_init__(self):

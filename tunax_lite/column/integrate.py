@@ -447,7 +447,7 @@ def simulate(
     options = _Options(*length[:2], layout, means, step_starts, averages, mesh, column_block)
     arrays, structures = zip(*(part[:2] for part in parts), strict=True)
     most_columns = max(array.size for part in arrays for array in part)
-    n_frames = (length.n_frames + 1) * (1 + means + step_starts)
+    n_states = (length.n_frames + 1) * (1 + means + step_starts)
     run = functools.partial(_simulate, dt=np.asarray(dt, precision), structures=structures, options=options)
     if (
         is_mapped(arrays)  # one column under jax.vmap runs as a batch, which is faster: see `mapping`
@@ -457,7 +457,7 @@ def simulate(
         and accepts_batches((model, case))
     ):
         return run_last(run, arrays, (*map(_axes_before_batch, parts[:2]), ()))
-    with _enough_memory(model, case, n_frames, most_columns, mesh):
+    with _enough_memory(model, case, n_states, most_columns, mesh):
         return run(arrays)
 
 
@@ -485,32 +485,32 @@ _LARGE = 1e8
 """Bytes of frames above which free memory is checked, because the check takes longer than a short run."""
 
 
-def _least_bytes(n_frames: int, columns: int, case: Case) -> float:
-    """Lower bound of the memory of frames [bytes]: u, v, temperature and salinity of all columns."""
-    return n_frames * 4.0 * columns * case.grid.n_cells * case.grid.z_face.dtype.itemsize
+def _least_bytes(n_states: int, columns: int, case: Case) -> float:
+    """Lower bound of the memory of saved states [bytes]: u, v, temperature and salinity of all columns."""
+    return n_states * 4.0 * columns * case.grid.n_cells * case.grid.z_face.dtype.itemsize
 
 
 @contextlib.contextmanager
 def _enough_memory(
-    model: Model, case: Case, n_frames: int, most_columns: int, mesh: Mesh | None
+    model: Model, case: Case, n_states: int, most_columns: int, mesh: Mesh | None
 ) -> Iterator[None]:
     """Raise `MemoryError`, with a remedy, for frames that do not fit, before or while they are computed."""
 
     def message(got: str) -> str:
         columns = math.prod(shape_of_batch(model, case))
         return (
-            f"simulate: expected memory for {n_frames} frames of {columns} columns, at least "
-            f"{_least_bytes(n_frames, columns, case) / 1e9:.3g} GB, got {got}; save less often "
+            f"simulate: expected memory for {n_states} saved states of {columns} columns, at least "
+            f"{_least_bytes(n_states, columns, case) / 1e9:.3g} GB, got {got}; save less often "
             "(output_interval), take fewer columns, or write the run piece by piece (streaming.run_to_file, "
             "or tunax-lite map)."
         )
 
-    if _least_bytes(n_frames, most_columns, case) > _LARGE and not is_traced((model, case)):
+    if _least_bytes(n_states, most_columns, case) > _LARGE and not is_traced((model, case)):
         with contextlib.suppress(RuntimeError):  # a system that does not report it
             devices = list(mesh.devices.flat) if mesh is not None else jax.devices()[:1]
             on_host = devices[0].platform == "cpu"
             free = free_memory(devices[0]) * (1 if on_host else len(devices))
-            if _least_bytes(n_frames, math.prod(shape_of_batch(model, case)), case) > free:
+            if _least_bytes(n_states, math.prod(shape_of_batch(model, case)), case) > free:
                 raise MemoryError(message(f"{free / 1e9:.3g} GB that are free"))
     try:
         yield

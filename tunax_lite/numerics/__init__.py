@@ -1,19 +1,7 @@
 """Numerical building blocks: stencils, limiters, the tridiagonal solver, implicit diffusion."""
 
 from .diffusion import CarryingRates, diffuse
-from .elementary import (
-    at_least,
-    at_most,
-    difference,
-    gradient,
-    mean_of_neighbours,
-    power,
-    quotient,
-    reciprocal,
-    safe_sqrt,
-    vector_norm,
-    with_end_faces,
-)
+from .elementary import mean_of_neighbours, safe_sqrt, vector_norm, with_end_faces
 from .tridiagonal import solve_tridiagonal
 
 __all__ = [

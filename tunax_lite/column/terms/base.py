@@ -122,7 +122,7 @@ class Column(NamedTuple):
         eddy_viscosity, eddy_diffusivity: eddy coefficients of the step [m2 s-1].
         time: end of the step [s] since the start of the case.
         dt: length of the step [s].
-        surface: prognostic variables of ice and lake level, at the end of the step.
+        surface: prognostic variables of ice, lake level and terms for the end of the step.
         level: change of a lake level, if it varies.
         shade: fraction of visible light that plankton and other matter transmit to each face [1].
         bottom: flow at the bottom after the transport; `None` before the transport, or without friction.

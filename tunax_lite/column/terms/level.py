@@ -31,7 +31,7 @@ class LakeLevel(AbstractTerm):
 
     Args:
         basin: areas of the lake at heights above and below its level at rest, which is z = 0 of its grid.
-        initial: initial height of the level above that at rest [m].
+        initial: initial height of the level above that at rest [m]; unused if one is prescribed.
         prescribed: height over time [m]; surplus water leaves at the surface with its properties, and a
             deficit enters there. `None` if the level follows the water budget.
 
