@@ -73,8 +73,7 @@ def potential_temperature(water: ColumnState) -> CenterArray:
     """Potential temperature [degC] of columns with TEOS-10; otherwise the temperature of the state.
 
     At the surface it equals the in-situ temperature, which an instrument measures; at 100 m it is 0.01 K
-    lower. In fresh water the conservative temperature is up to 5 % higher. The formula is within 5 mK of
-    TEOS-10, and within 0.2 mK in the sea.
+    lower. In fresh water the conservative temperature [degC] is 5 to 7 % higher.
     """
     if not carries_conservative_temperature(water.equation_of_state):
         return water.state.temperature

@@ -60,7 +60,7 @@ class Trajectory(AbstractShown):
 
     Args:
         time, step: time of the frames [s] and number of steps since the start of the case, `(n_frames,)`.
-        state: leaves `(n_frames, n_cells, *batch)`.
+        state: leaves `(n_frames, n_cells, *batch)`; those of `surface` are `(n_frames, *batch)`.
         clo_state: leaves `(n_frames, n_faces, *batch)`; some closures have leaves on cells, or one per
             column.
         means: means over the time between frames, if requested.
