@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tests.closures.columns import closure_inputs, random_grid, surface_waves
-from tunax_lite.closures import KEpsilon, KOmega, NeuralCorrection
+from tunax_lite.closures import KPP, TKE, KEpsilon, KOmega, MassFluxConvection, NeuralCorrection
 from tunax_lite.closures.energy import TurbulenceState
+from tunax_lite.closures.neural import network_inputs
 from tunax_lite.config.closures import ClosureSection
 
 GRID = random_grid(3, 9)
@@ -44,6 +45,14 @@ def test_new_network_is_the_physical_closure():
     physical = KEpsilon(sigma_k=1.2)
     ours, theirs = STEP(NeuralCorrection(physical=physical), TURBULENCE), STEP(physical, TURBULENCE)
     assert eqx.tree_equal(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("physical", [KEpsilon(), TKE(), KPP()])
+def test_network_has_the_inputs_and_kappa_of_the_physical_closure(physical):
+    closure = NeuralCorrection(physical=physical)
+    state = physical.prepare().init(INPUTS)
+    assert len(network_inputs(state, INPUTS)) == closure.layer_sizes[0][1]
+    assert closure.von_karman == physical.von_karman == MassFluxConvection(local=physical).von_karman
 
 
 def test_correction_is_that_of_the_network_for_the_inputs_as_documented():

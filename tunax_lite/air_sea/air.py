@@ -62,7 +62,7 @@ def vapour_pressure(
 def air_density(temperature_kelvin: Scalar, humidity: Scalar, pressure: Scalar) -> Scalar:
     """Density of moist air [kg m-3] from temperature [K], specific humidity [kg kg-1] and pressure [Pa].
 
-    The humidity factor is GOTM's 0.622; an ideal gas has 0.608. The density differs by 0.02 % at most.
+    The humidity factor is GOTM's 0.622; an ideal gas has 0.608. The density differs by less than 0.05 %.
     """
     return pressure * reciprocal(GAS_CONSTANT * temperature_kelvin * (1.0 + VAPOUR_RATIO * humidity))
 
@@ -72,7 +72,7 @@ class MoistAir(NamedTuple):
 
     wind_u: Scalar  # relative to the water [m s-1]
     wind_v: Scalar
-    wind_speed: Scalar  # magnitude of the relative wind [m s-1]
+    wind_speed: Scalar  # magnitude of the relative wind, with unresolved wind [m s-1]
     temperature: Scalar  # [degC]
     vapour_pressure: Scalar  # [Pa]
     specific_humidity: Scalar  # [kg kg-1]

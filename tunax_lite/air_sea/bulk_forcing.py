@@ -240,7 +240,7 @@ class BulkForcing(AbstractForcing):
         sun: position and time, for formulae that need the solar elevation.
         diurnal_cycle: spreads daily means of shortwave radiation over the day; see `with_mean_light`.
         wind_factor: factor of the wind [1]; below 1 in the shelter of a shore.
-        heat_factor: factor of sensible, latent and longwave heat together [1].
+        heat_factor: factor of `heat_flux`: sensible, latent and longwave heat and that of rain [1].
         shortwave_factor: factor of the shortwave radiation [1].
         humidity_measure: kind of humidity in the series.
         conservative_temperature: whether the column has conservative temperature, which is converted to the
@@ -251,11 +251,10 @@ class BulkForcing(AbstractForcing):
         rain_heat, rain_stress: whether rain carries heat and momentum.
         unresolved_wind: root of the difference between the squares of mean wind speed and mean wind vector
             [m s-1]; a run sets it where the records are finer than its step.
-        evaporation: whether evaporation (from the latent heat flux) changes salinity and the level of a lake,
-            with and without precipitation.
+        evaporation: whether evaporation changes salinity and the level of a lake.
 
     Raises:
-        ValueError: a missing series that a formula needs, or a value impossible in air.
+        ValueError: a missing series that a formula needs, a value impossible in air, or an unknown measure.
     """
 
     weather: TimeSeries[Weather] = array_field(0)
@@ -427,7 +426,7 @@ def with_mean_light(
     """Add the albedo and the diurnal cycle that suit the records of shortwave radiation; return notes, too.
 
     Args:
-        forcing: forcing of one column; unchanged if a formula gives the shortwave radiation.
+        forcing: unchanged if a formula gives the shortwave radiation, or without `sun`.
         treatment: requested treatment of means.
         step: time step of the run [s]; over the steps of a day, the cycle has the mean of the records.
         duration: duration of the run [s].

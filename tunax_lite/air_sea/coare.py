@@ -128,7 +128,7 @@ class Fairall(AbstractSimilarity):
 
     def _scales(self, air: MoistAir, warmer: Scalar, moister: Scalar, kelvin: Scalar) -> tuple[Scalar, ...]:
         """Friction velocity, scales of temperature and humidity, and wind speed with gusts."""
-        gravity, karman, gustiness = 9.81, 0.41, 1.2  # GOTM's, unlike those of COARE 3
+        gravity, karman = 9.81, 0.41  # GOTM's, unlike those of COARE 3
         virtual_factor, wind = 1.0 + 0.61 * air.specific_humidity, at_least(air.wind_speed, _CALM)
         nu = viscosity(air.temperature)
         log_viscosity = jnp.log(nu)
@@ -152,7 +152,7 @@ class Fairall(AbstractSimilarity):
             temperature_scale = karman * warmer * reciprocal(at_least(log_height - log_t, 0.5))
             humidity_scale = karman * moister * reciprocal(at_least(log_height - log_q, 0.5))
             virtual_scale = temperature_scale * virtual_factor + 0.61 * kelvin * humidity_scale
-            gust = gust_squared(-_BOUNDARY_LAYER * buoyancy * friction * virtual_scale, gustiness**2)
+            gust = gust_squared(-_BOUNDARY_LAYER * buoyancy * friction * virtual_scale, _GUSTINESS**2)
             return friction, temperature_scale, humidity_scale, jnp.sqrt(wind * wind + gust)
 
         # Neutral guess, with u* = 0.04 U; adding 0 gives the speed the shape of all columns.

@@ -31,21 +31,21 @@ def time_between_records(time: np.ndarray, values: np.ndarray) -> float:
     Records are the times at which a series changes its slope. Interpolation to common times therefore does
     not hide them, nor do daily means written at every hour.
     """
-    time, values, is_record = _records(np.asarray(time, dtype=float), np.asarray(values, dtype=float))
+    time, values = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
     is_daylight = np.maximum(values[1:], values[:-1]) > 1e-3 * np.max(values, initial=0.0)
-    intervals = np.diff(time[is_record])
+    intervals = np.diff(time[_is_record(time, values)])
     # A jump between two means has two records almost at one time, which count as one.
     n_between = int((intervals > 1e-3 * np.mean(intervals)).sum())
     is_constant = n_between < 2 and np.ptp(values) == 0.0
     return np.inf if is_constant else float(np.diff(time)[is_daylight].sum() / n_between)
 
 
-def _records(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return times, values, and the mask of records: points where the slope changes, and both ends."""
+def _is_record(time: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Mask of the records of a series: points where the slope changes, and both ends."""
     largest, dt_before, dt_after = np.max(values, initial=0.0), np.diff(time)[:-1], np.diff(time)[1:]
     interpolated = (values[:-2] * dt_after + values[2:] * dt_before) / (dt_before + dt_after)
     has_kink = np.abs(values[1:-1] - interpolated) > 1e-6 * largest
-    return time, values, np.concatenate([[True], has_kink, [True]])
+    return np.concatenate([[True], has_kink, [True]])
 
 
 def is_mean(interval: float) -> bool:
@@ -136,7 +136,7 @@ class MeanLight:
         return albedo
 
     def notes(self, albedo: AbstractAlbedo, interval: float) -> list[str]:
-        """Notes on unusual choices for records at this interval [s]."""
+        """Notes on the treatment of records at this interval [s]."""
         reason = f"records of shortwave radiation are {interval / 3600.0:.3g} h apart"
         if np.isinf(interval):
             reason = "the shortwave radiation is constant"
@@ -169,8 +169,9 @@ def diurnal_cycle(
     The mean of a day is that of its records [W m-2]; a day without records has the value of its middle,
     interpolated between records. `values` has time as its first axis.
     """
-    *series, is_record = _records(time, values) if values.ndim == 1 else (time, values, slice(None))
-    time, values = (each[is_record] for each in series)
+    if values.ndim == 1:
+        is_record = _is_record(time, values)
+        time, values = time[is_record], values[is_record]
     day_numbers = np.floor((time - days[0]) / DAY + 1e-9).astype(int)
     middle = days + 0.5 * DAY
     columns = values.reshape(time.size, -1)

@@ -53,7 +53,7 @@ def _neutral(wind: Scalar, table) -> Scalar:
 
 @named("kondo")
 class Kondo(AbstractBulkFormula):
-    """Wind at 10 m, temperature and humidity at 2 m; explicit stability correction.
+    """Kondo's formulae for wind at 10 m, temperature and humidity at 2 m, with a correction for stability.
 
     Source: Kondo (1975), Boundary-Layer Meteorol. 9, 91-112, in GOTM's form.
     """

@@ -74,10 +74,10 @@ class ClosureInputs(eqx.Module):
     waves: SurfaceWaves | None = None  # at the surface
     bottom: BottomFlow | None = None  # where there is bottom friction
     plume_energy: PlumeEnergy | None = None  # energy from plumes, for the closure of the water around them
-    stirring: InnerFaceArray | None = None  # production of k by terms [m2 s-3]
+    stirring: InnerFaceArray | None = None  # production of k by terms [m2 s-3]; TKE and CATKE ignore it
     terms: tuple[AbstractTerm, ...] = ()  # terms of the step, including those of the closure's own state
     tridiagonal_method: AbstractTridiagonalMethod = PlatformDefault()
-    explicit_waves: bool = eqx.field(default=False, static=True)  # negative Stokes production (GOTM)
+    explicit_waves: bool = eqx.field(default=False, static=True)  # negative production stays explicit
 
     @property
     def buoyancy_flux_above(self) -> FaceArray:
@@ -95,7 +95,7 @@ class AbstractStepper(eqx.Module, Generic[S]):
 
     @abc.abstractmethod
     def init(self, inputs: ClosureInputs) -> S:
-        """Closure state of a column at rest, for the first transport step."""
+        """Closure state of the initial column, for the first transport step."""
 
     @abc.abstractmethod
     def step(self, clo_state: S, inputs: ClosureInputs, dt: ScalarLike) -> S:
@@ -131,10 +131,8 @@ class AbstractClosure(AbstractShown, Generic[S]):
     def recommended(cls: type[C], **others: FieldValue) -> C:
         """Closure with the recommended constants, calibrated on large-eddy simulations and tested on others.
 
-        `recommended_sets()` has their values, data, command, version and valid range: 22 simulations from
-        five sources, six hours to ten days long, with stress up to 1.4 N m-2 and cooling up to 2 kW m-2,
-        with and without waves, in cells of 1 to 4 m with steps up to 600 s. All other constants are the
-        defaults of the class; `others` replace or complete them.
+        `recommended_sets()` has their values, data, command, version and valid range. All other constants are
+        the defaults of the class; `others` replace or complete them.
 
         Raises:
             ValueError: a closure without recommended constants.

@@ -128,7 +128,7 @@ class CATKEState(AbstractCloState):
     Args:
         mean_destabilising_flux: J, the surface buoyancy flux averaged over the last overturning [m2 s-3],
             positive if destabilising.
-        stokes_viscosity: nu_S [m2 s-1]; `None` if waves drive no momentum flux.
+        stokes_viscosity: nu_S [m2 s-1]; `None` unless nu mixes a drift that is not part of the velocity.
     """
 
     eddy_viscosity: FaceArray
@@ -160,8 +160,8 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         minimum_tke: e_min [m2 s-2], which sets the mixing of quiescent water, about `c_hi_c` e_min / N.
         minimum_convective_flux: J_min, below which there is no convection [m2 s-3].
         n_substeps: steps of e per time step of the model.
-        lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift, and their
-            shear enters P and Ri, as where velocities contain the drift.
+        lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift, whose
+            shear then also enters P and Ri; always so where velocities include the drift.
     """
 
     c_hi_u: Scalar = parameter(0.242, valid_range=(0.0, 10.0))
@@ -258,7 +258,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         return self.lagrangian_stress and inputs.waves is not None and not inputs.waves.in_velocity
 
     def _wave_factor(self, inputs: ClosureInputs, drift: Scalar) -> Scalar:
-        """Factor of w / N for a Stokes drift at the surface [m s-1]: C^La / La² in wind, less in swell."""
+        """Factor of w / N [1] for a Stokes drift at the surface [m s-1]: 1 + C^La / La², at most 5."""
         speed = inputs.surface_friction_velocity
         inverse_la_squared = drift * speed * reciprocal(speed * speed + _WEAKEST_WIND**2)
         return at_most(1.0 + self.c_waves * inverse_la_squared, _LARGEST_WAVE_FACTOR)
@@ -299,7 +299,7 @@ class CATKE(AbstractPlainClosure[CATKEState]):
         inputs: ClosureInputs,
         dt: ScalarLike,
     ) -> CenterArray:
-        """e after a step with given production by shear and buoyancy [m2 s-3], on faces and centers."""
+        """e after a step; `sources` are P and B at centers [m2 s-3], `flows` on faces and at centers."""
         grid, (shear, buoyancy), (faces, centers) = inputs.grid, sources, flows
         (tke_diffusivity,) = self._coefficients((self.factors_of("e"),), tke, flux, faces, grid)
         root = safe_sqrt(tke)

@@ -39,13 +39,13 @@ EddyPair = tuple[InnerFaceArray, InnerFaceArray]  # nu and kappa [m2 s-1]
 
 @named("background_mixing")
 class BackgroundMixing(eqx.Module):
-    """Mixing by breaking internal waves and their shear where k is at most `weakest_tke`.
+    """Mixing by breaking internal waves and their shear; it replaces nu and kappa in weak turbulence.
 
     The fraction of the shear mixing is [1 - (Ri / Ri_c)²]³ between 0 and Ri_c, 1 below, 0 above, with Ri =
     N² / (S² + 1e-10 s-2). GOTM uses this with first-order stability functions only.
 
     Args:
-        weakest_tke: largest k for this mixing [m2 s-2].
+        weakest_tke: largest k of weak turbulence [m2 s-2].
         critical_richardson_number: Ri_c, above which wave shear does not mix [1].
         shear_coefficient: largest nu and kappa by wave shear [m2 s-1].
         viscosity, diffusivity: nu and kappa by breaking waves [m2 s-1].
@@ -60,7 +60,7 @@ class BackgroundMixing(eqx.Module):
     diffusivity: Scalar = parameter(1e-5, unit="m2 s-1", valid_range=(0.0, 1.0))
 
     def mix(self, coefficients: EddyPair, tke: InnerFaceArray, inputs: ClosureInputs) -> EddyPair:
-        """nu and kappa with the waves [m2 s-1]."""
+        """nu and kappa, replaced in weak turbulence [m2 s-1]."""
         ri = inputs.buoyancy_frequency_squared * reciprocal(at_least(inputs.shear_squared, 0.0) + 1e-10)
         scaled = at_most(at_least(ri / self.critical_richardson_number, 0.0), 1.0)
         shear = self.shear_coefficient * (1.0 - scaled**2) ** 3
@@ -124,7 +124,8 @@ class EnergyStepper(AbstractEnergyStepper):
         )
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
-        production, inputs = self.production(clo_state, inputs), self.at_interface(inputs)
+        production = self.production(clo_state, inputs)  # which applies `at_interface`, too
+        inputs = self.at_interface(inputs)
         stability = self._stability(clo_state, production.stokes, inputs)
         return self.advanced(clo_state, production, stability, inputs, dt)
 
@@ -257,7 +258,7 @@ class EnergyStepper(AbstractEnergyStepper):
     def _limited(
         self, dissipation: InnerFaceArray, tke: InnerFaceArray, inputs: ClosureInputs
     ) -> InnerFaceArray:
-        """epsilon with its floor, and with l limited in stable stratification and by wall distance."""
+        """epsilon with its floor and the limits of l: by stratification, by wall distance, and from below."""
         limit, floor = self.settings.length_limit, self.settings.dissipation_rate_floor
         dissipation = at_least(dissipation, floor)
         if limit is not None:
@@ -274,7 +275,7 @@ class EnergyStepper(AbstractEnergyStepper):
         return dissipation
 
     def _at_wall(self, wall: Wall) -> tuple[Scalar, Scalar]:
-        """k and epsilon at z = z_0 from a wall; they do not affect the next step."""
+        """k and epsilon at the distance z_0 from a wall, for output and for plumes."""
         distance, c_mu_0 = 2.0 * wall.roughness_length, self.functions.c_mu_0
         tke = at_least(wall.tke_at(distance, c_mu_0), self.settings.turbulent_kinetic_energy_floor)
         dissipation = c_mu_0**3 * tke * safe_sqrt(tke) / (wall.length_slope * distance)
@@ -296,8 +297,8 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         wall_length_limit: largest length per distance from the nearest wall, surface or bottom [1]; `None`
             for no limit. Where waves and buoyancy reduce epsilon, the length would grow without bound.
         interface_thickness: thickness of the jump at the end of a mixed layer over the depth of that layer
-            [1]; where cells are thicker, the Richardson number is that of the jump; `None` for that of the
-            cells, as in GOTM.
+            [1]; where cells are thicker, the closure reduces N² so that the Richardson number is that of the
+            jump; `None` for N² of the cells, as in GOTM.
         turbulent_kinetic_energy_floor, dissipation_rate_floor: minimum values; they determine when convection
             starts from rest.
         surface_roughness_length: z_0 of the surface [m]; its lower limit if `charnock_constant` is given.
@@ -305,8 +306,8 @@ class AbstractEnergyClosure(AbstractClosure[TurbulenceState]):
         charnock_constant: factor in z_0 = constant u*² / g at the surface [1]; `None` for a constant z_0.
         initial_eddy_coefficient: nu and kappa in the first step [m2 s-1].
         convective_flux_factor: fraction c of the production of k in the upper half of the uppermost cell, by
-            surface buoyancy loss B_0, that enters the column, as the flux c B_0 dz / 2 [1]; `None` for none,
-            as in GOTM.
+            surface buoyancy loss B_0, that enters the column, as the flux c B_0 dz / 2, if `surface.tke` is
+            "flux" [1]; `None` for none, as in GOTM.
         lagrangian_stress: whether momentum is mixed down the gradient of current plus Stokes drift.
         stability: stability functions.
         surface, bottom: boundary conditions.

@@ -156,7 +156,7 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
 
     faces = (profile, per_spacing, cell[:-1], inverse_cell[:-1], buoyancy_step, depth_step)
     last, (conductance, fraction) = lax.scan(down, start, faces, reverse=True)
-    return conductance / per_spacing, fraction, last[5]
+    return conductance / per_spacing, fraction, last[5]  # the depth reached
 
 
 _N_TRIED = 4
@@ -264,7 +264,7 @@ class SurfaceForcing(NamedTuple):
 
     friction_velocity: Scalar  # u* [m s-1]
     buoyancy_flux: Scalar  # B including all shortwave radiation [m2 s-3], positive if stabilising
-    rotation: Scalar  # |f| [s-1]
+    rotation: Scalar  # |f|, with the least rotation of the closure [s-1]
 
     def rotation_per_depth(self) -> Scalar:
         """|f| / u*, finite without wind [m-1]."""
@@ -370,7 +370,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         wind_velocity: c_u; w = [c_u u* + c_w (max(-B, 0) z)^(1/3)] max(1 - z / H, 1 - a) [1].
         convective_velocity: c_w [1].
         velocity_decay: a, fractional decrease of w at the base [1].
-        transition: l / z at the base [1].
+        transition: t, l / z at the base [1].
         background_coefficient: background of both viscosity and diffusivity, added everywhere [m2 s-1].
         convective_coefficient: coefficient in unstable water below the layer [m2 s-1].
         least_rotation: f_0; rotation acts as sqrt(f² + f_0²) [s-1].
@@ -378,7 +378,7 @@ class EPBL(AbstractPlainClosure[EPBLState]):
         energy_velocity: formula for w from the energy; `None` for that with c_u, c_w and a.
         interior_shear: mixing by shear outside the energy budget; the larger coefficient acts, as in OM4.
         langmuir: factor of m* u*³ by waves; `None` for 1.
-        exponent: exponent of the length scale, l = z (1 - z / H)^exponent above the base.
+        exponent: e in l = z [t + (1 - t) (1 - z / H)^e] above the base.
 
     Source: Reichl and Hallberg (2018), Ocean Model. 132, 112-129; constants and order of the march of MOM6.
     """

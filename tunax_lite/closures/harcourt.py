@@ -6,7 +6,7 @@ With q² = 2 k, N² and the shears U_z and Us_z of current and Stokes drift, all
     w'u' = -q l (S_M U_z + S_S F Us_z),   w'b' = -q l S_H N²,
     S_S = s_0 / (1 + p_h G_H + s_v G_V),
     S_M = (m_0 + m_h G_H S_H + m_s G_S S_S) / (1 + p_h G_H + p_v G_V),
-    S_H = (h_0 + h_h G_H + h_s G_S + h_v G_V) / D,
+    S_H = (h_0 (1 + p_h G_H) + h_s G_S + h_v G_V) / D,
     D = (1 + p_h G_H + p_v G_V) (1 + q_h G_H) + (r_0 + r_h G_H + r_v G_V) G_V,
 
 whose coefficients follow from the constants of Mellor and Yamada. F increases from 0 at the surface to 1

@@ -130,7 +130,8 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         return dataclasses.replace(state, temperature_variance=zeros, variance_driven_flux=zeros)
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
-        production, inputs = self.production(clo_state, inputs), self.energy.at_interface(inputs)
+        production = self.production(clo_state, inputs)  # which applies `at_interface`, too
+        inputs = self.energy.at_interface(inputs)
         g_alpha = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
         tke, dissipation = clo_state.on_inner_faces
         buoyancy_variance = g_alpha**2 * _variance_and_flux(clo_state)[0]

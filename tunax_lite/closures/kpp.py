@@ -18,10 +18,10 @@ divides by u*. The layer ends where the bulk Richardson number first exceeds its
 
     Ri_b(d) = (1 - eps/2) d (b_r - b) / (|u_r - u|² + V_t²)
 
-b_r and u_r are means over the upper eps d. V_t² is the shear of unresolved turbulence, such that convection
+b_r and u_r are means over the upper eps d. V_t² represents unresolved turbulence, such that convection
 entrains beta times its buoyancy flux. The first crossing is found with maxima and sums over all levels,
-without a search; the result is a smooth function of Ri_b at three levels. Shapes G(sigma), with sigma = depth
-/ h, of which the non-local flux always has the first:
+without a search; the result is a smooth function of Ri_b at three levels. Shapes G(sigma), of which the
+non-local flux always has the first:
 
     simple:                G = sigma (1 - sigma)²
     match_gradient:        the cubic that continues the interior coefficients
@@ -117,7 +117,7 @@ class Friction(NamedTuple):
     cube: Scalar
     root: Scalar
     inverse_root: Scalar
-    fading_cube: Scalar  # w³ below which convection fades [m3 s-3]; 0 in strong wind
+    fading_cube: Scalar  # w³ below which convection fades [m3 s-3]; near 0 in wind
 
     @classmethod
     def of(cls, friction_velocity: Scalar) -> "Friction":
@@ -277,7 +277,7 @@ def _at_ends(values: CenterArray, ends_in: Int[Array, "..."]) -> CenterArray:
 
 
 def larger_of_both_faces(values: InnerFaceArray) -> CenterArray:
-    """Larger of the values at the two faces of each cell; 0 at both ends of the column."""
+    """Larger of the values at the two faces of each cell; surface and bottom count as 0."""
     end = jnp.zeros_like(values[:1])
     upper, lower = jnp.concatenate([values, end]), jnp.concatenate([end, values])
     return jnp.where(upper > lower, upper, lower)

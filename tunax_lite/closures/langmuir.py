@@ -1,4 +1,4 @@
-"""Langmuir turbulence: enhanced mixing and entrainment in KPP, production of k in the closure TKE.
+"""Langmuir turbulence: mixing and entrainment in KPP, work of the wind in EPBL, production of k in TKE.
 
     La_SL² = u* / |<u_s>_SL - u_s(h)|
 
@@ -49,10 +49,10 @@ def drift_at_surface(waves: SurfaceWaves, grid: Grid) -> Scalar:
 class LangmuirNumber(NamedTuple):
     """La_SL and the Stokes drift that it depends on."""
 
-    means: tuple[Scalar, Scalar]  # over the surface layer [m s-1]
-    at_surface: Scalar  # its magnitude [m s-1]
+    means: tuple[Scalar, Scalar]  # of the drift over the surface layer [m s-1]
+    at_surface: Scalar  # magnitude of the drift at the surface [m s-1]
     active: Bool[Array, "*#batch"]  # whether there are Langmuir cells
-    inverse_squared: Scalar  # La_SL^-2 [1]; 0 if not
+    inverse_squared: Scalar  # La_SL^-2 [1]; 0 without Langmuir cells
 
     @classmethod
     def of(
@@ -104,8 +104,8 @@ class Langmuir(eqx.Module):
     """Enhancement by Langmuir turbulence.
 
     Args:
-        method: `LWF16` multiplies mixing and entrainment by one factor; `LF17` uses its mixing, with the
-            entrainment of Li and Fox-Kemper (2017).
+        method: `LWF16` multiplies mixing and entrainment by one factor; `LF17` multiplies mixing by the same
+            factor, with the entrainment of Li and Fox-Kemper (2017).
         surface_layer_fraction: fraction of the boundary layer over which the drift is averaged [1].
         wave_roughness: four times the wave height, for cases without wave heights [m].
         largest_enhancement: maximum of the factor [1].
@@ -168,7 +168,7 @@ class Langmuir(eqx.Module):
     def entrainment(
         self, effect: LangmuirEffect, depth: CenterArray, buoyancy_flux: CenterArray, inputs: ClosureInputs
     ) -> tuple[Scalar, CenterArray | None]:
-        """Factor of V_t² [1], and w³ that replaces it where buoyancy is lost, or `None` [m3 s-3].
+        """Factor of V_t² [1], and the w³ that determines V_t² in convection instead, or `None` [m3 s-3].
 
         Arguments are the depth of the centers [m], and the buoyancy flux into the water above them [m2 s-3].
         """
@@ -199,8 +199,8 @@ def _at_depth(values: CenterArray, depth: Scalar, grid: Grid) -> Scalar:
 class LangmuirCells(eqx.Module):
     """Production of k by Langmuir cells: w³ / H with w = c u_s sin(pi d / H) at depth d above H.
 
-    H is the depth at which stratification stops a parcel of kinetic energy u_s²/2: integral of max(N², 0) d
-    over d = u_s²/2, linear between the faces.
+    H is the depth at which stratification stops a parcel of kinetic energy u_s²/2: the integral of max(N², 0)
+    d from the surface to H is u_s²/2, linear between the faces.
 
     Args:
         velocity_ratio: c [1].
@@ -220,13 +220,13 @@ class LangmuirCells(eqx.Module):
         drift = self.stokes_drift_ratio * inputs.surface_friction_velocity
         z = inputs.grid.z_face
         depth = z[-1] - z[1:-1]
-        lowest = self._depth(0.5 * drift**2, depth, inputs)
-        inverse = reciprocal(at_least(lowest, 1e-2))
+        cell_depth = self._depth(0.5 * drift**2, depth, inputs)
+        inverse = reciprocal(at_least(cell_depth, 1e-2))
         fraction = at_most(depth * inverse, 1.0)
         # sin(pi x) as the series of cos(pi (x - 1/2)), to 1e-10: it costs a tenth of the sine.
         series = [(-1.0) ** k / math.factorial(2 * k) for k in range(8)]
         velocity = self.velocity_ratio * drift * horner(series, (math.pi * (fraction - 0.5)) ** 2)
-        return jnp.where(depth < lowest, velocity**3 * inverse, 0.0)
+        return jnp.where(depth < cell_depth, velocity**3 * inverse, 0.0)
 
     def _depth(self, energy: Scalar, depth: InnerFaceArray, inputs: ClosureInputs) -> Scalar:
         """H [m]."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._types import InnerFaceArray, Scalar, ScalarLike, parameter
+from .._types import InnerFaceArray, Scalar, parameter
 from ..declarations import setting
 from ..numerics.elementary import at_least, at_most, power, product_of_powers, quotient, reciprocal, safe_sqrt
 from .energy import AbstractEnergyClosure, EnergyStepper
@@ -30,11 +30,6 @@ class Exponents(NamedTuple):
     p: float
     m: float
     n: float
-
-
-Weights = tuple[Scalar | InnerFaceArray, ...]  # of P, eps, B and P_St [1], each a number or one per face
-PsiSources = tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]
-"""psi at the start of a step, its source, and the rate of its implicit sink [s-1]."""
 
 
 class LengthScaleConstants(NamedTuple):
@@ -88,14 +83,7 @@ class TransportedLength(AbstractLengthScale):
 
     def dissipation(self, now: Step, tke: InnerFaceArray) -> InnerFaceArray:
         (p, m, n), c_mu_0 = self.exponents, now.functions.c_mu_0
-        c_1, c_2, c_3, c_3_unstable, c_4 = self.constants
-        if self.wall_function is not None:
-            c_2 = self.wall_function.sink_constant(now)
-        assert c_3 is not None  # set by `_with_stable_constant`
-        if c_3_unstable is not None:
-            c_3 = jnp.where(now.rates.buoyancy > 0.0, c_3_unstable, c_3)
-        weights = c_1, c_2, c_3, c_4
-        psi, source, sink_rate = self._sources(now, weights)
+        psi, source, sink_rate = self._sources(now)
         at_bottom = self._end_condition(now.bottom, tke[0], now.functions)
         at_surface = self._end_condition(now.surface, tke[-1], now.functions)
         conductance, ends = self.diffusion.conductance(now), (at_bottom, at_surface)
@@ -136,22 +124,27 @@ class TransportedLength(AbstractLengthScale):
         scale = product_of_powers((c_mu_0, p), (tke, m + 0.5), (wall.length_slope, n + 1.0))
         return EndCondition(flux=factor * scale * power(distance, n))
 
-    def _sources(self, now: Step, weights: Weights) -> PsiSources:
-        """Source and sink rate with psi at the start of the step."""
-        (p, m, n), (c_1, c_2, c_3, c_4) = self.exponents, weights
-        shear_part = self._produced(now, c_1, c_4)
-        parts = shear_part, c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
+    def _sources(self, now: Step) -> tuple[InnerFaceArray, InnerFaceArray, InnerFaceArray]:
+        """psi at the start of the step, its source [psi s-1], and the rate of its implicit sink [s-1]."""
+        (p, m, n), (_, c_2, c_3, c_3_unstable, _) = self.exponents, self.constants
+        if self.wall_function is not None:
+            c_2 = self.wall_function.sink_constant(now)
+        assert c_3 is not None  # set by `_with_stable_constant`
+        if c_3_unstable is not None:
+            c_3 = jnp.where(now.rates.buoyancy > 0.0, c_3_unstable, c_3)
+        parts = self._produced(now), c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
         growth, sink_rate = split_sources(*parts, waves=now.negative_in_sink)
         c_mu_0 = now.functions.c_mu_0
         psi = product_of_powers((c_mu_0, p + 3.0 * n), (now.dissipation, -n), (now.tke, m + 1.5 * n))
         return psi, psi * growth, sink_rate
 
-    def _produced(self, now: Step, c_1: ScalarLike, c_4: ScalarLike) -> InnerFaceArray:
+    def _produced(self, now: Step) -> InnerFaceArray:
         """Production by shear, terms and waves, divided by psi [s-1]."""
-        produced, ratio, stirred = c_1 * now.rates.shear, self.closure.stirring_ratio, now.inputs.stirring
+        ratio, stirred = self.closure.stirring_ratio, now.inputs.stirring
+        produced = self.constants.c_1 * now.rates.shear
         if ratio is not None and stirred is not None:  # shear production includes it with weight 1
             produced = produced + (ratio - 1.0) * self.constants.c_1 * quotient(stirred, now.tke)
-        return produced if now.rates.stokes is None else produced + c_4 * now.rates.stokes
+        return produced if now.rates.stokes is None else produced + self.constants.c_4 * now.rates.stokes
 
 
 class AbstractTwoEquation(AbstractEnergyClosure):

@@ -7,9 +7,10 @@ Plumes with velocity w (downward), area a and properties phi_p = (T, S, u, v) ob
     (a w)' = E - D,                       a w phi_p' = E (phi - phi_p),
     w k_p' = E / a (k - k_p + (w² + |u_p - u|²) / 2) - c_eps k_p^(3/2) / l,
 
-where ' is the downward derivative; B is negative for dense plumes, and alpha is 1 where they slow down. M =
-a w transports heat, salt, tracers and momentum. The energy lost by the mean flow, and the energy that sinks,
-go to the turbulent energy of the local closure.
+where ' is the downward derivative; B is negative for dense plumes, alpha is 1 where they slow down, and l² is
+the product of the distances to the surface and to the end of the plumes. M = a w transports heat, salt,
+tracers and momentum. The energy that the mean flow loses, and the energy that sinks, go to k of the local
+closure if it is an `AbstractEnergyClosure`; `TKE` and `CATKE` do not receive them.
 
 Source: Perrot and Lemarie (2025), J. Adv. Model. Earth Syst., parts I and II; Rio et al. (2010),
 Boundary-Layer Meteorol. 135, 469-483, for E and D.
@@ -71,7 +72,7 @@ class MassFluxState(AbstractCloState):
 _Cells = namedtuple(
     "_Cells", "temperature salinity u v thermal haline tke thickness gain_faster gain_slower dissipation"
 )
-"""Input of the march, per cell; the gains convert the push into the gain of w², by its sign."""
+"""Input of the march, per cell; a gain times the push of `_gain` is the increase of w²."""
 _Plumes = namedtuple(
     "_Plumes", "velocity_squared velocity area temperature salinity u v kinetic_energy depth drained"
 )
@@ -108,6 +109,11 @@ class MassFluxConvection(AbstractClosure[MassFluxState]):
     least_velocity: Scalar = parameter(1e-5, unit="m s-1", valid_range=(1e-7, 1e-3))
     least_depth: Scalar = parameter(10.0, unit="m", valid_range=(1.0, 100.0))
     local: AbstractClosure = eqx.field(default_factory=KEpsilon)
+
+    @property
+    def von_karman(self) -> ScalarLike:
+        """kappa of the local closure [1]."""
+        return self.local.von_karman
 
     def prepare(self) -> "MassFluxStepper":
         return MassFluxStepper(self.local.prepare(), self)

@@ -32,6 +32,7 @@ from ..numerics.elementary import (
 )
 from .base import AbstractCloState, AbstractClosure, AbstractStepper, ClosureInputs
 from .energy import AbstractEnergyClosure, TurbulenceState
+from .tke import TKE
 from .two_equation import KEpsilon
 
 Weights = Float[Array, "weight *#batch"]
@@ -90,8 +91,7 @@ class NeuralCorrection(AbstractClosure[AbstractCloState]):
         largest_correction: b, largest change of the logarithm of a coefficient [1].
         weights: weights of all layers in one vector [1]; by default random, with zeros in the last layer, so
             that there is no correction. A calibration varies all of them, under this name.
-        physical: corrected closure; a separate diffusivity of salinity and non-local transport remain
-            unchanged.
+        physical: corrected closure; its non-local transport remains unchanged.
         width: outputs of a hidden layer.
         depth: number of hidden layers.
         seed: seed of the random weights.
@@ -125,8 +125,13 @@ class NeuralCorrection(AbstractClosure[AbstractCloState]):
             )
 
     @property
+    def von_karman(self) -> ScalarLike:
+        """kappa of the physical closure [1]."""
+        return self.physical.von_karman
+
+    @property
     def _n_inputs(self) -> int:
-        return 6 if isinstance(self.physical, AbstractEnergyClosure) else 4
+        return 6 if isinstance(self.physical, AbstractEnergyClosure | TKE) else 4  # see `network_inputs`
 
     @property
     def layer_sizes(self) -> tuple[tuple[int, int], ...]:
@@ -179,10 +184,10 @@ def entrainment_weight(inputs: ClosureInputs) -> InnerFaceArray:
         F = U³ / (U³ + (1 mm s-1)³)
 
     with B the surface buoyancy flux, negative under cooling, and d the distance to the surface. The weight is
-    near 0 where N² < S² / 4, and 0 where N² <= 0, where there is neither wind nor cooling, below the Obukhov
-    length under heating, and below the neutral Ekman layer h, where wind no longer stirs. In waves with the
-    Stokes drift U_s of the uppermost cell it is multiplied by u*² / (u*² + U_s²). Constants keep it smooth,
-    as for the inputs.
+    less than 1/2 where N² < S² / 4, 0 where N² <= 0, without wind and cooling, and where d > u*³ / B under
+    heating, and near 0 below the neutral Ekman layer h, where wind no longer stirs. In waves with the Stokes
+    drift U_s of the uppermost cell it is multiplied by u*² / (u*² + U_s²). Constants keep it smooth, as for
+    the inputs.
 
     Source: Miles (1961), J. Fluid Mech. 10, 496-508, for 1/4; Kraus and Turner (1967), Tellus 19, 98-106, for
     U; 0.4 lies between the 0.25 of Blackadar and Tennekes (1968), J. Atmos. Sci. 25, 1015-1020, and the 0.7
@@ -209,8 +214,8 @@ def network_inputs(clo_state: AbstractCloState, inputs: ClosureInputs) -> list[I
     """Inputs of the network at the inner faces after a step [1]: smooth, each between -1 and 1.
 
     With d the distance to the surface: stratification relative to shear, N² / sqrt(N⁴ + S⁴ + f⁴); d |f| / (d
-    |f| + u*); B d / (|B| d + u*³), negative under cooling; nu / (nu + u* d); and for a closure with k: n /
-    (|n| + 3) with n = N² k² / eps², and k / (k + u*²).
+    |f| + u*); B d / (|B| d + u*³), negative under cooling; nu / (nu + u* d); and for a closure with k and
+    epsilon: n / (|n| + 3) with n = N² k² / eps², and k / (k + u*²).
     """
     n_squared, s_squared = inputs.buoyancy_frequency_squared, inputs.shear_squared
     rotation_squared = inputs.coriolis_parameter**2 + _SLOWEST_ROTATION**2

@@ -96,11 +96,7 @@ class StabilityFunctions(AbstractStabilityFunctions):
     def in_flow(self, flow: Flow) -> Functions:
         if self.equilibrium == "quasi":
             return self.quasi_equilibrium(flow.alpha_n)
-        return self.weak_equilibrium(flow.alpha_n, flow.alpha_m)
-
-    def weak_equilibrium(self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray) -> Functions:
-        """c_mu and c_mu' [1] for the shear of the flow, at `limited` alpha_N and alpha_M."""
-        return self(*self.limited(alpha_n, alpha_m))
+        return self(*self.limited(flow.alpha_n, flow.alpha_m))
 
     def limited(
         self, alpha_n: InnerFaceArray, alpha_m: InnerFaceArray

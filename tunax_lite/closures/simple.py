@@ -89,7 +89,7 @@ class PacanowskiPhilander(AbstractRichardson):
 
     Args:
         viscosity_scale: nu_0 [m2 s-1].
-        alpha, exponent: [1].
+        alpha, exponent: alpha and n [1].
 
     Source: Pacanowski and Philander (1981), J. Phys. Oceanogr. 11, 1443-1451, eqs. 1 and 2; the
     convective coefficient replaces their instantaneous mixing.

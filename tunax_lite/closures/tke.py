@@ -6,7 +6,7 @@
 
 k is defined on the inner faces and at the surface, which has half a cell. Its diffusion is implicit, sources
 are explicit. The sink has k^(3/2) = sqrt(k_old) (w k + (1 - w) k_old), with Newton's linearisation for w =
-3/2. With limits l_up from the surface downward and l_down from the bottom upward,
+3/2. With the bounds
 
     l_up(z) = min over z' >= z of l(z') + z' - z,    l_down(z) = min over z' <= z of l(z') + z - z',
 
@@ -193,7 +193,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         length_floor: lowest l, and l at the bottom [m].
         charnock_constant: c in l = max(c u*² / g, surface_length_floor) at the surface [1]; `None` for
             sqrt(2 k) / N there, at most half of the uppermost cell.
-        surface_length_floor: [m].
+        surface_length_floor: lowest l at the surface with a `charnock_constant` [m].
         background_viscosity, background_diffusivity: lowest coefficients [m2 s-1].
         largest_viscosity: [m2 s-1]; `None` for no limit.
         convective_diffusivity: kappa where N² < 0 [m2 s-1]; `None` for nu / Pr.
@@ -287,7 +287,7 @@ class TKE(AbstractPlainClosure[TurbulenceState]):
         )
 
     def _stokes_viscosity(self, viscosity: FaceArray, inputs: ClosureInputs) -> FaceArray | None:
-        """nu_S [m2 s-1]; `None` if nu mixes the drift already, as part of the velocity."""
+        """nu_S [m2 s-1]; `None` unless nu mixes a drift that is not part of the velocity."""
         has_eulerian_waves = inputs.waves is not None and not inputs.waves.in_velocity
         return viscosity if has_eulerian_waves and self.lagrangian_stress else None
 

@@ -93,11 +93,9 @@ class KEpsilon(AbstractKEpsilon):
 
     @classmethod
     def as_in_oceananigans(cls, **others: FieldValue) -> "KEpsilon":
-        """The constants of Oceananigans' `TKEDissipationVerticalDiffusivity`.
+        """Constants of Oceananigans' `TKEDissipationVerticalDiffusivity`; other arguments replace them.
 
-        They differ from the defaults in Canuto's model A in weak equilibrium with another `cc6`, a negative
-        buoyancy constant in any stratification, more energy in quiescent water, and a Charnock roughness
-        length. Its variables are at cell centers, here on faces. Other arguments replace the constants.
+        k and epsilon are on faces here, at cell centers in Oceananigans.
         """
         constants: dict[str, FieldValue] = {
             "c_eps_3_minus": -0.65,
@@ -268,8 +266,8 @@ class MellorYamada(AbstractTwoEquation):
         s_q, s_l: diffusivities of q² and q² l over q l [1].
         s_h: factor s of the stability function S_H in both diffusivities, sqrt(S² + (s S_H)²) [1]; `None` for
             constant ones.
-        wall_length: L_z / kappa: the parabolic or the triangular mean of the distances to surface and
-            bottom, or the distance to the surface.
+        wall_length: L_z / kappa from the distances d_s to the surface and d_b to the bottom: "parabolic" is
+            d_s d_b / (d_s + d_b), "triangular" min(d_s, d_b), "linear" d_s.
 
     Source: Mellor and Yamada (1982), Rev. Geophys. Space Phys. 20, 851-875; constants and limits of GOTM.
     """

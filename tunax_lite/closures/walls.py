@@ -57,7 +57,7 @@ class ShearFreeLayer(eqx.Module):
 
     @classmethod
     def of(cls, waves: BreakingWaves, decay: Scalar, length_slope: Scalar, diffusivity: Scalar):
-        """Derive k_0 from the flux of k by waves at the wall; `diffusivity` of k is over sqrt(k) l [1]."""
+        """Derive k_0 from the flux of k by waves; `diffusivity` is that of k divided by sqrt(k) l [1]."""
         flux_factor = waves.energy_flux_factor
         tke_factor = jnp.cbrt(flux_factor / (-diffusivity * decay * length_slope)) ** 2
         return cls(decay, length_slope, tke_factor, flux_factor)

@@ -55,7 +55,7 @@ class IceStep(NamedTuple):
         ice: prognostic variables.
         temperature: temperature of the uppermost cell, before other processes act on it [degC].
         fluxes: fluxes into the water.
-        heat_from_air: heat gained by the ice through its upper surface, minus that passed to the water [W
+        heat_from_air: heat that changes the ice and `temperature`, besides the `fluxes` into the water [W
             m-2].
         covered: whether ice covers the surface, for processes other than `fluxes`; `None` if it never does.
         taken: fresh water that the ice takes from the water, which is part of the fluxes, negative where it

@@ -47,7 +47,7 @@ class FreezingBound(AbstractIce):
 class Lebedev(AbstractIce):
     """Ice whose thickness follows from the accumulated freezing degree-days of the air.
 
-        H = 0.01 c F**n,    dF/dt = T_f - T_air   in K day, where there is ice, or water at its freezing point
+        H = 0.01 c F**n,    dF/dt = T_f - T_air [K], F in K day, with ice or if water and air are below T_f
 
     There is no ice below one degree-day, where STIM also resets the degree-days in every step.
 
