@@ -119,4 +119,4 @@ def __getattr__(name: str):
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{module}":
                 raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; docs/migration.md lists old names")

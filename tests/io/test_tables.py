@@ -205,6 +205,12 @@ Date (UTC),Wind (kn),Dir (°),Air (°C),RH (%),P (hPa),Clouds (okta),Sun (W/m²)
 2019-05-01 1:00,10,180,-999,80,1013.5,4,0
 2019-05-01 2:00,10,90,8.5,80,1013.5,4,0
 """
+LOGGER = """\
+Date;Time (UTC);Wind (kn);Dir (°);Air (°C);RH (%);P (hPa);Clouds (okta);Sun (W/m²)
+2019-05-01;0:00;10;270;7,5;80;1013,5;4;0
+2019-05-01;01:00:00;10;180;-999;80;1,0135e3;4;0
+2019-05-01;2:00;10;90;8,5;80;1013,5;4;0
+"""
 
 
 def read_sheet(path, **options):
@@ -215,7 +221,14 @@ def read_sheet(path, **options):
 
 
 @pytest.mark.parametrize(
-    ("text", "encoding"), [(SHEET, "utf-8"), (SHEET, "cp1252"), (SHEET.replace(",", ";"), "utf-8")]
+    ("text", "encoding"),
+    [
+        (SHEET, "utf-8"),
+        (SHEET, "cp1252"),
+        (SHEET.replace(",", ";"), "utf-8"),
+        (LOGGER, "cp1252"),
+        (LOGGER.replace(";", "\t"), "utf-8"),
+    ],
 )
 def test_the_weather_of_a_spreadsheet(tmp_path, text, encoding):
     weather, notes = read_sheet(write(tmp_path / "w.csv", text, encoding))
@@ -270,6 +283,20 @@ def test_dates_begin_with_the_year(tmp_path):
     for text in ("1.5.2019", "1/5/2019", "2019", "32"):
         with error_naming(FileFormatError, f"time ISO {text}"):
             read_table(dated(path, text, text))
+
+
+def test_two_columns_of_time_and_commas_that_can_be_misread_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    for text, named in (
+        ("Date (PST),Time,a\n2019-05-01,7:30,1\n", "1: Universal PST"),
+        ("Date,Time (CET),a\n2019-05-01,7:30,1\n", "1: Universal CET"),
+        ("Date,Time,a\n2019-05-01,7:30 PM,1\n", "2: ISO PM"),
+        ("Date,Time,a\n2019-05-01,7:30,1\n2019-05-01,,1\n", "3: ISO 2019-05-01T"),
+        ("Date,Time,a\n2019-05-01,0730,1\n", "1: Date Time"),
+        ("time;a;b\n2019-05-01;1,013;\n2019-05-02;2;2.5\n", "2: a number 1,013"),
+    ):
+        with error_naming(FileFormatError, named):
+            read_table(write(path, text))
 
 
 def test_times_that_are_local_are_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""Words and numbers in tables of stations: names of times, time zones, encodings, codes of missing values."""
+"""Words and numbers in tables of stations: names of times, zones, encodings, commas, missing values."""
 
 import re
 from collections.abc import Iterable
@@ -9,6 +9,8 @@ TIMES = ("time", "datetime", "date", "timestamp", "date_time")
 """Names of the column of the times."""
 _DATE = re.compile(r"\d{4}([-/.]\d{1,2}[-/.]\d{1,2}|\d{4})([T ].*)?")
 _CODE = re.compile(r"-(9{3,5})(\.(0+|9+))?")
+_COMMA = re.compile(r"([-+]?\d+),(\d+([eE][-+]?\d+)?)")
+_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 _ZONE = re.compile(
     r"(?<![a-z])(local|lt|lst|ces?t|me[sz]z?|ees?t|[ecmpj][sd]t|ak[sd]t|hst|bst|ist|a[ce][sd]t"
     r"|(utc|gmt) ?[+-] ?0*[1-9]\d*)(?![a-z])"
@@ -32,6 +34,13 @@ def decoded(data: bytes) -> str:
         if b"\0" in data:
             raise
         return data.decode("cp1252")
+
+
+def with_points(rows: list[list[str]]) -> list[list[str]]:
+    """Replace decimal commas by points; if a number has a point, commas may separate thousands and stay."""
+    if any(_POINT.fullmatch(cell) for row in rows for cell in row):
+        return rows
+    return [[cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell for cell in row] for row in rows]
 
 
 def is_date(text: str) -> bool:

@@ -10,7 +10,7 @@ them in ASCII.
 import csv
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ from .errors import (
     read_text,
 )
 from .gaps import bridged
-from .local_tables import TIMES, decoded, is_date, is_other_zone, missing_code
+from .local_tables import TIMES, decoded, is_date, is_other_zone, missing_code, with_points
 from .netcdf import read_netcdf
 from .series import Series, as_series_together, start_of_case
 from .times import as_series, intervals_of, joined, read_time, timed
@@ -98,7 +98,8 @@ def read_table(path) -> "xr.Dataset":
     `datetime`, `date`, `timestamp`), in ISO 8601 or as a number with a unit such as `time [days since
     2012-01-01]`. Lines that start with # are comments; columns of text stay text. In GOTM's format (date,
     time, numbers) columns are called `1`, `2`, ... or take the names in a preceding line that starts with !.
-    Units may stand in round brackets; -999 or -9999 may stand for missing values, with a warning.
+    Units may stand in round brackets, the time of day in a column `time` next to `date`, and decimal commas
+    between semicolons or tabs; -999 or -9999 may stand for missing values, with a warning.
 
     Raises:
         FileFormatError: a file that is not a table, with the first wrong line.
@@ -113,12 +114,13 @@ def read_table(path) -> "xr.Dataset":
         expected = "a line of names and lines of values"
         raise FileFormatError(path, "file", expected, f"{len(rows)} lines", "add what is missing")
     (number, head), *rows = rows
-    units = _header(path, f"line {number}", head)
     for each, cells in rows:
         if len(cells) != len(head):
             expected = f"{len(head)} values, as in the line of names"
             raise FileFormatError(path, f"line {each}", expected, f"{len(cells)}", "complete the line")
     lines, cells = zip(*rows, strict=True)
+    head, cells = _with_one_time(head, cells)
+    units = _header(path, f"line {number}", head)
     columns, variables = dict(zip(units, zip(*cells, strict=True), strict=True)), {}
     for name in sorted(units, key="time".__eq__):  # messages list the measured variables first
         column, unit = columns[name], units[name]
@@ -154,7 +156,9 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     data = [(number, line) for number, line in lines if not line.startswith("!")]
     if not (data and _PLAIN.match(data[0][1])):
         delimiter = max(",;\t", key=lines[0][1].count) if lines else ","
-        return [(n, [cell.strip() for cell in next(csv.reader([t], delimiter=delimiter))]) for n, t in lines]
+        cells = [[cell.strip() for cell in next(csv.reader([t], delimiter=delimiter))] for _, t in lines]
+        numbers = [n for n, _ in lines]
+        return list(zip(numbers, cells if delimiter == "," else with_points(cells), strict=True))
     rows = []
     for number, line in data:
         rest = (line[match.end() :] if (match := _PLAIN.match(line)) else line).replace(",", " ").split()
@@ -165,11 +169,29 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     return [(0, ["time", *names[1:]]), *rows]
 
 
+def _plain_name(head: str) -> str:
+    """The name of a column in lower case, without what stands in brackets behind it."""
+    return BRACKETS.sub(r"\1", head.partition("[")[0].strip()).lower()
+
+
+def _with_one_time(head: list[str], rows: Sequence[list[str]]) -> tuple[list[str], Sequence[list[str]]]:
+    """Join the columns `date` and `time` if the latter has the time of day, and names with their values."""
+    names = list(map(_plain_name, head))
+    if not names.count("date") == names.count("time") == 1:
+        return head, rows
+    date, time = names.index("date"), names.index("time")
+    if not re.match(r"\d\d?:\d\d", rows[0][time]):
+        return head, rows
+    name = next(filter(is_other_zone, (head[date], head[time])), "time")
+    others = [i for i in range(len(head)) if i not in (date, time)]
+    joined = [[f"{row[date]}T{row[time]}", *(row[i] for i in others)] for row in rows]
+    return [name, *(head[i] for i in others)], joined
+
+
 def _header(path: Path, where: str, cells: list[str]) -> dict[str, str | None]:
     """Names of the columns in their order, each with its unit, if it has one; that of the times is `time`."""
     units: dict[str, str | None] = {}
-    plain = {cell: BRACKETS.sub(r"\1", cell.partition("[")[0].strip()).lower() for cell in cells}
-    times = ["time"] if "time" in cells else [cell for cell in cells if plain[cell] in TIMES]
+    times = ["time"] if "time" in cells else [cell for cell in cells if _plain_name(cell) in TIMES]
     if len(times) != 1:
         expected = f"names of columns, one of them time (or {', '.join(TIMES[1:])})"
         advice = "add a line of names, and # before lines above it"
