@@ -111,6 +111,3 @@ def test_a_tracer_keeps_its_unit_and_takes_the_rest(tmp_path):
     np.testing.assert_allclose(found.values, converted(3.0))
     with error_naming(ValueError, "dye"):
         read_series(tmp_path / "q.csv", "q", "dye", start_time=START, unit="m")
-
-
-LAKE = {"salinity": 0.1, "temperature": 10.0, "fluxes": {"heat_flux": 0.0}}

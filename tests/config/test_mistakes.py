@@ -61,7 +61,7 @@ SETTINGS = [
     ("case.temperature={z: [-50, 0], values: [1, 2, 3]}", "case.temperature 2 3"),
     ("case.temperature={z: [0, -50], values: [20, 10]}", "case.temperature increase"),
     ("case.forcing.stress_u=1000", "case.forcing stress_u 50 1000"),
-    ("case.forcing.tracer_fluxes={dye: 1.0}", "tracers dye"),
+    ("case.forcing.tracer_fluxes={dye: 1.0}", "case.forcing.tracer_fluxes dye"),
     ("case.forcing.heat_flux={time: [0, 3600, 7200], values: [1, 2]}", "case.forcing.heat_flux 3 2"),
     ("case.forcing.heat_flux={time: [0, 3600, 7200], values: [1, .nan, 2]}", "case.forcing.heat_flux nan"),
     ("case.forcing.heat_flux={time: [0, 3600], values: [1, 2]}", "7200 3600"),
@@ -98,10 +98,6 @@ SITES = [
      " duration: 9, depth: 9, temperature: 9, salinity: 35}", "case air_sea weather"),
     ("case.equation_of_state={name: linear, thermal_expansion: 2e-4,"
      " tangent_to_teos10: {temperature: 10, salinity: 35}}", "tangent_to_teos10 thermal_expansion"),
-    ("case.observations={format: argo, paths: a.nc, z: [0, -9]}", "observations.z increase"),
-    ("case={format: site, fluxes: {}, latitude: 0, longitude: 0, start_time: 2015-03-01, duration: 9,"
-     " depth: 9, temperature: 9, salinity: 35, observations: {format: inputs, surface_temperature: 9}}",
-     "case.observations.surface_temperature"),
     (INTERIOR + "relaxation.salinity={}", "relaxation.salinity none"),
     (INTERIOR + "relaxation.salinity={surface_height: 10}", "relaxation.salinity surface_time_scale"),
     (INTERIOR + "relaxation.velocity={time_scale: 3600}", "case.interior.relaxation.velocity temperature"),

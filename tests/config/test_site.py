@@ -10,7 +10,6 @@ import xarray as xr
 import yaml
 
 from tests.errors import error_naming, missing_from, notes_in
-from tests.helpers import water_surface
 from tests.io import test_era5 as era5
 from tests.io import test_oceansites as oceansites
 from tunax_lite.air_sea import Clark, Coare36, ConstantAlbedo, DownwardLongwave, Fairall, Payne
@@ -86,17 +85,6 @@ def test_daily_weather_takes_the_albedo_of_the_day(build, recwarn):
         assert type(run.case.forcing.albedo) is kind
         assert sum("24 h apart" in note for note in notes_in(recwarn)) == 1
         assert (run.case.forcing.diurnal_cycle is None) == (how is not cycle)
-
-
-@pytest.mark.long
-def test_the_sun_of_prescribed_days_is_spread_over_the_day(build, recwarn):
-    run = build(**WATER, fluxes={"shortwave_flux": DAYS, "diurnal_cycle": True, "albedo": 0.0})
-    water = water_surface(0.0, 0.0, 10.0, 33.0)
-    found = [float(run.case.forcing.at(3600.0 * hour, water).shortwave_flux) for hour in range(1, 25)]
-    np.testing.assert_allclose(np.mean(found), 150.0, rtol=1e-9)
-    # Local noon is at 21:40 universal time, midnight at 9:40.
-    assert 380.0 < max(found) < 420.0 and found[9] < 1e-3 and np.argmax(found) + 1 in (21, 22)
-    assert any("spread over the hours" in note for note in notes_in(recwarn))
 
 
 RISING = {"time": [0.0, DAY], "values": [0.0, 0.1]}
@@ -303,18 +291,14 @@ def test_profiles_are_held_at_the_ends_of_a_case():
         profiles_on_grid(given, "temperature", np.array([-20.0]), longest_gap=20.0, duration=60.0)
 
 
-def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build, recwarn, tmp_path):
+def test_profiles_that_end_above_the_bottom_or_below_the_surface_are_told(build, recwarn):
     def noted(**case):
         build(**WATER | {"fluxes": {"stress_u": 0.1}} | case)
         return [note for note in notes_in(recwarn) if "is used" in note]
 
     given = {"z": [-20.0, -8.0], "values": [8.0, 9.0]}
     bottom, _, dye = noted(temperature=given, tracers={"dye": {"z": [-20.0, 0.0], "values": [1.0, 2.0]}})
-    assert not missing_from(bottom, "site.yaml case temperature -20 8") and not missing_from(dye, "dye 1")
-    (tmp_path / "ends.dat").write_text("2012-06-10 00:00:00 2 2\n-8. 9.0\n-20. 8.0\n")
-    assert "-20 m" in noted(temperature={"path": "ends.dat", "column": 1})[0]
-    stratified = {"surface": 10.0, "buoyancy_frequency_squared": 1e-5}
-    assert "salinity" in noted(temperature=stratified, salinity={"path": "ends.dat", "column": 1})[0]
+    assert not missing_from(bottom, "site.yaml case temperature -20") and not missing_from(dye, "dye -20")
     # A cell is no matter, and neither is a profile that is uniform where it ends.
     assert not noted(temperature={"z": [-38.0, -2.0], "values": [8.0, 9.0]})
     assert not noted(temperature={"z": [-30.0, -20.0, -19.0, -9.0], "values": [8.0, 8.0, 9.0, 9.0]})

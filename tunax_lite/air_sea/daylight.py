@@ -148,8 +148,8 @@ class MeanLight:
             return []
         if self.albedo_of == "instant":
             return [
-                f"{reason}, but `albedo_of: instant` takes the albedo from the sun at each step: at night, "
-                "that of a sun on the horizon reflects part of the daily mean; use `albedo_of: day`"
+                f"{reason}, but the albedo is that of the sun at each step: at night, that of a sun on the "
+                "horizon reflects part of the daily mean; use `albedo_of: day` of `air_sea`"
             ]
         return [f"{reason}: the albedo is a daily mean; `diurnal_cycle: true` restores day and night"]
 

@@ -11,8 +11,7 @@ from pydantic import Field
 from .. import air_sea, io
 from ..air_sea.air import HumidityMeasure
 from ..air_sea.bulk_forcing import HUMIDITY_QUANTITIES, WEATHER, Weather
-from ..air_sea.daylight import AlbedoOf, MeanLight, days_of, diurnal_cycle, time_between_records
-from ..air_sea.radiation import ConstantAlbedo, SolarPosition
+from ..air_sea.daylight import AlbedoOf, time_between_records
 from ..column.forcing import FLUXES, AbstractForcing, ConstantForcing, SurfaceFluxes, TimeSeriesForcing
 from ..column.terms import WindVector
 from ..column.time_series import TimeSeries
@@ -267,8 +266,6 @@ class FluxesSection(timed(SurfaceFluxes, FLUXES)):
     albedo: AlbedoSection | None = key(  # pyright: ignore[reportInvalidTypeForm]
         "reflected fraction of shortwave_flux: a number or payne at the end of each step", None
     )
-    albedo_of: AlbedoOf | None = key("as in air_sea", None)
-    diurnal_cycle: bool = key("whether shortwave_flux is spread over the day, as in air_sea", False)
     tracer_fluxes: dict[str, TimedSection] = key(
         "tracer fluxes by name [tracer unit m s-1]", default_factory=dict
     )
@@ -277,8 +274,6 @@ class FluxesSection(timed(SurfaceFluxes, FLUXES)):
     def _check(self) -> None:
         if self.albedo is not None and self.shortwave_flux is None:
             raise invalid("shortwave_flux with an albedo", "none", "add it, or remove the albedo")
-        if self.diurnal_cycle and self.shortwave_flux is None:
-            raise invalid("shortwave_flux with a diurnal_cycle", "none", "add it, or remove the cycle")
         others = sorted(self.model_fields_set - {"era5"})
         if self.era5 is not None and others:
             raise invalid("`era5` alone", f"{others[0]} too", "remove one of the two")
@@ -295,6 +290,8 @@ def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> Ab
             start_time=setting.required_start(),
             **section.era5.model_dump(exclude={"paths"}),
         )
+    for name in section.tracer_fluxes:
+        setting.check_tracer(name, key, "tracer_fluxes", name)
     given = {
         name: each.read(name, setting, key, name)
         for name in FLUXES
@@ -304,8 +301,9 @@ def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> Ab
         f"tracer {name}": each.read(name, setting, key, "tracer_fluxes", name)
         for name, each in section.tracer_fluxes.items()
     }
-    if section.albedo is not None or section.diurnal_cycle:
-        given["shortwave_flux"] = _net_shortwave(given["shortwave_flux"], section, setting, key)
+    if section.albedo is not None:
+        albedo = section.albedo.build()
+        given["shortwave_flux"] = _net_shortwave(given["shortwave_flux"], albedo, setting, key)
     # A series of zeros is omitted and costs nothing.
     given = {k: flux for k, flux in given.items() if not isinstance(flux, Series) or np.any(flux.values)}
     both = given | tracers
@@ -323,34 +321,25 @@ _MOST_STEPS = 2_000_000
 
 
 def _net_shortwave(
-    light: Series | float, section: FluxesSection, setting: Setting, key: str
+    light: Series | float, albedo: air_sea.AbstractAlbedo, setting: Setting, key: str
 ) -> Series | float:
     """Shortwave radiation [W m-2] that enters, exact at the end of every step."""
-    albedo = ConstantAlbedo(0.0) if section.albedo is None else section.albedo.build()
-    if not albedo.needs_sun and not section.diurnal_cycle:
+    if not albedo.needs_sun:
         entering = 1.0 - float(albedo.value(0.0, 0.0))
         return Series(light.time, entering * light.values) if isinstance(light, Series) else entering * light
-    latitude, longitude = setting.required_position(key, "albedo")
     step = setting.step or _USUAL_STEP
-    sun = SolarPosition(setting.required_start(), latitude, longitude)
-    mean_light = MeanLight(section.albedo_of, section.diurnal_cycle)
-    interval = time_between_records(light.time, light.values) if isinstance(light, Series) else np.inf
-    for note in mean_light.notes(albedo, interval):
-        setting.note(note, key)
     n_steps = min(max(1, math.ceil(setting.duration / step)), _MOST_STEPS)
-    time = step * np.arange(n_steps + 1.0)
+    time, interval = step * np.arange(n_steps + 1.0), np.inf
     if isinstance(light, Series):
+        interval = time_between_records(light.time, light.values)
         time = time[(time >= light.time[0]) & (time <= light.time[-1])]
         # Records coarser than the step stay so: between steps they would count as finer (`over_steps`).
         is_fine = np.min(np.diff(light.time)) < (1.0 - 1e-6) * step
         time = np.union1d(time, light.time if is_fine else light.time[[0, -1]])
+    for note in air_sea.MeanLight("instant").notes(albedo, interval):
+        setting.note(note, key)
+    sun = air_sea.SolarPosition(setting.required_start(), *setting.required_position(key, "albedo"))
     now = sun.at(jnp.asarray(time))
-    cosine = sun.cosine_of_zenith(now)
-    downward = light.on(time) if isinstance(light, Series) else np.full_like(time, light)
-    if mean_light.spreads_means(interval):
-        days = days_of(sun, float(time[0]), float(time[-1]))
-        records = light if isinstance(light, Series) else Series(time, downward)
-        cycle = diurnal_cycle(days, records.time, records.values, sun, step)
-        downward = np.asarray(cycle.downward(jnp.asarray(time), cosine, jnp.zeros(())))
-    reflected = mean_light.albedo(albedo, latitude, interval).value(jnp.rad2deg(jnp.arccos(cosine)), now.day)
+    reflected = albedo.value(jnp.rad2deg(jnp.arccos(sun.cosine_of_zenith(now))), now.day)
+    downward = light.on(time) if isinstance(light, Series) else light
     return Series(time, (1.0 - np.asarray(reflected)) * downward)

@@ -265,28 +265,16 @@ class VerticalVelocitySection(section_of(terms.VerticalVelocity), SeriesPart):
     """A vertical velocity that advects the profiles."""
 
     makes, quantities = terms.VerticalVelocity, {"velocity": "vertical_velocity", "height": "height"}
-    n_substeps: Annotated[int, Field(ge=1, le=10_000)] | None = key(
-        "steps of advection in a time step; null for as many as the velocity needs", 1
-    )
     velocity: TimedSection = key("extreme of the vertical velocity, positive upward [m s-1]")
     height: TimedSection = key("height at which it is reached, negative [m]")
 
     def read(self, setting: Setting, *keys: str, wind: Wind = None) -> terms.VerticalVelocity:
-        """The velocity, with as many substeps as needed."""
-        series = self.series(setting, *keys)
-        highest = float(np.max(series.values.height))
-        if highest > 0.0:
-            raise ConfigError(
-                f"{setting.at(*keys, 'height')}: expected a negative height [m], below the "
-                f"surface, got {highest:g}; change its sign."
-            )
-        n_substeps = self.n_substeps
-        if n_substeps is None:
-            assert setting.step is not None  # set where a case is built for a run
-            fastest = float(np.max(np.abs(np.asarray(series.values.velocity))))
-            spacing = float(np.min(np.diff(setting.z_center)))
-            n_substeps = max(1, int(np.ceil(fastest * setting.step / spacing)))
-        return terms.VerticalVelocity(series, n_substeps=n_substeps, **self.given())
+        """The velocity, with its extreme below the surface."""
+        velocity = super().read(setting, *keys)
+        if (highest := float(np.max(velocity.series.values.height))) > 0.0:
+            expected = f"expected a negative height [m], below the surface, got {highest:g}"
+            raise ConfigError(f"{setting.at(*keys, 'height')}: {expected}; change its sign.")
+        return velocity
 
 
 class ExponentialDrift(SeriesPart):

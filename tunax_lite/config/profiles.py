@@ -1,6 +1,7 @@
 """Profiles over depth in a configuration; equation of state and absorption."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -53,12 +54,6 @@ class Profile(ConversionSection):
 
     surface: float | None = key("value at the surface", None)
     gradient: float | None = key("change per metre upwards", None)
-    buoyancy_frequency_squared: float | None = key("N² that sets the gradient of temperature [s-2]", None)
-    everywhere: bool = key(
-        "whether N² is that of every depth, by the expansion of the water there, temperature or "
-        "salinity the other way; otherwise the gradient is that of N² at the surface",
-        False,
-    )
     z: list[float] | None = key("heights, increasing [m]", None, min_length=2)
     values: list[float] | None = key("values at z", None, min_length=2)
     two_layer: TwoLayers | None = key("two values with a linear transition", None)
@@ -70,13 +65,12 @@ class Profile(ConversionSection):
             self,
             (
                 ({"surface"}, {"gradient"}),
-                ({"surface", "buoyancy_frequency_squared"}, {"everywhere"}),
                 ({"z", "values"}, set()),
                 ({"two_layer"}, set()),
                 ({"path", "column"}, set()),
             ),
-            "a number, or `surface` with `gradient` or `buoyancy_frequency_squared`, or `z` with `values`, "
-            "or `path` with `column`, or `two_layer`",
+            "a number, or `surface` with `gradient`, or `z` with `values`, or `path` with `column`, or "
+            "`two_layer`",
         )
         if self.z is not None and self.values is not None:
             check_table(self.z, self.values, "heights")
@@ -85,9 +79,11 @@ class Profile(ConversionSection):
                 raise invalid(expected, f"{self.z}", "sort them, deepest first")
 
     @property
-    def is_constant(self) -> bool:
-        """Whether one number sets the values at all depths."""
-        return self.surface is not None and not (self.gradient or self.buoyancy_frequency_squared)
+    def ends(self) -> tuple[float, float]:
+        """Heights [m] between which `values` are given, infinite where the last two of them are equal."""
+        assert self.z is not None and self.values is not None
+        lowest = -math.inf if self.values[0] == self.values[1] else self.z[0]
+        return lowest, math.inf if self.values[-1] == self.values[-2] else self.z[-1]
 
     def read(self, quantity: str, setting: Setting, *keys: str, whole: bool = True) -> Series:
         """Read the values on the cells over the time of the case; without a file, they are constant in time.
@@ -126,6 +122,27 @@ class Profile(ConversionSection):
 ProfileSection = Annotated[Profile, in_short("surface", Profile, float)]
 
 
+class WaterProfile(Profile):
+    """Temperature or salinity over depth: also from the surface down with a buoyancy frequency."""
+
+    buoyancy_frequency_squared: float | None = key("N² that sets the gradient [s-2]", None)
+    everywhere: bool = key(
+        "whether N² is that of every depth, by the expansion of the water there with the other of "
+        "temperature and salinity uniform; otherwise the gradient is that of N² at the surface",
+        False,
+    )
+
+    def _check(self) -> None:
+        if self.buoyancy_frequency_squared is None:
+            super()._check()
+        else:
+            form = {"surface", "buoyancy_frequency_squared"}, {"everywhere"}
+            check_keys(self, (form,), "`surface` with `buoyancy_frequency_squared`")
+
+
+WaterProfileSection = Annotated[WaterProfile, in_short("surface", WaterProfile, float)]
+
+
 def constant_in_time(values: np.ndarray, quantity: str, setting: Setting, *keys: str) -> Series:
     """Possible values on the cells at both ends of the case."""
     setting.check(quantity, values, *keys)
@@ -133,7 +150,7 @@ def constant_in_time(values: np.ndarray, quantity: str, setting: Setting, *keys:
 
 
 def stratified(
-    profile: Profile, other: float, name: str, setting: Setting, water: AbstractEquationOfState
+    profile: WaterProfile, other: float, name: str, setting: Setting, water: AbstractEquationOfState
 ) -> Series:
     """Temperature or salinity on the cells with a given N², constant in time.
 
@@ -163,7 +180,7 @@ def stratified(
 
         of_water = eqx.filter_jit(expansion) if profile.everywhere else expansion
         surface = profile.converted(name, profile.surface or 0.0)
-        values = surface + squared / float(water.gravity * coefficient(surface, 0.0)) * z
+        values = surface + sign * squared / float(water.gravity * coefficient(surface, 0.0)) * z
         if profile.everywhere:
             strength = squared / float(water.gravity)
             values[-1] = surface

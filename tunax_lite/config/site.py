@@ -3,13 +3,11 @@
 An idealised case is a site without date and files. Observations are in the variables of the column.
 """
 
-import abc
 import dataclasses
 import datetime
-import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Union
+from typing import Annotated, Any, ClassVar, Literal, Union
 
 import jax
 import jax.numpy as jnp
@@ -42,10 +40,12 @@ from .profiles import (
     EquationOfStateSection,
     Profile,
     ProfileSection,
+    WaterProfile,
+    WaterProfileSection,
     stratified,
     with_memory,
 )
-from .section import Section, closest, invalid, key
+from .section import Section, invalid, key
 from .series import (
     UNITS,
     ConversionSection,
@@ -58,7 +58,6 @@ from .series import (
     TracerSection,
     UnitGiven,
     conversions_of,
-    increases,
 )
 
 Profiles = Mapping[str, Series]
@@ -67,87 +66,71 @@ GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],
     key("quality flags of values that are used", min_length=1),
 ]
-_LONGEST_GAP = 15.0 * 86400.0
 
 
-_TRACERS = (
-    "variables of the file by the names of tracers of the case, pools included: a name, or `variable` with "
-    "unit, factor, offset and sign"
-)
+class MeasuredProfiles(Section):
+    """Measured profiles: keys that all formats have."""
+
+    paths: Paths
+    tracers: dict[str, TracerSection] = key(
+        "variables of the file by the names of tracers of the case, pools included: a name, or `variable` "
+        "with unit, factor, offset and sign",
+        default_factory=dict,
+    )
+    good_flags: GoodFlags = list(GOOD_FLAGS)
+    longest_gap: float = key("longest time that is bridged to start or to relax [s]", 15.0 * 86400.0, gt=0.0)
+
+    def shared(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> dict[str, Any]:
+        """Arguments that all readers have."""
+        return {
+            "paths": [setting.file(path, key, "paths") for path in self.paths],
+            "start_time": site.start_time,
+            "good_flags": self.good_flags,
+            "salinity": _practical_salinity(site, setting, own),
+            "position": (site.latitude, site.longitude),
+            "tracers": setting.tracers(self.tracers, key, "tracers"),
+            "name": site.name,
+        }
 
 
-class MooringProfiles(Section):
+class MooringProfiles(MeasuredProfiles):
     """A mooring in OceanSITES, IMOS or CMEMS format, or another CF NetCDF file."""
 
     format: Literal["oceansites"]
-    paths: Paths
     variables: dict[Literal["temperature", "salinity", "u", "v"], str | None] = key(
         "names in the file of temperature, salinity, u, v; null to leave one out", default_factory=dict
     )
-    tracers: dict[str, TracerSection] = key(_TRACERS, default_factory=dict)
     units: dict[Literal["temperature", "salinity", "u", "v", "time", "z"], UnitGiven] = key(
         UNITS, default_factory=dict
     )
-    good_flags: GoodFlags = list(GOOD_FLAGS)
     depths: Literal["nominal", "measured"] | float = key(
         "for instruments whose depth varies; or the depth [m] of an instrument whose file does not give it",
         "nominal",
     )
-    longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
 
     def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
         """The profiles at their own heights."""
+        variables = {str(name): value for name, value in self.variables.items()}
         return io.read_oceansites(
-            [setting.file(path, key, "paths") for path in self.paths],
-            start_time=site.start_time,
-            variables={str(name): value for name, value in self.variables.items()},
+            **self.shared(site, key, setting, own),
+            variables=variables,
             units=conversions_of(self.units),
-            good_flags=self.good_flags,
             depths=self.depths,
-            salinity=_practical_salinity(site, setting, own),
-            position=(site.latitude, site.longitude),
-            tracers=setting.tracers(self.tracers, key, "tracers"),
-            name=site.name,
         )
 
 
-class ArgoProfilesSection(Section):
-    """Profiles of Argo floats."""
+class ArgoProfilesSection(MeasuredProfiles):
+    """Profiles of Argo floats, whose tracers are parameters such as NITRATE, DOXY and CHLA."""
 
     format: Literal["argo"]
-    paths: Paths
     z: list[float] | Literal["measured"] | None = key(
         "heights [m] to interpolate to; null for the cells, measured for their own", None
     )
-    good_flags: GoodFlags = list(GOOD_FLAGS)
-    tracers: dict[str, TracerSection] = key(
-        f"{_TRACERS}; parameters such as NITRATE, DOXY and CHLA", default_factory=dict
-    )
-    longest_gap: float = key("longest time that is bridged to start or to relax [s]", _LONGEST_GAP, gt=0.0)
-
-    @field_validator("z")
-    @classmethod
-    def _check_heights(cls, z: list[float] | str | None) -> list[float] | str | None:
-        if isinstance(z, list) and not (z and increases(z) and z[-1] <= 0.0):
-            raise invalid("heights that increase and end at or below 0", f"{z}", "sort them, deepest first")
-        return z
 
     def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
         """The profiles on heights, or at their own."""
         heights = None if self.z == "measured" else np.asarray(setting.z_center if self.z is None else self.z)
-        return io.read_argo(
-            [setting.file(path, key, "paths") for path in self.paths],
-            z=heights,
-            start_time=site.start_time,
-            good_flags=self.good_flags,
-            salinity=_practical_salinity(site, setting, own),
-            position=(site.latitude, site.longitude),
-            tracers=setting.tracers(self.tracers, key, "tracers"),
-            name=site.name,
-        )
-
-
-MeasuredProfiles = MooringProfiles | ArgoProfilesSection
+        return io.read_argo(**self.shared(site, key, setting, own), z=heights)
 
 
 def _practical_salinity(
@@ -162,10 +145,6 @@ def _practical_salinity(
     return z, values
 
 
-Numbers = tuple[np.ndarray, np.ndarray]
-"""Times [s] and values of a scalar observable."""
-
-
 class NumbersSection(ConversionSection):
     """A scalar observable over time, from a table."""
 
@@ -173,11 +152,11 @@ class NumbersSection(ConversionSection):
     variable: str = key("column or variable of the file", min_length=1)
     kind: Literal["in_situ", "potential", "conservative"] = key("of a temperature of the surface", "in_situ")
 
-    def read(self, name: str, site: "SiteCase", salinity: float, setting: Setting) -> Numbers:
+    def read(self, name: str, site: "SiteCase", salinity: float, setting: Setting) -> Observations:
         """The observable within the case, at a salinity of the surface."""
         path = setting.file(self.path, "series", name, "path")
         with setting.naming("series", name):
-            found = io.read_numbers(
+            observed = io.read_numbers(
                 path,
                 name,
                 self.variable,
@@ -185,16 +164,16 @@ class NumbersSection(ConversionSection):
                 position=(site.latitude, site.longitude),
                 unit=self.build(),
             )
-            values = found.values
+            during = _during(observed.time, site.duration)
+            if not during.any():
+                raise ValueError(
+                    f"expected values from 0 to {site.duration:g} s, got times from {observed.time[0]:g} to "
+                    f"{observed.time[-1]:g} s; change start_time or duration."
+                )
+            time, values = observed.time[during], observed.values[during]
             if name == "sea_surface_temperature":
                 values = site.surface_temperature(values, salinity, self.kind)
-        during = _during(found.time, site.duration)
-        if not during.any():
-            raise ConfigError(
-                f"{setting.at('series', name)}: expected values from 0 to {site.duration:g} s, got times "
-                f"from {found.time[0]:g} to {found.time[-1]:g} s; change start_time or duration."
-            )
-        return found.time[during], np.asarray(values)[during]
+            return Observations(time, series={name: np.asarray(values)}, name=site.name)
 
 
 class InputObservations(Section):
@@ -218,64 +197,43 @@ class InputObservations(Section):
 
     def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
         """In-situ temperature of the surface and conservative one of profiles, with the case's salinity."""
-        profiles, numbers = None, dict[str, Numbers]()
-        if self.surface_temperature is not None:
-            numbers["sea_surface_temperature"] = self._surface(site, key, setting, own)
+        parts: list[Observations] = []
         if self.profiles:
-            series, heights = own["temperature"], setting.z_center
-            chosen = _during(series.time, site.duration)
-            time = series.time[chosen]
-            values = {"temperature": series.values[chosen], "salinity": own["salinity"].on(time)}
-            rows = site.modelled(values, heights)["temperature"]
+            time, z = own["temperature"].time, setting.z_center
+            time = time[_during(time, site.duration)]
+            given = {name: own[name].on(time) for name in ("temperature", "salinity")}
+            rows = site.modelled(given, z)["temperature"]
             if self.z is not None:
-                wanted = np.sort(np.asarray(self.z, dtype=float))
-                rows = np.stack([np.interp(wanted, heights, row) for row in rows])
-                heights = wanted
-            observed = {"temperature": jnp.asarray(rows)}
-            profiles = Observations(jnp.asarray(time), jnp.asarray(heights), observed, name=site.name)
-        joined = _joined(profiles, numbers, site.name)
-        assert joined is not None  # `_check` requires one
-        return joined
-
-    def _surface(
-        self, site: "SiteCase", key: str, setting: Setting, own: Profiles
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Times, and temperatures of the surface as in `observables.sea_surface_temperature`."""
-        keys, interval = (key, "surface_temperature"), self.surface_interval
-        assert self.surface_temperature is not None
-        series = self.surface_temperature.read("sea_surface_temperature", setting, *keys)
-        if not isinstance(series, Series):
-            expected = "expected a series, got a number; name a file, or give `time` with `values`"
-            raise ConfigError(f"{setting.at(*keys)}: {expected}.")
-        chosen = _during(series.time, site.duration)
-        if interval is not None:
-            chosen &= np.abs(series.time / interval - np.round(series.time / interval)) < 1e-9
-        if not chosen.any():
-            raise ConfigError(
-                f"{setting.at(*keys)}: expected a record at a multiple of {interval} s, got none; choose "
-                "another one."
+                wanted = np.unique(self.z)
+                rows, z = np.stack([np.interp(wanted, z, row) for row in rows]), wanted
+            parts.append(Observations(time, z, {"temperature": rows}, name=site.name))
+        if self.surface_temperature is not None:
+            series = self.surface_temperature.read(
+                "sea_surface_temperature", setting, key, "surface_temperature"
             )
-        time = series.time[chosen]
-        values = {"temperature": series.values[chosen][:, None], "salinity": own["salinity"].on(time)[:, -1:]}
-        carried = site.modelled(values, setting.z_center[-1:])
-        temperature, salinity = carried["temperature"][:, 0], carried["salinity"][:, 0]
-        return time, site.surface_temperature(temperature, salinity, "conservative")
+            time, values = on_common_times({"surface": series}, site.duration)
+            chosen = _during(time, site.duration)
+            if (interval := self.surface_interval) is not None:
+                chosen &= np.abs(time / interval - np.round(time / interval)) < 1e-9
+            time, surface = time[chosen], np.broadcast_to(values["surface"], time.shape)[chosen]
+            given = {"temperature": surface[:, None], "salinity": own["salinity"].on(time)[:, -1:]}
+            water = site.modelled(given, setting.z_center[-1:])
+            surface = site.surface_temperature(
+                water["temperature"][:, 0], water["salinity"][:, 0], "conservative"
+            )
+            observed = {"sea_surface_temperature": np.asarray(surface)}
+            parts.append(Observations(time, series=observed, name=site.name))
+        return _joined(parts)
 
 
-ObservationsSection = Annotated[MeasuredProfiles | InputObservations, Field(discriminator="format")]
+ObservationsSection = Annotated[
+    MooringProfiles | ArgoProfilesSection | InputObservations, Field(discriminator="format")
+]
 """Measured profiles."""
 
 
 def _during(time: np.ndarray, duration: float) -> np.ndarray:
     return (time >= 0.0) & (time <= duration * (1.0 + 1e-9))
-
-
-def _placed(time: np.ndarray, own: np.ndarray, values: ArrayLike) -> jax.Array:
-    """Insert values at their times into common times, with NaN elsewhere."""
-    values = np.asarray(values)
-    rows = np.full((time.size, *values.shape[1:]), np.nan)
-    rows[np.searchsorted(time, own)] = values
-    return jnp.asarray(rows)
 
 
 _OTHERS = {"temperature": "salinity", "salinity": "temperature"}
@@ -304,11 +262,6 @@ class DescribedCase(AbstractCase):
     terms: dict[str, TermSection] = key("further terms, by a name of your choice", default_factory=dict)
     ice: one_of(AbstractIce) | None = key("ice on the water", None)  # pyright: ignore[reportInvalidTypeForm]
 
-    @property
-    @abc.abstractmethod
-    def prescribed(self) -> FluxesSection | None:
-        """Surface fluxes, unless they follow from the weather."""
-
     def named(self, where: Place) -> str:
         return self.name
 
@@ -321,22 +274,10 @@ class DescribedCase(AbstractCase):
         return dict(values)
 
     def _check(self) -> None:
-        # Nothing else would notice a flux of a tracer that the case does not have.
-        for name in [] if self.prescribed is None else self.prescribed.tracer_fluxes:
-            if name not in self.tracers:
-                expected, near = "fluxes of tracers of the case", list(self.tracers) or ["none"]
-                raise invalid(expected, f"`{name}`", closest(name, near))
-        for name in ("temperature", "salinity", "u", "v"):
-            profile: Profile | None = getattr(self, name)
-            if profile is None or profile.buoyancy_frequency_squared is None:
-                continue
-            if name != "temperature" and not (name == "salinity" and profile.everywhere):
-                expected = "`buoyancy_frequency_squared` for temperature only"
-                raise invalid(expected, f"it for {name}", "give a `gradient` instead")
-            other: Profile | None = getattr(self, _OTHERS[name])
-            if profile.everywhere and (other is None or not other.is_constant):
-                expected = f"constant {_OTHERS[name]} with `{name}.everywhere`"
-                raise invalid(expected, "another profile", "change it, or leave `everywhere` out")
+        profiles = [getattr(self, name) for name in ("temperature", "salinity")]
+        if all(each is not None and each.buoyancy_frequency_squared is not None for each in profiles):
+            expected = "`buoyancy_frequency_squared` of temperature or of salinity"
+            raise invalid(expected, "both", "give a `gradient` instead")
 
 
 class IdealisedCase(DescribedCase):
@@ -344,8 +285,8 @@ class IdealisedCase(DescribedCase):
 
     format: Literal["idealised"]  # pyright: ignore[reportIncompatibleVariableOverride]
     name: str = key("name for files and figures", "idealised", min_length=1)
-    temperature: ProfileSection = key("initial temperature [degC]")
-    salinity: ProfileSection = key("initial salinity [g kg-1]", Profile(surface=35.0))
+    temperature: WaterProfileSection = key("initial temperature [degC]")
+    salinity: WaterProfileSection = key("initial salinity [g kg-1]", WaterProfile(surface=35.0))
     latitude: float | None = key("latitude [degrees north]", None, ge=-90.0, le=90.0)
     equation_of_state: EquationOfStateSection = key(  # pyright: ignore[reportInvalidTypeForm]
         "how temperature and salinity set the density", "linear", validate_default=True
@@ -361,10 +302,6 @@ class IdealisedCase(DescribedCase):
     initial: ClassVar[None] = None
     weather: ClassVar[None] = None
 
-    @property
-    def prescribed(self) -> FluxesSection:
-        return self.forcing
-
     def _check(self) -> None:
         super()._check()
         if self.latitude is not None and self.coriolis_parameter is not None:
@@ -379,10 +316,10 @@ class SiteCase(DescribedCase):
     latitude: float = key("latitude [degrees north]", ge=-90.0, le=90.0)
     longitude: float = key("longitude [degrees east]", ge=-360.0, le=360.0)
     start_time: str = key("date and time of the start, ISO 8601, Universal Time")
-    temperature: ProfileSection | None = key(
+    temperature: WaterProfileSection | None = key(
         "initial conservative temperature [degC]; null for the measured one", None
     )
-    salinity: ProfileSection | None = key(
+    salinity: WaterProfileSection | None = key(
         "initial absolute salinity [g kg-1]; null for the measured one", None
     )
     temperature_kind: Literal["conservative", "potential", "in_situ"] = key(
@@ -418,15 +355,8 @@ class SiteCase(DescribedCase):
     @field_validator("start_time")
     @classmethod
     def _check_start(cls, value: str) -> str:
-        try:
-            start_of_case(value)
-        except ValueError:
-            raise invalid("an ISO 8601 time", f"'{value}'", "write it like 2012-06-10T00:00:00") from None
+        start_of_case(value)  # raises if it cannot be read
         return value
-
-    @property
-    def prescribed(self) -> FluxesSection | None:
-        return self.fluxes
 
     def _check(self) -> None:
         super()._check()
@@ -524,7 +454,7 @@ def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm])
     water = site.equation_of_state.build()
     own, forcing = _own_profiles(site, setting, water), _forcing(site, setting, water)
     observations = _observations(site, "observations", setting, own)
-    state = _start(site, setting, water, own, observations)
+    state = _initial_state(site, setting, water, own, observations)
     sources = _sources(site, setting, own, observations)
     interior = site.interior.read(setting, sources, wind_of(forcing), site.modelled)
     rotation, light = site.coriolis_parameter, site.absorption
@@ -555,34 +485,33 @@ def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm])
     with setting.naming("duration"):
         forcing.check_covers(0.0, site.duration)
         check_covers((case.interior, case.absorption), 0.0, site.duration)
-    if isinstance(site.observations, MeasuredProfiles) and observations is not None:
-        observations = _within(observations, site, setting)
-    numbers: dict[str, Numbers] = {}
+    parts: list[Observations] = []
+    if observations is not None:
+        is_file = isinstance(site.observations, MeasuredProfiles)
+        parts.append(_within(observations, site, setting) if is_file else observations)
     for name, section in site.series.items():
         assert isinstance(site, SiteCase)  # others have no series
-        numbers[name] = section.read(name, site, float(np.asarray(state.salinity)[-1]), setting)
-    return BuiltCase(case, _joined(observations, numbers, site.name))
+        parts.append(section.read(name, site, float(np.asarray(state.salinity)[-1]), setting))
+    return BuiltCase(case, _joined(parts) if len(parts) > 1 else next(iter(parts), None))
 
 
 def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> Profiles:
     """Profiles given in the configuration, over the time of the case, in their stated kinds.
 
-    Temperature from N² is left to `_start` where salinity is measured.
+    Temperature from N² is left to `_initial_state` where salinity is measured.
     """
     relaxation = site.interior.relaxation
     targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]
     whole = "case" in targets or isinstance(site.observations, InputObservations)
-    found: dict[str, Series] = {}
-    from_squared: dict[str, Profile] = {}
-    for name in ("temperature", "salinity", "u", "v"):
-        profile: Profile | None = getattr(site, name)
-        if profile is None:
-            continue
-        if profile.buoyancy_frequency_squared is None:
-            found[name] = profile.read(name, setting, name, whole=whole or name in ("u", "v"))
-        else:
-            from_squared[name] = profile
-    for name, profile in from_squared.items():
+    found = {name: getattr(site, name).read(name, setting, name) for name in ("u", "v")}
+    stratified_by: dict[str, WaterProfile] = {}
+    for name in ("temperature", "salinity"):
+        profile: WaterProfile | None = getattr(site, name)
+        if profile is not None and profile.buoyancy_frequency_squared is not None:
+            stratified_by[name] = profile
+        elif profile is not None:
+            found[name] = profile.read(name, setting, name, whole=whole)
+    for name, profile in stratified_by.items():
         if (other := found.get(_OTHERS[name])) is not None:
             found[name] = stratified(profile, other.on(np.zeros(1))[0, -1], name, setting, water)
     for name, profile in site.tracers.items():
@@ -591,7 +520,7 @@ def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationO
     return found
 
 
-def _start(
+def _initial_state(
     site: AnyDescribed,
     setting: Setting,
     water: AbstractEquationOfState,
@@ -602,25 +531,26 @@ def _start(
     z = setting.z_center - setting.draft  # in the sea
     source, key = (site.observations, "observations") if site.initial is None else (site.initial, "initial")
     initial = observations if site.initial is None else _observations(site, "initial", setting, own)
-    given: dict[str, np.ndarray] = {}
-    known: dict[str, np.ndarray] = {}
+    values: dict[str, np.ndarray] = {}
     with setting.naming(key):
         if initial is not None and isinstance(source, MeasuredProfiles):
-            given = _measured_start(site, source, initial, setting, z)
-            known = {name: _measured_levels(source, initial, name, z) for name in given}
-        if "salinity" not in own.keys() | given.keys():
+            values = _measured_start(site, source, initial, setting, z)
+        if "salinity" not in own.keys() | values.keys():
             assert isinstance(site, SiteCase)  # others have it
-            said = f"no salinity given: using a practical salinity of {sea_water.OCEAN_SALINITY:g}"
-            setting.note(said, "salinity")
-            given["salinity"] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
+            message = f"no salinity given: using a practical salinity of {sea_water.OCEAN_SALINITY:g}"
+            setting.note(message, "salinity")
+            values["salinity"] = sea_water.salinity_of_the_ocean(z, site.longitude, site.latitude)
     with setting.naming():
-        given |= site.modelled({name: series.on(np.zeros(1))[0] for name, series in own.items()}, z)
-    if "temperature" not in given:
+        values |= site.modelled({name: series.on(np.zeros(1))[0] for name, series in own.items()}, z)
+    if "temperature" not in values:
         assert site.temperature is not None  # otherwise it is measured
-        series = stratified(site.temperature, given["salinity"][-1], "temperature", setting, water)
-        given["temperature"] = series.values[0]
-    _note_ends(site, setting, given, known)
-    arrays = {name: jnp.asarray(values, dtype=float) for name, values in given.items()}
+        series = stratified(site.temperature, values["salinity"][-1], "temperature", setting, water)
+        values["temperature"] = series.values[0]
+    given = {name: getattr(site, name) for name in ("temperature", "salinity", "u", "v")} | site.tracers
+    for name, profile in given.items():
+        if profile is not None and profile.z is not None:
+            _note_ends(setting, name, *profile.ends)
+    arrays = {name: jnp.asarray(each, dtype=float) for name, each in values.items()}
     fields = {name: arrays.pop(name) for name in ("temperature", "salinity", "u", "v")}
     return State.from_profiles(setting.grid, **fields, tracers=arrays)
 
@@ -631,7 +561,7 @@ def _measured_start(
     """Measured profiles at the start, on the cells, for variables that the configuration does not set."""
     names = [name for name in ("temperature", "salinity") if getattr(site, name) is None]
     names += [name for name in source.tracers if name not in site.tracers]
-    measured, apart = {}, {}
+    measured, used = {}, {}
     for name in names:
         if name != "temperature" and name not in initial.profiles:
             continue
@@ -641,63 +571,40 @@ def _measured_start(
             setting.note(f"{name} starts from 0 where {values.min():g} was measured", "tracers")
             values = np.maximum(values, 0.0)
         measured[name] = values
-        time = np.asarray(initial.time)[initial.has_values(name)]
+        time = np.asarray(initial.time)
+        near = np.abs(time) <= source.longest_gap
+        heights = np.where(np.isfinite(initial.profiles[name]), initial.z, np.nan)[near]
+        _note_ends(setting, name, np.nanmin(heights) + setting.draft, np.nanmax(heights) + setting.draft)
+        time = time[initial.has_values(name)]
         around = np.concatenate([time[time <= 0.0][-1:], time[time > 0.0][:1]])
         if np.abs(around).min() > 86400.0:
             start = start_of_case(setting.required_start())
             dates = [f"{start + datetime.timedelta(seconds=float(each)):%Y-%m-%d %H:%M}" for each in around]
-            apart.setdefault(" and ".join(dates), []).append(name)
-    for dates, several in apart.items():
+            used.setdefault(" and ".join(dates), []).append(name)
+    for dates, several in used.items():
         setting.note(f"no profile of {', '.join(several)} within a day of the start; used {dates}")
     return measured
 
 
-def _measured_levels(source: MeasuredProfiles, initial: Observations, name: str, z: np.ndarray) -> np.ndarray:
-    """Heights of the measured values at the start that the cells take, their own except beyond the ends."""
-    levels = jnp.where(jnp.isfinite(initial.profiles[name]), initial.z, jnp.nan)
-    heights = dataclasses.replace(initial, profiles={"level": levels})
-    series = profiles_on_grid(heights, "level", z, longest_gap=source.longest_gap, duration=0.0)
-    return series.on(np.zeros(1))[0]
-
-
-_MOST_BEYOND, _MOST_ABOVE = 0.1, 10.0
-"""Parts of a column without values that need no note: share of the depth, and metres below the surface."""
-
-
-def _note_ends(
-    site: AnyDescribed,
-    setting: Setting,
-    start: Mapping[str, np.ndarray],
-    measured: Mapping[str, np.ndarray],
-) -> None:
-    """Note where profiles end above the bottom or below the surface; `measured` levels are by variable."""
-    sea, cells = setting.z_center - setting.draft, np.diff(np.asarray(setting.grid.z_face))
-    for name, values in start.items():
-        profile: Profile | None = site.tracers.get(name, getattr(site, name, None))
-        z, levels = sea, measured.get(name, sea)
-        if profile is not None and profile.z is not None:
-            z = setting.z_center
-            levels = np.clip(z, profile.z[0], profile.z[-1])
-        elif profile is not None and profile.column is not None:
-            column = setting.column(profile, name)
-            column = dataclasses.replace(column, number=0, quantity="level", scale_factor=1.0, offset=0.0)
-            levels = setting.read_profiles(column, whole_period=False).on(np.zeros(1))[0]
-        inside = values[np.isclose(levels, z, rtol=0.0, atol=1e-6)]
-        for end, side, most in ((0, "below", np.inf), (-1, "above", _MOST_ABOVE)):
-            last = inside[:2] if end == 0 else inside[-2:]  # the outermost may be where values end
-            is_uniform = last.size > 0 and bool(np.all(last == values[end]))
-            gap = abs(levels[end] - z[end])
-            if gap > max(min(_MOST_BEYOND * site.depth, most), cells[end]) and not is_uniform:
-                ends = f"ends at {levels[end]:.4g} m; its last value, {values[end]:.4g}, is used {side}"
-                setting.note(f"the initial {name} {ends}")
+def _note_ends(setting: Setting, name: str, lowest: float, highest: float) -> None:
+    """Note that an initial profile has values between these heights [m] only, if much is above or below."""
+    z_face = np.asarray(setting.grid.z_face)
+    share, (bottom, top) = -0.1 * z_face[0], np.diff(z_face)[[0, -1]]
+    for height, missing, most, side in (
+        (lowest, lowest - z_face[0], max(share, bottom), "below"),
+        (highest, z_face[-1] - highest, max(min(share, 10.0), top), "above"),
+    ):
+        if missing > most:
+            setting.note(f"the initial {name} ends at {height:.4g} m; its last value is used {side}")
 
 
 def _forcing(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> AbstractForcing:
     """Prescribed fluxes, or those of the weather."""
-    if site.prescribed is not None:
-        key = "forcing" if site.format == "idealised" else "fluxes"
-        return prescribed_forcing(site.prescribed, setting, key)
-    assert isinstance(site, SiteCase) and site.weather is not None  # otherwise there are fluxes
+    if isinstance(site, IdealisedCase):
+        return prescribed_forcing(site.forcing, setting, "forcing")
+    if site.fluxes is not None:
+        return prescribed_forcing(site.fluxes, setting, "fluxes")
+    assert site.weather is not None  # otherwise there are fluxes
     return bulk_forcing(site.weather, site.air_sea, setting, float(water.reference_density))
 
 
@@ -745,40 +652,38 @@ def _within(observations: Observations, site: AnyDescribed, setting: Setting) ->
             f"from {np.nanmin(z):g} to {np.nanmax(z):g} m; change start_time, duration or depth."
         )
 
-    def on_levels(values: ArrayLike) -> jax.Array:
-        if not observations.moves:
-            return jnp.asarray(values)[during][:, inside]
-        levels = np.take_along_axis(np.where(inside, values, np.nan), upward, axis=1)
-        return jnp.asarray(levels[during])
+    inside = np.broadcast_to(inside, (time.size, z.shape[-1]))
+    levels = np.argsort(~inside, axis=1, kind="stable")[:, : max(1, int(inside.sum(axis=1).max()))]
 
-    # Missing heights come last.
-    upward = np.argsort(np.where(inside, z, np.nan))[..., : max(1, int(inside.sum(axis=-1).max()))]
+    def kept(values: ArrayLike) -> jax.Array:
+        """Values within the column first, and NaN after them."""
+        return jnp.asarray(np.take_along_axis(np.where(inside, values, np.nan), levels, axis=1)[during])
+
     return dataclasses.replace(
         observations,
         time=observations.time[during],
-        z=on_levels(z) if observations.moves else observations.z[inside],
-        profiles={name: on_levels(values) for name, values in observations.profiles.items()},
+        z=kept(z) if observations.moves else observations.z[levels[0]],
+        profiles={name: kept(values) for name, values in observations.profiles.items()},
     )
 
 
-def _joined(
-    observations: Observations | None, numbers: Mapping[str, Numbers], name: str
-) -> Observations | None:
-    """Observations with further scalars, on the union of their times."""
-    if not numbers:
-        return observations
-    times = [] if observations is None else [np.asarray(observations.time)]
-    time = np.unique(np.concatenate([*times, *(at for at, _ in numbers.values())]))
-    series = {key: _placed(time, at, values) for key, (at, values) in numbers.items()}
-    if observations is None:
-        return Observations(jnp.asarray(time), series=series, name=name)
-    placed = functools.partial(_placed, time, np.asarray(observations.time))
+def _joined(parts: Sequence[Observations]) -> Observations:
+    """Profiles, if the first of the parts has any, and scalars of all on the union of their times."""
+    first, time = parts[0], np.unique(np.concatenate([np.asarray(part.time) for part in parts]))
+
+    def placed(part: Observations, values: ArrayLike) -> jax.Array:
+        """Values at these times, NaN where the part has none."""
+        values = np.asarray(values)
+        rows = np.full((time.size, *values.shape[1:]), np.nan)
+        rows[np.searchsorted(time, np.asarray(part.time))] = values
+        return jnp.asarray(rows)
+
     return dataclasses.replace(
-        observations,
+        first,
         time=jnp.asarray(time),
-        z=placed(observations.z) if observations.moves else observations.z,
-        profiles={key: placed(values) for key, values in observations.profiles.items()},
-        series={key: placed(values) for key, values in observations.series.items()} | series,
+        z=placed(first, first.z) if first.moves else first.z,
+        profiles={name: placed(first, values) for name, values in first.profiles.items()},
+        series={name: placed(part, values) for part in parts for name, values in part.series.items()},
     )
 
 

@@ -85,10 +85,10 @@ def _prescribed_shortwave(settings: Settings) -> dict[str, Content]:
     shortwave = settings.input("surface.swr")
     if settings["surface.swr.type"] == "net" or is_zero(shortwave):
         return {"shortwave_flux": shortwave}
-    return {"shortwave_flux": shortwave, **_albedo(settings)}
+    return {"shortwave_flux": shortwave, "albedo": _albedo(settings)}
 
 
-def _albedo(settings: Settings) -> dict[str, Content]:
+def _albedo(settings: Settings) -> Content:
     """Albedo of downward radiation: a number, or the name of a formula for the sun of every step."""
     if settings["surface.swr.method"] == "constant":
         settings.note(
@@ -96,10 +96,10 @@ def _albedo(settings: Settings) -> dict[str, Content]:
         )
     method, key = settings["surface.albedo.method"], "surface.albedo.constant_value"
     if method == "constant":
-        return {"albedo": settings.keyed(key)}
+        return settings.keyed(key)
     if method == "cogley":
         settings.refuse("surface.albedo.method", "cogley is not supported; use payne")
-    return {"albedo": "payne", "albedo_of": "instant"}  # also for means between records
+    return "payne"
 
 
 def _scaled(factor: float, flux: Content) -> Content:
@@ -183,7 +183,9 @@ def _rain(settings: Settings, rain_acts: bool) -> dict[str, Content]:
 def _shortwave(settings: Settings, is_calculated: bool) -> dict[str, Content]:
     if not is_calculated and settings["surface.swr.type"] == "net":
         return {"shortwave": "net"}
-    return {"shortwave": "clear_sky" if is_calculated else "downward", **_albedo(settings)}
+    light = "clear_sky" if is_calculated else "downward"
+    # The sun of the step, also for means between records.
+    return {"shortwave": light, "albedo": _albedo(settings), "albedo_of": "instant"}
 
 
 def _evaporation(settings: Settings, rain_acts: bool, has_salinity: bool) -> bool:
