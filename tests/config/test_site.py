@@ -20,6 +20,7 @@ from tunax_lite.config import build_run, evaluation_of, load_run
 from tunax_lite.io import read_era5
 from tunax_lite.io.errors import ConfigError
 from tunax_lite.io.series import profiles_on_grid
+from tunax_lite.physics import buoyancy_frequency_squared
 from tunax_lite.physics.absorption import RgbAbsorption
 from tunax_lite.physics.equation_of_state import LinearEquationOfState, Teos10
 
@@ -85,6 +86,14 @@ def test_daily_weather_takes_the_albedo_of_the_day(build, recwarn):
         assert type(run.case.forcing.albedo) is kind
         assert sum("24 h apart" in note for note in notes_in(recwarn)) == 1
         assert (run.case.forcing.diurnal_cycle is None) == (how is not cycle)
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_salinity_with_a_buoyancy_frequency_is_stably_stratified(build, everywhere):
+    salinity = {"surface": 33.0, "buoyancy_frequency_squared": 1e-4, "everywhere": everywhere}
+    case = build(temperature=10.0, salinity=salinity, fluxes={}).case
+    n_squared = buoyancy_frequency_squared(case.initial_state, case.grid, case.equation_of_state)
+    np.testing.assert_allclose(n_squared, 1e-4, rtol=1e-2)
 
 
 RISING = {"time": [0.0, DAY], "values": [0.0, 0.1]}

@@ -215,6 +215,10 @@ class InputObservations(Section):
             chosen = _during(time, site.duration)
             if (interval := self.surface_interval) is not None:
                 chosen &= np.abs(time / interval - np.round(time / interval)) < 1e-9
+            if not chosen.any():
+                raise ValueError(
+                    f"expected a record at a multiple of {interval} s, got none; choose another."
+                )
             time, surface = time[chosen], np.broadcast_to(values["surface"], time.shape)[chosen]
             given = {"temperature": surface[:, None], "salinity": own["salinity"].on(time)[:, -1:]}
             water = site.modelled(given, setting.z_center[-1:])
