@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _NAMES = {"temperature": "in_situ_temperature", "salinity": "practical_salinity"}
 _PRESSURES = (-5.0, 12000.0)
+"""Possible pressures [dbar]; at the surface sensors drift."""
 _LARGEST_SPACING = 200.0
 """Largest spacing of good values across which to interpolate [m]."""
 _POSITIONS = {"LONGITUDE": (-360.0, 360.0), "LATITUDE": (-90.0, 90.0)}
@@ -52,15 +53,16 @@ def open_argo(
             Marine Service (GL_PR_PF) and those of argopy.
         good_flags: quality flags to accept; files without flags are accepted in full.
         tracers: parameters of the file such as NITRATE, DOXY or CHLA, by the names of pools: adjusted values
-            where the mode of the parameter is A or D, with the flags of the adjusted values.
+            where the mode of the parameter is A or D and there are some, with the flags of these.
 
     Returns:
         In-situ temperature [degC], practical salinity and tracers over `time` (universal time) and `level`,
         NaN where they are not good; their attribute `rejected` is the number of values without a good flag
         of their own or of their pressure. Heights `z` [m] increase and are padded with NaN; levels whose
-        pressure does not exceed all above them are dropped. `longitude`, `latitude` and `data_mode` (R real
-        time, A adjusted, D delayed mode) are those of each profile. The attribute `n_left_out` is the number
-        of profiles without a good time or position, or of a secondary sampling scheme.
+        pressure does not exceed all above them are dropped. `longitude`, `latitude` and the `data_mode` of
+        temperature (R real time, A adjusted, D delayed mode) are those of each profile. The attribute
+        `n_left_out` is the number of profiles without a good time or position, or of a secondary sampling
+        scheme.
 
     Raises:
         FileFormatError: not a profile file, only biogeochemical parameters, two profiles at one time,
@@ -153,6 +155,7 @@ def read_argo(
 
 
 def _interpolate(z: np.ndarray, measured_at: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Interpolate one profile to the heights `z` as in `read_argo`."""
     valid = np.isfinite(measured_at) & np.isfinite(values)
     heights, values = measured_at[valid], values[valid]
     if heights.size < 2:
@@ -242,7 +245,7 @@ def _within(
 
 
 def _check_parameter(file: "xr.Dataset", key: str, name: str) -> None:
-    """Refuse a parameter that the file lacks, or has on other levels."""
+    """Raise `FileFormatError` for a parameter that the file lacks, or has on other levels."""
     if name not in file or file[name].dims != file["PRES"].dims:
         names = [str(text) for text in file.variables if str(text).endswith("_ADJUSTED")]
         keys = dict.fromkeys(text.removesuffix("_ADJUSTED") for text in names)
@@ -284,6 +287,7 @@ def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":
 
 
 def _usable(file: "xr.Dataset") -> np.ndarray:
+    """Mask of the profiles of the primary sampling scheme that have a good time and position."""
     kept = np.isfinite(numbers_in(file["LATITUDE"])) & np.isfinite(numbers_in(file["LONGITUDE"]))
     for key in _PLACE_FLAGS:
         if key in file:
@@ -317,10 +321,10 @@ def _data_mode(file: "xr.Dataset", key: str) -> np.ndarray:
 
 
 def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Adjusted values where the data mode calls for them and they exist, otherwise the real-time values.
+    """Adjusted values where the data mode is A or D and they exist, otherwise the real-time values.
 
-    NaN where the value is missing or has a flag that is not good. Also return where values are present,
-    whatever their flags.
+    NaN where the value is missing or has a flag that is not good. Also return a mask of the values that are
+    present, whatever their flags.
     """
 
     def flagged(name: str, flags: Sequence[int], default: bool) -> np.ndarray:
@@ -346,6 +350,6 @@ def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tup
 
 
 def _out_of_order(pressure: np.ndarray) -> np.ndarray:
-    """Where a pressure [dbar] is at most the largest one above it."""
+    """Mask of pressures [dbar] that are at most the largest one above them."""
     before = np.pad(pressure, ((0, 0), (1, 0)), constant_values=-np.inf)[:, :-1]
     return pressure <= np.fmax.accumulate(before, axis=1)

@@ -116,6 +116,6 @@ def examine(
 
 
 def leaves_water(variable: "xr.DataArray") -> bool:
-    """Whether the standard name of a flux counts it out of the water."""
+    """Return whether a flux counts out of the water, by its standard name."""
     name = str(variable.attrs.get("standard_name"))
     return "upward" in name or "out_of_sea_water" in name

@@ -1,4 +1,4 @@
-"""Axes, heights [m] upward from the surface, positions and quality flags, as all readers need them."""
+"""Axes, heights [m] upward from the surface, positions and quality flags, for all readers."""
 
 import functools
 import re
@@ -42,11 +42,11 @@ _PRESSURES = ("sea_water_pressure_due_to_sea_water", "sea_water_pressure")
 _UPWARD = ("height", "altitude", "height_above_mean_sea_level", "height_above_geoid")
 _NOMINAL = ("instrument_nominal_depth", "nominal_depth", "sensor_depth", "instrument_depth")
 """Attributes with the depth of an instrument."""
-_SMALLEST, _SHARE = 5.0, 0.05
-"""A depth counts as fixed if it stays within 5 m or 5 % of its nominal value or median."""
+_TOLERANCE, _RELATIVE_TOLERANCE = 5.0, 0.05
+"""A depth counts as fixed if it stays within the larger of 5 m and 5 % of its nominal value or median."""
 _Upward = Callable[["xr.DataArray"], np.ndarray]
 _FARTHEST = 3.0
-"""Largest distance [degrees] between a position and the grid points on either side of it."""
+"""Largest distance [degrees] to the grid points around a position, unless their spacing is larger."""
 _TIMES = ("valid_time", "time")
 _POSITIONS = ("latitude", "longitude", "lat", "lon", "nav_lat", "nav_lon")
 """Names of axes of grids."""
@@ -55,7 +55,7 @@ _HORIZONTAL = {"latitude": ("Y", "lat", "n(orth)?"), "longitude": ("X", "lon", "
 
 
 def as_sources(sources: Source | Iterable[Source]) -> list[Source]:
-    """One path or dataset, or several, as a list."""
+    """Return one path or dataset, or several, as a list; `ValueError` if it is empty."""
     is_single = isinstance(sources, (str, Path)) or hasattr(sources, "data_vars")
     items: list[Source] = [sources] if is_single or not isinstance(sources, Iterable) else list(sources)
     if not items:
@@ -69,7 +69,7 @@ def stem_of(source) -> str:
 
 
 def flags_of(file: "xr.Dataset", variable: "xr.DataArray") -> "xr.DataArray | None":
-    """Quality flags on the axes of a variable: those that its attributes name, or those named after it."""
+    """Quality flags of a variable, by its attributes or by name, on its axes; `None` if there are none."""
     lower = {name.lower(): name for name in map(str, file.variables)}
     stated = str(variable.attrs.get("ancillary_variables", "")).lower().replace(",", " ").split()
     linked = [(name, file[lower[name]].attrs) for name in stated if name in lower]
@@ -88,14 +88,14 @@ def flags_of(file: "xr.Dataset", variable: "xr.DataArray") -> "xr.DataArray | No
 
 
 def is_text_or_statistic(variable: "xr.DataArray") -> bool:
-    """Whether a variable is text, or an extreme or standard deviation over an interval."""
+    """Return whether a variable is text, or an extreme or standard deviation over an interval."""
     methods = str(variable.attrs.get("cell_methods"))
     words = ("maximum", "minimum", "standard_deviation", "variance", "range")
     return variable.values.dtype.kind not in "fiu" or any(word in methods for word in words)
 
 
 def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
-    """Where a quality flag (number or character) is one of those wanted."""
+    """Mask of the quality flags (numbers or characters) that are among those wanted."""
     kind = "d" if flags.dtype.kind in "fiu" else "S"
     return np.isin(flags.astype(kind), np.array(wanted).astype(kind))
 
@@ -103,7 +103,7 @@ def has_flag(flags: np.ndarray, wanted: Sequence[int]) -> np.ndarray:
 def check_measured(
     variable: "xr.DataArray", quantity: str, values: np.ndarray, times: "xr.DataArray"
 ) -> None:
-    """Raise `FileFormatError` for values in the package's unit that are not possible; NaN passes."""
+    """Raise `FileFormatError` for impossible values in the package's unit, or for salinity in kg kg-1."""
     check_possible(name_of(variable), str(variable.name), quantity, values, lambda at: describe(times, at))
     if quantity == "salinity" and np.any(values > 0.0) and np.nanmax(values) < 0.1:
         expected, got = "salinity in g kg-1 or on the practical scale", f"at most {np.nanmax(values):g}"
@@ -111,7 +111,7 @@ def check_measured(
 
 
 def is_axis(variable: "xr.DataArray", kind: str) -> bool:
-    """Whether a coordinate is a `time` or a height or depth (`vertical`), by CF attributes or name."""
+    """Return whether a coordinate is of this kind, `time` or `vertical`, by CF attributes or name."""
     letter, standard_names, names = _AXES[kind]
     attrs = variable.attrs
     if attrs.get("axis") == letter or attrs.get("standard_name") in standard_names:
@@ -123,7 +123,11 @@ def is_axis(variable: "xr.DataArray", kind: str) -> bool:
 
 
 def find_axis(file: "xr.Dataset", variable: "xr.DataArray", wanted: str | None, kind: str) -> "xr.DataArray":
-    """Find the `time` or `vertical` coordinate of a variable; `FileFormatError` unless there is just one."""
+    """Find the `time` or `vertical` coordinate of a variable, by the name `wanted` or by its attributes.
+
+    Raises:
+        FileFormatError: no coordinate, several, or one that is not along an axis of the variable.
+    """
     advice = f"correct '{kind}' in the mapping"
     if wanted is not None:
         coordinate = variable_named(file, wanted, f"the {kind} axis", advice)
@@ -154,7 +158,8 @@ def read_vertical(
     Bounds of levels that touch each other are its coordinates `z_lower` and `z_upper`.
 
     Raises:
-        FileFormatError: unsorted levels, fewer than three, or levels above the surface.
+        FileFormatError: unsorted levels, fewer than three or too many, levels above the surface, an unknown
+            direction or an unknown unit.
     """
     values = in_unit(variable, "z", unit)
     is_up = _is_up(variable, values, positive)
@@ -163,7 +168,7 @@ def read_vertical(
         got = f"{np.nanmin(values):g} to {np.nanmax(values):g}"
         raise error_of(variable, expected, got, "say 'positive: down' in the mapping if these are depths")
     sign = 1.0 if is_up else -1.0
-    z = sign * values + 0.0
+    z = sign * values + 0.0  # without negative zero
     upward = z[::-1] if z.size > 1 and z[0] > z[-1] else z
     check_increasing(name_of(variable), str(variable.name), upward)
     if z.size < 3:
@@ -200,7 +205,19 @@ def heights_of(
     unit: str | None,
     position: tuple[float, float] | None,
 ) -> Heights:
-    """Heights of a variable; see `read_oceansites` for `depths`. Warns of depths that are not used."""
+    """Heights of the values of a variable; warns of depths that are not used.
+
+    Args:
+        file: with the variable.
+        variable: over `records` and at most one axis of levels or instruments.
+        records: name of its axis of time.
+        depths: as in `open_oceansites`.
+        unit: of heights and depths; overrides the one in the file.
+        position: latitude and longitude [degrees], for gravity.
+
+    Raises:
+        FileFormatError: no depth, several axes of depths, or instruments above the water.
+    """
     others = tuple(str(dim) for dim, n in variable.sizes.items() if dim != records and n > 1)
     instrument = _instruments_of(file, records)
     # A depth takes precedence over a pressure, and an adjusted one over a raw one.
@@ -247,7 +264,7 @@ def heights_of(
     else:
         z = np.nanmedian(measured, axis=0, keepdims=True) if nominal is None else nominal
         shift = np.abs(measured - z)
-        is_far = np.any(shift > np.maximum(_SMALLEST, -_SHARE * z))
+        is_far = np.any(shift > np.maximum(_TOLERANCE, -_RELATIVE_TOLERANCE * z))
         if is_far and nominal is None:
             z, moves = measured, True
         elif is_far:
@@ -265,7 +282,7 @@ def heights_of(
 
 
 def _has_bins(file: "xr.Dataset", records: str, instrument: np.ndarray | None) -> bool:
-    """Whether an instrument has several values at one time: bins, whose depths are not the nominal one."""
+    """Return whether an instrument has several values at one time, as a profiler with bins has."""
     if instrument is None:
         return False
     on_records = [var for var in variables_of(file) if var.dims == (records,)]
@@ -274,7 +291,7 @@ def _has_bins(file: "xr.Dataset", records: str, instrument: np.ndarray | None) -
 
 
 def _is_height(variable: "xr.DataArray") -> bool:
-    """Whether a variable is a height, depth or pressure, but not a maximum, a flag or the water depth."""
+    """Return whether a variable is a height, depth or pressure; maxima, flags and water depth are not."""
     words = str(variable.attrs.get("standard_name", ""))
     is_other = is_text_or_statistic(variable) or re.search("flag|number_of|air_|sea_floor", words) is not None
     names = ("deph", "nominal_depth", "height_above_sensor", "dist_along_beams")
@@ -288,6 +305,7 @@ def _is_pressure(variable: "xr.DataArray") -> bool:
 
 
 def _is_relative(variable: "xr.DataArray") -> bool:
+    """Return whether heights count from the sensor and not from the surface."""
     words = f"{variable.attrs.get('reference_datum', '')} {variable.name}".lower()
     return "sensor" in words or "along_beam" in words
 
@@ -307,10 +325,11 @@ def _upward(file: "xr.Dataset", unit: str | None, latitude: float, variable: "xr
 
 
 def _is_up(variable: "xr.DataArray", values: np.ndarray, positive: str | None = None) -> bool | None:
-    """Whether a coordinate is positive upward, by option or attributes; `None` if unknown."""
-    stated, name = positive or variable.attrs.get("positive"), str(variable.attrs.get("standard_name"))
-    if str(stated).lower() in ("up", "down"):
-        return str(stated).lower() == "up"
+    """Return whether a coordinate is positive upward, by option, attributes or sign; `None` if unknown."""
+    direction = str(positive or variable.attrs.get("positive")).lower()
+    name = str(variable.attrs.get("standard_name"))
+    if direction in ("up", "down"):
+        return direction == "up"
     # A single level at zero is treated as a depth.
     is_below = np.nanmax(values, initial=-1.0) <= 0.0 and np.nanmin(values, initial=0.0) < 0.0
     if name in _UPWARD or is_below:
@@ -336,7 +355,7 @@ def _nominal(
     upward: _Upward,
     depths: str | float,
 ) -> np.ndarray | None:
-    """Nominal height of the instrument, or one per record, `(n, 1)`."""
+    """Nominal height of the instrument, `(1, 1)` or one per record, `(n, 1)`; `None` if unknown."""
     if not isinstance(depths, str):
         return np.array([[-float(depths)]])
     for sensor in sorted(sensors, key=lambda sensor: "nominal" not in str(sensor.name).lower()):
@@ -349,14 +368,14 @@ def _nominal(
     low, high = (number_of(file.attrs.get(f"geospatial_vertical_{end}")) for end in ("min", "max"))
     if low is not None and high is not None:
         middle = 0.5 * (low + high)
-        stated += [middle] if abs(high - middle) <= max(_SMALLEST, _SHARE * abs(middle)) else []
+        stated += [middle] if abs(high - middle) <= max(_TOLERANCE, _RELATIVE_TOLERANCE * abs(middle)) else []
     return next((np.array([[-abs(depth)]]) for depth in stated if depth is not None), None)
 
 
 def _measured(
     file: "xr.Dataset", sensors: list["xr.DataArray"], dims: tuple[str, ...], upward: _Upward
 ) -> np.ndarray | None:
-    """Heights of each record and level from depth, or else pressure; NaN where flags are bad."""
+    """Measured heights by record and level, from depth or else pressure; NaN where flags are bad."""
     for sensor in map(squeezed, sensors):
         if dims[0] not in sensor.dims or not set(sensor.dims) <= set(dims):
             continue
@@ -446,7 +465,7 @@ def axis_at(coordinate: "xr.DataArray", axis: str, target: float) -> GridAxis:
 
 
 def _on_grid(variable: "xr.DataArray", time: str, axes: Sequence[GridAxis]) -> np.ndarray:
-    """Values over time, latitude and longitude; preliminary data (ERA5T) where there are no final ones."""
+    """Values over time, latitude and longitude; gaps are filled with preliminary data (ERA5T)."""
     if "expver" in variable.dims:
         for version in range(1, variable.sizes["expver"]):
             variable = variable.fillna(variable.isel(expver=version, drop=True))
@@ -457,7 +476,7 @@ def _on_grid(variable: "xr.DataArray", time: str, axes: Sequence[GridAxis]) -> n
 
 
 def place_in_words(latitude: float, longitude: float) -> str:
-    """A position, for messages and names."""
+    """Write a position as text, for messages and names."""
     east = (longitude + 180.0) % 360.0 - 180.0
     return f"{abs(latitude):g} {'NS'[int(latitude < 0)]} {abs(east):g} {'EW'[int(east < 0)]}"
 
@@ -470,7 +489,7 @@ def check_position(position: tuple[float, float] | None) -> None:
 
 
 def at_position(source, file: "xr.Dataset", name: str, position: tuple[float, float]) -> "xr.Dataset":
-    """Reduce a file with a grid of several points to a latitude and longitude."""
+    """Replace a variable on a grid by its values at a latitude and longitude; others pass unchanged."""
     check_position(position)
     variable = file.get(name)
     if variable is None or not set(squeezed(variable).dims) & set(_POSITIONS):
@@ -497,7 +516,7 @@ def degrees_of(file: "xr.Dataset", axis: str) -> float | None:
 
 
 def is_position(variable: "xr.DataArray", axis: str) -> bool:
-    """Whether a coordinate is the `latitude` or `longitude` [degrees], by CF attributes or name."""
+    """Return whether a coordinate is the `latitude` or `longitude` [degrees], by CF attributes or name."""
     letter, short, unit = _HORIZONTAL[axis]
     standard_name, units = (str(variable.attrs.get(key, "")).lower() for key in ("standard_name", "units"))
     is_named = axis == standard_name or str(variable.name).lower() in (axis, short, f"nav_{short}")

@@ -1,7 +1,4 @@
-"""Build a case and its observations from a dataset with the package's names, for all readers.
-
-`case_from_dataset` builds grid, initial state, forcing, waves and water.
-"""
+"""Build a case and its observations from a dataset with the package's names, for all readers."""
 
 import dataclasses
 import math
@@ -73,8 +70,8 @@ def case_from_dataset(
         equation_of_state: instead of the linear one with the constants of the attributes.
 
     Raises:
-        FileFormatError: no temperature, no complete profile, levels above the surface, no forcing, or
-            no latitude.
+        FileFormatError: no temperature, no complete profile or none after it, levels above the surface, no
+            forcing, fluxes that do not overlap, no latitude, or a constant out of range.
     """
     dataset = dataset.sortby("z").transpose(..., "time", "z")
     time, z = dataset["time"], dataset["z"]
@@ -99,8 +96,10 @@ def case_from_dataset(
     # Files of idealised cases count from an arbitrary date.
     if is_dated(time) and dataset.attrs.get("start_time") != "":
         start_time = str(time.values[first].astype("M8[us]").astype(object))
-    background: dict[str, Any] = {**_number_attributes(dataset, Case, _BACKGROUND)}
-    places = {axis: float(dataset[axis]) for axis in ("latitude", "longitude") if axis in dataset.coords}
+    optional: dict[str, Any] = {**_number_attributes(dataset, Case, _BACKGROUND)}
+    for axis, largest in (("latitude", 90.0), ("longitude", 360.0)):
+        if axis in dataset.coords and abs(degrees := float(dataset[axis])) <= largest:
+            optional[axis] = degrees
     case = Case(
         grid=grid,
         initial_state=state,
@@ -109,12 +108,10 @@ def case_from_dataset(
         interior=_waves(dataset, grid, time.values[first]),
         equation_of_state=_water(dataset, equation_of_state, state),
         absorption=part_from_attributes(dataset, "absorption"),
-        **background,
+        **optional,
         duration=length,
         name=str(dataset.attrs.get("case", "case")),
         start_time=start_time,
-        latitude=at if (at := places.get("latitude")) is not None and abs(at) <= 90.0 else None,
-        longitude=at if (at := places.get("longitude")) is not None and abs(at) <= 360.0 else None,
     )
     words = " ".join(str(dataset.attrs.get(key, "")) for key in ("title", "source"))
     observations = Observations(
@@ -161,7 +158,8 @@ def observations_from_dataset(
         name: of the observations; by default that of the dataset.
 
     Raises:
-        FileFormatError: no dates, or no position for absolute salinity.
+        FileFormatError: no dates, times that the precision cannot resolve, or no position for absolute
+            salinity.
     """
     quantities = {name: quantity for (quantity, _), name in WATER_NAMES.items()}
     arrays = {str(name): var for name, var in dataset.data_vars.items() if var.ndim == 2}
@@ -198,7 +196,7 @@ def observations_from_dataset(
 def _modelled(
     dataset: "xr.Dataset", profiles: Mapping[str, np.ndarray], requested: SalinityGuess | None
 ) -> dict[str, np.ndarray]:
-    """Conservative temperature and absolute salinity of a dataset, as far as it has them."""
+    """Conservative temperature and absolute salinity, for those of the two that the dataset has."""
     kinds = {"temperature": "in_situ", "salinity": "practical"}
     for (quantity, kind), name in WATER_NAMES.items():
         kinds |= {quantity: kind} if name in dataset else {}
@@ -315,11 +313,7 @@ def _series_of(variable: "xr.DataArray", start: Any) -> Series | float:
 
 
 def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> Interior:
-    """Stokes drift in the cells.
-
-    In the dataset it is on the levels of the profiles. It is extrapolated linearly to the surface from the
-    two uppermost levels.
-    """
+    """Stokes drift, interpolated from the levels to the cells, and extrapolated linearly to the surface."""
     drift: dict[str, Series | float] = dict.fromkeys(STOKES_DRIFT, 0.0)
     for key in [key for key in STOKES_DRIFT if key in dataset]:
         values = dataset[key].values
@@ -346,7 +340,7 @@ def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> Interior:
 
 
 def _mean_of(dataset: "xr.Dataset") -> str:
-    """Read from attributes if velocities are "eulerian" or "lagrangian" means; warns if that is assumed."""
+    """Return from attributes which mean velocities are, "eulerian" or "lagrangian"; warns if assumed."""
     velocities = [dataset[name] for name in ("u", "v") if name in dataset]
     named = dataset.attrs.get("velocities")
     others = {key: text for key, text in dataset.attrs.items() if key != "case"}

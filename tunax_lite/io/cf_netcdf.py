@@ -68,7 +68,8 @@ class Mapping:
         tracers: names in the file, by name of the passive tracer.
         time, vertical: names of the coordinate variables.
         positive: direction in which the vertical coordinate increases.
-        fluxes: a number in the unit of the package or a name in the file, for a flux of `SurfaceFluxes`.
+        fluxes: a name in the file or a number, by flux of `SurfaceFluxes`; numbers have the unit in `units`
+            or else that of the package.
         forcing_file: file with the fluxes, relative to the folder of the profiles.
         units: units or conversions by the package's names, also of fluxes, and the units of `time` and `z`;
             override those in the file.
@@ -81,7 +82,7 @@ class Mapping:
         name: of the case; by default the name of the file.
 
     Raises:
-        ValueError: unknown names, a latitude out of range, or both latitude and f.
+        ValueError: unknown names, numbers out of range, or both latitude and f.
     """
 
     variables: dict[str, str | None] = setting(default_factory=dict)
@@ -128,7 +129,8 @@ def read_cf_netcdf(path, mapping: Mapping | None = None) -> tuple[Case, Observat
 def open_cf(path, mapping: Mapping | None = None) -> "xr.Dataset":
     """Read a CF file as a dataset with the package's names and units; see `open_observations`.
 
-    Constants of the mapping become attributes. Give its `equation_of_state` to `case_from_dataset`, too.
+    The mapping's constants become attributes, except for its `equation_of_state`: pass that to
+    `case_from_dataset`.
     """
     mapping = Mapping() if mapping is None else mapping
     file = read_netcdf(path)
@@ -313,7 +315,7 @@ def _times_of(file: "xr.Dataset", variable: "xr.DataArray", mapping: Mapping) ->
 
 
 def _constants(file: "xr.Dataset") -> dict[str, float]:
-    """Constants of the water under their other names; warns of those that are not used."""
+    """Constants of the water that the file has under other names; warns of those out of range."""
     constants = {}
     for name, (others, lowest, highest) in _OTHER_NAMES.items():
         for other in others if name not in file.attrs else ():

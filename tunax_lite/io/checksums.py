@@ -48,7 +48,7 @@ def sealing(path: Path) -> Iterator[io.BufferedRandom]:
 
 
 def unsealed(path: Path, kind: str, advice: str) -> io.BytesIO:
-    """Return the contents of a file of `sealing`; raises `FileFormatError` if they changed."""
+    """Return the contents of a file written by `sealing`; `FileFormatError` if they were changed."""
     data = existing_file(path).read_bytes()
     contents, recorded = data[:-_LENGTH], data[-_LENGTH:]
     if hashlib.sha256(contents).hexdigest().encode() != recorded:

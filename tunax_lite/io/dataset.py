@@ -1,9 +1,8 @@
 """Trajectories as xarray datasets and as CF-1.11 NetCDF files, without loss.
 
-    time, z_center, z_face, and the batch axes column, column_1, ...
-
-Coordinates along the batch axes identify the columns: site names, positions, parameters that differ. Times
-are seconds in a file, and dates in a dataset if the case has a date.
+The dimensions are `time`, `z_center`, `z_face`, and the batch axes `column`, `column_1`, ... Coordinates
+along the batch axes identify the columns: site names, positions, parameters that differ. Times are seconds in
+a file, and dates in a dataset if the case has a date.
 
 Every value keeps its precision, so a run restarted from a file reproduces the same numbers bit for bit.
 """
@@ -60,7 +59,7 @@ _FRAMES_OF_A_CHUNK = 64
 def appending_frames(path) -> Iterator[Callable[["xr.Dataset"], None]]:
     """Provide a function that appends datasets along time to a NetCDF file, written atomically.
 
-    The first dataset gives what does not vary in time.
+    Variables that do not vary in time are those of the first dataset.
     """
     import netCDF4  # takes long
 
@@ -88,7 +87,7 @@ def appending_frames(path) -> Iterator[Callable[["xr.Dataset"], None]]:
 
 def _encoding(dataset: "xr.Dataset") -> dict[str, dict[str, Any]]:
     """NetCDF encoding of variables: compressed, with checksums, and without an implicit fill value."""
-    keys = ("units", "calendar", "dtype")  # attributes of times
+    keys = ("units", "calendar", "dtype")  # of times
     return {
         str(name): ({} if "_FillValue" in variable.attrs else {"_FillValue": None})
         | {key: variable.encoding[key] for key in keys if key in variable.encoding}
@@ -99,7 +98,7 @@ def _encoding(dataset: "xr.Dataset") -> dict[str, dict[str, Any]]:
 
 
 def attributes_of(name: str, tracers: TracerUnits = MappingProxyType({})) -> dict[str, str]:
-    """CF attributes of a variable or tracer (`Case.tracer_units`); unknown names become the long name."""
+    """CF attributes of a variable, tracer (`Case.tracer_units`) or term, or else the name as long name."""
     variable = _quantity(name, tracers)
     if variable is None:
         return _attributes_of_term(name, tracers) or {"long_name": name.replace("_", " ")}
@@ -183,7 +182,7 @@ def to_dataset(
     dims: Sequence[str] = (),
     dates: bool = True,
 ) -> "xr.Dataset":
-    """A trajectory as a dataset with names, units, heights, dates and position, ready to plot or write.
+    """Convert a trajectory to a dataset with names, units, heights, dates and position.
 
     Args:
         trajectory: of one column or a batch.
@@ -199,7 +198,7 @@ def to_dataset(
 
     Raises:
         ValueError: a tracer or closure variable whose name is taken, `dims` that do not fit the batch, or a
-            closure state that contains anything but arrays.
+            closure state that contains anything but arrays on cells, faces or per column.
     """
     import xarray as xr  # takes long
 
@@ -395,7 +394,7 @@ def described(dims, values, long_name: str, unit: str = "1", **more) -> tuple:
 
 
 def titled(kind: str, closure: str) -> dict[str, str]:
-    """Global attributes that begin a file with parameters of a closure."""
+    """Global attributes of a file with parameters of a closure."""
     return {"Conventions": "CF-1.11", "title": f"{kind} of {closure}", "closure": closure}
 
 

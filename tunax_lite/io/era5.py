@@ -61,7 +61,7 @@ class _Parameter:
     hint: str = "check the unit"
 
     def is_sum(self, point: "xr.DataArray") -> bool:
-        """Whether values are sums over an interval."""
+        """Return whether values are sums over an interval, and not means."""
         return bool(self.means) and name_in_file(point) not in self.means
 
 

@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _Describe = Callable[[int], str] | None
 _LONGEST_PART = 400
-"""Characters of a path, of what was expected and of what was got."""
+"""Largest number of characters of each part of a message."""
 
 
 def shortened(value: object, longest: int = _LONGEST_PART) -> str:
@@ -57,7 +57,7 @@ Source = Any  # a path or an xarray dataset (slow to import)
 
 
 def is_path(source: object) -> bool:
-    """Whether a source is a path; otherwise it is an xarray dataset. Does not import xarray."""
+    """Return whether a source is a path; `ValueError` if it is neither that nor an xarray dataset."""
     if not isinstance(source, (str, os.PathLike)) and not hasattr(source, "data_vars"):
         got = shortened(type(source).__name__)
         raise ValueError(f"expected a path or a dataset of xarray, got {got}; give one of them.")
@@ -141,7 +141,7 @@ def existing_file(path) -> Path:
 
 
 def is_store(path) -> bool:
-    """Whether a folder of this machine is a Zarr store of version 3 or 2."""
+    """Return whether a local folder is a Zarr store of version 3 or 2."""
     return any((Path(path) / name).is_file() for name in ("zarr.json", ".zgroup"))
 
 
@@ -170,7 +170,10 @@ def check_names(key: str, names: Iterable[str], allowed: Iterable[str]) -> None:
 def check_increasing(
     path, key: str, values: np.ndarray, describe: _Describe = None, *, increasing: bool = True
 ) -> None:
-    """Raise `FileFormatError` unless the values are finite and increase; `describe` names a record."""
+    """Raise `FileFormatError` unless values are finite and, if `increasing`, increase.
+
+    The text from `describe` replaces the value of a record in the message.
+    """
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         got = f"{values[bad[0]]} in record {bad[0]}"
@@ -194,9 +197,10 @@ def check_declared(path, key: str, kind: type, name: str, value: float) -> None:
 
 
 def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: _Describe = None) -> None:
-    """Raise `FileFormatError` if values are impossible for a quantity, such as kelvin labelled degC.
+    """Raise `FileFormatError` if values have the wrong unit for a quantity, such as kelvin labelled degC.
 
-    Values are in the package's unit; NaN passes. `describe` gives the time of a record (first axis).
+    Rejected are impossible values, and relative humidity that looks like a fraction. NaN passes. `describe`
+    gives the time of a record (first axis).
     """
     try:
         entry = quantity_of(quantity)
@@ -210,7 +214,7 @@ def check_possible(path, key: str, quantity: str, values: np.ndarray, describe: 
             advice = f"it looks like {unit}: give that unit (scale_factor or offset in a case of GOTM)"
         got = f"{value:g}" + ("" if describe is None else f" at {describe(wrong[0])}")
         raise FileFormatError(path, key, f"{quantity} between {low:g} and {high:g}", got, advice)
-    if quantity == "relative_humidity" and values.size > 1 and 0.0 < np.max(values) <= 1.5:
-        expected, got = "relative humidity in %, some of it above 1.5", f"at most {np.max(values):g}"
+    if quantity == "relative_humidity" and values.size > 1 and 0.0 < np.nanmax(values, initial=0.0) <= 1.5:
+        expected, got = "relative humidity in %, some of it above 1.5", f"at most {np.nanmax(values):g}"
         advice = "it looks like a fraction: give the unit 1 (scale_factor: 100 in a case of GOTM)"
         raise FileFormatError(path, key, expected, got, advice)

@@ -51,8 +51,9 @@ from .yaml_file import NAMES
 if TYPE_CHECKING:
     import xarray as xr
 
-# For files with a buoyancy tracer, where the temperature is buoyancy in other units.
-_GRAVITY, _THERMAL_EXPANSION, _TEMPERATURE_OF_ZERO_BUOYANCY = 9.80665, 2e-4, 20.0
+_ASSUMED = {"thermal_expansion": 2e-4, "gravity": 9.80665}
+_TEMPERATURE_OF_ZERO_BUOYANCY = 20.0
+"""Constants that convert buoyancy [m s-2] to temperature [degC] in files that state none."""
 _CONSTANTS = {"reference_density": constants.REFERENCE_DENSITY, "heat_capacity": constants.HEAT_CAPACITY}
 _KEYS = NAMES["lesbrary"]
 _KINEMATIC = dict(stress_u="m2 s-2", stress_v="m2 s-2", heat_flux="K m s-1", shortwave_flux="K m s-1")
@@ -67,7 +68,7 @@ _NOT_LEGAY = "this is not the file of Legay et al."
 
 
 class _Jld2:
-    """An open JLD2 file (HDF5 written by Julia); its errors name file and key."""
+    """An open JLD2 file (HDF5 written by Julia)."""
 
     def __init__(self, path: Path, file: Any):  # of h5py, which is slow to import
         self.path, self._file = path, file
@@ -87,7 +88,7 @@ class _Jld2:
         return FileFormatError(self.path, key, expected, str(got), advice)
 
     def value(self, key: object) -> Any:  # whatever the file holds
-        """Values at a name or a reference."""
+        """Values at a name or an HDF5 reference; `None` if there is no array or number."""
         import h5py  # takes long
 
         stored = self._file.get(key) if isinstance(key, str) else self._file[key]
@@ -97,13 +98,13 @@ class _Jld2:
         check_size(self.path, str(key), max(stored.nbytes, block))
         value = stored[()]
         if isinstance(value, np.void) and "parent" in (value.dtype.names or ()):
-            # A wrapped Julia array refers to its parent; a range is stored as its parameters.
+            # A wrapped Julia array refers to its parent; a range is stored as its parameters and ignored.
             parent = value["parent"]
             return self.value(parent) if isinstance(parent, h5py.Reference) else None
         return value
 
     def number(self, *keys: str) -> float | None:
-        """The first key that holds one finite number; Julia's `nothing` is skipped."""
+        """Number at the first key that holds one, else `None`; `FileFormatError` if it is not finite."""
         for key in keys:
             value = np.asarray(self.value(key))
             if value.dtype.kind in "fiu" and value.size == 1:
@@ -122,7 +123,7 @@ class _Jld2:
         return value
 
     def cells(self, key: str, n: int) -> np.ndarray | None:
-        """An array of `n` numbers in double precision without halo cells, or `None` without such a key."""
+        """Array of `n` numbers in double precision without halo cells; `None` if the key is missing."""
         expected, n_halo = "an array of numbers", self._n_halo
         try:
             value = self.value(key)
@@ -169,7 +170,7 @@ def open_lesbrary(path, *, thermal_expansion: float | None = None) -> "xr.Datase
     Args:
         path: of the file.
         thermal_expansion: alpha [K-1], instead of that of the file; a file with buoyancy may have none, and
-            2e-4 is assumed, with a note.
+            2e-4 is assumed, with a warning.
 
     Raises:
         FileFormatError: not a JLD2 file, or a key that is missing, of unexpected shape, not finite, or out of
@@ -183,6 +184,7 @@ def open_lesbrary(path, *, thermal_expansion: float | None = None) -> "xr.Datase
 
 
 def _read(file: _Jld2, thermal_expansion: float | None) -> "xr.Dataset":
+    """Read an open file; arguments and errors as in `open_lesbrary`."""
     import xarray as xr  # takes long
 
     faces = _read_faces(file)
@@ -260,7 +262,7 @@ def _read_faces(file: _Jld2) -> np.ndarray:
 
 def _read_profiles(file: _Jld2, group: str, iterations: list[str], n_cells: int) -> np.ndarray:
     """Profiles over time, `(n_times, n_cells)`, in double precision."""
-    file.iterations(group)
+    file.iterations(group)  # raises if there is no such group
     rows = []
     for iteration in iterations:
         key = f"{group}/{iteration}"
@@ -278,30 +280,22 @@ def _read_profiles(file: _Jld2, group: str, iterations: list[str], n_cells: int)
 
 def _read_expansion(file: _Jld2, thermal_expansion: float | None) -> tuple[float, float]:
     """Thermal expansion [K-1] and gravity [m s-2]; warns of those that are assumed."""
-    values, assumed = [], []
-    usual = (("thermal_expansion", _THERMAL_EXPANSION, " (a setting)"), ("gravity", _GRAVITY, ""))
-    for name, default, remark in usual:
-        keys = _KEYS[name]
-        if name == "thermal_expansion" and thermal_expansion is not None:
-            value = thermal_expansion
-        elif "timeseries/T" in file:
-            value = file.required(*keys)
-        else:
-            value = file.number(*keys)
-        if value is None:
-            value = default
-            assumed.append(f"{name} = {default:g}{remark}")
+    read = file.required if "timeseries/T" in file else file.number
+    expansion = read(*_KEYS["thermal_expansion"]) if thermal_expansion is None else thermal_expansion
+    stated = {"thermal_expansion": expansion, "gravity": read(*_KEYS["gravity"])}
+    values = {name: _ASSUMED[name] if value is None else value for name, value in stated.items()}
+    for name, value in values.items():
+        key = _KEYS[name][0]
         if value <= 0.0:
-            raise file.error(keys[0], "a positive number", f"{value:g}", "repair the file")
-        check_declared(file.path, keys[0], LinearEquationOfState, name, value)
-        values.append(value)
-    if assumed:
+            raise file.error(key, "a positive number", f"{value:g}", "repair the file")
+        check_declared(file.path, key, LinearEquationOfState, name, value)
+    if assumed := [f"{name} = {values[name]:g}" for name, value in stated.items() if value is None]:
         warn_of_input([f"{file.path}: assumed to convert buoyancy: {', '.join(assumed)}"])
-    return values[0], values[1]
+    return values["thermal_expansion"], values["gravity"]
 
 
 def _read_fluxes(file: _Jld2, buoyancy_per_kelvin: float) -> dict[str, float]:
-    """Kinematic fluxes into the water."""
+    """Kinematic fluxes into the water, in the units of `_KINEMATIC`."""
     temperature_flux = file.number(*_KEYS["temperature_flux"])
     if temperature_flux is None:
         keys = _KEYS["buoyancy_flux"] + _KEYS["temperature_flux"]
@@ -332,7 +326,7 @@ def open_legay(
     thermal_expansion: float | None = None,
     reference_temperature: float | None = None,
 ) -> "xr.Dataset":
-    """Read profiles as a dataset; temperature follows from b = g alpha (T - T_0).
+    """Read profiles as a dataset; temperature follows from b = g alpha (T - T_0). See `open_observations`.
 
     Args:
         path: `LES_windDominant_results.nc`, or a file with the same variables.
@@ -340,12 +334,12 @@ def open_legay(
         surface_buoyancy_flux: downward surface buoyancy flux [m2 s-3], negative for cooling; by default that
             of the same simulation.
         coriolis_parameter: f [s-1].
-        thermal_expansion: alpha [K-1]; 2e-4 is assumed otherwise, with a note.
-        reference_temperature: T_0, the temperature of zero buoyancy [degC]; 20 is assumed otherwise.
+        thermal_expansion: alpha [K-1]; by default 2e-4, with a warning.
+        reference_temperature: T_0, the temperature of zero buoyancy [degC]; by default 20, with a warning.
 
     Raises:
-        FileFormatError: a variable that is missing, of unexpected shape, not finite or out of range, or
-            another simulation, by the name of its file, without its forcing.
+        FileFormatError: a variable that is missing, of unexpected shape, not finite or out of range, unequal
+            cells, or another simulation, by the name of its file, without its forcing.
     """
     keys, name = ("t", "z", "b", "u", "v"), _name_of_legay(path)
     file = read_netcdf(path, only=keys)
@@ -368,7 +362,7 @@ def open_legay(
             expected = f"the forcing of {name}, which the file does not hold"
             raise error_in(file, key, expected, "none", f"give {option}")
     if thermal_expansion is None:
-        thermal_expansion = _THERMAL_EXPANSION
+        thermal_expansion = _ASSUMED["thermal_expansion"]
         warn_of_input([f"{path}: assumed: thermal_expansion = {thermal_expansion:g}; give it"])
     if reference_temperature is None:
         reference_temperature = _TEMPERATURE_OF_ZERO_BUOYANCY

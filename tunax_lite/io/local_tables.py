@@ -18,15 +18,15 @@ _ZONE = re.compile(
 
 
 def is_other_zone(text: str) -> bool:
-    """Whether the name of a time column states a zone other than universal time, as `Time (PST)` does."""
+    """Return whether a name states a zone other than universal time, as `Time (PST)` does."""
     return _ZONE.search(text.lower()) is not None
 
 
 def decoded(data: bytes) -> str:
-    """The text of a file in UTF-8, or else in Windows-1252, as spreadsheets write it.
+    """Decode text in UTF-8, or else in Windows-1252, as spreadsheets write it.
 
     Raises:
-        UnicodeDecodeError: bytes of neither.
+        UnicodeDecodeError: bytes of neither encoding.
     """
     try:
         return data.decode("utf-8-sig")
@@ -44,7 +44,7 @@ def with_points(rows: list[list[str]]) -> list[list[str]]:
 
 
 def is_date(text: str) -> bool:
-    """Whether a text begins with year, month and day, and not with the day or the month."""
+    """Return whether a text begins with year, month and day, in this order."""
     return _DATE.fullmatch(text) is not None
 
 

@@ -32,11 +32,11 @@ class Entry:
     name: str
     file: str  # path below a data folder
     url: str | None  # where to download it
-    sha256: str | None
+    sha256: str
 
 
 def read_manifest() -> dict[str, Entry]:
-    """All named files."""
+    """Read the manifest: all named files, by name."""
     path = next((f / "MANIFEST.yaml" for f in _DATA_FOLDERS if (f / "MANIFEST.yaml").is_file()), None)
     if path is None:
         path, expected = _DATA_FOLDERS[0] / "MANIFEST.yaml", "the list of named files"
@@ -54,8 +54,7 @@ def read_manifest() -> dict[str, Entry]:
 def resolve(name_or_path: str, base: Path | None = None) -> Path:
     """The file, or Zarr store, of a name in the manifest, or of a path.
 
-    A relative path may start from the folder `base`, the current directory, or the data folders listed in
-    $TUNAX_LITE_DATA.
+    A relative path starts from the folder `base`, the current directory, or one of `data_folders`.
 
     Raises:
         FileNotFoundError: an unknown name, no such file, or a failed download.
@@ -95,10 +94,10 @@ def _resolve_name(name: str) -> Path:
     entry = manifest[name]
     path = next((folder / entry.file for folder in data_folders() if (folder / entry.file).is_file()), None)
     if path is not None:
-        checksum = None if entry.sha256 is None else sha256_of(path)
+        checksum = sha256_of(path)
         if checksum != entry.sha256:
             advice = "copy the file again, or give its plain path if you mean this one"
-            raise FileFormatError(path, "SHA-256", f"{entry.sha256} for {name}", str(checksum), advice)
+            raise FileFormatError(path, "SHA-256", f"{entry.sha256} for {name}", checksum, advice)
         return path
     listed = os.environ.get(ENVIRONMENT_VARIABLE)
     file, cache, reason = Path(entry.file), Path(pooch.os_cache("tunax_lite")), "no address to download from"

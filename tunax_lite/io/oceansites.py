@@ -116,9 +116,9 @@ def open_oceansites(
             instrument.
         variables: names in the file of `temperature`, `salinity`, `u` or `v`, `None` to leave one out;
             `FILE:NAME` for one of several files, such as columns of profiles in GOTM's format, which are
-            called 1, 2, ... in every file. By default TEMP, PSAL, UCUR and VCUR, or found by CF standard
-            name. Of several temporal resolutions, the reader takes the one with most of these quantities,
-            then the finest.
+            called 1, 2, ... in every file. By default usual names such as TEMP, PSAL, UCUR and VCUR, or the
+            CF standard name. Of several temporal resolutions, the reader takes the one with most of these
+            quantities, then one with a usual name, then the finest.
         units: units or conversions by the package's names, also the units of `time` and `z`; override those
             in the file.
         good_flags: quality flags to accept.
@@ -132,6 +132,7 @@ def open_oceansites(
     Raises:
         FileFormatError: nothing to read, unsorted times or depths, impossible values, no good value, a gap,
             files that contradict each other, or no depth.
+        ValueError: unknown names or `depths`.
     """
     sources, requested, units = as_sources(paths), dict(variables or {}), dict(units or {})
     check_names("variables", requested, _KNOWN)
@@ -177,7 +178,7 @@ def open_oceansites(
 
 
 def _names_in(file: "xr.Dataset", requested: dict[str, str | None]) -> dict[str, str | None]:
-    """Requested names that concern this file: `FILE:NAME` of another file becomes `None`."""
+    """Names to read from this file: those of other files (`FILE:NAME`) become `None`."""
     names = {}
     for key, name in requested.items():
         where, separator, in_file = (name or "").rpartition(":")
@@ -192,7 +193,7 @@ def _check_requested(
     empty: Sequence[FileFormatError],
     tracers: Mapping[str, Tracer],
 ) -> None:
-    """Refuse names of variables and tracers that no file has."""
+    """Raise `FileFormatError` for a name of a variable or tracer that no file has."""
     wanted = {key: ("variables", name) for key, name in requested.items() if name is not None}
     wanted |= {key: ("tracers", tracer.variable) for key, tracer in tracers.items()}
     for key, (option, name) in wanted.items():
@@ -205,7 +206,7 @@ def _check_requested(
 def _find(
     file: "xr.Dataset", requested: dict[str, str | None], tracers: Mapping[str, Tracer]
 ) -> dict[str, tuple["xr.DataArray", "xr.DataArray"]]:
-    """Times and variables by the package's names, at the resolution with most quantities, then the finest."""
+    """Find times and variables, by the package's names; see `variables` of `open_oceansites`."""
     lower = {str(var.name).lower(): var for var in variables_of(file)}
     candidates: dict[str, list[tuple["xr.DataArray", "xr.DataArray", bool]]] = {}
     for key, entry in _KNOWN.items():
@@ -373,11 +374,14 @@ def _unit_of_salinity(variable: "xr.DataArray") -> str | None:
 
 
 def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, ...]) -> np.ndarray:
-    """Where values have a good flag; everywhere in a file without flags."""
+    """Mask of values with a good flag, or all if there are no flags; `_NothingGoodError` if none is good.
+
+    The default flags follow the meanings that a file gives to its numbers.
+    """
     flags, present = flags_of(file, variable), np.isfinite(numbers_in(variable))
     if flags is None:
         return np.ones(variable.values.shape, dtype=bool)
-    # Some files redefine the numbers, for example 5 as `sensor_failed`.
+    # For example, 5 may be `sensor_failed`.
     meanings = str(flags.attrs.get("flag_meanings", "")).lower().split()
     numbers = np.ravel(flags.attrs.get("flag_values", ())).tolist()
     if good_flags == GOOD_FLAGS and len(numbers) == len(meanings):
@@ -399,7 +403,11 @@ def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, .
 
 
 def _merged(samples: Sequence["xr.DataArray"]) -> "xr.Dataset":
-    """All samples over common times and heights, or `level` where heights vary."""
+    """Place all samples on common times and heights, or `level` where heights vary.
+
+    Raises:
+        FileFormatError: files with different values at the same time and height.
+    """
     import pandas as pd  # takes long
 
     columns: dict[str, Any] = {}  # pandas declares too many types of results

@@ -25,7 +25,8 @@ class Format(NamedTuple):
     """Functions that recognise and open files of a format.
 
     Args:
-        recognises: whether a path and the names of its variables (empty for text files) fit the format.
+        recognises: whether a path and the names of its variables fit the format; text and JLD2 files have no
+            names.
         read: opens a file, with the options of the format, as a dataset.
     """
 
@@ -52,11 +53,11 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
 
     All formats give `time` as dates (or seconds, if a file has no dates) and heights `z` [m], positive
     upward, negative below the surface; the names and units of `quantities.csv`, and `in_situ_temperature`,
-    `potential_temperature` and `practical_salinity` if a file has these; NaN where values are missing or have
-    no good flag; `rejected`, `uncertainty` and `role` as attributes of variables; `latitude` and `longitude`;
-    constants of the water and the Coriolis parameter as global attributes. `case_from_dataset` and
-    `observations_from_dataset` take the dataset, also after you changed it. Readers warn of assumptions and
-    omissions (`InputWarning`).
+    `potential_temperature` and `practical_salinity` if a file has these; NaN where values are missing or, for
+    moorings and floats, have no good flag; `rejected`, `uncertainty` and `role` as attributes of variables;
+    `latitude` and `longitude`; constants of the water and the Coriolis parameter as global attributes.
+    `case_from_dataset` and `observations_from_dataset` take the dataset, also after you changed it. Readers
+    warn of assumptions and omissions (`InputWarning`).
 
     Args:
         path: of the file, or an xarray dataset.
@@ -64,7 +65,7 @@ def open_observations(path: Source, *, format: str | None = None, **options: Any
         options: those of the reader of the format.
 
     Raises:
-        FileFormatError: as the format's reader; an unknown format.
+        FileFormatError: an unknown format, or what the reader of the format raises.
     """
     if format is not None:
         if format not in FORMATS:

@@ -130,7 +130,7 @@ def read_grid(file: "xr.Dataset") -> Grid:
 
 
 def keep_variables(path: str | Path, names: Collection[str]) -> None:
-    """Keep only these variables of a file, with their means and coordinates.
+    """Keep only these variables of a file, with their means and coordinates, and all budgets and tendencies.
 
     The result can be plotted and compared with any tool, but not used as a restart. It replaces the file of
     `write_trajectory` atomically.
@@ -232,7 +232,7 @@ class Budget(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether rounding explains the residual of every interval."""
+        """Return whether rounding explains the residual of every interval."""
         return bool(np.all(np.abs(self.residual) <= self.rounding))
 
     def mean(self, values: np.ndarray) -> float:

@@ -158,8 +158,8 @@ def salinity_at(
 ) -> np.ndarray:
     """Salinity without gaps: measured, else `stated`, else the time mean at neighbouring depths, else 35.
 
-    Heights z [m], measured salinities and temperatures have the same shape. Warns if 35 is assumed for the
-    temperatures of a file.
+    Heights z [m], measured salinities and temperatures have the same shape. Warns if 35 is assumed to convert
+    temperatures.
 
     Raises:
         ValueError: heights that do not increase, or a different number of values.

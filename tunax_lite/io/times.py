@@ -52,10 +52,11 @@ def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timed
 def read_time(
     variable: "xr.DataArray", given_unit: str | None = None, *, increasing: bool = True
 ) -> "xr.DataArray":
-    """Decode the times of a coordinate: finite, and increasing unless the file holds several series.
+    """Decode the times of a coordinate, which increase unless the file holds several series (`increasing`).
 
     Raises:
-        FileFormatError: an unknown unit or calendar, local time, years outside 1 to 9999, or unsorted times.
+        FileFormatError: an unknown unit or calendar, local time, years outside 1 to 9999, missing or unsorted
+            times.
     """
     calendar = str(variable.attrs.get("calendar", "standard")).lower()
     unit = unit_in_file(variable, given_unit, "time")
@@ -95,18 +96,15 @@ def read_time(
         got = f"{variable.values[beyond[0]]} in {variable.attrs.get('units')} in record {beyond[0]}"
         expected = "times between the years 1 and 9999"
         raise error_of(variable, expected, got, "correct the unit or the times, or flag them as bad")
-    valid = np.isfinite(seconds)
-    moments = np.full(seconds.shape, np.datetime64("NaT", "us"))
     start_of_file = np.datetime64(0, "us") + np.timedelta64(round(1e6 * epoch), "us")
-    moments[valid] = np.round(1e6 * seconds[valid]).astype("m8[us]") + start_of_file
-    times = like(variable, moments)
+    times = like(variable, np.round(1e6 * seconds).astype("m8[us]") + start_of_file)
     times.encoding |= {key: times.attrs.pop(key) for key in ("units", "calendar") if key in times.attrs}
     check_increasing(*names, seconds, lambda record: describe(times, record), increasing=increasing)
     return times
 
 
 def is_dated(times: "xr.DataArray") -> bool:
-    """Whether times are dates; otherwise they count from an unknown time."""
+    """Return whether times are dates; otherwise they count from an unknown time."""
     return times.dtype.kind == "M"
 
 
@@ -233,11 +231,8 @@ def joined(parts: Sequence["xr.DataArray"], advice: str) -> "xr.DataArray":
 
 
 def as_series(values: "xr.DataArray") -> Series:
-    """A series as arrays; means over intervals hold from their start to their end."""
-    series, intervals = Series(values["time"].values, values.values), bounds_in(values)
-    return series if intervals is None else series.of_means(intervals)
-
-
-def bounds_in(series: "xr.DataArray") -> np.ndarray | None:
-    """Start and end [s] of the intervals of means, `(n_records, 2)`; `None` for values at instants."""
-    return np.stack([series["begin"], series["end"]], axis=1) if "end" in series.coords else None
+    """Convert to arrays; means over intervals hold from their start to their end."""
+    series = Series(values["time"].values, values.values)
+    if "end" not in values.coords:
+        return series
+    return series.of_means(np.stack([values["begin"], values["end"]], axis=1))

@@ -127,7 +127,7 @@ def conversion(
 
 
 def between(unit: str, wanted: str) -> tuple[float, float]:
-    """Scale and offset between two units of the same dimensions; degC and K differ by 273.15."""
+    """Scale and offset between two units; `ValueError` if their dimensions differ."""
     from_celsius, to_celsius = (_CELSIUS.fullmatch(each.strip()) is not None for each in (unit, wanted))
     wanted_scale, wanted_dims = _parse(wanted)
     try:
@@ -213,7 +213,7 @@ def concentration(unit: str, wanted: str) -> tuple[float, int]:
 
 
 def is_known(quantity: str) -> bool:
-    """Whether a quantity is in the table, and not a tracer or a parameter, which keep their units."""
+    """Return whether a quantity is in the table; tracers and parameters are not, and keep their units."""
     return quantity in QUANTITIES or f"surface_{quantity}" in QUANTITIES
 
 
@@ -253,7 +253,7 @@ class Conversion:
 
     @property
     def acts(self) -> bool:
-        """Whether values change beyond the conversion of their unit."""
+        """Return whether values change beyond the conversion of their unit."""
         return (self.factor, self.offset, self.sign) != (1.0, 0.0, 1)
 
     def linear(self, quantity: str, unit: str | None, **of_water: float) -> tuple[float, float]:

@@ -16,7 +16,7 @@ _MOST_LISTED = 40
 _NO_DATA = re.compile(
     "time|lat|lon|latitude|longitude|lev|level|depth|height|altitude|z|.*(qc|flag|quality).*", re.IGNORECASE
 )
-"""Names of axes, places and quality flags."""
+"""Names of axes, positions and quality flags."""
 _REFERENCES = ("bounds", "coordinates", "ancillary_variables", "grid_mapping", "cell_measures")
 
 
@@ -39,7 +39,7 @@ def name_in_file(variable: "xr.DataArray") -> str:
 def like(
     variable: "xr.DataArray", values: np.ndarray, dims: Sequence[Hashable] | None = None
 ) -> "xr.DataArray":
-    """A variable with other values, on the same axes or others."""
+    """Copy a variable with other values, on the same axes or others."""
     dims = variable.dims if dims is None else dims
     return array(name_of(variable), name_in_file(variable), dims, values, variable.attrs)
 
@@ -56,7 +56,7 @@ def variables_of(file: "xr.Dataset") -> list["xr.DataArray"]:
 
 
 def error_of(variable: "xr.DataArray", expected: str, got: object, advice: str) -> FileFormatError:
-    """The error to raise about a variable."""
+    """Build an error about a variable."""
     limits = [key for key in ("valid_range", "valid_min", "valid_max") if key in variable.attrs]
     if limits and variable.size and variable.dtype.kind == "f" and np.isnan(variable.values).all():
         got = f"{got} (no value within {' and '.join(limits)} of the file)"
@@ -64,12 +64,12 @@ def error_of(variable: "xr.DataArray", expected: str, got: object, advice: str) 
 
 
 def error_in(file: "xr.Dataset", key: str, expected: str, got: object, advice: str) -> FileFormatError:
-    """The error to raise about a file."""
+    """Build an error about a file."""
     return FileFormatError(name_of(file), key, expected, str(got), advice)
 
 
 def note_on(variable: "xr.DataArray", note: str) -> str:
-    """A note about a variable, for the user."""
+    """Text of a warning about a variable."""
     return f"{name_of(variable)}: {variable.name}: {note}."
 
 
@@ -95,7 +95,11 @@ def variable_named(file: "xr.Dataset", name: str, role: str, advice: str) -> "xr
 def find_variable(
     file: "xr.Dataset", quantity: str, names: Sequence[str], standard_names: Collection[str], advice: str
 ) -> "xr.DataArray | None":
-    """The first variable found by name, or else by CF standard name."""
+    """Variable with the first name in the file, or else the only one with one of these CF standard names.
+
+    Raises:
+        FileFormatError: several variables with such a standard name.
+    """
     hits = [name for name in names if name in file.variables][:1] or [
         name for name in names_of(file) if file.variables[name].attrs.get("standard_name") in standard_names
     ]
@@ -112,7 +116,7 @@ def squeezed(variable: "xr.DataArray", kept: Collection[Hashable] = ()) -> "xr.D
 def on_axes(
     variable: "xr.DataArray", dims: Sequence[Hashable], advice: str, expected: str | None = None
 ) -> "xr.DataArray":
-    """Transpose to these axes; others of length 1 are dropped."""
+    """Transpose to these axes and drop others of length 1; `FileFormatError` if longer ones remain."""
     reduced = squeezed(variable, dims)
     if set(reduced.dims) != set(dims):
         raise error_of(variable, expected or f"the dimensions {tuple(dims)}", reduced.dims, advice)
@@ -120,7 +124,10 @@ def on_axes(
 
 
 def unit_in_file(variable: "xr.DataArray", wanted: str | None, key: str) -> str:
-    """Unit chosen by the user, or else the one in the file; `key` is the package's name of the variable."""
+    """Unit chosen by the user, or else that in the attributes or the name; `FileFormatError` without any.
+
+    `key` is the package's name of the variable.
+    """
     unit = wanted if wanted is not None else variable.attrs.get("units", unit_at_end(str(variable.name))[1])
     if unit is None:
         advice = f"give the unit of {key}: the key `unit` of this input, or `units` of a mapping"
@@ -162,9 +169,9 @@ def in_unit(
 
 
 def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
-    """Return a note on the variables with numbers that a reader does not use, if there are some.
+    """Return a note on the numeric variables that a reader does not use, in a list that may be empty.
 
-    Axes, places, bounds, quality flags and other variables that attributes refer to are not listed.
+    Axes, positions, bounds, quality flags and other variables that attributes refer to are not listed.
     """
     variables = {name: file.variables[name] for name in names_of(file)}
     references = [str(var.attrs.get(key, "")) for var in variables.values() for key in _REFERENCES]

@@ -30,6 +30,7 @@ def check_outputs(
     """Check the outputs of a command before it computes anything.
 
     Args:
+        paths: outputs.
         overwrite: whether existing outputs may be replaced.
         inputs: files and folders that the command reads; these are never replaced.
         folders: whether the outputs are folders.
