@@ -264,7 +264,7 @@ def cell(name: str, text: str) -> str:
 
 TABLES = [
     (cell("air_temperature", "283"), f"air_temperature 60 283 {NOON} 2 K"),
-    (table().replace(",80,", ",0.8,"), "relative_humidity % 0.8"),
+    (cell("relative_humidity", "").replace(",80,", ",0.8,"), "relative_humidity % 0.8"),
     (cell("wind_u", ""), "wind_u 6 12 2015-03-01T06:00:00 1 longest_gap"),
     *((cell("wind_u", text), f"line 4 wind_u {text}") for text in ("calm", "1_0", "0x10", "\u0661")),
     (table(line4=LINES[2].replace("2015-03-01", "01/03/2015")), "line 4 time ISO"),

@@ -54,8 +54,8 @@ def examine(
 
     Args:
         variable: with its name and attributes.
-        quantity: in the table of quantities.
-        requested: conversion, or unit alone, by the user.
+        quantity: name in the table of quantities; others are not examined.
+        requested: conversion or unit chosen by the user.
         is_reversed: whether the reader changes its sign.
         kind: `downward` or `net`, of radiation.
         has_sun: whether the input has shortwave radiation, too.

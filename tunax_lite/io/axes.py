@@ -123,11 +123,7 @@ def is_axis(variable: "xr.DataArray", kind: str) -> bool:
 
 
 def find_axis(file: "xr.Dataset", variable: "xr.DataArray", wanted: str | None, kind: str) -> "xr.DataArray":
-    """Find the `time` or `vertical` coordinate of a variable, by the name `wanted` or by its attributes.
-
-    Raises:
-        FileFormatError: no coordinate, several, or one that is not along an axis of the variable.
-    """
+    """Find the `time` or `vertical` coordinate of a variable; `FileFormatError` unless there is just one."""
     advice = f"correct '{kind}' in the mapping"
     if wanted is not None:
         coordinate = variable_named(file, wanted, f"the {kind} axis", advice)
@@ -205,18 +201,9 @@ def heights_of(
     unit: str | None,
     position: tuple[float, float] | None,
 ) -> Heights:
-    """Heights of the values of a variable; warns of depths that are not used.
+    """Heights of a variable along `records`, its axis of time; see `open_oceansites` for `depths`.
 
-    Args:
-        file: with the variable.
-        variable: over `records` and at most one axis of levels or instruments.
-        records: name of its axis of time.
-        depths: as in `open_oceansites`.
-        unit: of heights and depths; overrides the one in the file.
-        position: latitude and longitude [degrees], for gravity.
-
-    Raises:
-        FileFormatError: no depth, several axes of depths, or instruments above the water.
+    Warns of depths that are not used; `FileFormatError` without a depth, or for one above the water.
     """
     others = tuple(str(dim) for dim, n in variable.sizes.items() if dim != records and n > 1)
     instrument = _instruments_of(file, records)
@@ -230,7 +217,7 @@ def heights_of(
     absolute = [var for var in along if not _is_relative(var)]
     absolute = [var for var in absolute if not _is_pressure(var)] or absolute
     has_levels = len(absolute) == 1 and len(others) < 2
-    measured = _measured(file, sensors, (records, *others), upward)
+    measured, note = _measured(file, sensors, (records, *others), upward), ""
     if has_levels:
         nominal = upward(absolute[0]).reshape(1, -1)
         check_increasing(name_of(file), str(absolute[0].name), np.sort(nominal[0]))
@@ -238,7 +225,9 @@ def heights_of(
             expected = "instruments in the water, depths counted downward"
             advice = "correct its attribute 'positive', or leave the instrument out"
             raise error_of(absolute[0], expected, f"a height of {nominal.max():g} m", advice)
-        if measured is not None and measured.shape[1] != nominal.size:
+        if not isinstance(depths, str):
+            note, measured = f"the file gives its depths; {depths:g} m is not used (depths)", None
+        elif measured is not None and measured.shape[1] != nominal.size:
             measured = None  # it belongs to one of the instruments
     else:
         nominal = _nominal(file, variable, sensors, instrument, upward, depths)
@@ -254,7 +243,7 @@ def heights_of(
             raise error_of(variable, expected, got, advice)
         if depths == "nominal" and measured is not None and _has_bins(file, records, instrument):
             nominal, depths = None, "measured"
-    z, moves, note = nominal, False, ""
+    z, moves = nominal, False
     if measured is None:
         if depths == "measured":
             dims = ", ".join(map(str, variable.dims))
@@ -275,8 +264,6 @@ def heights_of(
         cells = in_unit(along[0], "z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
         z = z + (-cells if str(along[0].attrs.get("positive")).lower() == "down" else cells)
         note = ""
-    elif has_levels and not isinstance(depths, str):
-        note = f"the file gives its depths; {depths:g} m is not used (depths)"
     warn_of_input([note_on(variable, note)] if note else [])
     return Heights(z, others, moves, instrument is not None)
 

@@ -305,7 +305,7 @@ def _with_heat_through_bottom(dataset: "xr.Dataset", case: Case, observations: O
     return eqx.tree_at(lambda c: c.interior.bottom_heat, case, heat, is_leaf=lambda x: x is None)
 
 
-def _series_of(variable: "xr.DataArray", start: Any) -> Series | float:
+def _series_or_number(variable: "xr.DataArray", start: Any) -> Series | float:
     """Values over time [s] since the start of the case, or a number if the variable has no time."""
     if not variable.dims:
         return float(variable)
@@ -320,7 +320,7 @@ def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> Interior:
         drift[key] = (
             Series(np.array([-1e12, 1e12]), np.stack([values, values]))
             if values.ndim == 1
-            else _series_of(dataset[key], start)
+            else _series_or_number(dataset[key], start)
         )
     if not any(isinstance(series, Series) for series in drift.values()):
         return Interior()
@@ -336,10 +336,10 @@ def _waves(dataset: "xr.Dataset", grid: Grid, start: Any) -> Interior:
         return TimeSeries(jnp.asarray(time, dtype=float), arrays, "Stokes drift")
 
     waves = DriftProfiles(over_time(DriftVectors, cells), over_time(DriftVector, at_surface))
-    return Interior(stokes_drift=waves, velocities=_mean_of(dataset))
+    return Interior(stokes_drift=waves, velocities=_kind_of_means(dataset))
 
 
-def _mean_of(dataset: "xr.Dataset") -> str:
+def _kind_of_means(dataset: "xr.Dataset") -> str:
     """Return from attributes which mean velocities are, "eulerian" or "lagrangian"; warns if assumed."""
     velocities = [dataset[name] for name in ("u", "v") if name in dataset]
     named = dataset.attrs.get("velocities")
@@ -433,7 +433,7 @@ def _forcing(dataset: "xr.Dataset", start: Any) -> AbstractForcing:
     fluxes: dict[str, Series | float] = {}
     for flux in FLUXES:
         if (name := quantity_of(flux).name) in dataset:
-            fluxes[flux] = _series_of(dataset[name], start)
+            fluxes[flux] = _series_or_number(dataset[name], start)
     if not fluxes:
         expected = f"variables such as {', '.join('surface_' + flux for flux in _ALWAYS)}"
         advice = "give 'fluxes' in the mapping; 0.0 is no flux"

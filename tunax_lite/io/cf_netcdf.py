@@ -68,8 +68,8 @@ class Mapping:
         tracers: names in the file, by name of the passive tracer.
         time, vertical: names of the coordinate variables.
         positive: direction in which the vertical coordinate increases.
-        fluxes: a name in the file or a number, by flux of `SurfaceFluxes`; numbers have the unit in `units`
-            or else that of the package.
+        fluxes: name in the file, or number in the unit in `units` or else that of the package, by name in
+            `SurfaceFluxes`.
         forcing_file: file with the fluxes, relative to the folder of the profiles.
         units: units or conversions by the package's names, also of fluxes, and the units of `time` and `z`;
             override those in the file.

@@ -38,7 +38,7 @@ class TextFile:
     texts: list[str]
 
     def error(self, index: int, expected: str, got: str, advice: str) -> FileFormatError:
-        """An error about one line."""
+        """Build an error about a line."""
         return FileFormatError(self.path, f"line {self.numbers[index]}", expected, got, advice)
 
     def check(self, wrong: Iterable[tuple[int, str]], expected: str, advice: str) -> None:
@@ -185,7 +185,7 @@ class DatedFiles:
         return slice(int(first), int(max(last, first + 1)) + 1)
 
     def series(self, column: Column) -> "xr.DataArray":
-        """Read a column over the run, as `times.timed` has it; missing values are NaN.
+        """Read a column over the run as a series of `times.timed`; missing values are NaN.
 
         Raises:
             FileNotFoundError: no such file.
@@ -240,7 +240,7 @@ class DatedFiles:
         Raises:
             FileNotFoundError: no such file.
             FileFormatError: with file, line, time and value: a wrong number of levels, heights that do not
-                increase, times that do not cover the run, a gap, an impossible value.
+                increase, times that do not cover the run, a missing or impossible value.
         """
         with reading(column.file, "profiles of GOTM"):
             if column.file not in self._profiles:
@@ -300,7 +300,7 @@ _HEADER = re.compile(r"\d{4}\D.{8}:.{5}[\s,]*0*([1-9]\d*)[\s,]+([-+]?\d+)(?:[\s,
 
 
 def begins_with_header(line: str) -> bool:
-    """Whether a line has a time, the number of levels and their order, and no more."""
+    """Return whether a line is only a time, a number of levels and their order."""
     match = _HEADER.fullmatch(line.rstrip())
     return match is not None and match[2] in ("1", "2")
 

@@ -170,10 +170,7 @@ def check_names(key: str, names: Iterable[str], allowed: Iterable[str]) -> None:
 def check_increasing(
     path, key: str, values: np.ndarray, describe: _Describe = None, *, increasing: bool = True
 ) -> None:
-    """Raise `FileFormatError` unless values are finite and, if `increasing`, increase.
-
-    The text from `describe` replaces the value of a record in the message.
-    """
+    """Raise `FileFormatError` for values that are not finite or unsorted; `describe` names a record."""
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         got = f"{values[bad[0]]} in record {bad[0]}"

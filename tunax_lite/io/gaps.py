@@ -42,16 +42,16 @@ def bridged(
     """Bridge the gaps of a series, and warn of them.
 
     Args:
-        series: of one quantity, as `times.timed` has it.
+        series: series of `times.timed`.
         quantity: its name in the table of quantities.
         longest_gap: longest time without a value that is bridged [s]; `None` accepts any time between
             records, but no missing value.
-        linear_sunlight: whether long gaps in shortwave radiation are bridged, too.
-        stamp: as in `intervals_between`; `None` for instants, or the intervals in the files.
+        linear_sunlight: whether to bridge long gaps in shortwave radiation, too.
+        stamp: as in `intervals_between`; `None` keeps the intervals of the series, if it has some.
 
     Raises:
-        FileFormatError: a missing value, a longer gap, one of more than three hours in shortwave radiation
-            that is no daily mean, or fewer than two values.
+        FileFormatError: a missing value without `longest_gap`, a longer gap, a long gap in shortwave
+            radiation that is no daily mean, or fewer than two values.
     """
     along_sun = quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux") and not linear_sunlight
     time, valid = series["time"].values, np.isfinite(series.values)

@@ -145,10 +145,10 @@ class _Jld2:
 
     def iterations(self, key: str) -> list[str]:
         """Names of the iterations in a group, in numerical order."""
-        group, above = self._file.get(key), self._file.get(key.rpartition("/")[0])
+        group = self._file.get(key)
         if not hasattr(group, "keys"):
-            names_above = list(above if hasattr(above, "keys") else self._file)
-            got = f"only {', '.join(names_above[:8]) or 'an empty file'}"
+            others = list(self._file.get(key.rpartition("/")[0], self._file))
+            got = f"only {', '.join(others[:8]) or 'an empty file'}"
             raise self.error(key, "a group", got, "this is no LESbrary file, or it is incomplete")
         return sorted((name for name in map(str, group) if name.isdecimal()), key=int)
 

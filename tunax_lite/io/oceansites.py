@@ -403,11 +403,7 @@ def _good(file: "xr.Dataset", variable: "xr.DataArray", good_flags: tuple[int, .
 
 
 def _merged(samples: Sequence["xr.DataArray"]) -> "xr.Dataset":
-    """Place all samples on common times and heights, or `level` where heights vary.
-
-    Raises:
-        FileFormatError: files with different values at the same time and height.
-    """
+    """Place all samples on common times and heights, or `level`; `FileFormatError` if values contradict."""
     import pandas as pd  # takes long
 
     columns: dict[str, Any] = {}  # pandas declares too many types of results

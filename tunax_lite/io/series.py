@@ -90,7 +90,7 @@ def intervals_between(time: np.ndarray, stamp: str) -> np.ndarray:
 def on_common_times(
     series: Mapping[str, Series | float], length: float
 ) -> tuple[np.ndarray, dict[str, np.ndarray | float]]:
-    """Series on the union of their times [s]; linear interpolation leaves each of them unchanged.
+    """Interpolate series to the union of their times [s] in the interval that all of them cover.
 
     Numbers stay numbers; if all are numbers, the times are the start and end of a run of `length` [s].
 
@@ -114,7 +114,7 @@ def on_common_times(
 def as_series_together(
     values: Mapping[str, Series | float], length: float
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Common times, and every quantity as a series on them; see `on_common_times`."""
+    """Like `on_common_times`, but numbers become constant series."""
     time, on_times = on_common_times(values, length)
     series = {key: np.full_like(time, x) if np.ndim(x) == 0 else x for key, x in on_times.items()}
     return jnp.asarray(time), {key: jnp.asarray(x) for key, x in series.items()}
@@ -123,7 +123,7 @@ def as_series_together(
 def profiles_on_grid(
     observations: Observations, variable: str, z: np.ndarray, *, longest_gap: float, duration: float
 ) -> Series:
-    """Profiles of one variable at heights `z` from the start to the end of a case.
+    """Interpolate the profiles of a variable to heights `z`, from the start to the end of a case.
 
     Casts, and instruments whose heights vary, are interpolated in the vertical, then at each height in time
     over gaps of up to `longest_gap`; a profile is held for up to 10 m beyond its ends. Instruments at fixed
@@ -148,14 +148,14 @@ def profiles_on_grid(
     around = (time >= time[kept][0] - longest_gap) & (time <= time[kept][-1] + longest_gap)
     wanted, time, values = time[kept], time[around], values[around]
     levels = np.asarray(observations.z, dtype=float)
-    if observations.moves or _usual_interval(time, values) > _OF_INSTRUMENTS:
+    if observations.moves or _usual_interval(time, values) > _LONGEST_OF_INSTRUMENTS:
         heights = np.unique([*z, np.nanmin(levels), np.nanmax(levels)])
         rows = np.broadcast_to(levels[around] if observations.moves else levels, values.shape)
         values = np.stack([_on_heights(heights, *row) for row in zip(rows, values, strict=True)])
         levels = heights
         bridged = np.stack([_in_time(wanted, time, column, longest_gap)[0] for column in values.T], axis=1)
     else:
-        bridged = _of_instruments(wanted, time, values, levels, longest_gap)
+        bridged = _bridged_at_instruments(wanted, time, values, levels, longest_gap)
     is_empty = ~np.any(np.isfinite(bridged), axis=1) | (np.diff(wanted, prepend=wanted[0]) > longest_gap)
     if is_empty.any():
         expected = f"a value of {variable} in the observations {name} at least every {longest_gap:g} s"
@@ -172,14 +172,14 @@ def profiles_on_grid(
     return Series(time, Series(wanted, profiles).on(time))
 
 
-_OF_INSTRUMENTS = 1.5 * 86400.0
+_LONGEST_OF_INSTRUMENTS = 1.5 * 86400.0
 """Longest usual time [s] between values at one height of instruments; casts are rarer."""
 _REACH = 10.0
 """Distance [m] over which a value represents the water around it, where no other is between."""
 
 
 def _usual_interval(time: np.ndarray, values: np.ndarray) -> float:
-    """Median time [s] from a value to the nearest one at the same height, infinite where there is none."""
+    """Median time [s] from a value to the nearest other one at its height; infinite if most are alone."""
     nearest = []
     for column in values.T:
         steps = np.diff(time[np.isfinite(column)], prepend=-np.inf, append=np.inf)
@@ -189,7 +189,7 @@ def _usual_interval(time: np.ndarray, values: np.ndarray) -> float:
 
 
 def _on_heights(heights: np.ndarray, levels: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """One profile at other heights, constant close to its ends and NaN further beyond."""
+    """Interpolate a profile to other heights: constant up to `_REACH` beyond its ends, NaN further away."""
     valid = np.isfinite(values) & np.isfinite(levels)
     if not valid.any():
         return np.full(heights.shape, np.nan)
@@ -198,17 +198,17 @@ def _on_heights(heights: np.ndarray, levels: np.ndarray, values: np.ndarray) -> 
     return np.where(near, np.interp(heights, levels, values), np.nan)
 
 
-def _of_instruments(
+def _bridged_at_instruments(
     wanted: np.ndarray, time: np.ndarray, values: np.ndarray, levels: np.ndarray, longest: float
 ) -> np.ndarray:
-    """Values of instruments at the wanted times.
+    """Interpolate the values of instruments to the wanted times.
 
     The first or last value of an instrument is not held where another one measures close by: often one
     deployment follows another at slightly different depths.
     """
     columns = [_in_time(wanted, time, column, longest) for column in values.T]
     bridged, beyond = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
-    is_late = beyond > _OF_INSTRUMENTS
+    is_late = beyond > _LONGEST_OF_INSTRUMENTS
     present = np.isfinite(bridged) & ~is_late
     for level in np.flatnonzero(is_late.any(axis=0)):
         close = present[:, np.abs(levels - levels[level]) <= _REACH].any(axis=1)
@@ -219,7 +219,7 @@ def _of_instruments(
 def _in_time(
     wanted: np.ndarray, time: np.ndarray, values: np.ndarray, longest: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One height at the wanted times, NaN in gaps longer than `longest`, and time beyond its ends [s]."""
+    """Values at one height at the wanted times, NaN in gaps over `longest`, and times beyond its ends [s]."""
     valid = np.isfinite(values)
     if not np.any(valid):
         return np.full(wanted.shape, np.nan), np.zeros(wanted.shape)

@@ -36,7 +36,7 @@ class Tracer:
     conversion: Conversion = Conversion()
 
     def converted(self, variable: "xr.DataArray", key: str) -> tuple[np.ndarray, dict[str, float]]:
-        """Values in the unit of the package, and attributes of those that a file gives per mass of water.
+        """Return values in the unit of the package, and attributes if the file has them per mass of water.
 
         Values per mass are converted with the reference density; `of_density`, the power of the density, and
         `offset` let `observations_from_dataset` use the potential density instead. Values in text without a
@@ -68,7 +68,7 @@ class Tracer:
 
 
 Tracers = Mapping[str, str | Tracer]
-"""Tracers to read, by the package's names; a text is the name in the file, whose unit is kept."""
+"""Tracers to read, by the package's names; a text is the name of a variable, which keeps its unit."""
 
 
 def as_tracers(tracers: Tracers | None) -> dict[str, Tracer]:

@@ -95,11 +95,7 @@ def variable_named(file: "xr.Dataset", name: str, role: str, advice: str) -> "xr
 def find_variable(
     file: "xr.Dataset", quantity: str, names: Sequence[str], standard_names: Collection[str], advice: str
 ) -> "xr.DataArray | None":
-    """Variable with the first name in the file, or else the only one with one of these CF standard names.
-
-    Raises:
-        FileFormatError: several variables with such a standard name.
-    """
+    """Variable by the first name in the file, or else by CF standard name; `FileFormatError` for several."""
     hits = [name for name in names if name in file.variables][:1] or [
         name for name in names_of(file) if file.variables[name].attrs.get("standard_name") in standard_names
     ]
@@ -124,10 +120,7 @@ def on_axes(
 
 
 def unit_in_file(variable: "xr.DataArray", wanted: str | None, key: str) -> str:
-    """Unit chosen by the user, or else that in the attributes or the name; `FileFormatError` without any.
-
-    `key` is the package's name of the variable.
-    """
+    """Unit chosen by the user, or else of the attributes or the name; the error names the quantity, `key`."""
     unit = wanted if wanted is not None else variable.attrs.get("units", unit_at_end(str(variable.name))[1])
     if unit is None:
         advice = f"give the unit of {key}: the key `unit` of this input, or `units` of a mapping"
