@@ -20,9 +20,8 @@ import numpy as np
 import tunax_lite as tl
 from tunax_lite import io
 from tunax_lite.extensions.maps.fields import FileField
-from tunax_lite.extensions.maps.remapping import Points
 from tunax_lite.extensions.maps.sections import Gridded
-from tunax_lite.extensions.maps.sources import joined_sites, open_source
+from tunax_lite.extensions.maps.sources import open_source
 
 START = "2010-01-01"
 _NEMO: dict[str, Any] = dict(
@@ -62,11 +61,9 @@ def _profiles(path: Path) -> Any:
 
 
 def _fields(path: Path) -> str:
-    """Where the variable of most dimensions of a gridded file lies, and when; a site is one place."""
+    """Where the variable of most dimensions of a gridded file lies, and when."""
     dataset = open_source(path, Path)
     name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
-    if "mom6_columns" in path.parts:
-        dataset = joined_sites([dataset], name, Points(np.zeros(1), np.zeros(1), False))
     start, how = datetime.datetime.fromisoformat(START), Gridded(variable=name)
     reader = FileField("", how, [dataset], start, 86400.0)
     found = f"{' x '.join(map(str, reader.points.shape))} points of {name}"

@@ -26,8 +26,8 @@ import numpy as np
 jax.config.update("jax_enable_x64", True)
 import tunax_lite as tl
 from tunax_lite.column.diagnostics import diagnose
-from tunax_lite.plausibility.budgets import budgets_of
-from tunax_lite.plausibility.inputs import inputs_of
+from tunax_lite.plausibility.budgets import heat_budget
+from tunax_lite.plausibility.inputs import evidence_of
 from tunax_lite.config import ConfigError, build_run, load_run
 from tunax_lite.config.json_schema import json_schema
 from tunax_lite.io import read_weather, to_dataset
@@ -49,12 +49,11 @@ diagnosed = diagnose(trajectory, run.case, [NAME])
 plain = dataclasses.replace(run.case, forcing=run.case.forcing.forcing)
 profiles = {"temperature": trajectory.state.temperature}
 seen = tl.Observations(trajectory.time, run.case.grid.z_center, profiles)
-budget, = budgets_of(plain, seen)
 found = {
     "heat": float((change[-1] - change[0]) * 10.0 * water.reference_density * water.heat_capacity),
-    "budget": [budget.gained, budget.added],
+    "budget": heat_budget(plain, seen),
     "file": to_dataset(trajectory, case=run.case, diagnostics=diagnosed)[NAME].attrs["units"],
-    "inputs": [(one.name, one.unit) for one in inputs_of(plain)],
+    "inputs": [(one.name, one.unit) for one in evidence_of(plain).everything()],
     "bias": run.case.forcing.spray_heat_flux_bias.tolist(),
     "schema": json_schema("run")["$defs"]["FluxesSection"]["properties"]["spray_heat_flux"]["description"],
 }
@@ -70,7 +69,7 @@ air = {"format": "constant", "wind_u": 1.0, "air_temperature": 9.0, "humidity": 
 calm, gusty = (built(site | {"weather": air | more}).case for more in ({}, {"gustiness": 5.0}))
 surface = tl.column.forcing.WaterSurface.of(calm.initial_state)
 found["latent"] = [float(case.forcing.at(0.0, surface).latent_heat_flux) for case in (calm, gusty)]
-found["weather"] = [(one.name, one.unit) for one in inputs_of(gusty)]
+found["weather"] = [(one.name, one.unit) for one in evidence_of(gusty).everything()]
 found["offset"] = "forcing.offsets.gustiness" in {info.path for info in tl.iterate_parameters(gusty)}
 pathlib.Path("station.csv").write_text(
     "time,wind_u [m s-1],wind_v [m s-1],air_temperature [degC],relative_humidity [%],air_pressure [hPa],"
@@ -116,7 +115,7 @@ def test_a_new_flux_and_a_new_variable_of_the_weather_are_everywhere(tmp_path):
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout.splitlines()[-1])
     assert found["heat"] == pytest.approx(-100.0 * 3600.0, rel=1e-9)
-    assert found["budget"] == pytest.approx([-100.0 * 3600.0] * 2, rel=1e-9)
+    assert found["budget"] == pytest.approx([-100.0] * 2, rel=1e-9)
     assert found["file"] == "W m-2" and ["spray_heat_flux", "W m-2"] in found["inputs"]
     assert found["schema"] == "heat of sea spray [W m-2]" and found["bias"] == [0.0]
     assert found.get("coupling", True) and found.get("map", -50.0) == -50.0  # those are extensions

@@ -11,9 +11,8 @@ import numpy as np
 from benchmarks.observation_files import READERS, START
 from tests.golden.statistics import Entry, Item, outcome
 from tunax_lite.extensions.maps.fields import FileField
-from tunax_lite.extensions.maps.remapping import Points
 from tunax_lite.extensions.maps.sections import Gridded
-from tunax_lite.extensions.maps.sources import joined_sites, open_source
+from tunax_lite.extensions.maps.sources import open_source
 
 STORED = Path(__file__).with_name("files.json")
 
@@ -70,8 +69,6 @@ def _map_field(path: Path) -> dict[str, object]:
     """Points, times and first record of the variable of most dimensions of a gridded file."""
     dataset = open_source(path, Path)
     name = max(map(str, dataset.data_vars), key=lambda one: dataset[one].ndim)
-    if "mom6_columns" in path.parts:
-        dataset = joined_sites([dataset], name, Points(np.zeros(1), np.zeros(1), False))
     start = datetime.datetime.fromisoformat(START)
     reader = FileField("", Gridded(variable=name), [dataset], start, 86400.0)
     found = {"variable": name, "points": reader.points.all(), "first": reader.block(np.zeros(1, int))}

@@ -98,7 +98,6 @@ def _commands() -> Iterator[Item]:
 
     short = {"map.duration": 43200.0, "time.output_interval": 43200.0}
     yield command("map synthetic", "map", "map", "maps/synthetic", short)
-    yield command("map mom6_columns", "maps", "map", "maps/mom6_columns", short, "maps/mom6_columns")
     cycles = {"leads": [86400.0], "judged_from": "2010-11-17T12:00:00", "end": "2010-11-20T12:00:00"}
     few = {"method.n_members": 6, "cycles": cycles}
     assimilate = functools.partial(_command, "assimilate", "assimilations/papa", few)

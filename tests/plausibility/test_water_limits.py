@@ -5,14 +5,14 @@ import pytest
 
 from tunax_lite.plausibility.water_limits import extremes, merged
 
-TIME, Z = np.array([0.0, 3600.0, 7200.0]), np.array([[-100.0], [-2.0]])
+TIME, Z = np.array([0.0, 3600.0, 7200.0]), np.array([-100.0, -2.0])
 
 
 def found(temperature, salinity):
     """Extremes of two cells, whose upper one is given over time; by kind."""
     lower = np.full(3, 10.0), np.full(3, 35.0)
     both = zip(lower, (temperature, salinity), strict=True)
-    fields = [np.stack([np.asarray(low), np.broadcast_to(high, 3)], axis=1)[..., None] for low, high in both]
+    fields = [np.stack([np.asarray(low), np.broadcast_to(high, 3)], axis=1) for low, high in both]
     return {one.kind: one for one in extremes(fields[0], fields[1], Z, TIME)}
 
 

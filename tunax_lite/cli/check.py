@@ -31,8 +31,6 @@ from ..config.formats import kind_of
 from ..config.json_schema import json_schema
 from ..io.writing import check_outputs, file_name, write_text
 from ..io.yaml_file import naming
-from ..plausibility.budgets import Budget, budgets_of
-from ..plausibility.inputs import Samples, inputs_of
 from ..runtime.machine import MissingPackageError
 from . import session
 from .application import Answer
@@ -96,19 +94,16 @@ def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, page: "Page") 
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """Options of the output of inputs and budgets."""
+    """Options of the figures of inputs."""
 
     figures: Path | None  # folder; without it no figure is drawn
     overwrite: bool  # whether existing files may be replaced
 
-    def show(self, case: Case, observations: Observations | None, *, several: bool = False) -> Answer:
-        """Print inputs and budgets of a case, and draw its inputs.
+    def draw(self, case: Case, *, several: bool = False) -> None:
+        """Draw the inputs of a case, if figures are wanted.
 
         With `several` cases, the name of the figure contains that of the case.
         """
-        inputs = inputs_of(case, observations)
-        answer = {"inputs": say_inputs(inputs)}
-        answer["budgets"] = say_budgets([b for b in budgets_of(case, observations) if b.added != 0.0])
         if self.figures is not None:
             from ..plotting.inputs import plot_inputs  # slow import
             from ..plotting.style import save_figures
@@ -116,15 +111,14 @@ class Page:
             name = f"inputs_{file_name(case.name)}" if several else "inputs"
             check_outputs([self.figures / f"{name}.png"], overwrite=self.overwrite)
             with np.errstate(all="ignore"):
-                figure = plot_inputs(inputs, case.name, case.start_time)
+                figure = plot_inputs(case)
             session.report_written(save_figures({name: figure}, self.figures))
-        return answer
 
 
 def _describe_run(run: Run, page: Page) -> Answer:
-    """Print case, model, times and inputs of a run."""
+    """Print case, model and times of a run."""
     case, model = _describe_case(run.case, run.observations), describe_model(run.model)
-    case |= page.show(run.case, run.observations)
+    page.draw(run.case)
     length = run.duration_from(0.0)
     run.case.check_covers(0.0, length)
     with naming(run.source, "time"):
@@ -152,7 +146,7 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
     cases = []
     for target in setup.targets:
         case = _describe_case(target.case, target.observations)
-        case |= page.show(target.case, target.observations, several=len(setup.targets) > 1)
+        page.draw(target.case, several=len(setup.targets) > 1)
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         echo(f"  weights: {weights}; time step {target.dt:g} s")
         _check_step(setup.model, target.case, target.dt)
@@ -233,59 +227,3 @@ def describe(name: str) -> None:
                 print_table(columns, rows, title)
         for title, columns, rows in each.tables:
             print_table(columns, rows, title)
-
-
-_COLUMNS = ("input", "unit", "lowest", "mean", "highest", "every", "gaps")
-_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-
-
-def say_inputs(inputs: Sequence[Samples]) -> list[Answer]:
-    """Print the table of inputs, and return its rows for JSON."""
-    rows, cells = [], []
-    for samples in inputs:
-        known, (n_gaps, longest) = samples.known, samples.gaps()
-        every = samples.interval if np.isfinite(samples.interval) else None
-        row: Answer = {"name": samples.name, "unit": samples.unit, "n_values": samples.n_values}
-        for name, statistic in (("lowest", np.min), ("mean", np.mean), ("highest", np.max)):
-            row[name] = float(statistic(known)) if known.size else None
-        row |= {"interval": every, "n_gaps": n_gaps, "longest_gap": longest}
-        row["n_missing"] = samples.n_values - known.size
-        rows.append(row)
-        numbers = ["-" if row[key] is None else _short(row[key]) for key in ("lowest", "mean", "highest")]
-        when = "first" if samples.is_first else "constant" if samples.is_constant else "-"
-        numbers.append(when if every is None else duration(every))
-        cells.append([samples.name, samples.unit, *numbers, _gaps(row)])
-    print_table(_COLUMNS, cells)
-    return rows
-
-
-def _short(value: float) -> str:
-    """A number with four significant digits; one that is nearly zero as 0."""
-    return f"{0.0 if abs(value) < 1e-300 else value:.4g}"
-
-
-def _gaps(row: Answer) -> str:
-    parts = []
-    if row["n_gaps"]:
-        parts.append(f"{row['n_gaps']} ({duration(row['longest_gap'])})")
-    if row["n_missing"]:
-        share = 100.0 * row["n_missing"] / row["n_values"]
-        parts.append(f"{share:.2g} % missing")
-    return "; ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """A time [s] in days, hours, minutes or seconds."""
-    size, unit = next(((size, unit) for size, unit in _UNITS if abs(seconds) >= size), (1.0, "s"))
-    return f"{seconds / size:.3g} {unit}"
-
-
-def say_budgets(budgets: Sequence[Budget]) -> list[Answer]:
-    """Print the gain of the profiles and the sum of the fluxes, and return them for JSON."""
-    for budget in budgets:
-        when = f"{duration(budget.start)} to {duration(budget.stop)}, down to {budget.depth:g} m"
-        echo(
-            f"budget of {budget.quantity}, {when}: profiles gain {budget.gained:.4g} {budget.unit}, "
-            f"fluxes add {budget.added:.4g} {budget.unit}"
-        )
-    return [dict(budget._asdict()) for budget in budgets]

@@ -10,7 +10,7 @@ import shlex
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import jax
@@ -107,15 +107,16 @@ def since_start(time: float) -> str:
     return f"{time:g} s (day {time / 86400.0:.4g})"
 
 
-def judge_water(extremes: Iterable[Extreme], moment: Callable[[float], str] = since_start) -> None:
+def judge_water(extremes: Iterable[Extreme]) -> None:
     """Print a note on unlikely water; print an error on impossible water, and exit after all of them.
 
-    Call it after writing the results, which show the cause. `moment` puts a time [s] in words.
+    Call it after writing the results, which show the cause.
     """
     impossible = False
     for each in extremes:
-        text = f"{each.described(moment(each.time))}, first beyond its limits at {moment(each.first)}"
-        text += f", in {each.n_columns} columns" if each.n_columns > 1 else ""
+        text = (
+            f"{each.described(since_start(each.time))}, first beyond its limits at {since_start(each.first)}"
+        )
         if each.is_impossible:
             echo(f"tunax-lite: error: impossible {text}; {each.advice}.", err=True)
         else:

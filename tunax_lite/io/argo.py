@@ -13,7 +13,7 @@ import numpy as np
 
 from .._types import warn_of_input
 from ..column.observations import Observations
-from ..plausibility.rules import codes_among, far_away
+from ..plausibility.rules import far_away
 from ..quantities import quantity_of
 from .axes import as_sources, check_measured, has_flag, stem_of
 from .case import observations_from_dataset
@@ -198,7 +198,6 @@ def _read_file(source, good_flags: Sequence[int], tracers: Mapping[str, Tracer])
         _check_parameter(file, key, name)
         good, present = _good_values(file, name, good_flags)
         variable, attrs = like(file[name], np.where(has_z, good, np.nan)), {}
-        warn_of_input(codes_among(key, f"{path}: {name}", (row[np.isfinite(row)] for row in variable.values)))
         if (tracer := tracers.get(key)) is not None:
             values, attrs = tracer.converted(variable, key)
         else:

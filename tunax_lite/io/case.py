@@ -22,7 +22,7 @@ from ..column.terms import BottomHeat, DriftProfiles, DriftVector, DriftVectors,
 from ..column.time_series import TimeSeries
 from ..physics import AbstractEquationOfState, LinearEquationOfState, TwoBandAbsorption
 from ..physics.stratification import coriolis_parameter as coriolis_parameter_at
-from ..plausibility.budgets import budgets_of
+from ..plausibility.budgets import heat_budget
 from ..quantities import quantity_of
 from .errors import check_declared, name_of, names_its_file
 from .sea_water import MIDDLE_LATITUDE, SalinityGuess, modelled_water, salinity_at
@@ -286,15 +286,12 @@ def _initial_state(grid: Grid, dataset: "xr.Dataset", names: Collection[str]) ->
 
 def _with_heat_through_bottom(dataset: "xr.Dataset", case: Case, observations: Observations) -> Case:
     """Prescribe the initial bottom gradient, and warn of it, where it closes the heat budget."""
-    if case.background_diffusivity is None:
+    if case.background_diffusivity is None or (budget := heat_budget(case, observations)) is None:
         return case
-    budget = next((each for each in budgets_of(case, observations) if each.quantity == "heat"), None)
-    if budget is None:
-        return case
+    gained, added = budget
     z, first = np.asarray(observations.z), np.asarray(observations.profiles["temperature"])[0]
     per_kelvin = float(case.equation_of_state.reference_density * case.equation_of_state.heat_capacity)
     out = per_kelvin * float(case.background_diffusivity) * float((first[1] - first[0]) / (z[1] - z[0]))
-    gained, added = (each / (budget.stop - budget.start) for each in (budget.gained, budget.added))
     # The budget is closer to a prescribed gradient than to an insulated bottom.
     if not 0.5 < (added - gained) / (out or np.inf) < 1.5:
         return case

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
 import numpy as np
 
 from .._types import warn_of_input
-from ..plausibility.rules import codes_among
 from .axes import check_measured
 from .errors import FileFormatError, check_possible, decimal, read_text, reading
 from .local_tables import decoded
@@ -255,9 +254,6 @@ class DatedFiles:
             if not is_constant:
                 part = self._during(time, self.length if whole_period else 0.0, column)
             levels = _levels(file, profiles[part], column)
-            if column.quantity in ("temperature", "salinity", "u", "v"):
-                values = [values for _, values in levels]
-                warn_of_input(codes_among(column.quantity, str(column.file), values))
             heights = np.broadcast_to(z_center, (len(levels), z_center.size))
             if moved is not None and not is_constant:
                 heights = moved(np.append(0.0, time[:-1] - self._start)[part])

@@ -10,7 +10,6 @@ import numpy as np
 
 from .._types import warn_of_input
 from ..air_sea.daylight import LONGEST_RESOLVING_INTERVAL, is_mean
-from ..plausibility.inputs import late_records
 from .errors import name_of
 from .series import intervals_between
 from .times import describe, error_at, with_bounds
@@ -19,6 +18,8 @@ from .variables import error_of
 if TYPE_CHECKING:
     import xarray as xr
 
+_LATE = 2.5
+"""Multiple of the usual interval above which a time without values is a gap."""
 _LATE_IN_TEXT = 12.0
 """Multiple of the usual interval above which records of dated text, often irregular, have a gap."""
 
@@ -55,7 +56,8 @@ def bridged(
     """
     along_sun = quantity.removeprefix("surface_") in ("shortwave", "shortwave_flux") and not linear_sunlight
     time, valid = series["time"].values, np.isfinite(series.values)
-    late, steps = late_records(time), np.diff(time)
+    steps = np.diff(time)
+    late = np.flatnonzero(steps > _LATE * np.median(steps)) if steps.size else np.zeros(0, dtype=int)
     if "line" in series.coords:
         late = late[steps[late] > _LATE_IN_TEXT * np.median(steps)] if steps.size > 10 else late[:0]
     if late.size:

@@ -20,8 +20,7 @@ import numpy as np
 
 from .._types import warn_of_input
 from ..column.observations import Observations
-from ..plausibility.inputs import Samples
-from ..plausibility.rules import codes_among, far_away
+from ..plausibility.rules import far_away
 from ..quantities import QUANTITIES
 from .attributes import examine
 from .axes import (
@@ -297,8 +296,6 @@ def _samples(
     values = np.where(kept, converted, np.nan)
     check_measured(variable, key, values, axis)
     time = seconds_since(axis, "1970-01-01")
-    columns = Samples(key, name_of(variable), time, values, None if is_fixed else z).columns()
-    warn_of_input(codes_among(key, name_of(variable), columns))
     # Fixed heights are kept even if they never had a good value.
     row, column = np.nonzero(has_z if is_fixed else kept)
     # Time stamps in days differ slightly between files of a mooring.

@@ -2,7 +2,7 @@
 
 Impossible values are errors of whoever reads or sets them (`tunax_lite.quantities`); rules note what is
 possible but unlikely, with its number, the likely cause and the key that sets it right. Limits of single
-quantities are rows of `plausible.csv`. Readers warn of names, attributes and missing codes of a file.
+quantities are rows of `plausible.csv`. Readers warn of names and attributes of a file.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from .._types import InputWarning
 from ..column.case import Case
 from ..column.observations import Observations
 from . import rules
-from .budgets import BUDGETS, unclosed_budgets
+from .budgets import unclosed_budgets
 from .inputs import Evidence, column_of, evidence_of
 
 __all__ = [
@@ -38,7 +38,9 @@ _OF_INPUTS = (
 )
 RULES = (
     *_OF_FILES,
-    *BUDGETS,
+    "heat_budget",
+    "salt_budget",
+    "momentum_budget",
     *(rule.__name__ for rule in _OF_INPUTS),
     *dict.fromkeys(row.rule for row in rules.LIMITS),
 )
@@ -47,9 +49,6 @@ RULES = (
 
 def findings_of(evidence: Evidence, accept: Collection[str] = ()) -> tuple[InputWarning, ...]:
     """Return warnings of the rules that need no budget, without those of accepted rules."""
-    for name in accept:
-        if name not in RULES:
-            raise ValueError(f"accept: expected names of rules among {', '.join(RULES)}, got '{name}'.")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of means over nothing: comparisons with NaN note nothing
         noted = [warning for rule in (*_OF_INPUTS, rules.limits) for warning in rule(evidence)]
@@ -70,9 +69,6 @@ def remarks(
         observations: to compare with; also for budgets between profiles and fluxes.
         accept: names of rules to leave out.
         column: number of the column in a batch.
-
-    Raises:
-        ValueError: an unknown rule in `accept`.
     """
     case = column_of(case, column or 0)
     unclosed = (one for one in unclosed_budgets(case, observations) if one.rule not in accept)

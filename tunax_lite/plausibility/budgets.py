@@ -7,7 +7,6 @@ all times, that factor names the mistake. Profiles that follow neither prove not
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,45 +27,24 @@ from ..column.terms import BottomHeat
 from ..column.terms.base import or_zero
 from ..column.terms.surface import kinematic_fluxes
 from ..physics import AbstractEquationOfState
-from .inputs import DAY, uncorrected
-from .rules import TWICE_ROTATION, unlikely
+from .inputs import uncorrected
+from .rules import unlikely
 
 _CLOSE = 0.12
 """Largest relative misfit of a budget that proves a factor."""
 _WATER = 1025.0 * 3991.0
 """Heat capacity per volume [J m-3 K-1], near enough for any water."""
-_FACTORS_OF_HEAT = (
-    ("an upward flux", "`sign: -1`", -1.0),
-    ("kW m-2", "`unit`", 1000.0),
-    ("mW m-2, or a factor", "`unit`", 0.001),
-    ("K m s-1, a kinematic flux", "`unit`", _WATER),
-    ("K m s-1, a kinematic flux, upward", "`unit` and `sign: -1`", -_WATER),
-    ("kJ m-2 per hour", "`unit`", 1.0 / 3.6),
-    ("MJ m-2 per day", "`unit`", 1e6 / DAY),
-    ("cal cm-2 per day", "`unit`", 4.184e4 / DAY),
-    ("cal cm-2 per minute", "`unit`", 4.184e4 / 60.0),
-    ("W m-2 read as K m s-1", "`unit`", 1.0 / _WATER),
-)
-"""Likely causes, keys that set the flux right, and factors."""
-_FACTORS_OF_RAIN = (
-    ("evaporation minus precipitation", "`sign: -1`", -1.0),
-    ("mm per day", "`unit`", 1.0 / DAY),
-    ("m s-1", "`unit`", 1000.0),
-    ("evaporation minus precipitation in m s-1", "`unit` and `sign: -1`", -1000.0),
-)
-_Explanation = tuple[str, str, np.ndarray]
-"""Cause, key, and the content that it would explain."""
 _SCALARS = {
-    "temperature": ("heat_budget", "fluxes.heat_flux", _WATER, "J m-2", 1e4, _FACTORS_OF_HEAT),
-    "salinity": ("salt_budget", "fluxes.freshwater_flux", 1.0, "g kg-1 m", 1e-3, _FACTORS_OF_RAIN),
-}
-"""Rule, input, factor and unit of the content, smallest change that counts, and likely causes."""
-BUDGETS = ("heat_budget", "salt_budget", "momentum_budget")
-"""Names of the rules."""
+    "temperature": ("heat_budget", "heat_flux", "an upward flux", _WATER, "J m-2", 1e4),
+    "salinity": (
+        "salt_budget", "freshwater_flux", "evaporation minus precipitation", 1.0, "g kg-1 m", 1e-3
+    ),
+}  # fmt: skip
+"""Rule, flux, cause of a wrong sign, factor and unit of the content, and smallest change that counts."""
 
 
-def _contents(case: Case, observations: Observations, name: str) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return times of complete profiles, their integrals over depth, and the lowest height [m].
+def _contents(case: Case, observations: Observations, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return times of complete profiles, and their integrals over depth.
 
     Levels without any value do not count, nor do often missing ones if no two profiles are complete.
     """
@@ -77,12 +55,12 @@ def _contents(case: Case, observations: Observations, name: str) -> tuple[np.nda
         levels &= known.mean(axis=0) >= 0.9 * known.mean(axis=0).max()
     complete = known[:, levels].all(axis=1)
     if levels.sum() < 3 or complete.sum() < 2:
-        return np.zeros(0), np.zeros(0), 0.0
+        return np.zeros(0), np.zeros(0)
     heights = z[levels]
     lowest = max(heights[0] - 0.5 * (heights[1] - heights[0]), -float(case.grid.depth))
     faces = np.concatenate([[lowest], 0.5 * (heights[1:] + heights[:-1]), [0.0]])
     contents = values[complete][:, levels] @ np.diff(faces)
-    return np.asarray(observations.time)[complete], contents, float(lowest)
+    return np.asarray(observations.time)[complete], contents
 
 
 def _integral(instants: np.ndarray, values: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -91,25 +69,13 @@ def _integral(instants: np.ndarray, values: np.ndarray, time: np.ndarray) -> np.
     return np.concatenate([[0.0], total])[np.searchsorted(instants, time)]
 
 
-def _fluxes(
-    case: Case, observations: Observations, time: np.ndarray
-) -> tuple[np.ndarray, SurfaceFluxes, WaterSurface]:
-    """Return instants (`time` and the forcing's between), fluxes, and observed water at the surface."""
-    series = getattr(case.forcing, "weather", case.forcing)
-    instants = np.asarray(getattr(series, "time", time))
+def _fluxes(case: Case, time: np.ndarray) -> tuple[np.ndarray, SurfaceFluxes, WaterSurface]:
+    """Return instants (`time`, and those of prescribed fluxes between), fluxes, and water at the surface."""
+    instants = np.asarray(getattr(case.forcing, "time", time))
     instants = np.union1d(instants[(instants > time[0]) & (instants < time[-1])], time)
-
-    def surface(variable: str) -> np.ndarray:
-        values = observations.profiles.get(variable)
-        if values is None:
-            values = np.asarray(getattr(case.initial_state, variable))
-            return np.full(instants.shape, values[-1])
-        top = np.asarray(values)[:, np.isfinite(np.asarray(values)).any(axis=0)][:, -1]
-        known = np.isfinite(top)
-        return np.interp(instants, np.asarray(observations.time)[known], top[known])
-
-    zeros = np.zeros(instants.shape)
-    water = WaterSurface(zeros, zeros, surface("temperature"), surface("salinity"))
+    zeros, start = np.zeros(instants.shape), case.initial_state
+    temperature, salinity = (zeros + np.asarray(each)[-1] for each in (start.temperature, start.salinity))
+    water = WaterSurface(zeros, zeros, temperature, salinity)
     return instants, _fluxes_at(case.forcing, instants, water), water
 
 
@@ -118,9 +84,9 @@ def _fluxes_at(forcing: AbstractForcing, instants, water: WaterSurface) -> Surfa
     return jax.vmap(lambda *instant_and_water: forcing.at(*instant_and_water))(instants, water)
 
 
-def _supply(case: Case, observations: Observations, name: str, time: np.ndarray) -> tuple[np.ndarray, ...]:
+def _supply(case: Case, name: str, time: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return heat [K m] or salt [g kg-1 m] up to `time` by the surface without sun, by sun and by bottom."""
-    instants, fluxes, water = _fluxes(case, observations, time)
+    instants, fluxes, water = _fluxes(case, time)
     parts = _supplied(case.equation_of_state, case.interior.bottom_heat, fluxes, water)[name]
     return tuple(_integral(instants, np.asarray(part), time) for part in parts)
 
@@ -141,6 +107,20 @@ def _supplied(
     }
 
 
+def heat_budget(case: Case, observations: Observations) -> tuple[float, float] | None:
+    """Return the mean heat that profiles gain and that fluxes add [W m-2]; `None` without two profiles."""
+    has_heat = "temperature" in observations.profiles and "temperature" not in case.held
+    if observations.moves or case.batch_shape or not has_heat:
+        return None
+    time, content = _contents(case, observations, "temperature")
+    if not time.size:
+        return None
+    eos = case.equation_of_state
+    per_kelvin = float(eos.reference_density) * float(eos.heat_capacity) / float(time[-1] - time[0])
+    added = sum(part[-1] for part in _supply(case, "temperature", time))
+    return per_kelvin * float(content[-1] - content[0]), per_kelvin * float(added)
+
+
 def unclosed_budgets(case: Case, observations: Observations | None) -> Iterator[InputWarning]:
     """Note profiles of the sea that follow another multiple of the prescribed fluxes."""
     case = replace(case, forcing=uncorrected(case.forcing))
@@ -150,14 +130,14 @@ def unclosed_budgets(case: Case, observations: Observations | None) -> Iterator[
         return
     is_simulation = _is_simulation(case, observations)
     names = [name for name in ("temperature", "salinity", "u", "v") if name in observations.profiles]
-    contents = {name: _contents(case, observations, name)[:2] for name in names}
+    contents = {name: _contents(case, observations, name) for name in names}
     # Two profiles of the sea would prove a factor by chance.
     contents = {name: pair for name, pair in contents.items() if pair[0].size >= (2 if is_simulation else 8)}
     for name in filter(contents.__contains__, _SCALARS):
-        yield from _scalar_budget(case, observations, name, *contents[name], is_simulation)
+        yield from _scalar_budget(case, name, *contents[name], is_simulation)
     if is_simulation and {"u", "v"} <= contents.keys():
         (time, u), (_, v) = contents["u"], contents["v"]
-        yield from _momentum_budget(case, observations, time, u + 1j * v)
+        yield from _momentum_budget(case, time, u + 1j * v)
 
 
 def _is_simulation(case: Case, observations: Observations) -> bool:
@@ -177,9 +157,12 @@ def _misfit(content: np.ndarray, expected: np.ndarray) -> float:
 
 
 def _mistake(
-    content: np.ndarray, expected: np.ndarray, tried: Sequence[_Explanation], is_simulation: bool
+    content: np.ndarray,
+    expected: np.ndarray,
+    tried: Sequence[tuple[str, str, np.ndarray]],
+    is_simulation: bool,
 ) -> tuple[str, str] | None:
-    """Return cause and key of the mistake that explains a budget, if the flux as it is does not."""
+    """Return cause and key of the mistake that explains a budget; `tried` adds the content of each."""
     unexplained = _misfit(content, expected)
     misfits = [_misfit(content, explained) for *_, explained in tried]
     best, least = int(np.argmin(misfits)), min(misfits)
@@ -196,34 +179,23 @@ def _mistake(
 
 
 def _scalar_budget(
-    case: Case,
-    observations: Observations,
-    name: str,
-    time: np.ndarray,
-    content: np.ndarray,
-    is_simulation: bool,
+    case: Case, name: str, time: np.ndarray, content: np.ndarray, is_simulation: bool
 ) -> Iterator[InputWarning]:
     """Note profiles that lose the heat or salt that the fluxes add, or gain another multiple of it."""
-    rule, where, factor, unit, least, causes = _SCALARS[name]
-    surface, sun, bottom = (factor * each for each in _supply(case, observations, name, time))
+    rule, flux, upward, factor, unit, least = _SCALARS[name]
+    surface, sun, bottom = (factor * each for each in _supply(case, name, time))
     gained = factor * (content - content[0]) - bottom
     if np.max(np.abs(gained)) < least or np.max(np.abs(surface + sun)) == 0.0:
         return
-    tried = [
-        (cause, key, multiple * surface + of_sun * sun)
-        for cause, key, multiple in causes
-        for of_sun in (multiple, 1.0)
-    ]
+    tried = [(upward, "`sign: -1`", of_sun * sun - surface) for of_sun in (-1.0, 1.0)]
     if np.any(sun) and np.any(surface):
         tried.append(("the sun is already counted in the heat flux", "leave shortwave_flux out", surface))
     if (mistake := _mistake(gained, surface + sun, tried, is_simulation)) is not None:
         problem = f"profiles gain {gained[-1]:.3g} {unit}, the flux adds {surface[-1] + sun[-1]:.3g}"
-        yield unlikely(rule, where, problem, *mistake)
+        yield unlikely(rule, f"fluxes.{flux}", problem, *mistake)
 
 
-def _momentum_budget(
-    case: Case, observations: Observations, time: np.ndarray, transport: np.ndarray
-) -> Iterator[InputWarning]:
+def _momentum_budget(case: Case, time: np.ndarray, transport: np.ndarray) -> Iterator[InputWarning]:
     """Note profiles whose transport turns or grows otherwise than the stress and f say.
 
     The transport M of a simulation obeys dM/dt = -i f (M + S) + tau / rho with the transport S of the Stokes
@@ -232,16 +204,15 @@ def _momentum_budget(
     if np.max(np.abs(transport)) < 1e-2:
         return
     instants = np.union1d(np.linspace(time[0], time[-1], 4000), time)
-    instants, fluxes, _ = _fluxes(case, observations, instants)
+    instants, fluxes, _ = _fluxes(case, instants)
     if fluxes.stress_u is None and fluxes.stress_v is None:
         return
     of_waves, drift = np.zeros(instants.shape), case.interior.stokes_drift
     if drift is not None and case.interior.velocities != "lagrangian":
         of_u, of_v = jax.vmap(functools.partial(drift.at, case.grid))(jnp.asarray(instants))
         of_waves = (np.asarray(of_u) + 1j * np.asarray(of_v)) @ np.asarray(case.grid.cell_thickness)
-    stress = np.zeros(instants.shape)
-    for unit, part in ((1.0, fluxes.stress_u), (1j, fluxes.stress_v)):
-        stress = stress if part is None else stress + unit * np.asarray(part)
+    u, v = (0.0 if part is None else np.asarray(part) for part in (fluxes.stress_u, fluxes.stress_v))
+    stress = np.zeros(instants.shape) + u + 1j * v
     f, density = float(case.coriolis_parameter), float(case.equation_of_state.reference_density)
 
     def expected(tau: np.ndarray, rotation: float) -> np.ndarray:
@@ -250,18 +221,11 @@ def _momentum_budget(
         return (transport[0] + gained) / turned[np.searchsorted(instants, time)]
 
     swapped = 1j * np.conj(stress)
-    of_latitude = TWICE_ROTATION * float(np.sin(np.deg2rad(0.0 if case.latitude is None else case.latitude)))
     tried = (
         ("a stress on the atmosphere, upward", "`sign: -1`", -stress, f),
         ("a Coriolis parameter of the other hemisphere", "latitude", stress, -f),
         ("the components of the stress are swapped", "the variables", swapped, f),
         ("u and v of the currents are swapped", "the variables", swapped, -f),
-        ("a stress over the density", "`unit`", density * stress, f),
-        ("an upward stress over the density", "`unit` and `sign: -1`", -density * stress, f),
-        ("a stress in dyn cm-2", "`unit`", 0.1 * stress, f),
-        ("a Coriolis parameter per day", "coriolis_parameter", stress, f / DAY),
-        ("half the Coriolis parameter", "coriolis_parameter", stress, 2.0 * f),
-        ("a Coriolis parameter of another place", "latitude", stress, of_latitude),
     )
     as_given = expected(stress, f)
     explained = [(cause, key, expected(tau, rotation)) for cause, key, tau, rotation in tried]
@@ -269,43 +233,3 @@ def _momentum_budget(
         carried, implied = (f"({each.real:.3g}, {each.imag:.3g})" for each in (transport[-1], as_given[-1]))
         problem = f"profiles carry {carried} m2 s-1 (east, north) at the end, stress and f imply {implied}"
         yield unlikely("momentum_budget", "fluxes.stress_u", problem, *mistake)
-
-
-class Budget(NamedTuple):
-    """Gain of the profiles of a case from their first to their last complete record, and that by the fluxes.
-
-    Args:
-        quantity: heat [J m-2] or salt [kg m-2].
-        gained: by the profiles, between the surface and `depth` [m].
-        added: by the fluxes through surface and bottom.
-        start, stop: times of the two records [s].
-    """
-
-    quantity: str
-    unit: str
-    gained: float
-    added: float
-    depth: float
-    start: float
-    stop: float
-
-
-def budgets_of(case: Case, observations: Observations | None) -> list[Budget]:
-    """Return budgets of heat and salt over the observed profiles, where there are some."""
-    if observations is None or observations.moves or case.batch_shape:
-        return []
-    budgets, eos = [], case.equation_of_state
-    density = float(eos.reference_density)
-    for name, quantity, unit, per_unit in (
-        ("temperature", "heat", "J m-2", density * float(eos.heat_capacity)),
-        ("salinity", "salt", "kg m-2", density * 1e-3),
-    ):
-        if name not in observations.profiles or name in case.held:
-            continue
-        time, content, lowest = _contents(case, observations, name)
-        if time.size:
-            added = per_unit * float(sum(part[-1] for part in _supply(case, observations, name, time)))
-            gained = per_unit * float(content[-1] - content[0])
-            start, stop = float(time[0]), float(time[-1])
-            budgets.append(Budget(quantity, unit, gained, added, -lowest, start, stop))
-    return budgets

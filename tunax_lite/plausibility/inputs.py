@@ -1,4 +1,4 @@
-"""What goes into a case: its series, first profile and observations, as plain arrays."""
+"""Inputs of a case: its series, first profile and observations, as plain arrays."""
 
 import functools
 from collections.abc import Iterator
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 
 from .._types import leading_axes
 from ..air_sea import BulkForcing
@@ -24,14 +23,6 @@ _ALWAYS = 1e11
 """Beyond which times [s] stand for a number that holds always."""
 _FEW = 6
 """Profiles below which values are compared along profiles rather than over time."""
-_LATE = 2.5
-"""Multiple of the usual interval above which a time without values is a gap."""
-
-
-def late_records(time: np.ndarray) -> np.ndarray:
-    """Indices of the times [s] after which the next one comes unusually late."""
-    apart = np.diff(time)
-    return np.flatnonzero(apart > _LATE * np.median(apart)) if apart.size else np.zeros(0, dtype=int)
 
 
 @dataclass(frozen=True)
@@ -42,7 +33,7 @@ class Samples:
         quantity: name in the table of quantities, or of a derived quantity.
         where: name of the input, for messages.
         time: [s] since the start, `(n_times,)`; one value if it is constant, or the first profile.
-        values: `(n_times,)`, or `(n_times, n_levels)`, NaN where missing; columns of a batch are last.
+        values: `(n_times,)`, or `(n_times, n_levels)`, NaN where missing.
         z: heights [m] of a profile, like `values` or `(n_levels,)`, bottom first.
         unit: of the values; empty if unknown.
     """
@@ -56,31 +47,14 @@ class Samples:
 
     @property
     def name(self) -> str:
-        """Name in the table of inputs."""
+        """Name without the group, as in `Weather`."""
         kind, _, name = self.where.rpartition(".")
         return self.quantity if name == "humidity" else name if kind in ("weather", "fluxes") else self.where
-
-    @property
-    def is_first(self) -> bool:
-        """Whether it is a profile at the start."""
-        return self.where.startswith("initial ")
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether it is the same at all times."""
-        return self.time.size == 1 and self.z is None and not self.where.startswith("observed ")
 
     @functools.cached_property
     def known(self) -> np.ndarray:
         """All values that are there."""
         return self.values[np.isfinite(self.values)]
-
-    @property
-    def n_values(self) -> int:
-        """Places of values, known and missing."""
-        if self.z is None or self.z.shape != self.values.shape:
-            return self.values.size
-        return int(np.isfinite(self.z).sum())
 
     @property
     def days(self) -> float:
@@ -90,17 +64,8 @@ class Samples:
     @functools.cached_property
     def interval(self) -> float:
         """Time between records with values [s], the median; infinite for a single one."""
-        time = self._known_times()
+        time = self.time[np.isfinite(self.values.reshape(self.time.size, -1)).any(axis=1)]
         return float(np.median(np.diff(time))) if time.size > 1 else np.inf
-
-    def gaps(self) -> tuple[int, float]:
-        """Number of gaps in time, and the longest [s]."""
-        time = self._known_times()
-        lengths = np.diff(time)[late_records(time)]
-        return lengths.size, float(lengths.max(initial=0.0))
-
-    def _known_times(self) -> np.ndarray:
-        return self.time[np.isfinite(self.values.reshape(self.time.size, -1)).any(axis=1)]
 
     @property
     def varies(self) -> bool:
@@ -131,7 +96,6 @@ class Evidence:
         coriolis_parameter: [s-1].
         is_lake: whether the area of the faces is given.
         net_longwave: whether the longwave radiation of the weather is net.
-        source: of the observations, `LES` if they are a simulation.
     """
 
     weather: dict[str, Samples] = field(default_factory=dict)
@@ -144,7 +108,6 @@ class Evidence:
     coriolis_parameter: float = 0.0
     is_lake: bool = False
     net_longwave: bool = False
-    source: str = "observations"
 
     def everything(self) -> Iterator[Samples]:
         """All series and profiles."""
@@ -166,12 +129,6 @@ class Evidence:
         return None
 
 
-def inputs_of(case: Case, observations: Observations | None = None) -> list[Samples]:
-    """Forcing, terms below the surface, first profile and observations of a case, during the case."""
-    series = [_during(one, case.duration) for one in (*_forcing(case.forcing), *_terms(case))]
-    return [*series, *_first(case), *_observed(observations, case)]
-
-
 def evidence_of(case: Case, observations: Observations | None = None) -> Evidence:
     """Return the evidence of a single column."""
     groups: dict[str, dict[str, Samples]] = {"weather": {}, "fluxes": {}}
@@ -186,10 +143,14 @@ def evidence_of(case: Case, observations: Observations | None = None) -> Evidenc
         if both:
             speed = np.hypot(both[0].values, both[-1].values * (len(both) > 1))
             groups[kind][size] = replace(both[0], quantity=size, where=f"{kind}.{vector}", values=speed)
+    z, profiles = np.asarray(case.grid.z_center), dict[str, Samples]()
+    for name in ("temperature", "salinity", "u", "v"):
+        values = np.asarray(getattr(case.initial_state, name))[None]
+        profiles[name] = Samples(name, f"initial {name}", np.zeros(1), values, z, _unit(name))
     return Evidence(
         weather=groups["weather"],
         fluxes=groups["fluxes"],
-        initial={one.quantity: one for one in _first(case) if one.quantity not in case.initial_state.tracers},
+        initial=profiles,
         observed={} if observations is None else observed_of(observations),
         latitude=None if case.latitude is None else float(case.latitude),
         longitude=None if case.longitude is None else float(case.longitude),
@@ -197,13 +158,19 @@ def evidence_of(case: Case, observations: Observations | None = None) -> Evidenc
         coriolis_parameter=float(case.coriolis_parameter),
         is_lake=case.grid.area is not None,
         net_longwave=getattr(uncorrected(case.forcing), "longwave", "") is None,
-        source="" if observations is None else observations.source,
     )
 
 
 def observed_of(observations: Observations) -> dict[str, Samples]:
-    """Samples of profiles and series by name."""
-    return {one.quantity: one for one in _observed(observations)}
+    """Profiles and series to compare with, by name, at the times that have values."""
+    observed = {}
+    time, z = (np.asarray(each, dtype=float) for each in (observations.time, observations.z))
+    for name, values in (observations.profiles | observations.series).items():
+        there = observations.has_values(name)
+        heights = None if name in observations.series else z[there] if observations.moves else z
+        values = np.asarray(values, dtype=float)[there]
+        observed[name] = Samples(name, f"observed {name}", time[there], values, heights, _unit(name))
+    return observed
 
 
 def column_of(case: Case, column: int) -> Case:
@@ -216,10 +183,6 @@ def column_of(case: Case, column: int) -> Case:
     while case.batch_shape:
         case = jax.tree.map(single, case, leading_axes(case))
     return case
-
-
-def _array(values: ArrayLike) -> np.ndarray:
-    return np.asarray(values, dtype=float)
 
 
 def uncorrected(forcing: AbstractForcing) -> AbstractForcing:
@@ -248,61 +211,17 @@ def _forcing(forcing: AbstractForcing) -> Iterator[Samples]:
         yield Samples(quantity, f"{kind}.{name}", time, values, unit=_unit(quantity))
 
 
-def _terms(case: Case) -> Iterator[Samples]:
-    """Series of terms below the surface."""
-    is_series = lambda part: isinstance(part, TimeSeries)  # noqa: E731
-    parts = (case.interior, case.terms, case.absorption)
-    for each in filter(is_series, jax.tree.leaves(parts, is_leaf=is_series)):
-        label = each.name.replace("observed ", "relaxation of ")
-        for name, time, values in _leaves(each):
-            where = " ".join(part for part in (label, "" if name == "the values" else name) if part)
-            unit = _unit(name) or _unit(label.replace(" ", "_").removeprefix("relaxation_of_"))
-            yield Samples(name, where, time, values, unit=unit)
-
-
 def _leaves(series: TimeSeries) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Last name, times and values of each leaf of a series."""
-    time = _array(series.time)
-    is_constant = time[-1] > _ALWAYS
-    for path, leaf in named_leaves(series.values):
-        name, values = path.split(".")[-1], np.asarray(leaf)
-        name = name.split("'")[-2] if name.endswith("']") else name
-        yield (name, np.zeros(1), values[:1]) if is_constant else (name, time, values)
+    """Name, times and values of each leaf of a series; one time if it is constant."""
+    time = np.asarray(series.time, dtype=float)
+    for name, leaf in named_leaves(series.values):
+        values = np.asarray(leaf)
+        yield (name, np.zeros(1), values[:1]) if time[-1] > _ALWAYS else (name, time, values)
 
 
-def _first(case: Case) -> Iterator[Samples]:
-    """Profiles at the start."""
-    z, state = np.asarray(case.grid.z_center), case.initial_state
-    first = {name: getattr(state, name) for name in ("temperature", "salinity", "u", "v")} | state.tracers
-    for name, values in first.items():
-        yield Samples(name, f"initial {name}", np.zeros(1), np.asarray(values)[None], z, _unit(name, case))
-
-
-def _observed(observations: Observations | None, case: Case | None = None) -> Iterator[Samples]:
-    """Profiles and series to compare with, at the times that have values."""
-    if observations is None:
-        return
-    time, z = _array(observations.time), _array(observations.z)
-    for name, values in (observations.profiles | observations.series).items():
-        there = observations.has_values(name)
-        heights = None if name in observations.series else z[there] if observations.moves else z
-        values = _array(values)[there]
-        yield Samples(name, f"observed {name}", time[there], values, heights, _unit(name, case))
-
-
-def _unit(name: str, case: Case | None = None) -> str:
-    """Unit of a quantity or tracer, empty if unknown."""
-    if case is not None and name in case.tracer_units:
-        return case.tracer_units[name][0]
+def _unit(name: str) -> str:
+    """Unit of a quantity, empty if unknown."""
     try:
         return quantity_of(name).unit
     except KeyError:
-        return {"waves": "m"}.get(name, "")
-
-
-def _during(samples: Samples, duration: float) -> Samples:
-    """The records that a run needs, with one before and one after."""
-    first = max(int(np.searchsorted(samples.time, 0.0, side="right")) - 1, 0)
-    last = int(np.searchsorted(samples.time, duration, side="left")) + 1
-    part = slice(first, max(last, first + 2))
-    return replace(samples, time=samples.time[part], values=samples.values[part])
+        return ""

@@ -43,11 +43,9 @@ class Extreme(NamedTuple):
     z: float
     time: float
     first: float
-    column: int
-    n_columns: int  # with water of the kind
     is_impossible: bool
     advice: str
-    place: str = ""  # of the column, with a comma behind it
+    place: str = ""  # case of the run, with a comma behind it
 
     def described(self, moment: str) -> str:
         """Quantity, value, depth and the time in words."""
@@ -68,16 +66,13 @@ def extremes(
     """Return the worst of each kind of water beyond its limits.
 
     Args:
-        temperature, salinity: conservative [degC] and absolute [g kg-1], shape `(n_times, n_cells,
-            n_columns)`, or `(n_times, n_cells)` of a single column.
-        z: heights [m], `(n_cells, n_columns)`, or `(n_cells,)` if all columns have the same.
+        temperature, salinity: conservative [degC] and absolute [g kg-1], shape `(n_times, n_cells)`.
+        z: heights [m], `(n_cells,)`.
         time: [s].
-        has_ice: whether the columns have an ice model.
+        has_ice: whether the column has an ice model.
     """
     coldest = _UNDER_ICE if has_ice else _SUPERCOOLED
-    shape = *np.shape(temperature)[:2], -1
-    temperature, salinity = (np.asarray(each, dtype=float).reshape(shape) for each in (temperature, salinity))
-    z = np.asarray(z).reshape(shape[1], -1)
+    temperature, salinity, z = (np.asarray(each, dtype=float) for each in (temperature, salinity, z))
     excesses = {
         "frozen": (temperature, _below_freezing(temperature, salinity, z), coldest, _FROZEN),
         "hot": (temperature, temperature, quantity_of("temperature").possible[1], 100.0),
@@ -94,11 +89,9 @@ def extremes(
             kind,
             value=float(values[at]),
             excess=float(excess[at]),
-            z=float(z[at[1], min(int(at[2]), z.shape[1] - 1)]),
+            z=float(z[at[1]]),
             time=float(time[at[0]]),
-            first=float(time[int(beyond.any(axis=(1, 2)).argmax())]),
-            column=int(at[2]),
-            n_columns=int(beyond.any(axis=(0, 1)).sum()),
+            first=float(time[int(beyond.any(axis=1).argmax())]),
             is_impossible=bool(excess[at] > impossible),
             advice=_NO_ICE if kind == "frozen" and not has_ice else _ADVICE[kind],
         )
@@ -125,15 +118,11 @@ def _below_freezing(temperature: np.ndarray, salinity: np.ndarray, z: np.ndarray
     return below
 
 
-def merged(before: Sequence[Extreme], more: Sequence[Extreme], *, same_columns: bool = True) -> list[Extreme]:
-    """Return the worst of each kind in two parts of a result, of the same columns or of others."""
+def merged(before: Sequence[Extreme], more: Sequence[Extreme]) -> list[Extreme]:
+    """Return the worst of each kind in two parts of a run, with the time of the first."""
     worst = {one.kind: one for one in before}
     for one in more:
-        other = worst.get(one.kind)
-        if other is None:
-            worst[one.kind] = one
-            continue
-        worse, counts = (one if one.excess > other.excess else other), (one.n_columns, other.n_columns)
-        n_columns = max(counts) if same_columns else sum(counts)
-        worst[one.kind] = worse._replace(first=min(one.first, other.first), n_columns=n_columns)
+        other = worst.get(one.kind, one)
+        worse = one if one.excess > other.excess else other
+        worst[one.kind] = worse._replace(first=min(one.first, other.first))
     return list(worst.values())

@@ -1,5 +1,6 @@
 """Figure of the inputs of a case: forcing over time and first profiles."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -7,35 +8,29 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..plausibility.inputs import Samples
+from ..column.case import Case
+from ..plausibility.inputs import Samples, evidence_of
 from . import style
 
 _MOST_PANELS, _MOST_POINTS = 8, 4000
 
 
-def plot_inputs(inputs: Sequence[Samples], title: str = "", start_time: str | None = None) -> Figure:
-    """Inputs over time, those of one unit in one panel, and the first profile; of many columns their range.
-
-    Args:
-        inputs: of one case.
-        title: above the figure.
-        start_time: ISO 8601 time at which the time is 0; by default the axis counts hours or days.
-    """
-    groups: dict[tuple[str, str], list[Samples]] = {}
-    for samples in inputs:
-        if samples.z is None and not samples.name.startswith("observed "):
-            # Rain has the unit of wind.
-            is_rain = samples.name == "precipitation"
-            unit = samples.name if is_rain or not samples.unit else samples.unit
-            groups.setdefault((samples.name.rpartition(" ")[0], unit), []).append(samples)
+def plot_inputs(case: Case) -> Figure:
+    """Weather or fluxes over time, those of one unit in one panel, and the first profiles of a column."""
+    evidence, groups = evidence_of(case), dict[str, list[Samples]]()
+    for samples in (*evidence.weather.values(), *evidence.fluxes.values()):
+        # Rain has the unit of wind.
+        unit = samples.name if samples.name == "precipitation" else samples.unit
+        groups.setdefault(unit, []).append(_during(samples, case.duration))
     groups = dict(list(groups.items())[:_MOST_PANELS])
-    first = [each for each in inputs if each.is_first and np.any(each.known != 0.0)]
+    first = [each for each in evidence.initial.values() if np.any(each.known != 0.0)]
     n_rows = max(1, len(groups))
     figure = Figure(figsize=(9.0, max(3.2, 1.35 * n_rows + 0.6)), layout="constrained")
     columns = figure.add_gridspec(1, 2, width_ratios=(3.0, max(1, math.ceil(len(first) / 2)) * 0.9))
     over_time = columns[0].subgridspec(n_rows, 1).subplots(sharex=True, squeeze=False)[:, 0]
-    latest = max((float(each.time[-1]) for each in inputs if each.time.size > 1), default=1.0)
-    axis = style.FigureTime(latest, start_time)
+    series = (samples for group in groups.values() for samples in group)
+    latest = max((float(each.time[-1]) for each in series if each.time.size > 1), default=1.0)
+    axis = style.FigureTime(latest, case.start_time)
     for panel, group in zip(over_time, groups.values(), strict=False):
         for samples in group:
             _draw_series(panel, samples, axis, latest)
@@ -48,23 +43,26 @@ def plot_inputs(inputs: Sequence[Samples], title: str = "", start_time: str | No
         over_time[0].text(0.5, 0.5, "no forcing", ha="center", transform=over_time[0].transAxes, color="0.5")
     if first:
         _draw_profiles(columns[1].subgridspec(2 if len(first) > 1 else 1, math.ceil(len(first) / 2)), first)
-    n = max((each.values[0, :1].size for each in first), default=1)
-    columns_in_words = f", median and range of {n} columns" if n > 1 else ""
-    figure.suptitle(f"{style.in_words(title)}{columns_in_words}", fontsize="medium")
+    figure.suptitle(style.in_words(case.name), fontsize="medium")
     return figure
+
+
+def _during(samples: Samples, duration: float) -> Samples:
+    """The records that a run needs, with one before and one after."""
+    first = max(int(np.searchsorted(samples.time, 0.0, side="right")) - 1, 0)
+    last = int(np.searchsorted(samples.time, duration, side="left")) + 1
+    part = slice(first, max(last, first + 2))
+    return dataclasses.replace(samples, time=samples.time[part], values=samples.values[part])
 
 
 def _draw_series(panel: Axes, samples: Samples, axis: style.FigureTime, latest: float) -> None:
     """One input over time; a constant is a line from end to end."""
-    values = samples.values.reshape(samples.values.shape[0], -1)
-    time = np.array([0.0, latest]) if samples.is_constant else samples.time
-    values = np.repeat(values, 2, axis=0) if samples.is_constant else values
+    is_constant, values = samples.time.size == 1, samples.values
+    time = np.array([0.0, latest]) if is_constant else samples.time
+    values = np.repeat(values, 2) if is_constant else values
     part = slice(None, None, max(1, time.size // _MOST_POINTS))
-    places, values, label = axis.places(time[part]), values[part], style.in_words(samples.name)
-    (line,) = panel.plot(places, np.nanmedian(values, axis=1), linewidth=0.9, label=label)
-    if values.shape[1] > 1:
-        low, high = np.nanmin(values, axis=1), np.nanmax(values, axis=1)
-        panel.fill_between(places, low, high, color=line.get_color(), alpha=0.2, linewidth=0.0)
+    label = style.in_words(samples.name)
+    panel.plot(axis.places(time[part]), values[part], linewidth=0.9, label=label)
 
 
 def _draw_profiles(grid, first: Sequence[Samples]) -> None:  # matplotlib's, which has no public type
@@ -72,15 +70,11 @@ def _draw_profiles(grid, first: Sequence[Samples]) -> None:  # matplotlib's, whi
     panels = np.ravel(grid.subplots(sharey=True, squeeze=False))
     for panel, samples in zip(panels, first, strict=False):
         assert samples.z is not None
-        values = samples.values[0].reshape(samples.values.shape[1], -1)
-        z = np.asarray(samples.z).reshape(samples.z.shape[0], -1).mean(axis=1)
-        middle = np.nanmedian(values, axis=1)
-        panel.plot(middle, z, color=style.BLUE)
-        if values.shape[1] > 1:
-            panel.fill_betweenx(z, values.min(axis=1), values.max(axis=1), color=style.BLUE, alpha=0.2)
-        if np.ptp(values) < 1e-3 * max(np.abs(middle).max(), 1e-6):  # nearly uniform
-            room = 0.01 * np.abs(middle).max()
-            panel.set_xlim(middle.min() - room, middle.max() + room)
+        values = samples.values[0]
+        panel.plot(values, samples.z, color=style.BLUE)
+        if np.ptp(values) < 1e-3 * max(np.abs(values).max(), 1e-6):  # nearly uniform
+            room = 0.01 * np.abs(values).max()
+            panel.set_xlim(values.min() - room, values.max() + room)
         panel.ticklabel_format(axis="x", useOffset=False)
         name, unit = samples.name.removeprefix("initial "), style.typeset(samples.unit)
         style.label(panel, f"{style.in_words(name)} [{unit}]" if unit else name)

@@ -100,9 +100,6 @@ class SyntheticMap(GriddedColumns):
         coriolis = coriolis_parameter(jnp.asarray(lat))
         return Case(grid, water, forcing, coriolis_parameter=coriolis, duration=stop)
 
-    def model(self, model: Model, columns: slice | np.ndarray) -> Model:
-        return model
-
     def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
         lat = self.latitude[columns]
         return 20.0 - 0.2 * np.abs(lat) - 0.02 * times[:, None] / HOUR

@@ -1,10 +1,9 @@
-"""Columns that break down, impossible water, limits of memory, and what command and engine say."""
+"""Columns that break down, limits of memory, and messages of the command and the engine."""
 
 import dataclasses
 import json
 import os
 import pickle
-import re
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,9 @@ from tests.extensions.maps.ocean import ocean
 from tests.extensions.maps.synthetic import HOUR, RUN, SMALL, SyntheticMap
 from tests.extensions.maps.test_gridded import columns
 from tests.helpers import CASES
-from tunax_lite import KEpsilon, Model, PacanowskiPhilander, simulate
+from tunax_lite import Model, PacanowskiPhilander, simulate
 from tunax_lite.cli import session
-from tunax_lite.closures import ConstantDiffusivity, recommended_sets
 from tunax_lite.column import integrate as simulation
-from tunax_lite.extensions.maps.command import recommended_constants
-from tunax_lite.extensions.maps.plan import planned
 from tunax_lite.extensions.maps.run import run_map
 from tunax_lite.extensions.maps.sources import open_source
 from tunax_lite.extensions.maps.store import create_store
@@ -112,51 +108,6 @@ def test_a_store_that_would_run_a_program_is_refused_before_it_is_read(tmp_path)
     with error_naming(FileFormatError, "sea.zarr x pickle"):
         open_source("sea.zarr", lambda name: tmp_path / name)
     assert not (tmp_path / "ran").exists()
-
-
-STILL = Model(ConstantDiffusivity(viscosity=1e-8, diffusivity=1e-8))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("variables", "cooling", "is_possible"),
-    [(("temperature", "salinity"), 790.0, True), (("heat_content",), 1390.0, False)],
-)
-def test_water_below_its_freezing_point_is_found(tmp_path, variables, cooling, is_possible):
-    columns = SyntheticMap(shape=(6, 3), cooling=cooling, wind=0.0)
-    run = dataclasses.replace(RUN, columns=columns, model=STILL, variables=variables, means=())
-    store = create_store(tmp_path / "map.zarr", run, planned(run))
-    report = run_map(run, store, ThisProcess())
-    (one,) = report.beyond
-    # The shallowest columns, at 60 degrees, have cells of 52 m / 12, and 8 degC at the surface.
-    lost = (50.0 + cooling + 60.0) * run.duration / (1026.0 * 3991.9 * 52.0 / 12.0)
-    expected = 8.0 - 0.05 * 52.0 / 24.0 - lost
-    assert one.kind == "frozen" and one.value == pytest.approx(expected, rel=2e-2)
-    # UNESCO (1983): sea water of S = 35 freezes at -1.92 degC.
-    assert one.excess == pytest.approx(-1.92 - one.value, abs=0.03)
-    assert one.is_impossible != is_possible and "ice: winton" in one.advice
-    assert one.time == run.duration and one.place == "60 S 0 E, "
-    assert one.z == pytest.approx(-52.0 / 24.0)
-
-
-@pytest.mark.long
-def test_the_command_ends_with_an_error_and_its_store(tmp_path):
-    store = tmp_path / "cold.zarr"
-    settings = ["time.duration=172800", "map.flux_corrections={heat_flux: -3000}"]
-    settings.append("model.closure={name: constant, parameters: {diffusivity: 1.0e-8}}")
-    words = [word for one in settings for word in ("--set", one)]
-    output = invoked("map", ROOT / "configs/maps/synthetic.yaml", "--output", store, *words, code=1).output
-    said = r"impossible temperature -\d+\.?\d* degC at \S+ m, \S+ [NS] \S+ [EW], 2001-01-03 00:00, "
-    assert re.search(said, output) and "ice: winton" in output
-    assert f"wrote {store}" in output and store.is_dir()
-
-
-def test_a_map_says_the_range_of_recommended_constants():
-    notes = recommended_constants(dataclasses.replace(RUN, model=Model(KEpsilon.recommended())))
-    stress = recommended_sets()["k_epsilon"].valid.stress[1]
-    assert any(f"up to {stress:.3g} N m-2" in note for note in notes)
-    assert any("steps of at most 600 s (here 1800 s)" in note for note in notes)
-    assert recommended_constants(RUN) == []
 
 
 CONFIG = ROOT / "configs/maps/synthetic.yaml"

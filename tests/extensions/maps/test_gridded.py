@@ -12,7 +12,7 @@ import xarray as xr
 
 from tests.errors import error_naming
 from tests.extensions.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
-from tunax_lite import Grid, KEpsilon, Model
+from tunax_lite import Grid
 from tunax_lite.column.forcing import WaterSurface
 from tunax_lite.config import ConfigError, load_any
 from tunax_lite.extensions.maps import build_map, load_map
@@ -87,13 +87,6 @@ def test_fill_values_decoding_files_stores_and_chunks_do_not_matter(tmp_path):
         plain.chunk({"time": 3, "lat": 4}),
     ):
         assert_equal(whole(columns(other)), expected, 1e-12)
-    unmarked = ocean(fill=-999.0)
-    for one in unmarked.variables.values():
-        one.attrs.pop("_FillValue", None)
-    told = {name: Gridded(variable=name, missing=-999.0) for name in ("thetao", "so", "taux", "heat")}
-    changed: dict[str, Any] = {"temperature": told["thetao"], "salinity": told["so"]}
-    changed["fluxes"] = {"stress_u": told["taux"], "heat_flux": told["heat"]}
-    assert_equal(whole(columns(unmarked, **changed)), expected, 1e-12)
 
 
 @pytest.mark.long
@@ -129,10 +122,7 @@ def test_bathymetry_and_neighbours_stand_for_what_is_missing():
     assert near.fingerprint != found.fingerprint == columns(dataset, depth="elevation", reach=3e6).fingerprint
 
 
-def test_weather_restoring_waves_corrections_and_parameters():
-    dataset = ocean()
-    clear = 5.0 + np.abs(dataset.lat) + 0.0 * dataset.heat[0].drop_vars("time")
-    dataset["clear"] = (("lat", "lon"), clear.values, {})
+def test_weather_restoring_waves_and_corrections():
     weather = {"wind_v": 3.0, "wind_speed": 7.5, "air_temperature": 12.0, "humidity": 80.0}
     weather |= {
         "shortwave": 100.0,
@@ -140,14 +130,12 @@ def test_weather_restoring_waves_corrections_and_parameters():
         "wind_u": Gridded(variable="taux", unit="m s-1", factor=30.0),
     }
     found = columns(
-        dataset,
         fluxes=None,
         weather=weather,
         air_sea={"longwave": "net"},
         restoring={"temperature": "thetao", "temperature_velocity": 2e-5},
         stokes_drift={"u": 0.1, "v": Gridded(sum_of=[Gridded(constant=0.02), Gridded(constant=0.03)])},
         flux_corrections={"heat_flux": Gridded(variable="heat", upward=True)},
-        parameters={"case.absorption.visible_depth": "clear", "c_eps_1": 1.5},
     )
     chosen = np.array([5, 100])
     lat, lon = found.latitude[chosen], found.longitude[chosen]
@@ -155,15 +143,11 @@ def test_weather_restoring_waves_corrections_and_parameters():
     air = case.forcing.forcing.weather.at(0.0)
     np.testing.assert_allclose(np.hypot(air.wind_u, air.wind_v), 7.5)
     np.testing.assert_allclose(air.wind_u / air.wind_v, 1.0)
-    np.testing.assert_allclose(case.absorption.visible_depth, 5.0 + np.abs(lat))
     np.testing.assert_allclose(case.interior.stokes_drift.at_surface(0.0)[1], 0.05)
     np.testing.assert_allclose(case.terms["restoring"].temperature.at(0.0), temperature(lat, lon, 0.0))
     of_month = 0.5 + (np.asarray(case.forcing.time)[:, None] / DAY - 365 / 24) / (365 / 12)
     # The middle of December 2000 lies half a day later in a year of 366 days.
     np.testing.assert_allclose(case.forcing.heat_flux_bias, -heat(of_month % 12.0, lat, lon), atol=0.02)
-    closure: Any = found.model(Model(KEpsilon()), chosen).closure
-    np.testing.assert_allclose(closure.c_eps_1, [1.5, 1.5])
-    assert columns().model(model := Model(KEpsilon()), chosen) is model
 
 
 @pytest.mark.long
@@ -195,6 +179,8 @@ WEATHER = {"wind_u": "taux", "wind_v": "VWND", "air_temperature": 10.0, "humidit
 WEATHER |= {"shortwave": 100.0, "longwave": 300.0}
 TWICE = [*np.arange(0.0, 340.0, 10.0), 330.0, 350.0]
 FLOOR = (("lat", "lon"), np.full((9, 36), -80.0), {"units": "m"})
+UPWARD = {"standard_name": "surface_upward_sensible_heat_flux"}
+REVERSED = {"heat_flux": {"variable": "heat", "sign": -1}}
 BAD = (
     (ocean, {"points": GridPoints(spacing=5.0, latitude=[60.0, 80.0])}, "points -40 40 288"),
     (ocean, {"points": SitePoints(places={"siberia": [0.0, 120.0]})}, "points 1"),
@@ -211,7 +197,7 @@ BAD = (
     (lambda: ocean(longitude=TWICE), {}, "lon 330"),
     (lambda: ocean(latitude=np.arange(-40.0, 41.0, 10.0) + 100.0), {}, "lat -90 90 140"),
     (ocean, {"fluxes": None, "weather": WEATHER}, "VWND wind_v thetao"),
-    (ocean, {"parameters": {"case.depth_of_sea": 3.0}}, "parameters.depth_of_sea"),
+    (lambda: broken("heat", lambda v: v, **UPWARD), {"fluxes": REVERSED}, "heat sign -1 upward"),
 )
 
 
@@ -262,13 +248,12 @@ map:
   fluxes:
     stress_u: taux
     heat_flux: [heat, {variable: heat, factor: 0.5, upward: true}, 3]
-  parameters: {c_eps_1: 1.4, case.absorption.visible_depth: 11}
 grid: {kind: uniform, n_cells: 10}
 time: {step: 1800.0, output_interval: 86400.0}
 """
 
 SHORT_WEATHER = "{wind_u: 1, wind_v: 2, air_temperature: 3, humidity: 40}"
-LINES_OF_FLUXES = MAP[MAP.index("  fluxes:") : MAP.index("  parameters:")]
+LINES_OF_FLUXES = MAP[MAP.index("  fluxes:") : MAP.index("grid:")]
 
 
 def write(folder: Path, text: str = MAP) -> Path:
@@ -289,9 +274,6 @@ def test_a_map_is_built_from_its_file(tmp_path):
         time = np.asarray(case.forcing.time)
         at = np.argmin(np.abs(time - 15.2 * 86400.0))
     np.testing.assert_allclose(case.forcing.fluxes.heat_flux[at], 0.5 * january + 3.0)
-    np.testing.assert_allclose(case.absorption.visible_depth, 11.0)
-    closure: Any = parts.columns.model(parts.model, np.arange(3)).closure
-    np.testing.assert_allclose(closure.c_eps_1, 1.4)
     assert isinstance(load_any(tmp_path / "map.yaml").config, MapConfig)
 
 
@@ -312,8 +294,8 @@ def test_a_map_converts_the_unit_first(tmp_path):
     field = "{variable: kelvin, paths: kelvin.nc, unit: K, factor: 2.0, offset: -1.0}"
     case = columns_of("  fluxes:", f"  temperature: {field}\n  fluxes:").case(slice(None), 0.0, 86400.0)
     assert float(np.max(case.initial_state.temperature)) <= 2.0 * warmest - 1.0 + 1e-3
-    with error_naming(ConfigError, "map.fluxes.heat_flux upward sign -1"):
-        load_map(write(tmp_path, MAP.replace(given, "{variable: heat, upward: true, sign: -1}")))
+    with error_naming(FileFormatError, "heat upward sign -1"):
+        columns_of(given, "{variable: heat, upward: true, sign: -1}")
 
 
 def test_broken_maps_are_refused(tmp_path):
@@ -328,8 +310,6 @@ def test_broken_maps_are_refused(tmp_path):
         ("uniform, n_cells: 10", "native", "uniform stretched faces native"),
         ("output_interval", "duration: 1728000.0, output_interval", "time.duration map.duration 864000"),
         ("heat_flux: [heat,", "heat_flux: [taux,", "taux W N/m2"),
-        ("c_eps_1: 1.4", "c_eps_1: 99.0", "parameters.c_eps_1 1 2.5 99 40 S"),
-        ("c_eps_1: 1.4", "c_eps_9: 1.0", "parameters.c_eps_9"),
     ):
         assert old in MAP
         with error_naming((ConfigError, FileNotFoundError, ValueError), parts):

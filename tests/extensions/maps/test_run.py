@@ -61,6 +61,7 @@ def test_columns_of_a_map_are_those_of_a_batch(whole):
         for name, values in expected.items():
             np.testing.assert_allclose(by_column(store[name]), values[1:], **close, err_msg=name)
         assert "initial_temperature_mean" not in store
+        assert store.initial_temperature.units == "degC"
         for name in VARIABLES:
             first = by_column(store[f"initial_{name}"])
             np.testing.assert_allclose(first, expected[name][0], **close, err_msg=name)

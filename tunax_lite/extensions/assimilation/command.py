@@ -120,7 +120,7 @@ def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | 
         describe_model(assimilation.system.model),
         sum(each.time.size for each in assimilation.streams),
     )
-    answer = page.show(run.case, run.observations)
+    page.draw(run.case)
     times = describe_times(assimilation.cycles.end, run.dt, assimilation.cycles.interval)
     echo(
         f"assimilation: {n_values} observations in {len(assimilation.streams)} streams, "
@@ -130,4 +130,4 @@ def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | 
     notes = assimilation.notes()
     session.say_notes(notes)
     report = {"kind": "assimilation", "model": model, "time": times, "notes": notes}
-    return report | {"cycles": assimilation.cycles.n_cycles, "observations": n_values} | answer
+    return report | {"cycles": assimilation.cycles.n_cycles, "observations": n_values}

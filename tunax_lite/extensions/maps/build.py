@@ -50,7 +50,6 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
             f"got {duration:g} s; change one of them."
         )
     model = build_model(config.model, loaded.place, parameters)
-    columns.model(model, slice(0, 1))  # rejects unknown parameters
     with where.naming():
         notes = [str(warning) for warning in warnings_of_files if warning.rule not in config.accept]
         columns.notes = (*columns.notes, *notes, *_remarks_of(columns, config.accept))

@@ -7,10 +7,10 @@ its correction, which is constant in time. rho(u) = u, or c^2 log(1 + u / c^2) w
 the model cannot follow then has little effect on the shared parameters. Columns are independent: m + 1
 tangents, each for all columns at once, give the Jacobian by the n corrections and the m shared parameters.
 Corrections are eliminated column by column, which leaves m equations (Gauss-Newton with Levenberg-Marquardt
-damping). In these, columns have the weight rho'(u_i) / (1 + h_i / H) besides their area, where h_i is the
-mean square change of the surface temperature with all shared parameters, and H its median over all columns,
-times `STEEP`: few columns that change abruptly, with derivatives up to a million times those of the others,
-would dominate the step. Sums over columns are in order: iterates do not depend on the number of workers.
+damping). With a scale, columns have the weight rho'(u_i) / (1 + h_i / H) in these besides their area, where
+h_i is the mean square derivative by all shared parameters, and H its median over all columns, times `STEEP`:
+few columns that change abruptly, with derivatives up to a million times those of the others, would dominate
+the step. Sums over columns are in order: iterates do not depend on the number of workers.
 
 Sources: Golub and Pereyra (2003), Inverse Problems 19, R1-R26, on variable projection; Holland and Welsch
 (1977), Communications in Statistics A 6, 813-827, on iteratively reweighted least squares; Hampel et al.
@@ -102,13 +102,14 @@ class MapFit:
 
     def identity(self) -> dict[str, str]:
         """Settings and input files that the iterates depend on."""
-        settings = self.settings
-        text = repr((self.free, settings.penalty, settings.start, settings.misfit_scale))
+        text = repr(self.settings.model_copy(update={"n_iterations": 0, "folder": None}))
         return {"map": self.run.fingerprint[:16], "calibration": text, **dict(self.run.stamps())}
 
 
 class Equations(NamedTuple):
-    """Mean square of each column [K2], half its derivatives by the m shared parameters and its correction."""
+    """Mean square of each column with its penalty [K2], and half its derivatives by the m shared parameters
+    and the correction.
+    """
 
     mean_square: np.ndarray  # (n_columns,)
     gradient: np.ndarray  # (m + 1, n_columns)
@@ -126,7 +127,7 @@ def equations_of(fit: MapFit, item: tuple[np.ndarray, np.ndarray, np.ndarray]) -
     numbers = [jnp.asarray(each, dtype) for each in (*numbers, fit.run.columns.observed(columns, fit.times))]
     arguments = *numbers, model, case
     compiled = lambda: compile_program(functools.partial(_equations, fit), *arguments)  # noqa: E731
-    program = _programs.get(compiled, arguments, fit.run.fingerprint, repr((fit.free, fit.settings.start)))
+    program = _programs.get(compiled, arguments, fit.run.fingerprint, repr(fit.settings))
     return Equations(*(np.asarray(part, float) for part in jax.device_get(program(*arguments))))
 
 
@@ -153,7 +154,8 @@ def _equations(
             checkpointing=SaveEverything(),
             save=lambda carry, _: carry.now.state.temperature[-1],
         )
-        return factor * (surface[-len(observed) :] - jnp.where(is_observed, observed, 0.0))
+        misfit = factor * (surface[-len(observed) :] - jnp.where(is_observed, observed, 0.0))
+        return jnp.append(misfit, fit.settings.penalty * correction[None], axis=0)
 
     # Every column has its own copy of the parameters, so that one tangent is a column of all Jacobians.
     at = jnp.broadcast_to(x[:, None], (m, n)), correction
@@ -172,7 +174,6 @@ class Progress(NamedTuple):
         x: unconstrained shared parameters with the lowest loss.
         correction: heat flux correction of each column with the lowest loss of all columns [W m-2].
         equations: normal equations at x and correction.
-        first: initial misfit of each column [K2].
         weight: fraction of the area in each column; 0 for columns that failed initially.
         losses: loss of each evaluation, in order [K2].
         damping: relative increase of the diagonal of the shared parameters, and of each correction [1].
@@ -181,7 +182,6 @@ class Progress(NamedTuple):
     x: np.ndarray
     correction: np.ndarray
     equations: Equations
-    first: np.ndarray
     weight: np.ndarray
     losses: np.ndarray
     damping: np.ndarray
@@ -193,7 +193,7 @@ class Progress(NamedTuple):
         square = np.zeros((x.size + 1, x.size + 1, zero.size))
         equations = Equations(zero + np.inf, square[0], square)
         damping = np.full(1 + zero.size, _FIRST_DAMPING)
-        return cls(x, zero, equations, zero, zero, np.zeros(n_evaluations), damping)
+        return cls(x, zero, equations, zero, np.zeros(n_evaluations), damping)
 
     @property
     def loss(self) -> float:
@@ -219,14 +219,13 @@ class Progress(NamedTuple):
         """The state after an evaluation, which is accepted if its loss is lower."""
         finite = [np.isfinite(part).reshape(-1, part.shape[-1]).all(axis=0) for part in equations]
         misfit = np.where(np.logical_and.reduce(finite), equations.mean_square, np.inf)
-        first, weight = self.first, self.weight
+        weight = self.weight
         if not self.losses.size:
             if np.isinf(misfit).all():
                 raise FloatingPointError(
                     "calibrate: expected a finite misfit with derivatives at the start, got none in all "
                     f"{misfit.size} columns; try a shorter time step, or other start values."
                 )
-            first = np.where(np.isinf(misfit), np.nan, misfit)
             area = np.where(np.isinf(misfit), 0.0, np.cos(np.deg2rad(fit.run.columns.latitude)))
             weight = area / area.sum()
         used = weight > 0.0
@@ -236,7 +235,7 @@ class Progress(NamedTuple):
         x, correction, equations = (x, correction, equations) if is_better[0] else self[:3]
         equations = Equations(*(np.where(used, part, 0.0) for part in equations))
         losses = np.append(self.losses, loss)
-        return Progress(x, np.where(used, correction, 0.0), equations, first, weight, losses, damping)
+        return Progress(x, np.where(used, correction, 0.0), equations, weight, losses, damping)
 
 
 @failures_as_values()
@@ -260,7 +259,7 @@ def fit_map(
         FloatingPointError: no column has a finite initial misfit.
         ValueError: a damaged file, or that of another fit or of other input.
     """
-    n, penalty = fit.run.columns.n_columns, fit.settings.penalty
+    n = fit.run.columns.n_columns
     # Blocks are equally long, for one compiled program: copies of the last column fill the last block.
     blocks = [np.minimum(np.arange(first, first + BLOCK), n - 1) for first in range(0, n, BLOCK)]
     work = functools.partial(equations_of, fit)  # a single object: an engine sends it to its workers once
@@ -274,11 +273,7 @@ def fit_map(
         x, correction = progress.x + shared, progress.correction + change
         parts = engine.map(work, [(each, x, correction[each]) for each in blocks])
         joined = (np.concatenate(each, axis=-1)[..., :n] for each in zip(*parts, strict=True))
-        square, gradient, matrix = joined
-        gradient[-1] += penalty**2 * correction
-        matrix[-1, -1] += penalty**2
-        equations = Equations(square + (penalty * correction) ** 2, gradient, matrix)
-        progress = progress.after(fit, x, correction, equations)
+        progress = progress.after(fit, x, correction, Equations(*joined))
         if path is not None:
             header = {"fingerprint": fit.identity(), "n_evaluations": progress.losses.size}
             write_tree(path, header, progress)
@@ -296,19 +291,18 @@ def write_fit(fit: MapFit, progress: Progress, folder: Path, about: Provenance) 
     variables = {"loss": described("iteration", progress.losses, "misfits with penalty", "K2")}
     for name, values, *labels in (
         ("heat_flux_correction", progress.correction, "heat flux correction", "W m-2"),
-        ("misfit_before", progress.first**0.5, "root mean square misfit at the start", "K"),
-        ("misfit_after", np.maximum(last, 0.0) ** 0.5, "root mean square misfit with the correction", "K"),
+        ("misfit", np.maximum(last, 0.0) ** 0.5, "root mean square misfit with the correction", "K"),
     ):
         values = on_map(np.where(used, values, np.nan), columns.index, columns.shape)
         variables[name] = described(map_dims(columns), values, *labels)
     attributes = titled("Calibration on a map", type(closure).__name__) | about.attributes
     write_dataset(xr.Dataset(variables, columns.coordinates, attributes), paths[0])
+    best = fit.free.by_path(fit.values(progress.x).tolist())
     numbers = {
-        number.path: {"value": value, "unit": number.unit, "start": float(number.start)}
-        | {"lower": number.lower, "upper": number.upper}
-        for number, value in zip(fit.free.numbers, fit.values(progress.x).tolist(), strict=True)
+        "loss": progress.loss,
+        "loss_at_start": float(progress.losses[0]),
+        "n_columns": int(used.sum()),
     }
-    losses = {"loss": progress.loss, "loss_at_start": float(progress.losses[0])}
-    sections = {"calibration": losses | {"n_columns": int(used.sum())}}
-    write_values(paths[1], Base.of(closure, numbers), numbers, sections, about.attributes)
+    entries = fit.free.to_yaml(best, closure, {}, {})
+    write_values(paths[1], Base.of(closure, best), entries, {"calibration": numbers}, about.attributes)
     return paths

@@ -1,7 +1,6 @@
 """Commands on a map: `map` runs it, `calibrate` fits it, `check` describes it."""
 
 import dataclasses
-import datetime
 import functools
 import time
 from collections.abc import Mapping, Sequence
@@ -13,12 +12,12 @@ from typer import Exit
 from ...calibration.results import check_folder
 from ...cli import session
 from ...cli.application import Answer
-from ...cli.check import Page, describe_model, describe_times, duration
+from ...cli.check import Page, describe_model, describe_times
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import Loaded
-from ...declarations import name_of
 from ...io.writing import check_outputs
+from ...plausibility.inputs import column_of
 from ...runtime.engine import AbstractEngine, open_engine
 from ...runtime.machine import needed
 from .build import build_map, build_map_fit, load_map
@@ -30,8 +29,8 @@ from .setup import MapRun
 from .store import MapStore, create_store, existing_store
 
 _MOST_NAMED = 10  # failed columns in a message
-_COLUMNS_SHOWN, _TIME_SHOWN = 64, 31 * 86400.0
-"""Number of columns, and length of the period [s], whose inputs `check` shows."""
+_TIME_SHOWN = 31 * 86400.0
+"""Longest period [s] whose inputs `check` draws."""
 
 
 def map_columns(
@@ -61,16 +60,10 @@ def map_columns(
         if store is not None and store.is_complete:
             echo(f"{output}: complete; nothing to do")
             return
-        session.say_notes(recommended_constants(run))
         with open_engine(workers, scheduler) as engine:
             report = _run(run, output, store, engine, n_columns)
     _say_broken(report.broken, run)
     session.report_written([output])
-
-    def moment(time: float) -> str:
-        return f"{run.columns.epoch + datetime.timedelta(seconds=time):%Y-%m-%d %H:%M}"
-
-    session.judge_water(report.beyond, moment)
     if report.broken:
         raise Exit(session.FAILED)
 
@@ -177,39 +170,20 @@ def _say_broken(broken: Sequence[Broken], run: MapRun) -> None:
 
 
 def check(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
-    """Print the size of a map, the inputs of some columns, the model and the times."""
+    """Print the size of a map, the model and the times, and draw the inputs of the first column."""
     needed("zarr", "tunax-lite map")
-    run, name = build_map(loaded, parameters), loaded.name
+    run = build_map(loaded, parameters)
     columns = run.columns
-    model = describe_model(columns.model(run.model, slice(0, 1)))
+    model = describe_model(run.model)
     n_cells = run.first_column.grid.n_cells
     echo(
         f"map: {' x '.join(map(str, columns.shape))} points, {n_cells} cells in a column, from "
         f"{columns.epoch:%Y-%m-%d %H:%M} on"
     )
-    shown = np.unique(np.linspace(0, columns.n_columns - 1, _COLUMNS_SHOWN).astype(int))
     length = min(run.duration, _TIME_SHOWN)
-    sample = dataclasses.replace(columns.case(shown, 0.0, length), duration=length)
-    sample = dataclasses.replace(sample, name=name, start_time=columns.epoch.isoformat())
-    echo(f"inputs of {shown.size} of {columns.n_columns} columns, over {duration(length)}:")
-    answer = page.show(sample, None)
+    first = column_of(columns.case(slice(0, 1), 0.0, length), 0)
+    page.draw(dataclasses.replace(first, duration=length))
     times = describe_times(run.duration, run.dt, run.output_interval)
-    notes = [*columns.notes, *recommended_constants(run)]
-    session.say_notes(notes)
+    session.say_notes(columns.notes)
     points = {"shape": list(columns.shape), "n_cells": n_cells, "start": columns.epoch.isoformat()}
-    return {"kind": "map", "map": points, "model": model, "time": times, "notes": notes} | answer
-
-
-def recommended_constants(run: MapRun) -> list[str]:
-    """Return a note on the range of recommended constants, which is not checked: fluxes are read later."""
-    closure = run.columns.model(run.model, slice(0, 1)).closure
-    valid = session.valid_range_of(closure)
-    if valid is None:
-        return []
-    return [
-        f"recommended constants of {name_of(type(closure))}: judged with cells of at least "
-        f"{valid.cell_thickness[0]:g} m, steps of at most {valid.time_step[1]:g} s (here {run.dt:g} s), wind "
-        f"stress up to {valid.stress[1]:.3g} N m-2 and heat fluxes into the water from "
-        f"{valid.heat_flux[0]:.4g} to {valid.heat_flux[1]:.4g} W m-2, without the sun; errors may be larger "
-        "beyond them"
-    ]
+    return {"kind": "map", "map": points, "model": model, "time": times, "notes": columns.notes}

@@ -15,14 +15,13 @@ from ...io.axes import place_in_words
 from ...io.errors import Source, check_possible, name_of
 from ...io.netcdf import read_netcdf
 from ...io.series import Series
-from ...io.variables import error_of, in_unit, like, numbers_in, on_axes
+from ...io.variables import error_of, in_unit, on_axes
 from .calendars import RecordTimes, read_times
 from .remapping import Matrix, Remapping
-from .sections import Gridded, MapSection, SitePoints
+from .sections import Gridded, MapSection
 from .sources import (
     axis_of,
     header_of,
-    joined_sites,
     levels_of,
     middles_of,
     open_source,
@@ -51,7 +50,7 @@ class FileField:
     """A variable of files, remapped to the columns of a map, in the package's unit.
 
     Args:
-        quantity: name in the table of quantities; empty for a parameter or a tracer.
+        quantity: name in the table of quantities; empty for a tracer.
         settings: section of the field in the configuration.
         files: files of the field, consecutive in time.
         epoch, duration: time 0 and duration [s] of the run.
@@ -97,7 +96,11 @@ class FileField:
             pairs = zip(self._files, keys, strict=True)
             coordinates = [middles_of(file, key, self.header) for file, key in pairs]
             self.times = read_times(coordinates, epoch, duration, settings.repeats)
-        examine(self.header, quantity, requested=settings.build(), is_reversed=self._is_upward)
+        requested = settings.build()
+        if self._is_upward and requested.sign < 0:
+            got = "`sign: -1` beside `upward` or a standard name of an upward flux"
+            raise error_of(self.header, "one change of sign", got, "remove `sign`")
+        examine(self.header, quantity, requested=requested, is_reversed=self._is_upward)
         # One matrix per mask of missing values, and the number of the mask of each record.
         self._mask_of, self._matrices = np.zeros(sum(self._lengths), dtype=int), list[Matrix]()
         self._levels: Sequence[int] = ()
@@ -137,11 +140,7 @@ class FileField:
 
     def _in_unit(self, variable: "xr.DataArray", n_records: int) -> np.ndarray:
         kept = [dim for dim in (self._time, *self._horizontal) if dim is not None]
-        variable, missing = on_axes(variable, kept, "select one"), self._settings.missing
-        if missing is not None:
-            values = numbers_in(variable)
-            is_missing = np.abs(values - missing) <= 1e-6 * abs(missing)
-            variable = like(variable, np.where(is_missing, np.nan, values))
+        variable = on_axes(variable, kept, "select one")
         values = in_unit(variable, self._quantity, self._settings.build()).reshape(n_records, -1)
         return -values if self._is_upward else values
 
@@ -186,7 +185,7 @@ class FileField:
         if len(masks) > _MOST_MASKS:
             masks, mask_of = np.all(masks, axis=0, keepdims=True), np.zeros_like(mask_of)
         if not masks.any():
-            advice = "check the file, its valid range, or the missing value (missing)"
+            advice = "check the file and its valid range"
             raise error_of(self.header, "values somewhere on the map", "none", advice)
         self._mask_of[:n_scanned] = mask_of.reshape(-1)
         return list(masks)
@@ -315,7 +314,7 @@ class FieldBuilder:
         find: Callable[[str], Path],
         epoch: datetime.datetime,
     ):
-        self._points, self._duration, self._epoch = section.points, section.duration, epoch
+        self._duration, self._epoch = section.duration, epoch
         self._sources, self._find = list(sources), find
         measure = "relative" if section.weather is None else section.weather.humidity_measure
         self._quantities = _QUANTITIES | {"humidity": HUMIDITY_QUANTITIES[measure]}
@@ -340,10 +339,10 @@ class FieldBuilder:
         return datasets
 
     def field(self, quantity: str, settings: Gridded) -> Field:
-        """Build a field over time; `quantity` is empty for a parameter."""
+        """Build a field over time."""
         if settings.constant is not None:
             name = self._quantities.get(quantity, quantity)
-            check_possible("map", quantity or "parameters", name, np.array([settings.constant]))
+            check_possible("map", quantity, name, np.array([settings.constant]))
             return Field((), settings.constant)
         if settings.sum_of:
             terms = [self.field(quantity, part) for part in settings.sum_of]
@@ -359,19 +358,8 @@ class FieldBuilder:
         return self._of_files(quantity, settings, has_levels=True)
 
     def _of_files(self, quantity: str, settings: Gridded, *, has_levels: bool = False) -> FileField:
-        """Build a field from its files; files of single sites are joined."""
-        quantity, points = self._quantities.get(quantity, quantity), self._points
-        files = []
-        if not any("{site}" in path for path in settings.paths):
-            files = self._datasets(settings.paths)
-        elif not isinstance(points, SitePoints):
-            expected = "points of the kind `sites`, whose names replace {site}"
-            raise ValueError(f"paths: expected {expected}, got `{points.name}`; list the sites in `points`.")
-        else:
-            paths = [[path.replace("{site}", site) for path in settings.paths] for site in points.places]
-            files_of_sites = [self._datasets(each) for each in paths]
-            name = variable_of(quantity, settings, files_of_sites[0])
-            files = [joined_sites(each, name, points.of()) for each in zip(*files_of_sites, strict=True)]
+        """Build a field from its files."""
+        quantity, files = self._quantities.get(quantity, quantity), self._datasets(settings.paths)
         return FileField(quantity, settings, files, self._epoch, self._duration, has_levels=has_levels)
 
     def bathymetry(self, settings: Gridded, remapping: Remapping) -> tuple[np.ndarray, np.ndarray]:

@@ -1,16 +1,15 @@
-"""Columns from gridded files: grids, water, forcing and parameters."""
+"""Columns from gridded files: grids, water and forcing."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ..._types import as_float_array, at_path, iterate_parameters
+from ..._types import as_float_array
 from ...air_sea import BulkForcing, ConstantAlbedo, SolarPosition, Weather
 from ...air_sea.air import HumidityMeasure
 from ...air_sea.bulk_forcing import WEATHER
@@ -19,7 +18,6 @@ from ...column.case import Case
 from ...column.corrections import CorrectedForcing
 from ...column.forcing import AbstractForcing, SurfaceFluxes, TimeSeriesForcing
 from ...column.grid import Grid
-from ...column.model import Model
 from ...column.state import State
 from ...column.terms import DriftVector, Interior, StokesDrift, SurfaceRestoring
 from ...column.time_series import TimeSeries
@@ -27,7 +25,6 @@ from ...config.air_sea import bulk_arguments
 from ...config.closures import term_of
 from ...config.formats import notes_on_terms
 from ...config.profiles import with_memory
-from ...io.axes import place_in_words
 from ...io.checksums import digest_of_tree
 from ...io.errors import Source
 from ...io.named_files import resolve
@@ -39,8 +36,6 @@ from ...physics import coriolis_parameter
 from .fields import HALF, FieldBuilder, finest
 from .remapping import TINY, Points, Remapping
 from .sections import MapSection
-
-ModuleT = TypeVar("ModuleT", bound=eqx.Module)
 
 _FOREVER = 1e12  # [s]
 _LARGEST_GUSTINESS = 10.0
@@ -103,7 +98,7 @@ class GriddedColumns:
         self._profiles = {name: build.profile(name, each) for name, each in water.items()}
         self._profiles |= {name: build.profile("", each) for name, each in section.tracers.items()}
         self._groups = {
-            name: {key: build.field("" if name == "parameters" else key, each) for key, each in group.items()}
+            name: {key: build.field(key, each) for key, each in group.items()}
             for name, group in section.groups().items()
         }
         driving = [group.values() for name, group in self._groups.items() if name != "observed"]
@@ -230,7 +225,7 @@ class GriddedColumns:
         state = with_memory(state, interior, terms)
         for term in terms.values():
             term.check_step(state, grid, self._step)
-        case = Case(
+        return Case(
             grid=grid,
             initial_state=state,
             forcing=self._forcing(chosen, latitude, longitude, start, stop),
@@ -246,13 +241,6 @@ class GriddedColumns:
             latitude=latitude,
             longitude=longitude,
         )
-        return self._with_fields(case, chosen, of_case=True)
-
-    def model(self, model: Model, columns: slice | np.ndarray) -> Model:
-        """Return the model with column-dependent parameters; unchanged if there are none."""
-        chosen = np.arange(self.n_columns)[columns]
-        closure = self._with_fields(model.closure, chosen, of_case=False)
-        return model if closure is model.closure else dataclasses.replace(model, closure=closure)
 
     def _series(
         self, group: str, chosen: np.ndarray, start: float, stop: float
@@ -367,33 +355,6 @@ class GriddedColumns:
                 time = field.times.seconds[field.times.around(days[0], days[-1] + DAY)]
             arguments["diurnal_cycle"] = diurnal_cycle(days, time, field.on(chosen, time), sun, self._step)
         return arguments
-
-    def _with_fields(self, module: ModuleT, chosen: np.ndarray, *, of_case: bool) -> ModuleT:
-        """Return a case or a closure with its column-dependent parameters."""
-        all_fields = self._groups["parameters"].items()
-        by_path = {path: field for path, field in all_fields if path.startswith("case.") == of_case}
-        fields = {path.removeprefix("case."): field for path, field in by_path.items()}
-        if not fields:
-            return module
-        known = {info.path: info for info in iterate_parameters(module)}
-        values = []
-        for path, field in fields.items():
-            if path not in known:
-                expected = f"a parameter among {', '.join(known)}"
-                raise ValueError(f"parameters.{path}: expected {expected}; correct its name.")
-            low, high = known[path].valid_range
-            of_columns = field.on(chosen, np.zeros(1))[0]
-            bad = np.flatnonzero(~((of_columns >= low) & (of_columns <= high)))
-            if bad.size:
-                at = chosen[bad[0]]
-                where = place_in_words(float(self.latitude[at]), float(self.longitude[at]))
-                raise ValueError(
-                    f"parameters.{path}: expected values from {low:g} to {high:g} [{known[path].unit}], got "
-                    f"{of_columns[bad[0]]:g} at {where}; check the file."
-                )
-            values.append(jnp.asarray(of_columns, dtype=float))
-        at_paths = lambda tree: [at_path(tree, path) for path in fields]  # noqa: E731
-        return eqx.tree_at(at_paths, module, values, is_leaf=lambda leaf: leaf is None)
 
 
 def columns_from_dataset(

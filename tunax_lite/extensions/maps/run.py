@@ -19,7 +19,6 @@ from ...column.integrate import restart_of
 from ...column.model import Model
 from ...column.trajectory import Restart
 from ...io.axes import place_in_words
-from ...plausibility.water_limits import Extreme, extremes, merged
 from ...runtime.engine import AbstractEngine, ThisProcess
 from ...runtime.jax_setup import failures_as_values
 from ...runtime.memory import peak_memory
@@ -44,11 +43,10 @@ class Broken(NamedTuple):
 
 
 class MapReport(NamedTuple):
-    """Failed columns, the peak memory of a process [bytes], and implausible water."""
+    """Failed columns, and the peak memory of a process [bytes]."""
 
     broken: tuple[Broken, ...]
     peak_memory: int
-    beyond: tuple[Extreme, ...] = ()
 
 
 def run_tile(
@@ -64,18 +62,18 @@ def run_tile(
     """
     work = _Tile(run, MapStore(path), tile)
     pieces = list(enumerate(run.pieces(work.store.layout)))[work.n_done :]
-    pending: tuple[Results, int, slice, Case] | None = None
+    pending: tuple[Results, int, slice] | None = None
     for done, (number, (frames, start, stop)) in enumerate(pieces):
         batch = run.batch(work.padded, start, stop)
         results = work.start(batch)
         if pending is not None:
             work.write(*pending)
             report(done / len(pieces))
-        pending = results, number, frames, batch[1]
+        pending = results, number, frames
     if pending is not None:
         work.write(*pending)
         report(1.0)
-    return MapReport(work.broken_columns(), peak_memory(), tuple(work.beyond))
+    return MapReport(work.broken_columns(), peak_memory())
 
 
 class _Tile:
@@ -84,7 +82,6 @@ class _Tile:
     Attributes:
         padded: numbers of its columns, with copies of the last one.
         n_done: pieces in the store when the tile was opened.
-        beyond: implausible water in the pieces that this process writes.
     """
 
     def __init__(self, run: MapRun, store: MapStore, tile: int):
@@ -93,7 +90,6 @@ class _Tile:
         self.columns = columns = run.tiles(n_rows)[tile]
         self.rows = slice(tile * n_rows, min((tile + 1) * n_rows, run.columns.shape[0]))
         self.padded = np.concatenate([columns, np.repeat(columns[-1:], width - len(columns))])
-        self.beyond: list[Extreme] = []
         state = store.read_state(tile) or (0, np.full(len(columns), -1), [])
         self.n_done, self._broken, self._leaves = state  # `_broken`: first frame affected
         self._restart: Restart | None = None
@@ -110,7 +106,7 @@ class _Tile:
         self._restart = results.end
         return results
 
-    def write(self, results: Results, number: int, frames: slice, case: Case) -> None:
+    def write(self, results: Results, number: int, frames: slice) -> None:
         """Write the results of a piece, then the state; a kill in between only repeats the piece."""
         n_columns, write = len(self.columns), self.store.write
         n_frames = frames.stop - frames.start
@@ -125,7 +121,6 @@ class _Tile:
                     failed = has_failed.reshape(n_frames, *(1,) * (values.ndim - 2), -1)
                     values = np.where(failed, np.nan, values)
                 write(name, self._on_map(values), self.rows, frames)
-            self._note_extremes(results, frames, case)
             self.store.write_state(self.tile, number + 1, self._broken, results.end)
         except OSError as error:
             raise OSError(
@@ -154,23 +149,6 @@ class _Tile:
             for i, frame in zip(self.columns, self._broken, strict=True)
             if frame >= 0
         )
-
-    def _note_extremes(self, results: Results, frames: slice, case: Case) -> None:
-        """Note implausible water: in the stored frames, or if they lack it at the end of the piece."""
-        names, n_columns = ("temperature", "salinity"), len(self.columns)
-        if all(name in results.values for name in names):
-            fields = [np.asarray(results.values[name])[: frames.stop - frames.start] for name in names]
-            time = self.run.times[frames]
-        else:
-            fields = [np.asarray(getattr(results.end.state, name))[None] for name in names]
-            time = self.run.times[[frames.stop - 1]]
-        z = np.asarray(case.grid.z_center).reshape(case.grid.n_cells, -1)[:, :n_columns]
-        temperature, salinity = (each[..., :n_columns] for each in fields)
-        columns = self.run.columns
-        for extreme in extremes(temperature, salinity, z, time, has_ice=case.ice is not None):
-            at = self.columns[extreme.column]
-            place = place_in_words(float(columns.latitude[at]), float(columns.longitude[at]))
-            self.beyond = merged(self.beyond, [extreme._replace(place=f"{place}, ")])
 
     def _on_map(self, values: np.ndarray) -> np.ndarray:
         """Put columns (the last axis) at their positions in the rows of the tile."""
@@ -212,9 +190,6 @@ def run_map(
         compute = lambda tile: run_tile(run, store.path, tile, functools.partial(note, tile))  # noqa: E731
     reports = engine.map(compute, tiles, lambda number, result: note(tiles[number], 1.0))
     store.check_inputs(run)  # raises an error if the input changed during the run
-    beyond = list[Extreme]()
-    for of_tile in reports:
-        beyond = merged(beyond, of_tile.beyond, same_columns=False)
     broken = tuple(column for of_tile in reports for column in of_tile.broken)
     store.finish([column._asdict() for column in broken])
-    return MapReport(broken, max((of_tile.peak_memory for of_tile in reports), default=0), tuple(beyond))
+    return MapReport(broken, max((of_tile.peak_memory for of_tile in reports), default=0))

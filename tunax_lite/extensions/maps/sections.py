@@ -36,18 +36,13 @@ class Gridded(ConversionSection):
     """A quantity over latitude and longitude, and over time or depth."""
 
     variable: str | None = key("name in the files; null for one of the common names", None)
-    paths: Paths = key(
-        "a file, or several one after the other in time; by default those of the map. `{site}` stands for "
-        "the name of a site, with one file per point",
-        [],
-    )
+    paths: Paths = key("a file, or several one after the other in time; by default those of the map", [])
     upward: bool = key("whether the file counts the flux positive out of the water", False)
     repeats: bool | None = key(
         "whether the records are a repeating year; null to detect it by a reference year of 0 or 1, or an "
         "attribute `modulo` or `climatology`",
         None,
     )
-    missing: float | None = key("number that marks missing values, besides those declared in the file", None)
     constant: float | None = key("uniform number instead of a variable, in the package's unit", None)
     sum_of: list["GriddedInput"] = key("fields whose sum replaces the variable", [])
 
@@ -56,8 +51,6 @@ class Gridded(ConversionSection):
         for name in ("constant", "sum_of"):
             if name in keys and (others := keys - {name}):
                 raise invalid(f"`{name}` alone", f"it and {', '.join(sorted(others))}", "remove one of them")
-        if self.upward and self.build().sign < 0:
-            raise invalid("`upward`, or the sign -1", "both, which cancel", "remove one of them")
 
 
 def _expanded(value: JSON) -> JSON:
@@ -234,11 +227,6 @@ class MapSection(Section):
     observed: ObservedFields | None = key(
         "observations for calibration; columns exist only where they have values", None
     )
-    parameters: _ByName = key(
-        "fields of parameters that differ from column to column, by path: of the closure, or of the case "
-        "behind `case.`, such as case.absorption.visible_depth",
-        default_factory=dict,
-    )
     terms: dict[str, TermSection] = key(
         "terms of all columns, such as biogeochemistry, by a name of your choice", default_factory=dict
     )
@@ -264,17 +252,16 @@ class MapSection(Section):
         if self.air_sea.implicit_stress == "long_steps":
             raise invalid("implicit_stress true or false on a map", "long_steps", "choose one of them")
         if isinstance(self.absorption, TwoBandSeriesSection):
-            raise invalid("an absorption of numbers", "two_band_series", "give fields of its `parameters`")
+            raise invalid("an absorption of numbers", "two_band_series", "choose another")
 
     def groups(self) -> Mapping[str, Mapping[str, Gridded]]:
         """Fields over time by name, grouped by section."""
         names = "weather", "fluxes", "flux_corrections", "restoring", "stokes_drift", "observed"
-        groups = {
+        return {
             name: {key: value for key, value in getattr(self, name) if isinstance(value, Gridded)}
             for name in names
             if getattr(self, name) is not None
         }
-        return groups | {"parameters": self.parameters}
 
     def _check_radiation(self, weather: WeatherFields) -> None:
         formula = self.air_sea.longwave in set(LONGWAVE) - {"net", "downward"}

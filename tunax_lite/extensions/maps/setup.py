@@ -51,7 +51,7 @@ class MapRun:
     """A computation on a map, as one picklable object.
 
     Args:
-        model: for all columns; `columns` may add column-dependent parameters.
+        model: for all columns.
         columns: the map.
         dt, output_interval, duration: as in `simulate` [s], from the epoch of the map on; `dt` divides
             `output_interval`, which divides `duration`.
@@ -113,9 +113,8 @@ class MapRun:
     def batch(self, columns: np.ndarray, start: float, stop: float) -> tuple[Model, Case]:
         """Model and case of a selection of columns and a period [s], for a compiled program."""
         case = self.columns.case(columns, start, stop).unlabelled()
-        model = self.columns.model(self.model, columns)
-        case = case_over_steps(model, case, self.dt)
-        return without_weak_types((model, case), precision_of(model=model, case=case))
+        case = case_over_steps(self.model, case, self.dt)
+        return without_weak_types((self.model, case), precision_of(model=self.model, case=case))
 
     def pieces(self, layout: Layout) -> list[tuple[slice, float, float]]:
         """Frames of each piece, in order, and start and stop of its forcing [s].

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from ...io.axes import is_axis, is_position, read_vertical
 from ...io.errors import (
     FileFormatError,
     Source,
-    check_size,
     is_path,
     is_store,
     name_of,
@@ -105,41 +104,7 @@ def variable_of(quantity: str, settings: Gridded, files: Sequence["xr.Dataset"])
     got = f"only {', '.join(variables) or 'an empty file'}"
     source = ", ".join(dict.fromkeys(map(name_of, files)))
     key = settings.variable or quantity
-    raise FileFormatError(
-        source, key, f"a variable for {quantity or 'a parameter'}", got, "name it (variable)"
-    )
-
-
-def joined_sites(files: Sequence["xr.Dataset"], name: str, places: Points) -> "xr.Dataset":
-    """Join a variable of files of single sites, which all have the same times and levels.
-
-    Raises:
-        FileFormatError: a file of several places that differ, or other times or levels than the first.
-    """
-    import xarray as xr  # takes long
-
-    parts = []
-    for file in files:
-        axes = {axis_of(file, name, kind)[0] for kind in ("time", "vertical")}
-        file = file[[key for key, each in file.variables.items() if key == name or {*each.dims} <= axes]]
-        values = file[name]
-        check_size(name_of(file), name, values.nbytes)
-        part = file.isel({dim: 0 for dim in values.dims if dim not in axes}, drop=True).load()
-        if not ((values == part[name]) | (values.isnull() & part[name].isnull())).all():
-            advice = "leave {site} out of the path"
-            raise error_of(header_of(file, name), "values at one place", "places that differ", advice)
-        parts.append(part)
-    options: Any = {"data_vars": [name], "coords": "minimal", "compat": "override", "join": "exact"}
-    try:
-        joined = xr.concat(parts, "point", combine_attrs="override", **options)
-    except ValueError as error:
-        expected, advice = "the same times and levels in the files of all sites", "write them on common axes"
-        raise error_of(header_of(files[0], name), expected, "others", advice) from error
-    joined.encoding["source"] = name_of(files[0])
-    return joined.assign_coords(
-        lat=("point", places.latitude, {"units": "degrees_north"}),
-        lon=("point", places.longitude, {"units": "degrees_east"}),
-    )
+    raise FileFormatError(source, key, f"a variable for {quantity or 'a tracer'}", got, "name it (variable)")
 
 
 def middles_of(file: "xr.Dataset", name: str, header: "xr.DataArray") -> "xr.DataArray":

@@ -199,7 +199,7 @@ def _add_variable(
     from zarr.codecs import BloscCodec, Crc32cCodec
 
     columns, case = run.columns, run.first_column
-    quantity = name.removeprefix(INITIAL) if name in run.variables else name.removesuffix("_mean")
+    quantity = name if name in run.variables else name.removeprefix(INITIAL).removesuffix("_mean")
     vertical = {(): (), (case.grid.n_cells,): ("z_center",), (case.grid.n_cells + 1,): ("z_face",)}[of_column]
     attributes: dict[str, Any] = attributes_of(quantity, case.tracer_units)
     if name.startswith("height_"):
