@@ -14,13 +14,14 @@ from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import ConfigError, Loaded
 from ...config.case import Run
+from ...io.dataset import write_dataset
 from ...io.provenance import Provenance
 from ...io.writing import check_outputs
 from .cycles import Assimilation, Records
-from .results import write_records
+from .results import to_dataset
 from .sections import AssimilationConfig, assimilation_on, build_assimilated_run, load_assimilation, text_of
 
-FIGURES = "innovations", "increments", "corrections"
+FIGURES = "innovations", "increments"
 
 
 def assimilate(
@@ -47,7 +48,7 @@ def assimilate(
             [output, *figure_files], overwrite=overwrite, inputs=session.inputs_of(loaded, parameters)
         )
         records = _run(assimilation)
-        write_records(output, assimilation, records, about)
+        write_dataset(to_dataset(assimilation, records, about), output)
         _print_summary(assimilation, records)
         if figures is not None:
             from .figures import draw  # slow import
@@ -89,20 +90,14 @@ def _print_summary(assimilation: Assimilation, records: Records) -> None:
     withheld = int(known[:, [each.withheld for each in assimilation.streams]].sum())
     judging = f"; {withheld} are withheld and only judge forecasts" if withheld else ""
     echo(f"{int(used.sum())} of {int(known.sum())} observations were used{judging}")
-    groups = {(stream.operator.variable, stream.withheld): list[int]() for stream in assimilation.streams}
     for column, stream in enumerate(assimilation.streams):
-        groups[stream.operator.variable, stream.withheld].append(column)
-        _print_skill(records, stream.operator.label, [column])
-    for (variable, withheld), columns in groups.items():
-        if len(columns) > 1:
-            kind = "withheld" if withheld else "assimilated"
-            _print_skill(records, f"{variable}, all {kind} streams", columns)
+        _print_skill(records, stream.operator.label, column)
 
 
-def _print_skill(records: Records, name: str, columns: Sequence[int]) -> None:
-    """Print the skill of the forecasts of pooled streams by lead."""
+def _print_skill(records: Records, name: str, stream: int) -> None:
+    """Print the skill of the forecasts of a stream by lead."""
     for index, lead in enumerate(records.cycles.leads):
-        if (skill := records.skill(index, columns)) is not None:
+        if (skill := records.skill(index, stream)) is not None:
             has_interval = np.isfinite(skill.lower)
             interval = f" ({skill.lower:.3f} to {skill.upper:.3f})" if has_interval else ""
             days = f"{lead / 86400.0:g} day{'' if lead == 86400.0 else 's'}"

@@ -420,7 +420,7 @@ class Records:
         periods = [self.cycles.judged_forecasts(self.time, lead)[1] for lead in self.cycles.leads]
         return np.stack(periods, axis=1)
 
-    def skill(self, lead: int, stream: int | Sequence[int] = 0, block: float = _BLOCK) -> "Skill | None":
+    def skill(self, lead: int, stream: int = 0, block: float = _BLOCK) -> "Skill | None":
         """Skill of the forecasts of one lead; `None` without observations that judge them.
 
         The interval comes from 1000 resamples of blocks of consecutive observations, because errors of
@@ -428,15 +428,14 @@ class Records:
 
         Args:
             lead: index of the lead.
-            stream: index of a stream, or indices of several with the same unit, which are pooled.
+            stream: index of the stream.
             block: length of the blocks [s].
 
         Source: Kuensch (1989), Ann. Stat. 17, 1217-1241.
         """
         judged = self.time >= self.cycles.judged_from
-        errors = self.innovation()[judged][:, lead, np.atleast_1d(stream)]
-        known = np.isfinite(errors)
-        time, errors, known = (each[known.any(axis=1)] for each in (self.time[judged], errors, known))
+        errors = self.innovation()[judged][:, lead, stream]
+        time, errors = (each[np.isfinite(errors)] for each in (self.time[judged], errors))
         n = time.size
         if n == 0:
             return None
@@ -445,11 +444,8 @@ class Records:
         random = np.random.default_rng(0)
         starts = random.integers(0, n - length + 1, size=(1000, -(-n // length)))
         resamples = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, :n]
-        squares, numbers = np.sum(np.where(known, errors, 0.0) ** 2, axis=1), np.sum(known, axis=1)
-        ends = np.quantile(
-            np.sqrt(squares[resamples].sum(axis=1) / numbers[resamples].sum(axis=1)), [0.05, 0.95]
-        )
+        ends = np.quantile(np.sqrt(np.mean(errors[resamples] ** 2, axis=1)), [0.05, 0.95])
         if length == n:  # a single block says nothing about the spread of others
             ends = np.full(2, np.nan)
-        rms, mean = np.sqrt(squares.sum() / numbers.sum()), np.mean(errors[known])
-        return Skill(float(rms), float(ends[0]), float(ends[1]), float(mean), int(numbers.sum()))
+        rms = np.sqrt(np.mean(errors**2))
+        return Skill(float(rms), float(ends[0]), float(ends[1]), float(np.mean(errors)), n)

@@ -1,6 +1,5 @@
-"""Figures of an assimilation: innovations, increments, corrections."""
+"""Figures of an assimilation: innovations and increments."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,11 @@ from ...plotting.style import (
     FigureTime,
     around_zero,
     colour_map,
-    in_words,
     label,
     panels,
     save_figures,
     typeset,
 )
-from ...plotting.together import labels_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,20 +29,12 @@ def assimilation_figures(path: Path) -> dict[str, Figure]:
     Raises:
         FileFormatError: a file without innovations.
     """
-    results = _read(path)
-    stream = results.isel(stream=-1) if "stream" in results.dims else results
-    figures = {"innovations": _innovations(stream), "increments": _increments(results)}
-    if "process" in results.dims:
-        figures["corrections"] = _corrections(results)
-    return figures
-
-
-def _read(path: Path) -> "xr.Dataset":
     results = read_netcdf(path)
     if "innovation" not in results:
         got, advice = "a file without `innovation`", "plot it with files of its kind"
         raise FileFormatError(path, "file", "results of `tunax-lite assimilate`", got, advice)
-    return results
+    stream = results.isel(stream=-1) if "stream" in results.dims else results
+    return {"innovations": _innovations(stream), "increments": _increments(results)}
 
 
 def _judged(results: "xr.Dataset") -> "xr.Dataset":
@@ -59,30 +48,6 @@ def _dates(results: "xr.Dataset") -> FigureTime:
     start = str(results["time"].attrs["units"]).removeprefix("seconds since ")
     latest = float(results["analysis_time"].max())
     return FigureTime(latest, None if start == IDEALISED_EPOCH else start)
-
-
-def figures_together(paths: Sequence[Path]) -> dict[str, Figure]:
-    """Root mean square innovation by lead in several files, such as methods with the same observations.
-
-    Raises:
-        FileFormatError: a file without innovations, or files with different units.
-    """
-    figure = Figure(figsize=(6.0, 4.0), layout="constrained")
-    axes, first_unit = figure.subplots(), None
-    for path, name in zip(paths, labels_of(paths), strict=True):
-        results = _read(path)
-        unit = str(results["innovation"].attrs["units"])
-        if first_unit not in (None, unit):
-            expected, advice = f"the unit of the other files, {first_unit}", "plot files of one unit together"
-            raise FileFormatError(path, "innovation", expected, unit, advice)
-        first_unit = unit
-        values = _judged(results)["innovation"].transpose("lead", ...).values
-        errors = [_rms(each) for each in values]
-        axes.plot(results["lead"].values, errors, "o-", label=f"{name} ({results.attrs['method']})")
-    axes.set_ylim(bottom=0.0)
-    axes.legend(fontsize="small")
-    label(axes, "lead [days]", f"rms of observation minus forecast [{first_unit}]")
-    return {"leads": figure}
 
 
 def draw(path: Path, folder: Path) -> list[Path]:
@@ -111,15 +76,6 @@ def _innovations(results: "xr.Dataset") -> Figure:
     return figure
 
 
-def _names_of_processes(results: "xr.Dataset") -> list[str]:
-    """Names of the processes with their units; factors are shown as logarithms."""
-    names = []
-    for name, unit in zip(results["process"].values, results["process_unit"].values, strict=True):
-        logarithm = "logarithm of the " if name.endswith("_scale") else ""
-        names.append(f"{logarithm}{in_words(name)} [{typeset(unit)}]")
-    return names
-
-
 def _increments(results: "xr.Dataset") -> Figure:
     """Increments and spread of the temperature over time and height."""
     figure, axes = panels(2, 1, (7.0, 2.4), sharex=True, sharey=True)
@@ -135,21 +91,4 @@ def _increments(results: "xr.Dataset") -> Figure:
         figure.colorbar(mesh, ax=panel, extend=extend).set_label(name, fontsize="small")
         label(panel, y="height [m]")
     time.finish(axes.flat[1], "small")
-    return figure
-
-
-def _corrections(results: "xr.Dataset") -> Figure:
-    """Corrections by autoregressive processes, with one standard deviation of the members."""
-    names = _names_of_processes(results)
-    figure, axes = panels(len(names), 1, (7.0, 1.8), sharex=True)
-    time = _dates(results)
-    places = time.places(results["analysis_time"].values)
-    values, spread = (np.asarray(results[name]) for name in ("correction", "correction_spread"))
-    for panel, name, middle, width in zip(axes.flat, names, values.T, spread.T, strict=False):
-        panel.fill_between(places, middle - width, middle + width, alpha=0.3, linewidth=0.0)
-        panel.plot(places, middle, linewidth=1.0)
-        panel.axhline(0.0, color="0.5", linewidth=0.8)
-        panel.set_title(name, fontsize="small")
-        label(panel)
-    time.finish(axes.flat[len(names) - 1], "small")
     return figure

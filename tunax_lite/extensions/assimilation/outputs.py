@@ -5,9 +5,12 @@ from pathlib import Path
 
 
 def _figures(files: Sequence[Path]):
-    from .figures import assimilation_figures, figures_together  # slow import
+    from ...io.errors import FileFormatError
+    from .figures import assimilation_figures  # slow import
 
-    return assimilation_figures(files[0]) if len(files) == 1 else figures_together(files)
+    if len(files) > 1:
+        raise FileFormatError(files[1], "file", "one assimilation", "another file", "plot them one by one")
+    return assimilation_figures(files[0])
 
 
 FILES = (("assimilation", _figures),)

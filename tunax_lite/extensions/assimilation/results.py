@@ -1,6 +1,5 @@
 """Results of an assimilation as CF NetCDF."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jax
@@ -8,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...column.observables import unit_of_difference, variable_of
-from ...io.dataset import IDEALISED_EPOCH, height_coordinates, write_dataset
+from ...io.dataset import IDEALISED_EPOCH, height_coordinates
 from ...io.provenance import Provenance
 from .cycles import Assimilation, Records
 
@@ -135,8 +134,3 @@ def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
         name = f"parameter_{number.path.replace('.', '_')}"
         variables[name] = ("analysis_time",), values, {"long_name": number.path, "units": number.unit}
     return variables
-
-
-def write_records(path: Path, run: Assimilation, records: Records, about: Provenance | None = None) -> None:
-    """Write the results, atomically; see `to_dataset`."""
-    write_dataset(to_dataset(run, records, about), path)
