@@ -76,8 +76,10 @@ def test_lorenz_models_have_the_published_errors():
     error = error_of(lorenz_96, jnp.zeros(40).at[0].set(1.0), 24, 1.013, **options)
     assert error == pytest.approx(0.18, abs=0.01)
     options = {"dt": 0.01, "n_steps": 25, "variance": 2.0, "spread": 2.0}
-    error = error_of(lorenz_63, jnp.array([1.509, -1.531, 25.46]), 10, 1.02, **options)
-    assert error == pytest.approx(0.60, abs=0.10)  # a thousand cycles know it to 0.05
+    start = jnp.array([1.509, -1.531, 25.46])
+    # A thousand cycles give 0.52 to 0.83, by seed and round-off; ten thousand know it to 0.02.
+    error = error_of(lorenz_63, start, 10, 1.02, **options, n_cycles=10_000)
+    assert error == pytest.approx(0.60, abs=0.07)
 
 
 @pytest.mark.study
