@@ -1,4 +1,4 @@
-"""The machine: JAX configuration, compiled programs, memory and devices; nothing of the ocean.
+"""JAX configuration, compiled programs, memory, devices and workers; independent of ocean physics.
 
 Call `configure` before creating the first array. Names are imported on first use, so that help needs no JAX.
 """

@@ -17,10 +17,7 @@ T = TypeVar("T")
 
 
 class ProgramMemory(NamedTuple):
-    """Memory of a program in bytes, as reported by the compiler.
-
-    Counts arguments, results, temporaries, machine code, and the total while it runs.
-    """
+    """Memory of a program in bytes, as reported by the compiler; outputs exclude reused arguments."""
 
     arguments: int
     outputs: int
@@ -34,9 +31,9 @@ class Program:
     """A function compiled for arguments of certain shapes.
 
     Args:
-        executable: compiled by JAX.
-        trace_seconds: from Python to the compiler's input language.
-        compile_seconds: to machine code, or to find that in the cache of compiled programs.
+        executable: program compiled by JAX.
+        trace_seconds: time to trace the Python function and lower it for the compiler.
+        compile_seconds: time to compile to machine code, or to load that from the cache.
         has_functions: whether arguments hold functions, which are part of the program.
     """
 
@@ -63,7 +60,7 @@ class Program:
         return ProgramMemory(*parts, total=sum(parts))
 
     def fastest_call(self, *args: PyTree, repetitions: int = 5) -> float:
-        """Shortest time of a number of calls [s], after a first one that is not counted."""
+        """Shortest time of `repetitions` calls [s], after an uncounted first call."""
         seconds = []
         for _ in range(repetitions + 1):
             start = time.perf_counter()
@@ -75,16 +72,17 @@ class Program:
 def compile_program(function: Callable[..., PyTree], *args: PyTree, **static: object) -> Program:
     """Trace and compile a function for arguments of these shapes, without running it.
 
-    Arguments are arrays, pytrees of them, or `jax.ShapeDtypeStruct`. `static` keyword arguments become part
+    Arguments are arrays, `jax.ShapeDtypeStruct` or pytrees of either. `static` keyword arguments become part
     of the program, as do functions in the arguments, such as those of a network.
     """
+    # The programs keep the name of the function, for profilers and compiler logs.
     if static:
         function = functools.wraps(function)(functools.partial(function, **static))
     arrays = without_functions(args)
     has_functions = jax.tree.structure(arrays) != jax.tree.structure(args)
     if has_functions:
-        function = functools.wraps(function)(functools.partial(_released, function))
-    # Tracing creates many small permanent objects: collecting garbage meanwhile takes a quarter of its time.
+        function = functools.wraps(function)(functools.partial(_call_unfixed, function))
+    # Tracing creates many small permanent objects: garbage collection would take a quarter of its time.
     was_collecting = gc.isenabled()
     gc.disable()
     start = time.perf_counter()
@@ -99,22 +97,22 @@ def compile_program(function: Callable[..., PyTree], *args: PyTree, **static: ob
     return Program(executable, traced - start, compiled - traced, has_functions)
 
 
-def _released(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
+def _call_unfixed(function: Callable[..., PyTree], *args: PyTree) -> PyTree:
     return function(*unfixed(args))
 
 
 class Shared(Generic[T]):
-    """Objects, mostly programs, created once for all arguments of equal structure, shapes and types.
+    """Cache of objects, mostly programs, by the structure, shapes and types of their arguments.
 
     Args:
-        most: number of objects to keep, dropping the oldest; `None` for all.
+        most: largest number of objects; the oldest is dropped first. `None` keeps all.
     """
 
     def __init__(self, most: int | None = None):
         self._most, self._objects = most, dict[Hashable, T]()
 
     def get(self, make: Callable[[], T], arguments: PyTree, *same: Hashable) -> T:
-        """The object for these arguments, created on first use; with `same`, only if these are equal too."""
+        """Return the object for such arguments and equal `same`; create it on first use."""
         shapes = jax.eval_shape(lambda arrays: arrays, without_functions(arguments))
         leaves, structure = jax.tree.flatten(shapes)
         key = structure, tuple((leaf.shape, leaf.dtype, leaf.weak_type) for leaf in leaves), same

@@ -1,7 +1,7 @@
-"""Columns over several devices, and on each device in blocks that fit into the cache of a processor.
+"""Distribute columns over devices, and run those of each device in blocks that fit into a processor's cache.
 
-Each device takes an equal part of the last axis and runs it independently, one block after the other, without
-communication within the time loop. XLA's partitioner would sum the gradient of a shared parameter over the
+Each device runs an equal part of the last axis independently, one block after the other, without
+communication in the time loop. XLA's partitioner would sum the gradient of a shared parameter over the
 devices in every step; `jax.shard_map` sums it once, after the loop.
 """
 
@@ -21,14 +21,14 @@ AXIS = "column"
 """Name of the mesh axis over which columns are split."""
 
 Devices = Literal["all"] | Sequence[Device]
-"""Devices to use; `"all"` are those of this process."""
+"""Devices to use; `"all"` means all devices of this process."""
 
 
 def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
-    """A one-dimensional mesh of devices, at most as many as there are columns.
+    """Create a one-dimensional mesh of the devices, using at most one per column.
 
-    Raises `ValueError` if there is no device, a duplicate, something that is not a device, or within a mesh
-    of the caller.
+    Raises `ValueError` for an empty sequence, a duplicate or anything but a device, and inside a mesh of the
+    caller.
     """
     if not get_abstract_mesh().empty:
         raise ValueError(
@@ -46,8 +46,8 @@ def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
 def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
     """Split the columns of arrays over devices, and copy everything else to each of them.
 
-    `has_columns` tells which arrays carry the columns as their last axis; one `True` holds for a branch. If
-    columns do not divide evenly among the devices, arrays are copied, too: shards must be equal.
+    `has_columns` is a tree prefix: `True` for arrays whose last axis is the columns, and for branches of only
+    such arrays. An array whose columns do not divide evenly is copied too, because shards must be equal.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
 
@@ -55,14 +55,17 @@ def shard_columns(tree: PyTree, has_columns: PyTree, mesh: Mesh) -> PyTree:
         return NamedSharding(mesh, _spec(leaf, split and leaf.shape[-1] % mesh.size == 0))
 
     # One call for all arrays: separate calls take longer than a short run.
-    shardings = jax.tree.map(sharding, arrays, of_arrays(has_columns, tree))
+    shardings = jax.tree.map(sharding, arrays, _per_array(has_columns, tree))
     return eqx.combine(jax.device_put(arrays, shardings), others)
 
 
 class Split(NamedTuple):
-    """Which inputs and outputs of a function carry columns, in the form of `has_columns` of `shard_columns`.
+    """Inputs and outputs of a function that have columns.
 
-    Results get a new first axis; `like` has arrays of their structure without it.
+    Args:
+        has_columns: prefix of the input tree, as in `shard_columns`.
+        like: arrays in the structure and shape of the results, but without their first axis.
+        like_has_columns: prefix of `like`.
     """
 
     has_columns: PyTree
@@ -71,9 +74,9 @@ class Split(NamedTuple):
 
 
 def map_columns(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Split, mesh: Mesh) -> PyTree:
-    """Run a function of a tree on the columns of each device; columns must be independent."""
+    """Apply a function to the columns of each device; columns must be independent."""
     arrays, others = eqx.partition(tree, eqx.is_array)
-    split, like = of_arrays(columns.has_columns, tree), columns.like
+    split, like = _per_array(columns.has_columns, tree), columns.like
     results_split = jax.tree.broadcast(columns.like_has_columns, like)
     on_devices = jax.shard_map(
         lambda local: function(eqx.combine(local, others)),
@@ -83,15 +86,15 @@ def map_columns(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Spl
         # Loops carry initial zeros, equal on all devices: the check would reject them.
         check_vma=False,
     )
-    filled = jax.tree.map(lambda leaf, split: _filled_up(leaf, mesh.size) if split else leaf, arrays, split)
+    padded = jax.tree.map(lambda leaf, split: _padded(leaf, mesh.size) if split else leaf, arrays, split)
     cut = lambda leaf, split, first: leaf[..., : first.shape[-1]] if split else leaf  # noqa: E731
-    return jax.tree.map(cut, on_devices(filled), results_split, like)
+    return jax.tree.map(cut, on_devices(padded), results_split, like)
 
 
-def _filled_up(leaf: jax.Array, multiple: int) -> jax.Array:
+def _padded(leaf: jax.Array, multiple: int) -> jax.Array:
     """Repeat the last column until the number of columns is a multiple of `multiple`.
 
-    A copy of a valid column stays finite; with zeros, NaN would enter the gradient.
+    A copy of a valid column stays finite; a column of zeros would put NaN into the gradient.
     """
     n_added = -leaf.shape[-1] % multiple
     return jnp.concatenate([leaf] + n_added * [leaf[..., -1:]], axis=-1) if n_added else leaf
@@ -101,7 +104,7 @@ def _spec(leaf: PyTree, split: bool) -> PartitionSpec:
     return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if split else PartitionSpec()
 
 
-def of_arrays(has_columns: PyTree, tree: PyTree) -> PyTree:
+def _per_array(has_columns: PyTree, tree: PyTree) -> PyTree:
     """Expand `has_columns` to one truth value per array of a tree, and `None` for other leaves."""
     return eqx.filter(jax.tree.broadcast(has_columns, tree), jax.tree.map(eqx.is_array, tree))
 
@@ -112,7 +115,7 @@ BYTES_PER_BLOCK = 150_000
 """Size of the state between steps [bytes]; the fastest in `python -m benchmarks --only blocks`."""
 _SMALLEST_BLOCK = 16  # smaller blocks do not fill the registers
 _LEAST_COLUMNS = 4  # two or three columns take longer than four, padded with copies
-_LEAST_BLOCKS = 4  # fewer are no faster than all columns at once
+_LEAST_BLOCKS = 4  # fewer blocks are no faster than all columns at once
 
 
 def check_block(block: ColumnBlock) -> None:
@@ -125,9 +128,10 @@ def check_block(block: ColumnBlock) -> None:
 
 
 def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
-    """Columns per block; `n_columns` for all at once, or more if copies of the last column are faster.
+    """Return the number of columns per block; `n_columns` runs all at once, a larger number pads with copies.
 
-    `auto` uses the number of bytes carried between steps, and takes all columns unless on a CPU.
+    `n_bytes` is the size of the state of all columns, from which `auto` chooses on a CPU. On other devices
+    `auto` runs all columns at once.
     """
     if block is None or (block == "auto" and jax.default_backend() != "cpu"):
         return n_columns
@@ -135,10 +139,11 @@ def block_size(block: ColumnBlock, n_columns: int, n_bytes: int) -> int:
         return min(block, n_columns)
     if 1 < n_columns < _LEAST_COLUMNS:
         return _LEAST_COLUMNS
-    fitting = max(_SMALLEST_BLOCK, 1 << (max(1, BYTES_PER_BLOCK * n_columns // n_bytes).bit_length() - 1))
-    if n_columns < _LEAST_BLOCKS * fitting:
+    n_fitting = max(1, BYTES_PER_BLOCK * n_columns // n_bytes)
+    largest = max(_SMALLEST_BLOCK, 1 << (n_fitting.bit_length() - 1))  # a power of two
+    if n_columns < _LEAST_BLOCKS * largest:
         return n_columns
-    n_blocks = -(-n_columns // fitting)
+    n_blocks = -(-n_columns // largest)
     return -(-n_columns // n_blocks)  # of equal size, to minimise padding
 
 
@@ -147,20 +152,23 @@ def map_blocks(
     tree: PyTree,
     columns: Split,
     block: int,
-    n_blocks: int | jax.Array | None = None,
+    n_blocks: jax.Array | None = None,
 ) -> PyTree:
-    """Run a function on one block of columns after the other; other arguments as in `map_columns`.
+    """Apply a function to one block of columns after the other; columns must be independent.
 
-    Results equal those of all columns at once up to rounding: XLA compiles arrays of another length
-    differently. `n_blocks`, at least one, selects the first blocks and may be traced, which excludes reverse
-    mode; by default all. The results of the others are zero.
+    Results without columns are those of the first block. Others equal those of a run of all columns at once
+    up to rounding, because XLA compiles arrays of another length differently.
+
+    Args:
+        n_blocks: run only this many blocks, at least one, and return zeros for the others; a traced number
+            excludes reverse mode. By default all blocks are run.
     """
     arrays, others = eqx.partition(tree, eqx.is_array)
-    split, shared = eqx.partition(arrays, of_arrays(columns.has_columns, tree))
+    split, shared = eqx.partition(arrays, _per_array(columns.has_columns, tree))
 
     def in_blocks(leaf: jax.Array) -> jax.Array:
-        filled = _filled_up(leaf, block)
-        return jnp.moveaxis(filled.reshape(*filled.shape[:-1], -1, block), -2, 0)
+        padded = _padded(leaf, block)
+        return jnp.moveaxis(padded.reshape(*padded.shape[:-1], -1, block), -2, 0)
 
     def in_order(leaf: jax.Array, was_split: bool, first: PyTree) -> jax.Array:
         if not was_split:
@@ -178,7 +186,7 @@ def map_blocks(
     return jax.tree.map(in_order, results, was_split, columns.like)
 
 
-def _map_first(function: Callable[[PyTree], PyTree], rows: PyTree, n_rows: int | jax.Array) -> PyTree:
+def _map_first(function: Callable[[PyTree], PyTree], rows: PyTree, n_rows: jax.Array) -> PyTree:
     """`jax.lax.map` over the first `n_rows` rows; zeros for the others."""
     take = lambda i: jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, i, 0, False), rows)  # noqa: E731
     n_all = jax.tree.leaves(rows)[0].shape[0]

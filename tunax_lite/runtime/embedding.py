@@ -1,4 +1,4 @@
-"""Computations inside of programs that place their arrays on several devices themselves."""
+"""Support for callers that place their arrays on several devices themselves."""
 
 import equinox as eqx
 import jax
@@ -10,8 +10,7 @@ from .._types import is_traced
 def check_axes(tree: PyTree) -> None:
     """Raise `ValueError` for arrays on explicit axes of a mesh.
 
-    On explicit axes JAX requires the placement of every intermediate result. Columns are independent, so
-    that XLA derives it on automatic axes.
+    There JAX requires a placement of every intermediate result, which XLA derives on automatic axes.
     """
     arrays = jax.tree.leaves(eqx.filter(tree, eqx.is_array))
     explicit = [mesh for leaf in arrays if (mesh := jax.typeof(leaf).sharding.mesh).explicit_axes]
@@ -23,10 +22,10 @@ def check_axes(tree: PyTree) -> None:
 
 
 def varying_alike(tree: PyTree) -> PyTree:
-    """Let all arrays vary over the devices over which any does, inside of a `jax.shard_map` of the caller.
+    """Mark all arrays as varying over each mesh axis over which one varies, in a caller's `jax.shard_map`.
 
-    JAX rejects a loop or a branch whose results vary otherwise than its arguments. Gradients of what does not
-    vary are then summed over the devices once, and not in every step.
+    JAX rejects a loop or a branch whose arguments vary over other axes than its results. Gradients with
+    respect to shared arrays are then summed over the devices once, and not in every step.
     """
     leaves = [leaf for leaf in jax.tree.leaves(tree) if is_traced(leaf)]
     axes = frozenset[str]().union(*map(_varying, leaves))

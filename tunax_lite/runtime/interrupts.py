@@ -1,4 +1,4 @@
-"""Signals that ask the process to end, held back until an iteration is done."""
+"""Defer signals that end the process until an iteration is complete."""
 
 import contextlib
 import signal
@@ -9,16 +9,16 @@ from types import FrameType
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal; its number is the argument."""
+    """Ctrl-C or SIGTERM; the argument is the number of the signal."""
 
 
 def raise_interrupted(number: int, frame: FrameType | None = None) -> None:
-    """Raise `Interrupted`: a handler of signals."""
+    """Signal handler that raises `Interrupted`."""
     raise Interrupted(number)
 
 
 def signal_of(error: KeyboardInterrupt) -> signal.Signals:
-    """The signal behind an exception; Ctrl-C unless it is an `Interrupted`."""
+    """Signal that caused an exception; SIGINT unless it is an `Interrupted`."""
     return signal.Signals(error.args[0]) if isinstance(error, Interrupted) else signal.SIGINT
 
 
@@ -27,10 +27,10 @@ def finishing(work: str) -> Iterator[Callable[[], None]]:
     """Provide a function to call after each iteration, where the process may end.
 
     Ctrl-C and SIGTERM wait for that call; a second one has its usual effect. Outside the main thread, which
-    receives the signals, the function does nothing. `work` describes an iteration.
+    receives the signals, the function does nothing. `work` names the iteration in the message to the user.
 
     Raises:
-        Interrupted: at such a call, or at the end.
+        Interrupted: by that call, or at the end of the context.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
@@ -45,7 +45,7 @@ def finishing(work: str) -> Iterator[Callable[[], None]]:
     def note(number: int, frame: FrameType | None) -> None:
         received.append(number)
         restore()
-        sys.stderr.write(f"\nends after {work}; once more ends at once\n")
+        sys.stderr.write(f"\nstopping after {work}; interrupt again to stop at once\n")
 
     def check() -> None:
         if received:

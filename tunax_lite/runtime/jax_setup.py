@@ -1,4 +1,4 @@
-"""Configure JAX for this model: precision, compiled programs on disk, and XLA's compilation for CPUs.
+"""Configure JAX: precision, the cache of compiled programs, and XLA's options for CPUs.
 
 By default XLA turns every group of operations of a step into a separate kernel, and calling some forty of
 them per step of a column takes as long as their arithmetic. It has a pass that fuses a loop into one kernel,
@@ -29,7 +29,7 @@ FLAGS = {
 
 
 def time_loop_is_fused() -> bool:
-    """Whether the environment tells XLA to fuse loops of any size into one kernel."""
+    """Return whether XLA_FLAGS lets XLA fuse loops that touch up to 100 MB per iteration into one kernel."""
     flags = os.environ.get("XLA_FLAGS", "").split()
     values = [flag.removeprefix(f"{_EXTRA_OPTIONS}=") for flag in flags if flag.startswith(_EXTRA_OPTIONS)]
     options = (option.partition("=") for value in values for option in value.split(","))
@@ -38,7 +38,7 @@ def time_loop_is_fused() -> bool:
 
 
 class Configuration(NamedTuple):
-    """The settings after `configure`, under the names of its arguments, and the variable XLA_FLAGS."""
+    """Current settings, under the names of the arguments of `configure`, and the variable XLA_FLAGS."""
 
     precision: Literal["float64", "float32"]
     cache_folder: Path | None
@@ -52,24 +52,24 @@ def configure(
     cache_folder: Path | str | None = "auto",
     fuse_time_loop: bool = True,
 ) -> Configuration:
-    """Configure JAX before it starts: call this first in a program or notebook; repeated calls are harmless.
+    """Configure JAX: call this first in a program or notebook; repeated calls are harmless.
 
     Args:
-        precision: of new arrays; `None` leaves it unchanged.
-        cache_folder: keeps compiled programs between processes; "auto" takes the existing setting of JAX
+        precision: precision of new arrays; `None` leaves it unchanged.
+        cache_folder: local folder for compiled programs; "auto" takes the existing setting of JAX
             (`$JAX_COMPILATION_CACHE_DIR`, `$JAX_ENABLE_COMPILATION_CACHE`), otherwise `compiled` in the
-            user's cache of this package; `None` stores none. Programs of any compile time are stored, unless
-            `$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS` is set. Use a folder that others cannot write to:
-            JAX executes what it finds there.
+            user's cache of this package, and warns and stores none if it is not writable; `None` stores none.
+            Programs of any compile time are stored, unless `$JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS` is
+            set. Use a folder that others cannot write to: JAX executes its files.
         fuse_time_loop: let XLA compile the time loop to one kernel, and use vectors of up to 512 bits, which
-            is faster on a CPU. It applies to the whole process and its child processes, including all other
-            loops. `False` leaves the environment variable XLA_FLAGS unchanged; options in it and a file
-            that it names are kept in any case.
+            is faster on a CPU. It applies to all loops of this process and its child processes. `False`
+            leaves the environment variable XLA_FLAGS unchanged. Options that are set there are kept; if it
+            names a file, this argument has no effect.
 
     Raises:
         RuntimeError: JAX has started already, without the flags for `fuse_time_loop`.
         ValueError: an unknown precision.
-        OSError: a given `cache_folder` that is not writable.
+        OSError: a `cache_folder` other than "auto" that is remote or not writable.
     """
     if precision not in ("float64", "float32", None):
         raise ValueError(f"configure: expected precision float64, float32 or None, got {precision!r}.")
@@ -82,7 +82,7 @@ def configure(
 
 
 def configuration() -> Configuration:
-    """The current settings, by `configure` or otherwise."""
+    """Return the current settings, from `configure` or from elsewhere."""
     folder = _setting("compilation_cache_dir") if _setting("enable_compilation_cache") else None
     return Configuration(
         precision="float64" if _setting("enable_x64") else "float32",
@@ -94,17 +94,16 @@ def configuration() -> Configuration:
 
 @contextlib.contextmanager
 def failures_as_values() -> Iterator[None]:
-    """Context or decorator in which NaN and infinity are results: here they mark a run that failed.
+    """Allow NaN and infinity, which mark failed runs, in a context or a decorated function.
 
-    JAX's own flags for debugging, `jax_debug_nans` and `jax_debug_infs`, would end the first such run with an
-    exception.
+    JAX's flags `jax_debug_nans` and `jax_debug_infs` would raise an exception at the first failed run.
     """
     with jax.debug_nans(False), jax.debug_infs(False):
         yield
 
 
 def for_threads(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function for threads of an engine: JAX's context managers set values for one thread only."""
+    """Wrap a function for other threads, where JAX's context managers of this thread have no effect."""
     double = _setting("enable_x64")
 
     def call(*args: P.args, **named: P.kwargs) -> R:
@@ -115,15 +114,15 @@ def for_threads(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _setting(name: str) -> Any:  # types differ between settings
-    """A setting of JAX: its attributes are created on import, unknown to type checkers."""
+    """Return a setting of JAX, whose attributes are unknown to type checkers."""
     return getattr(jax.config, f"jax_{name}")
 
 
 def _add_flags() -> None:
-    """Append the missing `FLAGS` to those in the environment, unless it names a file of flags."""
+    """Append missing `FLAGS` to XLA_FLAGS, unless that names a file."""
     flags = os.environ.get("XLA_FLAGS", "").strip()
     missing = [f"{option}={value}" for option, value in FLAGS.items() if option not in flags]
-    if not missing or (flags and not flags.startswith("-")):  # the name of a file
+    if not missing or (flags and not flags.startswith("-")):  # a file
         return
     # JAX has no public name for this; its own messages about late settings use it.
     from jax._src import xla_bridge
@@ -138,41 +137,39 @@ def _add_flags() -> None:
 
 
 def _set_cache(folder: Path | str | None) -> None:
-    before = _setting("enable_compilation_cache"), _setting("compilation_cache_dir")
+    enabled, path = before = _setting("enable_compilation_cache"), _setting("compilation_cache_dir")
     if folder is None:
-        setting = False, before[1]
+        enabled = False
     elif folder != "auto":
-        setting = True, _private_folder(folder)
-    elif before[0]:
-        setting = _default_folder(before[1])
-    else:
-        setting = before
-    if setting != before:
-        jax.config.update("jax_enable_compilation_cache", setting[0])
-        jax.config.update("jax_compilation_cache_dir", setting[1])
-        reset_cache()  # JAX asks for the folder once, at its first program
-    # Store small programs too: a run's thirty compile in half a second, and load at once.
+        enabled, path = True, _private_folder(folder)
+    elif enabled:
+        enabled, path = _default_folder(path)
+    if (enabled, path) != before:
+        jax.config.update("jax_enable_compilation_cache", enabled)
+        jax.config.update("jax_compilation_cache_dir", path)
+        reset_cache()  # JAX reads the setting only once, at its first program
+    # Store small programs too: the thirty of a run take half a second to compile, and load at once.
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 def _default_folder(chosen: str | None) -> tuple[bool, str | None]:
-    """Whether the cache is enabled, and its folder; without a usable one, programs are compiled each time."""
+    """Return whether the cache is enabled, and its folder; disable it with a warning if that is unusable."""
     import platformdirs  # only here: the core runs without it
 
     try:
         return True, _private_folder(chosen or Path(platformdirs.user_cache_dir("tunax_lite")) / "compiled")
     except OSError as error:
-        warnings.warn(f"compiled programs are not kept: {error}", RuntimeWarning, stacklevel=4)
+        warnings.warn(f"compiled programs are not stored: {error}", RuntimeWarning, stacklevel=4)
         return False, chosen
 
 
 def _private_folder(folder: Path | str) -> str:
-    """The absolute path of a folder, created for this user alone: JAX executes what it finds there."""
+    """Return the absolute path of a local folder, created for this user alone: JAX executes its files."""
     path = Path(folder).expanduser().absolute()
     is_local = "://" not in str(folder)
     if is_local:
-        with contextlib.suppress(OSError):  # a file, or a loop of links
+        with contextlib.suppress(OSError):  # rejected below
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (is_local and path.is_dir() and os.access(path, os.W_OK | os.X_OK)):
         raise PermissionError(

@@ -1,4 +1,4 @@
-"""The machine, the code and the packages that results come from; imports nothing heavy."""
+"""Provenance of results (machine, code version, packages) and optional packages; quick to import."""
 
 import importlib
 import importlib.metadata
@@ -33,7 +33,7 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def commit() -> str:
-    """Git description of the checkout that runs; empty for an installed package."""
+    """Commit of the running checkout, with `-dirty` if modified; empty if installed or without Git."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return ""
@@ -49,15 +49,15 @@ EXTRAS = {
     "cluster": ("dask", "distributed", "zarr", "cryptography"),
     "sites": ("cdsapi", "argopy", "copernicusmarine", "pyTMD"),
 }
-"""Packages that not every installation has, by the extra that brings them."""
+"""Optional packages, by the extra that installs them."""
 
 
 class MissingPackageError(ImportError):
-    """An optional package that is missing, or does not load: names what needs it, and how to install it."""
+    """An optional package that is missing or does not load; names its purpose and how to install it."""
 
 
 def command_for(package: str) -> str | None:
-    """How to install an optional package; `None` for others."""
+    """Command that installs an optional package; `None` for other packages."""
     extra = next((name for name, packages in EXTRAS.items() if package in packages), None)
     if extra is None:
         return None
@@ -68,8 +68,8 @@ def needed(name: str, what: str, instead: str = "") -> ModuleType:
     """Import a module of an optional package.
 
     Args:
-        name: of the module, with dots.
-        what: what needs the package, for the message.
+        name: full name of a module of a package in `EXTRAS`.
+        what: option or command that needs the package, for the message.
         instead: another remedy, as the end of a sentence.
 
     Raises:
@@ -77,7 +77,7 @@ def needed(name: str, what: str, instead: str = "") -> ModuleType:
     """
     try:
         return importlib.import_module(name)
-    except (ImportError, RuntimeError) as error:  # a library in C that a package needs is missing
+    except (ImportError, RuntimeError) as error:  # RuntimeError: a missing C library
         package = name.partition(".")[0]
         todo = f"{command_for(package)}{instead and ', ' + instead}"
         raise MissingPackageError(

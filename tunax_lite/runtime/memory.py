@@ -1,7 +1,7 @@
 """Free memory of a device, and rejection of computations that are too large.
 
-For a GPU the device is queried; for a CPU the system's files are read. These include the control group: a
-container or batch job may use only part of the machine, and is killed beyond that.
+A GPU is queried; for a CPU the system's files are read. These include the control group: a container or batch
+job may use only part of the machine, and is killed beyond that.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-Device = Any  # `jax.Device`, a variable for type checkers
+Device = Any  # `jax.Device`, which type checkers take for a variable
 _ROOT = Path("/")
 
 
@@ -34,7 +34,7 @@ def free_memory(device: Device = None, *, root: Path = _ROOT) -> int:
 
 
 def free_on_host(*, root: Path = _ROOT) -> int:
-    """Bytes that this process may still allocate on the host, whatever its devices; see `free_memory`."""
+    """Bytes that this process may still allocate on the host; `root` and errors as in `free_memory`."""
     free = min([_free_in_machine(root), *_free_in_control_groups(root)])
     if math.isinf(free):
         raise RuntimeError(
@@ -71,7 +71,7 @@ def _free_in_control_groups(root: Path) -> Iterator[int]:
             names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
         else:
             continue
-        # Inside a container the path may be that outside; the mount is then the group itself.
+        # In a container the path may be that outside the container; the mount is then the group itself.
         group = mount / path.strip("/")
         while group.is_relative_to(mount):
             limit, used = (_text(group / name).strip() for name in names[:2])
@@ -82,7 +82,7 @@ def _free_in_control_groups(root: Path) -> Iterator[int]:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """Lines with a name and a number."""
+    """Numbers of a file with lines of a name and a number, by name."""
     words = (line.split() for line in _text(path).splitlines())
     return {line[0]: int(line[1]) for line in words if len(line) > 1 and line[1].isdigit()}
 
@@ -94,16 +94,16 @@ def _text(path: Path) -> str:
         return ""
 
 
-MOST_STEPS = 2**31 - 1  # of one run: the step counter has 32 bits
-MOST_CELLS = 100_000  # of a column
+MOST_STEPS = 2**31 - 1  # per run: the step counter has 32 bits
+MOST_CELLS = 100_000  # per column
 
 
 class TooLargeError(ValueError):
-    """A computation beyond the limits; states the number of steps or bytes that it needs."""
+    """A computation that exceeds the limits; states its number of steps or bytes."""
 
 
 def check_steps(duration: float, dt: float) -> None:
-    """Raise `TooLargeError` for a run [s] of more steps [s] than can be counted."""
+    """Raise `TooLargeError` if a duration [s] has more than `MOST_STEPS` steps of `dt` [s]."""
     n_steps = float(duration) / float(dt)
     if n_steps > MOST_STEPS:
         raise TooLargeError(
@@ -113,12 +113,15 @@ def check_steps(duration: float, dt: float) -> None:
 
 
 def check_memory(n_bytes: int | float, what: str) -> None:
-    """Raise `TooLargeError` for more bytes than fit into the memory of this process; `what` names them."""
+    """Raise `TooLargeError` for more bytes than the free memory, if the system reports it.
+
+    `what` names the subject of the message; empty leaves out the subject and its verb.
+    """
     if n_bytes < 1e6:  # checking opens system files, which takes longer than reading such an array
         return
     try:
         free = free_on_host()
-    except RuntimeError:  # a system that does not report it
+    except RuntimeError:
         return
     if n_bytes > free:
         needs = f"{what} needs " if what else ""

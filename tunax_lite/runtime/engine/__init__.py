@@ -1,13 +1,11 @@
-"""An ordered map of a function over items: in this process, or on Dask workers.
+"""Apply a function to items, such as tiles of a map or cases of a calibration, and keep their order.
 
-Tiles of a map, cases of a calibration, segments of chains and closures in a comparison are independent
-functions of one picklable item each. Here they run in a loop or on a few threads; on several processes Dask
-runs them, repeats the items of workers that died, drops workers that do not answer, and displays the
-progress. A function may be run twice, even concurrently: its output must be complete at any moment, and the
-same each time.
+This process runs them in a loop or on a few threads. On several processes Dask runs them, repeats the items
+of workers that died, and drops workers that do not answer. It may run an item twice, even concurrently: the
+function must write its files atomically, and the same each time.
 
-A worker runs one item at a time, on its own cores (or GPU), in the precision of the calling process; JAX is
-configured there before it starts. It caches its last functions with their compiled programs.
+A worker runs one item at a time, in the precision of the calling process; a local worker has its own cores
+and GPU, if there are enough. It caches its last functions with their compiled programs.
 """
 
 from .base import AbstractEngine, Check, ThisProcess, WorkersLost

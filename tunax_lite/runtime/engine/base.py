@@ -1,4 +1,4 @@
-"""The interface of engines, and the engine that is this process."""
+"""Interface of engines, and the engine that uses this process."""
 
 import abc
 import concurrent.futures
@@ -11,11 +11,11 @@ from ..jax_setup import for_threads
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-Report = Callable[[int, Any], None]  # of the type that the function returns
-"""Called with the number of an item and its result as soon as there is one, in any order."""
+Report = Callable[[int, Any], None]  # a result of the mapped function
+"""Called with the number of an item and its result once it is complete, in any order."""
 
 Check = Callable[[], None]
-"""Raises `CancelledError` once another function of the same `side_by_side` has failed."""
+"""Function that raises `CancelledError` once another function of the same `side_by_side` has failed."""
 
 
 class AbstractEngine(abc.ABC):
@@ -36,18 +36,17 @@ class AbstractEngine(abc.ABC):
         items: Sequence[ItemT],
         report: Report = lambda number, result: None,
     ) -> list[ResultT]:
-        """Results in the order of the items.
+        """Return the results in the order of the items; repeated calls with a function reuse its programs.
 
-        Raises the exception of the function, for the first item that is known to fail; `WorkersLost` if an
-        item ended several workers, or the scheduler ended. A repeated call with the same function reuses its
-        programs.
+        Raises the exception of the first item that is known to fail, or `WorkersLost` if an item ended
+        several workers or the scheduler ended.
         """
 
     def side_by_side(self, functions: Sequence[Callable[[Check], ResultT]]) -> list[ResultT]:
-        """Results of functions that run on threads of this process and submit maps to the engine.
+        """Run functions on threads of this process, each of which calls `map`, and return their results.
 
-        Each is called with a function that it calls between its maps, in case another one has failed. Raises
-        the exception of the first that fails.
+        Each function receives a `Check` to call between its maps, so that it ends if another one failed. If
+        several have failed, the exception of the first in order is raised.
         """
         stop = threading.Event()
 
@@ -70,7 +69,7 @@ class AbstractEngine(abc.ABC):
 
 
 class ThisProcess(AbstractEngine):
-    """This process: one item after the other, or a few at a time on threads, as compiled programs allow."""
+    """Run items in this process: one after the other, or `n_threads` at a time on threads."""
 
     def __init__(self, n_threads: int = 1):
         super().__init__(n_threads, n_threads)
@@ -89,4 +88,4 @@ class ThisProcess(AbstractEngine):
 
 
 class WorkersLost(OSError):
-    """Workers repeatedly ended at the same item, did not start, or there is no scheduler left."""
+    """Workers ended repeatedly at the same item or did not start, or the scheduler ended."""

@@ -26,12 +26,12 @@ from ..machine import needed
 from . import worker
 from .base import AbstractEngine, ThisProcess, WorkersLost
 
-# Of `distributed`, whose types allow coroutines everywhere.
+# Any: the type hints of `distributed` allow coroutines everywhere.
 Client = Any  # `distributed.Client`
 Future = Any  # `distributed.Future`
 
 RETRIES = 3
-"""Number of repetitions of an item after an error of the system: a disk, a connection, memory."""
+"""Number of repetitions of an item after an `OSError`, such as that of a disk or a connection."""
 DEATHS = 50
 """Number of worker deaths tolerated per item."""
 SECONDS = 4.0
@@ -44,7 +44,7 @@ class DaskEngine(AbstractEngine):
     """The workers of a Dask cluster.
 
     Args:
-        client: of `distributed`.
+        client: connection to the scheduler.
         places: processors and environment variables of local workers, by name.
     """
 
@@ -92,7 +92,7 @@ class DaskEngine(AbstractEngine):
         return results
 
     def _shared(self, function: Callable) -> tuple[str, Future]:
-        """A name for a function, and how workers find it."""
+        """Return a name for a function, and its pickled form on the cluster."""
         import cloudpickle
 
         with self._sending:
@@ -101,7 +101,7 @@ class DaskEngine(AbstractEngine):
                     return name, shared
             data = cloudpickle.dumps(function)
             name = f"tunax-lite-{hashlib.sha256(data).hexdigest()[:12]}-{os.urandom(4).hex()}"
-            # A result on the cluster, which the scheduler can recompute if all copies are lost.
+            # As a result on the cluster, the scheduler can recompute it if all copies are lost.
             shared = self._client.submit(worker.same, data, key=f"{name}-function", retries=RETRIES)
             self._sent.append((function, name, shared))
             return name, shared
@@ -125,16 +125,18 @@ def open_engine(
     *,
     n_threads: int = 1,
 ) -> Iterator[AbstractEngine]:
-    """The engine that runs items: this process by default.
+    """Open the engine that runs items; by default this process.
 
     Args:
-        workers: number of processes on this machine, each with part of the cores, or one of the GPUs.
+        workers: number of processes on this machine, each with a part of the cores and one of the GPUs; 1
+            stands for this process.
         scheduler: address of a Dask scheduler with workers, such as `tls://node1:8786`, or the file of `dask
             scheduler --scheduler-file`.
-        n_threads: number of concurrent items in this process.
+        n_threads: number of concurrent items if this process runs them.
 
     Raises:
-        ValueError: both workers and a scheduler, zero workers, or Dask is not installed.
+        ValueError: both workers and a scheduler, or less than one worker.
+        MissingPackageError: a package of the extra `cluster` is not installed.
         OSError: a scheduler that does not answer, a missing file, or workers that do not start.
     """
     if workers is not None and scheduler is not None:
@@ -151,13 +153,13 @@ def open_engine(
     import dask.config
     import distributed
 
-    quiet = {
+    settings = {
         "distributed.scheduler.allowed-failures": DEATHS,
         "distributed.scheduler.worker-ttl": f"{SILENCE:.0f} s",
         # After 15 s Dask would kill the process that restarts a worker, even if that is just slow.
         "distributed.deploy.lost-worker-timeout": "10000 h",
         "distributed.admin.large-graph-warning-threshold": "1TB",
-        # Items are long: they wait at the scheduler for a free worker. Profiles are not used.
+        # Items are long: they wait at the scheduler until a worker is free.
         "distributed.scheduler.worker-saturation": 1.0,
         "distributed.scheduler.work-stealing-interval": "100 ms",
         "distributed.worker.profile.enabled": False,
@@ -168,7 +170,7 @@ def open_engine(
         "distributed.worker.multiprocessing-method": "spawn",  # over pipes; JAX does not survive a fork
     }
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are raised here anyway
-    with dask.config.set(quiet), contextlib.ExitStack() as stack:
+    with dask.config.set(settings), contextlib.ExitStack() as stack:
         if scheduler is None:
             assert workers is not None
             # Dask's own folder is shared by all users of the machine.
@@ -181,10 +183,10 @@ def open_engine(
 
 
 def _client_of(scheduler: str) -> Client:
-    """The client of a scheduler that the user started, by its address or file.
+    """Connect to a scheduler that the user started, by its address or file.
 
-    Whoever controls a scheduler runs code in this process, and so does whoever reaches its port, unless it
-    asks for certificates.
+    A scheduler can run code in this process, and so can anyone who reaches its port unless it requires
+    certificates.
     """
     import distributed
 
@@ -192,7 +194,7 @@ def _client_of(scheduler: str) -> Client:
     try:
         if "://" not in scheduler:
             address = str(json.loads(Path(scheduler).read_text(encoding="utf-8"))["address"])
-        # A client would wait for ever for a peer that is silent. A notebook has a loop of its own: a thread.
+        # A client would wait for a silent server for ever. A thread, because a notebook runs an event loop.
         question = asyncio.wait_for(_kind_of_server(address, security), SECONDS)
         kind = ThreadPoolExecutor(1).submit(asyncio.run, question).result(SECONDS + 1.0)
         if kind != "Scheduler":
@@ -214,7 +216,7 @@ def _client_of(scheduler: str) -> Client:
 
 
 def _local_cluster(workers: int, folder: str) -> contextlib.AbstractContextManager:
-    """Workers on this machine, which only this process can reach: a new certificate never leaves memory."""
+    """Start workers that only this process can reach: their certificate is new and stays in memory."""
     import distributed
 
     try:
@@ -222,7 +224,7 @@ def _local_cluster(workers: int, folder: str) -> contextlib.AbstractContextManag
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            memory_limit=None,  # known in advance; Dask would kill workers near its own estimate
+            memory_limit=None,  # checked in advance; Dask would kill workers near its own estimate
             security=distributed.Security.temporary(),
             protocol="tls://",
             dashboard_address="127.0.0.1:0",
@@ -243,7 +245,7 @@ def _local_cluster(workers: int, folder: str) -> contextlib.AbstractContextManag
 
 
 def _environment() -> dict[str, str]:
-    """Environment variables that local workers take from the JAX configuration of this process."""
+    """Environment variables that give local workers the compilation cache of this process."""
     folder = configuration().cache_folder
     if folder is None:
         return {"JAX_ENABLE_COMPILATION_CACHE": "false"}
@@ -251,7 +253,7 @@ def _environment() -> dict[str, str]:
 
 
 def _places(workers: int) -> dict[str, worker.WorkerResources]:
-    """Processors and GPU of each local worker, by name; shared if there are too few."""
+    """Processors and GPU of each local worker, by name, shared if there are too few; empty outside Linux."""
     if not hasattr(os, "sched_getaffinity"):
         return {}
     cores = sorted(os.sched_getaffinity(0))

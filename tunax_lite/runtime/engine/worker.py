@@ -1,4 +1,4 @@
-"""Code that runs on a worker: configures JAX in its place, and caches its last functions."""
+"""Code that runs on a worker: configures JAX, runs items, and caches the last functions."""
 
 import contextlib
 import functools
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
 N_FUNCTIONS = 4
-"""Functions that a worker keeps, with what they compiled."""
+"""Number of functions that a worker keeps, with their compiled programs."""
 
 
 class WorkerResources(TypedDict):
@@ -21,14 +21,14 @@ class WorkerResources(TypedDict):
 
 
 class Setup(NamedTuple):
-    """Configuration of a worker before JAX starts: precision, and its place by its name."""
+    """Configuration of workers before JAX starts: precision, and the resources of each by its name."""
 
     precision: Literal["float64", "float32"]
     places: dict[str, WorkerResources]
 
 
 class Raised(NamedTuple):
-    """An error that would be the same on another worker; some exceptions cannot be pickled themselves."""
+    """An exception of an item that no repetition would avoid; some exceptions cannot be pickled."""
 
     kind: type[Exception]
     args: tuple
@@ -38,21 +38,21 @@ class Raised(NamedTuple):
 
 
 _turn = threading.Lock()
-"""One item at a time, whatever the number of threads that a worker was started with."""
+"""Held by the running item: one at a time, however many threads a worker has."""
 
 
 def dask_setup(server: Any) -> None:  # of `distributed`
-    """Stop listening for requests of pages; Dask calls this where a local worker starts."""
+    """Stop the web server; Dask calls this on local workers, which preload this module."""
     server.http_server.stop()
 
 
 def same(data: bytes) -> bytes:
-    """Return the argument: a pickled function becomes a result on the cluster."""
+    """Return the argument, so that a pickled function becomes a result on the cluster."""
     return data
 
 
 def run(setup: Setup, function: bytes, item: bytes) -> bytes:
-    """The pickled result for an item, on a worker: unpickled arrays would start JAX."""
+    """Return the pickled result for a pickled item; unpickling arrays before `_prepare` would start JAX."""
     with _turn:
         _prepare(setup)
         try:
@@ -71,7 +71,7 @@ _prepared: Setup | None = None
 
 
 def _prepare(setup: Setup) -> None:
-    """Bind this process to its place and configure JAX, before JAX starts."""
+    """Bind this process to its processors and GPU, and configure JAX; bound once, before JAX starts."""
     global _prepared
     if _prepared == setup:
         return
@@ -79,12 +79,12 @@ def _prepare(setup: Setup) -> None:
 
     from .. import configure
 
-    place = setup.places.get(str(get_worker().name))
-    if place is not None and _prepared is None:
-        os.environ.update(place["environment"])
+    resources = setup.places.get(str(get_worker().name))
+    if resources is not None and _prepared is None:
+        os.environ.update(resources["environment"])
         for thread in Path("/proc/self/task").glob("*"):  # so that their future threads inherit it
             with contextlib.suppress(OSError):
-                os.sched_setaffinity(int(thread.name), place["cores"])
+                os.sched_setaffinity(int(thread.name), resources["cores"])
     configure(precision=setup.precision)
     _prepared = setup
 
