@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class LoadedGotm:
-    """A GOTM configuration that is read but not yet checked, and settings that GOTM's format lacks."""
+    """A GOTM configuration before its settings are checked, and options that GOTM's format lacks."""
 
     document: Document
     path: Path
@@ -47,7 +47,7 @@ class LoadedGotm:
 
     @property
     def name(self) -> str:
-        """The configured name, or that of the file; of the folder for namelists and `gotm.yaml`."""
+        """Configured name of the case, or of the file; for namelists and `gotm.yaml`, of the folder."""
         stem = self.path.stem.removesuffix(".gotm")
         folder = self.path.absolute().parent.name if is_namelist(self.path) or stem == "gotm" else ""
         return self.config.name or folder or stem
@@ -55,10 +55,12 @@ class LoadedGotm:
 
 @dataclasses.dataclass(frozen=True)
 class Translation:
-    """A GOTM configuration in the package's terms, without a `model` if its closure was rejected.
+    """A GOTM configuration translated to this package; lacks `model` if its closure was rejected.
 
     Args:
-        origins: where each key was set: line and key of GOTM's file, by key path.
+        content: configuration of this package, as plain YAML.
+        origins: line and key in GOTM's file, by the key path in `content`.
+        report: report on the keys of GOTM's file.
     """
 
     content: dict[str, JSON]
@@ -81,19 +83,19 @@ def load_gotm(
         config: settings of this package that GOTM's format lacks.
 
     Raises:
-        ConfigError: a file that cannot be read.
+        ConfigError: a file that is missing, cannot be read, or is of an unknown version.
     """
     document, note = up_to_date(read_set_up(Path(path)))
     return LoadedGotm(with_overrides(document, overrides, source), Path(path), config, note)
 
 
 def is_gotm(path: Path) -> bool:
-    """Whether a file is a configuration of GOTM, of any version."""
+    """Return whether a file is a configuration of GOTM, of any version."""
     return looks_like_gotm(read_set_up(path).data)
 
 
 def read_set_up(path: Path) -> Document:
-    """The document of a YAML file, or of the namelists of a folder, located by one of them."""
+    """Read a YAML file, or all namelists in the folder of one of them."""
     return read_namelists(path) if is_namelist(path) else read_document(path)
 
 
@@ -102,7 +104,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
 
     Raises:
         ConfigError: a key, or a value, that cannot be used; names file, line and key.
-        FileNotFoundError, FileFormatError: a file that defines the grid cannot be used.
+        FileNotFoundError, FileFormatError: a file of the grid, the hypsograph or sea grass cannot be used.
     """
     settings = Settings(loaded.document, loaded.note)
     settings.check()
@@ -163,7 +165,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
 
 
 class BuiltGotm(NamedTuple):
-    """A set-up as a run, unless its closure was rejected, and the report on its keys and files."""
+    """Run of a GOTM configuration, `None` if its closure was rejected, and the report on its keys."""
 
     run: "Run | None"
     report: Report
@@ -186,7 +188,7 @@ def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> Bu
 
 
 def as_run(source: LoadedGotm, observed: ObservedInputs | None = None) -> "Loaded[RunConfig]":
-    """The configuration of a run, with the report; without `model` if its closure was rejected."""
+    """Translate to the configuration of a run, with the report; lacks `model` if the closure was rejected."""
     from ...config.load import Loaded, validated
     from ...config.schema import RunConfig
 
@@ -211,7 +213,7 @@ def _plain(
 
 
 def _modules(settings: Settings) -> dict[str, dict[str, Content]]:
-    """Sections `terms`, `tracers` and `relaxation` for GOTM's modules that extensions compute: FABM."""
+    """Sections `terms`, `tracers` and `relaxation` from GOTM's section `fabm`, if an extension reads it."""
     if not settings["fabm.use"]:
         settings.without_effect("fabm", "fabm.use is false")
         return {}
@@ -229,7 +231,7 @@ def _modules(settings: Settings) -> dict[str, dict[str, Content]]:
 
 
 def report_on(settings: Settings) -> Report:
-    """The report once all supported settings have been read."""
+    """Build the report, after the translation has read all supported settings."""
     refused = {path for path, _ in settings.refusals}
     errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
     inactive: dict[tuple[str, str], list[str]] = {}

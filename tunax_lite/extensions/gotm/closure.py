@@ -17,7 +17,7 @@ _FIRST_ORDER = "constant", "munk_anderson", "schumann_gerz"
 
 
 def closure_section(settings: Settings) -> dict[str, Content] | None:
-    """Build the closure section; `None` if its model was rejected.
+    """Build the closure section; `None` if the closure was rejected.
 
     Raises:
         ConfigError: settings that contradict each other.
@@ -120,7 +120,7 @@ def _generated(
 
 
 def _stability_functions(stability: dict[str, Content], settings: Settings) -> AbstractStability:
-    """The stability functions of a section, from which other constants follow."""
+    """Build the stability functions of a section, to compute constants that follow from them."""
     numbers = {
         key: value.value if isinstance(value, KeyedValue) else value for key, value in stability.items()
     }
@@ -138,16 +138,22 @@ def _common(settings: Settings, method: str) -> dict[str, Content]:
     prefix = "turbulence.turb_param."
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     breaking = get("bc.ubc_type") == "tke_injection"
-    walls = {key: WORDS["conditions"][get(f"bc.{key}")] for key in ("k_ubc", "k_lbc", "psi_ubc", "psi_lbc")}
+    conditions = {
+        key: WORDS["conditions"][get(f"bc.{key}")] for key in ("k_ubc", "k_lbc", "psi_ubc", "psi_lbc")
+    }
     options: dict[str, Content] = {
         "stability": _stability(settings, method),
-        "surface": {"tke": walls["k_ubc"], "length_scale": walls["psi_ubc"], "breaking_waves": breaking},
-        "bottom": {"tke": walls["k_lbc"], "length_scale": walls["psi_lbc"]},
+        "surface": {
+            "tke": conditions["k_ubc"],
+            "length_scale": conditions["psi_ubc"],
+            "breaking_waves": breaking,
+        },
+        "bottom": {"tke": conditions["k_lbc"], "length_scale": conditions["psi_lbc"]},
     }
     floors = {"k_min": "turbulent_kinetic_energy_floor", "eps_min": "dissipation_rate_floor"}
     parameters = settings.renamed("turbulence.turb_param", floors)
     parameters["surface_roughness_length"] = settings.keyed("surface.roughness.z0s_min")
-    factor = settings.keyed(f"{prefix}cw")
+    factor = settings.keyed(f"{prefix}cw")  # counts as used also without breaking waves
     if breaking:
         parameters["surface.breaking_waves.energy_flux_factor"] = factor
     if settings[f"{prefix}length_lim"]:
@@ -168,7 +174,7 @@ def _common(settings: Settings, method: str) -> dict[str, Content]:
 
 
 def _stability(settings: Settings, method: str) -> dict[str, Content]:
-    """Stability functions, or the constants of a second-order closure."""
+    """The section `stability`, of a first- or second-order closure."""
     get = lambda key: settings[f"turbulence.{key}"]  # noqa: E731
     if method != "second_order":
         name = get("stab_method")
@@ -182,7 +188,7 @@ def _stability(settings: Settings, method: str) -> dict[str, Content]:
     constants: dict[str, Content] = {}
     if get("scnd.scnd_coeff") == "custom":
         constants = settings.renamed("turbulence.scnd", {name: name for name in WORDS["second_moment"]})
-        name = "canuto_a"  # whose constants are replaced
+        name = "canuto_a"  # all of its constants are replaced
     else:
         name = get("scnd.scnd_coeff").replace("-", "_")
     section = {"name": name, **constants, "equilibrium": equilibrium}

@@ -1,4 +1,4 @@
-"""GOTM as a format: of the case of a configuration, and of files that run as they are."""
+"""Register GOTM: as the format of a case in a configuration, and as files that run directly."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence

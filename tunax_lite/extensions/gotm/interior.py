@@ -16,7 +16,7 @@ _DRIFT = "waves.stokes_drift"
 
 
 def interior_section(settings: Settings, times: Mapping[str, Content]) -> dict[str, Content]:
-    """Everything below the surface, except relaxation and prescribed profiles."""
+    """The section `interior`, except relaxation and prescribed profiles."""
     parts = {
         "pressure_gradient": _external_pressure(settings, times),
         "buoyancy_gradient": _gradients(settings),
@@ -38,13 +38,13 @@ def interior_section(settings: Settings, times: Mapping[str, Content]) -> dict[s
 def _constant_tide_or_file(
     settings: Settings, path: str, group: str, times: Mapping[str, Content]
 ) -> Content:
-    """An input that may also be two tidal harmonics around a constant, with the periods of a group.
+    """Translate an input that may also be two tidal harmonics around a constant, with periods of `group`.
 
-    Source: GOTM counts tidal time from midnight of the first day.
+    As in GOTM, the time of the tide counts from midnight of the first day.
     """
+    content = settings.input(path)
     if settings[f"{path}.method"] != "tidal":
-        return settings.input(path)
-    settings.input(path)
+        return content
     harmonics = []
     for n in (1, 2):
         period = settings.keyed(f"{group}.period_{n}")
@@ -87,15 +87,14 @@ def _plume(settings: Settings) -> dict[str, Content] | None:
 
 
 def _gradients(settings: Settings) -> dict[str, Content] | None:
-    group = _INTERNAL
-    kind = settings[f"{group}.type"]
-    advected = {name: settings[f"{group}.{name}_adv"] for name in ("t", "s")}
+    kind = settings[f"{_INTERNAL}.type"]
+    advected = {name: settings[f"{_INTERNAL}.{name}_adv"] for name in ("t", "s")}
     if kind != "gradients" and not any(advected.values()):
         return None
     names = {"dtdx": "temperature_x", "dtdy": "temperature_y", "dsdx": "salinity_x", "dsdy": "salinity_y"}
     switches = {"advect_temperature": advected["t"], "advect_salinity": advected["s"]}
     switches |= {"accelerates": kind == "gradients", "from_rest": True}
-    return {**settings.inputs(f"{group}.gradients", names), **switches}
+    return {**settings.inputs(f"{_INTERNAL}.gradients", names), **switches}
 
 
 def _bottom_friction(settings: Settings) -> dict[str, Content] | None:
@@ -136,13 +135,13 @@ def _seagrass(settings: Settings) -> dict[str, Content] | None:
 
 
 def _von_karman(settings: Settings) -> Content:
-    """Kappa of GOTM's other closures with KPP, which has none at walls; `None` without KPP."""
-    has_kappa = settings["turbulence.turb_method"] != "cvmix"
-    return None if has_kappa else settings.keyed("turbulence.turb_param.kappa")
+    """Kappa for friction at walls, which KPP lacks; `None` with other closures, which have one."""
+    is_kpp = settings["turbulence.turb_method"] == "cvmix"
+    return settings.keyed("turbulence.turb_param.kappa") if is_kpp else None
 
 
 def _lid_friction(settings: Settings) -> dict[str, Content] | None:
-    """Friction of the lid that GOTM places above a surface plume, whatever its ice model."""
+    """Friction of the lid that GOTM places above a surface plume, with any ice model or none."""
     if settings[f"{_INTERNAL}.type"] != "plume" or settings[f"{_INTERNAL}.plume.type"] != "surface":
         return None
     roughness = settings.keyed("surface.roughness.z0s_min")
@@ -169,9 +168,8 @@ def _stokes_drift(settings: Settings) -> dict[str, Content] | None:
     shape = settings[f"{_DRIFT}.us.method"]
     shears = {name: settings[f"{_DRIFT}.{name}.method"] for name in ("dusdz", "dvsdz")}
     if shape != "file":
-        for name in ("us", "vs", *shears):
+        for name in ("us", "vs", *shears):  # mark their keys as used or without effect
             settings.input(f"{_DRIFT}.{name}")
-    # With `off`, GOTM treats a drift from file as zero.
     if shape == "off" and shears["dusdz"] != "file":
         settings.without_effect(_DRIFT, f"{_DRIFT}.us.method is off")
         return None
@@ -208,7 +206,7 @@ def _wave_height(settings: Settings) -> Content:
 
 
 def _wind_drift(settings: Settings) -> dict[str, Content]:
-    """Drift from the wind at `empirical`, or else from that of the air-sea fluxes."""
+    """Drift from the wind in `empirical`; if that is off, from the wind of the air-sea fluxes."""
     section = {"kind": "wind_sea", "gravity": settings.keyed("physical_constants.gravity")}
     paths = {axis: f"{_DRIFT}.empirical.{axis}wnd" for axis in ("u", "v")}
     has_wind = settings[f"{paths['u']}.method"] != "off"

@@ -1,4 +1,4 @@
-"""Every key of version 7 of GOTM's configuration: kind, default, range and choices; the table is `keys.yaml`.
+"""Keys of version 7 of GOTM's configuration: kind, default, range and choices; the table is `keys.yaml`.
 
 A key is a dotted path, `turbulence.turb_param.k_min`. An input (`surface.u10`) is a group of keys: a method,
 a constant value, and the file, column, scale factor and offset of a series or of profiles.
@@ -18,14 +18,14 @@ VERSION = 7
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """One setting.
+    """A setting.
 
     Args:
-        kind: of its value.
-        default: used where the file does not set the key; for a choice, its name.
-        unit: of a number.
-        low, high: closed range of a number.
-        choices: names of a choice, and the integer that GOTM also accepts for each.
+        kind: kind of the value.
+        default: value if the file does not set the key; the name of a choice.
+        unit: unit, if the value is a number.
+        low, high: closed range, if the value is a number.
+        choices: allowed names, with the integer that GOTM also accepts for each.
     """
 
     kind: Literal["number", "integer", "flag", "text", "path", "choice"]
@@ -121,7 +121,7 @@ OUTPUT = dict(
         }
     )
 )
-"""Keys of an output file that mean something here; the others choose what GOTM writes into it."""
+"""Keys of an output file that the translation uses, besides its variables."""
 
 NAMED_INPUT = {path.removeprefix("x."): key for path, key in _keys({"x": {"input": ["1"]}})}
 """Keys of an input under a name that the user chooses."""

@@ -1,6 +1,6 @@
 """Older configurations of GOTM: namelists (`namelists.yaml`), and versions 5 and 6 (`older.yaml`).
 
-A library for namelists would add a dependency to save seventy lines, and loses line numbers.
+A library for namelists would save seventy lines, but add a dependency and lose the line numbers.
 """
 
 import re
@@ -26,7 +26,7 @@ class _Value(NamedTuple):
 
 
 def is_namelist(path: Path) -> bool:
-    """Whether a file is one of GOTM's namelists."""
+    """Return whether a file is a namelist, by its name."""
     return path.suffix.lower() == ".nml"
 
 
@@ -64,7 +64,7 @@ def read_namelists(path: Path) -> Document:
 
 
 def read_canopy(folder: Path) -> Document:
-    """Read a `seagrass.nml`, which GOTM 5 and 6 use as well as their YAML files; empty if absent."""
+    """Read `seagrass.nml`, which GOTM 5 and 6 read besides their YAML file; empty if absent."""
     path = folder / "seagrass.nml"
     document = Document({}, {}, str(path))
     if path.is_file():
@@ -74,7 +74,7 @@ def read_canopy(folder: Path) -> Document:
 
 
 def _names(variables: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
-    """Variables that correspond to keys."""
+    """Move variables that correspond to one key from `unused` to the document."""
     keys = {f"{group}.{name}": key for group, names in _TABLE["names"].items() for name, key in names.items()}
     for group, (prefix, *names) in _TABLE["same"].items():
         keys |= {f"{group}.{name.lower()}": f"{prefix}.{name}" for name in names}
@@ -91,7 +91,7 @@ def _names(variables: dict[str, _Value], unused: dict[str, _Value], document: Do
 
 
 def _inputs(variables: dict[str, _Value], unused: dict[str, _Value], document: Document) -> None:
-    """Inputs that are constant or read from file."""
+    """Move variables of inputs, which are constant or read from file, from `unused` to the document."""
     for key, (switch, words, constant, file, column, *scaling) in _TABLE["inputs"].items():
         if switch not in variables:
             continue
@@ -125,7 +125,7 @@ def _inputs(variables: dict[str, _Value], unused: dict[str, _Value], document: D
 
 
 def _output(variables: dict[str, _Value], folder: Path, document: Document) -> None:
-    """Output files of `output.yaml`, or the one that the namelists describe."""
+    """Add the output files of `output.yaml`, or the file that the namelists describe."""
     if (folder / "output.yaml").is_file():
         document.data["output"] = read_document(folder / "output.yaml").data
         return
@@ -149,7 +149,7 @@ def _word(value: JSON) -> str:
 
 
 def _read(path: Path) -> dict[str, _Value]:
-    """Variables by namelist and name, in lower case, each with one value."""
+    """Read variables of a file by `namelist.name`, in lower case; each must have one value."""
     variables: dict[str, _Value] = {}
     group, name, at = None, None, 0
 
@@ -207,10 +207,10 @@ Values = dict[tuple[str, ...], tuple[JSON, str]]  # by key path, with the line
 
 
 def up_to_date(document: Document) -> tuple[Document, str | None]:
-    """The configuration in version 7, and a note if it was of an earlier version.
+    """Convert a configuration to version 7; return a note if it was of an earlier version.
 
     Raises:
-        ConfigError: an unknown version, or two earlier keys that map to the same one.
+        ConfigError: an unknown version, or different values of two earlier keys that became one.
     """
     written_version = document.data.get("version")
     line = document.origins.get(("version",), "line ?")
@@ -260,8 +260,8 @@ def _next(values: Values, step: dict[str, JSON], source: str) -> Values:
             key = (*new.split("."), *path[cut:]) if cut else path
             if any(key[: len(old)] == old for old in dropped):
                 continue
-            word = changed.get(".".join(map(str, key)), {})
-            value_now = word.get(str(value), value)
+            new_values = changed.get(".".join(map(str, key)), {})
+            value_now = new_values.get(str(value), value)
             if key in translated and translated[key][0] != value_now:
                 raise ConfigError(
                     f"{source}: {line}: {'.'.join(path)}: expected one value of {'.'.join(key)}, got "
@@ -281,7 +281,7 @@ def _complete(values: Values) -> None:
         if method in (1, "analytical"):
             values[name, "method"] = {2: "two_layer", 3: "buoyancy"}.get(kind, "constant"), at
         elif line != "line ?":
-            values.pop((name, "constant_value"), None)  # of a profile that is absent
+            values.pop((name, "constant_value"), None)  # the profile is off
     # Albedo used to apply to all shortwave radiation except a constant one.
     method, at = values.get(("surface", "swr", "method"), ("constant", ""))
     if method not in ("constant", 1):

@@ -4,7 +4,7 @@ import dataclasses
 import datetime
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from ..._types import JSON
@@ -22,7 +22,7 @@ OURS = {name: ours for variables in _TABLE.values() for name, ours in variables.
 
 @dataclasses.dataclass(frozen=True)
 class OutputFile:
-    """A file that GOTM would write: its interval [s], and GOTM's variables, with patterns resolved."""
+    """A file that GOTM would write: interval [s], GOTM's variables, and whether values are means."""
 
     name: str
     interval: float
@@ -36,7 +36,7 @@ class OutputFile:
 
 
 def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
-    """Output files that are in use."""
+    """Read the output files that are in use; `dt` is the time step [s]."""
     files = settings.free.get("output", {})
     if not isinstance(files, dict):
         raise settings.error("output", f"expected names of files with their keys, got {files!r}; write them")
@@ -52,7 +52,9 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
         seconds = get("time_step") * (dt if unit == "dt" else _SECONDS[unit])
         variables = tuple(dict.fromkeys(_resolved(_sources(settings, str(name), section))))
         files_in_use.append(OutputFile(str(name), seconds, variables, get("time_method") == "mean"))
-        _note(settings, str(name), get)
+        if (method := get("time_method")) not in ("point", "mean"):
+            text = f"values at the times of the frames are written, not the {method} over the interval"
+            settings.notes.append((f"output.{name}.time_method", text))
     return files_in_use
 
 
@@ -77,15 +79,8 @@ def _note_intervals(files: list[OutputFile], output_interval: float, settings: S
             settings.notes.append((f"output.{file.name}", text))
 
 
-def _note(settings: Settings, name: str, get: Callable[[str], JSON]) -> None:
-    """Note a method of an output file that is not followed."""
-    if (method := get("time_method")) not in ("point", "mean"):
-        text = f"values at the times of the frames are written, not the {method} over the interval"
-        settings.notes.append((f"output.{name}.time_method", text))
-
-
 def _value(settings: Settings, name: str, section: dict[str, JSON], key: str) -> JSON:
-    """Value of a key of an output file, checked alone: keys that mean nothing here may have any value."""
+    """Return the checked value of a key of an output file; keys without a use here may have any value."""
     section = {key: section.get(key)}
     return settings.values_of(f"output.{name}", section, {key: OUTPUT[key]})[key]
 
@@ -106,7 +101,7 @@ def _sources(settings: Settings, name: str, section: dict) -> Iterator[str]:
 
 
 def _resolved(sources: Iterator[str]) -> Iterator[str]:
-    """Resolve a pattern to the available variables, by name or with the category as prefix."""
+    """Resolve patterns, of a name or a category and a name, to the variables computed here."""
     for source in sources:
         if "*" not in source:
             yield source.rpartition("/")[2]
@@ -119,7 +114,7 @@ def _resolved(sources: Iterator[str]) -> Iterator[str]:
 
 
 def read_times(settings: Settings) -> dict[str, JSON]:
-    """Start, length, time step and frames of a run, and output beyond the state."""
+    """Start, length, time step [s] and output of a run; `since_midnight` is the start within its day [s]."""
     if settings["time.method"] != "start_stop":
         raise settings.error("time.method", "expected start_stop, got a number of steps; give time.stop")
     (start, stop), dt = read_period(settings), settings["time.dt"]
@@ -166,7 +161,7 @@ def _instant(settings: Settings, path: str) -> datetime.datetime:
 
 
 def _steps_per_frame(settings: Settings, files: list[OutputFile], dt: float, n_steps: int) -> int:
-    """Number of time steps between frames: from the output file with the most frequent profiles."""
+    """Time steps between frames: of the file with the most frequent profiles, or a day without files."""
     if not files:
         return min(n_steps, max(1, int(86400.0 / dt + 0.5)))
     with_profiles = [file.interval for file in files if file.has_profiles]

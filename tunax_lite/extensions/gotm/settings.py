@@ -1,7 +1,7 @@
-"""A GOTM configuration as checked values that record where they were set and whether they were used.
+"""Checked values of a GOTM configuration, with the lines of their keys, and the keys that were used.
 
-Values read by the translation count as used. An unread value that is not at its default needs a reason, or
-raises an error: no key of a file is silently ignored.
+Values read by the translation count as used. A value that is neither used nor the default needs a reason, or
+is an error in the report: no key of a file is silently ignored.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _TRUE = {"true", "t", ".true.", ".t.", "yes"}
 _FALSE = {"false", "f", ".false.", ".f.", "no"}
 
 
-Content = Any  # of a configuration of this package: plain YAML, or `KeyedValue` in its place
+Content = Any  # part of a configuration of this package: plain YAML in which values may be `KeyedValue`
 
 
 class KeyedValue(NamedTuple):
@@ -38,7 +38,7 @@ class KeyedValue(NamedTuple):
 
 
 def is_zero(content: Content) -> bool:
-    """Whether an input is the constant 0."""
+    """Return whether an input is the constant 0."""
     return (
         not isinstance(content, dict)
         and (content.value if isinstance(content, KeyedValue) else content) == 0.0
@@ -46,13 +46,11 @@ def is_zero(content: Content) -> bool:
 
 
 class Settings:
-    """Values of all keys, from the file or by default.
+    """Values of all keys, from the file or by default; `check` raises the errors in the file.
 
     Args:
         document: the YAML file, converted to version 7.
-        note: on that conversion.
-
-    Unknown keys, and values of the wrong kind or out of range, are collected; see `check`.
+        note: note on that conversion, for the report.
     """
 
     def __init__(self, document: Document, note: str | None = None):
@@ -82,9 +80,10 @@ class Settings:
             self.lines[key] = origins.get(raw, "line ?")
             path = _CANONICAL.get(key.lower())
             if key in FREE_SECTIONS:
-                below = {path: line for path, line in origins.items() if path[: len(raw)] == raw}
                 self.free[key] = value or {}
-                self.lines |= {".".join(str(part) for part in path): line for path, line in below.items()}
+                for at, line in origins.items():
+                    if at[: len(raw)] == raw:
+                        self.lines[".".join(map(str, at))] = line
                 continue
             if path is None:
                 self._problems.append(f"{self.where(key)}: unknown key; {_nearest(key)}.")
@@ -110,35 +109,36 @@ class Settings:
             self._problems.append(f"{self.where(path)}: {error}")
 
     def __getitem__(self, path: str) -> JSON:
-        """Value of a key, which then counts as used."""
+        """Return the value of a key, and mark it as used."""
         self.used.add(path)
         return self.peek(path)
 
     def peek(self, path: str) -> JSON:
-        """Value of a key without marking it as used."""
+        """Return the value of a key without marking it as used."""
         return self.set_in_file.get(path, KEYS[path].default)
 
     def keyed(self, path: str) -> KeyedValue:
-        """Value of a key together with the key, which then counts as used."""
+        """Return the value of a key together with the key, and mark it as used."""
         return KeyedValue(self[path], path)
 
     def renamed(self, group: str, names: dict[str, str]) -> dict[str, KeyedValue]:
-        """Values of keys of a group under the package's names; `names` holds these by GOTM's names."""
+        """Return keyed values of a group by the package's names; `names` maps GOTM's names to these."""
         return {ours: self.keyed(f"{group}.{theirs}") for theirs, ours in names.items()}
 
     def inputs(self, group: str, names: dict[str, str]) -> dict[str, Content]:
-        """Inputs of a group under the package's names, which `names` holds by GOTM's names."""
+        """Return inputs of a group by the package's names; `names` maps GOTM's names to these."""
         return {ours: self.input(f"{group}.{theirs}") for theirs, ours in names.items()}
 
     def input(self, path: str) -> Content:
-        """An input in the package's terms: a number, or a column of a file; 0 if it is off.
+        """Translate an input: a number, or a column of a file; 0 with any other method, such as `off`.
 
-        Settings that its method does not need are marked as without effect.
+        Its keys are marked as used, or as without effect with this method.
         """
         method = self[f"{path}.method"]
         for key in INPUT_KEYS:
             if f"{path}.{key}" in KEYS:
-                if (key == "constant_value") == (method != "file"):
+                is_of_file = key != "constant_value"
+                if is_of_file == (method == "file"):
                     self.used.add(f"{path}.{key}")
                 else:
                     self.without_effect(f"{path}.{key}", f"{path}.method is {method}")
@@ -155,11 +155,11 @@ class Settings:
     def named_inputs(
         self, group: str, numbers: Mapping[str, tuple[float, str]]
     ) -> dict[str, tuple[Content, dict[str, KeyedValue]]]:
-        """Inputs under names that the user chooses, and their further keys.
+        """Translate inputs under names that the user chooses, and return their further keys.
 
         Args:
-            group: whose keys are the names.
-            numbers: further keys of each input, with their default and unit; at least 0.
+            group: group with these names as keys.
+            numbers: default and unit of each further key, a number of at least 0.
 
         Raises:
             ConfigError: an unknown key, or a value that cannot be used; names file, line and key.
@@ -184,7 +184,7 @@ class Settings:
     def values_of(
         self, path: str, values_in_file: Mapping[str, JSON], keys: Mapping[str, Key]
     ) -> dict[str, JSON]:
-        """Values of `keys` below a name that the user chooses, from the file or by default.
+        """Return the values of `keys` below a name that the user chooses, from the file or by default.
 
         Raises:
             ConfigError: as in `named_inputs`.
@@ -202,7 +202,7 @@ class Settings:
         return values
 
     def input_of(self, path: str, values: Mapping[str, JSON]) -> Content:
-        """Input in the same form as `input`, from the values of its keys."""
+        """Translate an input like `input`, from the values of its keys."""
         if values["method"] == "constant":
             return KeyedValue(values["constant_value"], f"{path}.constant_value")
         if not values["file"]:
@@ -211,7 +211,7 @@ class Settings:
         return section | {ours: KeyedValue(values[key], f"{path}.{key}") for ours, key in _COLUMN.items()}
 
     def file(self, path: str) -> KeyedValue:
-        """Path of a file, relative to the configuration."""
+        """Return the absolute path of a file that is named relative to the configuration."""
         if not self[path]:
             raise self.error(path, "expected the name of a file, got none; name it, or use another method")
         return KeyedValue(str(self.folder.absolute() / self[path]), path)
@@ -230,7 +230,7 @@ class Settings:
         return f"{self.source}: {self.line(path)}"
 
     def error(self, path: str, problem: str) -> ConfigError:
-        """An error about a key: what was expected, got, and what to do, without a full stop."""
+        """Return an error about a key; `problem` has no full stop."""
         return ConfigError(f"{self.where(path)}: {problem}.")
 
     def without_effect(self, path: str, reason: str) -> None:
@@ -238,12 +238,12 @@ class Settings:
         self._reasons.setdefault(path, reason)
 
     def note(self, path: str, difference: str) -> None:
-        """Record a difference from GOTM."""
+        """Record a difference from GOTM, and mark the key as used."""
         self.used.add(path)
         self.notes.append((path, difference))
 
     def refuse(self, path: str, reason: str) -> None:
-        """Record an unsupported setting that would change the result; collected for the report."""
+        """Record an unsupported setting for the report, and mark the key as used."""
         self.used.add(path)
         if (path, reason) not in self.refusals:
             self.refusals.append((path, reason))
@@ -268,14 +268,14 @@ class Settings:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     def reason(self, path: str) -> str | None:
-        """Why a key has no effect, from the key or the nearest group above."""
+        """Return why a key, or the nearest group above it, has no effect; `None` without a record."""
         parts = path.split(".")
         reasons = (self._reasons.get(".".join(parts[:n])) for n in range(len(parts), 0, -1))
         return next((reason for reason in reasons if reason is not None), None)
 
 
 def looks_like_gotm(data: dict[str, JSON]) -> bool:
-    """Whether the top level of a YAML file is that of a GOTM configuration, of any version."""
+    """Return whether a YAML file has the sections of a GOTM configuration, of any version."""
     return not {"case", "cases"} & set(data) and bool({"location", "turbulence", "mimic_3d"} & set(data))
 
 

@@ -1,4 +1,4 @@
-"""Surface forcing in the package's terms: fluxes, or weather and air_sea."""
+"""Surface forcing and ice, as sections of a configuration of this package."""
 
 from .keys import WORDS
 from .settings import Content, KeyedValue, Settings, is_zero
@@ -26,7 +26,7 @@ _MELTING_WATER = {"water_density": 1030.0, "water_heat_capacity": 4180.0}
 def draft(settings: Settings) -> float:
     """Depth below sea level [m] of the base of the initial ice, where the column begins.
 
-    In a lake the column keeps the areas of its level.
+    It is 0 in a lake, whose areas refer to the water level.
     """
     if settings["surface.ice.model"] == "no_ice" or settings["location.hypsograph"]:
         return 0.0
@@ -34,7 +34,7 @@ def draft(settings: Settings) -> float:
 
 
 def ice_section(settings: Settings) -> Content:
-    """The section `ice`; `None` without an ice model."""
+    """The section `ice`; `None` if no ice can form or melt, or if the model was rejected."""
     model = settings["surface.ice.model"]
     if model == "no_ice" or settings["temperature.method"] == "off":
         return None
@@ -55,10 +55,8 @@ def ice_section(settings: Settings) -> Content:
     if model == "mylake" and settings["surface.ice.ocean_ice_flux"] != 0.0:
         settings.refuse("surface.ice.ocean_ice_flux", "this heat is not taken from the water; set it to 0")
     settings.note("surface.ice.model", WORDS["ice"][model])
-    falls = {"snow_falls": False} if model == "winton" else {}
-    if model == "mylake":
-        falls["exchanges_water"] = False
-    return {"name": model, "initial_thickness": thickness, **falls}
+    switches = {"winton": {"snow_falls": False}, "mylake": {"exchanges_water": False}}.get(model, {})
+    return {"name": model, "initial_thickness": thickness, **switches}
 
 
 def _prescribed(settings: Settings, held: list[str]) -> dict[str, Content]:
@@ -140,12 +138,12 @@ def _bulk(settings: Settings, held: list[str]) -> dict[str, Content]:
 
 
 def _weather(settings: Settings, *, rain_acts: bool, has_salinity: bool) -> dict[str, Content]:
-    """The weather that the formulae need."""
+    """The section `weather`, with the inputs that the chosen formulae need."""
     measure = settings["surface.hum.type"]
     names = {"u10": "wind_u", "v10": "wind_v", "airt": "air_temperature", "hum": "humidity"}
     weather = settings.inputs("surface", names | {"airp": "air_pressure"})
-    kelvin = ("air_temperature", *(["humidity"] if measure in ("wet_bulb", "dew_point") else []))
-    for name in kelvin:  # GOTM reads values above 100 as kelvin
+    temperatures = ("air_temperature", *(["humidity"] if measure in ("wet_bulb", "dew_point") else []))
+    for name in temperatures:  # GOTM takes values above 100 for kelvin
         if isinstance(weather[name], KeyedValue) and weather[name].value > 100.0:
             weather[name] = weather[name]._replace(value=weather[name].value - _ZERO_CELSIUS)
     path = "surface.longwave_radiation"

@@ -19,7 +19,7 @@ _SHORE = 0.1
 
 
 def depth_of(settings: Settings) -> KeyedValue:
-    """Depth of the column [m]; that of the hypsograph if there is one, as in GOTM."""
+    """Depth of the column [m]; as in GOTM that of the hypsograph, if there is one."""
     depth = settings.keyed("location.depth")
     if not settings["location.hypsograph"]:
         return depth
@@ -31,7 +31,7 @@ def depth_of(settings: Settings) -> KeyedValue:
 
 
 def hypsography(settings: Settings) -> dict[str, Content] | None:
-    """The section `hypsography`."""
+    """The section `hypsography`; `None` without a hypsograph."""
     if not settings["location.hypsograph"]:
         return None
     section = {"path": settings.file("location.hypsograph")}
@@ -44,7 +44,7 @@ def hypsography(settings: Settings) -> dict[str, Content] | None:
 
 
 def level(settings: Settings) -> dict[str, Content] | None:
-    """The section `level` of the interior, for a lake level that follows the water budget."""
+    """The section `level` of the interior; `None` unless a lake level follows the water budget."""
     follows = settings["mimic_3d.zeta.method"] == "water_balance"
     if not settings["location.hypsograph"]:
         if follows:
@@ -61,7 +61,7 @@ def level(settings: Settings) -> dict[str, Content] | None:
 def streams(settings: Settings) -> dict[str, Content] | None:
     """The section `streams` of the interior; in GOTM only lakes have them."""
     named = settings.free.get("streams")
-    method = settings["water_balance_method"]
+    method = settings["water_balance_method"]  # counts as used also without streams
     if not named:
         return None
     if not settings["location.hypsograph"]:
@@ -87,7 +87,7 @@ def _stream(settings: Settings, path: str, keys: dict[str, JSON]) -> dict[str, C
         for ours, theirs in (("lower", "zl"), ("upper", "zu")):
             section[ours] = KeyedValue(values[theirs], f"{path}.{theirs}")
     for ours, theirs in (("temperature", "temp"), ("salinity", "salt")):
-        # In GOTM a negative constant means unknown: lake temperature, and fresh water.
+        # In GOTM a negative constant stands for the temperature of the lake, and for fresh water.
         if values[f"{theirs}.method"] != "constant" or values[f"{theirs}.constant_value"] >= 0.0:
             section[ours] = read(theirs)
     return section
@@ -103,11 +103,11 @@ def _flat(keys: dict[str, JSON], prefix: str = "") -> Iterator[tuple[str, JSON]]
 
 @dataclasses.dataclass(frozen=True)
 class GotmOptions:
-    """Settings that a configuration of this package has and one of GOTM lacks.
+    """Options of a GOTM case that GOTM's format lacks.
 
     Args:
-        name: name of the case; `None` for the name of the file. Needed if one file makes several cases, to
-            tell them apart.
+        name: name of the case, to tell apart several cases from one file; `None` for the name of the file,
+            or of the folder for namelists and `gotm.yaml`.
         salinity_anomaly: whether practical salinity is converted with the TEOS-10 anomaly of the position; a
             GOTM built without the table of anomalies uses the reference-composition ratio.
         ignore_unsupported: whether to run without settings that are not supported.
@@ -126,7 +126,7 @@ _TEOS10_HEAT_CAPACITY = 3991.86795711963
 
 
 def grid_section(settings: Settings) -> dict[str, Content]:
-    """The section `grid`."""
+    """The section `grid`, from zooming or from a file of layer thicknesses."""
     method, depth, n_cells = settings["grid.method"], depth_of(settings).value, settings["grid.nlev"]
     if method == "analytical":
         cells = {"n_cells": settings.keyed("grid.nlev")}
@@ -143,7 +143,7 @@ def grid_section(settings: Settings) -> dict[str, Content]:
 
 
 def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> np.ndarray:
-    """Thicknesses from the surface down, as in the file."""
+    """Read thicknesses from the surface down, which must add up to `total`."""
     file = read_lines(name, settings.where("grid.file"))
     values = read_columns(file, np.arange(len(file.texts)), (0,), skip=0, names="layer thickness")[:, 0]
     if int(values[0]) != n_cells or values.size < n_cells + 1:
@@ -166,11 +166,11 @@ def _thicknesses(settings: Settings, name: str, n_cells: int, total: float) -> n
 
 
 def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Content], dict[str, Content], list[str]]:
-    """Profiles of the case with their kinds, the section `relaxation`, and prescribed variables."""
+    """Profiles of the case with their kinds, the section `relaxation`, and names of prescribed variables."""
     case: dict[str, Content] = {name: _profile(settings, name) for name in ("temperature", "salinity")}
     case |= {name: settings.input(f"velocities.{name}") for name in ("u", "v")}
-    kind = settings.keyed("temperature.type")
-    case["temperature_kind"] = kind._replace(value=kind.value.replace("-", "_"))
+    temperature_kind = settings.keyed("temperature.type")
+    case["temperature_kind"] = temperature_kind._replace(value=temperature_kind.value.replace("-", "_"))
     case["salinity_kind"] = settings.keyed("salinity.type")
     relaxation = {name: _relaxation(settings, name, dt) for name in ("temperature", "salinity")}
     for name, kind in (("temperature", "conservative"), ("salinity", "absolute")):
@@ -179,7 +179,7 @@ def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Content], dict
             section["from_zero"] = True
             settings.note(
                 f"{name}.relax.tau",
-                "as in GOTM the first step relaxes to zero, because the profile is converted at its end",
+                "as in GOTM the first step relaxes to zero, because the profile is converted only after it",
             )
     relaxation["velocity"] = _velocity_relaxation(settings)
     held = [name for name in ("temperature", "salinity") if settings[f"{name}.method"] == "off"]
@@ -187,7 +187,7 @@ def hydrography(settings: Settings, dt: float) -> tuple[dict[str, Content], dict
 
 
 def _profile(settings: Settings, name: str) -> Content:
-    """Profile of temperature or salinity, in the kind that the configuration names."""
+    """Initial profile of temperature or salinity."""
     method, letter = settings[f"{name}.method"], name[0]
     layers, profile = f"{name}.two_layer", settings.input(name)
     if method == "two_layer":
@@ -213,13 +213,13 @@ def _profile(settings: Settings, name: str) -> Content:
 
 
 def _relaxation(settings: Settings, name: str, dt: float) -> dict[str, Content] | None:
-    """Relaxation of temperature or salinity; `None` if there is none."""
+    """Relaxation of temperature or salinity; `None` if all time scales are infinite."""
     keys = ("tau", "tau_s", "tau_b", "h_s", "h_b")
     read = settings.renamed(f"{name}.relax", dict(zip(keys, keys, strict=True)))
     if settings[f"{name}.method"] == "off":
         return None
-    layers = {"surface": "s", "bottom": "b"}
-    layers = {layer: end for layer, end in layers.items() if read[f"h_{end}"].value > 0.0}
+    ends = (("surface", "s"), ("bottom", "b"))
+    layers = {layer: end for layer, end in ends if read[f"h_{end}"].value > 0.0}
     scales = [read["tau"], *(read[f"tau_{end}"] for end in layers.values())]
     if all(scale.value >= NO_RELAXATION for scale in scales):
         return None
@@ -274,14 +274,14 @@ def absorption(settings: Settings) -> dict[str, Content]:
 
 
 def coriolis_parameter(settings: Settings) -> float:
-    """f [s-1] from the latitude."""
+    """Coriolis parameter [s-1] from the latitude and GOTM's rotation period."""
     angle = math.radians(settings["location.latitude"])
     return 4.0 * math.pi / settings["physical_constants.rotation_period"] * math.sin(angle)
 
 
 @dataclasses.dataclass(frozen=True)
 class ObservedInputs:
-    """Which inputs of a case are observations.
+    """Selection of the inputs of a case that are observations.
 
     Args:
         surface_temperature: the series `surface.sst`, as `sea_surface_temperature`.
@@ -300,7 +300,7 @@ class ObservedInputs:
 
 
 def observed_section(settings: Settings, observed: ObservedInputs) -> dict[str, Content]:
-    """The section `observations`: which inputs of a case are observations."""
+    """The section `observations`, for the selected inputs."""
     section: dict[str, Content] = {"format": "inputs", "surface_interval": observed.surface_interval}
     section |= {"profiles": observed.profiles, "z": None if observed.z is None else list(observed.z)}
     needed = {"surface.sst": observed.surface_temperature, "temperature": observed.profiles}
