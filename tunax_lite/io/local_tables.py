@@ -49,7 +49,7 @@ def is_date(text: str) -> bool:
 
 
 def missing_code(texts: Iterable[str], values: np.ndarray) -> float | None:
-    """The code for missing values of a column of numbers, such as -999, if all others are far from it."""
+    """Code of missing values in a column of numbers, such as -999, or `None` if other values are near it."""
     codes = {float(text) for text in texts if _CODE.fullmatch(text)}
     if len(codes) != 1:
         return None

@@ -99,7 +99,7 @@ def read_table(path) -> "xr.Dataset":
     2012-01-01]`. Lines that start with # are comments; columns of text stay text. In GOTM's format (date,
     time, numbers) columns are called `1`, `2`, ... or take the names in a preceding line that starts with !.
     Units may stand in round brackets, the time of day in a column `time` next to `date`, and decimal commas
-    between semicolons or tabs; -999 or -9999 may stand for missing values, with a warning.
+    between semicolons or tabs; -999, -9999 or -99999 may stand for missing values, with a warning.
 
     Raises:
         FileFormatError: a file that is not a table, with the first wrong line.
@@ -222,7 +222,7 @@ def _as_file(path: Path | str, variables: Mapping[str, tuple], attrs: Mapping | 
 
 
 def is_text(source) -> bool:
-    """Whether a source is a text file, by its name."""
+    """Return whether a source is a text file, by its name."""
     return is_path(source) and Path(source).suffix.lower() in _TEXT_ENDINGS
 
 
@@ -296,7 +296,7 @@ def read_numbers(
 
     Raises:
         ValueError: an observable that is not a scalar.
-        FileFormatError: as in `read_series`, or no value.
+        FileFormatError: as in `read_series`, except for gaps, or no value.
     """
     quantity = parse(observable).name
     if quantity not in OBSERVABLES or not is_scalar(observable):
@@ -320,9 +320,9 @@ def _since_the_first(moments: np.ndarray) -> tuple[np.ndarray, str]:
 
 @names_its_file("profiles in text")
 def read_profile_text(path) -> "xr.Dataset":
-    """Variables over `OBSERVATION`, with the time and depth of each value; each fixed depth is an instrument.
+    """Read variables over `OBSERVATION`, with the time and depth of each value, or a table without depths.
 
-    If depths differ between profiles, there is a single instrument of varying depth.
+    Each fixed depth is an instrument. If depths differ between profiles, there is a single one that moves.
 
     Raises:
         FileFormatError: a line that does not fit the format, with its number.
@@ -424,13 +424,15 @@ def _blocks_of_pmel(path: Path, lines: list[str]) -> "xr.Dataset":
     return _observed(path, (seconds, {"units": unit}), depth, columns, attrs)
 
 
+WIND = ("wind_speed", "wind_direction")
+"""Names of speed and direction, which some files have instead of the components of the wind."""
 _RADIATION = ("shortwave", "longwave")
 _OPTIONAL = tuple(field.name for field in WEATHER if field.default is None and field.name not in _RADIATION)
 _NEEDED = tuple(field.name for field in WEATHER if field.default is dataclasses.MISSING)
 
 
 def _known(quantity: str, kind: str | None) -> tuple[list[str], list[str]]:
-    """Names and CF standard names of a quantity of the weather; radiation is either downward or net."""
+    """Names and CF standard names of a quantity of the weather; `kind` is `downward` or `net` radiation."""
     entry = NAMES["weather"].get(quantity, {})
     standard_name = None if kind is not None or quantity in WIND else quantity_of(quantity).standard_name
     usual = [] if standard_name is None else [standard_name]
@@ -511,8 +513,10 @@ def read_weather(
             raise error_in(tables[0], field, expected, f"only {names_of_all}", advice)
         used.update(str(part.name) for part in parts)
         series = joined(parts, "give each time once")
-        if stamp is None:
-            _warn_of_means(series)
+        is_mean = re.search(r"\btime: *(mean|average)", str(series.attrs.get("cell_methods")))
+        if is_mean and stamp is None and "end" not in series.coords:
+            note = "time without bounds: means count as values at instants; give stamp"
+            warn_of_input([f"{name_of(series)}: {note}"])
         series = bridged(series, quantity, longest_gap=longest_gap, stamp=stamp)
         if kind is not None:
             _check_radiation(series, field, kind)
@@ -529,8 +533,8 @@ def read_weather(
 
 
 def radiation_of_table(table: "xr.Dataset") -> dict[str, str]:
-    """The kind of the radiation that a table has, "downward" or "net", by "shortwave" and "longwave"."""
-    kinds = [(name, kind) for kind in ("net", "downward") for name in ("shortwave", "longwave")]
+    """Kind of the radiation in a table, "downward" or else "net", by "shortwave" and "longwave"."""
+    kinds = [(name, kind) for kind in ("net", "downward") for name in _RADIATION]
     return {name: kind for name, kind in kinds if _find(table, name, kind) is not None}
 
 
@@ -550,14 +554,6 @@ def _find(
     if len(alike) > 1:
         raise error_in(table, quantity, "one variable with its name", " and ".join(alike), advice)
     return table[alike[0]] if alike else None
-
-
-def _warn_of_means(series: "xr.DataArray") -> None:
-    if "end" not in series.coords and re.search(
-        r"\btime: *(mean|average)", str(series.attrs.get("cell_methods", ""))
-    ):
-        note = "time without bounds: means count as values at instants; give stamp"
-        warn_of_input([f"{name_of(series)}: {note}"])
 
 
 def _name_components(
@@ -588,10 +584,6 @@ def _name_components(
             warn_of_input([f"{eastward}: turning winds would drive other inertial oscillations"])
             requested |= {"wind_u": str(speed.name), "wind_v": 0.0}
     return used
-
-
-WIND = ("wind_speed", "wind_direction")
-"""Names of speed and direction, which some files have instead of the components of the wind."""
 
 
 def _add_components(
