@@ -182,7 +182,7 @@ HUMIDITY_QUANTITIES: dict[HumidityMeasure, str] = {
 
 
 def check_weather(weather: TimeSeries[Weather], humidity_measure: HumidityMeasure) -> None:
-    """Raise `ValueError` for a value impossible in air, most often in an unexpected unit."""
+    """Raise `ValueError` for a value impossible in air, or a relative humidity given as a fraction."""
     for name in (field.name for field in WEATHER):
         quantity = quantity_of(HUMIDITY_QUANTITIES[humidity_measure] if name == "humidity" else name)
         lowest, highest = quantity.possible

@@ -216,7 +216,7 @@ class Coare36(AbstractSimilarity):
     def _first_guess(self, air: MoistAir, skin: WaterSkin, potential: Scalar, nu: Scalar) -> _Scales:
         """Scales from the bulk Richardson number; potential temperature [K], viscosity of air [m2 s-1]."""
         height, skin_kelvin = self.wind_height, skin.temperature + KELVIN
-        speed = jnp.sqrt(air.wind_speed**2 + 0.25)
+        speed = jnp.sqrt(air.wind_speed**2 + 0.25)  # with gusts of 0.5 m s-1
         friction = 0.035 * math.log(10.0 / 1e-4) / math.log(height / 1e-4) * speed
         charnock = _charnock(air.wind_speed)
         log_roughness = _log_roughness(charnock, friction, nu)

@@ -209,13 +209,13 @@ class AbstractLongwave(eqx.Module):
         water_temperature: Scalar,
         air: MoistAir,
         cloud: ScalarLike,
-        latitude: Scalar | None,
-        series: Scalar | None,
+        latitude: ScalarLike,
+        series: ScalarLike,
     ) -> Scalar:
         """Net longwave radiation into the water [W m-2].
 
         Arguments are the water temperature [degC], the air, cloud cover from 0 to 1, latitude [degrees
-        north], and the measured series, if there is one [W m-2].
+        north], and the measured series [W m-2]; cloud, latitude and series are 0 if unknown.
         """
 
 

@@ -53,7 +53,7 @@ Faces = Float[Array, "inner depth *#batch"]
 Numbers = Float[Array, "..."]  # one number per column, per level, or per trial depth
 # Below this energy, mixing fades out within a cell [m3 s-3]: slower turbulence needs less energy, so that a
 # tiny remainder could reach the bottom, and the depth would jump where it vanishes.
-_SMALLEST_POWER = 1e-12
+_SMALLEST_ENERGY = 1e-12
 _SMALLEST_CUBE = 1e-11  # energy [m3 s-3] below which its cube root, w, becomes linear
 _SMALLEST_TURBULENT_VELOCITY = 1e-12  # [m s-1]
 
@@ -133,7 +133,7 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
         volume = conductance * reciprocal(1.0 + conductance * inverse_sum)
         required = volume * energy_rate
         spent = at_least(required, 0.0)
-        fraction_here = at_most(remaining * reciprocal(at_least(spent, _SMALLEST_POWER)), 1.0)
+        fraction_here = at_most(remaining * reciprocal(at_least(spent, _SMALLEST_ENERGY)), 1.0)
         ends = remaining < spent
         # Unstable faces need no energy, but they mix only as far as the faces above do.
         fraction_here = fraction_above * jnp.where(required < 0.0, 1.0, fraction_here)
@@ -150,7 +150,7 @@ def march(water: Water, wind: Depths, profile: Faces) -> tuple[Faces, Faces, Dep
             reached + fraction_here * cell,
         )
         if velocity is not None:
-            unspent = jnp.where(ends, 0.0, 1.0 - spent * reciprocal(at_least(remaining, _SMALLEST_POWER)))
+            unspent = jnp.where(ends, 0.0, 1.0 - spent * reciprocal(at_least(remaining, _SMALLEST_ENERGY)))
             below = *below, available[0] * unspent + velocity.convection * released
         return below, (volume * reciprocal(1.0 - volume * inverse_sum), fraction_here)
 

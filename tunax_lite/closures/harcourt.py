@@ -53,7 +53,7 @@ class HarcourtFunctions(AbstractWaveFunctions):
     """The functions c_mu, c_mu' and c_mu_S for one set of constants."""
 
     c_mu_0: Scalar
-    shear_free: Scalar
+    shear_free: Scalar  # `c_mu_shear_free`, where no production makes w'² less than q² / 3
     coefficients: _Coefficients
     constants: "Harcourt"
 

@@ -133,27 +133,29 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         production = self.production(clo_state, inputs)  # which applies `at_interface`, too
         inputs = self.energy.at_interface(inputs)
         g_alpha = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
-        tke, dissipation = clo_state.on_inner_faces
-        buoyancy_variance = g_alpha**2 * _variance_and_flux(clo_state)[0]
+        (tke, dissipation), (variance, flux) = clo_state.on_inner_faces, _variance_and_flux(clo_state)
+        buoyancy_variance = g_alpha**2 * variance
         rate_squared = quotient(dissipation, tke) ** 2
         flow = Flow(rate_squared, inputs.buoyancy_frequency_squared, inputs.shear_squared)
         c_mu, c_mu_prime, c_mu_star = self.functions.in_flow(flow, buoyancy_variance * reciprocal(tke))
         stability = self.energy.with_stokes(c_mu, c_mu_prime, inputs)
         new = self.energy.advanced(clo_state, production, stability, inputs, dt)
         # The variance at the end of the step, from the flux during the step; it stays positive (Patankar).
-        (variance, flux), diffusivity = _variance_and_flux(clo_state), inner_faces(clo_state.eddy_diffusivity)
         slope = gradient(inputs.state.temperature, inputs.grid)
-        produced = 2.0 * (diffusivity * slope - flux) * slope
+        produced = 2.0 * (inner_faces(clo_state.eddy_diffusivity) * slope - flux) * slope
         consumed = at_least(-produced, 0.0) * reciprocal(at_least(variance, _SMALLEST_VARIANCE))
         conductance = mean_of_neighbours(inner_faces(clo_state.eddy_viscosity))
         conductance = conductance * reciprocal(self.sigma_theta * inputs.grid.cell_thickness[1:-1])
         sink_rate = dissipation * reciprocal(self.ctt * tke) + consumed
         ends = EndCondition(), EndCondition()
-        variance = advance(variance, conductance, at_least(produced, 0.0), sink_rate, ends, inputs, dt)
-        tke, dissipation = new.on_inner_faces
-        flux = c_mu_star * tke * reciprocal(dissipation) * g_alpha * variance
-        variance, flux = (with_end_faces(values) for values in (variance, flux))
-        return dataclasses.replace(new, temperature_variance=variance, variance_driven_flux=flux)
+        new_variance = advance(variance, conductance, at_least(produced, 0.0), sink_rate, ends, inputs, dt)
+        new_tke, new_dissipation = new.on_inner_faces
+        new_flux = c_mu_star * new_tke * reciprocal(new_dissipation) * g_alpha * new_variance
+        return dataclasses.replace(
+            new,
+            temperature_variance=with_end_faces(new_variance),
+            variance_driven_flux=with_end_faces(new_flux),
+        )
 
     def production(self, clo_state: TurbulenceState, inputs: ClosureInputs) -> Production:
         production = self.energy.production(clo_state, inputs)

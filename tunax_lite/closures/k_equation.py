@@ -88,23 +88,24 @@ class Step(NamedTuple):
         if self.rates.stokes is not None:
             production = production + self.rates.stokes
         parts = production, self.rates.buoyancy, self.rates.dissipation
-        growth, sink_rate = split_sources(*parts, waves=self.negative_in_sink)
+        growth, sink_rate = split_sources(*parts, negative_in_sink=self.negative_in_sink)
         return self.tke * growth, sink_rate
 
 
 def split_sources(
-    production: InnerFaceArray, buoyancy: InnerFaceArray, sink: InnerFaceArray, *, waves: bool
+    production: InnerFaceArray, buoyancy: InnerFaceArray, sink: InnerFaceArray, *, negative_in_sink: bool
 ) -> tuple[InnerFaceArray, InnerFaceArray]:
     """Explicit source and implicit sink of a quantity, divided by it, so that it stays positive (Patankar).
 
     If the sum of shear and buoyancy production is negative, the buoyancy part joins the sink, and with
-    `waves`, which can make shear production negative, a negative shear production does so, too.
+    `negative_in_sink` a negative shear production, which waves can cause, does so, too.
     """
     produced = production + buoyancy
     grows = produced > 0.0
     source = jnp.where(grows, produced, production)
-    implicit_part = buoyancy + at_most(production, 0.0) if waves else buoyancy
-    return at_least(source, 0.0) if waves else source, jnp.where(grows, sink, sink - implicit_part)
+    implicit_part = buoyancy + at_most(production, 0.0) if negative_in_sink else buoyancy
+    source = at_least(source, 0.0) if negative_in_sink else source
+    return source, jnp.where(grows, sink, sink - implicit_part)
 
 
 def advance(
@@ -117,7 +118,7 @@ def advance(
     dt: ScalarLike,
     flow: CarryingRates | None = None,
 ) -> InnerFaceArray:
-    """A turbulence quantity after one implicit step, with a volume source and two boundary conditions."""
+    """A turbulence quantity after one implicit step, with its boundary conditions and `flow` by plumes."""
     (bottom, surface), volumes = ends, inputs.grid.center_spacing
     is_held, at_ends = bottom.value is not None or surface.value is not None, (bottom.flux, surface.flux)
     areas, cell_area = inputs.grid.relative_area, inputs.grid.cell_area

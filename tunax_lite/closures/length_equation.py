@@ -133,7 +133,7 @@ class TransportedLength(AbstractLengthScale):
         if c_3_unstable is not None:
             c_3 = jnp.where(now.rates.buoyancy > 0.0, c_3_unstable, c_3)
         parts = self._produced(now), c_3 * now.rates.buoyancy, c_2 * now.rates.dissipation
-        growth, sink_rate = split_sources(*parts, waves=now.negative_in_sink)
+        growth, sink_rate = split_sources(*parts, negative_in_sink=now.negative_in_sink)
         c_mu_0 = now.functions.c_mu_0
         psi = product_of_powers((c_mu_0, p + 3.0 * n), (now.dissipation, -n), (now.tke, m + 1.5 * n))
         return psi, psi * growth, sink_rate

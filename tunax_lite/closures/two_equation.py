@@ -168,7 +168,7 @@ class GenericLengthScale(AbstractTwoEquation):
             shear_free_decay, shear_free_slope: alpha < 0 and L > 0 in k ~ z^alpha and l = L z of shear-free
                 turbulence stirred at a wall [1].
             m, p: exponents that remain free [1].
-            stability: gives c_mu0; by default Canuto's model A.
+            stability: constants of the stability functions; by default Canuto's model A.
             others: further arguments; `c_psi_3_plus` is m if it is not given.
 
         Raises:

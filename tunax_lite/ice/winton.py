@@ -273,14 +273,13 @@ class Winton(AbstractIce):
         total = h1 + h2
         snow_ice = at_least((self.ice_density * total + self.snow_density * snow) / rho_water - total, 0.0)
         snow = snow - snow_ice * self.ice_density / self.snow_density
-        with_brine = _mixed(h1, self._as_plain(t1), snow_ice, self.melting_point)
+        upper_plain = _mixed(h1, self._as_plain(t1), snow_ice, self.melting_point)
         h1 = h1 + snow_ice
         # Redistribute to equal halves.
         half = 0.5 * (h1 + h2)
         moved_down, moved_up = at_least(h1 - half, 0.0), at_least(h2 - half, 0.0)
-        upper_plain = _mixed(h1 - moved_down, with_brine, moved_up, t2)
-        t2 = _mixed(h2 - moved_up, t2, moved_down, with_brine)
-        t1 = self._with_brine(upper_plain)
+        t1 = self._with_brine(_mixed(h1 - moved_down, upper_plain, moved_up, t2))
+        t2 = _mixed(h2 - moved_up, t2, moved_down, upper_plain)
         above_melting = at_least(t2 - self.melting_point, 0.0)
         t2 = at_most(t2, self.melting_point)
         excess_heat = half * self.ice_density * self.ice_heat_capacity * above_melting
