@@ -35,10 +35,10 @@ _DRAG_OF_A_STORM = 0.05
 """Stress over speed of a wind of about 20 m s-1 [kg m-2 s-1]."""
 
 _USUAL_STEP = 300.0
-"""Of a case that is built for no run [s]."""
+"""Time step [s] of a case that is not built for a run."""
 
 LONGWAVE = ("net", *names_of(air_sea.AbstractLongwave))
-"""What the longwave radiation is; `downward` and `net` are series of the weather."""
+"""Kinds of longwave radiation; `downward` and `net` are series of the weather."""
 
 
 class SeriesShortwave(Section):
@@ -280,7 +280,7 @@ class FluxesSection(timed(SurfaceFluxes, FLUXES)):
 
 
 def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> AbstractForcing:
-    """The fluxes of a section: series, numbers or ERA5 files; `ConfigError` for missing variables."""
+    """Forcing from the fluxes of a section: series, numbers or ERA5 files."""
     if section.era5 is not None:
         latitude, longitude = setting.required_position(key, "era5")
         return io.read_era5_fluxes(
@@ -317,7 +317,7 @@ def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> Ab
 
 
 _MOST_STEPS = 2_000_000
-"""Of a case, for light that stands as a series."""
+"""Largest number of steps for which the albedo of prescribed light is computed."""
 
 
 def _net_shortwave(

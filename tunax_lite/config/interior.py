@@ -103,7 +103,7 @@ class StreamSection(section_of(terms.Stream)):
 
 
 Wind = TimeSeries[terms.WindVector] | None
-"""At 10 m; of a case without weather there is none."""
+"""Wind at 10 m; `None` without weather, or with a wind at another height."""
 ProfilesOf = Callable[[str], Series]
 """Profiles of a variable on the cells of the grid over the time of the case."""
 
@@ -269,7 +269,7 @@ class VerticalVelocitySection(section_of(terms.VerticalVelocity), SeriesPart):
     height: TimedSection = key("height at which it is reached, negative [m]")
 
     def read(self, setting: Setting, *keys: str, wind: Wind = None) -> terms.VerticalVelocity:
-        """The velocity, with its extreme below the surface."""
+        """The velocity; `ConfigError` for a height above the surface."""
         velocity = super().read(setting, *keys)
         if (highest := float(np.max(velocity.series.values.height))) > 0.0:
             expected = f"expected a negative height [m], below the surface, got {highest:g}"
@@ -408,7 +408,7 @@ class InteriorSection(section_of(terms.Interior)):
         Args:
             setting: of the case.
             sources: profiles for relaxation: those of the `observations`, if any, and of the `case`.
-            wind: of which waves may be a function.
+            wind: at 10 m, for a wind sea without its own.
             converted: temperatures and salinities of streams.
         """
 

@@ -144,7 +144,7 @@ WaterProfileSection = Annotated[WaterProfile, in_short("surface", WaterProfile, 
 
 
 def constant_in_time(values: np.ndarray, quantity: str, setting: Setting, *keys: str) -> Series:
-    """Possible values on the cells at both ends of the case."""
+    """Series of the same values on the cells throughout the case; `ConfigError` for impossible values."""
     setting.check(quantity, values, *keys)
     return Series(np.array([0.0, setting.duration]), np.stack([values, values]))
 
@@ -160,7 +160,7 @@ def stratified(
     GOTM, `temperature.NN`.
 
     Raises:
-        ConfigError: water that does not expand.
+        ConfigError: water that does not expand, or impossible values.
     """
     z, z_face = setting.z_center, np.asarray(setting.grid.z_face)
     squared, sign = profile.buoyancy_frequency_squared or 0.0, 1.0 if name == "temperature" else -1.0

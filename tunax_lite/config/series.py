@@ -31,7 +31,7 @@ from .section import Annotation, Section, closest, in_short, invalid, key
 T = TypeVar("T")
 V = TypeVar("V", float, np.ndarray)
 _KNOTS_PER_PERIOD = 400
-"""Of a tide that stands as a series: linear in between, it is exact to 3e-5 of the amplitude."""
+"""Number of knots per tidal period; linear in between, a tide is exact to 3e-5 of its amplitude."""
 _MOST_KNOTS = 2_000_000
 
 
@@ -39,7 +39,7 @@ Paths = Annotated[
     list[Annotated[str, Field(min_length=1)]],
     key("a file, or several", min_length=1),
     BeforeValidator(
-        lambda said: [said] if isinstance(said, str) else said, json_schema_input_type=list[str] | str
+        lambda value: [value] if isinstance(value, str) else value, json_schema_input_type=list[str] | str
     ),
 ]
 DataPath = Annotated[
@@ -97,7 +97,7 @@ def conversions_of(given: dict) -> dict[str, Conversion]:
 def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]]], expected: str) -> None:
     """Reject keys, beyond their defaults, unless they match a combination of required and optional keys.
 
-    The conversion of an input goes with all of them.
+    Keys of a conversion are always accepted.
     """
     fields = type(section).model_fields
     given = {name for name in section.model_fields_set if getattr(section, name) != fields[name].default}
@@ -109,14 +109,14 @@ def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]
 
 
 def check_table(places: list[float], values: list[float], what: str) -> None:
-    """Reject a table with a different number of values."""
+    """Reject lists of different lengths."""
     if len(places) != len(values):
         expected = f"as many values as {what} ({len(places)})"
         raise invalid(expected, f"{len(values)}", "complete the shorter list")
 
 
 def increases(values: list[float]) -> bool:
-    """Whether numbers increase strictly."""
+    """Return whether numbers increase strictly."""
     return all(a < b for a, b in itertools.pairwise(values))
 
 
@@ -191,7 +191,7 @@ class TimedValue(ConversionSection):
 
 
 def _times_of_tide(harmonics: list[Harmonic], duration: float, n_times: int | None) -> np.ndarray:
-    """Times [s] of the series that stands for a tide."""
+    """Times [s] at which a tide is sampled."""
     shortest = min(harmonic.period for harmonic in harmonics)
     usual = min(int(_KNOTS_PER_PERIOD * max(1.0, duration / shortest)) + 2, _MOST_KNOTS)
     return np.linspace(0.0, duration, usual if n_times is None else n_times)
@@ -214,7 +214,7 @@ def timed(kind: type, names: Iterable[str]) -> Annotation:
     A field without default is a required key, unless it declares a usual value.
 
     Args:
-        kind: class whose docstring tells what its fields mean.
+        kind: class whose docstring describes its fields.
         names: of the fields.
     """
     keys: dict[str, Any] = {}  # what `Field` returns depends on the default
@@ -263,7 +263,7 @@ class Place:
 
     @contextlib.contextmanager
     def naming(self, *keys: str) -> Iterator[None]:
-        """Prepend file, line and key to the message of a rejected value, or of a file that they name."""
+        """Prepend file, line and key to the message of a value or file that is rejected within."""
         try:
             yield
         except ConfigError:
@@ -300,7 +300,7 @@ class Setting(Place):
 
     @functools.cached_property
     def z_center(self) -> np.ndarray:
-        """Heights of the cell centers [m]; not those of JAX, which would compile programs for them."""
+        """Heights of the cell centers [m], by NumPy: JAX would compile programs for them."""
         faces = np.asarray(self.grid.z_face)
         return 0.5 * (faces[1:] + faces[:-1])
 
@@ -324,7 +324,7 @@ class Setting(Place):
         return self.elevation.read("height", self, "interior", "surface_elevation")
 
     def _moved(self, time: np.ndarray) -> np.ndarray:
-        """Heights of the cells [m] in the step before a time [s], `(n_times, n_cells)`."""
+        """Heights of the cells [m] at the start of the step with each time [s], `(n_times, n_cells)`."""
         # The first profiles are read before the surface has moved.
         given, step, depth = self._height, self.step or 1.0, -float(np.asarray(self.grid.z_face)[0])
         at = step * np.floor(np.maximum(time, 0.0) / step)
@@ -359,7 +359,7 @@ class Setting(Place):
             return Column(path, section.column, quantity, *linear)
 
     def check(self, quantity: str, values: np.ndarray, *keys: str) -> None:
-        """Raise `ConfigError` for numbers of the configuration that a quantity cannot be."""
+        """Raise `ConfigError` for impossible numbers of a quantity."""
         try:
             check_possible(self.path, self.at(*keys).partition(": ")[2], quantity, values)
         except FileFormatError as error:
@@ -374,7 +374,7 @@ class Setting(Place):
             raise ConfigError(f"{self.at(*keys)}: expected {expected}, got {name}; {hint}")
 
     def tracers(self, given: Mapping[str, "TracerSection"], *keys: str) -> dict[str, Tracer]:
-        """How files give tracers of the case; `keys` is the place of the section."""
+        """Variables of files by tracer of the case; `keys` is the place of the section."""
         units = self.tracer_units
         for name in given:
             self.check_tracer(name, *keys, name)

@@ -61,7 +61,7 @@ from .series import (
 )
 
 Profiles = Mapping[str, Series]
-"""Of the case, in the kinds that it states, by variable."""
+"""Profiles of the configuration by variable, in its kinds of temperature and salinity."""
 GoodFlags = Annotated[
     list[Annotated[int, Field(ge=0, le=9)]],
     key("quality flags of values that are used", min_length=1),
@@ -69,7 +69,7 @@ GoodFlags = Annotated[
 
 
 class MeasuredProfiles(Section):
-    """Measured profiles: keys that all formats have."""
+    """Keys that all formats of measured profiles have."""
 
     paths: Paths
     tracers: dict[str, TracerSection] = key(
@@ -81,7 +81,7 @@ class MeasuredProfiles(Section):
     longest_gap: float = key("longest time that is bridged to start or to relax [s]", 15.0 * 86400.0, gt=0.0)
 
     def shared(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> dict[str, Any]:
-        """Arguments that all readers have."""
+        """Arguments that the readers of all formats have."""
         return {
             "paths": [setting.file(path, key, "paths") for path in self.paths],
             "start_time": site.start_time,
@@ -136,7 +136,7 @@ class ArgoProfilesSection(MeasuredProfiles):
 def _practical_salinity(
     site: "SiteCase", setting: Setting, own: Profiles
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Heights and practical salinity of the case at its start, to convert temperatures with."""
+    """Heights and practical salinity at the start, to convert temperatures with; `None` if measured."""
     if "salinity" not in own:
         return None
     z, values = setting.z_center, own["salinity"].on(np.zeros(1))[0]
@@ -153,7 +153,7 @@ class NumbersSection(ConversionSection):
     kind: Literal["in_situ", "potential", "conservative"] = key("of a temperature of the surface", "in_situ")
 
     def read(self, name: str, site: "SiteCase", salinity: float, setting: Setting) -> Observations:
-        """The observable within the case, at a salinity of the surface."""
+        """The observable during the case; `salinity` [g kg-1] is that of the surface at the start."""
         path = setting.file(self.path, "series", name, "path")
         with setting.naming("series", name):
             observed = io.read_numbers(
@@ -196,7 +196,7 @@ class InputObservations(Section):
             raise invalid("`surface_temperature` or `profiles`", "neither", "give one of them")
 
     def read(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> Observations:
-        """In-situ temperature of the surface and conservative one of profiles, with the case's salinity."""
+        """Observations in the variables of the column, with the salinity of the case."""
         parts: list[Observations] = []
         if self.profiles:
             time, z = own["temperature"].time, setting.z_center
@@ -233,7 +233,7 @@ class InputObservations(Section):
 ObservationsSection = Annotated[
     MooringProfiles | ArgoProfilesSection | InputObservations, Field(discriminator="format")
 ]
-"""Measured profiles."""
+"""Measured profiles, or observations among the inputs."""
 
 
 def _during(time: np.ndarray, duration: float) -> np.ndarray:
@@ -297,7 +297,7 @@ class IdealisedCase(DescribedCase):
     )
     forcing: FluxesSection = key("surface fluxes", FluxesSection())
 
-    # What only a site has.
+    # Keys that only a site has.
     longitude: ClassVar[None] = None
     start_time: ClassVar[None] = None
     linear_sunlight: ClassVar[bool] = False
@@ -591,7 +591,7 @@ def _measured_start(
 
 
 def _note_ends(setting: Setting, name: str, lowest: float, highest: float) -> None:
-    """Note that an initial profile has values between these heights [m] only, if much is above or below."""
+    """Note an initial profile whose lowest or highest value [m] is far from the bottom or the surface."""
     z_face = np.asarray(setting.grid.z_face)
     share, (bottom, top) = -0.1 * z_face[0], np.diff(z_face)[[0, -1]]
     for height, missing, most, side in (
@@ -637,7 +637,7 @@ def _sources(
 
 
 def _observations(site: AnyDescribed, key: str, setting: Setting, own: Profiles) -> Observations | None:
-    """Profiles of one of the two keys for observations."""
+    """Observations of the key `observations` or `initial`; `None` without it."""
     section = getattr(site, key)
     if section is None:
         return None
@@ -672,7 +672,7 @@ def _within(observations: Observations, site: AnyDescribed, setting: Setting) ->
 
 
 def _joined(parts: Sequence[Observations]) -> Observations:
-    """Profiles, if the first of the parts has any, and scalars of all on the union of their times."""
+    """Join the profiles of the first part and the scalars of all on the union of their times."""
     first, time = parts[0], np.unique(np.concatenate([np.asarray(part.time) for part in parts]))
 
     def placed(part: Observations, values: ArrayLike) -> jax.Array:
