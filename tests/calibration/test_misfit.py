@@ -127,7 +127,7 @@ def evaluated():
 def test_loss_is_the_weighted_mean_of_the_scores(evaluated):
     targets, evaluate = evaluated
     first, *others = (evaluate(FREE.start()) for _ in range(4))
-    assert evaluate.n_compiled == 1  # of cases of equal shape
+    assert evaluate.program.n_compiled == 1  # of cases of equal shape
     for target, score in zip(targets, first.scores, strict=True):
         assert score == pytest.approx(_misfit(target, RootMeanSquare()), rel=1e-12)
     assert first.loss == pytest.approx((first.scores[0] + 3.0 * first.scores[1]) / 4.0)

@@ -153,7 +153,7 @@ def test_gradients_are_those_of_central_differences_and_each_case_has_its_own():
     x = free.start() + 0.2
     gradient = problem.GradientEvaluator(whole)
     reverse = gradient(x).gradient
-    assert gradient.n_compiled == 1
+    assert gradient.program.n_compiled == 1
     forward = problem.NormalEquationsEvaluator(whole)(x)
     np.testing.assert_allclose(forward.gradient, reverse, rtol=1e-9, atol=1e-14)
     assert np.all(reverse != 0.0)

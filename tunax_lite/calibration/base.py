@@ -1,8 +1,7 @@
-"""The closure behind a set of calibrated values.
+"""The closure for which a set of values was calibrated.
 
-A value of one constant holds only together with the values of the others. A file of parameters therefore
-carries the options and the constants that were not calibrated, and its values are inserted only into such a
-closure.
+Calibrated values are valid only together with the other constants and the options of the closure. A file of
+parameters therefore contains these, too, and its values are inserted only into a closure that has the same.
 """
 
 import contextlib
@@ -27,10 +26,10 @@ class Base:
 
     Args:
         closure: name of its class.
-        name: name in configurations that stands for the same options and constants, or else a description.
+        name: name in configurations of a closure with the same options and constants, or else a description.
         version: version of this package.
-        options: text of parts, choices and switches, by dotted name.
-        constants: values by dotted name; `None` for one that follows from others.
+        options: text of parts, choices and switches, by path.
+        constants: values by path; `None` for one that is not set, because it follows from others.
     """
 
     closure: str
@@ -41,7 +40,7 @@ class Base:
 
     @classmethod
     def of(cls, closure: AbstractClosure, calibrated: Iterable[str]) -> "Base":
-        """The base of a closure in which the numbers at some paths are calibrated."""
+        """Return the base of a closure in which the numbers at some paths are calibrated."""
         changed, kind = {path.partition("[")[0] for path in calibrated}, type(closure)
         contents = _contents(closure, changed)
         name = f"{name_of(kind) or kind.__name__} with other options or constants"
@@ -54,7 +53,7 @@ class Base:
 
     @classmethod
     def read(cls, closure: str, content: JSON, calibrated: Iterable[str]) -> "Base":
-        """Read the section `base` of a file: its content or the name of a closure; otherwise `ValueError`."""
+        """Read the section `base` of a file, or only the name of a closure; otherwise `ValueError`."""
         try:
             if isinstance(content, str):
                 return cls.of(names_of(AbstractClosure)[content].make(), calibrated)
@@ -127,7 +126,7 @@ def _is_same(first: JSON, second: JSON) -> bool:
 
 
 class CalibratedValues(dict[str, float]):
-    """Values by path from a file, with the base of their calibration; `None` if the file has none.
+    """Values by path from a file `source`, with the base of their calibration, `None` if it is unknown.
 
     `with_parameters` rejects a closure with another base.
     """

@@ -1,4 +1,4 @@
-"""The calibration loop: ask the method, evaluate, tell it the result, save, report."""
+"""The calibration loop: ask the method where to evaluate, evaluate, tell it the result, save, report."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -24,9 +24,9 @@ class Iteration:
 
     number: int  # from 0
     loss: float
-    best_loss: float  # lowest loss of all cases so far; infinite if there is none
+    best_loss: float  # lowest finite loss so far; infinite if there is none
     scores: dict[str, float]  # by case
-    values: dict[str, float]  # physical values by path
+    values: dict[str, float]  # physical values of the parameters, by path
 
 
 Report = Callable[[Iteration], None]
@@ -68,10 +68,10 @@ def calibrate(
             and report, are removed after the first successful evaluation.
         score: of a case; root mean square by default.
         prior_weight: half the squared length of the unconstrained vector, times this, is added to the loss,
-            so that the priors pull towards their medians. Use 0 for ensemble Kalman methods: their prior is
-            the ensemble.
+            so that the priors pull towards their medians. Must be 0 for ensemble Kalman methods: their prior
+            is the ensemble.
         checkpointing: what reverse mode stores of the time loop; segments by default.
-        engine: computes the cases; by default this process, two at a time. The results are identical.
+        engine: computes the cases; by default this process, two at a time. Results do not depend on it.
         max_non_finite: number of successive evaluations that may fail before the calibration ends with the
             best result so far.
         report: called on the host after each iteration.
@@ -79,8 +79,8 @@ def calibrate(
     Raises:
         ValueError: inconsistent settings, a folder that holds a calibration (without `resume` or `overwrite`)
             or a different one (with `resume`).
-        FloatingPointError: the first guess has no finite loss and gradient, or all members of an ensemble
-            failed.
+        FloatingPointError: the first guess has no finite loss and gradient, or fewer than two members of an
+            ensemble are finite.
     """
     score = RootMeanSquare() if score is None else score
     problem = Problem(model, free_parameters, targets, score, checkpointing, prior_weight)
@@ -104,7 +104,7 @@ def solve(
     max_non_finite: int = 10,
     report: Report | None = None,
 ) -> CalibrationResult:
-    """Solve a problem from an unconstrained vector; other arguments and errors as in `calibrate`."""
+    """Run the loop from an unconstrained vector; other arguments and errors as in `calibrate`."""
     if n_iterations < 1 or max_non_finite < 1:
         raise ValueError(
             "calibrate: expected n_iterations and max_non_finite of at least 1, got "
@@ -123,10 +123,10 @@ def solve(
         evaluation = evaluate(*method.ask(state))
         if history.n_iterations == 0 and not evaluation.is_finite:
             raise _cannot_start(problem, evaluation)
-        following = method.tell(state, evaluation)
-        values, rejected = np.asarray(free.to_physical(state.trial)), not bool(following.accepted)
+        new_state = method.tell(state, evaluation)
+        values, rejected = np.asarray(free.to_physical(state.trial)), not bool(new_state.accepted)
         history = history.append(state.trial, values, evaluation, rejected)
-        state = following
+        state = new_state
         if path is not None:
             header = {"n_iterations": history.n_iterations, "fingerprint": parts}
             files.write_tree(path, header, (state, history))

@@ -1,7 +1,7 @@
 """Errors of closures on the same observations: of large-eddy simulations, moorings, profiles or lakes.
 
-Every closure runs on every target, which is a case on a grid with a time step and its observations. Where
-the observed times are multiples of the step, targets with the same number of cells share programs.
+Every closure runs on every target: a case on a grid, with a time step and observations. Targets with the same
+number of cells share programs if all observed times are multiples of the step and the heights are fixed.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ class Compared(NamedTuple):
     """Result of a comparison.
 
     Args:
-        rows: by candidate, grid, case and time step, then those of persistence.
+        rows: by candidate, grid and target, then those of persistence.
         shown: targets on the first grid with the first time step, for figures.
         runs: successful runs of `shown`, by name of the case and label.
     """
@@ -66,18 +66,17 @@ def compare(
     engine: AbstractEngine | None = None,
     report: Callable[[float, str], None] = lambda fraction, what: None,
 ) -> Compared:
-    """Errors of all candidates on all targets.
+    """Compute the errors of all candidates on all targets.
 
     Args:
         candidates: with distinct labels.
         targets: by the name of their grid; all variables in their weights are compared.
         with_persistence: whether to add rows for persistence of the initial profiles, on all targets.
-        engine: runs candidates; by default this process.
-        report: called with the completed fraction and the last run.
+        engine: runs each candidate on each grid; by default this process.
+        report: called with the completed fraction, and the last candidate and grid.
 
-    Returns:
-        Rows. A run that raises, is not finite, or has impossible water has no errors, but a note with the
-        reason; unlikely water is a note in addition to the errors.
+    A run that raises, is not finite, or has impossible water has the error NaN and a note with the reason. A
+    run with unlikely water has its errors and a note.
 
     Raises:
         ValueError: no candidates or targets, or duplicate labels or cases.
@@ -107,7 +106,7 @@ def compare(
 
 
 def _check(candidates: Sequence[Candidate], shown: Sequence[Target], with_persistence: bool) -> None:
-    """Raise `ValueError` unless labels and names of cases differ, and there are some."""
+    """Raise `ValueError` for no or duplicate labels, or no or duplicate names of cases."""
     labels, names = [each.label for each in candidates], [target.case.name for target in shown]
     if not labels or not names:
         raise ValueError("compare: expected at least one closure and one case, got none; add one.")
@@ -126,7 +125,7 @@ def _padded_if_possible(targets: Sequence[Target], model: Model) -> Sequence[Tar
         padded = padded_together(targets, model)
         for target in padded:
             _ = target.comparison
-    except ValueError:  # observed between two steps, or at heights that vary
+    except ValueError:  # observed between two steps, at heights that vary, or with a frame_interval
         return targets
     return padded
 
@@ -148,7 +147,7 @@ def _errors(model: Model, target: Target) -> tuple[Mapping[str, ErrorPair] | Non
     """Errors and run, each `None` after a failure, and a note with the reason or on unlikely water."""
     try:
         errors, run = errors_and_run(model, target.comparison)
-    # Whatever a closure raises, continue with the others.
+    # A closure may raise anything; continue with the others.
     except Exception as error:
         message = " ".join(str(error).split()) or type(error).__name__
         return None, None, message[:200]
@@ -177,7 +176,7 @@ class Summary:
 
 
 def tables(rows: Sequence[ErrorRow]) -> tuple[Summary, ...]:
-    """A table for each variable on the first grid with the first time step, and notes on all runs."""
+    """Make a table for each variable on the first grid with the first time step, and one of all notes."""
     grid, step = rows[0].grid, rows[0].time_step
     shown = [row for row in rows if (row.grid, row.time_step) == (grid, step)]
     setting = f"{grid}, steps of {step:g} s"
@@ -192,17 +191,17 @@ def tables(rows: Sequence[ErrorRow]) -> tuple[Summary, ...]:
 def _by_case(shown: Sequence[ErrorRow], variable: str, setting: str) -> Summary:
     rows = [row for row in shown if row.variable == variable]
     cases, lines = tuple(dict.fromkeys(row.case for row in rows)), []
+    statistics = {"mean": np.mean, "worst": np.max} if len(cases) > 1 else {}
     for closure in dict.fromkeys(row.closure for row in rows):
         of_closure = {row.case: row for row in rows if row.closure == closure}
         cells = [_cell(of_closure.get(case)) for case in cases]
-        if len(cases) > 1:
-            errors = [row.root_mean_square for row in of_closure.values()]
-            cells += [number(float(function(errors)), 3, "g") for function in (np.mean, np.max)]
+        errors = [row.root_mean_square for row in of_closure.values()]
+        cells += [number(float(statistic(errors)), 3, "g") for statistic in statistics.values()]
         lines.append((closure, *cells))
     return Summary(
         f"{variable.replace('_', ' ')} [{rows[0].unit}]",
         f"Root mean square error, and mean of model minus observed in brackets; {setting}.",
-        ("closure", *(case.replace("_", " ") for case in cases), *("mean", "worst")[: 2 * (len(cases) > 1)]),
+        ("closure", *(case.replace("_", " ") for case in cases), *statistics),
         tuple(lines),
     )
 
@@ -214,14 +213,14 @@ def _cell(row: ErrorRow | None) -> str:
 
 
 def number(value: float, digits: int, kind: str = "f") -> str:
-    """A number for a table, with a dash for one that is missing."""
+    """Format a number for a table, with a dash for one that is not finite."""
     return f"{value:.{digits}{kind}}" if math.isfinite(value) else "–"
 
 
 def write_markdown(
     path: str | Path, title: str, parts: Sequence[Summary], figures: Mapping[str, str], command: str
 ) -> None:
-    """Write the summaries of a table as Markdown, with the command that made it and the figures."""
+    """Write the tables of a comparison as Markdown, with the command and the figures."""
     lines = [f"# {title}", "", f"    {command}", ""]
     for part in parts:
         rule = ["---", *("---:" for _ in part.header[1:])]

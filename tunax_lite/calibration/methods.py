@@ -1,11 +1,11 @@
-"""Methods of calibration: they ask for evaluations and are told the results.
+"""Calibration methods, with an ask/tell interface.
 
 One iteration is one evaluation, of the kind that the method needs. The state of a method is a tree of arrays
 that can be saved, so that a calibration continues bit for bit from a checkpoint. Steps never start from an
 evaluation that is not finite.
 
-Gradient methods: Adam, and limited-memory BFGS. Least-squares methods:
-Levenberg-Marquardt, and ensemble Kalman inversion.
+Gradient methods: Adam and limited-memory BFGS. Least-squares methods: Levenberg-Marquardt and ensemble Kalman
+inversion.
 
 With the gradient g and the Gauss-Newton matrix H of the loss, the step d of Levenberg-Marquardt solves
 
@@ -66,7 +66,7 @@ class AbstractMethod(abc.ABC):
     """A calibration method: a dataclass of settings; `ValueError` for those out of range."""
 
     evaluator: ClassVar[type[AbstractEvaluator]]
-    end: ClassVar[str]  # why the method ends, as a clause
+    end: ClassVar[str]  # why the method ends, for a message
 
     def __post_init__(self):
         check_settings(self)  # pyright: ignore[reportArgumentType]
@@ -90,32 +90,32 @@ def compiled(method: F) -> F:
 
 
 def _optax_update(transformation: Any, gradient, state, x):  # of optax, which is slow to import
-    """Update of an Optax transformation, which mixes types in ways that strict promotion rejects."""
+    """Update of an Optax transformation, without strict type promotion, which Optax violates."""
     with jax.numpy_dtype_promotion("standard"):
         return transformation.update(gradient, state, x)
 
 
 class AdamState(MethodState):
-    """Starting point of the steps, the current step and its length factor, and the moments."""
+    """State of Adam; the trial is `base + shortening * update`."""
 
-    base: UnconstrainedVector
+    base: UnconstrainedVector  # last finite evaluation
     update: UnconstrainedVector
-    shortening: Float[Array, ""]
-    step: Int[Array, ""]
-    transformation: PyTree
+    shortening: Float[Array, ""]  # halved after a failure, doubled up to 1 after a finite evaluation
+    step: Int[Array, ""]  # number of finite evaluations
+    transformation: PyTree  # moments
 
 
 @named("adam")
 @dataclasses.dataclass(frozen=True)
 class Adam(AbstractMethod):
-    """Adam (Kingma and Ba 2015) with a learning rate that falls, and gradient clipping.
+    """Adam (Kingma and Ba 2015) with optional decay of the learning rate and gradient clipping.
 
-    The rate rises linearly over `n_warmup` steps, and falls as half a cosine until `n_steps`.
+    With `n_steps`, the rate rises linearly over `n_warmup` steps, and falls as half a cosine until `n_steps`.
 
     Args:
         learning_rate: largest rate: approximate change per step of each unconstrained number.
         n_steps: number of accepted steps at which the decay ends; `None` for a constant rate.
-        n_warmup: steps over which the rate rises.
+        n_warmup: steps over which the rate rises, fewer than `n_steps`.
         final_fraction: ratio of the last rate to the largest [1]; 1 for no decay.
         beta_1, beta_2: decay rates of the means of the gradient and its square.
         largest_gradient: norm to which longer gradients are scaled down; `None` for no limit.
@@ -143,7 +143,7 @@ class Adam(AbstractMethod):
             return self.learning_rate
         from optax.schedules import warmup_cosine_decay_schedule  # slow import
 
-        # Not 0 at the first step, which would waste an evaluation.
+        # A rate of 0 at the first step would waste an evaluation.
         numbers = self.n_warmup, self.n_steps, self.final_fraction
         schedule = warmup_cosine_decay_schedule(1.0 / (self.n_warmup + 1), 1.0, *numbers)
         return self.learning_rate * jnp.asarray(schedule(jnp.asarray(step, float)))
@@ -192,7 +192,7 @@ class Adam(AbstractMethod):
 
 
 class LBFGSState(MethodState):
-    """Start of the line search, its loss and gradient, direction and step length; memory of Optax."""
+    """Start of the line search with loss and gradient, direction and step length, and memory of Optax."""
 
     base: UnconstrainedVector
     base_loss: Float[Array, ""]
@@ -257,9 +257,9 @@ class LBFGS(AbstractMethod):
 
     @compiled
     def _learn(self, state: LBFGSState, loss: ScalarLike, gradient: UnconstrainedVector) -> LBFGSState:
-        """A search from the current point, after updating the memory."""
+        """Start a search from the accepted point, after updating the memory."""
         change = jnp.vdot(state.trial - state.base, gradient - state.base_gradient)
-        # Without curvature there is nothing to store, as at the first evaluation.
+        # Without positive curvature, forget all steps; there are none at the first evaluation.
         empty = self._transformation.init(gradient)
         memory = jax.tree.map(lambda old, new: jnp.where(change > 0.0, old, new), state.memory, empty)
         return self._search_from(state.trial, jnp.asarray(loss, gradient.dtype), gradient, memory)
@@ -272,7 +272,7 @@ class LBFGS(AbstractMethod):
 
     @compiled
     def _restart(self, state: LBFGSState) -> LBFGSState:
-        """A search along the gradient from the same point."""
+        """Start a search along the gradient from the same point."""
         empty = self._transformation.init(state.base)
         restarted = self._search_from(state.base, state.base_loss, state.base_gradient, empty)
         return dataclasses.replace(restarted, accepted=jnp.asarray(False))
@@ -281,7 +281,7 @@ class LBFGS(AbstractMethod):
         empty = self._transformation.init(gradient)
         with_memory = _optax_update(self._transformation, gradient, memory, base)
         without = _optax_update(self._transformation, gradient, empty, base)
-        # Round-off can corrupt the memory.
+        # Round-off can turn the direction uphill; then follow the gradient.
         has_memory = (memory.count > 0) & (jnp.vdot(jnp.asarray(with_memory[0]), gradient) > 0.0)
         scaled, new_memory = jax.tree.map(lambda a, b: jnp.where(has_memory, a, b), with_memory, without)
         direction = -scaled
@@ -319,7 +319,7 @@ class LevenbergMarquardt(AbstractMethod):
     Args:
         damping: initial damping.
         largest_step: largest change of any unconstrained number in one step.
-        decrease: factor of the damping after a step that achieved the predicted decrease.
+        decrease: divisor of the damping after a step that lowered the loss nearly as predicted or more.
         tolerance: the method ends when the predicted decrease is less than this fraction of the loss.
 
     Source: Marquardt (1963), J. SIAM 11, 431-441; thresholds of the gain as in Fletcher (1971), AERE-R6799;
@@ -357,9 +357,9 @@ class LevenbergMarquardt(AbstractMethod):
     def _shorter_step(
         self, state: LevenbergMarquardtState, base: tuple[np.ndarray, float, np.ndarray]
     ) -> LevenbergMarquardtState:
-        """The next step from the base of a rejected one, with the least damping that makes it shorter.
+        """Raise the damping until the step from the same base is shorter than the rejected one.
 
-        Steps that are cut to the largest one do not change with the damping at first.
+        At first, damping may not change a step that is limited to the largest one.
         """
         damping, growth = float(state.damping), float(state.growth)
         rejected = (1.0 - 1e-6) * np.linalg.norm(np.asarray(state.trial) - base[0])
@@ -370,13 +370,13 @@ class LevenbergMarquardt(AbstractMethod):
                 return new
 
     def _step(self, base, loss: float, gradient, matrix, damping: float, growth: float, accepted: bool):
-        """A step from a point; with few numbers, plain NumPy is faster than compiling."""
+        """Take a step from a point; with few numbers, plain NumPy is faster than compiling."""
 
         def predicted_decrease(step: np.ndarray) -> float:
             return float(-gradient @ step - 0.5 * step @ matrix @ step)
 
         scale = np.diag(matrix) + loss
-        # Zero loss that depends on no parameter: any scale will do.
+        # If the loss is 0 and depends on no parameter, any positive scale avoids a singular matrix.
         damped = matrix + damping * np.diag(np.where(scale > 0.0, scale, 1.0))
         full = -np.linalg.solve(damped, gradient)
         # Limiting each number separately lets the others move on; a common factor keeps the direction.
@@ -409,9 +409,9 @@ class EnsembleKalman(AbstractMethod):
         misfit = n_observations * loss / (2 noise²)
 
     with the mean square as score: all observations together are worth `n_observations` independent ones with
-    normal errors of standard deviation `noise`, in units of the scale of the targets. Levels and times of a
-    profile are far from independent, so that their number would be much too large. With the root mean square
-    as score, the weights of cases change at every step, and the result is not a posterior.
+    normal errors of standard deviation `noise`, in units of the scale of the targets. That number is much
+    smaller than the number of levels and times, which are far from independent. With the root mean square as
+    score, the weights of cases change at every step, and the result is not a posterior.
 
     An iteration is a batch of all members and their mean, which is in the history. Members that failed, or
     whose loss far exceeds that of the others, are ignored, and redrawn from the others after the step.
@@ -424,7 +424,7 @@ class EnsembleKalman(AbstractMethod):
         prior_spread: standard deviation of the prior of the unconstrained numbers.
         final_time: 1 for the posterior; beyond it the ensemble moves towards the smallest misfit and
             collapses.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
 
     Source: Iglesias, Law and Stuart (2013), Inverse Problems 29, 045001; ensemble transform of Bishop et al.
         (2001), Mon. Wea. Rev. 129, 420-436, as in Huang et al. (2022), Inverse Problems 38, 125006; the
@@ -442,7 +442,7 @@ class EnsembleKalman(AbstractMethod):
     end: ClassVar = "the ensemble has arrived at its final time"
 
     def init(self, x: UnconstrainedVector) -> EnsembleKalmanState:
-        """The prior around x; the mean and covariance of the members match it exactly."""
+        """Draw members from the prior around x, and transform them to its exact mean and covariance."""
         if self.n_members <= x.size:
             raise ValueError(
                 f"EnsembleKalman: expected more members than the {x.size} parameters, because the ensemble "

@@ -1,7 +1,7 @@
-"""Observed values as a target holds them: at points, as cell means or as scalars.
+"""Observed values in the form in which they are compared: at points, as cell means or as scalars.
 
-Observation operators lead from values on model cells to values at the observations. They are linear, take
-the vertical first and the batch last, and are arrays: targets of equal shapes share compiled code.
+Observation operators map values on model cells to values at the observations. They are linear, with the
+vertical as first and the batch as last axis, and hold arrays: targets of equal shapes share compiled code.
 
 For scalars derived from profiles at a few heights, such as the instruments of a mooring, the observed
 profile is linear between heights with a value, and constant above them. If these heights are fixed, the
@@ -42,7 +42,7 @@ class AbstractOperator(eqx.Module):
 
 
 class AtCenters(AbstractOperator):
-    """The values themselves: observations at the cell centers of the model."""
+    """Identity, for observations at the cell centers of the model."""
 
     def __call__(self, values: Values) -> Observed:
         return values
@@ -76,7 +76,7 @@ class OneNumber(AbstractOperator):
 
 
 def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
-    """Interpolate between increasing positions, constant beyond the ends; NaN counts as the first."""
+    """Interpolation between increasing positions, constant beyond the ends; a NaN is taken as the first."""
     inside = np.clip(np.where(np.isnan(points), source[0], points), source[0], source[-1])
     lower = np.clip(np.searchsorted(source, inside, side="right") - 1, 0, source.size - 2)
     fraction = (inside - source[lower]) / (source[lower + 1] - source[lower])
@@ -86,10 +86,11 @@ def interpolation(source: np.ndarray, points: np.ndarray) -> Interpolation:
 def place_in_time(
     times: np.ndarray, *, name: str, dt: float, duration: float, frame_interval: float | None
 ) -> tuple[Interpolation | None, int, int, np.ndarray]:
-    """Interpolation, number of frames, steps per frame, and positions of the observed times [s].
+    """Return interpolation, number of frames, steps per frame, and the row of each observed time [s].
 
-    The interpolation is `None` if all times are frames. Raises `ValueError` for times outside the case, or
-    time steps that do not divide the intervals.
+    Rows are those of the frames, and the interpolation is `None`, if all times are frames; otherwise frames
+    are interpolated to rows of observed times. Raises `ValueError` for times outside the case, or time steps
+    that do not divide `frame_interval`.
     """
     if times[0] < 0.0 or times[-1] > duration * (1.0 + 1e-9) or times[-1] <= 0.0:
         raise ValueError(
@@ -98,7 +99,7 @@ def place_in_time(
             "duration of the case."
         )
     if frame_interval is None:
-        # The longest interval of which all times are multiples; one step if some lie between steps.
+        # The longest interval of which all times are multiples, or a step if some times lie between steps.
         count_steps(dt, dt, "dt")  # raises if the step is not positive
         steps = np.rint(times / dt).astype(int)
         steps_per_frame = 1 if np.any(np.abs(times / dt - steps) > 1e-6) else int(np.gcd.reduce(steps))
@@ -113,7 +114,7 @@ def place_in_time(
 
 
 def check_heights(z: np.ndarray, depth: float, name: str) -> None:
-    """Raise for heights [m] above the surface or below the bottom."""
+    """Raise `ValueError` for heights [m] above the surface or below the bottom."""
     finite = z[np.isfinite(z)]
     if finite.size and (finite.min() < -depth * (1.0 + 1e-9) or finite.max() > 0.0):
         raise ValueError(
@@ -123,7 +124,7 @@ def check_heights(z: np.ndarray, depth: float, name: str) -> None:
 
 
 def centers_of(z: np.ndarray, centers: np.ndarray, depth: float) -> np.ndarray | None:
-    """Indices of the centers at these heights; `None` if one of them lies between centers."""
+    """Indices of the centers at increasing heights; `None` if one of these lies between centers."""
     nearest = np.argmin(np.abs(z[:, None] - centers), axis=1)
     are_centers = np.all(np.abs(z - centers[nearest]) <= 1e-6 * depth) and np.all(np.diff(nearest) > 0)
     return nearest if are_centers else None
@@ -138,7 +139,7 @@ def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
     for cell in range(z.size - 1, -1, -1):
         faces[cell] = 2.0 * z[cell] - faces[cell + 1]
     thickness = np.diff(faces)
-    # A misplaced center moves the faces below it alternately: neighbours then differ.
+    # A misplaced center moves the faces below it up and down in turn, so that neighbouring cells differ.
     ratio = thickness[1:] / thickness[:-1] if np.all(thickness > 0.0) else np.zeros(1)
     if not np.all((ratio > 0.5) & (ratio < 2.0)):
         raise ValueError(
@@ -150,7 +151,7 @@ def faces_from_centers(z: np.ndarray, name: str) -> np.ndarray:
 
 
 _NEAR_SURFACE = 10.0
-"""Depth [m] down to which the uppermost value stands for the surface."""
+"""Largest depth [m] of an uppermost value that is taken as that of the surface."""
 _DEPENDS_ON = {
     "sea_surface_temperature": ("temperature",),
     "mixed_layer_depth": ("temperature",),
@@ -161,12 +162,12 @@ _DEPENDS_ON = {
 
 
 def depends_on(variable: str) -> tuple[str, ...]:
-    """Profiles that a scalar depends on."""
+    """Names of the profiles on which a scalar depends."""
     return _DEPENDS_ON.get(parse(variable).name, ("temperature", "salinity"))
 
 
 def on_centers(z: np.ndarray, values: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Profiles interpolated to the model's centers at each time, from the values that are not NaN.
+    """Interpolate profiles `(n_times, n_levels)` to the model's centers, from the values that are not NaN.
 
     Heights are `(n_levels,)` or `(n_times, n_levels)`; the result is NaN at times with fewer than two values.
     """
@@ -187,9 +188,9 @@ def smoothing_matrix(z: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def is_determined(
     variable: str, numbers: np.ndarray, z: np.ndarray, values: np.ndarray, centers: np.ndarray
 ) -> np.ndarray:
-    """Whether scalars of an observable are determined by the observations at each time, `(n_times,)`.
+    """Mask `(n_times,)` of times at which values reach far enough up and down to determine a scalar.
 
-    Heights and values are those of `on_centers`, with the centers of the model [m].
+    `numbers` are the scalars, computed from heights and values as in `on_centers`.
     """
     finite = np.isfinite(values)
     heights = np.broadcast_to(z, values.shape)
@@ -197,7 +198,7 @@ def is_determined(
     highest = np.max(heights, axis=1, where=finite, initial=-np.inf)
     parsed = parse(variable)
     above = _NEAR_SURFACE if parsed.name in INTEGRALS or parsed.depth is None else parsed.depth
-    above = max(above, -float(centers[-1]))  # the model does not resolve more
+    above = max(above, -float(centers[-1]))  # the model resolves nothing above its uppermost center
     needed = np.full(numbers.shape, float(centers[0]))
     if parsed.name in INTEGRALS and parsed.depth is not None:
         needed = np.maximum(needed, -parsed.depth)
@@ -213,7 +214,7 @@ class ComparedVariable(eqx.Module):
     """One variable of a comparison: observed values, and the operators that map model profiles to them.
 
     `sample` returns the values at all observed times, NaN where they are missing. `Target.comparison` selects
-    times, replaces NaN by 0, and adds shares and factor. The other methods apply to one time, from `at`.
+    times, replaces NaN by 0, and adds shares and factor. Methods after `at` are for its result, one time.
     """
 
     observed: Float[Array | np.ndarray, "..."]  # (time, level), and columns of a batch
@@ -221,7 +222,7 @@ class ComparedVariable(eqx.Module):
     moving: Interpolation | None = None  # for heights that vary in time, with a leading time axis
     # Reduces model profiles to the resolution of a few observed heights.
     smoothing: Float[Array | np.ndarray, "center center"] | None = None
-    thickness: np.ndarray | None = None  # by which cell means count [m], (n_levels,); `None` if all are equal
+    thickness: np.ndarray | None = None  # weights of cell means [m], (n_levels,); `None` if all are equal
     shares: Any = None  # share of each value in the mean; 0 if it is not selected; shape of the values
     factor: Any = None  # of the mean square, such as w_v / (s_v² sum w_v)
 
@@ -256,10 +257,10 @@ def _like(values, batch: Float[Array, "..."]):
 def sample(
     case: Case, observations: Observations, variable: str, averaging: str, window: tuple[float, float]
 ) -> ComparedVariable:
-    """Observed values of a variable or an observable, at the levels of comparison.
+    """Return the observed values of a variable or an observable, at the levels of comparison.
 
-    The case gives grid and equation of state, and the salinity if none was observed; averaging is `points` or
-    `cell_means`; the window is the lowest and highest height to use [m].
+    Grid, equation of state and, if it was not observed, salinity are those of the case. Averaging is `points`
+    or `cell_means`. The window, which does not apply to scalars, is the lowest and highest height to use [m].
     """
     if variable in observations.series:
         return _scalar(np.asarray(observations.series[variable], dtype=float))
@@ -278,7 +279,7 @@ def sample(
 
 
 def with_levels(sampled: ComparedVariable, case: Case, n_levels: int) -> ComparedVariable:
-    """Pad a profile by a matrix to a number of levels, the last without a value; scalars are unchanged."""
+    """Pad a profile to more levels, without values, and make its operator a matrix; scalars are unchanged."""
     if isinstance(sampled.operator, OneNumber):
         return sampled
     more = n_levels - sampled.observed.shape[1]
@@ -330,7 +331,7 @@ def _state_names(observations: Observations) -> list[str]:
 
 
 def _observed_faces(case: Case, observations: Observations) -> np.ndarray:
-    """Faces of the cells whose centers are the observed heights."""
+    """Faces of the cells whose centers are the observed heights; `ValueError` if there are no such cells."""
     if observations.moves:
         raise ValueError(
             f"{case.name}: expected the same heights at all times for means over cells, got heights that "
@@ -346,13 +347,13 @@ def _observed_faces(case: Case, observations: Observations) -> np.ndarray:
 
 
 def on_model_cells(case: Case, observations: Observations, name: str) -> np.ndarray:
-    """Means over the cells of the model, `(n_times, n_cells)`."""
+    """Observed means over the cells of the model, `(n_times, n_cells)`."""
     values, faces = np.asarray(observations.profiles[name], dtype=float), _observed_faces(case, observations)
     return regrid(values.T, faces, np.asarray(case.grid.z_face, dtype=float)).T
 
 
 def _profile_at_points(case: Case, observations: Observations, variable: str) -> np.ndarray:
-    """Values of a profile at the observed heights, `(n_times, n_levels)`."""
+    """Observed or derived values of a profile at the observed heights, `(n_times, n_levels)`."""
     if variable in observations.profiles:
         return np.asarray(observations.profiles[variable], dtype=float)
     profiles = {name: np.asarray(observations.profiles[name], float) for name in _state_names(observations)}
@@ -408,7 +409,7 @@ def _points(case: Case, values: np.ndarray, observations: Observations, window) 
 def _cell_means(
     case: Case, values: np.ndarray, faces: np.ndarray, window: tuple[float, float]
 ) -> ComparedVariable:
-    """Means over the cells of the model, or over the observed cells if these are fewer."""
+    """Compare means over the cells of the model, or over the observed cells if these are fewer."""
     model_faces = np.asarray(case.grid.z_face, dtype=float)
     bottom = abs(model_faces[0])
     if np.searchsorted(model_faces, faces[0] - 1e-6 * bottom) + faces.size >= model_faces.size:

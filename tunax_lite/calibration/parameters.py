@@ -58,12 +58,12 @@ _CASE_PREFIX = "cases."
 
 
 def is_of_closure(path: str) -> bool:
-    """Whether a path names a parameter of the closure."""
+    """True for the path of a parameter of the closure, false for that of a number of a case."""
     return not path.startswith((SHARED_PREFIX, _CASE_PREFIX))
 
 
 def path_in_case(path: str, name: str) -> str | None:
-    """The path within the run of a case; `None` if it belongs to another case."""
+    """The path as it is in the run of a case, with `case.` for its numbers; `None` for another case."""
     if is_of_closure(path) or path.startswith(SHARED_PREFIX):
         return path
     prefix = f"{_CASE_PREFIX}{name}."
@@ -121,7 +121,7 @@ def lookup(path: str, infos: Mapping[str, ParameterInfo], owner: str) -> Paramet
     if path in infos:
         return infos[path]
     in_closure = is_of_closure(path)
-    # Vectors by name: a list of a hundred numbers helps nobody.
+    # Vectors by name: a list of all their numbers would be too long.
     effective = (name for name, info in infos.items() if not info.idle)
     alike = by_field(name for name in effective if is_of_closure(name) == in_closure)
     is_part = any(is_below(name, f"{path}.*") for name in alike)
@@ -294,7 +294,7 @@ class ParameterTable:
         return ParameterTable(numbers, places)
 
     def part_of(self, x: X) -> X:
-        """Select these numbers from the vector of all cases; members are a trailing axis."""
+        """Select the numbers of this table from the vector of all cases; members are a trailing axis."""
         return x if self.places is None or len(self.places) == x.shape[0] else x[np.array(self.places)]
 
     def _correlated(self) -> list[tuple[np.ndarray, float, np.ndarray]]:
@@ -419,16 +419,16 @@ def from_yaml(entries: Mapping[str, JSON], where: str) -> dict[str, float]:
 
 @dataclasses.dataclass(frozen=True)
 class FreeParameter:
-    """One number that a calibration may change.
+    """Numbers that a calibration may change.
 
     Args:
-        path: in the closure or in a case, with dots; the path of a vector stands for all of its numbers, and
-            `net.*` or `stability.*` for all beneath that have a value and an effect.
+        path: in the closure or in a case, with dots. The path of a vector selects all of its numbers, and
+            `net.*` or `stability.*` every number beneath that has a value and an effect.
         lower, upper: bounds, by default those of its valid range; with a prior, bounds that it must respect.
         start: first guess; by default the value in the closure, or else the median of the prior.
-        scale: `log` for a parameter that varies over orders of magnitude.
-        prior: of the parameter; by default `Bounded` or, depending on the scale, `LogBounded` between its
-            bounds.
+        scale: `log` for a parameter that varies over orders of magnitude; only without a prior.
+        prior: distribution of the parameter; by default `Bounded` or, for the scale `log`, `LogBounded`
+            between its bounds, and the standard normal distribution if both are infinite.
     """
 
     path: str
@@ -522,7 +522,7 @@ def _prior(free: FreeParameter, info: ParameterInfo) -> AbstractPrior:
 
 
 def _start(free: FreeParameter, prior: AbstractPrior, info: ParameterInfo) -> float:
-    """The start of the free parameter, else the current value, or the median of a prior that excludes it."""
+    """The declared start, or else the current value, or the median of a prior without or excluding one."""
     if free.start is not None:
         return float(free.start)
     if info.value is None and free.prior is not None:

@@ -102,7 +102,7 @@ class AbstractPrior(abc.ABC):
         return math.log(value) if value > 0.0 else -math.inf
 
     def check_inside(self, value: float) -> None:
-        """Raise for a first guess that is not between the bounds."""
+        """Raise `ValueError` for a first guess that is not between the bounds."""
         if not self.lower < value < self.upper:
             where = "on a bound" if value in (self.lower, self.upper) else "outside"
             raise ValueError(

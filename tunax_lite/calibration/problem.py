@@ -1,4 +1,4 @@
-"""The cases of a calibration as arrays, with their weights; computations for one case and for all.
+"""The loss of a calibration on all its cases, and its evaluation case by case.
 
 Cases are not batched on a CPU (see docs/architecture.md): one compiled program is run for one case at a
 time, on a few threads or on workers. Compiled code releases the interpreter lock, so that threads run
@@ -139,7 +139,7 @@ class Problem:
         return values / values.sum()
 
     def calibrated(self, x: VectorOrMembers, index: int) -> tuple[Model, Comparison]:
-        """Model and case of one index with the parameters of an unconstrained vector."""
+        """Model and comparison of the case of an index, with the parameters of an unconstrained vector."""
         numbers = self.in_cases[index]
         x = numbers.part_of(x)
         return numbers.to_pytree(self.model, x), numbers.to_pytree(self.comparisons[index], x)
@@ -153,7 +153,7 @@ class Problem:
         return total
 
     def derivative(self, by_case: Sequence[ArrayLike]) -> np.ndarray:
-        """Gradient or matrix of the loss without priors, from those of cases by the numbers free in them."""
+        """Gradient or matrix of the loss without priors, from those of each case for its free numbers."""
         n, expanded = len(self.free_parameters.paths), []
         for numbers, part in zip(self.in_cases, by_case, strict=True):
             derivative = np.zeros((n,) * np.ndim(part))
@@ -235,9 +235,8 @@ Compiled = Callable[..., PyTree]
 class CaseProgram:
     """The computation for one case: a function of its index, and of a vector or members.
 
-    A program is compiled when a case first needs it, one for cases of equal shapes and free parameters, and
-    stays in the process; pickles hold only the problem and the functions. Weights of cases and priors are not
-    part of the program.
+    A program is compiled when a case first needs it, and shared by cases of equal shapes and free parameters.
+    Pickles hold only the problem and the functions. Weights of cases and priors are not part of the program.
 
     Args:
         problem: to which the cases belong.
@@ -307,17 +306,12 @@ class GradientEvaluator(AbstractEvaluator):
         super().__init__(problem, engine)
         layout = shared_among(engine.n_here, problem.checkpointing)
         loss = functools.partial(misfit, score=problem.score, checkpointing=layout)
-        self._program = CaseProgram(problem, loss, _compiled_gradient)
-
-    @property
-    def n_compiled(self) -> int:
-        """Number of programs in this process."""
-        return self._program.n_compiled
+        self.program = CaseProgram(problem, loss, _compiled_gradient)
 
     def __call__(self, x: UnconstrainedVector) -> Evaluation:
         """Fit and gradient at an unconstrained vector."""
         problem, vector = self._problem, np.asarray(x)
-        losses, gradients = zip(*self._map_cases(self._program, vector), strict=True)
+        losses, gradients = zip(*self._map_cases(self.program, vector), strict=True)
         scores, mean_squares = zip(*losses, strict=True)
         gradient = problem.derivative(gradients)
         return problem.evaluation(vector, np.array(scores, float), mean_squares, gradient=gradient)

@@ -169,10 +169,7 @@ class CalibrationResult:
         return int(self.history.n_failed.sum())
 
     def errors(self, iteration: int | None = None) -> dict[str, dict[str, float]]:
-        """Root mean square errors by case and variable [its unit], at an iteration or the best one.
-
-        Errors that are NaN, because a variable was not observed or a run failed, are left out.
-        """
+        """Root mean square errors without NaN by case and variable [its unit]; by default the best ones."""
         rows = self.history.errors[self.history.best_iteration if iteration is None else iteration]
         by_case = (dict(zip(self.variables, row.tolist(), strict=True)) for row in rows)
         known = ({name: error for name, error in row.items() if not math.isnan(error)} for row in by_case)

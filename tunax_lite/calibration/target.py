@@ -54,8 +54,8 @@ from .observed import (
 class Comparison(eqx.Module):
     """A target as arrays, ready for the time loop; targets of equal shapes share compiled code.
 
-    The values of a variable are on all frames of the model, or on the observed times. A batch of columns has
-    its own observed values and counts, with a trailing axis.
+    The values of a variable are on all frames of the model or, with `in_time`, on the observed times. A batch
+    of columns has its own observed values and shares, with a trailing axis.
     """
 
     case: Case  # with a common name, because the name is part of the compiled program
@@ -103,8 +103,8 @@ def misfit(
 ) -> tuple[Scalar, dict[str, Scalar]]:
     """Score of a single-column model on `Target.comparison`, and the mean square errors by variable.
 
-    The errors are in the squared units of the variables. `checkpointing` is what reverse mode stores of the
-    time loop. Raises `ValueError` for a padded comparison, whose steps only forward mode can follow.
+    The errors are in the squared units of the variables. `checkpointing` controls what reverse mode stores of
+    the time loop. Raises `ValueError` for a padded comparison, which is for forward mode only.
     """
     if comparison.steps is not None:
         raise ValueError(
@@ -128,7 +128,7 @@ class ErrorPair(NamedTuple):
 
 def errors_and_run(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorPair], Trajectory]:
     """Errors of each variable of a single column, without weights and scales, and the run at the frames."""
-    # The errors have a program of their own, which all closures share.
+    # The errors are computed by another program, which all closures share.
     states, step = _frames(model, dataclasses.replace(comparison, variables={}, in_time=None))
     by_time = _errors_of_frames(comparison, states)
     is_new = np.append(True, np.diff(step) > 0)  # a padded comparison repeats its last frame
@@ -145,7 +145,7 @@ def initial_states(case: Case, n_times: int) -> State:
 
 
 def errors_of_states(comparison: Comparison, states: State) -> dict[str, ErrorPair]:
-    """Errors as in `errors_and_run`, of stored states at the times of a comparison, along a leading axis."""
+    """Errors of states at the observed times, or at the frames if all times are frames, on a leading axis."""
     return _errors(_errors_of_frames(dataclasses.replace(comparison, in_time=None), states))
 
 
@@ -185,9 +185,9 @@ def residuals(
 ) -> tuple[dict[str, Float[Array, "time _level *#member"]], dict[str, Scalar]]:
     """Differences by variable whose squares sum to the weighted mean square, and the mean square errors.
 
-    With w_v, s_v as above, and n selected values of a variable, r is sqrt(w_v / (n sum w)) / s_v times the
-    difference, and 0 for other values. For forward mode and ensembles: all
-    frames are stored, and parameters of members have a trailing axis.
+    With w_v and s_v as above and n selected values of a variable, a residual is the difference times
+    sqrt(w_v / (n sum w)) / s_v, and 0 for other values; see `Target.reduction` for sums, and cell means count
+    by thickness. For forward mode and ensembles: all frames are stored, and members are a trailing axis.
     """
 
     def scaled_and_square(at: ComparedVariable, difference: Array):
@@ -265,7 +265,7 @@ def _over_frames(
     save: Callable[..., PyTree],
     inputs: PyTree = None,
 ) -> PyTree:
-    """Run a model, and map a function of carry and inputs over its frames, the start included."""
+    """Run a model, and map a function of carry and inputs over its frames, including the start."""
     case = batched_case(model, comparison.case)
     start = start_of(model, case)
     run = model, case, start, comparison.dt
@@ -301,7 +301,7 @@ class AbstractScale(abc.ABC):
 
     @abc.abstractmethod
     def of(self, variable: str, values: np.ndarray, first: np.ndarray, data: Observations) -> float:
-        """Scale of a variable in its unit, from the selected values and the first value at each height."""
+        """Scale of a variable in its unit, from selected values and, for each, the first at its height."""
 
 
 @named("physical")
@@ -332,7 +332,7 @@ class ZScore(AbstractScale):
 @named("uncertainty")
 @dataclasses.dataclass(frozen=True)
 class Uncertainty(AbstractScale):
-    """The standard deviation that the observations contain."""
+    """The standard deviation that comes with the observations."""
 
     def of(self, variable: str, values: np.ndarray, first: np.ndarray, data: Observations) -> float:
         if variable not in data.uncertainty:
@@ -397,7 +397,7 @@ class Target:
         weights: by variable: an observed one, or an observable that follows from observed profiles; 0 reports
             a variable without fitting it.
         weight: of the case relative to others.
-        group: of cases that a cross-validation leaves out together; `None` for the case alone.
+        group: name of the cases that a cross-validation leaves out together; `None` for the case alone.
         dt: time step [s].
         time_window: first and last time to use [s] since the start of the case.
         depth_window: lowest and highest height to use [m], at most 0; cells must lie entirely within it. It
@@ -413,8 +413,9 @@ class Target:
         padded: numbers of frames and levels, at least those of the target, to pad to with values of weight 0,
             so that different targets share programs in forward mode; observed times are then multiples of the
             time step.
-        reduction: `mean` of the squares by variable, or `sum`, the mean times the number of values, which
-            with the scale of an uncertainty is twice the negative logarithm of a normal likelihood.
+        reduction: `mean` of the squares by variable, or `sum`, the mean times the number of values, which is
+            not divided by the sum of the weights. With weights of 1 and the scale `uncertainty` it is twice
+            the negative logarithm of a normal likelihood.
     """
 
     case: Case
@@ -481,7 +482,7 @@ class Target:
         return inside[np.rint(np.linspace(0.0, inside.size - 1.0, self.most_times + 1)[1:]).astype(int)]
 
     def times_of_run(self, most_frames: int = 1) -> dict[str, Any]:  # Any: types differ by argument
-        """Arguments of `simulate` [s] for a run to the last observation used."""
+        """Arguments of `simulate` for a run to the last observation used, with at most this many frames."""
         times = np.asarray(self.observations.time, dtype=float)
         last = float(times[times <= self.time_window[1] * (1.0 + 1e-9)][-1])
         n_steps = max(1, round(last / self.dt))
@@ -496,7 +497,7 @@ class Target:
 
 
 def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
-    """Frames, the steps between them (0 after the last observed time [s]), and the positions of the times."""
+    """Number of frames, steps before each frame (0 after the last time), and the row of each time [s]."""
     n_frames, name = (target.padded or (0, 0))[0], target.case.name
     ends = np.rint(times / target.dt).astype(int)
     if np.any(np.abs(times / target.dt - ends) > 1e-6) or np.any(np.diff(ends) < 1):
@@ -505,18 +506,18 @@ def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray,
     if target.frame_interval is not None:
         expected = "no frame_interval for shared programs"
         raise ValueError(f"{name}: expected {expected}, got {target.frame_interval:g} s; leave one out.")
-    starts_at_rest = int(ends[0] == 0)
-    steps = np.diff(ends if starts_at_rest else np.append(0, ends))
+    observes_start = int(ends[0] == 0)  # the start is the first row, without a step before
+    steps = np.diff(ends if observes_start else np.append(0, ends))
     if steps.size > n_frames:
         raise ValueError(
             f"{name}: expected at least {steps.size} frames, got {n_frames}; pad to more frames."
         )
-    rows = np.arange(times.size) + 1 - starts_at_rest
+    rows = np.arange(times.size) + 1 - observes_start
     return n_frames, np.pad(steps, (0, n_frames - steps.size)), rows
 
 
 def padded_together(targets: Sequence[Target], model: Model) -> tuple[Target, ...]:
-    """Pad targets so that those with the same number of cells share programs in forward mode."""
+    """Pad targets, and complete their cases, so that those of equal numbers of cells share programs."""
     n_frames = max(target.times.size for target in targets)
     n_levels = max(each.observed.shape[1] for target in targets for each in target.sampled.values())
     molecular = {f"background_{n}": getattr(model, f"molecular_{n}") for n in ("viscosity", "diffusivity")}

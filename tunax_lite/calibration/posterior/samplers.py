@@ -267,10 +267,7 @@ def _log_posterior(log_likelihood: LogDensity, x: Array) -> Array:
 
 
 class _Program:
-    """Calls `function(method, log_likelihood, *arrays)` for an item `(function, *arrays)`.
-
-    Each process compiles a function once for arrays of equal shapes.
-    """
+    """Calls `function(method, log_likelihood, *arrays)`, compiled once per process for equal shapes."""
 
     def __init__(self, method: NUTS | TemperedSMC, likelihood: MakeLikelihood):
         self._method, self._make = method, likelihood
