@@ -265,7 +265,7 @@ def _at_ends(values: CenterArray, ends_in: Int[Array, "..."]) -> CenterArray:
     up_to = jnp.sum(ends_in[None] <= level, axis=1)  # ends at or below this level
 
     def sums_of_runs(_, cotangent):
-        _, total = lax.scan(lambda sum, x: (sum + x,) * 2, jnp.zeros_like(cotangent[0]), cotangent)
+        _, total = lax.scan(lambda below, x: (below + x,) * 2, jnp.zeros_like(cotangent[0]), cotangent)
         total = jnp.concatenate([jnp.zeros_like(total[:1]), total])
         until = jnp.take_along_axis(total, up_to, axis=0, mode="promise_in_bounds")
         return until - jnp.concatenate([jnp.zeros_like(until[:1]), until[:-1]])

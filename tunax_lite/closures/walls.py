@@ -2,7 +2,7 @@
 
 With z the distance from the wall and z_0 its roughness length,
 
-    logarithmic layer:   k = u*² / c_mu0²,              l = kappa (z + z_0),   no flux of k;
+    logarithmic layer:   k = u*² / c_mu0²,              l = kappa (z + z_0),   flux of k by convection only;
     breaking waves:      k = k_0 (1 + z / z_0)^alpha,   l = L (z + z_0),       flux of k: c_w u*³ at z = 0.
 
 alpha < 0 and L are the closure's own solution for shear-free turbulence stirred at a wall.
