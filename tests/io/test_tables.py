@@ -280,6 +280,8 @@ def test_dates_begin_with_the_year(tmp_path):
     path = tmp_path / "t.csv"
     for dates in (("2019/5/1", "2019/5/2"), ("20190501", "20190502 7:30")):
         assert "2019-05-01" in str(read_table(dated(path, *dates))["time"].attrs["units"])
+    read = read_table(write(path, "time [UTC],hour,a\n2019-05-01 6:00,6,1\n"))
+    assert "2019-05-01 06:00" in str(read["time"].attrs["units"])
     for text in ("1.5.2019", "1/5/2019", "2019", "32"):
         with error_naming(FileFormatError, f"time ISO {text}"):
             read_table(dated(path, text, text))
@@ -293,6 +295,7 @@ def test_two_columns_of_time_and_commas_that_can_be_misread_are_refused(tmp_path
         ("Date,Time,a\n2019-05-01,7:30 PM,1\n", "2: ISO PM"),
         ("Date,Time,a\n2019-05-01,7:30,1\n2019-05-01,,1\n", "3: ISO 2019-05-01T"),
         ("Date,Time,a\n2019-05-01,0730,1\n", "1: Date Time"),
+        ("Date,Hour,a\n2019-05-01,12,1\n2019-05-02,12,1\n", "1: Hour 07:30"),
         ("time;a;b\n2019-05-01;1,013;\n2019-05-02;2;2.5\n", "2: a number 1,013"),
     ):
         with error_naming(FileFormatError, named):

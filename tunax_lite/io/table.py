@@ -75,6 +75,7 @@ _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
 _PLAIN = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)\s+(\d\d:\d\d:\d\d)\s")
 """Start of a line in the format of GOTM: date and time."""
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*$")
+_CLOCKS = ("hour", "hours", "hhmm", "clock")
 _NAN = ("nan", "-nan", "+nan")
 _MISSING = (*_NAN, "", "na", "null", "none")
 _PLACE = re.compile(r"([\d.]+)\s*([NS])[,\s]+([\d.]+)\s*([EW])")
@@ -124,7 +125,11 @@ def read_table(path) -> "xr.Dataset":
     columns, variables = dict(zip(units, zip(*cells, strict=True), strict=True)), {}
     for name in sorted(units, key="time".__eq__):  # messages list the measured variables first
         column, unit = columns[name], units[name]
-        if name == "time" and unit is None:
+        if name == "time" and unit in (None, "UTC", "GMT"):
+            clock = next((other for other in units if other.lower() in _CLOCKS), None)
+            if clock is not None and all(len(text) <= len("2012-06-10") for text in column):
+                expected = "the time of day beside dates in a column called time, as 07:30"
+                raise FileFormatError(path, f"line {number}", expected, f"'{clock}'", "convert the column")
             dates = [text if is_date(text) else "" for text in column]
             moments = pd.to_datetime(dates, format="ISO8601", utc=True, errors="coerce")
             for i in np.flatnonzero(moments.isna())[:1]:

@@ -307,5 +307,5 @@ def _check_supported(settings: Settings, group: str, supported: dict[str, list[J
     """Reject values of keys of a group other than the supported ones."""
     for key, values in supported.items():
         if settings[f"{group}.{key}"] not in values:
-            expected = " and ".join(str(value).lower() for value in values)
-            settings.refuse(f"{group}.{key}", f"only {expected} is supported")
+            expected = " or ".join(str(value).lower() for value in values)
+            settings.refuse(f"{group}.{key}", f"not supported; use {expected}")
