@@ -52,7 +52,7 @@ def configure(
     cache_folder: Path | str | None = "auto",
     fuse_time_loop: bool = True,
 ) -> Configuration:
-    """Configure JAX: call this first in a program or notebook; repeated calls are harmless.
+    """Configure JAX before it starts: call this first in a program or notebook; repeated calls are harmless.
 
     Args:
         precision: precision of new arrays; `None` leaves it unchanged.

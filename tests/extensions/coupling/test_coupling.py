@@ -146,8 +146,9 @@ UNITS = {
 def test_bmi_answers_what_frameworks_ask_with_the_numbers_of_simulate():
     """The checks of CSDMS's bmi-tester 0.5.10, written anew; and what cannot be is refused."""
     bmi = Bmi()
-    with error_naming(RuntimeError, "initialize"):
-        bmi.get_time_step()
+    for needs_a_case in (bmi.get_time_step, bmi.get_end_time, bmi.get_current_time):
+        with error_naming(RuntimeError, "initialize"):
+            needs_a_case()
     assert bmi.initialize(str(KATO_PHILLIPS)) is None
     assert (bmi.get_start_time(), bmi.get_end_time(), bmi.get_time_step()) == (0.0, 108000.0, 60.0)
     inputs, outputs = bmi.get_input_var_names(), bmi.get_output_var_names()
@@ -181,7 +182,9 @@ def test_bmi_answers_what_frameworks_ask_with_the_numbers_of_simulate():
         (lambda: bmi.set_value("u", np.zeros(3)), "100 u"),
         (lambda: bmi.set_value("surface_stress_u", np.array([np.nan])), "1 surface_stress_u nan"),
         (lambda: bmi.get_var_units("colour"), "colour"),
+        (lambda: bmi.update_until(600.0), "-600"),
         (lambda: bmi.get_grid_size(7), "0 2 7"),
+        (lambda: bmi.get_grid_type(-1), "0 2 -1"),
     ):
         with error_naming(ValueError, problem):
             call()

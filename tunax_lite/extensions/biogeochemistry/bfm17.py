@@ -1,7 +1,7 @@
 """The Biogeochemical Flux Model with 17 pools: phytoplankton, zooplankton, dissolved and particulate matter.
 
-Carbon, nitrogen and phosphorus of the living and the dead move with variable ratios; chlorophyll follows
-from light. In the rates, f is the response to temperature, n the scarcest nutrient within the cell, e oxygen:
+Plankton, detritus and dissolved matter have variable ratios of carbon, nitrogen and phosphorus; chlorophyll
+adapts to light. In the rates, f is the response to temperature and n the scarcest nutrient within the cell:
 
     photosynthesis   r_p f (1 - exp(-alpha l I / r_p)) P,   l = chlorophyll per carbon
     lysis            h / (n + h) d P,   in part as detritus
@@ -44,7 +44,7 @@ class BFM17(AbstractBiogeochemicalModel):
         p_sum: largest photosynthesis per carbon [d-1].
         p_srs: basal respiration of phytoplankton [d-1].
         p_sdmo: largest lysis of starved phytoplankton [d-1].
-        p_thdo: nutrients within the cell, relative to the best, at half of it [1].
+        p_thdo: nutrients within the cell, relative to the best, at half of `p_sdmo` [1].
         p_pu_ea: fraction of photosynthesis that is always exuded [1].
         p_pu_ra: fraction of assimilated carbon that is respired [1].
         p_qun: affinity to nitrogen [m3 mg-1 d-1].
@@ -55,12 +55,12 @@ class BFM17(AbstractBiogeochemicalModel):
         p_qplc, p_qpcppy: least and best phosphorus per carbon of phytoplankton [mmol mg-1].
         p_xqp: largest phosphorus per carbon, relative to the best [1].
         p_esni: nutrients within the cell, relative to the best, below which phytoplankton sinks [1].
-        p_res: its velocity without nutrients, downward, per unit of this threshold [m d-1].
+        p_res: downward velocity of phytoplankton per relative nutrients below `p_esni` [m d-1].
         p_alpha_chl: initial slope of photosynthesis [mg m2 mg-1 umol-1]: carbon per chlorophyll and light.
         p_qlcppy: largest chlorophyll per carbon [1].
         z_srs: basal respiration of zooplankton [d-1].
         z_sum: largest grazing [d-1].
-        z_sdo: mortality of zooplankton without oxygen [d-1].
+        z_sdo: additional mortality of zooplankton without oxygen [d-1].
         z_sd: mortality of zooplankton [d-1].
         z_pu: fraction of food that is assimilated [1].
         z_pu_ea: fraction of food that is excreted [1].
@@ -73,12 +73,12 @@ class BFM17(AbstractBiogeochemicalModel):
             [mmol mg-1].
         z_pappy: fraction of phytoplankton that is food [1].
         p_sn4n3: nitrification at 20 degC [d-1].
-        p_clo2o: oxygen at half of it [mmol m-3].
+        p_clo2o: oxygen at half of `p_sn4n3` [mmol m-3].
         p_sr6o3, p_sr6n1, p_sr6n4: remineralisation of carbon, phosphorus, nitrogen of detritus [d-1].
         p_sr1o3, p_sr1n1, p_sr1n4: remineralisation of carbon, phosphorus, nitrogen of dissolved matter [d-1].
         p_rr6m: velocity of detritus, downward [m d-1].
         schmidt_o2: Schmidt number to which the exchange of oxygen refers [1].
-        d_wan: velocity of this exchange per square of the wind speed [cm h-1 s2 m-2].
+        d_wan: piston velocity of oxygen per square of the wind speed [cm h-1 s2 m-2].
         p_qon_nitri: oxygen per nitrogen of nitrification [mol mol-1].
         molar_volume: molar volume of oxygen at saturation [L mol-1]; the source of the saturation refers to
             0 degC, where it is 22.39.
@@ -368,9 +368,9 @@ class BFM17(AbstractBiogeochemicalModel):
 
 
 def _per_carbon(pools: Pools) -> Values:
-    """Reciprocal of the carbon in phytoplankton [m3 mg-1]."""
+    """Reciprocal of the carbon in phytoplankton [m3 mg-1], with a finite derivative also in float32."""
     carbon = at_least(pools["p2c"], _TINY)
-    return quotient(jnp.ones_like(carbon), carbon)  # whose derivative is finite in float32, too
+    return quotient(jnp.ones_like(carbon), carbon)
 
 
 def _saturated(x: Values) -> Values:

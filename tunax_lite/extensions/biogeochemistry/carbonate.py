@@ -57,7 +57,7 @@ class Equilibrium(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """Constants of the equilibria at the surface, on the scale of seawater."""
+    """Constants of the equilibria at the pressure of the surface, on the scale of seawater."""
 
     solubility: Values  # K_0 [mol kg-1 atm-1]
     first: Values  # K_1 [mol kg-1]
@@ -121,7 +121,7 @@ def equilibrium(
     salinity: Values,
     equilibria: str = "millero_2010",
 ) -> Equilibrium:
-    """The carbonate system of water.
+    """Compute the carbonate system of water.
 
     Args:
         carbon: dissolved inorganic carbon [mol kg-1], at least 0.
@@ -205,8 +205,8 @@ class Carbonate(AbstractBiogeochemicalModel):
 
     Args:
         alk_param: whether alkalinity follows from salinity.
-        alk_offset: alkalinity of fresh water [mEq m-3].
-        alk_slope: alkalinity per salinity [mEq m-3].
+        alk_offset: alkalinity of fresh water, taken as umol kg-1 in spite of FABM's unit [mEq m-3].
+        alk_slope: alkalinity per salinity, taken as umol kg-1 too [mEq m-3].
         pCO2a: mole fraction of carbon dioxide in the dry air [ppm].
         equilibria: constants of Millero (2010) for any salinity, or `pml` as in FABM, without hydroxide.
     """

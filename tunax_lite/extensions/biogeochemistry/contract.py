@@ -1,7 +1,4 @@
-"""Test that a biogeochemical model keeps its pools positive and conserves its contents.
-
-`check_model` tests every model of the package, and your models.
-"""
+"""Test that a biogeochemical model keeps its pools positive and conserves its contents."""
 
 import itertools
 from collections.abc import Collection
@@ -18,11 +15,12 @@ _N = 3
 
 
 def check_model(model: AbstractBiogeochemicalModel, *, used_up: Collection[str] = ()) -> None:
-    """Reject a model whose exchanges do not fit its declarations, at some pools, in light and in the dark.
+    """Reject a model whose methods contradict its declarations, for sample pools, in light and in the dark.
 
-    Exchanges connect its pools and links and are at least zero; the loss of a pool that cannot be negative
-    is zero if the pool is empty; source and target have the same contents; derivatives by all numbers and
-    pools are finite, also at zero; only its pools have velocities; attenuation is at least zero.
+    Exchanges connect its pools and links and are at least zero. Exchanges in the water take nothing from an
+    empty pool that cannot be negative, connect equal contents, and have finite derivatives by all numbers
+    and pools, also at zero. Only its pools have velocities, attenuation is at least zero, and all
+    `measurable` diagnostics exist.
 
     Args:
         model: model to check.
@@ -33,6 +31,7 @@ def check_model(model: AbstractBiogeochemicalModel, *, used_up: Collection[str] 
     Raises:
         TypeError, ValueError: a method returns something else than expected.
     """
+    # Rejects names in `contents` that are not pools.
     Biogeochemistry({"mine": model}).contents()
     positive = {pool.name for pool in model.pools() if pool.positive and not pool.on_bottom} - {*used_up}
     for light, scale in itertools.product((0.0, 50.0), (0.0, 1.0)):

@@ -24,8 +24,8 @@ from .interface import (
     Velocities,
 )
 
-_OXYGEN_WIDTH = 30.0  # of the change between oxic and anoxic water [mmol m-3]
-_NITRATE_WIDTH = 0.1  # nitrate below which denitrification ends [mmol m-3]
+_OXYGEN_WIDTH = 30.0  # width of the transition between oxic and anoxic water [mmol m-3]
+_NITRATE_WIDTH = 0.1  # nitrate at half of the denitrification [mmol m-3]
 _LEAST_DECAY = 0.2  # decay of fluff in anoxic water, relative to oxic water [1]
 
 
@@ -42,22 +42,23 @@ class Ergom(AbstractBiogeochemicalModel):
         zo0: background concentration of zooplankton [mmol m-3].
         kc: attenuation of light by phytoplankton and detritus [m2 mmol-1].
         i_min: least optimal light [W m-2].
-        r1max, r2max, r3max: largest growth of diatoms, flagellates, cyanobacteria [d-1].
+        r1max, r2max, r3max: largest growth of diatoms, flagellates (doubled in warm water), cyanobacteria
+            [d-1].
         alpha1, alpha2, alpha3: nitrogen at half saturation of diatoms, flagellates, cyanobacteria [mmol m-3].
         lpa: exudation by phytoplankton [d-1].
         lpd: mortality of phytoplankton [d-1].
         tf: temperature at half saturation of flagellates [degC].
         tbg: reference temperature of cyanobacteria [degC].
         beta_bg: sensitivity of cyanobacteria to temperature [degC-1].
-        g1max, g2max, g3max: largest grazing on diatoms, flagellates, cyanobacteria [d-1].
+        g1max, g2max, g3max: largest grazing on diatoms, flagellates, cyanobacteria, at 0 degC [d-1].
         lza: quadratic loss of zooplankton to ammonium [m3 mmol-1 d-1].
         lzd: quadratic loss of zooplankton to detritus [m3 mmol-1 d-1].
         iv: Ivlev's constant of grazing [m3 mmol-1].
         topt: best temperature of grazing [degC].
-        lan: largest nitrification [d-1].
+        lan: nitrification at 0 degC with ample oxygen [d-1].
         oan: oxygen at half saturation of nitrification [mmol m-3].
         beta_an: sensitivity of nitrification to temperature [degC-1].
-        lda: remineralisation [d-1].
+        lda: remineralisation at 0 degC [d-1].
         tda: temperature at half saturation of remineralisation [degC].
         beta_da: sensitivity of remineralisation to temperature [1].
         sr: phosphorus per nitrogen [mol mol-1].
@@ -68,10 +69,10 @@ class Ergom(AbstractBiogeochemicalModel):
         lds: settling of detritus into the fluff [m d-1].
         lsd: resuspension of fluff [d-1].
         tau_crit: critical stress on the bottom [N m-2].
-        lsa: decay of fluff [d-1].
+        lsa: decay of fluff at 0 degC in oxic water [d-1].
         bsa: sensitivity of the decay of fluff to temperature [degC-1].
         ph1: inhibition of the release of phosphate by oxygen [1].
-        ph2: oxygen at half of it [mmol m-3].
+        ph2: oxygen at half of `ph1` [mmol m-3].
         w_p1, w_p2, w_p3, w_de: velocity of diatoms, flagellates, cyanobacteria, detritus, upward [m d-1].
     """
 

@@ -65,11 +65,10 @@ def read_fabm(path: Path, inputs: Mapping[str, float] | None = None) -> Ecosyste
     """Translate a `fabm.yaml`.
 
     Args:
-        inputs: constant inputs of the set-up by FABM's names, such as of the air.
+        inputs: constant inputs of the set-up, such as those of the air, by FABM's names.
 
     Raises:
-        ConfigError: a file that is not YAML.
-        FileNotFoundError: no file.
+        ConfigError: a file that is missing or not YAML.
     """
     document = read_document(path)
     ecosystem = Ecosystem({}, [], {}, [], {}, [])
@@ -79,14 +78,14 @@ def read_fabm(path: Path, inputs: Mapping[str, float] | None = None) -> Ecosyste
             f"{document.source}: instances: expected models, got none; name at least one"
         )
         return ecosystem
-    used = [
+    translated = [
         _Instance(document, name, settings or {}, ecosystem, inputs or {})
         for name, settings in instances.items()
         if not (isinstance(settings, dict) and settings.get("use") is False)
     ]
-    for each in used:
+    for each in translated:
         each.translate()
-    for each in used:
+    for each in translated:
         if each.name in ecosystem.built:
             each.start()
             each.couple()

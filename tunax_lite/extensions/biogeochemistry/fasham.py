@@ -34,7 +34,7 @@ class Fasham(AbstractBiogeochemicalModel):
         k1: nitrate at half saturation [mmol m-3].
         k2: ammonium at half saturation [mmol m-3].
         mu1: largest mortality of phytoplankton [d-1].
-        k5: phytoplankton at half of it [mmol m-3].
+        k5: phytoplankton at half of `mu1` [mmol m-3].
         gamma: fraction of the growth that is exuded [1].
         w_p: velocity of phytoplankton, positive upward [m d-1].
         kc: attenuation of light by phytoplankton [m2 mmol-1].
@@ -43,7 +43,7 @@ class Fasham(AbstractBiogeochemicalModel):
         k3: food at half saturation [mmol m-3].
         beta: fraction of food that is assimilated [1].
         mu2: largest loss of zooplankton [d-1].
-        k6: zooplankton at half of it [mmol m-3].
+        k6: zooplankton at half of `mu2` [mmol m-3].
         delta: fraction of the loss to dissolved organic nitrogen [1].
         epsi: fraction of the loss to ammonium [1].
         r1, r2, r3: preference for phytoplankton, bacteria, detritus [1].
@@ -51,7 +51,7 @@ class Fasham(AbstractBiogeochemicalModel):
         vb: largest uptake by bacteria [d-1].
         k4: dissolved nitrogen at half saturation [mmol m-3].
         mu3: excretion by bacteria [d-1].
-        eta: ammonium per dissolved organic nitrogen in their uptake [1].
+        eta: ammonium per dissolved organic nitrogen in the uptake by bacteria [1].
         mu4: breakdown of detritus [d-1].
         w_d: velocity of detritus, positive upward [m d-1].
     """
@@ -115,16 +115,16 @@ class Fasham(AbstractBiogeochemicalModel):
         lost = self.mu2 / DAY * (zoo + self.z0) / (self.k6 + zoo + self.z0) * zoo
         taken = jnp.minimum(amm, self.eta * ldn)
         uptake = self.vb / DAY * (bac + self.b0) / (self.k4 + taken + ldn)
-        eaten, wasted = self.beta, 1.0 - self.beta
+        assimilated, wasted = self.beta, 1.0 - self.beta
         return {
             ("nit", "phy"): growth * by_nitrate * (phy + self.p0),
             ("amm", "phy"): growth * by_ammonium * (phy + self.p0),
             ("phy", "ldn"): self.gamma * growth * (by_nitrate + by_ammonium) * phy,
             ("phy", "det"): decay + wasted * grazing["phy"],
-            ("phy", "zoo"): eaten * grazing["phy"],
-            ("bac", "zoo"): eaten * grazing["bac"],
+            ("phy", "zoo"): assimilated * grazing["phy"],
+            ("bac", "zoo"): assimilated * grazing["bac"],
             ("bac", "det"): wasted * grazing["bac"],
-            ("det", "zoo"): eaten * grazing["det"],
+            ("det", "zoo"): assimilated * grazing["det"],
             ("bac", "amm"): self.mu3 / DAY * bac,
             ("det", "ldn"): self.mu4 / DAY * det,
             ("zoo", "det"): (1.0 - self.epsi - self.delta) * lost,

@@ -66,7 +66,7 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
                 why = f"in GOTM gotm/ergom does not react with {scheme}; here {name} does"
                 settings.note("fabm.numerics.ode_method", why)
     method = settings["surface.precip.method"]
-    rain = method, settings["surface.precip.constant_value"] if method == "constant" else 0.0
+    is_dry = method == "off" or method == "constant" and settings["surface.precip.constant_value"] == 0.0
     term = {
         "name": "biogeochemistry",
         "models": ecosystem.models,
@@ -78,7 +78,7 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         "n_sinking_substeps": None,
         "shading": settings["fabm.feedbacks.shade"],
         "dilution": settings["fabm.freshwater_impact"],
-        "implicit_dilution": rain not in (("off", 0.0), ("constant", 0.0)),
+        "implicit_dilution": not is_dry,
         "surface_exchange": not closed,
         "clipping": settings["fabm.repair_state"],
         "surface_light": "shortwave",

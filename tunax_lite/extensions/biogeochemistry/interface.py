@@ -52,7 +52,7 @@ class Pool(NamedTuple):
         meaning: long name, for files.
         initial: concentration at the start, unless the term or the case sets it.
         on_bottom: whether it lies on the bottom, as an amount per area, instead of in the water.
-        diluted: whether rain dilutes it.
+        diluted: whether rain dilutes and evaporation concentrates it.
         positive: whether it cannot be negative.
     """
 
@@ -76,7 +76,7 @@ class Environment(NamedTuple):
         thickness: thickness of the cells [m].
         light: photosynthetically active radiation at the centers [W m-2].
         surface_light: photosynthetically active radiation just below the surface [W m-2].
-        shortwave: all solar radiation below the surface [W m-2].
+        shortwave: all solar radiation just below the surface [W m-2].
         wind_speed: wind speed at 10 m [m s-1]; `None` if the case has no wind.
         bottom_stress: stress on the bottom [N m-2].
         time: time since the start of the case [s].
@@ -141,7 +141,7 @@ class Environment(NamedTuple):
         return relative * jnp.exp(1.0 - relative)
 
     def cell(self, index: int) -> "Environment":
-        """The environment of one cell; -1 is the uppermost, 0 the lowest."""
+        """Return the environment of a cell; -1 is the uppermost, 0 the lowest."""
         profiles = ("temperature", "salinity", "density", "depth", "thickness", "light")
         return self._replace(**{name: getattr(self, name)[index] for name in profiles})
 
@@ -165,7 +165,7 @@ class AbstractBiogeochemicalModel(AbstractShown):
         """
 
     def tables(self) -> list[Table]:
-        """Tables for `describe` of names that a file may use: title, columns and rows."""
+        """Tables for `describe`, of the names that a configuration may use."""
         pools = [
             (each.name, each.unit, f"{each.initial:g}", each.meaning + " (on the bottom)" * each.on_bottom)
             for each in self.pools()
@@ -179,7 +179,7 @@ class AbstractBiogeochemicalModel(AbstractShown):
         return tables
 
     def links(self) -> tuple[str, ...]:
-        """Pools of other models that it exchanges with if they are coupled, such as dissolved carbon."""
+        """Names for pools of other models, such as dissolved carbon, that it exchanges with if coupled."""
         return ()
 
     def contents(self) -> Contents:
@@ -207,5 +207,5 @@ class AbstractBiogeochemicalModel(AbstractShown):
         return {}
 
     def measurable(self) -> dict[str, tuple[str, str]]:
-        """Unit and meaning of the diagnostics, which a run can keep, and compare with measurements."""
+        """Unit and meaning of diagnostics by name; a run can keep them and compare them with measurements."""
         return {}

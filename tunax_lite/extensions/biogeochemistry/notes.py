@@ -1,4 +1,4 @@
-"""Errors about impossible initial pools of a case, and notes on unlikely ones."""
+"""Check the initial pools of a case: errors about impossible ones, and notes on unlikely ones."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -10,14 +10,14 @@ from .term import Biogeochemistry, below_zero
 
 
 def notes_on_pools(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[tuple[str, str]]:
-    """Notes on the initial pools, each with the name of its biogeochemical term.
+    """Yield notes on the initial pools, each with the name of its biogeochemical term.
 
     Args:
         terms: terms of a case by name.
         state: initial state with the tracers of the case, before defaults fill in others.
 
     Raises:
-        ValueError: a pool of two terms, or a negative profile of one that cannot be negative.
+        ValueError: a pool in two terms, or a negative profile of a pool that cannot be negative.
     """
     biogeochemistry = {key: term for key, term in terms.items() if isinstance(term, Biogeochemistry)}
     _check_names(biogeochemistry)

@@ -41,11 +41,11 @@ class Reactions(Protocol):
         ...
 
     def ends(self, pools: Pools) -> Concentrations:
-        """Changes by exchanges through surface and bottom [unit s-1]."""
+        """Rates of change by exchanges through the surface and the bottom [unit s-1]."""
         ...
 
     def after_ends(self, pools: Pools, dt: ScalarLike) -> Concentrations:
-        """Positive concentrations after these exchanges."""
+        """Concentrations after exchanges through the surface and the bottom, still positive."""
         ...
 
 
@@ -124,10 +124,12 @@ def add_to(totals: dict[K, Values], key: K, value: Values) -> None:
 def modified_patankar(
     pools: Concentrations, exchanges: Exchanges, weights: Pools, dt: ScalarLike, signed: frozenset[str]
 ) -> Concentrations:
-    """Return new values c' = w y, from ratios y to the weights w, which needs no division by contents.
+    """Return new values c' = w y, with the weights w and ratios y that solve
 
-    (w_i + dt sum_j d_ij) y_i - dt sum_j p_ij y_j = c_i. A pool without content loses nothing, and gains what
-    the others lose.
+        (w_i + dt sum_j d_ij) y_i - dt sum_j p_ij y_j = c_i.
+
+    This form divides by no content: an empty pool loses nothing, and gains the losses of others. Losses of
+    `signed` pools are explicit.
     """
     names = [name for name in pools if any(name in pair for pair in exchanges)]
     gained: Entries = {}

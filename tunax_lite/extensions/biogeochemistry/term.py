@@ -42,14 +42,14 @@ D = TypeVar("D", bound=Mapping)
 
 
 class _Fixed(dict):
-    """Immutable, hashable mapping, for a static field of a compiled program."""
+    """Mapping with a hash, for a static field of a compiled program; never changed."""
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(tuple(sorted(self.items())))
 
     @classmethod
     def of_numbers(cls, numbers: Mapping[str, float]) -> "_Fixed":
-        """Convert initial values by name of the pool to plain numbers."""
+        """Convert initial values of pools to plain numbers."""
         return cls({name: float(value) for name, value in numbers.items()})
 
 
@@ -63,7 +63,7 @@ class Biogeochemistry(AbstractTerm):
         scheme: time scheme of the exchanges.
         n_substeps: number of substeps of the exchanges per step.
         sinking: scheme of sinking and rising.
-        n_sinking_substeps: number n of substeps of sinking per step; |w| dt / (n dz) must stay below 1. With
+        n_sinking_substeps: number n of substeps of sinking per step; |w| dt / (n dz) must be at most 1. With
             null, a configuration chooses it from the initial speeds.
         shading: whether the water is heated by the light that the pools leave.
         dilution: whether rain dilutes and evaporation concentrates the pools.
@@ -85,7 +85,8 @@ class Biogeochemistry(AbstractTerm):
 
     Raises:
         TypeError: a model or a scheme that is no instance of its class.
-        ValueError: no model, a coupling of unknown names, or an unknown profile.
+        ValueError: no model, a coupling of unknown names, an initial value of an unknown pool or an
+            impossible one, or an unknown profile to keep.
     """
 
     models: dict[str, AbstractBiogeochemicalModel]
@@ -164,15 +165,15 @@ class Biogeochemistry(AbstractTerm):
         return totals
 
     def with_pools(self, state: State, values: Mapping[str, Values | float] | None = None) -> State:
-        """A state with the pools as tracers.
+        """Return a state with the pools and kept profiles as tracers.
 
         Args:
-            values: numbers or profiles on the cells of the state, the lowest first, by tracer; other pools
-                have the initial values of the term and the models.
+            values: numbers or profiles on the cells of the state, the lowest first, by tracer; others start
+                from the initial values of the term and the models.
 
         Raises:
             TypeError: values that are no numbers.
-            ValueError: an unknown pool, a profile with another number of cells, or a negative value of a
+            ValueError: an unknown tracer, a profile with another number of cells, or a negative value of a
                 pool that cannot be negative.
         """
         values_by_pool = self.initial_tracers() | dict(values or {})
@@ -194,6 +195,7 @@ class Biogeochemistry(AbstractTerm):
         pool = None if is_traced(values) else self.pools().get(name)
         if pool is not None and (message := below_zero(name, pool, values)):
             raise ValueError(f"Biogeochemistry: {message}.")
+        # Batch axes of the values and of the state broadcast.
         extra_axes = (1,) * (cells.ndim - values.ndim) if values.ndim else ()
         return values.reshape(values.shape + extra_axes) + 0.0 * cells.reshape(
             cells.shape + (1,) * (values.ndim - cells.ndim)
@@ -252,7 +254,7 @@ class Biogeochemistry(AbstractTerm):
         volume: CenterArray,
         dt: ScalarLike,
     ) -> CenterArray:
-        """Values after sinking or rising; cells lose matter through an open bottom on their bottom area."""
+        """Return values after sinking or rising; cells also lose matter on their area of an open bottom."""
         speed, cell_speed = _on_faces(velocity, values, grid)
         n = self.n_sinking_substeps or 1
         part = dt / n
@@ -282,7 +284,7 @@ class Biogeochemistry(AbstractTerm):
         return dataclasses.replace(self, n_sinking_substeps=1 + int(courant))
 
     def _courant_numbers(self, state: State, grid: Grid, dt: float) -> dict[str, float]:
-        """Largest number of cells that each pool crosses in a step, with its speed in still water."""
+        """Largest number of cells that each pool crosses in a step in still water; skips traced speeds."""
         at_rest, still = _at_rest(state, grid), 0.0 * state.temperature
         courant_numbers = {}
         for name, velocity in self._velocities(state.tracers, at_rest).items():
@@ -301,9 +303,9 @@ class Biogeochemistry(AbstractTerm):
         return courant_numbers
 
     def undiluted(self) -> tuple[str, ...]:
-        # `on_scalars` dilutes with an implicit dilution.
-        others = self.implicit_dilution or not self.dilution
-        return tuple(name for name, pool in self.pools().items() if others or not pool.diluted)
+        # With an implicit dilution `on_scalars` dilutes instead.
+        all_pools = self.implicit_dilution or not self.dilution
+        return tuple(name for name, pool in self.pools().items() if all_pools or not pool.diluted)
 
     def on_scalars(self, column: Column) -> dict[str, Tendency]:
         tracers, flux = column.state.tracers, column.fluxes.freshwater_flux
@@ -316,7 +318,7 @@ class Biogeochemistry(AbstractTerm):
         still = _in_end_cell(-1, column.state.temperature) * rain  # one object, for pools that share a matrix
         for name in (name for name, pool in diluted.items() if pool.positive):
             before, after, rate = tracers[name], column.advected.tracers[name], still
-            if after is not before:
+            if after is not before:  # the loss is relative to the value before sinking
                 held = after[-1] > 0.0
                 rate = still * jnp.where(held, before[-1] * reciprocal(jnp.where(held, after[-1], 1.0)), 1.0)
             tendencies[name] = Tendency(surface=at_least(-volume, 0.0) * before[-1], loss_rate=rate)
@@ -338,7 +340,7 @@ class Biogeochemistry(AbstractTerm):
         return State(state.u, state.v, state.temperature, state.salinity, tracers, surface)
 
     def reactions(self, environment: Environment, grid: Grid) -> "_Reactions":
-        """Exchanges between all pools in an environment."""
+        """Return the exchanges between all pools in an environment."""
         pools = self.pools().items()
         on_bottom = tuple(name for name, pool in pools if pool.on_bottom)
         signed = frozenset(k for k, pool in pools if not pool.positive)
@@ -362,7 +364,7 @@ class Biogeochemistry(AbstractTerm):
         return {f"{m}_{k}": v for m, model in self.models.items() for k, v in model.measurable().items()}
 
     def _diagnosed(self, state: State, column: Column, pools: Pools) -> dict[str, CenterArray]:
-        """Diagnostics to keep, at the end of the step."""
+        """Profiles of `kept`, for pools at the end of the step."""
         if not self.kept:
             return {}
         environment = self._environment(state, column, pools)

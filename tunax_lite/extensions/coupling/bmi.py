@@ -26,9 +26,9 @@ from ...quantities import check_values
 from .component import Component
 
 FLUXES = tuple(f"surface_{name}" for name in forcing.FLUXES)
-"""Input fluxes; a flux that is not set is that of the configuration."""
+"""Input fluxes; those of the configuration apply until they are set."""
 _OBSERVED = ("sea_surface_temperature", "mixed_layer_depth")
-_GRIDS = ("scalar", "rectilinear", "rectilinear")  # one number, centers of the cells, faces
+_GRIDS = ("scalar", "rectilinear", "rectilinear")  # scalars, centers of the cells, faces
 Values = np.ndarray
 
 
@@ -41,9 +41,9 @@ class Bmi:
     layer depth.
 
     Raises:
-        ValueError: from all methods: an unknown variable, values of unexpected size or not finite, or a time
-            that is not a multiple of the time step or beyond the end of the case.
-        RuntimeError: a call before `initialize`.
+        ValueError: an unknown variable or grid; values of unexpected size, not finite or impossible; a time
+            that is past, beyond the end of the run, or not a multiple of the time step.
+        RuntimeError: a call before `initialize` that needs the configuration.
         NotImplementedError: `get_value_ptr`, because JAX arrays are immutable, and functions for grid
             properties that these grids lack.
     """
@@ -59,7 +59,7 @@ class Bmi:
             run = build_run(loaded)
             self._component = Component(run.model, run.case, run.dt)
             self._now = self._component.init()
-        self._begin, self._end = 0.0, run.case.duration if run.duration is None else run.duration
+        self._end = run.case.duration if run.duration is None else run.duration
         self._fluxes: dict[str, float] = {}
 
     def finalize(self) -> None:
@@ -98,13 +98,15 @@ class Bmi:
         return len(self.get_output_var_names())
 
     def get_start_time(self) -> float:
-        return self._begin
+        return 0.0
 
     def get_end_time(self) -> float:
+        self._initialised()
         return self._end
 
     def get_current_time(self) -> float:
-        return int(self._now.step) * self._initialised().dt
+        dt = self._initialised().dt
+        return int(self._now.step) * dt
 
     def get_time_step(self) -> float:
         return self._initialised().dt
@@ -171,6 +173,7 @@ class Bmi:
         return self.get_grid_size(grid)
 
     def get_grid_type(self, grid: int) -> str:
+        self._heights(grid)  # raises for an unknown grid
         return _GRIDS[grid]
 
     def get_grid_shape(self, grid: int, shape: Values) -> Values:

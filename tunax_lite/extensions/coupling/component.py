@@ -57,7 +57,7 @@ class Component(eqx.Module):
     """A column, or a batch of columns, that another model steps.
 
     Args:
-        model: closure and time scheme.
+        model: numerical model, with the closure.
         case: provides the grid, the initial state, and all forcing and terms except the prescribed fluxes.
         dt: time step [s].
 
@@ -102,7 +102,7 @@ class Component(eqx.Module):
         return self.steps(now, fluxes, n_steps)
 
     def steps(self, now: Restart, fluxes: SurfaceFluxes, n_steps: int | Array) -> Restart:
-        """Advance like `step` by a number of steps, which may be traced unless reverse mode is needed."""
+        """Advance by a number of steps without checking fluxes; a traced number excludes reverse mode."""
         case = eqx.tree_at(lambda c: c.forcing, self.case, CoupledForcing(self.case.forcing, fluxes))
         return advance(self.model, case, now, self.dt, n_steps)
 

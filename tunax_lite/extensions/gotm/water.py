@@ -281,7 +281,7 @@ def coriolis_parameter(settings: Settings) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class ObservedInputs:
-    """Selection of the inputs of a case that are observations.
+    """Inputs of a case that are observations.
 
     Args:
         surface_temperature: the series `surface.sst`, as `sea_surface_temperature`.
