@@ -193,8 +193,8 @@ def posterior(
 ) -> None:
     """Compute the distribution of the free parameters; write posterior.nc, posterior.yaml and figures.
 
-    CONFIG is that of the calibration; its section `posterior` sets the method. After any interruption,
-    --resume continues with the same draws.
+    CONFIG is that of the calibration; its section `posterior` sets the method. --resume continues
+    interrupted chains of NUTS with the same draws; other methods start again.
     """
 
 
