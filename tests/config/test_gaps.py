@@ -7,6 +7,7 @@ import pytest
 
 from tests.config.test_conversions import flux_of, run_of
 from tests.errors import error_naming, notes_in
+from tests.helpers import some_long
 from tunax_lite.io import read_weather
 from tunax_lite.io.errors import FileFormatError
 
@@ -45,16 +46,27 @@ SUNNY = """time,wind_u [m s-1],air_temperature [degC],relative_humidity [%],clou
 OTHERS = {"wind_v": 0.0, "air_pressure": 1e5}
 
 
-def test_a_long_gap_in_the_sun_is_refused(tmp_path):
+@pytest.mark.parametrize("first", some_long([1, 13], lambda hour: hour == 1))
+def test_a_gap_in_the_sun_follows_the_clear_sun_of_the_place_and_is_listed(tmp_path, first, recwarn):
+    # On the equator at the equinox the sun is above the horizon for 12 of 24 h.
     hours = np.arange(-24.0, 15.0 * 24.0 + 1.0)
     light = 700.0 * np.maximum(0.0, -np.cos(2.0 * np.pi * hours / 24.0))
-    kept = (hours < 121) | (hours > 265)
+    kept = (hours < 120 + first) | (hours > 264 + first)
     start = np.datetime64("2012-03-15T00:00:00")
     rows = [
         f"{start + np.timedelta64(int(hour), 'h')},{5.0 + np.sin(hour):.3f},25,80,0.5,{sun:.1f}\n"
         for hour, sun in zip(hours[kept], light[kept], strict=True)
     ]
     (tmp_path / "w.csv").write_text(SUNNY + "".join(rows))
-    with error_naming(FileFormatError, "w.csv shortwave day night 146"):
-        options: Any = {"variables": OTHERS, "longwave": None, "longest_gap": 6e5}
-        read_weather(tmp_path / "w.csv", start_time=str(start), **options)
+    place: dict = {"latitude": 0.0, "longitude": 0.0, "start_time": str(start), "duration": 14.0 * 86400.0}
+    weather = {"format": "table", "paths": "w.csv", "longest_gap": 6e5, "variables": OTHERS}
+    air_sea = {"longwave": "clark", "shortwave": "net"}
+    made = run_of(tmp_path, **place, weather=weather, air_sea=air_sea)
+    forcing: Any = made.case.forcing
+    sun = forcing.weather
+    found = np.interp(3600.0 * hours, sun.time, sun.values.shortwave)
+    np.testing.assert_allclose(found.mean(), light.mean(), rtol=0.02)
+    assert np.corrcoef(found[~kept], light[~kept])[0, 1] > 0.98
+    assert any("shortwave" in note and "146 h" in note for note in notes_in(recwarn))
+    with error_naming(FileFormatError, "w.csv shortwave position 146"):
+        read_weather(tmp_path / "w.csv", start_time=str(start), variables=OTHERS, longwave=None)

@@ -158,6 +158,7 @@ class TableWeather(Section):
             shortwave=None if formulae.sky is not None else formulae.shortwave.name,
             longwave=formulae.longwave if formulae.formula is None else None,
             start_time=setting.required_start(),
+            position=setting.position,
             units=conversions_of(self.units),
             **self.model_dump(exclude={"format", "paths", "units"}),
         )

@@ -168,17 +168,15 @@ class TimedValue(ConversionSection):
 
     def read(self, quantity: str, setting: "Setting", *keys: str) -> Series | float:
         """Read a quantity; `keys` is the place of this section in the case."""
-        start, gap = setting.start_time, self.longest_gap
+        start, gaps = setting.start_time, {"longest_gap": self.longest_gap, "position": setting.position}
         if self.column is not None:
             column = setting.column(self, quantity, *keys)
             with setting.naming(*keys, "path"):
                 series, linear = setting.dated.series(column), setting.linear_sunlight
-                return as_series(bridged(series, quantity, longest_gap=gap, linear_sunlight=linear))
+                return as_series(bridged(series, quantity, start_time=start, linear_sunlight=linear, **gaps))
         if self.path is not None and self.variable is not None:
             path = setting.file(self.path, *keys, "path")
-            return io.read_series(
-                path, self.variable, quantity, start_time=start, unit=self.build(), longest_gap=gap
-            )
+            return io.read_series(path, self.variable, quantity, start_time=start, unit=self.build(), **gaps)
         with setting.naming(*keys):
             values = np.asarray(self.constant or 0.0 if self.values is None else self.values)
             time = None if self.time is None else np.asarray(self.time)

@@ -334,8 +334,8 @@ class SiteCase(DescribedCase):
         "whether measured water is converted at one decibar per metre of depth, as in GOTM", False
     )
     linear_sunlight: bool = key(
-        "whether gaps of more than 3 h in shortwave radiation are bridged by a straight line, as in GOTM; of "
-        "columns of text files",
+        "whether gaps of more than 3 h in shortwave radiation are bridged by a straight line, as in GOTM, "
+        "not along the clear sky; of columns of text files",
         False,
     )
     salinity_anomaly: bool = key(

@@ -37,7 +37,7 @@ from .errors import (
     names_its_file,
     read_text,
 )
-from .gaps import bridged
+from .gaps import Position, bridged
 from .local_tables import TIMES, decoded, is_date, is_other_zone, missing_code, with_points
 from .netcdf import read_netcdf
 from .series import Series, as_series_together, start_of_case
@@ -240,6 +240,7 @@ def read_series(
     start_time: str | None,
     unit: str | Conversion | None = None,
     longest_gap: float | None = None,
+    position: Position | None = None,
 ) -> Series:
     """Read one column of a table in the package's unit, checked; warns of what was bridged.
 
@@ -251,13 +252,16 @@ def read_series(
         unit: overrides the one in the file; may be a `Conversion`.
         longest_gap: longest time without a record, or with missing values, that is bridged [s]; by default a
             missing value is an error, and times between two records are not limited.
+        position: latitude and longitude [degrees], whose clear-sky radiation fills gaps of more than three
+            hours in shortwave radiation.
 
     Raises:
         FileFormatError: no such column, an unexpected unit or shape, times that do not increase, a gap (in
-            shortwave radiation of more than three hours), or an impossible value, with its time.
+            shortwave radiation without a position), or an impossible value, with its time.
     """
     series = series_of(read_table(path), name, quantity, start_time=start_time, unit=unit)
-    return as_series(bridged(series, quantity, longest_gap=longest_gap))
+    gaps = {"start_time": start_time, "longest_gap": longest_gap, "position": position}
+    return as_series(bridged(series, quantity, **gaps))
 
 
 def series_of(
@@ -456,6 +460,7 @@ def read_weather(
     shortwave: str | None = "downward",
     longwave: str | None = "downward",
     longest_gap: float | None = None,
+    position: Position | None = None,
     stamp: str | None = None,
 ) -> tuple[TimeSeries[Weather], HumidityMeasure]:
     """Read the weather, and the kind of its humidity.
@@ -475,6 +480,8 @@ def read_weather(
         shortwave, longwave: "downward" or "net" for a series; `None` where a formula gives the radiation.
         longest_gap: reject a longer time between two values [s]; shorter ones are bridged. `None` for any
             time between records, and no missing value.
+        position: latitude and longitude [degrees], whose clear-sky radiation fills gaps of more than three
+            hours in shortwave radiation.
         stamp: for means over the time between records: whether times are the "start", "middle" or "end" of
             the interval; `None` uses the bounds of the time in the file, or treats values as instantaneous.
 
@@ -492,6 +499,7 @@ def read_weather(
     used = _name_components(tables, requested, units)
     measure = humidity_measure or _measure_of_humidity(tables, requested)
     kinds = {"shortwave": shortwave, "longwave": longwave}
+    gaps = {"start_time": start_time, "longest_gap": longest_gap, "position": position, "stamp": stamp}
 
     def read(field: str) -> Series | float | None:
         quantity = HUMIDITY_QUANTITIES[measure] if field == "humidity" else field
@@ -522,7 +530,7 @@ def read_weather(
         if is_mean and stamp is None and "end" not in series.coords:
             note = "time without bounds: means count as values at instants; give stamp"
             warn_of_input([f"{name_of(series)}: {note}"])
-        series = bridged(series, quantity, longest_gap=longest_gap, stamp=stamp)
+        series = bridged(series, quantity, **gaps)
         if kind is not None:
             _check_radiation(series, field, kind)
         return as_series(series)
