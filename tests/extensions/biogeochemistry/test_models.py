@@ -111,6 +111,16 @@ def test_npzd_rates_at_one_point():
     check_rates(bgc.NPZD().rates(pools, around), expected)
 
 
+def test_a_smooth_change_of_mortality_is_the_mean_at_the_threshold():
+    pools = {"nut": jnp.zeros(3), "phy": jnp.ones(3), "zoo": jnp.zeros(3), "det": jnp.zeros(3)}
+    around = environment(light=jnp.array([25.0, 1e3, 0.0]))
+    deaths = lambda x: bgc.NPZD(transition=2.0, i_min=x).rates(pools, around)["phy", "det"] * DAY  # noqa: E731
+    np.testing.assert_allclose(deaths(25.0), [0.06, 0.02, 0.1], rtol=1e-4)
+    # d/di_min of (0.02 - 0.1) sigmoid((I - i_min) / 2) is 0.08 / 4 / 2 at I = i_min.
+    gradient = jax.grad(lambda x: deaths(x)[0])(25.0)
+    assert float(gradient) == pytest.approx(0.01, rel=1e-6)
+
+
 def test_ergom_decay_uses_oxygen_then_nitrate_then_sulfate():
     model, pools = bgc.Ergom(), {pool.name: jnp.full(3, 0.5) for pool in bgc.Ergom().pools()}
     pools |= {

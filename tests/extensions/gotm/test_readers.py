@@ -24,7 +24,7 @@ def read(folder, text=None, quantity="wind_u", period=DAY, **keys):
     if text is not None:
         (folder / "f.dat").write_text(text)
     found = DatedFiles(*period).series(column_of(folder, quantity, **keys))
-    return as_series(bridged(found, quantity))
+    return as_series(bridged(found, quantity, start_time=START))
 
 
 def day(*values: str, hours=(0, 12, 24)) -> str:

@@ -10,10 +10,11 @@ Source: Fennel and Neumann (1996), Deutsche Hydrogr. Z. 48, 49-71; Burchard et a
 326-337; `gotm/npzd` of FABM.
 """
 
+import jax
 import jax.numpy as jnp
 
 from ..._types import CenterArray, Scalar, parameter
-from ...declarations import named
+from ...declarations import named, setting
 from .interface import (
     DAY,
     AbstractBiogeochemicalModel,
@@ -48,6 +49,7 @@ class NPZD(AbstractBiogeochemicalModel):
         dic_per_n: carbon per nitrogen of biomass, for coupled dissolved carbon [mol mol-1].
         w_p: velocity of phytoplankton, positive upward [m d-1].
         w_d: velocity of detritus, positive upward [m d-1].
+        transition: width of the change of mortality at i_min [W m-2], for gradients; 0 is a jump, as in FABM.
     """
 
     p0: Scalar = parameter(0.0225, unit="mmol m-3", valid_range=(0.0, 10.0))
@@ -67,6 +69,7 @@ class NPZD(AbstractBiogeochemicalModel):
     dic_per_n: Scalar = parameter(106.0 / 16.0, unit="mol mol-1", valid_range=(0.0, 50.0))
     w_p: Scalar = parameter(-1.0, unit="m d-1", valid_range=(-500.0, 500.0))
     w_d: Scalar = parameter(-5.0, unit="m d-1", valid_range=(-500.0, 500.0))
+    transition: float = setting(0.0, at_least=0.0)
 
     def pools(self) -> tuple[Pool, ...]:
         unit = "mmol m-3"
@@ -94,7 +97,6 @@ class NPZD(AbstractBiogeochemicalModel):
         growth = self.rmax / DAY * environment.adapted_growth(self.i_min)
         uptake = growth * nut / (self.alpha + nut) * (phy + self.p0)
         grazing = self.gmax / DAY * (1.0 - jnp.exp(-((self.iv * phy) ** 2))) * (zoo + self.z0)
-        mortality = jnp.where(environment.light >= self.i_min, self.rpdu, self.rpdl)
         released = self.rpn / DAY * phy, self.rzn / DAY * zoo, self.rdn / DAY * det
         exchanges: Exchanges = {
             ("nut", "phy"): uptake,
@@ -102,13 +104,20 @@ class NPZD(AbstractBiogeochemicalModel):
             ("phy", "nut"): released[0],
             ("zoo", "nut"): released[1],
             ("det", "nut"): released[2],
-            ("phy", "det"): mortality / DAY * phy,
+            ("phy", "det"): self._mortality(environment.light) / DAY * phy,
             ("zoo", "det"): self.rzd / DAY * zoo,
         }
         if "dic" in pools:
             exchanges["dic", None] = self.dic_per_n * uptake
             exchanges[None, "dic"] = self.dic_per_n * sum(released)
         return exchanges
+
+    def _mortality(self, light: CenterArray) -> CenterArray:
+        """Mortality of phytoplankton [d-1]."""
+        if self.transition == 0.0:
+            return jnp.where(light >= self.i_min, self.rpdu, self.rpdl)
+        lit = jax.nn.sigmoid((light - self.i_min) / self.transition)
+        return self.rpdl + (self.rpdu - self.rpdl) * lit
 
     def measurable(self) -> dict[str, tuple[str, str]]:
         production = "mmol m-3 d-1", "net primary production of nitrogen"
