@@ -89,7 +89,7 @@ class Model(AbstractShown):
 
     Raises:
         TypeError: something else than a closure, such as its name, or a text instead of a number.
-        ValueError: theta outside [0, 1].
+        ValueError: a number outside its valid range.
     """
 
     closure: AbstractClosure

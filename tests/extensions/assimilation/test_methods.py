@@ -19,6 +19,7 @@ from tunax_lite.column.observables import ColumnState
 from tunax_lite.extensions import assimilation as da
 from tunax_lite.extensions.assimilation.methods import Nudging, transformed, weights_of
 from tunax_lite.extensions.assimilation.observing import build_streams, observations_on_frames
+from tunax_lite.extensions.assimilation.results import to_dataset
 
 
 def kalman(mean, covariance, h, values, variance):
@@ -90,6 +91,9 @@ def test_observations_between_analyses_judge_the_nearest_forecast():
     np.testing.assert_allclose(records.innovation()[1:, 0, 0], 12.0 - surface, rtol=0, atol=1e-10)
     np.testing.assert_allclose(records.forecast_period()[1:, 0], np.array([5.0, 6.0, 5.0]) * HOUR)
     assert not run.notes()
+    repeated = dataclasses.replace(seen, time=np.array([6.0, 11.0, 11.1, 18.0]) * HOUR)
+    (note,) = assimilation(da.FreeRun(), repeated, end=3 * INTERVAL).notes()
+    assert "1 of 4 observations are replaced" in note
     half = dataclasses.replace(seen, time=INTERVAL * np.arange(0.5, 4.0))
     with error_naming(ValueError, "leads 10800 21600 start"):
         assimilation(da.FreeRun(), half, end=4 * INTERVAL).notes()
@@ -157,6 +161,12 @@ def test_skill_is_that_of_the_judged_observations_and_its_interval_holds_it():
     assert skill.rms == pytest.approx(np.sqrt(np.mean(expected**2)))
     assert skill.mean == pytest.approx(np.mean(expected))
     assert skill.lower < skill.rms < skill.upper
+    # 41 values hold two blocks of 20, but not of 21.
+    intervals = [run.run().skill(0, block=n * INTERVAL) for n in (20, 21)]
+    assert [np.isfinite([each.lower, each.upper]).tolist() for each in intervals if each] == [
+        [True, True],
+        [False, False],
+    ]
 
 
 @pytest.mark.long
@@ -229,6 +239,18 @@ def test_a_pool_is_shown_as_the_logarithm_of_chlorophyll():
     assert float(operator(water_with(npzd_phy=0.0))) == pytest.approx(-3.0)  # the least that it shows
     with error_naming(ValueError, "npzd_ph npzd_phy"):
         da.Operator("npzd_ph", -5.0).check(("npzd_phy",))
+
+
+@pytest.mark.parametrize(
+    ("options", "units"),
+    [({}, ["degC", "K"]), ({"logarithm": True}, ["1", "1"]), ({"factor": 2.0}, ["1", "1"])],
+)
+def test_results_of_converted_values_have_no_unit_of_the_variable(options, units):
+    operator = da.Operator("sea_surface_temperature", None, **options)
+    values = dataclasses.replace(stream([12.0] * 2), operator=operator)
+    run = assimilation(da.Persistence(), values)
+    results = to_dataset(run, run.run())
+    assert [results[name].attrs["units"] for name in ("observation", "innovation")] == units
 
 
 @pytest.mark.long

@@ -56,6 +56,13 @@ def test_every_carbon_and_alkalinity_has_one_ph():
     assert np.all(np.isfinite(found.pressure)) and np.min(found.pressure) >= 0.0
 
 
+def test_pml_limits_ph_where_the_alkalinity_has_no_root():
+    carbon, temperature, salinity = jnp.full(2, 2e-3), jnp.full(2, 10.0), jnp.full(2, 35.0)
+    limited = equilibrium(carbon, jnp.array([5e-3, -1e-4]), temperature, salinity, "pml")
+    np.testing.assert_allclose(limited.ph, [14.0, 1.0], rtol=1e-12)
+    assert np.isfinite(limited.pressure).all()
+
+
 @pytest.mark.parametrize("model", [Carbonate(alk_param=False), Oxygen(), Ergom(), BFM17()])
 def test_derivatives_of_gases_are_finite_and_right_in_fresh_water(model):
     around = environment(salinity=jnp.zeros(3), air_pressure=jnp.asarray(9e4)).cell(-1)

@@ -16,7 +16,7 @@ from tests.errors import error_naming, missing_from
 from tunax_lite.column.trajectory import prognostic_variables
 from tunax_lite.config import build_run, load_run
 from tunax_lite.extensions.coupling.bmi import Bmi
-from tunax_lite.extensions.coupling.component import Component
+from tunax_lite.extensions.coupling.component import Component, CoupledForcing
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "coupling.md").read_text(encoding="utf-8")
@@ -50,6 +50,16 @@ def test_steps_under_the_same_fluxes_are_those_of_simulate():
     for name, values in expected.items():
         rounding = 1e-11 * (float(jnp.abs(values[-1]).max()) + 1e-12)
         np.testing.assert_allclose(component.get_value(now, name), values[-1], rtol=0.0, atol=rounding)
+
+
+class WithAirPressure(tl.ConstantForcing):
+    def air_pressure(self, time):
+        return jnp.asarray(9e4)
+
+
+def test_terms_use_the_air_pressure_of_the_case():
+    forcing = CoupledForcing(WithAirPressure(tl.SurfaceFluxes()), tl.SurfaceFluxes(heat_flux=1.0))
+    assert forcing.air_pressure(0.0) == 9e4
 
 
 @pytest.mark.long

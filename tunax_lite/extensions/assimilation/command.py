@@ -102,8 +102,8 @@ def _print_skill(records: Records, name: str, stream: int) -> None:
             interval = f" ({skill.lower:.3f} to {skill.upper:.3f})" if has_interval else ""
             days = f"{lead / 86400.0:g} day{'' if lead == 86400.0 else 's'}"
             echo(
-                f"  {name}, {days} ahead: rms {skill.rms:.3f}{interval}, mean {skill.mean:+.3f} of "
-                f"{skill.number} differences from observations"
+                f"  {name}, {days} ahead: rms {skill.rms:.3f}{interval}, mean of observation minus "
+                f"forecast {skill.mean:+.3f} ({skill.number} observations)"
             )
 
 

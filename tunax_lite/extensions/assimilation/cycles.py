@@ -2,8 +2,9 @@
 
 Window k ends at start + length + k interval; windows longer than an interval overlap. Each window begins with
 the analysis of the window that ended there, so that no analysis uses an observation twice. From each analysis
-the mean of the members is run to the longest lead, with decaying processes. An observation at time t judges
-the forecast of lead L from the analysis nearest to t - L, at most half an interval off, which did not use it.
+the mean of the members is run to the longest lead or the last observation that judges it, with decaying
+processes. An observation at time t judges the forecast of lead L from the analysis nearest to t - L, which
+did not use it and is off by less than half the interval and half the smallest distance between leads.
 """
 
 import dataclasses
@@ -90,17 +91,22 @@ class Cycles:
         """Ends of the windows [s] since the start of the case."""
         return self.start + self.window_length + self.interval * np.arange(self.n_cycles)
 
+    @property
+    def tolerance(self) -> float:
+        """Half the interval, or half the smallest distance between leads if that is shorter [s]."""
+        return 0.5 * float(np.min([self.interval, *np.diff(np.unique(self.leads))]))
+
     def judged_forecasts(
         self, time: Float[np.ndarray, " time"], lead: float
     ) -> tuple[Int[np.ndarray, " time"], Float[np.ndarray, " time"]]:
         """Cycle whose forecast each observation judges, -1 for none, and time since its analysis [s].
 
-        This time differs from the lead by less than half the interval and half the distance between leads.
+        This time differs from the lead by less than `tolerance`.
         """
         first = self.analysis_time[0]
         cycle = np.rint((time - lead - first) / self.interval)
         period = time - first - cycle * self.interval
-        near = 0.5 * np.min([self.interval, *np.diff(np.unique(self.leads))]) * (1.0 - 1e-9)
+        near = self.tolerance * (1.0 - 1e-9)
         matches = (np.abs(period - lead) < near) & (period > 0.0) & (cycle >= 0) & (cycle < self.n_cycles)
         return np.where(matches, cycle, -1).astype(int), np.where(matches, period, np.nan)
 
@@ -139,15 +145,16 @@ class Record(NamedTuple):
     """Results of a cycle: statistics over the members.
 
     Args:
-        values, error, used: observations on the frames of the last interval, `(n_frames, n_streams)`; NaN
-            without an observation.
+        values, error: observations on the frames of the last interval, `(n_frames, n_streams)`; NaN without
+            an observation.
+        used: true for each observation that was used.
         background, analysis: mean temperature at the end [degC], `(n_cells,)`, and `..._spread` its standard
             deviation over the members [K].
         predicted, predicted_spread, fitted: mean and spread of the predicted observations before the
             analysis, and their mean after it.
         processes, processes_spread: mean and spread after the analysis, `(n_processes,)`.
         parameters: mean of the unconstrained parameters.
-        forecast: predicted observations, `(n_frames to the longest lead, n_streams)`.
+        forecast: predicted observations up to `Assimilation.horizon`, `(n_frames, n_streams)`.
     """
 
     values: np.ndarray
@@ -221,7 +228,7 @@ class Assimilation:
         return max((0.0, *leads, *(float(np.max(each, initial=0.0, where=each > 0.0)) for each in periods)))
 
     def notes(self) -> list[str]:
-        """Notes on observations that are not used, or judge no forecast.
+        """Notes on observations that are outside the windows, are replaced, or judge no forecast.
 
         Raises:
             ValueError: observations that lie a lead or more after the first analysis, but judge no forecast.
@@ -234,11 +241,17 @@ class Assimilation:
                 f"cycles: {outside} of {number} observations lie outside the windows, which begin at "
                 f"{cycles.start:g} s and end at {cycles.analysis_time[-1]:g} s"
             )
+        replaced = sum(each.size - np.unique(each).size for each in self._times)
+        if replaced:
+            notes.append(
+                f"cycles: {replaced} of {number} observations are replaced by a later one on the same time "
+                "step"
+            )
         expected = [np.sum(times >= cycles.analysis_time[0] + lead) for lead in cycles.leads]
         judging = [np.sum(cycles.judged_forecasts(times, lead)[0] >= 0) for lead in cycles.leads]
         if any(expected) and not any(judging):
             raise ValueError(
-                f"leads: expected observations less than {0.5 * cycles.interval:g} s from the end of a "
+                f"leads: expected observations less than {cycles.tolerance:g} s from the end of a "
                 f"forecast, got none; the first analysis is at {cycles.analysis_time[0]:g} s, the first "
                 f"observation at {times.min():g} s; start the cycles so that windows end at observations, or "
                 "choose other leads."
@@ -350,7 +363,7 @@ _BLOCK = 14.0 * 86400.0  # length of the blocks that are resampled [s]
 class Skill(NamedTuple):
     """Root mean square of innovations with its 90 % interval, mean and number of the innovations.
 
-    The interval is NaN where there are fewer than two blocks.
+    The interval is NaN for fewer than two whole blocks.
     """
 
     rms: float
@@ -445,7 +458,7 @@ class Records:
         starts = random.integers(0, n - length + 1, size=(1000, -(-n // length)))
         resamples = (starts[..., None] + np.arange(length)).reshape(1000, -1)[:, :n]
         ends = np.quantile(np.sqrt(np.mean(errors[resamples] ** 2, axis=1)), [0.05, 0.95])
-        if length == n:  # a single block says nothing about the spread of others
+        if 2 * length > n:  # a single block says nothing about the spread of others
             ends = np.full(2, np.nan)
         rms = np.sqrt(np.mean(errors**2))
         return Skill(float(rms), float(ends[0]), float(ends[1]), float(np.mean(errors)), n)

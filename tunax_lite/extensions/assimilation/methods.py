@@ -102,7 +102,9 @@ class Analysis(NamedTuple):
         background: members at its end without its observations.
         predicted: observations predicted by them.
         analysis: members at its end with its observations.
-        fitted: observations predicted by these.
+        fitted: predicted observations after the analysis. Only variational methods predict them again: the
+            ensemble transform updates `predicted` with the weights of the global analysis, and nudging adds
+            its correction at the surface to all of `predicted`.
         used: true for each observation that was used.
     """
 
@@ -126,6 +128,8 @@ class AbstractAssimilationMethod(eqx.Module):
 @named("free_run")
 class FreeRun(AbstractAssimilationMethod):
     """Run without observations: a baseline, and with several members the spread without assimilation.
+
+    That spread lacks the growth of profile errors, which only the ensemble transform adds.
 
     Args:
         n_members: number of members.
@@ -157,7 +161,8 @@ class Persistence(AbstractAssimilationMethod):
 class Nudging(AbstractAssimilationMethod):
     """Add a fraction of the observed temperature departure to the temperature near the surface.
 
-    T(z) += gain (y - h(x)) exp(z / depth), with the mean departure of the observed temperatures.
+    T(z) += gain (y - h(x)) exp(z / depth), with the mean departure of the observed temperatures. `fitted`
+    adds the correction at the surface to the predictions of all streams.
 
     Args:
         gain: fraction of the departure [1].

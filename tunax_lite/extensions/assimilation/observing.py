@@ -83,7 +83,7 @@ class Stream:
     Args:
         operator: observation operator.
         time: times of the values [s] since the start of the case, increasing.
-        values: observed values, in the unit of the variable.
+        values: observed values, in the unit that the operator returns.
         error: standard deviation of their independent errors, in the same unit.
         name: label in messages.
         withheld: true if the values only judge forecasts and are not assimilated.
@@ -149,7 +149,7 @@ def build_streams(
 
     Raises:
         ValueError: a variable that is not observed or has no error, or heights that move or lie too deep, or
-            depths without values.
+            depths that are not measured, or withheld depths that are not used.
     """
     _check_depths(observations, depths, withheld)
     streams, time = [], np.asarray(observations.time)
@@ -231,7 +231,10 @@ class Frames(eqx.Module):
 
 
 def observations_on_frames(streams: Sequence[Stream], start: float, interval: float, n_frames: int) -> Frames:
-    """Observations on the nearest ends of frames, `interval` [s] long after `start` [s]."""
+    """Assign observations to the nearest ends of frames that last `interval` [s], the first from `start` [s].
+
+    Of several observations of a stream at one end the last is used.
+    """
     shape = n_frames, len(streams)
     values, precision = np.zeros(shape), np.zeros(shape)
     for column, stream in enumerate(streams):

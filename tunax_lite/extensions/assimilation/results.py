@@ -32,14 +32,19 @@ _TEMPERATURE_VARIABLES = {
 
 
 def to_dataset(run: Assimilation, records: Records, about: Provenance | None = None) -> "xr.Dataset":
-    """Build the dataset of a file of results; several streams have an axis `stream`."""
+    """Build the dataset of a file of results; several streams have an axis `stream`.
+
+    The unit of streams of several variables, of logarithms and of values with a factor is written as 1.
+    """
     import xarray as xr  # takes long
 
     streams, epoch = run.streams, run.system.case.start_time or IDEALISED_EPOCH
     several = ("stream",) if len(streams) > 1 else ()
     names = [stream.operator.variable for stream in streams]
     tracers = run.system.case.tracer_units
-    unit = unit_of_difference(names[0], tracers) if len(set(names)) == 1 else "1"
+    is_converted = any(each.operator.logarithm or each.operator.factor != 1.0 for each in streams)
+    has_unit = len(set(names)) == 1 and not is_converted
+    unit = unit_of_difference(names[0], tracers) if has_unit else "1"
 
     def by_stream(values: np.ndarray) -> np.ndarray:
         return values if several else values[..., 0]
@@ -48,8 +53,9 @@ def to_dataset(run: Assimilation, records: Records, about: Provenance | None = N
         field, meaning, fixed_units = _OBSERVATION_VARIABLES[name]
         values = by_stream(records.observed(field))
         values = values.astype("i1" if field == "used" else float)
-        absolute = variable_of(names[0]) if name in ("observation", "predicted", "fitted") else None
-        units = fixed_units or (unit if absolute is None or len(set(names)) > 1 else absolute.unit)
+        is_absolute = has_unit and name in ("observation", "predicted", "fitted")
+        absolute = variable_of(names[0]) if is_absolute else None
+        units = fixed_units or (unit if absolute is None else absolute.unit)
         return ("time", *several), values, {"long_name": meaning, "units": units}
 
     variables = {

@@ -27,6 +27,7 @@ from .interface import DAY, AbstractBiogeochemicalModel, Contents, Environment, 
 
 _KELVIN = 273.15
 _LN_10 = float(np.log(10.0))
+_LOWEST_PH, _HIGHEST_PH = 1.0, 14.0  # of `pml`
 _MOST_ITERATIONS = 60
 """Sea water needs 5 iterations, the worst of 400 000 random waters 22."""
 
@@ -57,7 +58,10 @@ class Equilibrium(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """Constants of the equilibria at the pressure of the surface, on the scale of seawater."""
+    """Constants of the equilibria at surface pressure, on the seawater scale.
+
+    K_B is on the total scale, which differs by about 0.01 in pK.
+    """
 
     solubility: Values  # K_0 [mol kg-1 atm-1]
     first: Values  # K_1 [mol kg-1]
@@ -129,13 +133,16 @@ def equilibrium(
         temperature: -2 to 50 degC.
         salinity: 0 to 50 g kg-1.
         equilibria: see `Constants.of`. With `pml` an alkalinity must lie above 0 and below twice the carbon
-            and the boron; otherwise pH is 1 or 14.
+            plus the total boron; otherwise pH is 1 or 14.
     """
     constants = Constants.of(temperature, salinity, equilibria)
     system = carbon, alkalinity, constants
     logarithm = _logarithm_of_hydrogen(*jax.tree.map(lax.stop_gradient, system))
     excess, slope = _excess(logarithm, *system)
-    hydrogen = jnp.exp(logarithm - excess / slope)
+    logarithm = logarithm - excess / slope
+    if constants.water is None:  # without a root the step leaves the bracket
+        logarithm = at_most(at_least(logarithm, -_LN_10 * _HIGHEST_PH), -_LN_10 * _LOWEST_PH)
+    hydrogen = jnp.exp(logarithm)
     bicarbonate, carbonate = (carbon * share for share in _shares(hydrogen, constants))
     acid = carbon * hydrogen**2 / _total(hydrogen, constants)
     return Equilibrium(hydrogen, acid, bicarbonate, carbonate, constants.solubility)
@@ -144,7 +151,9 @@ def equilibrium(
 def _logarithm_of_hydrogen(carbon: Values, alkalinity: Values, constants: Constants) -> Values:
     """ln [H+], to round-off."""
     if constants.water is None:
-        highest, lowest = (jnp.full_like(carbon + alkalinity, -_LN_10 * ph) for ph in (1.0, 14.0))
+        highest, lowest = (
+            jnp.full_like(carbon + alkalinity, -_LN_10 * ph) for ph in (_LOWEST_PH, _HIGHEST_PH)
+        )
     else:
         lowest = jnp.log(_hydrogen_of_water(alkalinity, constants.water))
         most = 2.0 * carbon + constants.boron
@@ -255,7 +264,7 @@ class Carbonate(AbstractBiogeochemicalModel):
 
     def measurable(self) -> dict[str, tuple[str, str]]:
         pressure = "partial pressure of carbon dioxide in the water"
-        return {"pH": ("1", "pH on the scale of seawater, at the surface"), "pCO2": ("uatm", pressure)}
+        return {"pH": ("1", "pH on the seawater scale, at surface pressure"), "pCO2": ("uatm", pressure)}
 
     def diagnostics(self, pools: Pools, environment: Environment) -> dict[str, CenterArray]:
         equilibrium = self.equilibrium(pools, environment)

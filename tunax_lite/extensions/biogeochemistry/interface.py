@@ -75,7 +75,8 @@ class Environment(NamedTuple):
         depth: depth of the centers below the surface [m].
         thickness: thickness of the cells [m].
         light: photosynthetically active radiation at the centers [W m-2].
-        surface_light: photosynthetically active radiation just below the surface [W m-2].
+        surface_light: light just below the surface [W m-2]: visible, or all solar radiation, as chosen by
+            `surface_light` of the term.
         shortwave: all solar radiation just below the surface [W m-2].
         wind_speed: wind speed at 10 m [m s-1]; `None` if the case has no wind.
         bottom_stress: stress on the bottom [N m-2].

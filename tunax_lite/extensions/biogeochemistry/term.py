@@ -71,7 +71,8 @@ class Biogeochemistry(AbstractTerm):
             step, as in GOTM; each sinking pool then has a separate mixing matrix.
         open_bottom: whether sinking matter leaves through the bottom, instead of staying in the lowest cell.
         surface_exchange: whether models exchange gases and other matter with the air.
-        clipping: whether pools that became negative are set to zero after each step, which creates matter.
+        clipping: whether negative values of pools that cannot be negative are set to zero after each substep,
+            which creates matter.
         surface_light: light at the surface for the models: the visible radiation, or all solar radiation,
             which GOTM passes to FABM under that name.
         wind_speed: wind speed at 10 m for a case with prescribed fluxes and no wind [m s-1]; with `None`,
@@ -267,13 +268,15 @@ class Biogeochemistry(AbstractTerm):
         return values
 
     def check_step(self, state: State, grid: Grid, dt: float) -> None:
-        """Raise `ValueError` if a pool sinks too far in a step of `dt` [s]."""
+        """Raise `ValueError` if a pool sinks or rises too far in a step of `dt` [s], or is missing."""
         self._check_tracers(state)
+        n = self.n_sinking_substeps or 1
         for name, courant in self._courant_numbers(state, grid, dt).items():
-            if courant > (self.n_sinking_substeps or 1) * (1.0 + 1e-6):  # round-off is harmless
+            if courant > n * (1.0 + 1e-6):  # round-off is harmless
                 raise ValueError(
-                    f"Biogeochemistry: expected {name} to move by at most a cell in a step, got "
-                    f"{courant:.3g} cells in {dt:g} s; set n_sinking_substeps to {int(np.ceil(courant))}."
+                    f"Biogeochemistry: expected {name} to cross at most one cell in each substep of sinking "
+                    f"({n} in a step), got {courant:.3g} cells in a step of {dt:g} s; set "
+                    f"n_sinking_substeps to {int(np.ceil(courant))}."
                 )
 
     def adapted_to(self, state: State, grid: Grid, dt: float) -> "Biogeochemistry":

@@ -27,7 +27,7 @@ def bootstrap_means(values: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """Mean and largest error over n simulations [K], ratio of the mean to the reference's, and intervals."""
+    """Mean and largest temperature error over n simulations [K], ratio to the reference, and intervals."""
 
     n: int
     mean: float
@@ -62,7 +62,7 @@ class Row:
         return float(np.mean(list(self.errors(*variables).values()))) if self.results else math.nan
 
     def score(self, reference: "Row", only: Collection[str] | None = None) -> Score | None:
-        """Score on all simulations, or only on some; `None` if there are none."""
+        """Score of the temperature errors in all simulations, or only in some; `None` if there are none."""
         by_name, by_name_of_reference = (row.errors("temperature") for row in (self, reference))
         names = [name for name in by_name if only is None or name in only]
         if not names:

@@ -46,6 +46,9 @@ class CoupledForcing(AbstractForcing):
     def air_temperature(self, time: ScalarLike) -> Scalar | None:
         return self.of_case.air_temperature(time)
 
+    def air_pressure(self, time: ScalarLike) -> Scalar | None:
+        return self.of_case.air_pressure(time)
+
     def wind_speed(self, time: ScalarLike, water: WaterSurface | None = None) -> Scalar | None:
         return self.of_case.wind_speed(time, water)
 
@@ -120,7 +123,7 @@ class Component(eqx.Module):
 
         Returns:
             `(n_cells, *batch)`, `(n_faces, *batch)` or one number per column, in the unit given in
-            `tunax_lite.quantities.QUANTITIES`.
+            `tunax_lite.quantities.QUANTITIES`; for a tracer, in that of `case.tracer_units`.
 
         Raises:
             ValueError: an unknown name.

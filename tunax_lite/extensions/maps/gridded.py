@@ -189,7 +189,7 @@ class GriddedColumns:
 
     @property
     def longest_interval(self) -> float:
-        """Longest time between records of any field [s]."""
+        """Largest median time between records over the fields of forcing and observations [s]."""
         fields = [field for group in self._groups.values() for field in group.values()]
         return max((field.times.step for field in fields if field.times is not None), default=0.0)
 
@@ -292,7 +292,7 @@ class GriddedColumns:
         return time, {name: each for name, each in named if name in values}
 
     def observed(self, columns: slice | np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Observed temperature of the uppermost cell [degC], `(n_times, n_columns)`, NaN where missing.
+        """Observed conservative temperature at the surface [degC], `(n_times, n_columns)`, NaN where missing.
 
         Raises:
             ValueError: a map without observations, or without any at these times.
@@ -341,7 +341,7 @@ class GriddedColumns:
     def _sun_arguments(
         self, sun: SolarPosition, chosen: np.ndarray, start: float, stop: float
     ) -> dict[str, Any]:  # arguments of `BulkForcing`
-        """Albedo and diurnal cycle for records of shortwave radiation that are means over a part of a day."""
+        """Albedo and diurnal cycle for shortwave records that do not resolve the day, such as daily means."""
         interval, mean_light = self._shortwave_step, self._mean_light
         if interval is None:
             return {}

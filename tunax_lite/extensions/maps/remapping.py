@@ -92,7 +92,7 @@ class Remapping:
             One row per target point, with sum 1; empty if the file has no neighbouring points.
 
         Raises:
-            ValueError: remapping from a curvilinear grid.
+            ValueError: a source that is neither a grid with axes nor identical with the target.
         """
         key = source.latitude.tobytes(), source.longitude.tobytes(), source.is_grid
         if key in self._matrices:
