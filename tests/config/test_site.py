@@ -96,6 +96,17 @@ def test_salinity_with_a_buoyancy_frequency_is_stably_stratified(build, everywhe
     np.testing.assert_allclose(n_squared, 1e-4, rtol=1e-2)
 
 
+def test_a_buoyancy_frequency_needs_the_other_variable(build):
+    n_squared = {"surface": 33.0, "buoyancy_frequency_squared": 1e-4}
+    sloping = {"surface": 10.0, "gradient": 0.01}
+    for profiles, words in (
+        ({"salinity": n_squared}, "temperature salinity both"),
+        ({"salinity": n_squared | {"everywhere": True}, "temperature": sloping}, "constant everywhere"),
+    ):
+        with error_naming(ConfigError, words):
+            build(**profiles, fluxes={})
+
+
 RISING = {"time": [0.0, DAY], "values": [0.0, 0.1]}
 
 

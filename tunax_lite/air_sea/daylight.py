@@ -149,7 +149,8 @@ class MeanLight:
         if self.albedo_of == "instant":
             return [
                 f"{reason}, but the albedo is that of the sun at each step: at night, that of a sun on the "
-                "horizon reflects part of the daily mean; use `albedo_of: day` of `air_sea`"
+                "horizon reflects part of the daily mean; use `albedo_of: day` of `air_sea`, or prescribe "
+                "net radiation"
             ]
         return [f"{reason}: the albedo is a daily mean; `diurnal_cycle: true` restores day and night"]
 

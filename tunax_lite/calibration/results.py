@@ -267,7 +267,7 @@ RESULTS = (PARAMETERS_NAME, HISTORY_NAME, CROSS_VALIDATION_NAME)
 """Result files of a calibration; a new calibration in the folder removes them."""
 _DERIVED = (
     *("posterior_chain_*.eqx", "posterior.nc", "posterior.yaml", "report.html"),
-    *(f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum")),
+    *(f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum", "bands")),
     *("loss.png", "parameters.png", "profiles.png", "series*.png"),
 )
 

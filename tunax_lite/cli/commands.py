@@ -104,7 +104,7 @@ def report(
     ] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write one self-contained HTML page about a calibration and, if computed, its posterior.
+    """Write one self-contained HTML page about a calibration and its posterior.
 
     Figures of a run, a posterior or an assimilation alone are drawn by `tunax-lite plot`.
     """

@@ -124,7 +124,7 @@ class EnergyStepper(AbstractEnergyStepper):
         )
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
-        production = self.production(clo_state, inputs)  # which applies `at_interface`, too
+        production = self.production(clo_state, inputs)  # applies `at_interface` itself
         inputs = self.at_interface(inputs)
         stability = self._stability(clo_state, production.stokes, inputs)
         return self.advanced(clo_state, production, stability, inputs, dt)

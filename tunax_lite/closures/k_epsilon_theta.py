@@ -130,7 +130,7 @@ class TemperatureVarianceStepper(AbstractEnergyStepper):
         return dataclasses.replace(state, temperature_variance=zeros, variance_driven_flux=zeros)
 
     def step(self, clo_state: TurbulenceState, inputs: ClosureInputs, dt: ScalarLike) -> TurbulenceState:
-        production = self.production(clo_state, inputs)  # which applies `at_interface`, too
+        production = self.production(clo_state, inputs)  # applies `at_interface` itself
         inputs = self.energy.at_interface(inputs)
         g_alpha = buoyancy_per_kelvin(inputs.state, inputs.grid, inputs.equation_of_state)
         (tke, dissipation), (variance, flux) = clo_state.on_inner_faces, _variance_and_flux(clo_state)

@@ -21,7 +21,7 @@ divides by u*. The layer ends where the bulk Richardson number first exceeds its
 b_r and u_r are means over the upper eps d. V_t² represents unresolved turbulence, such that convection
 entrains beta times its buoyancy flux. The first crossing is found with maxima and sums over all levels,
 without a search; the result is a smooth function of Ri_b at three levels. Shapes G(sigma), of which the
-non-local flux always has the first:
+non-local flux always uses the first:
 
     simple:                G = sigma (1 - sigma)²
     match_gradient:        the cubic that continues the interior coefficients

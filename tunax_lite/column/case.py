@@ -179,7 +179,7 @@ class Case(AbstractShown):
 
     @property
     def undiluted(self) -> tuple[str, ...]:
-        """Tracers that fresh water does not dilute: no concentrations, or changed only by their own term."""
+        """Tracers that fresh water does not dilute, such as those that only their own term changes."""
         return tuple(name for term in self.acting() for name in (*term.undiluted(), *term.own_tracers()))
 
     def diluted(self, state: State) -> dict[str, Scalar]:

@@ -409,14 +409,18 @@ def targets_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> 
 
 def _chosen_cases(loaded: Loaded[ComparisonConfig], chosen: Sequence[str]) -> Iterator[int]:
     """Places of the cases with the given names, or of all."""
-    names: dict[int, str] = {}
+    if not chosen:
+        return iter(range(len(loaded.config.cases)))
+    names, unread = dict[int, str](), list[Exception]()
     for index, section in enumerate(loaded.config.cases):
-        names[index] = ""
-        if chosen:
-            with contextlib.suppress(FileNotFoundError, FileFormatError):  # it may not be requested
-                names[index] = section.case.named(loaded.place.below("cases", str(index)))
+        try:
+            names[index] = section.case.named(loaded.place.below("cases", str(index)))
+        except (FileNotFoundError, FileFormatError) as error:  # of a case that may not be requested
+            unread.append(error)
+    if unread and not set(chosen) <= set(names.values()):
+        raise unread[0]
     check_chosen("cases", chosen, list(names.values()))
-    return (index for index, name in names.items() if not chosen or name in chosen)
+    return (index for index, name in names.items() if name in chosen)
 
 
 def case_on_grids(loaded: Loaded[ComparisonConfig], index: int) -> dict[str, list[Target]]:

@@ -282,6 +282,16 @@ class DescribedCase(AbstractCase):
         if all(each is not None and each.buoyancy_frequency_squared is not None for each in profiles):
             expected = "`buoyancy_frequency_squared` of temperature or of salinity"
             raise invalid(expected, "both", "give a `gradient` instead")
+        for name, other in _OTHERS.items():
+            profile, also = getattr(self, name), getattr(self, other)
+            if profile is None or profile.buoyancy_frequency_squared is None:
+                continue
+            if name == "salinity" and also is None:
+                expected = "`temperature` beside `buoyancy_frequency_squared` of salinity"
+                raise invalid(expected, "none", "give both profiles")
+            if profile.everywhere and (also is None or also.surface is None or also.gradient):
+                expected = f"constant {other} with `{name}.everywhere`"
+                raise invalid(expected, "another profile", "change it, or leave `everywhere` out")
 
 
 class IdealisedCase(DescribedCase):

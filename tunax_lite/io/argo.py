@@ -4,6 +4,7 @@ Source: Argo User's Manual 3.4 (2021, doi:10.13155/29825). Core profile files ho
 a float; adjusted values are used where the data mode is A or D; quality flags are characters.
 """
 
+import bisect
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -349,6 +350,27 @@ def _good_values(file: "xr.Dataset", key: str, good_flags: Sequence[int]) -> tup
 
 
 def _out_of_order(pressure: np.ndarray) -> np.ndarray:
-    """Mask of pressures [dbar] that are at most the largest one above them."""
-    before = np.pad(pressure, ((0, 0), (1, 0)), constant_values=-np.inf)[:, :-1]
-    return pressure <= np.fmax.accumulate(before, axis=1)
+    """Mask of pressures [dbar] outside the longest increasing sequence."""
+    misplaced = np.zeros(pressure.shape, dtype=bool)
+    for profile, values in enumerate(pressure):
+        valid = np.flatnonzero(np.isfinite(values))
+        if np.any(np.diff(values[valid]) <= 0.0):
+            misplaced[profile, valid] = True
+            misplaced[profile, valid[_longest_increase(values[valid])]] = False
+    return misplaced
+
+
+def _longest_increase(values: np.ndarray) -> list[int]:
+    """Indices of the longest increasing sequence; of equal values the first is kept."""
+    lowest: list[float] = []  # last value of the best sequence of each length
+    last: list[int] = []
+    before: list[int] = []
+    for at, value in enumerate(values.tolist()):
+        n = bisect.bisect_left(lowest, value)
+        before.append(last[n - 1] if n else -1)
+        if n == len(lowest) or lowest[n] > value:
+            lowest[n : n + 1], last[n : n + 1] = [value], [at]
+    indices = [last[-1]]
+    while before[indices[-1]] >= 0:
+        indices.append(before[indices[-1]])
+    return indices[::-1]

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._types import warn_of_input
 from ..runtime.memory import MOST_CELLS
-from .errors import Source, check_increasing, check_possible, is_path, name_of
+from .errors import FileFormatError, Source, check_increasing, check_possible, is_path, name_of
 from .netcdf import opened, values_in
 from .sea_water import MIDDLE_LATITUDE
 from .series import BAD_FLAGS
@@ -217,7 +217,13 @@ def heights_of(
     absolute = [var for var in along if not _is_relative(var)]
     absolute = [var for var in absolute if not _is_pressure(var)] or absolute
     has_levels = len(absolute) == 1 and len(others) < 2
-    measured, note = _measured(file, sensors, (records, *others), upward), ""
+    note = ""
+    try:
+        measured = _measured(file, sensors, (records, *others), upward)
+    except FileFormatError:  # a pressure without a unit, which nominal depths do without
+        if not has_levels or depths == "measured":
+            raise
+        measured = None
     if has_levels:
         nominal = upward(absolute[0]).reshape(1, -1)
         check_increasing(name_of(file), str(absolute[0].name), np.sort(nominal[0]))

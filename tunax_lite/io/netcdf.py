@@ -132,11 +132,17 @@ def _decoded(variable: "xr.Variable", name: str, place: str) -> "xr.Variable":
     values, attributes, dims = np.asarray(variable.values), dict(variable.attrs), variable.dims
     if values.dtype == "S1" and dims and dims[-1] == "string1":
         dims, values = dims[:-1], values[..., 0]  # xarray's layout of single characters
+    first = next(iter(values.flat), None) if values.dtype == object else None
     if values.dtype.kind == "m":
         values, attributes["units"] = values / np.timedelta64(1, "s"), "s"
     elif values.dtype.kind == "M":
         values = (values.astype("M8[us]") - np.datetime64(0, "us")) / np.timedelta64(1, "s")
         attributes["units"] = "seconds since 1970-01-01"
+    elif (calendar := getattr(first, "calendar", None)) is not None:  # dates of cftime
+        import cftime  # takes long
+
+        attributes |= {"units": "seconds since 1970-01-01", "calendar": calendar}
+        values = np.asarray(cftime.date2num(values, attributes["units"], calendar), dtype=float)
     elif values.dtype.kind in "fiu":
         values = _numbers(values, attributes, is_coordinate=dims == (name,))
     return xr.Variable(dims, values, attributes, {"source": place, "name": name})

@@ -44,7 +44,7 @@ from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
 from .table import is_text, read_profile_text
 from .times import order_in_time, read_time, seconds_since
 from .tracers import Tracer, Tracers, as_tracers
-from .units import Conversions, as_conversion, unit_alone, unit_in_brackets
+from .units import Conversions, as_conversion, conversion, unit_alone, unit_in_brackets
 from .variables import (
     error_in,
     in_unit,
@@ -361,12 +361,17 @@ def _records(
 
 
 def _unit_of_salinity(variable: "xr.DataArray") -> str | None:
-    """The unit "1" where it is missing; warns of what is assumed, unless the standard name says it."""
-    if "units" in variable.attrs:
-        return None
-    if not variable.attrs.get("standard_name"):
-        note = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
-        warn_of_input([note_on(variable, note)])
+    """The unit "1" where it is missing, or unknown for practical salinity; warns of what is assumed."""
+    unit, kind = variable.attrs.get("units"), variable.attrs.get("standard_name")
+    note = "no unit, taken to be practical salinity; if it is not, give `units.salinity`"
+    if unit is not None:
+        with contextlib.suppress(ValueError):
+            conversion("salinity", str(unit))
+            return None
+        if kind != "sea_water_practical_salinity":
+            return None
+        note = f"practical salinity, whose unit is not '{unit}'"
+    warn_of_input([note_on(variable, note)] if unit is not None or not kind else [])
     return "1"
 
 

@@ -164,7 +164,8 @@ def in_unit(
 def note_of_unused(file: "xr.Dataset", used: Collection[str]) -> list[str]:
     """Return a note on the numeric variables that a reader does not use, in a list that may be empty.
 
-    Axes, positions, bounds, quality flags and other variables that attributes refer to are not listed.
+    Variables named as axes, positions or quality flags, those with an attribute `axis`, and those that
+    attributes refer to are not listed.
     """
     variables = {name: file.variables[name] for name in names_of(file)}
     references = [str(var.attrs.get(key, "")) for var in variables.values() for key in _REFERENCES]

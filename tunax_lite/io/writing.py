@@ -61,7 +61,7 @@ def replacing(path) -> Iterator[Path]:
     Missing folders are created. After an exception nothing is left, and an existing file is unchanged.
 
     Raises:
-        OSError: a path that cannot be written to, or a full disk, with the name and a remedy.
+        OSError: a path that cannot be written to; a full disk, with a remedy.
     """
     path = Path(path)
     folder = path.parent

@@ -67,7 +67,7 @@ def remarks(
     Args:
         case: one column, or a batch of which one is looked at.
         observations: to compare with; also for budgets between profiles and fluxes.
-        accept: names of rules to leave out.
+        accept: names of rules to leave out; unknown names have no effect.
         column: number of the column in a batch.
     """
     case = column_of(case, column or 0)

@@ -108,7 +108,7 @@ def _supplied(
 
 
 def heat_budget(case: Case, observations: Observations) -> tuple[float, float] | None:
-    """Return the mean heat that profiles gain and that fluxes add [W m-2]; `None` without two profiles."""
+    """Return the mean heat that profiles gain and that fluxes add [W m-2]; `None` if it is unknown."""
     has_heat = "temperature" in observations.profiles and "temperature" not in case.held
     if observations.moves or case.batch_shape or not has_heat:
         return None

@@ -71,6 +71,8 @@ def test_settings_that_fit_nothing_name_their_line(tmp_path):
         ({"time": {"start": "2011-03-01"}}, "time.start 2011-03-01 7"),
         ({"time": {"stop": "2011-02-01 00:00:00"}}, "time.stop 8"),
         ({"time": {"dt": 0.0}}, "time.dt 0"),
+        ({"turbulence": {"keps": {"ce2": 1.4}}}, "keps.ce2 ce1 1.44 line"),
+        ({"turbulence": {"turb_param": {"Ri_st": 0.9}}}, "turb_param.Ri_st 0.843 0.9"),
         ({"turbulence": {"turb_param": {"k_min": 0.0}}}, "turb_param.k_min 0 line"),
         (generic(gen_d=0.0), "generic.compute_param gen_d 0 line"),
         (generic(gen_alpha=-100.0), "generic.compute_param sigma_k line"),

@@ -212,6 +212,9 @@ def test_what_a_namelist_has_wrong_is_named_with_its_line(tmp_path):
     ):
         with error_naming(ConfigError, words):
             translate(load_gotm(write_namelists(tmp_path, **{old: new})))
+    (tmp_path / "streams.nml").write_text("&stream name = 'brook', method = 3 /\n")
+    with error_naming(ConfigError, "streams.nml gotm.yaml"):
+        load_gotm(write_namelists(tmp_path))
     (tmp_path / "alone").mkdir()
     (tmp_path / "alone/obs.nml").write_text(NAMELISTS["obs.nml"])
     with error_naming(ConfigError, "obs.nml gotmrun.nml"):

@@ -4,6 +4,7 @@ Instances become models, their parameters keep FABM's names, and pools are calle
 output of GOTM with FABM. Unavailable models and parameters are reported with their lines.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -104,6 +105,9 @@ class _Instance(NamedTuple):
         if not isinstance(self.settings, dict):
             self._refuse((), f"expected a group of keys, got {self.settings!r}; indent the keys below it")
             return
+        if not isinstance(used := self.settings.get("use", True), bool):
+            self._refuse(("use",), f"expected true or false, got {used!r}; give one of them")
+            return
         if not re.fullmatch(r"\w+", self.name):
             self._refuse((), "expected a name of letters, digits and _; rename it")
             return
@@ -120,7 +124,10 @@ class _Instance(NamedTuple):
         """Record the initial values of the pools."""
         pools = {pool.name: pool for pool in self.ecosystem.built[self.name].pools()}
         for name, value in self._group("initialization").items():
-            if name in pools and isinstance(value, int | float) and not below_zero(name, pools[name], value):
+            is_number = (
+                isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+            )
+            if name in pools and is_number and not below_zero(name, pools[name], value):
                 self.ecosystem.initial[f"{self.name}_{name}"] = float(value)
                 continue
             expected = f"a pool ({', '.join(pools)}) and a number that it can have"

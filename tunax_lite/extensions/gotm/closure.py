@@ -3,8 +3,13 @@
 A closure consists of a name, options (parts and switches) and parameters (numbers).
 """
 
-from ..._types import JSON
+import math
+
+import equinox as eqx
+
+from ..._types import JSON, Scalar
 from ...closures import GenericLengthScale
+from ...closures.second_moment import StabilityFunctions
 from ...closures.stability import AbstractStability
 from ...declarations import names_of
 from .keys import WORDS
@@ -14,6 +19,8 @@ _EQUATIONS: dict[str, JSON] = WORDS["equations"]
 _PROPERTIES: dict[str, str] = WORDS["properties"]
 _LENGTHS = "parabolic", "triangular", "blackadar"
 _FIRST_ORDER = "constant", "munk_anderson", "schumann_gerz"
+_WALL = {"keps": ("ce1", "ce2"), "kw": ("cw1", "cw2"), "generic": ("cpsi1", "cpsi2")}
+"""Constants of each equation of which the second has to be larger, for a logarithmic layer to exist."""
 
 
 def closure_section(settings: Settings) -> dict[str, Content] | None:
@@ -73,6 +80,11 @@ def _two_equations(
         # c3 follows from the steady-state Richardson number if enabled, otherwise it is prescribed.
         del numbers[next(ours for ours in numbers if ours.endswith("3_minus"))]
         parameters["steady_state_richardson_number"] = settings.keyed(f"{param}Ri_st")
+        _check_steady_state(settings, options["stability"])
+    first, second = (constants.get(name) for name in _WALL.get(group, ("", "")))
+    if first is not None and second is not None and not second.value > first.value:
+        expected = f"expected more than {first.key.rpartition('.')[2]} = {first.value:g}"
+        raise settings.error(second.key, f"{expected}, got {second.value:g}; correct one of them")
     if group == "generic" and settings["turbulence.generic.compute_param"]:
         numbers |= _generated(settings, constants, options["stability"])
         options["exponents"] = numbers.pop("exponents")
@@ -96,6 +108,26 @@ def _two_equations(
         if options["stability"]["name"] == "harcourt":
             parameters["s_h"] = 0.41
     return {"name": equation["closure"], "options": options, "parameters": parameters | numbers}
+
+
+def _check_steady_state(settings: Settings, stability: dict[str, Content]) -> None:
+    """Reject a Richardson number without equilibrium, for which GOTM stops."""
+    number = _critical_richardson_number(_stability_functions(stability, settings))
+    steady_state = settings["turbulence.turb_param.Ri_st"]
+    if number is not None and not steady_state < (critical := float(number)):
+        expected = (
+            "constants with a critical Richardson number"
+            if math.isnan(critical)
+            else f"less than {critical:.3g}"
+        )
+        got = f"{steady_state:g}; lower it, or correct the constants of turbulence.scnd"
+        raise settings.error("turbulence.turb_param.Ri_st", f"expected {expected}, got {got}")
+
+
+@eqx.filter_jit  # one compiled program instead of many
+def _critical_richardson_number(stability: AbstractStability) -> Scalar | None:
+    functions = stability.stability_functions()
+    return functions.critical_richardson_number if isinstance(functions, StabilityFunctions) else None
 
 
 def _generated(

@@ -41,6 +41,8 @@ def read_namelists(path: Path) -> Document:
     if not (folder / _TABLE["required"]).is_file():
         problem = f"expected {_TABLE['required']} in this folder, got none; put all namelists into one folder"
         raise ConfigError(f"{path}: {problem}.")
+    if (folder / "streams.nml").is_file():
+        raise ConfigError(f"{folder / 'streams.nml'}: expected streams in a gotm.yaml; write them there.")
     variables: dict[str, _Value] = {}
     for name in _TABLE["files"]:
         if (folder / name).is_file():
