@@ -15,6 +15,7 @@ from jaxtyping import Array, Int, PyTree
 
 from .._types import (
     ScalarLike,
+    batch_shape_of,
     check_numbers,
     is_switch,
     is_traced,
@@ -41,7 +42,7 @@ from .averages import Averaged
 from .case import Case
 from .checkpointing import AbstractCheckpointing, AutoCheckpointing, scan_frames, shared_among
 from .mapping import WITHOUT_MAP, accepts_batches, check_not_mapped, is_mapped, run_last
-from .model import Model, Stepped, batched_case, shape_of_batch
+from .model import Model, Stepped, batched_case
 from .state import State
 from .trajectory import Means, Restart, Trajectory
 
@@ -247,7 +248,7 @@ def _stepping(model: Model, case: Case, dt: jax.Array) -> Callable[[Restart], tu
 
 def columns_of(model: Model, case: Case, start: Restart | None) -> tuple[PyTree, PyTree, PyTree]:
     """Masks of the leaves of model, case and start whose last axis is the columns of a batch."""
-    batch_shape = shape_of_batch(model, case)
+    batch_shape = batch_shape_of((model, case))
     if not batch_shape:
         raise ValueError(
             "simulate: expected a batch of columns to split over devices, got a single column; leave "
@@ -322,7 +323,7 @@ def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) 
     model, case, start, dt = varying_alike((*trees, jnp.asarray(dt)))
     case = batched_case(model, case)
     start = _compiled_start(model, case) if start is None else start
-    if not shape_of_batch(model, case):
+    if not batch_shape_of((model, case)):
         later = integrate(model, case, start, dt, **options.loop)[1]
     else:
         later = _run_columns(model, case, start, dt, options)
@@ -441,7 +442,7 @@ def simulate(
         model, case, start = (part.structure.tree(part.arrays) for part in parts)
         check_not_mapped((model, case, start))
         has_columns = columns_of(model, case, start)
-        mesh = column_mesh(devices, shape_of_batch(model, case)[-1])
+        mesh = column_mesh(devices, batch_shape_of((model, case))[-1])
         parts = tuple(map(Parts.of, shard_columns((model, case, start), has_columns, mesh)))
     layout = _AUTO if checkpointing is None else checkpointing
     options = _Options(*length[:2], layout, means, step_starts, averages, mesh, column_block)
@@ -453,7 +454,7 @@ def simulate(
         is_mapped(arrays)  # one column under jax.vmap runs as a batch, which is faster: see `mapping`
         and start is None
         and mesh is None
-        and not shape_of_batch(model, case)
+        and not batch_shape_of((model, case))
         and accepts_batches((model, case))
     ):
         return run_last(run, arrays, (*map(_axes_before_batch, parts[:2]), ()))
@@ -497,7 +498,7 @@ def _enough_memory(
     """Raise `MemoryError`, with a remedy, for frames that do not fit, before or while they are computed."""
 
     def message(got: str) -> str:
-        columns = math.prod(shape_of_batch(model, case))
+        columns = math.prod(batch_shape_of((model, case)))
         return (
             f"simulate: expected memory for {n_states} saved states of {columns} columns, at least "
             f"{_least_bytes(n_states, columns, case) / 1e9:.3g} GB, got {got}; save less often "
@@ -510,7 +511,7 @@ def _enough_memory(
             devices = list(mesh.devices.flat) if mesh is not None else jax.devices()[:1]
             on_host = devices[0].platform == "cpu"
             free = free_memory(devices[0]) * (1 if on_host else len(devices))
-            if _least_bytes(n_states, math.prod(shape_of_batch(model, case)), case) > free:
+            if _least_bytes(n_states, math.prod(batch_shape_of((model, case))), case) > free:
                 raise MemoryError(message(f"{free / 1e9:.3g} GB that are free"))
     try:
         yield

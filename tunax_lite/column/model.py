@@ -219,16 +219,16 @@ class Model(AbstractShown):
         """Apply ice, lake level, rotation and other effects before the transport, and collect the states."""
         at_rest, end = case.grid, time + dt
         case = self.with_von_karman(case).placed(state, end)
-        at_ends, water, surface, covered = self.discretisation.at_ends, WaterSurface.of(state), {}, None
-        melting = {}
+        at_ends, water = self.discretisation.at_ends, WaterSurface.of(state)
+        surface, covered, melting = {}, None, {}
         if case.ice is None:
             fluxes = at_ends(lambda instant: case.forcing.at(instant, water), time, end)
         else:
-            now, before = at_ends(lambda instant: case.ice_step(state, instant, dt), time, end)
-            fluxes, surface, covered = (now.fluxes, before.fluxes), now.ice, now.covered
-            left_in_water, melting = case.left_by_ice(state, now, dt)
-            surface = surface | left_in_water
-            state = dataclasses.replace(state, temperature=state.temperature.at[-1].set(now.temperature))
+            ice_now, ice_before = at_ends(lambda instant: case.ice_step(state, instant, dt), time, end)
+            fluxes, covered = (ice_now.fluxes, ice_before.fluxes), ice_now.covered
+            left_in_water, melting = case.left_by_ice(state, ice_now, dt)
+            surface = ice_now.ice | left_in_water
+            state = dataclasses.replace(state, temperature=state.temperature.at[-1].set(ice_now.temperature))
         fluxes = jax.lax.optimization_barrier(fluxes)  # XLA would compute them again for every cell
         coefficients = clo_state.eddy_viscosity, clo_state.eddy_diffusivity
         terms = case.acting()
@@ -326,15 +326,10 @@ def _averaged(old: AbstractCloState, new: AbstractCloState, weight: ScalarLike) 
     return eqx.tree_at(coefficients, new, mean)
 
 
-def shape_of_batch(model: Model, case: Case) -> tuple[int, ...]:
-    """Common batch shape of model and case: `()` for one column."""
-    return batch_shape_of((model, case))
-
-
 def batched_case(model: Model, case: Case) -> Case:
     """Broadcast a case to the batch shape of model and case; its initial state becomes its `start_state`."""
     precision_of(model=model, case=case)
-    batch_shape = shape_of_batch(model, case)
+    batch_shape = batch_shape_of((model, case))
     rank = len(batch_shape)
     return dataclasses.replace(
         case,

@@ -87,7 +87,7 @@ def map_columns(function: Callable[[PyTree], PyTree], tree: PyTree, columns: Spl
         check_vma=False,
     )
     padded = jax.tree.map(lambda leaf, split: _padded(leaf, mesh.size) if split else leaf, arrays, split)
-    cut = lambda leaf, split, first: leaf[..., : first.shape[-1]] if split else leaf  # noqa: E731
+    cut = lambda leaf, split, template: leaf[..., : template.shape[-1]] if split else leaf  # noqa: E731
     return jax.tree.map(cut, on_devices(padded), results_split, like)
 
 
@@ -170,11 +170,11 @@ def map_blocks(
         padded = _padded(leaf, block)
         return jnp.moveaxis(padded.reshape(*padded.shape[:-1], -1, block), -2, 0)
 
-    def in_order(leaf: jax.Array, was_split: bool, first: PyTree) -> jax.Array:
+    def in_order(leaf: jax.Array, was_split: bool, template: PyTree) -> jax.Array:
         if not was_split:
             return leaf[0]
         together = jnp.moveaxis(leaf, 0, -2)
-        return together.reshape(*together.shape[:-2], -1)[..., : first.shape[-1]]
+        return together.reshape(*together.shape[:-2], -1)[..., : template.shape[-1]]
 
     of_block = lambda part: function(eqx.combine(part, shared, others))  # noqa: E731
     parts = jax.tree.map(in_blocks, split)

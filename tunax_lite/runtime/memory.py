@@ -125,7 +125,7 @@ def check_memory(n_bytes: int | float, what: str) -> None:
         return
     if n_bytes > free:
         needs = f"{what} needs " if what else ""
-        raise TooLargeError(f"{needs}{_size(n_bytes)} of {_size(free)} that are free")
+        raise TooLargeError(f"{needs}{_size(n_bytes)}, but only {_size(free)} are free")
 
 
 def _size(n_bytes: int | float) -> str:

@@ -125,10 +125,11 @@ class Layout(NamedTuple):
             ValueError: a lead, interval, or half of an average that is no multiple of the step, or an average
                 that reaches back before the window or the forecast.
         """
-        if 0.5 * average > min(cycles.interval, *cycles.leads):
+        shortest = min(cycles.interval, *cycles.leads)
+        if 0.5 * average > shortest:
             raise ValueError(
-                f"observations.average: expected at most twice the interval and the shortest lead, "
-                f"{2.0 * min(cycles.interval, *cycles.leads):g} s, got {average:g} s; shorten it."
+                f"observations.average: expected at most {2.0 * shortest:g} s, twice the shorter of the "
+                f"interval and the shortest lead, got {average:g} s; shorten it."
             )
         for lead in cycles.leads:
             count_steps(lead, dt, "each of the leads")
@@ -265,6 +266,11 @@ class Assimilation:
                 )
         return notes
 
+    def check(self) -> None:
+        """Raise `ValueError` for times between steps, and for leads that no observation judges."""
+        _ = self.layout
+        self.notes()
+
     def begin(self) -> tuple[Ensemble, ...]:
         """Initial ensembles of the first window and of the windows that overlap with it."""
         key = jax.random.fold_in(jax.random.key(self.cycles.seed), 0)
@@ -311,13 +317,15 @@ class Assimilation:
 
     def _forecast(self, window: Window, analysis: Analysis) -> np.ndarray:
         """Predicted observations of a run from the mean of the members, forced by the weather of the case."""
-        cycles, longest = self.cycles, self.horizon
+        cycles = self.cycles
         end = float(window.start) + cycles.window_length
-        n_knots = int(np.ceil(longest / cycles.interval - 1e-9)) + 1
         frame = self.layout.frame_steps * self.system.dt
-        n_frames = round(longest / frame)
-        if not n_frames or isinstance(self.method, Persistence):
+        n_frames = round(self.horizon / frame)
+        if isinstance(self.method, Persistence):
             return self._persistence(end, n_frames)
+        if not n_frames:
+            return np.zeros((0, len(self.streams)))
+        n_knots = int(np.ceil(self.horizon / cycles.interval - 1e-9)) + 1
         times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
         mean = analysis.analysis.mean()
         knots = self.system.decaying_processes(mean, cycles.interval, n_knots)

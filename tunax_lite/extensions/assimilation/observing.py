@@ -33,7 +33,7 @@ class Operator(eqx.Module):
         variable: name of an observable, or of a pool of biogeochemistry.
         height: height of the value of a profile [m], at most 0; `None` for a scalar of the column.
         factor: observed value per unit of the variable, such as chlorophyll per nitrogen.
-        logarithm: true if the logarithm to base 10 is observed; smaller values count as 1e-3.
+        logarithm: true if the logarithm to base 10 is observed; values below 1e-3 are raised to it first.
 
     Raises:
         ValueError: a profile without a height, or a scalar with one.

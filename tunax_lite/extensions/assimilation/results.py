@@ -90,7 +90,7 @@ def to_dataset(run: Assimilation, records: Records, about: Provenance | None = N
         "process_unit": (
             "process",
             np.array([run.system.unit_of(each) for each in run.system.processes], dtype=object),
-            {"long_name": "unit of the process; of a factor, that of its logarithm"},
+            {"long_name": "unit of the process; 1 for the logarithm of a scaling factor"},
         ),
     }
     if several:
@@ -127,7 +127,7 @@ def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
     if run.system.processes:
         mean = {
             "long_name": "mean of the autoregressive errors after the analysis",
-            "comment": "of a scale, the logarithm of the factor; units are in process_unit",
+            "comment": "for a scaling factor, its natural logarithm; units are in process_unit",
         }
         variables["correction"] = dims, records.by_cycle.processes, mean
         spread = {"long_name": "standard deviation of the members of correction"}

@@ -43,8 +43,8 @@ class ObservationsSection(Section):
     )
     variable: str = key("observable in the file", "sea_surface_temperature")
     depth: float | None = key(
-        "depth of its values [m]; required for a profile; sea_surface_temperature is compared at this depth, "
-        "below the warm layer of the uppermost cell; null for a scalar of the column",
+        "depth of its values [m]; required for a profile; with sea_surface_temperature, the temperature of "
+        "the water at this depth is compared; null for a scalar of the column",
         None,
         ge=0.0,
     )
@@ -73,8 +73,8 @@ class ObservationsSection(Section):
         gt=0.0,
     )
     every: float | None = key(
-        "interval [s]; the value nearest to each multiple of it after the start of the case is used, as if "
-        "observed then, so that forecasts end at the profiles of a float",
+        "interval [s] to thin to: the value nearest to each multiple of it after the start of the case is "
+        "used, at that time; with the cycle of a float, forecasts end at its profiles",
         None,
         gt=0.0,
     )
@@ -86,7 +86,7 @@ class ObservationsSection(Section):
         if self.path is None and isinstance(self.error, float):
             raise invalid("an error by variable with `variables`", f"{self.error}", "write {name: error}")
         if self.path is not None and (
-            isinstance(self.error, dict) or self.error == self.error_column is None
+            isinstance(self.error, dict) or (self.error is None and self.error_column is None)
         ):
             raise invalid("one `error`, or an `error_column`", f"{self.error}", "give one of them")
 
@@ -182,34 +182,34 @@ class CyclesSection(Section):
         "first date of the observations that the printed summary judges forecasts by; null for all", None
     )
 
-    def build(self, begin: str | None, last: float, first: float = 0.0) -> Cycles:
-        """Cycles in seconds since the start of the case, by default from `first` to `last` [s]."""
+    def build(self, case_start: str | None, default_end: float, default_start: float = 0.0) -> Cycles:
+        """Cycles in seconds since the start of the case; the defaults are of the cycles [s]."""
         return Cycles(
-            first if self.start is None else _since(self.start, begin, "start"),
-            last if self.end is None else _since(self.end, begin, "end"),
+            default_start if self.start is None else _since(self.start, case_start, "start"),
+            default_end if self.end is None else _since(self.end, case_start, "end"),
             self.interval,
             self.length,
             tuple(self.leads),
             float("inf") if self.background_check is None else self.background_check,
             self.seed,
-            0.0 if self.judged_from is None else _since(self.judged_from, begin, "judged_from"),
+            0.0 if self.judged_from is None else _since(self.judged_from, case_start, "judged_from"),
         )
 
 
-def _since(date: str, begin: str | None, name: str) -> float:
-    if begin is None:
+def _since(date: str, case_start: str | None, name: str) -> float:
+    if case_start is None:
         raise ValueError(f"{name}: expected a case with a date, got one without; leave {name} out.")
     try:
         then = start_of_case(date)
     except ValueError:
         raise ValueError(f"{name}: expected a date such as 2021-01-01T12:00:00, got {date!r}.") from None
-    return (then - start_of_case(begin)).total_seconds()
+    return (then - start_of_case(case_start)).total_seconds()
 
 
 class UncertaintySection(Section):
     """Uncertainties of the column; everything else is taken as certain."""
 
-    profiles: list[section_of(ProfileError)] = key("errors of the first profiles", [])  # pyright: ignore[reportInvalidTypeForm]
+    profiles: list[section_of(ProfileError)] = key("errors of the initial profiles", [])  # pyright: ignore[reportInvalidTypeForm]
     processes: list[section_of(Process)] = key(  # pyright: ignore[reportInvalidTypeForm]
         "autoregressive errors of fluxes, and those of observations that are correlated in time", []
     )
@@ -251,7 +251,7 @@ def load_assimilation(path: Path, overrides: Sequence[str] = ()) -> Loaded[Assim
 
 
 def text_of(loaded: Loaded[AssimilationConfig]) -> str:
-    """All values as YAML, without settings that a case of another model provides."""
+    """Configuration as YAML; for a case of another model, without unset settings that its files define."""
     run = loaded.config.run
     is_translated = isinstance(run.case, AbstractTranslatedCase)
     unset = {"run": {"grid", "model", "time"} - run.model_fields_set} if is_translated else None
@@ -299,10 +299,7 @@ def assimilation_on(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilatio
         )  # fmt: skip
     with place.naming("cycles"):
         assimilation = Assimilation(system, streams, config.method.build(), cycles)
-        _ = (
-            assimilation.layout,
-            assimilation.notes(),
-        )  # raise for times between steps, and leads without observations
+        assimilation.check()
     return assimilation
 
 

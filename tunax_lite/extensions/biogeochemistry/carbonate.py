@@ -75,9 +75,9 @@ class Constants(NamedTuple):
         """Constants at a temperature [degC] and salinity [g kg-1].
 
         Args:
-            equilibria: those of Millero (2010) hold in fresh water and in sea water from a salinity of 1.
-                Between them the effect of the salt grows smoothly: salts of rivers are not those of diluted
-                sea water, and a root of the salinity would have no derivative in fresh water. `pml`: FABM's
+            equilibria: `millero_2010` is valid in fresh water and in sea water from a salinity of 1. Between
+                them the effect of the salt grows smoothly: salts of rivers are not those of diluted sea
+                water, and a root of the salinity would have no derivative in fresh water. `pml`: FABM's
                 constants.
         """
         kelvin = temperature + _KELVIN
@@ -89,30 +89,30 @@ class Constants(NamedTuple):
             + 23.3585 * logarithm
             + (0.023517 - 2.3656e-4 * kelvin + 4.7036e-7 * kelvin**2) * salt
         )
-        boric = (-2890.53 * root - 77.942 * salt + 1.728 * salt * root - 0.0996 * salt**2) / kelvin
-        boric = boric + 137.1942 * root + 1.62142 * salt
-        boric = boric - (25.085 * root + 0.2474 * salt) * logarithm + 0.053105 * root * kelvin
+        salt_of_b = (-2890.53 * root - 77.942 * salt + 1.728 * salt * root - 0.0996 * salt**2) / kelvin
+        salt_of_b = salt_of_b + 137.1942 * root + 1.62142 * salt
+        salt_of_b = salt_of_b - (25.085 * root + 0.2474 * salt) * logarithm + 0.053105 * root * kelvin
         water = None
         if equilibria == "pml":
-            first = 3670.7 / kelvin - 62.008 + 9.7944 * logarithm - 0.0118 * salt + 0.000116 * salt**2
-            second = 1394.7 / kelvin + 4.777 - 0.0184 * salt + 0.000118 * salt**2
+            pk_1 = 3670.7 / kelvin - 62.008 + 9.7944 * logarithm - 0.0118 * salt + 0.000116 * salt**2
+            pk_2 = 1394.7 / kelvin + 4.777 - 0.0184 * salt + 0.000118 * salt**2
         else:
             part = at_most(salt, 1.0)
             saline = part**2 * (3.0 - 2.0 * part)
-            boric = saline * boric
-            first = 13.4038 * root + 0.03206 * salt - 5.242e-5 * salt**2
-            first = first - (530.659 * root + 5.8210 * salt) / kelvin - 2.0664 * root * logarithm
-            first = -126.34048 + 6320.813 / kelvin + 19.568224 * logarithm + saline * first
-            second = 21.3728 * root + 0.1218 * salt - 3.688e-4 * salt**2
-            second = second - (788.289 * root + 19.189 * salt) / kelvin - 3.374 * root * logarithm
-            second = -90.18333 + 5143.692 / kelvin + 14.613358 * logarithm + saline * second
+            salt_of_b = saline * salt_of_b
+            salt_of_1 = 13.4038 * root + 0.03206 * salt - 5.242e-5 * salt**2
+            salt_of_1 = salt_of_1 - (530.659 * root + 5.8210 * salt) / kelvin - 2.0664 * root * logarithm
+            pk_1 = -126.34048 + 6320.813 / kelvin + 19.568224 * logarithm + saline * salt_of_1
+            salt_of_2 = 21.3728 * root + 0.1218 * salt - 3.688e-4 * salt**2
+            salt_of_2 = salt_of_2 - (788.289 * root + 19.189 * salt) / kelvin - 3.374 * root * logarithm
+            pk_2 = -90.18333 + 5143.692 / kelvin + 14.613358 * logarithm + saline * salt_of_2
             ions = (-5.977 + 118.67 / kelvin + 1.0495 * logarithm) * root - 0.01615 * salt
             water = jnp.exp(148.9802 - 13847.26 / kelvin - 23.6521 * logarithm + saline * ions)
         return cls(
             jnp.exp(solubility),
-            jnp.exp(-_LN_10 * first),
-            jnp.exp(-_LN_10 * second),
-            jnp.exp(148.0248 - 8966.90 / kelvin - 24.4344 * logarithm + boric),
+            jnp.exp(-_LN_10 * pk_1),
+            jnp.exp(-_LN_10 * pk_2),
+            jnp.exp(148.0248 - 8966.90 / kelvin - 24.4344 * logarithm + salt_of_b),
             0.0004128 * salt / 35.0,
             water,
         )
@@ -256,10 +256,11 @@ class Carbonate(AbstractBiogeochemicalModel):
         schmidt = 2073.1 - 125.62 * t + 3.6276 * t**2 - 0.043219 * t**3
         piston = (0.222 * wind**2 + 0.333 * wind) * jnp.sqrt(660.0 / schmidt) * 24.0 / 100.0 / DAY
         equilibrium = self.equilibrium(pools, environment)
-        at_pressure = piston * equilibrium.solubility * environment.density * 1e-3
+        # [mmol m-2 s-1 uatm-1]: 1e3 mmol per mol, and 1e-6 atm per uatm
+        transfer_per_uatm = piston * equilibrium.solubility * environment.density * 1e-3
         return {
-            (None, "dic"): at_pressure * self.pCO2a * environment.dry_air(),
-            ("dic", None): at_pressure * 1e6 * equilibrium.pressure,
+            (None, "dic"): transfer_per_uatm * self.pCO2a * environment.dry_air(),
+            ("dic", None): transfer_per_uatm * 1e6 * equilibrium.pressure,
         }
 
     def measurable(self) -> dict[str, tuple[str, str]]:

@@ -151,6 +151,7 @@ class AbstractBiogeochemicalModel(AbstractShown):
     """A biogeochemical model; only `pools` and `rates` are required."""
 
     remedy: ClassVar[str] = "put it into a term: Biogeochemistry({'mine': ...})"
+    """Advice if an instance is passed to `simulate` in place of a model."""
 
     @abc.abstractmethod
     def pools(self) -> tuple[Pool, ...]:

@@ -196,11 +196,9 @@ class Biogeochemistry(AbstractTerm):
         pool = None if is_traced(values) else self.pools().get(name)
         if pool is not None and (message := below_zero(name, pool, values)):
             raise ValueError(f"Biogeochemistry: {message}.")
-        # Batch axes of the values and of the state broadcast.
-        extra_axes = (1,) * (cells.ndim - values.ndim) if values.ndim else ()
-        return values.reshape(values.shape + extra_axes) + 0.0 * cells.reshape(
-            cells.shape + (1,) * (values.ndim - cells.ndim)
-        )
+        if values.ndim:  # batch axes of the values and of the state broadcast
+            values = _with_trailing_axes(values, cells.ndim)
+        return values + 0.0 * _with_trailing_axes(cells, values.ndim)
 
     # ---- as a term of the column ----
 
@@ -219,8 +217,8 @@ class Biogeochemistry(AbstractTerm):
 
     def own_surface(self, state: State) -> dict[str, Scalar]:
         on_bottom = {name: pool for name, pool in self.pools().items() if pool.on_bottom}
-        at_rest = 0.0 * state.temperature[0]
-        return {name: self.initial.get(name, pool.initial) + at_rest for name, pool in on_bottom.items()}
+        zeros = 0.0 * state.temperature[0]
+        return {name: self.initial.get(name, pool.initial) + zeros for name, pool in on_bottom.items()}
 
     def move(self, column: Column, at_rest: Grid, terms: Sequence[AbstractTerm]) -> Column:
         bottom = {name: column.state.surface[name] for name in self.own_surface(column.state)}
@@ -288,19 +286,21 @@ class Biogeochemistry(AbstractTerm):
 
     def _courant_numbers(self, state: State, grid: Grid, dt: float) -> dict[str, float]:
         """Largest number of cells that each pool crosses in a step in still water; skips traced speeds."""
-        at_rest, still = _at_rest(state, grid), 0.0 * state.temperature
+        environment, zeros = _still_environment(state, grid), 0.0 * state.temperature
         courant_numbers = {}
-        for name, velocity in self._velocities(state.tracers, at_rest).items():
+        for name, velocity in self._velocities(state.tracers, environment).items():
             if is_traced((velocity, grid)):
                 continue
-            speed = np.asarray(_on_faces(velocity, still, grid)[0])[1:-1]
+            speed = np.asarray(_on_faces(velocity, zeros, grid)[0])[1:-1]
             per_metre = np.abs(speed) / np.asarray(grid.center_spacing)
             if grid.relative_area is not None:
                 # Towards the bottom a cell holds less than its thickness times the area of its upper face.
-                volume = np.asarray(grid.cell_volume)
-                area = np.asarray(grid.relative_area[1:] if self.open_bottom else grid.relative_area[:-1])[1:]
-                rising = np.maximum(speed, 0.0) * np.asarray(grid.relative_area)[1:-1] / volume[:-1]
-                sinking = np.maximum(-speed, 0.0) * area / volume[1:]
+                volume, area = np.asarray(grid.cell_volume), np.asarray(grid.relative_area)
+                # Faces below and above the cells from which matter sinks through the inner faces.
+                inner, upper = area[1:-1], area[2:]
+                rising = np.maximum(speed, 0.0) * inner / volume[:-1]
+                # Through an open bottom a cell also loses matter beside its lower face.
+                sinking = np.maximum(-speed, 0.0) * (upper if self.open_bottom else inner) / volume[1:]
                 per_metre = np.maximum(rising, sinking)
             courant_numbers[name] = float(np.max(per_metre)) * dt
         return courant_numbers
@@ -318,13 +318,16 @@ class Biogeochemistry(AbstractTerm):
         diluted = {name: pool for name, pool in self.pools().items() if pool.diluted and not pool.on_bottom}
         tendencies = {name: Tendency(surface=-volume * tracers[name][-1]) for name in diluted}
         rain = at_least(volume, 0.0) * reciprocal(column.grid.cell_volume[-1])
-        still = _in_end_cell(-1, column.state.temperature) * rain  # one object, for pools that share a matrix
+        # One object, for pools that share a matrix.
+        rain_rate = _in_end_cell(-1, column.state.temperature) * rain
         for name in (name for name, pool in diluted.items() if pool.positive):
-            before, after, rate = tracers[name], column.advected.tracers[name], still
+            before, after = tracers[name], column.advected.tracers[name]
+            loss_rate = rain_rate
             if after is not before:  # the loss is relative to the value before sinking
                 held = after[-1] > 0.0
-                rate = still * jnp.where(held, before[-1] * reciprocal(jnp.where(held, after[-1], 1.0)), 1.0)
-            tendencies[name] = Tendency(surface=at_least(-volume, 0.0) * before[-1], loss_rate=rate)
+                ratio = jnp.where(held, before[-1] * reciprocal(jnp.where(held, after[-1], 1.0)), 1.0)
+                loss_rate = rain_rate * ratio
+            tendencies[name] = Tendency(surface=at_least(-volume, 0.0) * before[-1], loss_rate=loss_rate)
         return tendencies
 
     def react(self, state: State, column: Column) -> State:
@@ -471,11 +474,12 @@ class _Reactions(NamedTuple):
         new = dict(pools)
         for index in (-1, 0):
             exchanges = self._through_end(pools, index)
-            thickness = self.grid.cell_volume[index]
+            volume = self.grid.cell_volume[index]
             names = {name for pair in exchanges for name in pair if name is not None}
-            size = {name: 1.0 if name in self.on_bottom else thickness for name in names}
+            size = {name: 1.0 if name in self.on_bottom else volume for name in names}
             amounts = {k: new[k] if k in self.on_bottom else new[k][index] * size[k] for k in sorted(names)}
-            for name, amount in modified_patankar(amounts, exchanges, amounts, dt, self.signed).items():
+            after = modified_patankar(amounts, exchanges, weights=amounts, dt=dt, signed=self.signed)
+            for name, amount in after.items():
                 concentration = amount / size[name]
                 new[name] = (
                     concentration if name in self.on_bottom else new[name].at[index].set(concentration)
@@ -513,20 +517,25 @@ class _Reactions(NamedTuple):
         return _in_end_cell(index, pools[name]) * (flux / self.grid.cell_volume[index])
 
 
-def _at_rest(state: State, grid: Grid) -> Environment:
+def _with_trailing_axes(values: Values, n_axes: int) -> Values:
+    """Add trailing axes of length 1 up to a number of axes."""
+    return values.reshape(values.shape + (1,) * (n_axes - values.ndim))
+
+
+def _still_environment(state: State, grid: Grid) -> Environment:
     """Environment in dark and still water at the start of a run."""
-    still = 0.0 * state.temperature
+    zeros = 0.0 * state.temperature
     return Environment(
         temperature=state.temperature,
         salinity=state.salinity,
-        density=1000.0 + still,
+        density=1000.0 + zeros,
         depth=-grid.z_center,
         thickness=grid.cell_thickness,
-        light=still,
-        surface_light=still[0],
-        shortwave=still[0],
-        wind_speed=still[0],
-        bottom_stress=still[0],
+        light=zeros,
+        surface_light=zeros[0],
+        shortwave=zeros[0],
+        wind_speed=zeros[0],
+        bottom_stress=zeros[0],
         time=0.0,
     )
 

@@ -133,7 +133,7 @@ def _ranked(board: Board, row: Row) -> tuple[str, ...]:
         else number(score.ratio, 2),
         *on_unseen,
         number(1e3 * row.mean("u", "v"), 1),
-        number(row.mean(board.config.protocol.layer), 1),
+        number(row.mean(board.config.protocol.mixed_layer_depth), 1),
     )
 
 

@@ -27,8 +27,8 @@ class ProtocolSection(Section):
     reference: str = key("label of the row that errors are divided by", "k_epsilon_recommended")
 
     @property
-    def layer(self) -> str:
-        """Name of the mixed layer depth."""
+    def mixed_layer_depth(self) -> str:
+        """Name of the observable of the mixed layer depth with the threshold."""
         threshold = np.format_float_positional(self.temperature_difference, trim="0")
         return f"mixed_layer_depth_{threshold}K_from_0m"
 
@@ -52,7 +52,7 @@ class SimulationSection(Section):
 
 
 class RowSection(ComparedClosureSection):
-    """A closure, and the data that its constants saw."""
+    """A closure, and the data on which its constants were chosen."""
 
     constants_from: str = key("where its constants come from", "")
     saw: list[str] | None = key(
@@ -77,7 +77,7 @@ class BoardConfig(Section):
         for each in self.simulations:
             if each.source not in self.sources:
                 hint = closest(each.source, list(self.sources))
-                raise invalid(f"a source of {each.name} that `sources` has", f"'{each.source}'", hint)
+                raise invalid(f"the source of {each.name} to be one of `sources`", f"'{each.source}'", hint)
         known = [*self.sources, *names]
         for row in self.rows:
             if unknown := [name for name in row.saw or () if name not in known]:
@@ -109,7 +109,7 @@ class BoardConfig(Section):
                 "cases": [{"group": each.source, "case": each.case} for each in self.simulations],
                 "grid": [{"kind": "uniform", "cell_thickness": protocol.cell_thickness}],
                 "time_steps": [protocol.time_step],
-                "variables": ["temperature", "u", "v", protocol.layer],
+                "variables": ["temperature", "u", "v", protocol.mixed_layer_depth],
                 "start": protocol.start,
                 "averaging": protocol.averaging,
                 "accept": self.accept,

@@ -39,7 +39,7 @@ from .sections import MapSection
 
 _FOREVER = 1e12  # [s]
 _LARGEST_GUSTINESS = 10.0
-"""Largest ratio of the mean wind speed to the speed of the mean wind [1]: in calms it has no bound."""
+"""Upper limit of the ratio of mean wind speed to speed of the mean wind [1], which diverges in calms."""
 
 
 class GriddedColumns:
@@ -61,7 +61,7 @@ class GriddedColumns:
         coordinates: of a dataset on `shape`: dims, values and attributes by name, as in xarray.
         epoch: time 0 of all cases.
         duration: of the map [s].
-        counts: numbers of points and columns, by what became of them.
+        counts: numbers of points by outcome: columns, filled, land, without values, deepened and others.
         notes: notes for the user.
         fingerprint: digest of the settings and the points.
         inputs: files and folders that are read, without datasets in memory.
@@ -245,7 +245,7 @@ class GriddedColumns:
     def _series(
         self, group: str, chosen: np.ndarray, start: float, stop: float
     ) -> tuple[Array, dict[str, np.ndarray]]:
-        """Times of the field of a group with the finest resolution, and all its fields at these, by name."""
+        """Times of the most finely resolved field of a group, and values of all its fields at these times."""
         fields = self._groups[group]
         times = finest(list(fields.values()))
         time = np.array([-_FOREVER, _FOREVER])
@@ -304,7 +304,8 @@ class GriddedColumns:
         is_covered = np.ones(times.shape, dtype=bool)
         if records is not None:
             is_covered = (times >= records.seconds[0]) & (times <= records.seconds[-1])
-        covered = times[is_covered] if is_covered.any() else times  # raises an error
+        # Without overlap, reading the series at all times raises the error.
+        covered = times[is_covered] if is_covered.any() else times
         time, water = self._surface_water("observed", chosen, float(covered[0]), float(covered[-1]))
         values = Series(np.asarray(time), np.asarray(water["temperature"])).on(times)
         return np.where(is_covered[:, None], values, np.nan)

@@ -27,8 +27,9 @@ class Points:
     """Points on the sphere, in the order of a flattened array.
 
     Args:
-        latitude, longitude: axes of a grid, or of each point of a list [degrees], shape `(n,)`.
-        is_grid: whether they are axes, `(n_lat,)` and `(n_lon,)`.
+        latitude, longitude: axes of the grid, `(n_lat,)` and `(n_lon,)`, or coordinates of each point of a
+            list, `(n,)` [degrees].
+        is_grid: whether they are axes.
         names: of the points of a list, if they have some.
     """
 

@@ -71,7 +71,7 @@ class MapStore:
 
     def write(self, name: str, values: np.ndarray, rows: slice, frames: slice | None = None) -> None:
         """Write a variable `(n_frames, ..., n_rows, ...)` at some rows of the map and frames."""
-        array: Any = self._group[name]  # or a group, of other stores
+        array: Any = self._group[name]  # zarr types it as array or group
         at = {"time": frames, "lat": rows, "point": rows}
         array[tuple(at.get(dim, slice(None)) for dim in array.metadata.dimension_names)] = values
 
@@ -188,7 +188,7 @@ def _times(run: MapRun) -> dict[str, tuple]:
 def _add_variable(
     group: "zarr.Group",
     name: str,
-    of_column: tuple[int, ...],
+    column_shape: tuple[int, ...],
     dtype: np.dtype,
     run: MapRun,
     layout: Layout,
@@ -200,25 +200,28 @@ def _add_variable(
 
     columns, case = run.columns, run.first_column
     quantity = name if name in run.variables else name.removeprefix(INITIAL).removesuffix("_mean")
-    vertical = {(): (), (case.grid.n_cells,): ("z_center",), (case.grid.n_cells + 1,): ("z_face",)}[of_column]
+    n = case.grid.n_cells
+    vertical = {(): (), (n,): ("z_center",), (n + 1,): ("z_face",)}[column_shape]
     attributes: dict[str, Any] = attributes_of(quantity, case.tracer_units)
     if name.startswith("height_"):
         attributes |= {"units": "m", "positive": "up", "standard_name": "height_above_mean_sea_level"}
     else:
-        places = [key for key, (dims, *_) in columns.coordinates.items() if dims != (key,)]
-        if others := [*(f"height_{dim[2:]}" for dim in vertical), *places]:
-            attributes["coordinates"] = " ".join(others)
+        heights = [f"height_{dim[2:]}" for dim in vertical]
+        is_axis = {key: dims == (key,) for key, (dims, *_) in columns.coordinates.items()}
+        auxiliary = [*heights, *(key for key in is_axis if not is_axis[key])]
+        if auxiliary:
+            attributes["coordinates"] = " ".join(auxiliary)
     if has_time and name not in run.variables:
         attributes["cell_methods"] = "time: mean"
     if name.startswith(INITIAL):
         attributes["long_name"] += f" at the start, {columns.epoch:%Y-%m-%d %H:%M}"
-    tile = (*of_column, min(layout.n_rows, columns.shape[0]), *columns.shape[1:])
+    tile = (*column_shape, min(layout.n_rows, columns.shape[0]), *columns.shape[1:])
     n_inner = max(1, _INNER_BYTES // (int(np.prod(tile)) * dtype.itemsize))
     while layout.n_frames % n_inner:  # whole chunks per shard
         n_inner -= 1
     group.create_array(
         name,
-        shape=(*([len(run.times)] if has_time else []), *of_column, *columns.shape),
+        shape=(*([len(run.times)] if has_time else []), *column_shape, *columns.shape),
         chunks=(n_inner, *tile) if has_time else tile,
         shards=(layout.n_frames, *tile) if has_time else tile,
         dtype=dtype,

@@ -11,7 +11,7 @@ from ...cli.application import command
 
 @command(
     "Data and sites",
-    "The same command with --overwrite continues; complete months of `cds` are kept.",
+    "To continue, repeat with --overwrite; complete months of `cds` are kept.",
     module="command",
 )
 def site(
@@ -41,5 +41,5 @@ def site(
     """Fetch what a column at a place needs, write a configuration, and run it.
 
     Sources are files (era5:DIR, argo:DIR, woa:DIR, gebco:FILE) or services (cds, copernicus, argopy). The
-    folder holds inputs that are not used as they are, site.yaml for `check` and `run`, and results.
+    folder holds converted inputs, site.yaml for `check` and `run`, and results.
     """

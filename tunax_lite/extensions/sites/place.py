@@ -60,11 +60,12 @@ class Site:
         """Latitude and longitude by name."""
         return {"latitude": self.latitude, "longitude": self.longitude}
 
-    def box(self, north: float, east: float) -> tuple[float, float, float, float]:
+    def box(self, latitude_margin: float, longitude_margin: float) -> tuple[float, float, float, float]:
         """South, north, west and east [degrees] of a box with a margin around the place."""
         longitude = (self.longitude + 180.0) % 360.0 - 180.0
-        south, top = max(self.latitude - north, -90.0), min(self.latitude + north, 90.0)
-        return south, top, longitude - east, longitude + east
+        south = max(self.latitude - latitude_margin, -90.0)
+        north = min(self.latitude + latitude_margin, 90.0)
+        return south, north, longitude - longitude_margin, longitude + longitude_margin
 
     def write(self, name: str, dataset: "xr.Dataset") -> None:
         """Write an input to the folder of the site."""
@@ -83,7 +84,7 @@ def netcdf_files(where: str, option: str) -> list[Path]:
     """Absolute paths of the NetCDF files in a folder, in order of their names, or of a single file.
 
     Raises:
-        ConfigError: no file and no folder.
+        ConfigError: an empty `where`.
         FileNotFoundError: no such file or folder, or a folder without NetCDF files.
     """
     if not where:

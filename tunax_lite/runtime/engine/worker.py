@@ -24,11 +24,11 @@ class Setup(NamedTuple):
     """Configuration of workers before JAX starts: precision, and the resources of each by its name."""
 
     precision: Literal["float64", "float32"]
-    places: dict[str, WorkerResources]
+    resources_by_worker: dict[str, WorkerResources]
 
 
 class Raised(NamedTuple):
-    """An exception of an item that no repetition would avoid; some exceptions cannot be pickled."""
+    """An exception that a retry would not avoid, as class and arguments: some cannot be pickled."""
 
     kind: type[Exception]
     args: tuple
@@ -79,7 +79,7 @@ def _prepare(setup: Setup) -> None:
 
     from .. import configure
 
-    resources = setup.places.get(str(get_worker().name))
+    resources = setup.resources_by_worker.get(str(get_worker().name))
     if resources is not None and _prepared is None:
         os.environ.update(resources["environment"])
         for thread in Path("/proc/self/task").glob("*"):  # so that their future threads inherit it
