@@ -196,8 +196,7 @@ def _with_one_time(head: list[str], rows: Sequence[list[str]]) -> tuple[list[str
 def _header(path: Path, where: str, cells: list[str]) -> dict[str, str | None]:
     """Names of the columns in their order, each with its unit, if it has one; that of the times is `time`."""
     units: dict[str, str | None] = {}
-    times = [cell for cell in cells if _plain_name(cell) == "time"]
-    times = times if len(times) == 1 else [cell for cell in cells if _plain_name(cell) in TIMES]
+    times = ["time"] if "time" in cells else [cell for cell in cells if _plain_name(cell) in TIMES]
     if len(times) != 1:
         expected = f"names of columns, one of them time (or {', '.join(TIMES[1:])})"
         advice = "add a line of names, and # before lines above it"
