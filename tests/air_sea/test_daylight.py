@@ -101,7 +101,7 @@ def test_a_daily_mean_loses_what_the_sun_of_the_day_reflects():
     # What it was: the sun is down for 8.6 of 24 hours.
     assert 0.3 < 1.0 - entering(plain, ends).mean() / downward < 0.4
     kept, said = with_mean_light(plain, MeanLight("instant"), step=3600.0, duration=time[-1])
-    assert kept.albedo is plain.albedo and "instant" in said[0]
+    assert kept.albedo is plain.albedo and "albedo_of: day" in said[0]
 
 
 @pytest.mark.parametrize(("step", "stamp"), [(600.0, 0.0), (10800.0, 0.5 * DAY)])

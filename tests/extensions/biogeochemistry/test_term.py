@@ -240,7 +240,7 @@ def test_the_bottom_of_a_lake_exchanges_nothing():
 MISTAKES = {
     """Life({"npzd": NPZD})""": "models class NPZD NPZD(...)",
     """Life(NPZD())""": "models {'mine': NPZD()}",
-    """Life({"npzd": "npzd"})""": "models npzd NPZD()",
+    """Life({"npzd": "npzd"})""": "models npzd NPZD",
     """Life(one, scheme=Euler)""": "scheme class Euler",
     """Life(one, sinking="upwind")""": "sinking p2_pdm upwind",
     """Life(one, shading="no")""": "shading True False no",
