@@ -234,7 +234,7 @@ def _since(times: np.ndarray, start: Any) -> np.ndarray:
 def _first_complete(dataset: "xr.Dataset", profiles: Mapping[str, "xr.DataArray"]) -> int:
     """Index of the first record with complete profiles; warns if it is not the first of all."""
     time = dataset["time"]
-    full = {name: np.isfinite(var.values).all(axis=1) for name, var in profiles.items()}
+    full = {name: np.asarray(np.isfinite(var.values).all(axis=1)) for name, var in profiles.items()}
     complete = np.logical_and.reduce([*full.values()])
     if not np.any(complete):
         incomplete = sorted(full, key=lambda name: full[name].any())[0]
