@@ -15,6 +15,7 @@ from tunax_lite.io import (
     open_observations,
     read_cf_netcdf,
 )
+from tunax_lite.io.errors import FileFormatError
 from tunax_lite.io.units import Conversion
 
 
@@ -143,6 +144,9 @@ def test_forcing_of_another_file_with_another_clock(tmp_path):
         np.testing.assert_allclose(now.heat_flux, -10.0 * (6.0 + hours))
     assert isinstance(case.forcing, tl.TimeSeriesForcing)
     np.testing.assert_array_equal(case.forcing.time, 3600.0 * np.array([-3.0, 0.0, 3.0, 6.0]))
+    twice = Mapping(fluxes=fluxes, forcing_file="weather.nc", units={"heat_flux": Conversion(sign=-1)})
+    with error_naming(FileFormatError, "weather.nc q sign -1 upward"):
+        read_cf_netcdf(path, twice)
 
 
 def test_mistakes_in_a_mapping():

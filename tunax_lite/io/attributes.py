@@ -8,7 +8,7 @@ from ..plausibility.rules import unlikely
 from ..quantities import QUANTITIES, quantity_of
 from .errors import name_of
 from .units import Conversion, as_conversion
-from .variables import name_in_file
+from .variables import error_of, name_in_file
 from .yaml_file import NAMES
 
 if TYPE_CHECKING:
@@ -59,7 +59,14 @@ def examine(
         is_reversed: whether the reader changes its sign.
         kind: `downward` or `net`, of radiation.
         has_sun: whether the input has shortwave radiation, too.
+
+    Raises:
+        FileFormatError: `requested` changes the sign a second time.
     """
+    change = as_conversion(requested)
+    if is_reversed and change.sign < 0:
+        got = "`sign: -1` beside `upward` or a standard name of an upward flux"
+        raise error_of(variable, "one change of sign", got, "remove `sign`")
     try:
         entry = quantity_of(quantity)
     except KeyError:  # a tracer or a parameter
@@ -69,7 +76,7 @@ def examine(
     if kind is not None and entry.name == standard_name:
         return
     words = " ".join(texts[:3] if len(comment) > 200 else texts).lower().replace("_", " ")
-    name, change = name_in_file(variable).lower(), as_conversion(requested)
+    name = name_in_file(variable).lower()
     where = f"{name_of(variable)}: {name_in_file(variable)}"
     claims: dict[str, tuple[str, str, str]] = {}  # by rule: expected and got, likely cause, what to change
     stated = "got a name that says"

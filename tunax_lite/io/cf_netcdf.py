@@ -287,9 +287,6 @@ def _fluxes(
             is_mapped, advice = flux in mapping.fluxes, "correct 'fluxes' in the mapping"
             variable = variable_named(file, name, flux, advice) if is_mapped else file[name]
             flips = leaves_water(variable)
-            if flips and as_conversion(unit).sign < 0:
-                got = "`sign: -1` beside a standard name of an upward flux"
-                raise error_of(variable, "one change of sign", got, "remove `sign`")
             examine(variable, flux, requested=unit, is_reversed=flips, has_sun=has_sun)
             fluxes[key] = _over_time(file, variable, flux, mapping, profiles, (), upward=flips, **of_water)
         elif name is not None:

@@ -97,9 +97,6 @@ class FileField:
             coordinates = [middles_of(file, key, self.header) for file, key in pairs]
             self.times = read_times(coordinates, epoch, duration, settings.repeats)
         requested = settings.build()
-        if self._is_upward and requested.sign < 0:
-            got = "`sign: -1` beside `upward` or a standard name of an upward flux"
-            raise error_of(self.header, "one change of sign", got, "remove `sign`")
         examine(self.header, quantity, requested=requested, is_reversed=self._is_upward)
         # One matrix per mask of missing values, and the number of the mask of each record.
         self._mask_of, self._matrices = np.zeros(sum(self._lengths), dtype=int), list[Matrix]()
