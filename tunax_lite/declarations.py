@@ -266,10 +266,12 @@ def _wrong_class(part: object, kinds: tuple[type, ...], name: str) -> str:
     got, remedy = repr(part), f"give an instance of {', '.join(kind.__name__ for kind in concrete[:4])}"
     if isinstance(part, type):
         got, remedy = f"the class {part.__name__}", f"make an instance: {part.__name__}(...)"
-    elif isinstance(part, str):
-        known = names_of(kinds[0]).get(part)
-        remedy = remedy if known is None else f"make an instance of {known.kind.__name__}"
-    elif not isinstance(part, int | float | None):
+    elif isinstance(part, str) and (known := names_of(kinds[0]).get(part)) is not None:
+        arguments = ", ".join(f"{key}={value!r}" for key, value in known.preset.items())
+        call = f".{known.make.__name__}()" if known.is_variant and not known.preset else f"({arguments})"
+        call = f".of({part!r})" if hasattr(known.kind, "of") else call  # a preset of many numbers
+        remedy = f"make an instance: {known.kind.__name__}{call}"
+    elif not isinstance(part, str | int | float | None):
         got, remedy = type(part).__name__, getattr(part, "remedy", remedy)
     wanted = " or ".join(kind.__name__ for kind in kinds)
     return f"expected an instance of {wanted} as {name}, got {got}; {remedy}."
