@@ -29,8 +29,8 @@ from ..config import (
 from ..config.build import build_translated
 from ..config.formats import kind_of
 from ..config.json_schema import json_schema
+from ..io.place import Place
 from ..io.writing import check_outputs, file_name, write_text
-from ..io.yaml_file import naming
 from ..runtime.machine import MissingPackageError
 from . import session
 from .application import Answer
@@ -121,7 +121,7 @@ def _describe_run(run: Run, page: Page) -> Answer:
     page.draw(run.case)
     length = run.duration_from(0.0)
     run.case.check_covers(0.0, length)
-    with naming(run.source, "time"):
+    with Place(run.source).naming("time"):
         _check_step(run.model, run.case, run.dt)
     times = describe_times(length, run.dt, run.output_interval)
     return {"kind": "run", "cases": [case], "model": model, "time": times}

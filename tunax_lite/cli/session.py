@@ -36,8 +36,8 @@ from ..config import (
 from ..declarations import name_of
 from ..io.checksums import stamp_of
 from ..io.errors import FileFormatError
+from ..io.place import Place
 from ..io.provenance import Provenance
-from ..io.yaml_file import naming
 from ..plausibility import recorded
 from ..plausibility.water_limits import Extreme
 from ..runtime import configure
@@ -220,7 +220,7 @@ def build_with_parameters(loaded: Loaded[RunConfig], parameters: Path | None) ->
     closure, case = run.model.closure, run.case
     values = parameters_for(parameters, type(closure).__name__)
     if values is not None and parameters is not None:
-        with naming(parameters, "parameters"):
+        with Place(parameters).naming("parameters"):
             closure, case = with_parameters(closure, values), with_case_parameters(case, values)
         if ignored := paths_of_other_cases(values, case.name):
             warn_of_input([f"{parameters}: {len(ignored)} numbers of other cases are ignored"])

@@ -24,6 +24,7 @@ from ..column.model import Model
 from ..column.observations import Observations
 from ..io.errors import FileFormatError
 from ..io.named_files import resolve
+from ..io.place import Place
 from ..io.yaml_file import ConfigError
 from ..physics.equation_of_state import carries_conservative_temperature
 from ..plausibility import recorded, remarks
@@ -35,7 +36,6 @@ from .formats import AbstractTranslatedCase, Report, kind_of
 from .load import Loaded
 from .schema import ModelSection, RunConfig
 from .section import closest
-from .series import Place
 from .site import CaseSection, DescribedCase
 
 

@@ -14,11 +14,12 @@ from ..column.grid import Grid
 from ..column.integrate import whole_steps
 from ..column.model import Model
 from ..column.observations import Observations
-from ..io.yaml_file import ConfigError, naming
+from ..io.place import Place
+from ..io.yaml_file import ConfigError
 from ..plausibility import recorded
 from ..runtime.memory import MOST_CELLS, check_steps
 from .section import Section, invalid, key
-from .series import DataPath, Place
+from .series import DataPath
 
 NCells = Annotated[int, key("number of cells", ge=3, le=MOST_CELLS)]
 Thickness = Annotated[float, key("of all cells, as near to it as fills the depth [m]", gt=0.0, le=1000.0)]
@@ -147,7 +148,7 @@ class Run:
                     f"{self.dt:g} s; choose a shorter step or set time.duration."
                 )
             length = n_steps * self.dt
-        with naming(self.source, "time.step"):
+        with Place(self.source).naming("time.step"):
             check_steps(length, self.dt)
         return length
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from .._types import JSON
 from ..column.state import State
 from ..column.terms import AbstractTerm
+from ..io.place import Place
 from ..io.yaml_file import ConfigError
 from ..registry import additions
 from .case import AbstractCase, BuiltCase, GridSection, NativeGrid
 from .section import Section
-from .series import Place
 
 SomeLoaded = Any  # `load.Loaded[RunConfig]`, which imports this module
 

@@ -12,13 +12,13 @@ from ..column import terms
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..io import read_hypsography
+from ..io.place import Place
 from ..io.series import Series
 from ..io.yaml_file import ConfigError
 from .builder import section_of
 from .profiles import Profile, ProfileSection
 from .section import Section, invalid, key, reject
 from .series import (
-    Place,
     SeriesPart,
     Setting,
     TimedSection,

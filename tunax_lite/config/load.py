@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from .._types import JSON
 from ..closures import AbstractClosure
 from ..io.named_files import resolve
+from ..io.place import Place
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from ..registry import additions
 from .calibration import CalibrationConfig
@@ -20,7 +21,6 @@ from .comparison import ComparisonConfig
 from .formats import AbstractTranslatedCase, Kind, Report, kinds
 from .schema import RunConfig
 from .section import Section
-from .series import Place
 
 ConfigT = TypeVar("ConfigT", bound=Section)
 

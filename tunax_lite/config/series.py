@@ -1,25 +1,22 @@
 """Conversions of inputs, and quantities over time: a number, a list, a tide, or a column of a file."""
 
-import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from .. import io
-from .._types import JSON, warn_of_input
+from .._types import JSON
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..declarations import meanings
 from ..io.dated_text import Column, DatedFiles
-from ..io.errors import FileFormatError, check_possible
 from ..io.gaps import bridged
-from ..io.named_files import resolve
+from ..io.place import Place
 from ..io.series import Series, as_series_together
 from ..io.times import as_series
 from ..io.tracers import Tracer
@@ -229,57 +226,6 @@ def timed(kind: type, names: Iterable[str]) -> Annotation:
     return create_model(f"Timed{kind.__name__}", __base__=Section, **keys)
 
 
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """A configuration, or a part of it, for messages.
-
-    Args:
-        path: of the file; relative paths in it are also searched for in its folder.
-        origins: where its keys were set, by key path.
-        keys: of the part.
-    """
-
-    path: Path
-    origins: Mapping[tuple[str, ...], str] = dataclasses.field(default_factory=dict)
-    keys: tuple[str, ...] = ()
-
-    def below(self, *keys: str) -> "Place":
-        """A part of this place."""
-        return Place(self.path, self.origins, (*self.keys, *keys))
-
-    @property
-    def whole(self) -> "Place":
-        """The whole configuration."""
-        return Place(self.path, self.origins)
-
-    def at(self, *keys: str) -> str:
-        """File, line and key of a part."""
-        parts = (*self.keys, *keys)
-        known = (self.origins.get(parts[:n]) for n in range(len(parts), 0, -1))
-        origin = next((f"{each}: " for each in known if each is not None), "")
-        return f"{self.path}: {origin}{'.'.join(parts)}"
-
-    @contextlib.contextmanager
-    def naming(self, *keys: str) -> Iterator[None]:
-        """Prepend file, line and key to the message of a value or file that is rejected within."""
-        try:
-            yield
-        except ConfigError:
-            raise
-        except FileFormatError as error:
-            error.name_place(self.at(*keys))
-            raise
-        except (ValueError, ArithmeticError) as error:
-            raise ConfigError(f"{self.at(*keys)}: {error}") from error
-
-    def file(self, name: str, *keys: str) -> Path:
-        """The file for a name or a path; data folders in $TUNAX_LITE_DATA are searched, too."""
-        try:
-            return resolve(name, self.path.parent)
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"{self.at(*keys)}: {error}") from error
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting(Place):
     """Settings shared by the parts of a case: times in seconds, start in ISO 8601."""
@@ -301,10 +247,6 @@ class Setting(Place):
         """Heights of the cell centers [m], by NumPy: JAX would compile programs for them."""
         faces = np.asarray(self.grid.z_face)
         return 0.5 * (faces[1:] + faces[:-1])
-
-    def note(self, text: str, *keys: str) -> None:
-        """Leave a note on a part of the case."""
-        warn_of_input([f"{self.at(*keys)}: {text}."])
 
     @functools.cached_property
     def dated(self) -> DatedFiles:
@@ -355,13 +297,6 @@ class Setting(Place):
             how, unit = section.build(), self.tracer_units.get(quantity)
             linear = how.linear(quantity, None) if unit is None else how.linear_of_tracer(unit)
             return Column(path, section.column, quantity, *linear)
-
-    def check(self, quantity: str, values: np.ndarray, *keys: str) -> None:
-        """Raise `ConfigError` for impossible numbers of a quantity."""
-        try:
-            check_possible(self.path, self.at(*keys).partition(": ")[2], quantity, values)
-        except FileFormatError as error:
-            raise ConfigError(str(error)) from error
 
     def check_tracer(self, name: str, *keys: str) -> None:
         """Raise `ConfigError` for a tracer that the case lacks, named at a place in it."""

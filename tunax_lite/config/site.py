@@ -24,6 +24,7 @@ from ..column.terms import AbstractTerm
 from ..column.time_series import check_covers
 from ..ice import AbstractIce
 from ..io import cf_netcdf, sea_water
+from ..io.place import Place
 from ..io.series import GOOD_FLAGS, Series, on_common_times, profiles_on_grid, start_of_case
 from ..io.yaml_file import ConfigError
 from ..physics import AbstractEquationOfState, coriolis_parameter
@@ -51,7 +52,6 @@ from .series import (
     ConversionSection,
     CoriolisParameter,
     Paths,
-    Place,
     SeriesPart,
     Setting,
     TimedSection,

@@ -4,10 +4,9 @@ PyYAML parses and composes; its nodes know their lines. Scalars follow YAML 1.2 
 number, `no`, `12:30` and `2020-01-01` are texts, and only `true` and `false` are booleans.
 """
 
-import contextlib
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,17 +49,6 @@ class _Dumper(yaml.CSafeDumper):
 for _name, _pattern, _first in _RESOLVERS:
     for _class in (_Loader, _Dumper):
         _class.add_implicit_resolver(_TAG + _name, re.compile(f"(?:{_pattern})\\Z"), _first)
-
-
-@contextlib.contextmanager
-def naming(source: Path, key: str) -> Iterator[None]:
-    """Prepend file and key to the message of a rejected value."""
-    try:
-        yield
-    except (ConfigError, FileFormatError):
-        raise
-    except (ValueError, ArithmeticError) as error:
-        raise ConfigError(f"{source}: {key}: {error}") from error
 
 
 class Document(NamedTuple):

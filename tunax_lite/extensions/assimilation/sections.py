@@ -20,9 +20,10 @@ from ...config.formats import AbstractTranslatedCase
 from ...config.load import Loaded, load
 from ...config.schema import ModelSection, Precision, RunConfig
 from ...config.section import Section, invalid, key
-from ...config.series import DataPath, Place
+from ...config.series import DataPath
 from ...io.dated_text import TIME_WIDTH, read_columns, read_lines, read_times
 from ...io.errors import check_possible
+from ...io.place import Place
 from ...io.series import start_of_case
 from ...io.yaml_file import ConfigError, yaml_text
 from . import variational  # noqa: F401  # name of its method

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..._types import JSON
 from ...config.formats import Report
-from ...config.series import Place
+from ...io.place import Place
 from ...io.yaml_file import Document, read_document, with_overrides
 from ...registry import additions
 from .closure import closure_section

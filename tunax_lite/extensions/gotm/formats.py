@@ -13,7 +13,8 @@ from ...config.case import GridSection
 from ...config.closures import flatten
 from ...config.formats import AbstractTranslatedCase, SetUpFormat, SomeLoaded
 from ...config.section import invalid, key
-from ...config.series import DataPath, Place
+from ...config.series import DataPath
+from ...io.place import Place
 from .output import OURS
 from .water import GotmOptions, ObservedInputs
 
