@@ -214,15 +214,16 @@ class Carbonate(AbstractBiogeochemicalModel):
 
     Args:
         alk_param: whether alkalinity follows from salinity.
-        alk_offset: alkalinity of fresh water, taken as umol kg-1 in spite of FABM's unit [mEq m-3].
-        alk_slope: alkalinity per salinity, taken as umol kg-1 too [mEq m-3].
+        alk_offset: alkalinity of fresh water [umol kg-1].
+        alk_slope: alkalinity per salinity [umol kg-1].
         pCO2a: mole fraction of carbon dioxide in the dry air [ppm].
         equilibria: constants of Millero (2010) for any salinity, or `pml` as in FABM, without hydroxide.
     """
 
     alk_param: bool = setting(True)
-    alk_offset: Scalar = parameter(520.1, unit="mEq m-3", valid_range=(-5000.0, 5000.0))
-    alk_slope: Scalar = parameter(51.24, unit="mEq m-3", valid_range=(-500.0, 500.0))
+    # FABM labels both mEq m-3, but its code, too, uses the sum as umol kg-1, without the density.
+    alk_offset: Scalar = parameter(520.1, unit="umol kg-1", valid_range=(-5000.0, 5000.0))
+    alk_slope: Scalar = parameter(51.24, unit="umol kg-1", valid_range=(-500.0, 500.0))
     pCO2a: Scalar = parameter(367.0, unit="ppm", valid_range=(1.0, 1e4))
     equilibria: str = setting("millero_2010", choices=("millero_2010", "pml"))
 
