@@ -9,6 +9,7 @@ import pytest
 import tunax_lite as tl
 from tests.errors import error_naming
 from tests.extensions.biogeochemistry.columns import column, environment
+from tests.extensions.biogeochemistry.contract import check_model
 from tests.helpers import central_difference
 from tunax_lite import config as config  # names all models
 from tunax_lite.declarations import names_of
@@ -34,7 +35,7 @@ def filled(model: bgc.AbstractBiogeochemicalModel) -> dict[str, jax.Array]:
 def test_exchanges_fit_the_declarations():
     """As published, the respiration of BFM17 does not ask for oxygen, and zooplankton excretes as it eats."""
     for name, kind in MODELS.items():
-        bgc.check_model(kind(), used_up=("o2o", "z5n", "z5p") if name == "bfm17" else ())
+        check_model(kind(), used_up=("o2o", "z5n", "z5p") if name == "bfm17" else ())
 
 
 def check_gradient(loss, vector: jax.Array) -> None:
@@ -188,4 +189,4 @@ MISTAKES = [
 def test_a_model_that_does_not_fit_its_declarations_is_refused():
     for method, returned, parts in MISTAKES:
         with error_naming((TypeError, ValueError), parts):
-            bgc.check_model(two_pools(method, returned))
+            check_model(two_pools(method, returned))

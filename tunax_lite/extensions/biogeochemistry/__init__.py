@@ -7,7 +7,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .bfm17 import BFM17
     from .carbonate import Carbonate, equilibrium
-    from .contract import check_model
     from .ergom import Ergom
     from .fabm import read_fabm
     from .fasham import Fasham
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 _NAMES = {
     "bfm17": "BFM17",
     "carbonate": "Carbonate equilibrium",
-    "contract": "check_model",
     "ergom": "Ergom",
     "fabm": "read_fabm",
     "fasham": "Fasham",

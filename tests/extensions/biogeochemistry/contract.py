@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .interface import AbstractBiogeochemicalModel, Environment, Exchanges, Pools
-from .term import Biogeochemistry, checked
+from tests.extensions.biogeochemistry.columns import environment
+from tunax_lite.extensions.biogeochemistry import AbstractBiogeochemicalModel, Biogeochemistry, Exchanges
+from tunax_lite.extensions.biogeochemistry.interface import Environment, Pools
+from tunax_lite.extensions.biogeochemistry.term import checked
 
 _N = 3
 """Number of cells in the tests."""
@@ -35,30 +37,37 @@ def check_model(model: AbstractBiogeochemicalModel, *, used_up: Collection[str] 
     Biogeochemistry({"mine": model}).contents()
     positive = {pool.name for pool in model.pools() if pool.positive and not pool.on_bottom} - {*used_up}
     for light, scale in itertools.product((0.0, 50.0), (0.0, 1.0)):
-        pools, environment = sample_pools(model, scale), sample_environment(light)
+        pools, around = (
+            sample_pools(model, scale),
+            environment(
+                light=light * jnp.linspace(0.1, 1.0, _N),
+                surface_light=jnp.asarray(1.5 * light),
+                shortwave=jnp.asarray(3.0 * light),
+            ),
+        )
         where = f"{type(model).__name__} in light of {light:g} W m-2, pools {'filled' if scale else 'empty'}"
-        rates = _exchanges(model, "rates", pools, environment)
+        rates = _exchanges(model, "rates", pools, around)
         all_exchanges: list[tuple[str, tuple[int, ...], Exchanges]] = [("rates", (_N,), rates)]
         for method, cell in (("through_surface", -1), ("through_bottom", 0)) if scale else ():
             in_cell = {name: pool if pool.ndim == 0 else pool[cell] for name, pool in pools.items()}
-            all_exchanges.append((method, (), _exchanges(model, method, in_cell, environment.cell(cell))))
+            all_exchanges.append((method, (), _exchanges(model, method, in_cell, around.cell(cell))))
         for method, shape, exchanges in all_exchanges:
             for pair, rate in exchanges.items():
                 if np.shape(rate) not in ((), shape) or not np.all(np.asarray(rate) >= 0.0):
                     expected = f"{method} {pair} of at least 0, {'in cells' if shape else 'one number'}"
                     raise ValueError(f"{where}: expected {expected}, got {rate}.")
-        _check_slopes(model, pools, environment, where)
+        _check_slopes(model, pools, around, where)
         for name in positive:
-            empty = _exchanges(model, "rates", {**pools, name: 0.0 * pools[name]}, environment)
+            empty = _exchanges(model, "rates", {**pools, name: 0.0 * pools[name]}, around)
             if lost := [pair for pair, rate in empty.items() if pair[0] == name and np.any(np.asarray(rate))]:
                 raise ValueError(f"{where}: expected no loss of {name} while it is zero, got {lost}.")
-        for name, speed in checked(model, "velocities", model.velocities(pools, environment)).items():
+        for name, speed in checked(model, "velocities", model.velocities(pools, around)).items():
             if np.shape(speed) not in ((), (_N,)):
                 raise ValueError(f"{where}: expected the velocity of {name} in cells, got {np.shape(speed)}.")
         attenuation = model.attenuation(pools)
         if attenuation is not None and not np.all(np.asarray(attenuation) >= 0.0):
             raise ValueError(f"{where}: expected attenuation of at least 0, got {attenuation}.")
-        if missing := model.measurable().keys() - model.diagnostics(pools, environment).keys():
+        if missing := model.measurable().keys() - model.diagnostics(pools, around).keys():
             raise ValueError(f"{where}: expected diagnostics {', '.join(sorted(missing))}, got none.")
         _check_contents(model, rates)
 
@@ -98,21 +107,3 @@ def sample_pools(model: AbstractBiogeochemicalModel, scale: float = 1.0) -> dict
     pools = {pool.name: empty + scale * profile * (pool.initial or 0.5) for pool in model.pools()}
     on_bottom = {pool.name: pools[pool.name][0] for pool in model.pools() if pool.on_bottom}
     return pools | on_bottom | {name: scale * profile for name in model.links()}
-
-
-def sample_environment(light: float) -> Environment:
-    """Environment with visible light at the surface [W m-2] that decreases towards the bottom."""
-    below = jnp.linspace(0.1, 1.0, _N)
-    return Environment(
-        temperature=jnp.linspace(7.0, 12.0, _N),
-        salinity=jnp.linspace(35.0, 34.5, _N),
-        density=jnp.linspace(1027.2, 1026.5, _N),
-        depth=jnp.linspace(25.0, 5.0, _N),
-        thickness=jnp.full(_N, 10.0),
-        light=light * below,
-        surface_light=jnp.asarray(1.5 * light),
-        shortwave=jnp.asarray(3.0 * light),
-        wind_speed=jnp.asarray(8.0),
-        bottom_stress=jnp.asarray(0.02),
-        time=0.0,
-    )
