@@ -29,7 +29,7 @@ MAP = {
     },
     "grid": {"kind": "uniform", "n_cells": 10},
     "time": {"step": 3600.0, "output_interval": DAY},
-    "output": {"variables": ["temperature", *POOLS], "means": ["npzd_phy"]},
+    "output": {"variables": ["temperature", *POOLS]},
 }
 
 
@@ -61,7 +61,7 @@ def test_a_map_with_plankton_is_a_batch_of_its_columns(tmp_path):
         for name in POOLS:
             found = store[name].values.reshape(*store[name].shape[:2], N_COLUMNS)
             np.testing.assert_allclose(found, expected[name][1:], rtol=1e-6, atol=1e-9)
-        assert store.npzd_phy_mean.units == "mmol m-3" and "npzd_phy" in store
+        assert store.npzd_phy.units == "mmol m-3"
     totals = case.terms["life"].totals(expected, {}, case.grid)["nitrogen"]
     np.testing.assert_allclose(totals, np.broadcast_to(totals[0], totals.shape), rtol=1e-12)
 

@@ -113,7 +113,6 @@ RUN = MapRun(
     output_interval=6 * HOUR,
     duration=96 * HOUR,
     variables=VARIABLES,
-    means=("temperature",),
 )
 SLOW = dataclasses.replace(RUN, columns=SyntheticMap(delay=0.2))
 """The same numbers, with time between pieces to be killed in."""

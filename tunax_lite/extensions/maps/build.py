@@ -53,15 +53,13 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     with where.naming():
         notes = [str(warning) for warning in warnings_of_files if warning.rule not in config.accept]
         columns.notes = (*columns.notes, *notes, *_remarks_of(columns, config.accept))
-    output = config.output
     run = MapRun(
         model=model,
         columns=columns,
         dt=config.time.step,
         output_interval=config.time.output_interval,
         duration=duration,
-        variables=tuple(output.variables),
-        means=tuple(output.means),
+        variables=tuple(config.output.variables),
     )
     with loaded.place.naming("time"):
         _ = run.n_frames  # raises errors early
@@ -98,7 +96,7 @@ def build_map_fit(loaded: Loaded[MapConfig]) -> MapFit:
         expected = "a map with the section `calibration`, which lists the free parameters"
         raise ConfigError(f"{loaded.path}: expected {expected}, got a map without it; add it.")
     with place.naming("calibration"):
-        run = dataclasses.replace(build_map(loaded), variables=(), means=())
+        run = dataclasses.replace(build_map(loaded), variables=())
         fit = MapFit(run, section)
         if not fit.times.size:
             raise ValueError(

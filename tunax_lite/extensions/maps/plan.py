@@ -68,7 +68,7 @@ def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
         frame = Snapshot(now.state, now.clo_state, now.step.astype(dt.dtype) * dt, prepared.grid, prepared)
         return {name: states[name] if name in states else diagnostic(name)(frame) for name in run.variables}
 
-    end, (values, finite, means) = integrate(
+    end, (values, finite) = integrate(
         model,
         case,
         start,
@@ -76,12 +76,8 @@ def _frames(run: MapRun, n_frames: int, part: tuple) -> Results:
         n_frames=n_frames,
         steps_per_frame=run.steps_per_frame,
         checkpointing=AutoCheckpointing(),
-        save=lambda carry, _: (variables(carry.now), _finite(carry.now), carry.means),
-        means=bool(run.means),
+        save=lambda carry, _: (variables(carry.now), _finite(carry.now)),
     )
-    if means is not None:
-        averages = prognostic_variables(*means)
-        values |= {f"{name}_mean": averages[name] for name in run.means}
     # Only profiles have more axes than these: frame and column, or column alone.
     compact = lambda values, n: values.astype(jnp.float32) if values.ndim > n else values  # noqa: E731
     stored = {name: compact(each, 2) for name, each in values.items()}
@@ -178,9 +174,6 @@ def planned(run: MapRun, n_columns: int | None = None) -> Plan:
 
 def _structure(run: MapRun, batch: tuple[Model, Case], start: Restart) -> Results:
     """Shapes and types of the results of one frame of a batch."""
-    known = sorted(prognostic_variables(start.state, start.clo_state))
-    if unknown := sorted({*run.means} - {*known}):
-        raise ValueError(f"map: expected means of {', '.join(known)}, got {unknown[0]}; leave it out.")
     dt = jnp.asarray(run.dt, start.state.temperature.dtype)
     part = batch[0], batched_case(*batch), start, dt
     results = jax.eval_shape(functools.partial(_frames, run, 1), part)

@@ -282,7 +282,6 @@ class MapOutputSection(Section):
         ["temperature", "salinity", "sea_surface_temperature", "mixed_layer_depth", "heat_content"],
         min_length=1,
     )
-    means: list[str] = key("of the state and the closure, as means over every interval", [])
 
 
 class MapCalibrationSection(Section):

@@ -57,7 +57,6 @@ class MapRun:
             `output_interval`, which divides `duration`.
         variables: stored at the start and at the end of every frame: names in the state, the closure or
             diagnostics.
-        means: of state and closure variables, averaged over the steps of every frame.
         about: provenance of the configuration.
     """
 
@@ -67,7 +66,6 @@ class MapRun:
     output_interval: float
     duration: float
     variables: tuple[str, ...]
-    means: tuple[str, ...] = ()
     about: Provenance = Provenance()
 
     @property
@@ -92,7 +90,7 @@ class MapRun:
 
         It does not cover the contents of input files: `stamps` show whether these changed.
         """
-        settings = self.dt, self.output_interval, self.duration, self.variables, self.means
+        settings = self.dt, self.output_interval, self.duration, self.variables
         texts = self.columns.fingerprint, settings, tuple(iterate_options(self.model)), self.about.config
         return digest_of_tree(self.model, texts, self.about.version)
 

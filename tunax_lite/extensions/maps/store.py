@@ -157,8 +157,11 @@ def create_store(path: Path, run: MapRun, plan: Plan) -> MapStore:
         _BROKEN: [],
         _INPUTS: run.stamps(),
     }
+    epoch = f"seconds since {columns.epoch:%Y-%m-%d %H:%M:%S}"
+    time = {"standard_name": "time", "long_name": "time", "units": epoch, "calendar": "standard", "axis": "T"}
+    coordinates = columns.coordinates | {"time": ("time", run.times, time)}
     with replacing_folder(path) as temporary:
-        axes = xr.Dataset(coords=columns.coordinates | _times(run), attrs=attributes)
+        axes = xr.Dataset(coords=coordinates, attrs=attributes)
         axes.to_zarr(temporary, zarr_format=3, consolidated=False)
         group = zarr.open_group(temporary, mode="r+")
         for name, values in plan.structure.start.items():
@@ -170,19 +173,6 @@ def create_store(path: Path, run: MapRun, plan: Plan) -> MapStore:
             zarr.consolidate_metadata(temporary)
         (temporary / _STATES).mkdir()
     return MapStore(path)
-
-
-def _times(run: MapRun) -> dict[str, tuple]:
-    """Ends of the frames, and their bounds where there are means, as coordinates."""
-    epoch = f"seconds since {run.columns.epoch:%Y-%m-%d %H:%M:%S}"
-    time = {"standard_name": "time", "long_name": "time", "units": epoch, "calendar": "standard", "axis": "T"}
-    if not run.means:
-        return {"time": ("time", run.times, time)}
-    bounds = np.stack([np.append(0.0, run.times[:-1]), run.times], axis=1)
-    return {
-        "time": ("time", run.times, time | {"bounds": "time_bounds"}),
-        "time_bounds": (("time", "bounds"), bounds, {}),
-    }
 
 
 def _add_variable(
@@ -199,10 +189,9 @@ def _add_variable(
     from zarr.codecs import BloscCodec, Crc32cCodec
 
     columns, case = run.columns, run.first_column
-    quantity = name if name in run.variables else name.removeprefix(INITIAL).removesuffix("_mean")
     n = case.grid.n_cells
     vertical = {(): (), (n,): ("z_center",), (n + 1,): ("z_face",)}[column_shape]
-    attributes: dict[str, Any] = attributes_of(quantity, case.tracer_units)
+    attributes: dict[str, Any] = attributes_of(name.removeprefix(INITIAL), case.tracer_units)
     if name.startswith("height_"):
         attributes |= {"units": "m", "positive": "up", "standard_name": "height_above_mean_sea_level"}
     else:
@@ -211,8 +200,6 @@ def _add_variable(
         auxiliary = [*heights, *(key for key in is_axis if not is_axis[key])]
         if auxiliary:
             attributes["coordinates"] = " ".join(auxiliary)
-    if has_time and name not in run.variables:
-        attributes["cell_methods"] = "time: mean"
     if name.startswith(INITIAL):
         attributes["long_name"] += f" at the start, {columns.epoch:%Y-%m-%d %H:%M}"
     tile = (*column_shape, min(layout.n_rows, columns.shape[0]), *columns.shape[1:])
