@@ -38,7 +38,7 @@ run:
   accept: [sun_by_night] # monthly means
   grid: {{kind: stretched, n_cells: 50, surface_zoom: 1.5}}
   model: {{closure: {{name: k_epsilon}}}}
-  time: {{step: 3600.0, output_interval: 864000.0}} # s
+  time: {{dt: 3600.0, output_interval: 864000.0}} # s
 observations:
   variables: [temperature, salinity]
   error: {{temperature: 0.2, salinity: 0.03}} # K, g kg-1

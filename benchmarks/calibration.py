@@ -21,7 +21,7 @@ CONFIG = Path("configs/calibrations/lesbrary_levenberg_marquardt.yaml")
 
 def measure_calibration(setting: Setting) -> list[Row]:
     """Methods of calibration: what they evaluated, seconds, and what it took to the lowest loss of Adam."""
-    setup = build_calibration(load_calibration(CONFIG, ["time.step=600.0"] if setting.quick else []))
+    setup = build_calibration(load_calibration(CONFIG, ["time.dt=600.0"] if setting.quick else []))
     n_adam = 3 if setting.quick else 300
     methods: dict[str, tuple[Any, int]] = {
         "Adam": (Adam(0.1, n_adam, min(5, n_adam - 1)), n_adam),

@@ -31,10 +31,10 @@ STRESS = """
 case: {format: site, latitude: 50.0, longitude: -145.0, start_time: 2012-06-10T00:00:00, duration: 3600.0,
   depth: 10.0, temperature: 12.0, salinity: 33.0, fluxes: {stress_u: {path: stress.csv, variable: tau}}}
 grid: {kind: uniform, n_cells: 4}
-time: {step: 600.0, output_interval: 3600.0}
+time: {dt: 600.0, output_interval: 3600.0}
 """
 PARAMETER = """
-{cases: [{case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}], time: {step: 3600.0},
+{cases: [{case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}], time: {dt: 3600.0},
  grid: {kind: uniform, n_cells: 8}, model: {closure: {name: k_epsilon}}, optimiser: {name: adam},
  parameters: {sigma_k: {lower: 0.1, upper: 2.5, start: 0.6123456789}}, n_iterations: 1}
 """

@@ -40,7 +40,7 @@ TRUTH = (
     "case.absorption=II",
     "model.closure.parameters={c_eps_3_plus: 1.2, stability.cc1: 4.5}",
     "grid={kind: uniform, n_cells: 150}",
-    "time.step=900",
+    "time.dt=900",
 )
 
 

@@ -36,7 +36,7 @@ NAME = "surface_spray_heat_flux"
 
 def built(case, **others):
     config = {"case": case, "grid": {"kind": "uniform", "n_cells": 4},
-              "time": {"step": 600.0, "output_interval": 3600.0}, **others}
+              "time": {"dt": 600.0, "output_interval": 3600.0}, **others}
     pathlib.Path("case.yaml").write_text(json.dumps(config))
     return build_run(load_run(pathlib.Path("case.yaml")))
 

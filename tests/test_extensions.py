@@ -81,7 +81,7 @@ def test_another_package_brings_a_closure_a_term_a_case_format_and_a_command(tmp
         "case: {format: three_numbers, path: basin.txt}\n"
         "grid: {kind: native}\n"
         "model: {closure: {name: uniform_mixing, parameters: {coefficient: 0.01}}}\n"
-        "time: {step: 600.0, output_interval: 1800.0}\n"
+        "time: {dt: 600.0, output_interval: 1800.0}\n"
     )
     run("run", "run.yaml", "--output", "out.nc")
     with xr.open_dataset(tmp_path / "out.nc", decode_times=False) as result:

@@ -47,7 +47,7 @@ case: {{format: site, name: arid_reservoir, latitude: 33.0, longitude: 35.6,
   interior: {{level: {{initial: 0.0}}}}, air_sea: {{{said}}}}}
 grid: {{kind: uniform, n_cells: 4}}
 model: {{closure: {{name: constant}}}}
-time: {{step: 3600.0, output_interval: 86400.0}}
+time: {{dt: 3600.0, output_interval: 86400.0}}
 """
 
 
@@ -72,8 +72,8 @@ def test_the_level_of_a_lake_and_the_salinity_of_a_sea_follow_the_latent_heat():
         state = State.from_profiles(where, temperature=25.0, salinity=salinity)
         case = Case(where, state, forcing(), interior=interior, duration=days * 86400.0)
         times: dict[str, Any] = {"dt": 3600.0, "output_interval": days * 86400.0}
-        averages = ("surface_latent_heat_flux",)
-        run: Any = simulate(Model(ConstantDiffusivity(1e-2, 1e-2)), case, **times, averages=averages)
+        means = ("surface_latent_heat_flux",)
+        run: Any = simulate(Model(ConstantDiffusivity(1e-2, 1e-2)), case, **times, means=means)
         mean_flux = float(run.means.others["surface_latent_heat_flux"][-1])
         # Mass of the water that the latent heat took, as water of the reference density of the column.
         expected = -mean_flux * days * 86400.0 / VAPORISATION_HEAT / 1027.0

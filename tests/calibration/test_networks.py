@@ -104,7 +104,7 @@ def test_the_command_line_runs_a_stored_network(tmp_path, monkeypatch):
     closure = dataclasses.replace(Learned(seed=4), net=Learned(seed=7).net)  # as if trained
     tl.save_closure(tmp_path / "net.yaml", closure)
     model = {"closure": {"name": "tests.networks:Learned", "options": {"seed": 4}}}
-    case, time = RUN["case"] | {"duration": 3600.0}, {"step": 600.0, "output_interval": 3600.0}
+    case, time = RUN["case"] | {"duration": 3600.0}, {"dt": 600.0, "output_interval": 3600.0}
     configuration(tmp_path / "run.yaml", RUN, case=case, model=model, time=time)
     run = ("run", "run.yaml", "--parameters", "net.yaml", "--output")
     invoked(*run, "run.nc")

@@ -114,7 +114,7 @@ CONFIG = {
     "cases": [{"case": COOLING}, {"case": LESS_HEAT}],
     "grid": {"kind": "uniform", "n_cells": 12},
     "model": {"closure": {"name": "pacanowski_philander"}},
-    "time": {"step": 600.0},
+    "time": {"dt": 600.0},
     "misfit": {"end": 10800.0},
     "parameters": {"alpha": {"lower": 1.0, "upper": 20.0}},
     "optimiser": {"name": "levenberg_marquardt"},

@@ -13,7 +13,7 @@ CALIBRATION: dict[str, Any] = {
     "cases": [{"case": {"format": "cf_netcdf", "path": "synthetic:wind_and_cooling"}}],
     "grid": {"kind": "uniform", "n_cells": 16},
     "model": {"closure": {"name": "pacanowski_philander"}},
-    "time": {"step": 600.0},
+    "time": {"dt": 600.0},
     "misfit": {"weights": {"temperature": 1.0}, "end": 21600.0},
     "parameters": {"viscosity_scale": {"lower": 1e-3, "upper": 0.1}, "alpha": {"lower": 1.0, "upper": 10.0}},
     "n_iterations": 1,
@@ -31,7 +31,7 @@ RUN: dict[str, Any] = {
     },
     "grid": {"kind": "uniform", "n_cells": 40},
     "model": {"closure": {"name": "pacanowski_philander"}},
-    "time": {"step": 5.0, "output_interval": 3600.0},
+    "time": {"dt": 5.0, "output_interval": 3600.0},
     "output": {"figures": False, "diagnostics": ["heat_content"]},
 }
 

@@ -19,7 +19,7 @@ def out(tmp_path_factory):
         RUN,
         case=RUN["case"] | {"duration": 7200.0, "forcing": forcing},
         grid={"kind": "stretched", "n_cells": 10, "surface_zoom": 1.0},
-        time={"step": 600.0, "output_interval": 2400.0},
+        time={"dt": 600.0, "output_interval": 2400.0},
         output={"budgets": True, "means": True, "diagnostics": ["surface_heat_flux"]},
     )
     invoked("run", config, "--output", path)

@@ -44,7 +44,7 @@ def _files(folder: Path) -> set[str]:
 def test_water_below_its_freezing_point_is_said(invoke):
     cold = settings(
         grid="{kind: uniform, n_cells: 4}",
-        time="{step: 600, output_interval: 86400, duration: 86400}",
+        time="{dt: 600, output_interval: 86400, duration: 86400}",
         case__depth=10.0,
         case__duration=86400.0,
         case__temperature="{surface: 0.0}",
@@ -70,7 +70,7 @@ def test_errors_of_water_that_cannot_be_are_no_result(invoke):
         model__closure="{name: constant, parameters: {diffusivity: 1.0e-8, viscosity: 1.0e-8}}",
         case__mapping="{fluxes: {heat_flux: -9000}}",
         grid__n_cells=16,
-        time__step=600,
+        time__dt=600,
     )
     said = invoke("evaluate", SYNTHETIC, *still, code=1).output
     assert "root mean square errors" in said
@@ -117,7 +117,7 @@ def test_restart_goes_on_bit_by_bit_and_not_from_another_run(invoke, tmp_path, w
         np.testing.assert_array_equal(after, before[1:])
     for option, parts in (
         (settings(grid__n_cells=20), "grid"),
-        (settings(time__step=30), "time.step 60"),
+        (settings(time__dt=30), "time.dt 60"),
         (settings(model__closure__name="constant"), "TurbulenceState"),
         (settings(case__tracers="{dye: 1}"), "dye"),
         (settings(model__closure__options="{stability: munk_anderson}"), "options MunkAndersonStability"),
@@ -183,7 +183,7 @@ def test_run_and_evaluate_take_calibrated_parameters(calibrated, invoke, tmp_pat
     found = yaml.safe_load(values.read_text())["parameters"]
     assert used["alpha"] == pytest.approx(found["alpha"]["value"], rel=1e-12)
     assert used["alpha"] != 5.0
-    options = settings(evaluation__end=21600, grid__n_cells=16, time__step=600)
+    options = settings(evaluation__end=21600, grid__n_cells=16, time__dt=600)
     result = invoke("evaluate", SYNTHETIC, *given, *options, "--output", "table.csv", "--json")
     rows = [line.split(",") for line in (tmp_path / "table.csv").read_text().splitlines()]
     assert rows[0] == ["case", "variable", "unit", "configuration", "parameters"]
@@ -239,7 +239,7 @@ def test_errors_and_interrupts_have_their_codes(invoke, monkeypatch, tmp_path):
 def test_answers_for_scripts_are_one_json_object_on_standard_output(invoke, tmp_path):
     result = invoke("check", KATO, "--json")
     checked = json.loads(result.stdout)
-    assert checked["time"] == {"n_steps": 1800, "step": 60.0, "n_frames": 60, "output_interval": 1800.0}
+    assert checked["time"] == {"n_steps": 1800, "dt": 60.0, "n_frames": 60, "output_interval": 1800.0}
     assert checked["kind"] == "run" and checked["model"]["closure"] == "KEpsilon"
     assert checked["cases"][0]["fluxes_at_start"] == {"stress_u": 0.1027}
     assert not missing_from(result.stderr, "cells 100 50 stress_u 0.1027 steps 1800 60")

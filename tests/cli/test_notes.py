@@ -13,13 +13,13 @@ RUN = {
     "case": CASE,
     "grid": {"kind": "uniform", "n_cells": 8},
     "model": {"closure": {"name": "constant"}},
-    "time": {"step": 3600.0, "output_interval": 172800.0},
+    "time": {"dt": 3600.0, "output_interval": 172800.0},
     "output": {"figures": False},
 }
 CALIBRATION = {
     **{name: RUN[name] for name in ("grid", "model")},
     "cases": [{"case": CASE}],
-    "time": {"step": 3600.0},
+    "time": {"dt": 3600.0},
     "misfit": {"weights": {"temperature": 1.0}},
     "parameters": {"viscosity": {"lower": 1.0e-6, "upper": 1.0}},
 }

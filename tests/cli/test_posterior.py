@@ -57,7 +57,7 @@ def test_files_hold_the_posterior(folder):
 
 @pytest.mark.long
 def test_draws_of_an_own_posterior_have_bands(folder, tmp_path):
-    config = configuration(tmp_path / "run.yaml", RUN, time={"step": 600.0, "duration": 7200.0})
+    config = configuration(tmp_path / "run.yaml", RUN, time={"dt": 600.0, "duration": 7200.0})
     command = "run", config, "--output", tmp_path / "out.nc", "--draws", "3"
     run(*command, "--posterior", folder / "out/posterior.nc")
     with xr.open_dataset(tmp_path / "out_draws.nc") as bands:

@@ -111,8 +111,8 @@ def windy_case(**fluxes) -> Case:
 @pytest.mark.long
 def test_means_are_those_of_the_steps_and_terms_are_what_the_forcing_gives():
     case, model, names = windy_case(), Model(SIMPLE), ("budgets", "surface_freshwater_flux", "heat_content")
-    every = simulate(model, case, dt=DT, duration=8 * DT, output_interval=DT, averages=names)
-    rarely = simulate(model, case, dt=DT, duration=8 * DT, output_interval=4 * DT, averages=names)
+    every = simulate(model, case, dt=DT, duration=8 * DT, output_interval=DT, means=names)
+    rarely = simulate(model, case, dt=DT, duration=8 * DT, output_interval=4 * DT, means=names)
     assert every.means is not None and rarely.means is not None
     of_steps, means = every.means.others, rarely.means.others
     assert set(means) == set(of_steps) and not any(name.startswith("dye") for name in means)
@@ -137,7 +137,7 @@ def test_means_are_those_of_the_steps_and_terms_are_what_the_forcing_gives():
     np.testing.assert_allclose(stored, work.reshape(2, 4).mean(axis=1) + lost, rtol=1e-11)
     assert not np.asarray(means["heat_budget_surface_exchange"])[0].any()  # no step before the first frame
     with error_naming(ValueError, "salt_bugdet budgets"):
-        simulate(model, case, averages=("salt_bugdet",))
+        simulate(model, case, means=("salt_bugdet",))
 
 
 @pytest.mark.long  # of one column: above
@@ -150,7 +150,7 @@ def test_a_batch_has_the_means_of_its_columns_and_a_depth_without_base_does_not_
         Model(ConstantDiffusivity(1e-2, 1e-5)),
         ("budgets", "tendencies", "mixed_layer_depth_0.2K_from_0m"),
     )
-    options = {"dt": DT, "duration": 12 * DT, "output_interval": 6 * DT, "averages": names}
+    options = {"dt": DT, "duration": 12 * DT, "output_interval": 6 * DT, "means": names}
     whole, blocks = (simulate(model, both, **options, column_block=block) for block in (None, 1))
     assert whole.means is not None and blocks.means is not None
     found = whole.means.others

@@ -33,7 +33,7 @@ case:
   forcing: {stress_u: {time: [0, 5400], values: [0.0, 0.1]}, heat_flux: -100, tracer_fluxes: {dye: 1e-6}}
 grid: {kind: stretched, n_cells: 20, surface_zoom: 1.0}
 model: {theta: 0.5, closure: {name: k_epsilon, parameters: {c_eps_1: 1.5, stability: {cc1: 4.5}}}}
-time: {step: 30, output_interval: 960}
+time: {dt: 30, output_interval: 960}
 """
 
 
@@ -62,13 +62,13 @@ def test_overrides_reach_dotted_names_lists_and_new_sections(config):
     document.data["parameters"] = {"stability.cc1": {"lower": 1.0}}
     document.data["cases"] = [{"weight": 1.0}, {"weight": 1.0}]
     settings = "parameters.stability.cc1.lower=2 cases.1.weight=0.5 output.folder=elsewhere"
-    times = ["time={step: 10}", "time.output_interval=100"]
+    times = ["time={dt: 10}", "time.output_interval=100"]
     changed = with_overrides(document, [*settings.split(), *times]).data
     assert changed["parameters"] == {"stability.cc1": {"lower": 2}}
     assert changed["cases"] == [{"weight": 1.0}, {"weight": 0.5}]
     assert changed["output"] == {"folder": "elsewhere"}
-    assert changed["time"] == {"step": 10, "output_interval": 100}
-    assert document.data["time"] == {"step": 30, "output_interval": 960}
+    assert changed["time"] == {"dt": 10, "output_interval": 100}
+    assert document.data["time"] == {"dt": 30, "output_interval": 960}
 
 
 def test_everything_of_an_idealised_case_arrives(config):

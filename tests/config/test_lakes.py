@@ -21,7 +21,7 @@ RIVER = {"discharge": {"time": [0.0, DAY], "values": [1.0, 3.0]}, "temperature":
 @pytest.fixture
 def lake(tmp_path):
     def build(**case):
-        times, grid = {"step": 3600.0, "output_interval": DAY}, {"kind": "uniform", "n_cells": 6}
+        times, grid = {"dt": 3600.0, "output_interval": DAY}, {"kind": "uniform", "n_cells": 6}
         text = yaml.safe_dump({"case": CASE | case, "grid": grid, "time": times})
         (tmp_path / "lake.yaml").write_text(text)
         return build_run(load_run(tmp_path / "lake.yaml")).case

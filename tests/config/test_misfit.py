@@ -19,7 +19,7 @@ SYNTHETIC = """
 cases:
   - case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}
 grid: [{kind: uniform, n_cells: 16}, {kind: uniform, n_cells: 32}]
-time: {step: [300.0, 600.0]}
+time: {dt: [300.0, 600.0]}
 parameters: {c_eps_1: {lower: 1.2, upper: 1.7}}
 """
 
@@ -64,7 +64,7 @@ cases:
         sea_surface_temperature: {path: sst.csv, variable: sst},
         mixed_layer_depth: {path: sst.csv, variable: depth}}}
 grid: {kind: uniform, n_cells: 20}
-time: {step: 3600.0}
+time: {dt: 3600.0}
 misfit:
   weights: {temperature: 1.0, sea_surface_temperature: 0.5, mixed_layer_depth: 1.0e-4}
   start: 0.0
@@ -116,7 +116,7 @@ MISTAKES = [
         "grid: [{kind: uniform, n_cells: 20}, {kind: uniform, n_cells: 20}]",
         "cases.0.case float@20 n_cells",
     ),
-    ("step: 3600.0", "step: []", "time.step"),
+    ("dt: 3600.0", "dt: []", "time.dt"),
 ]
 
 

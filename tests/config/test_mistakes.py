@@ -13,7 +13,7 @@ case: {format: idealised, depth: 50.0, duration: 7200.0, temperature: {surface: 
        forcing: {stress_u: 0.1}}
 grid: {kind: uniform, n_cells: 10}
 model: {closure: {name: k_epsilon, parameters: {c_eps_1: 1.44}}}
-time: {step: 60.0, output_interval: 600.0}
+time: {dt: 60.0, output_interval: 600.0}
 """
 CALIBRATION = """
 cases: [{case: {format: cf_netcdf, path: "synthetic:wind_and_cooling"}}]
@@ -34,20 +34,21 @@ case:
   weather: {format: table, paths: "synthetic:station_weather"},
   air_sea: {longwave: clark, shortwave: clear_sky}}
 grid: {kind: uniform, n_cells: 10}
-time: {step: 3600.0, output_interval: 86400.0}
+time: {dt: 3600.0, output_interval: 86400.0}
 """
 FILES = {"run": RUN, "calibration": CALIBRATION, "comparison": COMPARISON, "site": SITE}
 
 # Settings of a good run; exit code, if it is not 2; and what the message names.
 SETTINGS = [
-    ("tme={step: 60}", "tme time"),
-    ("time.step=fast", "time.step [s] fast expected"),
+    ("tme={dt: 60}", "tme time"),
+    ("time.step=60", "time.step did you mean 'dt'"),
+    ("time.dt=fast", "time.dt [s] fast expected"),
     ("grid.kind=unifrom", "grid kind mean uniform unifrom"),
     ("case.heat_flux=1", "case.heat_flux forcing"),
-    ("time.step=.nan", "time.step nan"),
+    ("time.dt=.nan", "time.dt nan"),
     ("time.output_interval=90", "time 60 90"),
     ("time.duration=700", "700"),
-    ("time.step=1e-300", "2.15e+09 7.2e303"),
+    ("time.dt=1e-300", "2.15e+09 7.2e303"),
     ("grid={n_cells: 10}", "grid kind none"),
     ("grid={kind: native}", "grid idealised native"),
     ("grid={kind: faces, z_face: [-50, -20, -30, 0]}", "grid -30"),
@@ -69,9 +70,9 @@ SETTINGS = [
     ("case={format: lesbrary, path: nowhere.jld2}", 3, "case.path nowhere.jld2"),
     ("case={format: cf_netcdf, path: 'synthetic:wind_and_cooling', mapping: {variables: {temp: t}}}",
      "mapping.variables temp temperature"),
-    ("time.step", "--set time.step key.path=value"),
-    ("time.step.x=1", "--set time.step.x=1 60"),
-    ("time={step: [1", "--set 1"),
+    ("time.dt", "--set time.dt key.path=value"),
+    ("time.dt.x=1", "--set time.dt.x=1 60"),
+    ("time={dt: [1", "--set 1"),
 ]  # fmt: skip
 
 # Settings of a good run at a site.
@@ -119,7 +120,7 @@ CALIBRATIONS = [
     ("misfit.start=1e9", "cases.0 time_window 1e9"),
     ("cases.0.case={format: idealised, depth: 9, duration: 60, temperature: 20}", "cases.0.case"),
     ("cases.3.weight=1", "--set cases.3.weight=1 0"),
-    ("time.step=1e-9", "2.15e+09"),
+    ("time.dt=1e-9", "2.15e+09"),
 ]
 
 COMPARISONS = [
@@ -161,8 +162,8 @@ ARGUMENTS = [
     ("plot run.yaml", 3, "run.yaml NetCDF"),
     # All mistakes of a configuration come at once.
     (
-        "check run.yaml --set time.step=-1 --set precision=double --set grid.n_cells=1",
-        "time.step precision grid.n_cells",
+        "check run.yaml --set time.dt=-1 --set precision=double --set grid.n_cells=1",
+        "time.dt precision grid.n_cells",
     ),
 ]
 
@@ -223,5 +224,5 @@ def test_more_steps_than_can_be_counted_are_refused(tmp_path, monkeypatch):
         check_memory(1e18, "this")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.yaml").write_text(RUN)
-    many = ["check", "run.yaml", "--set", "time.step=1e-7", "--set", "time.output_interval=600"]
+    many = ["check", "run.yaml", "--set", "time.dt=1e-7", "--set", "time.output_interval=600"]
     assert CliRunner().invoke(app, [*many, "--set", "case.duration=1800"]).exit_code == 2

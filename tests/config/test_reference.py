@@ -33,7 +33,7 @@ def test_shipped_configurations_follow_the_schema_and_broken_ones_do_not():
     closure = lambda **section: {"model": {"closure": {"name": "k_epsilon"} | section}}  # noqa: E731
     for broken, place in (
         ({"tme": {}}, []),
-        ({"time": {"step": "fast"}}, ["time", "step"]),
+        ({"time": {"dt": "fast"}}, ["time", "dt"]),
         ({"model": {"theta": 2.0}}, ["model", "theta"]),
         (closure(options={"shape": "simple"}), ["closure", "options"]),
         (closure(options={"stability": "chang"}), ["options", "stability"]),

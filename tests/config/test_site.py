@@ -41,7 +41,7 @@ def load(tmp_path, monkeypatch):
         config = {
             "case": BASE | case,
             "grid": {"kind": "uniform", "n_cells": 20},
-            "time": {"step": 3600.0, "output_interval": 21600.0},
+            "time": {"dt": 3600.0, "output_interval": 21600.0},
             "evaluation": {"start": 0.0, "variables": ["temperature", "salinity"]},
         }
         (tmp_path / "site.yaml").write_text(yaml.safe_dump(config))

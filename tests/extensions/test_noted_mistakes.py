@@ -19,7 +19,7 @@ def test_mistakes_in_a_map(tmp_path, sign):
     content = {
         "map": SETTINGS | section | {"start_time": "2001-02-01", "duration": 230.0 * 86400.0},
         "grid": {"kind": "uniform", "n_cells": 10},
-        "time": {"step": 3600.0, "output_interval": 864000.0},
+        "time": {"dt": 3600.0, "output_interval": 864000.0},
     }
     (tmp_path / "map.yaml").write_text(yaml.safe_dump(content))
     notes = build_map(load_map(tmp_path / "map.yaml")).columns.notes

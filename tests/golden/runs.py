@@ -28,7 +28,7 @@ Settings = Mapping[str, Any]  # values of a configuration by key path
 # 20 cells of 5 m for 8 h, cooled from the start, in the sun from six o'clock on.
 DAY: Settings = {
     "grid": {"kind": "uniform", "n_cells": 20},
-    "time": {"step": 1200.0, "output_interval": 1200.0},
+    "time": {"dt": 1200.0, "output_interval": 1200.0},
 }
 # Frost over water at its freezing point.
 FROST: Settings = {
@@ -64,7 +64,7 @@ def _runs() -> Iterator[Item]:
         yield run(f"closure {name}", "closures", "diurnal_cycle", {**DAY, "model.closure": {"name": name}})
     for name in ("kato_phillips", "free_convection", "synthetic", "own_netcdf", "synthetic_station"):
         yield run(name, "idealised", name, {})
-    yield run("diurnal_cycle", "idealised", "diurnal_cycle", {"time.step": 900.0})
+    yield run("diurnal_cycle", "idealised", "diurnal_cycle", {"time.dt": 900.0})
     for name in ("simple", "lebedev", "mylake", "winton"):
         yield run(f"ice {name}", "ice", "synthetic_station", {**FROST, "case.ice": name})
     for names in ("npzd", "fasham", "ergom", "bfm17", "npzd+carbonate", "npzd+oxygen", "age"):

@@ -120,7 +120,7 @@ def test_an_error_is_its_public_type_and_its_key():
 
     known = refuse(FileFormatError, "TEMP")
     assert known == {"error": "FileFormatError", "key": "TEMP"} == refuse(_Private, "TEMP")
-    assert refuse(FileFormatError, "line 3: time.step")["key"] == "time.step"
+    assert refuse(FileFormatError, "line 3: time.dt")["key"] == "time.dt"
     assert refuse(FileFormatError, "line 3")["key"] == "line 3"
     assert changes(known, refuse(FileFormatError, "PSAL")) == ["key: TEMP -> PSAL"]
     assert changes(known, {**known, "error": "ValueError"}) == ["error: FileFormatError -> ValueError"]

@@ -85,7 +85,7 @@ def test_a_run_accepts_rules_by_name(tmp_path, recwarn):
     path = tmp_path / "run.yaml"
     path.write_text(
         "case: {format: idealised, depth: 16, duration: 3600, temperature: 20, forcing: {heat_flux: -0.1}}\n"
-        "grid: {kind: uniform, n_cells: 8}\nmodel: {closure: {name: constant}}\ntime: {step: 600.0}\n"
+        "grid: {kind: uniform, n_cells: 8}\nmodel: {closure: {name: constant}}\ntime: {dt: 600.0}\n"
     )
     for accepted, n_notes in (([], 1), (["accept=[surface_heat_flux]"], 0)):
         build_run(load_run(path, accepted))

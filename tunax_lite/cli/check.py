@@ -139,7 +139,7 @@ def describe_times(length: float, dt: float, output_interval: float) -> Answer:
     n_steps, frames = round(length / dt), length_of_run(length, output_interval, dt)
     last = f", the last of {frames.rest * dt:g} s" if frames.rest else ""
     echo(f"time: {n_steps} steps of {dt:g} s, {frames.n_all} frames of {output_interval:g} s{last}")
-    return {"n_steps": n_steps, "step": dt, "n_frames": frames.n_all, "output_interval": output_interval}
+    return {"n_steps": n_steps, "dt": dt, "n_frames": frames.n_all, "output_interval": output_interval}
 
 
 def _describe_calibration(setup: Calibration, page: Page) -> Answer:
@@ -150,7 +150,7 @@ def _describe_calibration(setup: Calibration, page: Page) -> Answer:
         weights = ", ".join(f"{name} {weight:g}" for name, weight in target.weights.items())
         echo(f"  weights: {weights}; time step {target.dt:g} s")
         _check_step(setup.model, target.case, target.dt)
-        cases.append(case | {"weights": dict(target.weights), "step": target.dt})
+        cases.append(case | {"weights": dict(target.weights), "dt": target.dt})
     model, free = describe_model(setup.model), []
     for parameter in setup.free_parameters.numbers:
         prior = repr(parameter.prior)

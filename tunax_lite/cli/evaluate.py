@@ -86,7 +86,7 @@ def _error_rows(
                 if not math.isfinite(row.root_mean_square):
                     raise FloatingPointError(
                         f"{case}: expected finite values with the {label}, got {row.variable} that is not; "
-                        "try a shorter time.step, or other parameters."
+                        "try a shorter time.dt, or other parameters."
                     )
                 rows.append(row)
         show(number / len(by_target), case)

@@ -110,7 +110,6 @@ def _simulate(
                 start=start,
                 diagnostics=setup.diagnostics,
                 means=setup.means,
-                averages=setup.averages,
                 provenance=origin,
                 report=report,
             )
@@ -221,7 +220,7 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
     settings = {
         "precision": (faces.dtype, np.asarray(trajectory.state.temperature).dtype),
         "grid": (grid, grid if same_grid else f"{old_grid}, with other faces"),
-        "time.step": (setup.dt, setup.dt if same_step else seconds / max(float(start.step), 1.0)),
+        "time.dt": (setup.dt, setup.dt if same_step else seconds / max(float(start.step), 1.0)),
         "closure": (type(clo_state).__name__, type(start.clo_state).__name__),
         "surface state": (sorted(case.start_state.surface), sorted(start.state.surface)),
         "tracers": (sorted(case.start_state.tracers), sorted(start.state.tracers)),

@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..column.averages import TENDENCIES
+from ..column.averages import TENDENCIES, Averaged
 from ..column.case import Case
 from ..column.diagnostics import OF_THE_STEP, diagnose
 from ..column.integrate import length_of_run, restart_of, simulate
@@ -36,8 +36,7 @@ def run_to_file(
     output_interval: float,
     start: Restart | None = None,
     diagnostics: Sequence[str] = (),
-    means: bool = False,
-    averages: Sequence[str] = (),
+    means: bool | Sequence[str] = False,
     provenance: Provenance | None = None,
     memory_budget: int = 2**26,
     report: Callable[[Trajectory], None] = lambda piece: None,
@@ -47,7 +46,7 @@ def run_to_file(
     Args:
         model, case, dt, duration, output_interval, start: as in `simulate`.
         diagnostics: names of `DIAGNOSTICS`.
-        means, averages: averages between frames, as in `simulate`.
+        means: averages between frames, as in `simulate`.
         provenance: as in `to_dataset`.
         memory_budget: bytes of frames held at once.
         report: called with each piece; an exception ends the run.
@@ -58,14 +57,12 @@ def run_to_file(
     """
     n_frames, steps_per_frame, rest = length = length_of_run(duration, output_interval, dt)
     step_starts = bool(OF_THE_STEP.intersection(diagnostics))
-    means = means or bool(averages)
+    names = Averaged.of(means).names
     # Tendencies are as many profiles as terms act on quantities.
-    budget = memory_budget // (1 + means + step_starts + bool(averages) + 4 * (TENDENCIES in averages))
+    budget = memory_budget // (1 + bool(means) + step_starts + bool(names) + 4 * (TENDENCIES in names))
     piece = _frames_at_once(model, case, start, length.n_all, steps_per_frame, budget)
     piece = max(1, min(piece, n_frames))
-    run = functools.partial(
-        simulate, model, case, dt=dt, means=means, step_starts=step_starts, averages=averages
-    )
+    run = functools.partial(simulate, model, case, dt=dt, means=means, step_starts=step_starts)
 
     def compute(frames: int, restart: Restart | None, interval: float = output_interval) -> Trajectory:
         trajectory = run(duration=frames * interval, output_interval=interval, start=restart)

@@ -6,6 +6,7 @@ the content; temperature_tendency_TERM [K s-1], u_tendency_TERM [m s-2] and so o
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -31,6 +32,11 @@ class Averaged(NamedTuple):
     """Quantities to average over the steps between frames: names of diagnostics, or of `KINDS`."""
 
     names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, means: bool | Sequence[str]) -> "Averaged":
+        """Quantities besides the state that `means` of `simulate` requests."""
+        return cls(() if isinstance(means, bool) else tuple(means))
 
     def check(self) -> None:
         """Raise `ValueError` for an unknown name."""

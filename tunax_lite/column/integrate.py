@@ -127,13 +127,13 @@ class Carry(NamedTuple):
     def at_start(
         cls,
         start: Restart,
-        means: bool = False,
+        means: bool | tuple[str, ...] = False,
         step_starts: bool = False,
         others: PyTree = None,
     ) -> "Carry":
         """The carry that enters the first step."""
-        averages = (start.state, start.clo_state) if means else None
-        return cls(start, averages, start if step_starts else None, others or {})
+        mean = (start.state, start.clo_state) if means else None
+        return cls(start, mean, start if step_starts else None, others or {})
 
 
 def integrate(
@@ -147,9 +147,8 @@ def integrate(
     checkpointing: AbstractCheckpointing,
     save: Callable[[Carry, PyTree], PyTree] = lambda carry, _: carry,
     inputs: PyTree = None,
-    means: bool = False,
+    means: bool | tuple[str, ...] = False,
     step_starts: bool = False,
-    averages: tuple[str, ...] = (),
 ) -> tuple[Restart, PyTree]:
     """Run the time loop, for callers that do not save complete states.
 
@@ -160,15 +159,15 @@ def integrate(
         n_frames, steps_per_frame, checkpointing: length of the run, and what reverse mode stores.
         save: function from the carry and the inputs of a frame to the saved variables.
         inputs: pytree of arrays with a leading axis of `n_frames`, such as observations.
-        means: whether to carry means of state and closure state over the steps of the frame.
+        means: whether to carry means of state and closure state over the steps of the frame; or names of
+            other quantities to average as well, see `Averaged`.
         step_starts: whether to carry the start of the last step.
-        averages: names of other quantities to average, see `Averaged`.
 
     Returns:
         The end of the run, and the saved variables with a leading axis of `n_frames`, without the start.
     """
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
-    step, requested = _stepping(model, case, dt), Averaged(averages)
+    step, requested = _stepping(model, case, dt), Averaged.of(means)
     prepared = model.with_von_karman(case)
 
     def advanced(carry: Carry) -> Carry:
@@ -177,14 +176,14 @@ def integrate(
         n = (carry.now.step - start.step) % steps_per_frame + 1
         if mean is not None:
             mean = _averaged(mean, (now.state, now.clo_state), n)
-        if averages:
+        if requested.names:
             others = _averaged(others, requested.of_step(model, prepared, carry.now, stepped, dt), n)
         return Carry(now, mean, None if carry.step_start is None else carry.now, others)
 
     end, saved = scan_frames(
         advanced,
         save,
-        _Extras(means, step_starts, averages).first(model, case, start, dt),
+        _Extras(means, step_starts).first(model, case, start, dt),
         inputs=inputs,
         checkpointing=checkpointing,
         n_frames=n_frames,
@@ -196,15 +195,14 @@ def integrate(
 class _Extras(NamedTuple):
     """Values to carry in addition to the state: arguments of `integrate`."""
 
-    means: bool
+    means: bool | tuple[str, ...]
     step_starts: bool
-    averages: tuple[str, ...]
 
     def first(self, model: Model, case: Case, start: Restart, dt: ScalarLike) -> Carry:
         """Carry that enters the first step."""
-        others, prepared = {}, model.with_von_karman(case)
-        if self.averages:
-            others = Averaged(self.averages).at_start(model, prepared, start, dt)
+        others, requested = {}, Averaged.of(self.means)
+        if requested.names:
+            others = requested.at_start(model, model.with_von_karman(case), start, dt)
         return Carry.at_start(start, self.means, self.step_starts, others)
 
 
@@ -272,15 +270,14 @@ class _Options(NamedTuple):
     n_frames: int
     steps_per_frame: int
     checkpointing: AbstractCheckpointing
-    means: bool
+    means: bool | tuple[str, ...]
     step_starts: bool
-    averages: tuple[str, ...]
     mesh: Mesh | None
     column_block: ColumnBlock
 
     @property
     def extras(self) -> _Extras:
-        return _Extras(self.means, self.step_starts, self.averages)
+        return _Extras(self.means, self.step_starts)
 
     @property
     def loop(self) -> dict[str, Any]:  # arguments of `integrate` of several types
@@ -292,7 +289,7 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: ScalarLike, optio
     """Run a batch on one or several devices, each of which runs its blocks of columns in turn."""
     has_columns = columns_of(model, case, start)
     extras, first = options.extras, options.extras.first(model, case, start, dt)
-    carry_columns = Carry.at_start(has_columns[2], *extras[:2], dict.fromkeys(first.others, True))
+    carry_columns = Carry.at_start(has_columns[2], *extras, dict.fromkeys(first.others, True))
     split = Split((*has_columns, False), first, carry_columns)
 
     def run(arguments):
@@ -361,9 +358,8 @@ def simulate(
     start: Restart | None = None,
     devices: Devices | None = None,
     column_block: ColumnBlock = "auto",
-    means: bool = False,
+    means: bool | Sequence[str] = False,
     step_starts: bool = False,
-    averages: Sequence[str] = (),
 ) -> Trajectory:
     """Run a model on a case.
 
@@ -381,12 +377,12 @@ def simulate(
             list. By default the columns stay together where JAX places them.
         column_block: number of columns run at once on a device, so that they fit into its cache: a number,
             `"auto"` for a size measured to be fast, or `None` for all. Results change only by rounding.
-        means: whether to return also means of state and closure state over all steps between frames.
+        means: whether to return also means of state and closure state over all steps between frames; or names
+            of other quantities to average as well, in `Means.others`: those of `DIAGNOSTICS`; `budgets`,
+            effects of each term on heat, salt, tracers and kinetic energy of the column; `tendencies`,
+            effects of each term on every quantity, on cells.
         step_starts: whether to save also the start of the last step before each frame, so that `diagnose` can
             evaluate that step.
-        averages: other quantities to average, in `Means.others`; implies `means`. Names of `DIAGNOSTICS`;
-            `budgets`, effects of each term on heat, salt, tracers and kinetic energy of the column;
-            `tendencies`, effects of each term on every quantity, on cells.
 
     Returns:
         The initial state and all frames. Values that are not finite are returned, not raised: see
@@ -396,7 +392,7 @@ def simulate(
         MemoryError: frames that do not fit into the memory of the device.
         TypeError: arguments of other classes, or times that are not numbers.
         ValueError: times that are not multiples of the step, a forcing that does not cover the run, a model
-            and a case of different precision, a block of zero columns, or an unknown name in `averages`.
+            and a case of different precision, a block of zero columns, or an unknown name in `means`.
     """
     if not (isinstance(model, Model) and isinstance(case, Case) and isinstance(start, Restart | None)):
         raise TypeError(_wrong_kinds(model, case, start))
@@ -408,9 +404,8 @@ def simulate(
     dt, output_interval = _as_seconds("dt", dt), _as_seconds("output_interval", output_interval)
     duration = None if duration is None else _as_seconds("duration", duration)
     check_block(column_block)
-    averages = tuple(averages)
-    Averaged(averages).check()
-    means = means or bool(averages)
+    means = means if isinstance(means, bool) else tuple(means)
+    Averaged.of(means).check()
     begin = 0.0 if start is None or is_traced(start.step) else float(start.step) * dt
     remaining = case.duration - begin if duration is None else duration
     unlabelled = " (unlabelled cases have none: pass `duration`)" * (case.duration == 1.0)
@@ -431,7 +426,7 @@ def simulate(
     if length.rest:
         run = functools.partial(
             simulate, model, case, dt=dt, checkpointing=checkpointing, devices=devices,
-            column_block=column_block, means=means, step_starts=step_starts, averages=averages,
+            column_block=column_block, means=means, step_starts=step_starts,
         )  # fmt: skip
         return _with_shorter_end(run, length, start, dt)
     parts = of_model.settled(precision), of_case.settled(precision), Parts.of(start)
@@ -443,10 +438,10 @@ def simulate(
         mesh = column_mesh(devices, batch_shape_of((model, case))[-1])
         parts = tuple(map(Parts.of, shard_columns((model, case, start), has_columns, mesh)))
     layout = _AUTO if checkpointing is None else checkpointing
-    options = _Options(*length[:2], layout, means, step_starts, averages, mesh, column_block)
+    options = _Options(*length[:2], layout, means, step_starts, mesh, column_block)
     arrays, structures = zip(*(part[:2] for part in parts), strict=True)
     most_columns = max(array.size for part in arrays for array in part)
-    n_states = (length.n_frames + 1) * (1 + means + step_starts)
+    n_states = (length.n_frames + 1) * (1 + bool(means) + step_starts)
     run = functools.partial(_simulate, dt=np.asarray(dt, precision), structures=structures, options=options)
     if (
         is_mapped(arrays)  # one column under jax.vmap runs as a batch, which is faster: see `mapping`

@@ -45,7 +45,7 @@ class Means(eqx.Module):
         state, clo_state: leaves as in a trajectory; integers and switches, which have no mean, are those of
             the last step.
         since: start of the averaging intervals [s], `(n_frames,)`; they end at the frames.
-        others: diagnostics and effects of terms by name, as requested by `simulate(averages=...)`; effects
+        others: diagnostics and effects of terms by name, as requested by `simulate(means=...)`; effects
             of terms are zero in the first frame.
     """
 

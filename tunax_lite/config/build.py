@@ -49,7 +49,7 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
     config, own = loaded.config, loaded
     if isinstance(config.case, AbstractTranslatedCase):  # gives grid, model and times unless they are set
         grid = config.grid if "grid" in config.model_fields_set else NativeGrid(kind="native")
-        step = config.time.step if "step" in config.time.model_fields_set else None
+        step = config.time.dt if "dt" in config.time.model_fields_set else None
         own = config.case.translated(loaded.place.below("case"), grid, step)
     if (report := own.report) is not None:
         report.check()
@@ -58,9 +58,9 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
     time, output = own.config.time, own.config.output
     section, where = own.config.case, own.place.below("case")
     if isinstance(section, DescribedCase):  # others know their length only when they are read
-        with loaded.place.naming("time", "step"):
-            check_steps(config.time.duration or section.duration, time.step)
-    built = built_case(section, own.config.grid, where, time.step, config.accept)
+        with loaded.place.naming("time", "dt"):
+            check_steps(config.time.duration or section.duration, time.dt)
+    built = built_case(section, own.config.grid, where, time.dt, config.accept)
     case, chosen = built.case, config.time if "output_interval" in config.time.model_fields_set else time
     with loaded.place.naming("corrections"):
         case = config.corrections.of(case)
@@ -68,19 +68,21 @@ def build_run(loaded: Loaded[RunConfig], parameters: Mapping[str, float] | None 
         case = with_case_parameters(case, parameters or {})
     is_conservative = carries_conservative_temperature(case.equation_of_state)
     measurable = ("potential_temperature",) if is_conservative else ()
+    diagnostics = tuple(dict.fromkeys((*measurable, *output.diagnostics, *config.output.diagnostics)))
+    means = output.means or config.output.means
+    terms = tuple(name for name in KINDS if getattr(config.output, name))
     if time.duration is None:
-        _warn_of_part_of_a_step(case, time.step)
+        _warn_of_part_of_a_step(case, time.dt)
     return Run(
         model=build_model(model, loaded.place, parameters),
         case=case,
         observations=built.observations,
-        dt=time.step,
+        dt=time.dt,
         output_interval=chosen.output_interval,
         duration=config.time.duration,
         source=loaded.path,
-        diagnostics=tuple(dict.fromkeys((*measurable, *output.diagnostics, *config.output.diagnostics))),
-        means=output.means or config.output.means,
-        terms=tuple(name for name in KINDS if getattr(config.output, name)),
+        diagnostics=diagnostics,
+        means=(*(diagnostics if means else ()), *terms) or means,
     )
 
 
@@ -105,7 +107,7 @@ def _warn_of_part_of_a_step(case: Case, step: float) -> None:
         warn_of_input(
             [
                 f"{case.name}: the last {left:g} s of the case are left out: its {case.duration:g} s are no "
-                f"multiple of time.step, {step:g} s"
+                f"multiple of time.dt, {step:g} s"
             ]
         )
 
@@ -192,7 +194,7 @@ def build_calibration(
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:
-            at = index // (len(config.grid) * len(config.time.step))
+            at = index // (len(config.grid) * len(config.time.dt))
             raise ConfigError(
                 f"{place.at('cases', str(at), 'case')}: expected a case of another name, got '{name}' again; "
                 "remove one of the two, or choose grids of different n_cells."
@@ -245,16 +247,16 @@ def _on_grids(
 def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
     """A case at every resolution; if there are several, the names tell which."""
     section, where, misfit = config.cases[index], place.below("cases", str(index)), config.misfit
-    here, steps = where.below("case"), config.time.step
+    here, steps = where.below("case"), config.time.dt
     for _, step, case, observations in _on_grids(section.case, config.grid, steps, here, config.accept):
-        with place.naming("time", "step"):
+        with place.naming("time", "dt"):
             check_steps(case.duration, step)
         which = [f"{case.grid.n_cells}"] * (len(config.grid) > 1)
         which += [f"{step:g}s"] * (len(steps) > 1)
         name = case.name + (f"@{','.join(which)}" if which else "")
         with where.naming("corrections"):
             case = section.corrections.of(dataclasses.replace(case, name=name))
-        with place.naming("time", "step"):
+        with place.naming("time", "dt"):
             case.check_step(step)
         with where.naming():
             weights = section.weights or misfit.weights

@@ -216,7 +216,7 @@ Steps = Annotated[list[_Step], BeforeValidator(_as_list, json_schema_input_type=
 class CalibrationTimeSection(Section):
     """Time step of the runs of a calibration."""
 
-    step: Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
+    dt: Steps = key("time step [s], or several: every case with each", [60.0], min_length=1)
 
 
 class CalibrationConfig(Section):

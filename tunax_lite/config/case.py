@@ -116,8 +116,7 @@ class Run:
         duration: length of the run [s]; `None` for the rest of the case.
         source: the configuration file, for messages.
         diagnostics: further variables requested by the case.
-        means: whether means between frames are requested, of the diagnostics as well.
-        terms: which of `budgets` and `tendencies`, what terms do between frames, are requested.
+        means: whether means between frames are requested, or of what besides the state, as in `simulate`.
     """
 
     model: Model
@@ -128,13 +127,7 @@ class Run:
     duration: float | None
     source: Path
     diagnostics: tuple[str, ...] = ()
-    means: bool = False
-    terms: tuple[str, ...] = ()
-
-    @property
-    def averages(self) -> tuple[str, ...]:
-        """What to average between frames besides the state, as in `simulate`."""
-        return (*(self.diagnostics if self.means else ()), *self.terms)
+    means: bool | tuple[str, ...] = False
 
     def duration_from(self, begin: float) -> float:
         """Length of a run that begins at a time [s]: as given, or to the end of the case in whole steps."""
@@ -144,11 +137,11 @@ class Run:
             n_steps = whole_steps(left, self.dt)
             if n_steps < 1:
                 raise ConfigError(
-                    f"{self.source}: time.step: expected at most the rest of the case, {left:g} s, got "
+                    f"{self.source}: time.dt: expected at most the rest of the case, {left:g} s, got "
                     f"{self.dt:g} s; choose a shorter step or set time.duration."
                 )
             length = n_steps * self.dt
-        with Place(self.source).naming("time.step"):
+        with Place(self.source).naming("time", "dt"):
             check_steps(length, self.dt)
         return length
 

@@ -102,7 +102,7 @@ class AbstractTranslatedCase(AbstractCase):
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
         loaded = self.translated(where, grid, step)
         config = loaded.config
-        return config.case.build(config.grid, loaded.place.below("case"), config.time.step)
+        return config.case.build(config.grid, loaded.place.below("case"), config.time.dt)
 
 
 class Kind(NamedTuple):

@@ -163,18 +163,18 @@ def _with_set_up(config: CalibrationConfig, place: Place) -> CalibrationConfig:
         FileNotFoundError, FileFormatError: files of a case that cannot be used.
     """
     missing = {"grid", "model"} - config.model_fields_set
-    missing |= set() if "step" in config.time.model_fields_set else {"time"}
+    missing |= set() if "dt" in config.time.model_fields_set else {"time"}
     added: dict[str, Any] = {}  # sections
     for index, target in enumerate(config.cases if missing else ()):
         if not isinstance(target.case, AbstractTranslatedCase):
             continue
         where = place.below("cases", str(index), "case")
         case = target.case.translated(where, NativeGrid(kind="native"), None).config
-        step = config.time.model_copy(update={"step": [case.time.step]})
+        step = config.time.model_copy(update={"dt": [case.time.dt]})
         of_case = {"grid": [NativeGrid(kind="native")], "model": case.model, "time": step}
         for name in sorted(missing):
             if added.setdefault(name, of_case[name]) != of_case[name]:
-                which = "time.step" if name == "time" else name
+                which = "time.dt" if name == "time" else name
                 expected = f"cases with one {which}, got another than in a case before"
                 raise ConfigError(f"{where.at()}: expected {expected}; give {which}.")
     return config.model_copy(update=added)

@@ -29,19 +29,19 @@ class ModelSection(section_of(Model)):
 class TimeSection(Section):
     """Time step, length and frames of a run."""
 
-    step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
+    dt: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
     output_interval: float = key("time between saved frames [s]", 600.0, gt=0.0)
     duration: float | None = key("length of the run [s]; null for that of the case", None, gt=0.0)
 
     def _check(self) -> None:
         for name in ("output_interval", "duration"):
             interval = getattr(self, name)
-            if interval is None or interval > 1e15 * self.step:  # more steps than any run can have
+            if interval is None or interval > 1e15 * self.dt:  # more steps than any run can have
                 continue
-            n = round(interval / self.step)
-            if n < 1 or not math.isclose(n * self.step, interval, rel_tol=1e-9):
-                expected = f"{name} to be a multiple of step = {self.step:g} s"
-                raise invalid(expected, f"{interval:g} s", f"for example {max(1, n) * self.step:g}")
+            n = round(interval / self.dt)
+            if n < 1 or not math.isclose(n * self.dt, interval, rel_tol=1e-9):
+                expected = f"{name} to be a multiple of dt = {self.dt:g} s"
+                raise invalid(expected, f"{interval:g} s", f"for example {max(1, n) * self.dt:g}")
 
 
 Precision = Annotated[Literal["float64", "float32"], key("floating-point numbers of the computation")]

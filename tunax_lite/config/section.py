@@ -21,6 +21,7 @@ from ..plausibility import RULES
 
 Annotation = Any  # of a key: a type, or a special form of `typing`
 _UNKNOWN_KEY = "extra_forbidden"  # of pydantic
+_RENAMED = {"step": "dt"}  # keys of earlier versions that do not resemble the new ones
 
 
 def closest(name: str, valid: list[str]) -> str:
@@ -112,7 +113,9 @@ def _explained(problem: ErrorDetails, fields: Mapping[str, FieldInfo]) -> InitEr
 def _text(problem: ErrorDetails, names: list[str]) -> str:
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == _UNKNOWN_KEY:
-        return f"unknown key; {closest(str(problem['loc'][0]), names)}"
+        name = str(problem["loc"][0])
+        new = _RENAMED.get(name, name)
+        return f"unknown key; {closest(new if new in names else name, names)}"
     if kind == "missing":
         return "expected a value, got none; add this key"
     if kind == "union_tag_not_found":

@@ -242,7 +242,7 @@ class Budget(NamedTuple):
 
 @names_its_file("the file of a run")
 def read_budgets(path: str | Path) -> list[Budget]:
-    """The budgets in the file of a run with `output.budgets`, or with `averages=("budgets",)`.
+    """The budgets in the file of a run with `output.budgets`, or with `means=("budgets",)`.
 
     Raises:
         FileFormatError: a file without budgets, of several columns, or with a single frame.
@@ -251,7 +251,7 @@ def read_budgets(path: str | Path) -> list[Budget]:
     end = f"_budget_{STORAGE}"
     names = [name.removesuffix(end) for name in map(str, file.variables) if name.endswith(end)]
     if not names:
-        advice = "run with output.budgets: true, or simulate(..., averages=('budgets',))"
+        advice = "run with output.budgets: true, or simulate(..., means=('budgets',))"
         raise error_in(file, "heat_budget_storage", f"a file with means of {BUDGETS}", "one without", advice)
     if file[names[0] + end].values.ndim != 1:
         raise error_in(file, "file", "one column", "several", "write the file of one of them")

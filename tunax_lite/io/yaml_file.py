@@ -191,7 +191,7 @@ def with_overrides(
         where = f"{source} {override}" if new is None else f"{source} {override}={new}"
         parts = key_path.strip().split(".")
         if not all(parts) or not separator and new is None:
-            raise ConfigError(f"{where}: expected key.path=value, for example {source} time.step=30.")
+            raise ConfigError(f"{where}: expected key.path=value, for example {source} time.dt=30.")
         try:
             value = _parse(text)[0] if new is None else new
         except ConfigError as error:

@@ -32,7 +32,7 @@ run:
     fluxes: {heat_flux: 50.0, stress_u: 0.1}
   grid: {kind: uniform, n_cells: 6}
   model: {closure: {name: constant, parameters: {viscosity: 1.0e-3, diffusivity: 1.0e-3}}}
-  time: {step: 3600.0, output_interval: 21600.0}
+  time: {dt: 3600.0, output_interval: 21600.0}
 observations: {path: sst.dat}
 uncertainty:
   profiles: [{variable: temperature, standard_deviation: 0.5, length: 10.0}]

@@ -51,7 +51,7 @@ def loaded(folder, evaluate="npzd_nut", **case):
     config = {
         "case": CASE | case,
         "grid": {"kind": "uniform", "n_cells": 10},
-        "time": {"step": 3600.0, "output_interval": DAY},
+        "time": {"dt": 3600.0, "output_interval": DAY},
         "evaluation": {"start": 0.0, "variables": [evaluate]},
     }
     path = folder / "run.yaml"
@@ -314,14 +314,14 @@ def test_a_calibration_rejects_pools_that_sink_too_far_in_a_step(tmp_path):
         config = {
             "cases": [{"case": case}],
             "grid": {"kind": "uniform", "n_cells": 10},
-            "time": {"step": 3600.0},
+            "time": {"dt": 3600.0},
             "misfit": {"weights": {"npzd_nut": 1.0}, "start": 0.0},
             "parameters": {"case.terms.life.models.npzd.w_d": {"lower": -300.0, "upper": -1.0}},
         }
         (tmp_path / "calibration.yaml").write_text(yaml.safe_dump(config))
         return build_calibration(load_calibration(tmp_path / "calibration.yaml"))
 
-    with error_naming(ConfigError, "calibration.yaml time.step npzd_det 1.67 cells n_sinking_substeps 2"):
+    with error_naming(ConfigError, "calibration.yaml time.dt npzd_det 1.67 cells n_sinking_substeps 2"):
         build(w_d=-200.0)
     build(w_d=-120.0)  # exactly a cell
 

@@ -28,7 +28,7 @@ MAP = {
         "tracers": {"npzd_nut": {"variable": "no3", "factor": 1.025}},
     },
     "grid": {"kind": "uniform", "n_cells": 10},
-    "time": {"step": 3600.0, "output_interval": DAY},
+    "time": {"dt": 3600.0, "output_interval": DAY},
     "output": {"variables": ["temperature", *POOLS]},
 }
 

@@ -57,7 +57,7 @@ def test_what_is_not_given_is_that_of_gotm(build, tmp_path):
 def test_grid_times_and_closure_can_be_replaced(build):
     run = build(
         grid={"kind": "stretched", "n_cells": 12, "surface_zoom": 2.0},
-        time={"step": 300.0, "output_interval": 3600.0, "duration": 7200.0},
+        time={"dt": 300.0, "output_interval": 3600.0, "duration": 7200.0},
         model={"closure": {"name": "pacanowski_philander"}},
     )
     assert_fields(run, {"dt": 300.0, "output_interval": 3600.0, "model.closure": PacanowskiPhilander})
@@ -276,7 +276,7 @@ def test_a_calibration_has_grid_closure_and_step_of_the_set_up_unless_it_gives_t
     (own,) = setup.targets
     assert (type(setup.model.closure).__name__, own.case.grid.n_cells, own.dt) == ("KOmega", 8, 600.0)
     assert isinstance(setup.model.discretisation, GotmDiscretisation)
-    path.write_text(yaml.safe_dump(content | {"time": {"step": 300.0}}))
+    path.write_text(yaml.safe_dump(content | {"time": {"dt": 300.0}}))
     assert build_calibration(load_calibration(path)).targets[0].dt == 300.0
     other = {**target, "case": {**target["case"], "name": "another", "settings": {"time": {"dt": 1200.0}}}}
     path.write_text(yaml.safe_dump(content | {"cases": [target, other]}))

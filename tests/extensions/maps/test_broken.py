@@ -71,7 +71,7 @@ def test_the_command_runs_refuses_and_goes_on(tmp_path):
     assert "89 columns of 9 x 10 points, 96 steps of 1800 s, 2 frames" in said and f"wrote {store}" in said
     assert "--overwrite" in run(2)
     assert "complete" in run(0, "--resume")
-    assert "another" in run(2, "--resume", "--set", "time.step=900")
+    assert "another" in run(2, "--resume", "--set", "time.dt=900")
     assert "plot a map with xarray" in invoked("plot", store, code=3).output
 
 
@@ -116,9 +116,9 @@ TIMES: dict[str, Any] = {"dt": 60.0, "duration": 3600.0, "output_interval": 60.0
 
 @pytest.mark.long
 def test_maps_of_too_many_steps_are_refused(tmp_path):
-    settings = "--set", "time.step=1e-3", "--output", tmp_path / "map.zarr"
+    settings = "--set", "time.dt=1e-3", "--output", tmp_path / "map.zarr"
     message = invoked("map", CONFIG, *settings, code=2).output
-    assert not missing_from(message, "time.step 2.15e+09 2.59e+09") and not list(tmp_path.iterdir())
+    assert not missing_from(message, "time.dt 2.15e+09 2.59e+09") and not list(tmp_path.iterdir())
 
 
 def test_a_map_without_zarr(bare, tmp_path):

@@ -249,7 +249,7 @@ map:
     stress_u: taux
     heat_flux: [heat, {variable: heat, factor: 0.5, upward: true}, 3]
 grid: {kind: uniform, n_cells: 10}
-time: {step: 1800.0, output_interval: 86400.0}
+time: {dt: 1800.0, output_interval: 86400.0}
 """
 
 SHORT_WEATHER = "{wind_u: 1, wind_v: 2, air_temperature: 3, humidity: 40}"

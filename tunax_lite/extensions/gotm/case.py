@@ -151,7 +151,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         "grid": grid,
         **({} if closure is None else {"model": model}),
         "time": {
-            "step": settings.keyed("time.dt"),
+            "dt": settings.keyed("time.dt"),
             "output_interval": KeyedValue(times["output_interval"], "output"),
         },
         "output": {"diagnostics": times["diagnostics"], "means": times["means"]},

@@ -42,7 +42,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     levels = config.grid.of(1.0)
     assert levels is not None  # checked by the section
     with recorded() as warnings_of_files, where.naming():
-        columns = GriddedColumns(section, levels, step=config.time.step, find=find, name=loaded.name)
+        columns = GriddedColumns(section, levels, dt=config.time.dt, find=find, name=loaded.name)
     duration = config.time.duration or section.duration
     if duration > section.duration:
         raise ConfigError(
@@ -56,7 +56,7 @@ def build_map(loaded: Loaded[MapConfig], parameters: Mapping[str, float] | None 
     run = MapRun(
         model=model,
         columns=columns,
-        dt=config.time.step,
+        dt=config.time.dt,
         output_interval=config.time.output_interval,
         duration=duration,
         variables=tuple(config.output.variables),

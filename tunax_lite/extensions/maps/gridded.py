@@ -49,7 +49,7 @@ class GriddedColumns:
         section: files, points, and settings of the columns.
         levels: grid whose faces are stretched to the depth of each column.
         sources: files or datasets for fields without their own; replace `section.paths`.
-        step: of the run [s], for terms and the diurnal cycle of the sun.
+        dt: time step [s], for terms and the diurnal cycle of the sun.
         find: returns the path for a name.
         name: of the map.
 
@@ -77,11 +77,11 @@ class GriddedColumns:
         levels: Grid,
         *,
         sources: Sequence[Source] = (),
-        step: float = 3600.0,
+        dt: float = 3600.0,
         find: Callable[[str], Path] = resolve,
         name: str = "map",
     ):
-        self.name, self.duration, self._step = name, section.duration, step
+        self.name, self.duration, self._dt = name, section.duration, dt
         self._fractions = np.asarray(levels.z_face, dtype=float) / float(levels.depth)
         self._water, self._light = section.equation_of_state.build(), section.absorption.build()
         self._ice = None if section.ice is None else section.ice.build()
@@ -135,9 +135,9 @@ class GriddedColumns:
             notes = notes_on_terms(terms, state)
             self.notes += tuple(f"map.terms.{name}: {note}" for name, note in notes)
             state = with_memory(state, Interior(), terms)
-            terms = {name: term.adapted_to(state, grid, step) for name, term in terms.items()}
+            terms = {name: term.adapted_to(state, grid, dt) for name, term in terms.items()}
             for term in terms.values():
-                term.check_step(state, grid, step)
+                term.check_step(state, grid, dt)
         self._terms = terms
 
     def _locate(self, section: MapSection, build: FieldBuilder) -> Points:
@@ -224,7 +224,7 @@ class GriddedColumns:
         interior = Interior(stokes_drift=waves)
         state = with_memory(state, interior, terms)
         for term in terms.values():
-            term.check_step(state, grid, self._step)
+            term.check_step(state, grid, self._dt)
         return Case(
             grid=grid,
             initial_state=state,
@@ -354,7 +354,7 @@ class GriddedColumns:
             time = days
             if field.times is not None:
                 time = field.times.seconds[field.times.around(days[0], days[-1] + DAY)]
-            arguments["diurnal_cycle"] = diurnal_cycle(days, time, field.on(chosen, time), sun, self._step)
+            arguments["diurnal_cycle"] = diurnal_cycle(days, time, field.on(chosen, time), sun, self._dt)
         return arguments
 
 
@@ -363,7 +363,7 @@ def columns_from_dataset(
     levels: Grid,
     *,
     columns: slice | np.ndarray = slice(None),
-    step: float = 3600.0,
+    dt: float = 3600.0,
     **settings: Any,  # keys of `MapSection`
 ) -> Case:
     """Build columns from gridded datasets as one batch, with their positions.
@@ -372,7 +372,7 @@ def columns_from_dataset(
         sources: a dataset, a path, or several; datasets may be decoded or not, and chunked by Dask.
         levels: grid whose faces are stretched to the depth of each column.
         columns: indices of the water points to use; all by default.
-        step: of the run [s], for terms and the diurnal cycle of the sun.
+        dt: time step [s], for terms and the diurnal cycle of the sun.
         settings: keys of a map, as in a configuration.
 
     Returns:
@@ -382,7 +382,7 @@ def columns_from_dataset(
         FileFormatError, ValueError: as in `GriddedColumns`.
     """
     listed = list(sources) if isinstance(sources, list | tuple) else [sources]
-    gridded = GriddedColumns(MapSection(**settings), levels, sources=listed, step=step)
+    gridded = GriddedColumns(MapSection(**settings), levels, sources=listed, dt=dt)
     case = gridded.case(columns, 0.0, gridded.duration)
     sites = gridded.coordinates.get("site")
     return case if sites is None else dataclasses.replace(case, sites=tuple(sites[1][gridded.index[columns]]))

@@ -314,7 +314,7 @@ class MapConfig(Section):
         StretchedGrid(kind="stretched", n_cells=50, surface_zoom=2.0),
     )
     model: ModelSection = key("closure and time scheme", ModelSection())
-    time: TimeSection = key("time step and output", TimeSection(step=3600.0, output_interval=5 * 86400.0))
+    time: TimeSection = key("time step and output", TimeSection(dt=3600.0, output_interval=5 * 86400.0))
     precision: Precision = "float64"
     output: MapOutputSection = key("stored variables", MapOutputSection())
     accept: Accepted = key("rules of plausibility whose notes are left out", default_factory=list)
@@ -322,9 +322,9 @@ class MapConfig(Section):
 
     def _check(self) -> None:
         try:
-            check_steps(self.time.duration or self.map.duration, self.time.step)
+            check_steps(self.time.duration or self.map.duration, self.time.dt)
         except ValueError as error:
-            raise ValueError(f"time.step: {error}") from None
+            raise ValueError(f"time.dt: {error}") from None
         if self.calibration is not None:
             self._check_calibration(self.calibration)
         if isinstance(self.grid, NativeGrid):

@@ -167,6 +167,6 @@ def _configuration(place: Site, case: Section) -> Section:
             "surface_zoom": 2.0,
         },
         "model": {"closure": {"name": "k_epsilon", "options": {"internal_waves": "background_mixing"}}},
-        "time": {"step": 600.0, "output_interval": min(interval, place.duration)},
+        "time": {"dt": 600.0, "output_interval": min(interval, place.duration)},
         "output": {"diagnostics": ["mixed_layer_depth", "heat_content"]},
     }
