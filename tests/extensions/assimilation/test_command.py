@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from tests.cli.running import invoked
 from tests.errors import error_naming
-from tests.extensions.assimilation.columns import column
 from tunax_lite import Observations
 from tunax_lite.cli.commands import app
 from tunax_lite.config import ConfigError
@@ -16,6 +15,7 @@ from tunax_lite.extensions.assimilation import build_assimilation, load_assimila
 from tunax_lite.extensions.assimilation.figures import assimilation_figures
 from tunax_lite.extensions.assimilation.observing import build_streams
 from tunax_lite.io.errors import FileFormatError
+from tunax_lite.plausibility import InputWarning
 
 CONFIG = """
 run:
@@ -109,7 +109,8 @@ def test_windows_end_at_the_common_time_of_the_observations(config):
     lines = [f"2020-01-{day:02d} 12:10:00 {value} 0.1" for day, value in enumerate(VALUES[:4], 1)]
     (config.parent / "sst.dat").write_text("\n".join(lines))
     day = "cycles={leads: [86400.0]}"
-    made = build(config, day)
+    with pytest.warns(InputWarning):
+        made = build(config, day)
     # At noon, to a step.
     np.testing.assert_array_equal(made.cycles.analysis_time, [129600.0, 216000.0, 302400.0])
     assert ["1 of 4 observations lie outside" in note for note in made.notes()] == [True]
@@ -128,7 +129,7 @@ def test_bad_settings_are_named(config):
         (["cycles.end=2021-01-01T00:00:00"], "cycles end after the case 345600"),
         (["cycles.judged_from=2021-01-01T00:00:00"], "cycles judged_from 31622400"),
         (["cycles.leads=[5000.0]"], "leads multiple of dt 3600 5000"),
-        ([deep], "observations.depth 30 m 60 m"),
+        ([deep], "observations depth 30 m 60 m"),
         (["uncertainty.processes.0.of=heat"], "heat_flux_bias heat"),
         (["cycles.start=2020-01-03", "cycles.end=2020-01-04"], "cycles sst.dat 129600"),
     ):
@@ -150,5 +151,6 @@ def test_heights_of_another_place_are_refused():
     deep = Observations(
         time=jnp.array([0.0, 1.0]), z=jnp.array([-60.0, -20.0]), profiles={"temperature": jnp.zeros((2, 2))}
     )
-    with error_naming(ValueError, "observations temperature 30 m -60 another place"):
-        build_streams(deep, ["temperature"], {"temperature": 0.1}, column().grid)
+    with error_naming(ValueError, "depth temperature 30 m 60 another place"):
+        for each in build_streams(deep, ["temperature"], {"temperature": 0.1}):
+            each.operator.check((), 30.0)

@@ -131,6 +131,12 @@ def test_nudging_adds_its_part_of_the_departure():
     z = np.asarray(run.system.case.grid.z_center)
     departure = 14.0 - record.predicted[0, 0, 0]
     np.testing.assert_allclose((record.analysis - record.background)[0], 0.5 * departure * np.exp(z / 10.0))
+    deep = dataclasses.replace(stream([13.0], height=-10.0), withheld=True)
+    current = dataclasses.replace(stream([0.1]), operator=da.Operator("u", -10.0), withheld=True)
+    several = assimilation(Nudging(gain=0.5, depth=10.0), stream([14.0]), deep, current)
+    record = several.run().by_cycle
+    added = (record.fitted - record.predicted)[0, 0]
+    np.testing.assert_allclose(added, added[0] * np.array([1.0, np.exp(-1.0), 0.0]))
 
 
 @pytest.mark.long
@@ -183,7 +189,7 @@ def test_withheld_values_judge_and_change_nothing(method):
 def test_depths_choose_values_of_profiles():
     z, profiles = jnp.array([-20.0, -10.0, -1.0]), {"temperature": jnp.ones((2, 3))}
     seen = Observations(time=jnp.array([0.0, 1.0]), z=z, profiles=profiles)
-    given = seen, ["temperature"], {"temperature": 0.1}, column().grid
+    given = seen, ["temperature"], {"temperature": 0.1}
     found = build_streams(*given, [1.0, 20.0], [20.0])
     assert [(each.operator.height, each.withheld) for each in found] == [(-20.0, True), (-1.0, False)]
     with error_naming(ValueError, "depths 1, 10, 20 m 7 m"):
@@ -194,11 +200,9 @@ def test_depths_choose_values_of_profiles():
 
 @pytest.mark.long
 def test_growth_adds_errors_of_the_same_shape_to_the_water():
-    system = assimilation(da.EnsembleTransform(4), stream([12.0])).system
-    assert (
-        system.with_model_error(start := system.members(jax.random.key(0), 400), jax.random.key(1), 86400.0)
-        is start
-    )
+    run = assimilation(da.FreeRun(400), stream([12.0]))
+    system = run.system
+    start = system.members(jax.random.key(0), 400)
     error = da.ProfileError("temperature", 0.5, 10.0, decay=20.0, growth=0.1)
     system = dataclasses.replace(system, profiles=(error,))
     after = system.with_model_error(start, jax.random.key(1), 4 * 86400.0)
@@ -209,6 +213,11 @@ def test_growth_adds_errors_of_the_same_shape_to_the_water():
     # 400 members know a variance to 7 %.
     np.testing.assert_allclose(np.cov(added), expected, rtol=0, atol=0.25 * 0.2**2)
     np.testing.assert_array_equal(after.now.state.salinity, start.now.state.salinity)
+    spreads = []
+    for growth in (0.0, 1.0):
+        system = dataclasses.replace(system, profiles=(dataclasses.replace(error, growth=growth),))
+        spreads.append(dataclasses.replace(run, system=system).run().by_cycle.background_spread)
+    assert (spreads[1] > spreads[0]).all()
 
 
 def test_values_count_in_frames_at_multiples_of_an_interval():
@@ -238,7 +247,7 @@ def test_a_pool_is_shown_as_the_logarithm_of_chlorophyll():
     assert float(shown(0.5)) == pytest.approx(1.0 / (0.5 * np.log(10.0)))
     assert float(operator(water_with(npzd_phy=0.0))) == pytest.approx(-3.0)  # the least that it shows
     with error_naming(ValueError, "npzd_ph npzd_phy"):
-        da.Operator("npzd_ph", -5.0).check(("npzd_phy",))
+        da.Operator("npzd_ph", -5.0).check(("npzd_phy",), 30.0)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Commands for an assimilation: run it, or check it."""
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,13 +14,11 @@ from ...cli.check import Page, describe_model, describe_times
 from ...cli.progress import fraction_of
 from ...cli.terminal import echo
 from ...config import ConfigError, Loaded
-from ...config.case import Run
 from ...io.dataset import write_dataset
-from ...io.provenance import Provenance
 from ...io.writing import check_outputs
 from .cycles import Assimilation, Records
 from .results import to_dataset
-from .sections import AssimilationConfig, assimilation_on, build_assimilated_run, load_assimilation, text_of
+from .sections import AssimilationConfig, build_assimilation, load_assimilation, text_of
 
 FIGURES = "innovations", "increments"
 
@@ -39,10 +38,10 @@ def assimilate(
     loaded = load_assimilation(config, settings)
     with session.precision(loaded):
         values = session.parameters_for(parameters, loaded.closure_class.__name__)
-        run = build_assimilated_run(loaded, values)
-        assimilation = assimilation_on(loaded, run)
-        session.say_notes(assimilation.notes())
-        about = _provenance(loaded, run)
+        assimilation = build_assimilation(loaded, values)
+        system = assimilation.system
+        about = session.provenance(loaded, system.case.name, system.model.closure)
+        about = dataclasses.replace(about, config=text_of(loaded))
         figure_files = [] if figures is None else [figures / f"{name}.png" for name in FIGURES]
         check_outputs(
             [output, *figure_files], overwrite=overwrite, inputs=session.inputs_of(loaded, parameters)
@@ -55,11 +54,6 @@ def assimilate(
 
             figure_files = draw(output, figures)
         session.report_written([output, *figure_files])
-
-
-def _provenance(loaded: Loaded[AssimilationConfig], run: Run) -> Provenance:
-    about = session.provenance(loaded, run.case.name, run.model.closure)
-    return dataclasses.replace(about, config=text_of(loaded))
 
 
 def _run(assimilation: Assimilation) -> Records:
@@ -90,39 +84,28 @@ def _print_summary(assimilation: Assimilation, records: Records) -> None:
     withheld = int(known[:, [each.withheld for each in assimilation.streams]].sum())
     judging = f"; {withheld} are withheld and only judge forecasts" if withheld else ""
     echo(f"{int(used.sum())} of {int(known.sum())} observations were used{judging}")
-    for column, stream in enumerate(assimilation.streams):
-        _print_skill(records, stream.operator.label, column)
-
-
-def _print_skill(records: Records, name: str, stream: int) -> None:
-    """Print the skill of the forecasts of a stream by lead."""
-    for index, lead in enumerate(records.cycles.leads):
-        if (skill := records.skill(index, stream)) is not None:
+    leads = list(enumerate(records.cycles.leads))
+    for (column, stream), (index, lead) in itertools.product(enumerate(assimilation.streams), leads):
+        if (skill := records.skill(index, column)) is not None:
             has_interval = np.isfinite(skill.lower)
             interval = f" ({skill.lower:.3f} to {skill.upper:.3f})" if has_interval else ""
             days = f"{lead / 86400.0:g} day{'' if lead == 86400.0 else 's'}"
             echo(
-                f"  {name}, {days} ahead: rms {skill.rms:.3f}{interval}, mean of observation minus "
-                f"forecast {skill.mean:+.3f} ({skill.number} observations)"
+                f"  {stream.operator.label}, {days} ahead: rms {skill.rms:.3f}{interval}, mean of "
+                f"observation minus forecast {skill.mean:+.3f} ({skill.number} observations)"
             )
 
 
 def check(loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None, page: Page) -> Answer:
-    """Print what `tunax-lite assimilate` would do."""
-    run = build_assimilated_run(loaded, parameters)
-    assimilation = assimilation_on(loaded, run)
-    model, n_values = (
-        describe_model(assimilation.system.model),
-        sum(each.time.size for each in assimilation.streams),
-    )
-    page.draw(run.case)
-    times = describe_times(assimilation.cycles.end, run.dt, assimilation.cycles.interval)
+    """Print the model, the times, and the numbers of observations, cycles and members."""
+    assimilation = build_assimilation(loaded, parameters)
+    system, cycles, method = assimilation.system, assimilation.cycles, assimilation.method
+    model, n_values = describe_model(system.model), sum(each.time.size for each in assimilation.streams)
+    page.draw(system.case)
+    times = describe_times(cycles.end, system.dt, cycles.interval)
     echo(
         f"assimilation: {n_values} observations in {len(assimilation.streams)} streams, "
-        f"{assimilation.cycles.n_cycles} cycles, {assimilation.method.n_members} members, "
-        f"{type(assimilation.method).__name__}"
+        f"{cycles.n_cycles} cycles, {method.n_members} members, {type(method).__name__}"
     )
-    notes = assimilation.notes()
-    session.say_notes(notes)
-    report = {"kind": "assimilation", "model": model, "time": times, "notes": notes}
-    return report | {"cycles": assimilation.cycles.n_cycles, "observations": n_values}
+    report = {"kind": "assimilation", "model": model, "time": times}
+    return report | {"cycles": cycles.n_cycles, "observations": n_values}

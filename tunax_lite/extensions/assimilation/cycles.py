@@ -232,7 +232,7 @@ class Assimilation:
         """Notes on observations that are outside the windows, are replaced, or judge no forecast.
 
         Raises:
-            ValueError: observations that lie a lead or more after the first analysis, but judge no forecast.
+            ValueError: observations lie a lead or more after the first analysis, but none judges a forecast.
         """
         cycles, notes = self.cycles, []
         number = sum(each.time.size for each in self.streams)
@@ -242,12 +242,9 @@ class Assimilation:
                 f"cycles: {outside} of {number} observations lie outside the windows, which begin at "
                 f"{cycles.start:g} s and end at {cycles.analysis_time[-1]:g} s"
             )
-        replaced = sum(each.size - np.unique(each).size for each in self._times)
-        if replaced:
-            notes.append(
-                f"cycles: {replaced} of {number} observations are replaced by a later one on the same time "
-                "step"
-            )
+        if replaced := sum(each.size - np.unique(each).size for each in self._times):
+            step = "replaced by a later one on the same time step"
+            notes.append(f"cycles: {replaced} of {number} observations are {step}")
         expected = [np.sum(times >= cycles.analysis_time[0] + lead) for lead in cycles.leads]
         judging = [np.sum(cycles.judged_forecasts(times, lead)[0] >= 0) for lead in cycles.leads]
         if any(expected) and not any(judging):
@@ -258,18 +255,9 @@ class Assimilation:
                 "choose other leads."
             )
         for lead, late, n in zip(cycles.leads, expected, judging, strict=True):
-            if not late:
-                notes.append(f"cycles.leads: the assimilation ends before a forecast of {lead:g} s is judged")
-            elif n < late:
-                notes.append(
-                    f"cycles.leads: {late - n} of {late} observations judge no forecast of {lead:g} s"
-                )
+            if n < late or not late:
+                notes.append(f"cycles.leads: {n} of {late} observations judge a forecast of {lead:g} s")
         return notes
-
-    def check(self) -> None:
-        """Raise `ValueError` for times between steps, and for leads that no observation judges."""
-        _ = self.layout
-        self.notes()
 
     def begin(self) -> tuple[Ensemble, ...]:
         """Initial ensembles of the first window and of the windows that overlap with it."""
@@ -293,7 +281,8 @@ class Assimilation:
             starts = (*starts[1:], analysis.analysis)
             records.append(self._record(window, analysis))
             report(cycle + 1)
-        return Records.of(self, records)
+        stacked = Record(*(np.stack(each) for each in zip(*records, strict=True)))
+        return Records(self.layout.frame_steps * self.system.dt, self.cycles, stacked)
 
     def _window(self, cycle: int) -> Window:
         cycles, layout = self.cycles, self.layout
@@ -330,9 +319,9 @@ class Assimilation:
         mean = analysis.analysis.mean()
         knots = self.system.decaying_processes(mean, cycles.interval, n_knots)
         steps = n_frames, self.layout.frame_steps
-        ahead = run_members(self.system, mean.now, knots, mean.parameters, times, steps)
+        _, predicted = run_members(self.system, mean.now, knots, mean.parameters, times, steps)
         covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
-        return np.where(covered[:, None], ahead.predicted[..., 0], np.nan)  # no weather after the case
+        return np.where(covered[:, None], predicted[..., 0], np.nan)  # no weather after the case
 
     def _persistence(self, end: float, n_frames: int) -> np.ndarray:
         forecast = np.full((n_frames, len(self.streams)), np.nan)
@@ -394,12 +383,6 @@ class Records:
     frame: float
     cycles: Cycles
     by_cycle: Record
-
-    @classmethod
-    def of(cls, assimilation: Assimilation, records: Sequence[Record]) -> "Records":
-        """Stack the records of all cycles."""
-        stacked = Record(*(np.stack(each) for each in zip(*records, strict=True)))
-        return cls(assimilation.layout.frame_steps * assimilation.system.dt, assimilation.cycles, stacked)
 
     @property
     def analysis_time(self) -> Float[np.ndarray, " cycle"]:

@@ -69,14 +69,12 @@ class Window(eqx.Module):
         """Numbers of frames of the window and of steps per frame."""
         return self.frames[0] * self.n_intervals, self.frames[1]
 
-    def draw_processes(self, start: Ensemble) -> Knots:
-        """Random processes of the members over the window."""
-        return self.system.draw_processes(start, self.key, self.interval, self.n_intervals + 1)
-
-    def with_model_error(self, start: Ensemble) -> Ensemble:
-        """Members with the errors of the water that grow over the window, added at its start."""
-        return self.system.with_model_error(
-            start, jax.random.fold_in(self.key, 0), self.n_intervals * self.interval
+    def background(self, start: Ensemble) -> tuple[Ensemble, Predicted]:
+        """Like `run`, with random processes, and the growth of profile errors added at the start."""
+        duration = self.n_intervals * self.interval
+        start = self.system.with_model_error(start, jax.random.fold_in(self.key, 0), duration)
+        return self.run(
+            start, self.system.draw_processes(start, self.key, self.interval, self.n_intervals + 1)
         )
 
     def run(self, start: Ensemble, knots: Knots) -> tuple[Ensemble, Predicted]:
@@ -104,7 +102,7 @@ class Analysis(NamedTuple):
         analysis: members at its end with its observations.
         fitted: predicted observations after the analysis. Only variational methods predict them again: the
             ensemble transform updates `predicted` with the weights of the global analysis, and nudging adds
-            its correction at the surface to all of `predicted`.
+            its correction at the heights of the temperatures.
         used: true for each observation that was used.
     """
 
@@ -129,8 +127,6 @@ class AbstractAssimilationMethod(eqx.Module):
 class FreeRun(AbstractAssimilationMethod):
     """Run without observations: a baseline, and with several members the spread without assimilation.
 
-    That spread lacks the growth of profile errors, which only the ensemble transform adds.
-
     Args:
         n_members: number of members.
     """
@@ -138,7 +134,7 @@ class FreeRun(AbstractAssimilationMethod):
     n_members: int = setting(1, at_least=1)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        end, predicted = window.run(start, window.draw_processes(start))
+        end, predicted = window.background(start)
         unused = jnp.zeros(window.observed.values.shape, bool)
         return Analysis(end, predicted, end, predicted, unused)
 
@@ -161,8 +157,7 @@ class Persistence(AbstractAssimilationMethod):
 class Nudging(AbstractAssimilationMethod):
     """Add a fraction of the observed temperature departure to the temperature near the surface.
 
-    T(z) += gain (y - h(x)) exp(z / depth), with the mean departure of the observed temperatures. `fitted`
-    adds the correction at the surface to the predictions of all streams.
+    T(z) += gain (y - h(x)) exp(z / depth), with the mean departure of the observed temperatures.
 
     Args:
         gain: fraction of the departure [1].
@@ -175,8 +170,9 @@ class Nudging(AbstractAssimilationMethod):
     n_members: int = setting(1, at_least=1, at_most=1)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        end, predicted = window.run(start, window.draw_processes(start))
-        is_temperature = np.array([each.variable.endswith("temperature") for each in window.system.operators])
+        end, predicted = window.background(start)
+        operators = window.system.operators
+        is_temperature = np.array([each.variable.endswith("temperature") for each in operators])
         observed = window.accepted_observations(predicted)
         used = observed.known & is_temperature
         departure = jnp.where(used, observed.values - predicted[..., 0], 0.0)
@@ -186,36 +182,37 @@ class Nudging(AbstractAssimilationMethod):
         corrected = state.temperature + (correction * jnp.exp(z / self.depth))[:, None]
         now = dataclasses.replace(end.now, state=dataclasses.replace(state, temperature=corrected))
         analysis = dataclasses.replace(end, now=now)
-        return Analysis(end, predicted, analysis, predicted + correction, used)
+        heights = np.array([each.height or 0.0 for each in operators])
+        at_heights = correction * np.where(is_temperature, np.exp(heights / self.depth), 0.0)
+        return Analysis(end, predicted, analysis, predicted + at_heights[:, None], used)
 
 
-class Weights(NamedTuple):
-    """Weights w of the mean and W of the departures of the analysis, see above."""
-
-    mean: Float[Array, " member"]
-    departures: Float[Array, "member member"]
-
-
-def weights_of(predicted: Float[Array, "observation member"], observed: Array, precision: Array) -> Weights:
-    """Weights of the symmetric ensemble transform; an observation with zero precision has no effect."""
+def weights_of(
+    predicted: Float[Array, "observation member"], observed: Array, precision: Array
+) -> tuple[Float[Array, " member"], Float[Array, "member member"]]:
+    """Weights w / sqrt(m - 1) of the mean and W of the departures; zero precision leaves a value out."""
     m = predicted.shape[-1]
     mean = jnp.mean(predicted, axis=-1)
     scaled = jnp.sqrt(precision)[:, None] * (predicted - mean[:, None]) / jnp.sqrt(m - 1.0)
     value, vector = jnp.linalg.eigh(jnp.eye(m) + scaled.T @ scaled)
     projected = scaled.T @ (jnp.sqrt(precision) * (observed - mean))
     weights = vector @ ((vector.T @ projected) / value) / jnp.sqrt(m - 1.0)
-    return Weights(weights, (vector / jnp.sqrt(value)) @ vector.T)
+    return weights, (vector / jnp.sqrt(value)) @ vector.T
 
 
-def transformed(leaf: Float[Array, "*row member"], weights: Weights, relaxation: float) -> Array:
-    """Values of all members after the analysis, with the spread relaxed to that before it."""
+def transformed(leaf: Float[Array, "*row member"], weights: tuple[Array, Array], relaxation: float) -> Array:
+    """Values of all members after the analysis, with the spread relaxed to that before it.
+
+    The weights are those of `weights_of`; each level may have its own, on a leading axis.
+    """
+    of_mean, of_departures = weights
     mean = jnp.mean(leaf, axis=-1, keepdims=True)
     departure = leaf - mean
-    if weights.mean.ndim == 1:
-        after, shift = departure @ weights.departures, departure @ weights.mean
+    if of_mean.ndim == 1:
+        after, shift = departure @ of_departures, departure @ of_mean
     else:
-        after = jnp.einsum("zm,zmn->zn", departure, weights.departures)
-        shift = jnp.sum(departure * weights.mean, axis=-1)
+        after = jnp.einsum("zm,zmn->zn", departure, of_departures)
+        shift = jnp.sum(departure * of_mean, axis=-1)
     if relaxation:
         before, now = (jnp.std(each, axis=-1, keepdims=True) for each in (departure, after))
         after = after * (1.0 + relaxation * (before - now) / jnp.where(now > 0.0, now, 1.0))
@@ -242,9 +239,7 @@ class EnsembleTransform(AbstractAssimilationMethod):
     localisation: float | None = setting(None, above=0.0)
 
     def assimilate(self, window: Window, start: Ensemble) -> Analysis:
-        start = window.with_model_error(start)
-        end, predicted = window.run(start, window.draw_processes(start))
-        return analyse(self, window, end, predicted)
+        return analyse(self, window, *window.background(start))
 
 
 @eqx.filter_jit
@@ -263,7 +258,7 @@ def analyse(
         nearness = jnp.exp(-0.5 * ((z[:, None] - jnp.array(heights)) / method.localisation) ** 2)
         shape = z.size, *observed.values.shape
         nearness = jnp.broadcast_to(nearness[:, None], shape).reshape(z.size, -1)
-        level_weights = Weights(*jax.vmap(lambda near: weights_of(flat, values, near * precision))(nearness))
+        level_weights = jax.vmap(lambda near: weights_of(flat, values, near * precision))(nearness)
     state = jax.tree.map(
         lambda x: transformed(x, level_weights, method.relaxation), analysed_profiles(background.now.state)
     )

@@ -49,9 +49,14 @@ class Operator(eqx.Module):
             expected = "no height" if is_scalar(self.variable) else "a height"
             raise ValueError(f"{self.variable}: expected {expected} for this variable, got {self.height}.")
 
-    def check(self, tracers: Sequence[str]) -> None:
-        """Raise `ValueError` for a variable that a column with these tracers does not have."""
+    def check(self, tracers: Sequence[str], depth: float) -> None:
+        """Raise `ValueError` for a variable without its tracer, or a height below the column's depth [m]."""
         observable(self.variable, tracers)
+        if self.height is not None and self.height < -depth:
+            raise ValueError(
+                f"depth: expected {self.variable} within the column of {depth:g} m, got {-self.height:g} m; "
+                "are these observations of another place?"
+            )
 
     @property
     def label(self) -> str:
@@ -134,7 +139,6 @@ def build_streams(
     observations: Observations,
     variables: Sequence[str],
     errors: dict[str, float],
-    grid: Grid,
     depths: Sequence[float] | None = None,
     withheld: Sequence[float] = (),
 ) -> tuple[Stream, ...]:
@@ -143,13 +147,12 @@ def build_streams(
     Args:
         variables: names of the variables to use.
         errors: standard deviation by variable [unit of the variable]; by default that of the observations.
-        grid: grid of the case, whose depth the heights must not exceed.
         depths: depths of profiles to use [m]; by default all.
         withheld: depths whose values only judge forecasts [m].
 
     Raises:
-        ValueError: a variable that is not observed or has no error, or heights that move or lie too deep, or
-            depths that are not measured, or withheld depths that are not used.
+        ValueError: a variable that is not observed or has no error, heights that move, depths that are not
+            measured, or withheld depths that are not used.
     """
     _check_depths(observations, depths, withheld)
     streams, time = [], np.asarray(observations.time)
@@ -162,8 +165,7 @@ def build_streams(
         error = errors.get(name, observations.uncertainty.get(name))
         if error is None:
             raise ValueError(f"{observations.name}: expected an error of {name}, got none; give one.")
-        columns = _columns_of(observations, name, float(np.asarray(grid.depth).max()), depths)
-        for height, values in columns:
+        for height, values in _columns_of(observations, name, depths):
             known = np.isfinite(values)
             is_withheld = height is not None and _is_among(-height, withheld)
             if known.any():
@@ -193,7 +195,7 @@ def _check_depths(
 
 
 def _columns_of(
-    observations: Observations, name: str, depth: float, used: Sequence[float] | None
+    observations: Observations, name: str, used: Sequence[float] | None
 ) -> list[tuple[float | None, np.ndarray]]:
     """Heights of a variable, `None` for a scalar, each with its values over time."""
     if name in observations.series:
@@ -203,14 +205,8 @@ def _columns_of(
             f"{observations.name}: expected heights of {name} that are fixed, got heights that move in time; "
             "interpolate the observations to fixed heights."
         )
-    levels = enumerate(np.asarray(observations.z).tolist())
-    selected = [(level, z) for level, z in levels if used is None or _is_among(-z, used)]
-    if selected[0][1] < -depth:
-        raise ValueError(
-            f"{observations.name}: expected heights of {name} within the column of {depth:g} m, got "
-            f"{selected[0][1]:g} m; are these observations of another place?"
-        )
-    return [(z, np.asarray(observations.profiles[name])[:, level]) for level, z in selected]
+    pairs = zip(np.asarray(observations.z).tolist(), np.asarray(observations.profiles[name]).T, strict=True)
+    return [(z, values) for z, values in pairs if used is None or _is_among(-z, used)]
 
 
 class Frames(eqx.Module):

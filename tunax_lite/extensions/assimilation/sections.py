@@ -9,9 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from ...calibration import ParameterTable
-from ...column.case import Case
-from ...column.model import Model
+from ..._types import warn_of_input
 from ...config.build import build_run
 from ...config.builder import one_of, section_of
 from ...config.calibration import FreeParameterSection, free_parameters
@@ -111,9 +109,7 @@ class ObservationsSection(Section):
                 )
             errors = self.error if isinstance(self.error, dict) else {}
             with where.naming("variables"):
-                streams = build_streams(
-                    run.observations, self.variables, errors, run.case.grid, self.depths, self.withheld
-                )
+                streams = build_streams(run.observations, self.variables, errors, self.depths, self.withheld)
         with where.naming():
             return tuple(self.prepared(each) for each in streams)
 
@@ -147,12 +143,6 @@ class ObservationsSection(Section):
         expected, advice = "an error above 0 of every observation", "correct it, or set observations.error"
         file.check([(int(at), f"{error[at]:g}") for at in without_error], expected, advice)
         inside = known & (time >= 0.0) & (time <= run.case.duration)
-        deepest = float(np.asarray(run.case.grid.depth).max())
-        if self.depth is not None and self.depth > deepest:
-            raise ConfigError(
-                f"{where.at('depth')}: expected a depth within the column of {deepest:g} m, got "
-                f"{self.depth:g} m; are these observations of another place?"
-            )
         with where.naming("path"):
             if not inside.any():
                 raise ValueError(
@@ -219,10 +209,6 @@ class UncertaintySection(Section):
         default_factory=dict,
     )
 
-    def build(self) -> tuple[tuple[Process, ...], tuple[ProfileError, ...]]:
-        """Processes, and errors of the initial profiles."""
-        return tuple(each.build() for each in self.processes), tuple(each.build() for each in self.profiles)
-
 
 class AssimilationConfig(Section):
     """Assimilation of observations into a run."""
@@ -259,48 +245,49 @@ def text_of(loaded: Loaded[AssimilationConfig]) -> str:
     return yaml_text(loaded.config.model_dump(exclude=unset))
 
 
-def build_assimilated_run(
-    loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None
-) -> Run:
-    """Objects of the run; `parameters` of the closure override those of the configuration."""
-    return build_run(Loaded(loaded.config.run, loaded.place.below("run")), parameters)
-
-
 def build_assimilation(
     loaded: Loaded[AssimilationConfig], parameters: Mapping[str, float] | None = None
 ) -> Assimilation:
-    """Build an assimilation.
+    """Build an assimilation; `parameters` of the closure override those of the configuration.
+
+    Warns of observations that are not used, or judge no forecast.
 
     Raises:
         ConfigError: contradictory values.
         FileNotFoundError, FileFormatError: a file that is missing, or cannot be used.
     """
-    return assimilation_on(loaded, build_assimilated_run(loaded, parameters))
-
-
-def assimilation_on(loaded: Loaded[AssimilationConfig], run: Run) -> Assimilation:
-    """Build an assimilation for a run that is already built; errors as in `build_assimilation`."""
     config, place = loaded.config, loaded.place
+    run = build_run(Loaded(config.run, place.below("run")), parameters)
     streams = config.observations.streams(run, place.below("observations"))
     with place.naming("cycles"):
         last = max(float(stream.time[-1]) for stream in streams)
         first = common_phase(streams, config.cycles.interval, run.dt)
         cycles = config.cycles.build(run.case.start_time, last, first)
-    with place.naming("uncertainty", "parameters"):
-        free = estimated_parameters(config, run.model, run.case)
-    processes, profiles = config.uncertainty.build()
-    operators = tuple(stream.operator for stream in streams)
+    uncertainty, free = config.uncertainty, None
+    if uncertainty.parameters:
+        with place.naming("uncertainty", "parameters"):
+            cases = {run.case.name: run.case}
+            free = free_parameters(uncertainty.parameters).resolve(run.model.closure, cases)
+    operators, depth = tuple(stream.operator for stream in streams), float(run.case.grid.depth)
     with place.naming("observations"):
         for operator in operators:
-            operator.check(tuple(run.case.start_state.tracers))
+            operator.check(tuple(run.case.start_state.tracers), depth)
     with place.naming("uncertainty"):
         system = System(
-            run.model, run.case, run.dt, operators, processes, profiles, free,
-            config.observations.average or 0.0,
-        )  # fmt: skip
+            run.model,
+            run.case,
+            run.dt,
+            operators,
+            processes=tuple(each.build() for each in uncertainty.processes),
+            profiles=tuple(each.build() for each in uncertainty.profiles),
+            parameters=free,
+            average=config.observations.average or 0.0,
+        )
     with place.naming("cycles"):
         assimilation = Assimilation(system, streams, config.method.build(), cycles)
-        assimilation.check()
+        _ = assimilation.layout  # raises for times between steps
+        notes = assimilation.notes()
+    warn_of_input(notes)
     return assimilation
 
 
@@ -309,11 +296,3 @@ def common_phase(streams: Sequence[Stream], interval: float, dt: float) -> float
     n = round(interval / dt)
     phases = np.unique(np.concatenate([np.rint(each.time / dt) for each in streams]) % n)
     return float(phases[0] * dt) if phases.size == 1 else 0.0
-
-
-def estimated_parameters(config: AssimilationConfig, model: Model, case: Case) -> ParameterTable | None:
-    """Estimated parameters of a model and a case."""
-    if not config.uncertainty.parameters:
-        return None
-    free = free_parameters(config.uncertainty.parameters)
-    return free.resolve(model.closure, {case.name: case})

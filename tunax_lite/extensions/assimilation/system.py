@@ -12,7 +12,6 @@ Sources: Evensen (2003), Ocean Dyn. 53, 343-367, eq. 42-45, for the processes.
 
 import dataclasses
 import math
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -207,11 +206,17 @@ class System(eqx.Module):
             values.append(decay * values[-1] + each)
         return jnp.stack(values, axis=1)
 
+    @eqx.filter_jit
     def with_model_error(self, ensemble: Ensemble, key: Array, duration: float) -> Ensemble:
-        """Members with random errors that their profiles gain over a time [s]."""
-        if not any(each.growth for each in self.profiles):
-            return ensemble
-        return _add_model_error(self, ensemble, key, duration)
+        """Members with random errors that their profiles gain over a time [s]; a single member has none."""
+        state, z = ensemble.now.state, self.case.grid.z_center
+        for error, subkey in zip(self.profiles, jax.random.split(key, len(self.profiles)), strict=True):
+            if error.growth:
+                random = centred(jax.random.normal(subkey, (z.size, ensemble.n_members)))
+                size = error.growth * math.sqrt(duration / 86400.0)
+                values = getattr(state, error.variable) + size * error.shape(z) @ random
+                state = dataclasses.replace(state, **{error.variable: values})
+        return dataclasses.replace(ensemble, now=dataclasses.replace(ensemble.now, state=state))
 
     def decaying_processes(self, ensemble: Ensemble, interval: float, n_knots: int) -> Knots:
         """Processes that decay from their values, without noise."""
@@ -229,31 +234,8 @@ def centred(random: Array) -> Array:
 
 
 @eqx.filter_jit
-def _add_model_error(system: System, ensemble: Ensemble, key: Array, duration: float) -> Ensemble:
-    state, z = ensemble.now.state, system.case.grid.z_center
-    for error, subkey in zip(system.profiles, jax.random.split(key, len(system.profiles)), strict=True):
-        random = centred(jax.random.normal(subkey, (z.size, ensemble.n_members)))
-        size = error.growth * math.sqrt(duration / 86400.0)
-        values = getattr(state, error.variable) + size * error.shape(z) @ random
-        state = dataclasses.replace(state, **{error.variable: values})
-    return dataclasses.replace(ensemble, now=dataclasses.replace(ensemble.now, state=state))
-
-
-@eqx.filter_jit
 def _start(model: Model, case: Case) -> Restart:
     return start_of(model, batched_case(model, case))
-
-
-class WindowRun(NamedTuple):
-    """Result of a run through a window.
-
-    Args:
-        now: water and turbulence at its end.
-        predicted: predicted observations at the ends of the frames, with their autoregressive errors.
-    """
-
-    now: Restart
-    predicted: Float[Array, "frame stream member"]
 
 
 def run_window(
@@ -263,10 +245,12 @@ def run_window(
     parameters: Float[Array, "parameter member"],
     times: Float[Array, " knot"],
     steps: tuple[int, int],
-) -> WindowRun:
-    """Run all members from `start` for `steps`: frames, and steps per frame. Processes are linear in time.
+) -> tuple[Restart, Float[Array, "frame stream member"]]:
+    """Return the members at the end of a window, and the observations predicted at the ends of its frames.
 
-    With an averaging time, members are run for half of it beyond the window, with constant processes.
+    Members are run from `start` for `steps`: frames, and steps per frame. Processes are linear between knots
+    at `times`. Predictions include the autoregressive errors of observations. With an averaging time, members
+    are run for half of it beyond the window, with constant processes.
     """
     model, case = _with_values(system, knots, parameters, times)
     case = batched_case(model, case)
@@ -293,7 +277,7 @@ def run_window(
         observed = observed + sum(
             error[:, None] * part[:, None] for error, part in zip(errors, streams, strict=True)
         )
-    return WindowRun(end, observed)
+    return end, observed
 
 
 def processes_at_frames(

@@ -146,10 +146,8 @@ def linearise(
 
     def predicted(v: Control) -> Float[Array, "frame stream"]:
         ensemble, knots = start_from(window, start, modes, v)
-        run = run_window(
-            window.system, ensemble.now, knots, ensemble.parameters, window.times, window.all_frames
-        )
-        return run.predicted[..., 0]
+        start_and_forcing = window.system, ensemble.now, knots, ensemble.parameters
+        return run_window(*start_and_forcing, window.times, window.all_frames)[1][..., 0]
 
     along = lambda tangent: jax.jvp(predicted, (v,), (tangent,))  # noqa: E731
     return jax.vmap(along, out_axes=(None, -1))(jnp.eye(v.size, dtype=v.dtype))
