@@ -309,6 +309,13 @@ class ParameterTable:
             vectors.append((np.array(places), prior.mean, prior.standard_deviation * factor))
         return vectors
 
+    def root_of_correlation(self) -> np.ndarray:
+        """Square root of the correlation matrix of the priors: the identity without correlated vectors."""
+        root = np.eye(len(self.numbers))
+        for places, _, factor in self._correlated():
+            root[np.ix_(places, places)] = factor / np.linalg.norm(factor, axis=1, keepdims=True)
+        return root
+
     def start(self) -> UnconstrainedVector:
         return self.to_unconstrained({number.path: number.start for number in self.numbers})
 

@@ -174,7 +174,7 @@ def calibrate(
 def posterior(
     config: options.Config,
     method: Annotated[
-        Literal["laplace", "nuts", "smc"] | None,
+        Literal["laplace", "nuts"] | None,
         Option(help="Method with its default settings; by default that of the configuration."),
     ] = None,
     parameters: Annotated[
@@ -194,7 +194,7 @@ def posterior(
     """Compute the distribution of the free parameters; write posterior.nc, posterior.yaml and figures.
 
     CONFIG is that of the calibration; its section `posterior` sets the method. --resume continues
-    interrupted chains of NUTS with the same draws; other methods start again.
+    interrupted chains of NUTS with the same draws; laplace starts again.
     """
 
 

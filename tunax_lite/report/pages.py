@@ -216,7 +216,7 @@ def _error_rows(run: RunFolder) -> Iterator[dict[str, object]]:
                 }
 
 
-_METHODS = {"nuts": "NUTS", "laplace": "Laplace", "smc": "Tempered SMC"}
+_METHODS = {"nuts": "NUTS", "laplace": "Laplace"}
 
 
 def _posterior(run: RunFolder, dataset: xr.Dataset) -> dict[str, object]:
@@ -242,7 +242,7 @@ def _posterior_rows(dataset: xr.Dataset) -> Iterator[dict[str, object]]:
     columns = {
         "size": dataset.get("effective_size"),
         "r_hat": dataset.get("r_hat"),
-        "deviation": np.sqrt(np.diag(dataset["covariance"].values)),
+        "deviation": dataset.get("spread"),
     }
     for path, variable in parameters_of(dataset).items():
         available = {name: each for name, each in columns.items() if path in names and each is not None}

@@ -15,13 +15,12 @@ from .infer import (
     spectrum_of,
     start_from,
 )
-from .samplers import NUTS, TemperedSMC
+from .samplers import NUTS
 
 __all__ = [
     "NUTS",
     "Laplace",
     "Likelihood",
-    "TemperedSMC",
     "infer",
     "intervals",
 ]
