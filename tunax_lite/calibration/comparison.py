@@ -125,7 +125,7 @@ def _padded_if_possible(targets: Sequence[Target], model: Model) -> Sequence[Tar
         padded = padded_together(targets, model)
         for target in padded:
             _ = target.comparison
-    except ValueError:  # observed between two steps, at heights that vary, or with a frame_interval
+    except ValueError:  # observed between two steps, or at heights that vary
         return targets
     return padded
 

@@ -282,10 +282,9 @@ def with_levels(sampled: ComparedVariable, case: Case, n_levels: int) -> Compare
     """Pad a profile to more levels, without values, and make its operator a matrix; scalars are unchanged."""
     if isinstance(sampled.operator, OneNumber):
         return sampled
+    if sampled.moving is not None:
+        raise ValueError(f"{case.name}: expected fixed heights for shared programs, got others; do not pad.")
     more = n_levels - sampled.observed.shape[1]
-    if more < 0 or sampled.moving is not None:
-        expected = f"at most {n_levels} levels, at the same heights at all times, for shared programs"
-        raise ValueError(f"{case.name}: expected {expected}, got others; pad to more levels.")
     matrix = np.asarray(sampled.operator(jnp.eye(case.grid.n_cells)))
     return dataclasses.replace(
         sampled,

@@ -410,9 +410,8 @@ class Target:
         samples_forcing: whether models use the forcing at the end of each step, as `GotmDiscretisation` does,
             instead of its mean over the step; matters for forcing that is finer than the step.
         most_times: largest number of observed times to use, evenly spread.
-        padded: numbers of frames and levels, at least those of the target, to pad to with values of weight 0,
-            so that different targets share programs in forward mode; observed times are then multiples of the
-            time step.
+        padded: numbers of frames and levels to pad to with values of weight 0, for `padded_together`, so that
+            targets share programs in forward mode; observed times are then multiples of the step.
         reduction: `mean` of the squares by variable, or `sum`, the mean times the number of values, which is
             not divided by the sum of the weights. With weights of 1 and the scale `uncertainty` it is twice
             the negative logarithm of a normal likelihood.
@@ -498,20 +497,13 @@ class Target:
 
 def _padded_in_time(target: Target, times: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
     """Number of frames, steps before each frame (0 after the last time), and the row of each time [s]."""
-    n_frames, name = (target.padded or (0, 0))[0], target.case.name
+    n_frames = (target.padded or (0, 0))[0]
     ends = np.rint(times / target.dt).astype(int)
     if np.any(np.abs(times / target.dt - ends) > 1e-6) or np.any(np.diff(ends) < 1):
-        expected = f"observed times at multiples of the step, {target.dt:g} s, for shared programs"
-        raise ValueError(f"{name}: expected {expected}, got others; choose another step, or do not pad.")
-    if target.frame_interval is not None:
-        expected = "no frame_interval for shared programs"
-        raise ValueError(f"{name}: expected {expected}, got {target.frame_interval:g} s; leave one out.")
+        expected = f"{target.case.name}: expected observed times at multiples of the step, {target.dt:g} s"
+        raise ValueError(f"{expected}, for shared programs, got others; choose another step, or do not pad.")
     observes_start = int(ends[0] == 0)  # the start is the first row, without a step before
     steps = np.diff(ends if observes_start else np.append(0, ends))
-    if steps.size > n_frames:
-        raise ValueError(
-            f"{name}: expected at least {steps.size} frames, got {n_frames}; pad to more frames."
-        )
     rows = np.arange(times.size) + 1 - observes_start
     return n_frames, np.pad(steps, (0, n_frames - steps.size)), rows
 
