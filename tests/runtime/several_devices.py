@@ -108,13 +108,12 @@ def test_shard_map_of_the_caller(kind):
     def local(stress, numbers):
         return run(stress, eqx.combine(numbers, others))
 
-    specs: dict[str, Any] = {"mesh": mesh, "in_specs": (SPLIT, COPIED), "check_vma": False}
-    split = jax.jit(jax.shard_map(local, **specs, out_specs=RESULTS))
+    split = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=(SPLIT, COPIED), out_specs=RESULTS))
     assert_equal(split(STRESS, numbers), right)
 
     def together(both):
         mean = lambda *given: jax.lax.pmean(jnp.mean(local(*given)[-1] ** 2), "columns")  # noqa: E731
-        return jax.shard_map(mean, **specs, out_specs=COPIED)(*both)
+        return jax.shard_map(mean, mesh=mesh, in_specs=(SPLIT, COPIED), out_specs=COPIED)(*both)
 
     program = jax.jit(jax.grad(together)).lower((STRESS, numbers)).compile()
     assert_equal(program((STRESS, numbers)), gradient, rtol=1e-6)

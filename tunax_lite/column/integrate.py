@@ -29,13 +29,13 @@ from ..runtime.devices import (
     Devices,
     Split,
     block_size,
-    check_axes,
     check_block,
     column_mesh,
     map_blocks,
     map_columns,
     shard_columns,
 )
+from ..runtime.embedding import check_axes, varying_alike
 from ..runtime.memory import free_memory
 from .arguments import ByIdentity, Parts, Structure, case_over_steps, common_precision
 from .averages import Averaged
@@ -166,6 +166,7 @@ def integrate(
     Returns:
         The end of the run, and the saved variables with a leading axis of `n_frames`, without the start.
     """
+    model, case, start = varying_alike((model, case, start))
     dt = jnp.asarray(dt, dtype=precision_of(case=case, start=start))
     step, requested = _stepping(model, case, dt), Averaged.of(means)
     prepared = model.with_von_karman(case)
@@ -226,6 +227,7 @@ def advance(
 
     The number of steps may be traced, except in reverse mode.
     """
+    model, case, start = varying_alike((model, case, start))
     step = _stepping(model, case, jnp.asarray(dt, dtype=precision_of(case=case, start=start)))
     return jax.lax.fori_loop(0, n_steps, lambda _, current: step(current)[0], start)
 
@@ -314,8 +316,8 @@ def _run_columns(model: Model, case: Case, start: Restart, dt: ScalarLike, optio
 @functools.partial(jax.jit, static_argnames=("structures", "options"))
 def _simulate(arrays, dt, structures: tuple[Structure, ...], options: _Options) -> Trajectory:
     check_axes(arrays)
-    model, case, start = (structure.tree(part) for structure, part in zip(structures, arrays, strict=True))
-    dt = jnp.asarray(dt)
+    trees = (structure.tree(part) for structure, part in zip(structures, arrays, strict=True))
+    model, case, start, dt = varying_alike((*trees, jnp.asarray(dt)))
     case = batched_case(model, case)
     start = _compiled_start(model, case) if start is None else start
     if not batch_shape_of((model, case)):

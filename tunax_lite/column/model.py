@@ -24,7 +24,7 @@ from ..closures.base import AbstractCloState, AbstractClosure, AbstractStepper, 
 from ..declarations import check_kinds, check_mixing, setting
 from ..numerics.tridiagonal import AbstractTridiagonalMethod, PlatformDefault, ThomasScan, TwistedThomas
 from ..physics.stratification import buoyancy_frequency_squared
-from ..runtime.devices import check_axes
+from ..runtime.embedding import check_axes, varying_alike
 from ..runtime.jax_setup import time_loop_is_fused
 from ..views import AbstractShown
 from .case import Case
@@ -118,16 +118,17 @@ class Model(AbstractShown):
     def init(self, case: Case) -> AbstractCloState:
         """Compute the closure state at the start of a run."""
         check_axes((self, case))
-        case = self.with_von_karman(case)
+        model, case = varying_alike((self, case))
+        case = model.with_von_karman(case)
         state = case.start_state
         case = case.placed(state)
         start = jnp.zeros((), state.temperature.dtype)
         zeros = jnp.zeros_like(case.grid.z_face)
         water = WaterSurface.of(state)
-        fluxes = self.discretisation.at_ends(lambda time: case.forcing.at(time, water), start, start)
+        fluxes = model.discretisation.at_ends(lambda time: case.forcing.at(time, water), start, start)
         column = _column(state.without_surface(), (zeros, zeros), case, start, 0.0, fluxes)
-        clo_state = self.closure.prepare().init(self._closure_inputs(state, column, case))
-        check_mixing(self.closure, clo_state, case.grid.n_cells + 1)
+        clo_state = model.closure.prepare().init(model._closure_inputs(state, column, case))
+        check_mixing(model.closure, clo_state, case.grid.n_cells + 1)
         return clo_state
 
     def step(
@@ -152,8 +153,10 @@ class Model(AbstractShown):
         Returns:
             State and closure state at `time + dt`.
         """
-        check_axes((self, state, clo_state, case, time, dt, stepper))
-        stepped = self.stepped(state, clo_state, case, time, dt, stepper)
+        arguments = self, state, clo_state, case, time, dt, stepper
+        check_axes(arguments)
+        model, *others = varying_alike(arguments)
+        stepped = model.stepped(*others)
         return stepped.state, stepped.clo_state
 
     def stepped(

@@ -34,6 +34,7 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, PyTree
 
 from .._types import ColumnArray, InnerFaceArray
+from ..runtime.embedding import varying_alike
 from .elementary import difference, unfused
 
 Trees = tuple[PyTree, ...]  # arrays `(n, *batch)` for each of several systems
@@ -447,7 +448,7 @@ SYSTEMS.multiple_results = True
 
 
 def _solve(solver: AbstractTridiagonalMethod, matrices: tuple[Matrix, ...], rhs: Trees, known=()) -> Trees:
-    leaves, structure = jax.tree.flatten((matrices, rhs, known))
+    leaves, structure = jax.tree.flatten(varying_alike((matrices, rhs, known)))
     results = SYSTEMS.bind(*leaves, structure=structure, solver=solver)
     return jax.tree.unflatten(jax.tree.structure(rhs), results)
 

@@ -24,20 +24,6 @@ Devices = Literal["all"] | Sequence[Device]
 """Devices to use; `"all"` means all devices of this process."""
 
 
-def check_axes(tree: PyTree) -> None:
-    """Raise `ValueError` for arrays on explicit axes of a mesh.
-
-    There JAX requires a placement of every intermediate result, which XLA derives on automatic axes.
-    """
-    arrays = jax.tree.leaves(eqx.filter(tree, eqx.is_array))
-    explicit = [mesh for leaf in arrays if (mesh := jax.typeof(leaf).sharding.mesh).explicit_axes]
-    if explicit:
-        raise ValueError(
-            f"simulate: expected arrays on automatic axes of a mesh, got the explicit ones of {explicit[0]}; "
-            "make it with jax.make_mesh(shape, names, axis_types=(jax.sharding.AxisType.Auto,) * len(names))."
-        )
-
-
 def column_mesh(devices: str | Sequence[Device], n_columns: int) -> Mesh:
     """Create a one-dimensional mesh of the devices, using at most one per column.
 
