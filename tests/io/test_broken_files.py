@@ -72,7 +72,7 @@ LESBRARY: list[tuple[dict[str, Any], str]] = [
     ({"timeseries/t/104": 600.0}, "timeseries/t 600 2"),
     ({f"timeseries/t/{i}": None for i in (96, 104, 1003)}, "timeseries/t 1"),
     ({"timeseries/u/0": np.bytes_("zero")}, "timeseries/u/0 S4"),
-    ({"timeseries/T/0": h5py.SoftLink("/timeseries/T/0")}, "timeseries/T/0"),
+    ({"timeseries/T/0": h5py.SoftLink("/timeseries/T/0")}, "JLD2"),
     ({"parameters/momentum_flux": np.nan}, "parameters/momentum_flux nan"),
     ({"parameters/temperature_flux": None, "parameters/buoyancy_flux": None}, "parameters/buoyancy_flux"),
     ({"parameters/temperature_flux": 100.0}, "heat_flux -10000 10000"),

@@ -716,11 +716,7 @@ class LegayCase(AbstractFileCase):
 
     format: Literal["legay"]  # pyright: ignore[reportIncompatibleVariableOverride]
     stress_u: float | None = key("eastward stress [N m-2]", None, ge=-50.0, le=50.0)
-    stress_v: float | None = key("northward stress [N m-2]", None, ge=-50.0, le=50.0)
     surface_buoyancy_flux: float | None = key("buoyancy into the surface [m2 s-3]", None, ge=-1e-4, le=1e-4)
-    coriolis_parameter: float | None = key("Coriolis parameter [s-1]", None, ge=-1e-2, le=1e-2)
-    thermal_expansion: float | None = key("thermal expansion [K-1]", None, gt=0.0, le=1e-3)
-    reference_temperature: float | None = key("temperature of zero buoyancy [degC]", None, ge=-5.0, le=60.0)
 
     def read_file(self, path: Path) -> tuple[Case, Observations]:
         return io.read_legay(path, **self.model_dump(exclude={"format", "path"}, exclude_none=True))
