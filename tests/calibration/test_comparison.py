@@ -21,9 +21,8 @@ from tunax_lite.calibration.comparison import Candidate, compare, tables
 from tunax_lite.calibration.target import errors_of_states
 from tunax_lite.calibration.validation import ErrorRow
 from tunax_lite.closures import AbstractPlainClosure
-from tunax_lite.io import write_trajectory
 from tunax_lite.io.errors import FileFormatError
-from tunax_lite.io.runs import read_stored_run
+from tunax_lite.plotting.together import _run_of
 
 DEPTH, N_CELLS, DT = 32.0, 8, 60.0
 NAMES, LAYER = ("temperature", "u", "v"), "mixed_layer_depth_0.05K_from_0m"
@@ -206,22 +205,16 @@ def write_gotm(path, **changes):
     return path
 
 
-def test_results_of_gotm_and_of_this_package_are_read(tmp_path):
-    run = read_stored_run(write_gotm(tmp_path / "gotm.nc"))
+def test_results_of_gotm_are_read(tmp_path):
+    run, start = _run_of(write_gotm(tmp_path / "gotm.nc")) or pytest.fail("no run")
+    assert start is not None and start.startswith("2000-01-01")
     np.testing.assert_array_equal(run.z_face, [-10.0, -4.0, 0.0])
-    np.testing.assert_array_equal(run.profiles["temperature"], [[10.0, 12.0, 14.0], [11.0, 13.0, 15.0]])
-    for change, message in (
-        ({"temp": None}, "bad.nc temp u v zi"),
-        ({"time": (("time",), [0.0, 1.0, 2.0], {"units": "months since 2000-01-01"})}, "bad.nc time months"),
-    ):
-        with error_naming(FileFormatError, message):
-            read_stored_run(write_gotm(tmp_path / "bad.nc", **change))
-    case = _case()
-    trajectory = tl.simulate(CONSTANT, case, dt=DT, output_interval=600.0)
-    write_trajectory(trajectory, tmp_path / "own.nc")
-    own = read_stored_run(tmp_path / "own.nc")
-    np.testing.assert_array_equal(own.profiles["u"], np.asarray(trajectory.state.u).T)
-    np.testing.assert_array_equal(own.z_face, case.grid.z_face)
+    np.testing.assert_array_equal(run.time, [0.0, 600.0, 1200.0])
+    np.testing.assert_array_equal(run.profiles["temperature"], [[10.0, 11.0], [12.0, 13.0], [14.0, 15.0]])
+    assert _run_of(write_gotm(tmp_path / "mooring.nc", u=None)) is None
+    months = {"units": "months since 2000-01-01"}
+    with error_naming(FileFormatError, "bad.nc time months"):
+        _run_of(write_gotm(tmp_path / "bad.nc", time=(("time",), [0.0, 1.0, 2.0], months)))
 
 
 def test_tables_show_means_and_what_failed():

@@ -17,7 +17,7 @@ from .netcdf import read_netcdf
 from .oceansites import read_oceansites
 from .open import FORMATS, Format, open_observations
 from .provenance import Provenance
-from .runs import keep_variables, read_stored_run, read_trajectory
+from .runs import keep_variables, read_trajectory
 from .table import read_numbers, read_series, read_table, read_weather
 from .writing import replacing
 

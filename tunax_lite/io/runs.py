@@ -1,4 +1,4 @@
-"""Files of runs: reading them, selecting variables, budgets, results of other models."""
+"""Files of runs: reading them, selecting variables, budgets."""
 
 import dataclasses
 from collections.abc import Collection
@@ -21,7 +21,7 @@ from ..quantities import GRID_NAMES
 from .dataset import SELECTED, STATE_NAMES, UNITS_OF_BUDGETS, class_name, write_dataset
 from .errors import FileFormatError, is_path, names_its_file
 from .netcdf import opened, read_netcdf
-from .times import is_dated, read_time, seconds_since
+from .times import read_time, seconds_since
 from .variables import error_in, error_of, listing
 
 if TYPE_CHECKING:
@@ -151,50 +151,6 @@ def keep_variables(path: str | Path, names: Collection[str]) -> None:
         left_out = [name for name in source.variables if name not in wanted]
         selected = source.drop_vars(left_out).assign_attrs({SELECTED: " ".join(names)}).load()
     write_dataset(selected, path)
-
-
-_GOTM = {"temperature": "temp", "u": "u", "v": "v"}
-
-
-class StoredRun(NamedTuple):
-    """The contents of a stored run."""
-
-    time: np.ndarray  # [s] since the start, `(n_times,)`
-    z_face: np.ndarray  # heights of the faces [m], `(n_cells + 1,)`
-    profiles: dict[str, np.ndarray]  # of temperature, u, v and, if known, salinity, `(n_cells, n_times)`
-
-
-@names_its_file("the result of a run")
-def read_stored_run(path: str | Path) -> StoredRun:
-    """Read a result of this package, or a GOTM result on a fixed grid.
-
-    Raises:
-        FileFormatError: a file of neither kind, of several columns, or without one of the profiles.
-    """
-    file = read_netcdf(path)
-    if "closure_state" in file.attrs:
-        trajectory = read_trajectory(path)
-        if trajectory.grid.batch_shape or trajectory.state.temperature.ndim != 2:
-            raise error_in(file, "temperature", "one column", "several", "choose one of them")
-        profiles = {name: np.asarray(getattr(trajectory.state, name)).T for name in (*_GOTM, "salinity")}
-        time = np.asarray(trajectory.time)
-        return StoredRun(time - time[0], np.asarray(trajectory.grid.z_face), profiles)
-    for name in ("time", "zi", *_GOTM.values()):
-        if name not in file:
-            expected = "a result of tunax_lite, or of GOTM with temp, u, v and zi"
-            advice = "name another file, or let GOTM write these variables"
-            raise error_in(file, name, expected, "a file without it", advice)
-    times = read_time(file["time"])
-    time = times.values - times.values[0]
-    time = time / np.timedelta64(1, "s") if is_dated(times) else time
-    faces = np.atleast_2d(file["zi"].values.squeeze())
-    names = _GOTM | ({"salinity": "salt"} if "salt" in file else {})
-    profiles = {name: file[theirs].values.squeeze().T for name, theirs in names.items()}
-    expected = (faces.shape[1] - 1, time.size)
-    if np.ptp(faces, axis=0).max() > 0.0 or any(each.shape != expected for each in profiles.values()):
-        expected = "one column whose faces do not move"
-        raise error_in(file, "zi", expected, f"faces {faces.shape}", "name another file")
-    return StoredRun(time, faces[0] - faces[0, -1], profiles)
 
 
 _ROUNDINGS = 8.0

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from ..io.dataset import SELECTED
 from ..io.errors import FileFormatError, names_its_file
 from ..io.netcdf import read_netcdf
 from ..io.oceansites import read_oceansites
-from ..io.runs import read_stored_run
 from ..io.series import start_of_case
 from ..io.times import is_dated, read_time
 from ..io.variables import error_in
@@ -23,6 +23,9 @@ from .fits import (
     with_potential_temperature,
 )
 from .style import FigureTime
+
+_GOTM = {"temperature": "temp", "u": "u", "v": "v", "salinity": "salt"}
+"""Names in results of GOTM."""
 
 
 def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
@@ -74,10 +77,10 @@ def labels_of(files: Sequence[Path]) -> list[str]:
 
 @names_its_file("the file of a run")
 def _run_of(file: Path) -> tuple[RunProfiles, str | None] | None:
-    """A run and its start; `None` for another file."""
+    """A run of this package, or of GOTM on a fixed grid, and its start; `None` for another file."""
     if file.suffix.lower() not in (".nc", ".nc4", ".cdf"):
         return None
-    contents = read_netcdf(file, only=("time", "zi", "temp", "temperature"))
+    contents = read_netcdf(file, only=("time", "zi", "temperature", *_GOTM.values()))
     if "closure_state" in contents.attrs:
         if SELECTED in contents.attrs:
             got, advice = f"one with {contents.attrs[SELECTED]} alone", "run without output.variables"
@@ -85,11 +88,18 @@ def _run_of(file: Path) -> tuple[RunProfiles, str | None] | None:
         if contents["temperature"].ndim != 2:
             raise error_in(contents, "temperature", "one column", "several", "write the file of one of them")
         return profiles_of(read_netcdf(file)), style.start_of(contents)
-    if "time" not in contents or "zi" not in contents:
+    if not {"time", "zi", "temp", "u", "v"} <= set(contents.variables):
         return None
-    stored, times = read_stored_run(file), read_time(contents["time"])
-    profiles = {name: values.T for name, values in stored.profiles.items()}
+    times, faces = read_time(contents["time"]), np.atleast_2d(contents["zi"].values.squeeze())
+    time = times.values - times.values[0]
+    time = time / np.timedelta64(1, "s") if is_dated(times) else time
+    names = {name: gotm for name, gotm in _GOTM.items() if gotm in contents}
+    profiles = {name: contents[gotm].values.squeeze() for name, gotm in names.items()}
+    shape = (time.size, faces.shape[1] - 1)
+    if np.ptp(faces, axis=0).max() > 0.0 or any(each.shape != shape for each in profiles.values()):
+        expected = "one column whose faces do not move"
+        raise error_in(contents, "zi", expected, f"faces {faces.shape}", "name another file")
     if "conservative" in str(contents["temp"].attrs.get("long_name", "")) and "salinity" in profiles:
         profiles["temperature"] = style.potential(profiles["temperature"], profiles["salinity"])
     start = str(times.values[0].astype(object)) if is_dated(times) else None
-    return RunProfiles(stored.time, stored.z_face, profiles), start
+    return RunProfiles(time, faces[0] - faces[0, -1], profiles), start
