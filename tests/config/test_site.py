@@ -307,7 +307,7 @@ def test_profiles_are_held_at_the_ends_of_a_case():
     found = profiles_on_grid(given, "temperature", np.array([-20.0]), longest_gap=20.0, duration=30.0)
     np.testing.assert_array_equal(found.time, [0.0, 5.0, 25.0, 30.0])
     np.testing.assert_array_equal(found.values[:, 0], [1.0, 1.0, 2.0, 2.0])
-    with error_naming(ValueError, "temperature mooring 0 60 5 25 start_time duration longest_gap"):
+    with error_naming(ValueError, "temperature mooring 0 60 25 start_time duration longest_gap"):
         profiles_on_grid(given, "temperature", np.array([-20.0]), longest_gap=20.0, duration=60.0)
 
 

@@ -24,7 +24,16 @@ from .sea_water import SalinityGuess
 from .series import BAD_FLAGS, GOOD_FLAGS
 from .times import order_in_time, read_time
 from .tracers import Tracer, Tracers, as_tracers
-from .variables import error_in, error_of, in_unit, like, numbers_in, texts_in
+from .variables import (
+    error_in,
+    error_of,
+    in_unit,
+    like,
+    numbers_in,
+    on_axes,
+    texts_in,
+    variable_named,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
 _QUANTITIES = {"TEMP": "temperature", "PSAL": "salinity"}
 _NAMES = {"temperature": "in_situ_temperature", "salinity": "practical_salinity"}
 _PRESSURES = (-5.0, 12000.0)
-"""Possible pressures [dbar]; at the surface sensors drift."""
+"""Possible pressures [dbar]; at the surface sensors drift. The uppermost negative one counts as 0."""
 _LARGEST_SPACING = 200.0
 """Largest spacing of good values across which to interpolate [m]."""
 _POSITIONS = {"LONGITUDE": (-360.0, 360.0), "LATITUDE": (-90.0, 90.0)}
@@ -120,7 +129,6 @@ def read_argo(
     """
     sources = as_sources(paths)
     profiles = open_argo(sources, **options)
-    accepted = f"with quality flags among {tuple(options.get('good_flags', GOOD_FLAGS))}"
     if position is not None:
         places = zip(profiles["latitude"].values, profiles["longitude"].values, strict=True)
         warn_of_input(far_away(name_of(profiles), places, position))
@@ -130,18 +138,18 @@ def read_argo(
     # Floats without a salinity sensor have no entry yet.
     rejected = dict.fromkeys(_QUANTITIES.values(), 0) | dict(observed.rejected)
     observed = dataclasses.replace(observed, rejected=rejected)
-    values = {key: np.asarray(rows) for key, rows in observed.profiles.items()}
-    valid = {key: rows for key, rows in values.items() if np.isfinite(rows).any()}
+    valid = {key: np.asarray(rows) for key, rows in observed.profiles.items() if np.isfinite(rows).any()}
+    expected = f"values with quality flags among {tuple(options.get('good_flags', GOOD_FLAGS))}"
+    left_out = {key: f"{key}: none of {rejected[key]}" for key in observed.profiles if key not in valid}
     if not valid:
-        expected = f"values of temperature or salinity {accepted}"
-        got = " and ".join(f"{key}: none of {rejected[key]}" for key in values)
-        raise error_in(profiles, "file", expected, got, "leave the file out, or give other good_flags")
-    warn_of_input(
-        f"{name_of(profiles)}: expected values of {key} {accepted}, got none of {rejected[key]}; "
-        f"{key} is not used: give other good_flags to use it."
-        for key in values
-        if key not in valid and rejected[key]
-    )
+        got, advice = " and ".join(left_out.values()), "leave the file out, or give other good_flags"
+        raise error_in(profiles, "file", expected, got, advice)
+    notes = [
+        f"expected {expected}, got {got}; it is not used (good_flags)"
+        for key, got in left_out.items()
+        if rejected[key]
+    ]
+    warn_of_input(f"{name_of(profiles)}: {note}" for note in notes)
     if z is None:
         return dataclasses.replace(observed, profiles={key: observed.profiles[key] for key in valid})
     heights = np.asarray(z, dtype=float)
@@ -192,13 +200,13 @@ def _read_file(source, good_flags: Sequence[int], tracers: Mapping[str, Tracer])
     def packed(values: np.ndarray) -> np.ndarray:
         return np.take_along_axis(np.where(kept, values[:, ::-1], np.nan), order, axis=1)
 
-    n_above = 0
     variables: dict[str, tuple] = {"data_mode": ("time", _data_mode(file, "TEMP"))}
     names = {key: name for name, key in _QUANTITIES.items() if name in file}
     for key, name in (names | {key: tracer.variable for key, tracer in tracers.items()}).items():
-        _check_parameter(file, key, name)
+        advice = "name another, or read the *_Sprof.nc of the float"
+        variable = on_axes(variable_named(file, name, key, advice), file["PRES"].dims, advice)
         good, present = _good_values(file, name, good_flags)
-        variable, attrs = like(file[name], np.where(has_z, good, np.nan)), {}
+        variable, attrs = like(variable, np.where(has_z, good, np.nan)), {}
         if (tracer := tracers.get(key)) is not None:
             values, attrs = tracer.converted(variable, key)
         else:
@@ -207,8 +215,6 @@ def _read_file(source, good_flags: Sequence[int], tracers: Mapping[str, Tracer])
             attrs["units"] = quantity_of(key).unit
         attrs["rejected"] = int((present & ~misplaced).sum() - np.isfinite(values).sum())
         variables[_NAMES.get(key, key)] = (("time", "level"), packed(values), attrs)
-        if key == "temperature":
-            n_above = int(np.sum((pressure < 0.0) & np.isfinite(values)))
     longitude, latitude = (
         _within(numbers_in(file[key]), file[key], limits, "degrees") for key, limits in _POSITIONS.items()
     )
@@ -225,11 +231,6 @@ def _read_file(source, good_flags: Sequence[int], tracers: Mapping[str, Tracer])
     )
     if n := int(misplaced.sum()):
         warn_of_input([f"{path}: left out {n} of {n_pressures} levels, whose pressures do not increase."])
-    if n_above:
-        moved = (
-            f"put {n_above} values at negative pressures, to {np.nanmin(pressure):.3g} dbar, at the surface"
-        )
-        warn_of_input([f"{path}: {moved}; of several there the uppermost is used."])
     profiles.encoding["source"] = path
     return profiles
 
@@ -242,16 +243,6 @@ def _within(
         expected, got = f"{low:g} to {high:g} {unit}", f"{values[tuple(wrong)]:g} in profile {wrong[0]}"
         raise error_of(variable, expected, got, "check the unit, correct the value, or flag it as bad")
     return values
-
-
-def _check_parameter(file: "xr.Dataset", key: str, name: str) -> None:
-    """Raise `FileFormatError` for a parameter that the file lacks, or has on other levels."""
-    if name not in file or file[name].dims != file["PRES"].dims:
-        names = [str(text) for text in file.variables if str(text).endswith("_ADJUSTED")]
-        keys = dict.fromkeys(text.removesuffix("_ADJUSTED") for text in names)
-        got = f"only {', '.join(text for text in keys if text != 'PRES')}"
-        advice = "name one of these, or read the *_Sprof.nc of the float"
-        raise error_in(file, name, f"a parameter for {key}", got, advice)
 
 
 def _as_profiles(file: "xr.Dataset") -> "xr.Dataset":

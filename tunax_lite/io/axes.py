@@ -167,10 +167,8 @@ def read_vertical(
     z = sign * values + 0.0  # without negative zero
     upward = z[::-1] if z.size > 1 and z[0] > z[-1] else z
     check_increasing(name_of(variable), str(variable.name), upward)
-    if z.size < 3:
-        raise error_of(variable, "at least 3 levels", z.size, "choose another file")
-    if z.size > MOST_CELLS:
-        raise error_of(variable, f"at most {MOST_CELLS} levels", z.size, "choose a part")
+    if not 3 <= z.size <= MOST_CELLS:
+        raise error_of(variable, f"3 to {MOST_CELLS} levels", z.size, "choose another file, or a part")
     if upward[-1] > 0.0:
         got = f"{upward[-1]:g} m, positive upward"
         raise error_of(variable, "levels at or below the surface", got, "check 'positive' in the mapping")

@@ -1,7 +1,6 @@
 """Build a case and its observations from a dataset with the package's names, for all readers."""
 
 import dataclasses
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -415,12 +414,10 @@ def _rotation(dataset: "xr.Dataset") -> float:
     numbers = _number_attributes(dataset, Case, ("coriolis_parameter",))
     if numbers:
         return numbers["coriolis_parameter"]
-    if "latitude" not in dataset.coords and "latitude" in dataset.attrs:
-        _number(dataset, "latitude", dataset.attrs["latitude"])  # raises if it is a text
-    latitude = float(dataset["latitude"]) if "latitude" in dataset.coords else math.nan
+    latitude = float(dataset.coords.get("latitude", np.nan))
     if not abs(latitude) <= 90.0:
         expected = "a latitude of -90 to 90 degrees north, or an attribute coriolis_parameter"
-        got = "none" if math.isnan(latitude) else f"{latitude:g}"
+        got = dataset.attrs.get("latitude", "none") if np.isnan(latitude) else f"{latitude:g}"
         raise error_in(dataset, "latitude", expected, got, "give one of them")
     return float(coriolis_parameter_at(latitude))
 

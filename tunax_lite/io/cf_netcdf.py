@@ -4,6 +4,7 @@ Variables are found by the package's names, by CF standard names, or by a `Mappi
 order and direction; units are converted or rejected.
 """
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from .case import STOKES_DRIFT, WATER, case_from_dataset, part_from_attributes
 from .errors import check_names, check_possible, name_of, names_its_file
 from .netcdf import read_netcdf
 from .times import describe, is_dated, read_time
-from .units import Conversions, as_conversion, is_known, unit_alone, unit_of
+from .units import Conversion, Conversions, as_conversion, is_known, unit_alone, unit_of
 from .variables import (
     array,
     error_in,
@@ -168,16 +169,29 @@ def read_profiles(file: "xr.Dataset", mapping: Mapping) -> "xr.Dataset":
     z = read_vertical(file, levels, unit_alone(mapping.units, "z"), mapping.positive)
     dataset = xr.Dataset(coords={"time": like(times, times.values, ("time",)), "z": z}, attrs=file.attrs)
     dataset.encoding |= {"source": name_of(file), "level": levels.dims[0]}
-    advice = "choose one place, or correct time and vertical in the mapping"
     for key, variable in variables.items():
-        profiles = on_axes(variable, (*times.dims, *levels.dims), advice)
-        examine(profiles, key, requested=mapping.units.get(key))
-        values = in_unit(profiles, key, mapping.units.get(key))
-        if np.any(np.isinf(values)):
-            raise error_of(variable, "finite values or gaps", "inf", "mark gaps as missing values")
-        check_possible(name_of(file), str(variable.name), key, values)
-        dataset[key] = _in_package_units(like(variable, values, ("time", "z")), key)
+        unit = mapping.units.get(key)
+        examine(variable, key, requested=unit)
+        dataset[key] = _converted(variable, key, (*times.dims, *levels.dims), ("time", "z"), unit)
     return dataset
+
+
+def _converted(
+    variable: "xr.DataArray",
+    key: str,
+    dims: Sequence[Hashable],
+    axes: Sequence[str],
+    unit: str | Conversion | None,
+    **of_water: float,
+) -> "xr.DataArray":
+    """A variable over these dimensions as a quantity in the package's unit over `axes`."""
+    variable = on_axes(variable, dims, "choose one place and level, or correct time and vertical (mapping)")
+    values = in_unit(variable, key, unit, **of_water)
+    if np.any(np.isinf(values)):
+        raise error_of(variable, "finite values or gaps", "inf", "mark gaps as missing values")
+    check_possible(name_of(variable), name_in_file(variable), key, values)
+    variable = like(variable, values, axes)
+    return variable.assign_attrs(units=unit_of(key)) if is_known(key) else variable
 
 
 def _find_variables(file: "xr.Dataset", mapping: Mapping) -> dict[str, "xr.DataArray"]:
@@ -241,32 +255,22 @@ def _over_time(
     variable = squeezed(variable, level)
     times = _times_of(file, variable, mapping) if len(variable.dims) > len(level) else None
     dims = level if times is None else (*times.dims, *level)
-    expected = f"no dimensions but {' and '.join(('time', *level))}"
-    variable = on_axes(variable, dims, "choose one place and level", expected)
-    values = in_unit(variable, key, mapping.units.get(key), **of_water)
-    check_possible(name_of(variable), name_in_file(variable), key, values)
-    values = np.asarray(0.0 - values) if upward else values  # without negative zero
     name, axes = quantity_of(key).name, ("z",) * len(level)
-    if times is None:
-        if not np.isfinite(values).all():
-            raise error_of(variable, "finite numbers", "nan", "repair the file")
-        return _in_package_units(like(variable, values, axes), name)
-    gaps = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1).sum(axis=1)))
-    if gaps.size:
-        got = f"{values[gaps[0]].sum()} at {describe(times, int(gaps[0]))}"
-        advice = f"fill the {gaps.size} missing values before the run, or let longest_gap bridge them"
+    if times is not None:
+        if is_dated(times) is not is_dated(profiles["time"]):
+            expected = f"times with a reference date ('since') for both profiles and {name}, or for neither"
+            got, advice = "a date for one of the two", "give the unit of time in the mapping (units)"
+            raise error_of(times, expected, got, advice)
+        is_shared = np.array_equal(times.values, profiles["time"].values)
+        axes = ("time" if is_shared else f"{name}_time", *axes)
+    result = _converted(variable, key, dims, axes, mapping.units.get(key), **of_water)
+    values = np.asarray(0.0 - result.values) if upward else result.values  # without negative zero
+    for at in np.argwhere(~np.isfinite(values))[:1].tolist():
+        moment = "" if times is None else f" at {describe(times, at[0])}"
+        got, advice = f"{values[tuple(at)]}{moment}", "fill the gaps before the run"
         raise error_of(variable, "values without gaps", got, advice)
-    if is_dated(times) is not is_dated(profiles["time"]):
-        expected = f"times with a reference date ('since') for both profiles and {name}, or for neither"
-        got = "a date for one of the two"
-        raise error_of(times, expected, got, "give the unit of time in the mapping (units)")
-    axis = "time" if np.array_equal(times.values, profiles["time"].values) else f"{name}_time"
-    result = _in_package_units(like(variable, values, (axis, *axes)), name)
-    return result if axis == "time" else result.assign_coords({axis: like(times, times.values, (axis,))})
-
-
-def _in_package_units(variable: "xr.DataArray", key: str) -> "xr.DataArray":
-    return variable.assign_attrs(units=unit_of(key)) if is_known(key) else variable
+    result = like(result, values)
+    return result if times is None else result.assign_coords({axes[0]: like(times, times.values, axes[:1])})
 
 
 def _fluxes(
@@ -293,7 +297,7 @@ def _fluxes(
             scale, offset = as_conversion(unit).linear(flux, None, **of_water)
             value = np.asarray(float(name) * scale + offset)
             check_possible("mapping", f"fluxes.{flux}", flux, value)
-            fluxes[key] = _in_package_units(array("mapping", f"fluxes.{flux}", (), value, {}), key)
+            fluxes[key] = array("mapping", f"fluxes.{flux}", (), value, {"units": unit_of(key)})
     return fluxes
 
 

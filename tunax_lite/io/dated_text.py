@@ -7,7 +7,7 @@ then the levels.
 import dataclasses
 import datetime
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
 
@@ -39,11 +39,6 @@ class TextFile:
     def error(self, index: int, expected: str, got: str, advice: str) -> FileFormatError:
         """Build an error about a line."""
         return FileFormatError(self.path, f"line {self.numbers[index]}", expected, got, advice)
-
-    def check(self, wrong: Iterable[tuple[int, str]], expected: str, advice: str) -> None:
-        """Raise `FileFormatError` about the first wrong line, if there is any."""
-        for index, got in wrong:
-            raise self.error(index, expected, got, advice)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +92,9 @@ def _seconds(text: str) -> float:
 def read_times(file: TextFile, indices: np.ndarray) -> np.ndarray:
     """Read the times of lines [s] since 1970."""
     time = np.array([_seconds(file.texts[index]) for index in indices], dtype=float)
-    wrong = [(int(index), repr(file.texts[index][:TIME_WIDTH])) for index in indices[np.isnan(time)]]
-    advice = "correct the line, or start it with # if it is a comment"
-    file.check(wrong, "a date and time YYYY-MM-DD HH:MM:SS", advice)
+    for index in indices[np.isnan(time)][:1].tolist():
+        expected, got = "a date and time YYYY-MM-DD HH:MM:SS", repr(file.texts[index][:TIME_WIDTH])
+        raise file.error(index, expected, got, "correct the line, or start it with # if it is a comment")
     return time
 
 
@@ -130,15 +125,10 @@ def _later_records(file: TextFile, lines: np.ndarray, time: np.ndarray) -> np.nd
     latest = np.maximum.accumulate(time)
     is_later = np.append(True, time[1:] > latest[:-1])
     if not is_later.all():
-        first = int(np.argmin(is_later))
-        n_again = int(np.sum(time[1:] == time[:-1]))
-        again = f" ({n_again} at the time of the record before)" if n_again else ""
-        note = (
-            f"{file.path}: line {file.numbers[lines[first]]}: {iso(time[first])} is not after "
-            f"{iso(latest[first - 1])}; {np.sum(~is_later)} of {time.size} records are out of order{again}. "
-            "They are left out; sort the records by time."
-        )
-        warn_of_input([note])
+        first, n_wrong = int(np.argmin(is_later)), np.sum(~is_later)
+        where = f"{file.path}: line {file.numbers[lines[first]]}"
+        note = f"{where}: {iso(time[first])} is not after {iso(latest[first - 1])}"
+        warn_of_input([f"{note}; {n_wrong} of {time.size} records are out of order and left out"])
     return np.flatnonzero(is_later)
 
 

@@ -6,11 +6,10 @@ Alternatively CSV with a header that has one name with `area` and one with `dept
 `height` (from the surface, positive up), as in LakeEnsemblR.
 """
 
-from pathlib import Path
-
 import numpy as np
 
-from .errors import FileFormatError, decimal, names_its_file, read_text
+from .dated_text import read_columns, read_lines
+from .errors import FileFormatError, names_its_file
 
 _HEIGHTS = ("depth", "z", "height")
 
@@ -27,21 +26,18 @@ def read_hypsography(path, depth: float | None = None) -> tuple[np.ndarray, np.n
         FileFormatError: a row that is not a pair of numbers, an unexpected number of rows, a duplicate
             height, a negative area, or heights from the bottom of a lake of unknown depth.
     """
-    path = Path(path)
-    lines = []
-    for number, line in enumerate(read_text(path, "text in UTF-8", "utf-8-sig").splitlines(), 1):
-        cells = [cell.strip(" \t\"'") for cell in (line.split(",") if "," in line else line.split())]
-        if cells and cells[0][:1] not in ("!", "#"):
-            lines.append((f"line {number}", cells))
-    if len(lines) < 3:
-        raise FileFormatError(path, "file", "a head and at least two lines", f"{len(lines)}", "complete it")
-    (first, head), *rows = lines
+    file = read_lines(path)
+    rows = np.arange(1, len(file.texts))
+    if rows.size < 2:
+        raise file.error(0, "a head and at least two lines", f"{rows.size}", "complete it")
+    first = file.texts[0]
+    head = [cell.strip(" \t\"'") for cell in (first.split(",") if "," in first else first.split())]
     from_bottom, columns, sign = False, (0, 1), 1.0
     if head[0].lstrip("+-").isdigit():
-        if len(head) < 2 or head[1] not in ("1", "2", "3", "4") or int(head[0]) > len(rows):
+        if len(head) < 2 or head[1] not in ("1", "2", "3", "4") or int(head[0]) > rows.size:
             expected = "the number of lines that follow and 1, 2, 3 or 4"
-            got = f"{' '.join(head)} above {len(rows)} lines"
-            raise FileFormatError(path, first, expected, got, "correct the numbers")
+            got = f"{' '.join(head)} above {rows.size} lines"
+            raise file.error(0, expected, got, "correct the numbers")
         from_bottom = head[1] in ("3", "4")
     else:
         names = [name.lower() for name in head]
@@ -49,15 +45,9 @@ def read_hypsography(path, depth: float | None = None) -> tuple[np.ndarray, np.n
         heights = [i for i, name in enumerate(names) if name.startswith(_HEIGHTS)]
         if len(areas) != 1 or len(heights) != 1:
             expected = "names of columns, one with area and one with depth, z or height"
-            raise FileFormatError(path, first, expected, ", ".join(head), "rename the columns")
+            raise file.error(0, expected, ", ".join(head), "rename the columns")
         columns, sign = (heights[0], areas[0]), -1.0 if names[heights[0]].startswith("depth") else 1.0
-    table = np.zeros((len(rows), 2))
-    for row, (line, cells) in enumerate(rows):
-        try:
-            table[row] = [decimal(cells[column]) for column in columns]
-        except (ValueError, IndexError):
-            expected, got = "a height and an area", f"'{' '.join(cells)}'"
-            raise FileFormatError(path, line, expected, got, "correct it") from None
+    table = read_columns(file, rows, columns, skip=0, names="a height and an area")
     z, area = sign * table[:, 0] + 0.0, table[:, 1]  # without negative zero
     if from_bottom:
         if depth is None:
@@ -68,8 +58,7 @@ def read_hypsography(path, depth: float | None = None) -> tuple[np.ndarray, np.n
     repeated = np.flatnonzero(np.diff(z[order]) == 0.0)
     if repeated.size:
         at = int(order[repeated[0] + 1])
-        raise FileFormatError(path, rows[at][0], "every height once", f"{z[at]:g} m", "remove one")
+        raise file.error(at + 1, "every height once", f"{z[at]:g} m", "remove one")
     if np.any(area < 0.0):
-        line = rows[int(np.argmin(area))][0]
-        raise FileFormatError(path, line, "an area [m2]", f"{area.min():g}", "correct it")
+        raise file.error(int(np.argmin(area)) + 1, "an area [m2]", f"{area.min():g}", "correct it")
     return z[order], area[order]

@@ -37,7 +37,7 @@ from .axes import (
     stem_of,
 )
 from .case import WATER_NAMES, observations_from_dataset
-from .errors import FileFormatError, Source, check_names, name_of, names_its_file
+from .errors import FileFormatError, check_names, name_of, names_its_file
 from .netcdf import read_netcdf
 from .sea_water import SalinityGuess
 from .series import BAD_FLAGS, GOOD_FLAGS, start_of_case
@@ -154,7 +154,12 @@ def open_oceansites(
                 empty.append(error)
     if not samples:
         raise empty[0]
-    _check_requested(requested, samples, sources, empty, options.tracers)
+    wanted = {key: name for key, name in requested.items() if name is not None}
+    wanted |= {key: tracer.variable for key, tracer in options.tracers.items()}
+    for key in [key for key in wanted if key not in {part.name for part in samples}]:
+        nothing_good = next((error for error in empty if f": {wanted[key]}" in str(error)), None)
+        files, advice = ", ".join(map(name_of, sources)), "correct its name (variables, tracers)"
+        raise nothing_good or FileFormatError(files, wanted[key], f"a variable for {key}", "none", advice)
     warn_of_input(f"left out: {error}" for error in empty)
     dataset = _merged(samples)
     for key in [str(name) for name in dataset.data_vars]:
@@ -183,23 +188,6 @@ def _names_in(file: "xr.Dataset", requested: dict[str, str | None]) -> dict[str,
         where, separator, in_file = (name or "").rpartition(":")
         names[key] = name if not separator else in_file if where == Path(name_of(file)).name else None
     return names
-
-
-def _check_requested(
-    requested: dict[str, str | None],
-    samples: Sequence["xr.DataArray"],
-    sources: Sequence[Source],
-    empty: Sequence[FileFormatError],
-    tracers: Mapping[str, Tracer],
-) -> None:
-    """Raise `FileFormatError` for a name of a variable or tracer that no file has."""
-    wanted = {key: ("variables", name) for key, name in requested.items() if name is not None}
-    wanted |= {key: ("tracers", tracer.variable) for key, tracer in tracers.items()}
-    for key, (option, name) in wanted.items():
-        if key not in {part.name for part in samples}:
-            nothing = next((error for error in empty if f": {name}" in str(error)), None)
-            files, advice = ", ".join(map(name_of, sources)), f"correct its name ({option})"
-            raise nothing or FileFormatError(files, name, f"a variable for {key}", "none", advice)
 
 
 def _find(
@@ -239,8 +227,7 @@ def _find(
     if not variables:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
         expected += "".join(f", or {tracer.variable} for {name}" for name, tracer in tracers.items())
-        where = "variables, tracers" if tracers else "variables"
-        raise error_in(file, "file", expected, listing(file), f"name it ({where})")
+        raise error_in(file, "file", expected, listing(file), "name it (variables, tracers)")
     return variables
 
 

@@ -156,19 +156,16 @@ def profiles_on_grid(
         bridged = np.stack([_in_time(wanted, time, column, longest_gap)[0] for column in values.T], axis=1)
     else:
         bridged = _bridged_at_instruments(wanted, time, values, levels, longest_gap)
-    is_empty = ~np.any(np.isfinite(bridged), axis=1) | (np.diff(wanted, prepend=wanted[0]) > longest_gap)
-    if is_empty.any():
-        expected = f"a value of {variable} in the observations {name} at least every {longest_gap:g} s"
-        got = f"none around {wanted[np.argmax(is_empty)]:g} s"
-        advice = "fill the gap, or set a longer longest_gap"
-        raise ValueError(f"expected {expected} (longest_gap), got {got}; {advice}.")
-    profiles = np.stack([np.interp(z, levels[np.isfinite(row)], row[np.isfinite(row)]) for row in bridged])
-    if wanted[0] > longest_gap or duration - wanted[-1] > longest_gap:
-        got = f"{wanted[0]:g} to {wanted[-1]:g} s"
-        advice = "change start_time or duration, or set a longer longest_gap"
-        expected = f"{variable} in the observations {name} from 0 to {duration:g} s"
-        raise ValueError(f"expected {expected}, got {got}; {advice}.")
     time = np.union1d(wanted, [min(wanted[0], 0.0), max(wanted[-1], duration)])
+    has_values = np.any(np.isfinite(bridged), axis=1)
+    if not has_values.all() or np.diff(time).max(initial=0.0) > longest_gap:
+        expected = f"{variable} in the observations {name} at least every {longest_gap:g} s (longest_gap)"
+        known = np.array([time[0], *wanted[has_values], time[-1]])
+        at = int(np.argmax(np.diff(known)))
+        got = f"none from {known[at]:g} to {known[at + 1]:g} s"
+        advice = "fill the gap, change start_time or duration, or set a longer longest_gap"
+        raise ValueError(f"expected {expected} from 0 to {duration:g} s, got {got}; {advice}.")
+    profiles = np.stack([np.interp(z, levels[np.isfinite(row)], row[np.isfinite(row)]) for row in bridged])
     return Series(time, Series(wanted, profiles).on(time))
 
 

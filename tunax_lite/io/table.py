@@ -309,10 +309,8 @@ def read_numbers(
     """
     quantity = parse(observable).name
     if quantity not in OBSERVABLES or not is_scalar(observable):
-        raise ValueError(
-            f"expected a number of the column, such as sea_surface_temperature or mixed_layer_depth, got "
-            f"'{observable}'; profiles come from files of moorings or floats."
-        )
+        expected = "a number of the column, such as sea_surface_temperature"
+        raise ValueError(f"expected {expected}, got '{observable}'; give profiles in files of their own.")
     table = read_table(path)
     if position is not None:
         table = at_position(path, table, variable, position)

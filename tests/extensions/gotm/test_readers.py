@@ -81,7 +81,7 @@ def test_what_is_odd_is_noted(tmp_path):
     made.report.check()
     (series,) = made.report.warnings
     assert any("ext_pressure.period_1: as in GOTM" in line for line in made.report.differences)
-    assert "line 3" in series and "(1 at the time of the record before)" in series
+    assert "line 3" in series and "1 of 4 records" in series
     slope = made.run.case.interior.pressure_gradient.series.at(44714.0 / 4).x
     np.testing.assert_allclose(slope, -1e-6, rtol=2e-3)  # linear between steps of 600 s
 

@@ -141,7 +141,8 @@ class ObservationsSection(Section):
             check_possible(path, f"column {self.column}", self.variable, read[known, 0], line)
         without_error = np.flatnonzero(known & ~((error > 0.0) & np.isfinite(error)))
         expected, advice = "an error above 0 of every observation", "correct it, or set observations.error"
-        file.check([(int(at), f"{error[at]:g}") for at in without_error], expected, advice)
+        for at in without_error[:1].tolist():
+            raise file.error(at, expected, f"{error[at]:g}", advice)
         inside = known & (time >= 0.0) & (time <= run.case.duration)
         with where.naming("path"):
             if not inside.any():
