@@ -179,9 +179,14 @@ def as_float_array(value: PyTree, name: str = "") -> PyTree:
 
 
 def without_index(tree: PyTree) -> PyTree:
-    """Replace columns of pandas, xarray and polars in a tree by NumPy arrays, ignoring their index."""
+    """Replace columns of pandas, xarray and polars in a tree by NumPy arrays, ignoring their index.
+
+    Masked values, as in arrays that netCDF4 reads, become NaN, because JAX and NumPy drop the mask.
+    """
 
     def without(leaf: Any) -> Any:  # placeholders of JAX pass through
+        if np.ma.is_masked(leaf) and leaf.dtype.kind in "fiu":
+            return leaf.astype(np.result_type(leaf, np.float32)).filled(np.nan)
         is_column = hasattr(leaf, "__array__") and not isinstance(leaf, jax.Array | np.ndarray | np.generic)
         return np.asarray(leaf) if is_column else leaf
 

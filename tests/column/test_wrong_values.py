@@ -31,6 +31,10 @@ FORCING = tl.ConstantForcing(tl.SurfaceFluxes(heat_flux=-50.0))
 CASE, TIME = tl.Case(GRID, WATER, FORCING), jnp.array([0.0, 3600.0])
 AIR = Weather(*(jnp.full(2, value) for value in (5.0, 0.0, 10.0, 80.0, 1e5, 0.5, 0.0, 0.0, -50.0)))
 SERIES = TimeSeries(TIME, AIR, "air")
+# netCDF4 reads variables as masked arrays: behind the mask is the fill value, or a value that is flagged.
+MASKED = np.ma.array([0.0, 3600.0], mask=[False, True])
+MASKED_PROFILE = np.ma.array([9, 9, 9, 9], mask=[False, False, True, False])
+AIR_WITH_MASK = Weather(MASKED, *(jnp.full(2, value) for value in (0.0, 10.0, 80.0, 1e5)))
 
 
 def case(**given):
@@ -66,6 +70,10 @@ WRONG = [
     (lambda: tl.Grid.uniform(40.0, 4.5), "cells 4.5"),
     (lambda: tl.State.from_profiles(GRID, temperature="10"), "temperature '10'"),
     (lambda: tl.SurfaceFluxes(stress_u="0.1"), "stress_u '0.1'"),
+    (lambda: TimeSeries(TIME, AIR_WITH_MASK), "wind_u nan 3600"),
+    (lambda: tl.TimeSeriesForcing.from_values(TIME, stress_u=MASKED), "stress_u nan 3600"),
+    (lambda: tl.TimeSeriesForcing.from_values(MASKED, stress_u=0.1), "nan"),
+    (lambda: tl.Case(GRID, tl.State.from_profiles(GRID, temperature=MASKED_PROFILE), FORCING), "nan cell 2"),
     (lambda: case(start_time="yesterday"), "start_time yesterday"),
     (lambda: observed(-9999.0), "temperature -5 60 -9999"),
     (lambda: observed(290.0), "temperature 290 K"),
@@ -101,6 +109,8 @@ def test_numbers_of_other_types_and_usual_dates_are_taken():
     for given in (jnp.asarray(600), np.float32(600), 600):
         assert (run(dt=given, output_interval=given) == run()).all()
     assert jnp.isnan(observed(jnp.nan).profiles["temperature"][1, 2])  # gaps are kept
+    masked = tl.Observations(TIME, GRID.z_center, {"u": np.ma.stack([MASKED_PROFILE] * 2)}).profiles["u"]
+    assert np.isnan(masked[:, 2]).all() and not np.ma.isMaskedArray(masked)
     assert BulkForcing(SERIES).humidity_measure == "relative"
     for date in ("2012-06-10", "2012-06-10T00:00:00", "2012-06-10 12:00:00"):
         assert case(start_time=date).start_time == date

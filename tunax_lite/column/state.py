@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._types import CenterArray, ScalarLike, array_field, batch_shape_of
+from .._types import CenterArray, ScalarLike, array_field, batch_shape_of, without_index
 from ..quantities import GRID_NAMES, QUANTITIES
 from ..views import AbstractShown
 from .grid import Grid
@@ -74,7 +74,7 @@ class State(AbstractShown):
             initial = profile(grid.z_center) if callable(profile) else profile
             if isinstance(initial, str):  # JAX would read the text "35" as a number
                 raise TypeError(f"State: expected {name} as numbers or a function of z [m], got {initial!r}.")
-            values = jnp.asarray(initial, dtype=float)
+            values = jnp.asarray(without_index(initial), dtype=float)
             if values.ndim > 0 and values.shape[0] != grid.n_cells:
                 raise ValueError(
                     f"State: expected {name} on the {grid.n_cells} centers of the grid, got shape "

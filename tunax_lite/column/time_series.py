@@ -21,7 +21,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
-from .._types import ScalarLike, array_field, as_float_array, is_traced
+from .._types import ScalarLike, array_field, as_float_array, is_traced, without_index
 
 T = TypeVar("T")
 
@@ -201,7 +201,7 @@ def seconds(time: Any, start_time: str | None = None) -> Any:  # array-likes to 
     """
     if isinstance(time, jax.Array) or not (hasattr(time, "__array__") or isinstance(time, list | tuple)):
         return time
-    times: Any = np.asarray(time)  # numbers, durations, dates or objects
+    times: Any = np.asarray(without_index(time))  # numbers, durations, dates or objects
     if times.dtype.kind in "fiu":
         return jnp.asarray(times, dtype=float)
     if times.dtype.kind in "OU":
