@@ -247,23 +247,23 @@ def heights_of(
             raise error_of(variable, expected, got, advice)
         if depths == "nominal" and measured is not None and _has_bins(file, records, instrument):
             nominal, depths = None, "measured"
-    z, moves = nominal, False
+    moves = False
     if measured is None:
+        assert nominal is not None
+        z = nominal
         if depths == "measured":
             dims = ", ".join(map(str, variable.dims))
             note = f"no depth or pressure over {dims}: values are at nominal depths (depths)"
-    elif depths == "measured":
-        z, moves = measured, True
     else:
         z = np.nanmedian(measured, axis=0, keepdims=True) if nominal is None else nominal
         shift = np.abs(measured - z)
         is_far = np.any(shift > np.maximum(_TOLERANCE, -_RELATIVE_TOLERANCE * z))
-        if is_far and nominal is None:
-            z, moves = measured, True
+        moves = depths == "measured" or bool(is_far and nominal is None)
+        if moves:
+            z = measured
         elif is_far:
             note = f"measured depths differ by up to {np.nanmax(shift):.3g} m from the nominal ones and are "
             note += "not used; to use them, set depths to measured"
-    assert z is not None
     if along and not has_levels:  # heights above or below the sensor
         cells = in_unit(along[0], "z", unit if "units" not in along[0].attrs else None).reshape(1, -1)
         z = z + (-cells if str(along[0].attrs.get("positive")).lower() == "down" else cells)

@@ -37,7 +37,6 @@ from .variables import (
     note_of_unused,
     numbers_in,
     on_axes,
-    squeezed,
     variable_named,
     variables_of,
 )
@@ -252,7 +251,7 @@ def _over_time(
 
     Other times become the axis `<quantity>_time`. Fluxes that count `upward` change their sign.
     """
-    variable = squeezed(variable, level)
+    variable = variable.squeeze(drop=True)
     times = _times_of(file, variable, mapping) if len(variable.dims) > len(level) else None
     dims = level if times is None else (*times.dims, *level)
     name, axes = quantity_of(key).name, ("z",) * len(level)

@@ -25,7 +25,6 @@ from .errors import FileFormatError, Source, name_of, names_its_file
 from .netcdf import read_netcdf
 from .series import as_series_together
 from .times import as_series, error_at, joined, timed, with_bounds
-from .units import between
 from .variables import error_in, error_of, in_unit, like, listing, name_in_file
 from .yaml_file import NAMES
 
@@ -241,15 +240,9 @@ def _converted(point: "xr.DataArray", parameter: _Parameter) -> "xr.DataArray":
     """Convert to the package's unit; sums to this unit times s."""
     unit = point.attrs.get("units", None if name_in_file(point) in parameter.means else parameter.unit)
     if unit is not None:
-        point = point.assign_attrs(units=_UNITS.get(str(unit), str(unit)))
-    if not parameter.is_sum(point):
-        return point.copy(data=in_unit(point, parameter.quantity))
-    try:
-        scale, _ = between(point.attrs["units"], f"{quantity_of(parameter.quantity).unit} s")
-    except ValueError:
-        expected, advice = f"a unit that converts to {parameter.unit}", "use the file as it was downloaded"
-        raise error_of(point, expected, f"'{unit}'", advice) from None
-    return point.copy(data=scale * point.values)
+        plain = _UNITS.get(str(unit), str(unit))
+        point = point.assign_attrs(units=f"s-1 {plain}" if parameter.is_sum(point) else plain)
+    return point.copy(data=in_unit(point, parameter.quantity))
 
 
 def _rates(point: "xr.DataArray", parameter: _Parameter, interval: float, longest: float) -> "xr.DataArray":

@@ -135,18 +135,20 @@ def open_oceansites(
     """
     sources, requested, units = as_sources(paths), dict(variables or {}), dict(units or {})
     check_names("variables", requested, _KNOWN)
+    known_tracers = as_tracers(tracers)
+    requested |= {key: tracer.variable for key, tracer in known_tracers.items()}
     check_names("units", units, (*_KNOWN, "time", "z"))
     if isinstance(depths, str) and depths not in ("nominal", "measured"):
         raise ValueError(f"depths: expected 'nominal', 'measured' or a depth [m], got '{depths}'.")
     check_position(position)
-    options = _Options(units, tuple(good_flags), depths, as_tracers(tracers))
+    options = _Options(units, tuple(good_flags), depths, known_tracers)
     samples, empty = list["xr.DataArray"](), list[_NothingGoodError]()
     for source in sources:
         file = read_profile_text(source) if is_text(source) else read_netcdf(source)
         place = position_of(file)
         if place is not None and position is not None:
             warn_of_input(far_away(name_of(file), [place], position))
-        for key, (times, variable) in _find(file, _names_in(file, requested), options.tracers).items():
+        for key, (times, variable) in _find(file, _names_in(file, requested)).items():
             try:
                 part = _samples(file, key, times, variable, place or position, options)
                 samples.append(part.assign_attrs(position=place))
@@ -155,7 +157,6 @@ def open_oceansites(
     if not samples:
         raise empty[0]
     wanted = {key: name for key, name in requested.items() if name is not None}
-    wanted |= {key: tracer.variable for key, tracer in options.tracers.items()}
     for key in [key for key in wanted if key not in {part.name for part in samples}]:
         nothing_good = next((error for error in empty if f": {wanted[key]}" in str(error)), None)
         files, advice = ", ".join(map(name_of, sources)), "correct its name (variables, tracers)"
@@ -191,27 +192,25 @@ def _names_in(file: "xr.Dataset", requested: dict[str, str | None]) -> dict[str,
 
 
 def _find(
-    file: "xr.Dataset", requested: dict[str, str | None], tracers: Mapping[str, Tracer]
+    file: "xr.Dataset", requested: dict[str, str | None]
 ) -> dict[str, tuple["xr.DataArray", "xr.DataArray"]]:
     """Find times and variables, by the package's names; see `variables` of `open_oceansites`."""
     lower = {str(var.name).lower(): var for var in variables_of(file)}
     candidates: dict[str, list[tuple["xr.DataArray", "xr.DataArray", bool]]] = {}
-    for key, entry in _KNOWN.items():
+    for key in dict.fromkeys((*_KNOWN, *requested)):
         name, others = requested.get(key) or "", []
-        usual = [*entry["names"], *entry["kinds"]]
-        names = [name, unit_in_brackets(name)[0]] if key in requested else usual
+        names = [name, unit_in_brackets(name)[0]]
+        if key not in requested:
+            names = [*_KNOWN[key]["names"], *_KNOWN[key]["kinds"]]
         named = [lower[text.lower()] for text in names if text.lower() in lower][:1]
         if key not in requested:
             adjusted = [lower[name] for var in named if (name := f"{var.name}_adjusted".lower()) in lower]
             named = [var for var in adjusted if np.isfinite(numbers_in(var)).any()] or named
-            others = [var for var in lower.values() if var.attrs.get("standard_name") in entry["kinds"]]
+            others = [var for var in lower.values() if var.attrs.get("standard_name") in _KNOWN[key]["kinds"]]
             dims = set(named[0].dims) if named else None
             others = [var for var in others if not is_text_or_statistic(var) and set(var.dims) != dims]
         candidates[key] = [(*_times(file, var), True) for var in named]
         candidates[key] += [(*_times(file, var), False) for var in others]
-    for key, tracer in tracers.items():
-        var = lower.get(tracer.variable.lower())
-        candidates[key] = [] if var is None else [(*_times(file, var), True)]
     variables = {}
     for key, of_key in candidates.items():
         ranks = []
@@ -226,7 +225,7 @@ def _find(
             variables[key] = best[0][:2]
     if not variables:
         expected = "a variable TEMP, PSAL, UCUR or VCUR, or one with its CF standard name"
-        expected += "".join(f", or {tracer.variable} for {name}" for name, tracer in tracers.items())
+        expected += "".join(f", or {name} for {key}" for key, name in requested.items() if name)
         raise error_in(file, "file", expected, listing(file), "name it (variables, tracers)")
     return variables
 
