@@ -82,7 +82,7 @@ def test_the_depth_of_a_moving_instrument_stands_in_the_label():
     seen = tl.Observations(jnp.asarray(times), jnp.asarray(moving)[:, None], profiles)
     run = RunProfiles(times, faces, {"temperature": 8.0 + np.linspace(0.0, 1.0, 15).reshape(5, 3)})
     panel = plot_series(CaseRuns("", {"run": run}, seen, FigureTime(times[-1]))).axes[0]
-    mixed = run._replace(layer=("mixed layer", np.full(5, np.nan)))  # to the bottom: not drawn
+    mixed = run._replace(layer=lambda: ("mixed layer", np.full(5, np.nan)))  # to the bottom: not drawn
     both = CaseRuns("", {"run": mixed, "again": mixed}, seen, FigureTime(times[-1]))
     assert len(plot_series(both).axes) == 1
     assert "at 5 m\n(measured at 4 to 9 m) [" in panel.get_ylabel()

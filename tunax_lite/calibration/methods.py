@@ -336,7 +336,7 @@ class LevenbergMarquardt(AbstractMethod):
 
     def init(self, x: UnconstrainedVector) -> LevenbergMarquardtState:
         no, infinite, zero = jnp.asarray(False), jnp.asarray(math.inf), jnp.asarray(0.0)
-        gradient, matrix = jnp.zeros_like(x), jnp.zeros((x.size, x.size), x.dtype)
+        gradient, matrix = map(jnp.asarray, (np.zeros_like(x), np.zeros((x.size, x.size), x.dtype)))
         damping, growth = jnp.asarray(self.damping), jnp.asarray(2.0)
         return LevenbergMarquardtState(x, no, no, x, infinite, gradient, matrix, zero, damping, growth)
 

@@ -371,7 +371,7 @@ def _compiled_equations(memory_budget: int, score: AbstractScore, by_parameters,
     def equations(x: np.ndarray, model: Model, comparison: Comparison):
         at_x = jacobian(x, model, comparison)
         limit = _RANGES * _largest_range(comparison) or math.inf  # a single value has no range
-        largest = float(jnp.max(jnp.abs(at_x.residuals)))
+        largest = float(np.max(np.abs(at_x.residuals)))
         normal = at_x.normal_equations(max(largest, limit))
         twice = 2.0 * float(slope_of(normal.sum_of_squares))
         gradient, matrix = jax.device_get((normal.gradient, normal.matrix))
@@ -385,7 +385,9 @@ def _largest_range(comparison: Comparison) -> float:
     ranges = []
     for variable in comparison.variables.values():
         shares, values = np.asarray(variable.shares), np.asarray(variable.observed)
-        ranges.append(math.sqrt(variable.factor * shares.max()) * float(np.ptp(values[shares > 0.0])))
+        ranges.append(
+            math.sqrt(np.asarray(variable.factor) * shares.max()) * float(np.ptp(values[shares > 0.0]))
+        )
     return max(ranges)
 
 

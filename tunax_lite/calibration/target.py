@@ -141,7 +141,7 @@ def errors_and_run(model: Model, comparison: Comparison) -> tuple[dict[str, Erro
 
 def initial_states(case: Case, n_times: int) -> State:
     """Repeat the initial state of a case for a number of times."""
-    return jax.tree.map(lambda x: jnp.broadcast_to(x, (n_times, *jnp.shape(x))), case.start_state)
+    return jax.tree.map(lambda x: np.broadcast_to(x, (n_times, *np.shape(x))), case.start_state)
 
 
 def errors_of_states(comparison: Comparison, states: State) -> dict[str, ErrorPair]:

@@ -153,5 +153,6 @@ def _import_session():
 
     if not gc.isenabled():
         gc.freeze()
+        gc.set_threshold(50_000)  # the default takes a thirtieth of a short run, most of it in JAX's tracing
         gc.enable()
     return session

@@ -99,7 +99,7 @@ class BuiltCase(NamedTuple):
     def on(self, grid: GridSection, where: Place) -> "BuiltCase":
         """Move the case to a grid."""
         with where.whole.naming("grid"):
-            target = grid.of(float(self.case.grid.depth))
+            target = grid.of(-float(np.asarray(self.case.grid.z_face)[0]))  # in NumPy: nothing to compile
             return self if target is None else self._replace(case=self.case.on(target))
 
 

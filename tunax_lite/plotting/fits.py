@@ -1,9 +1,10 @@
 """Figures of runs and observations: profiles and their errors, sections of the differences, time series."""
 
 import dataclasses
+import functools
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -50,13 +51,14 @@ class RunProfiles(NamedTuple):
     """One run as instruments would see it.
 
     Times [s], heights of the faces of the cells [m], profiles `(n_times, n_cells)` with potential
-    temperature, label and depth of the mixed layer [m], scalars by name, and attributes of the profiles.
+    temperature, a function for label and depth of the mixed layer [m], scalars by name, and attributes of
+    the profiles.
     """
 
     time: np.ndarray
     z_face: np.ndarray
     profiles: Mapping[str, np.ndarray]
-    layer: tuple[str, np.ndarray] | None = None
+    layer: Callable[[], tuple[str, np.ndarray]] | None = None  # compiles a program; few figures need it
     series: Mapping[str, np.ndarray] = MappingProxyType({})
     attributes: style.Attributes = style.NO_ATTRIBUTES
 
@@ -79,7 +81,7 @@ def profiles_of(run: xr.Dataset) -> RunProfiles:
         style.seconds_of(run),
         run["z_face"].values,
         {name: np.asarray(each, dtype=float) for name, each in fields.items()},
-        mixed_layer(run),
+        functools.partial(mixed_layer, run),
         {str(name): values.values for name, values in run.items() if values.dims == ("time",)},
         {name: each.attrs for name, each in fields.items()},
     )
@@ -108,14 +110,14 @@ def with_potential_temperature(
 class CaseRuns:
     """Runs of one case by label, and observations, both as instruments see them: see `case_runs`.
 
-    `observed_layer` holds times [s] and depths [m] of the mixed layer.
+    `observed_layer` returns times [s] and depths [m] of the mixed layer; `None` without temperatures.
     """
 
     name: str
     runs: Mapping[str, RunProfiles]
     observations: Observations | None
     times: FigureTime
-    observed_layer: _Series | None = None
+    observed_layer: Callable[[], _Series | None] = lambda: None
     fitted: tuple[str, ...] = ()
 
     @property
@@ -217,7 +219,7 @@ def case_runs(
     for label, run in runs.items():
         diagnostics = diagnose(run, case, names)
         shown[label] = profiles_of(to_dataset(run, case=case, diagnostics=diagnostics, dates=False))
-    layer = _observed_layer(case, observations)
+    layer = functools.partial(_observed_layer, case, observations)
     return CaseRuns(name, shown, seen, FigureTime(times, case.start_time), layer, fitted)
 
 
@@ -563,14 +565,17 @@ def _near_surface(shown: CaseRuns, names: Sequence[str]) -> _Panels:
 
 def _layers(shown: CaseRuns) -> _Panels:
     """Mixed layer depths of runs and observed profiles, unless the depth itself was observed."""
-    labelled = {label: run.layer for label, run in shown.runs.items() if run.layer is not None}
-    runs = {label: (shown.runs[label].time, each[1]) for label, each in labelled.items()}
-    layers = [*runs.values(), *([] if shown.observed_layer is None else [shown.observed_layer])]
-    has_depths = any(np.isfinite(depths).any() for _, depths in layers)
-    if "mixed_layer_depth" in shown.observed_series or not has_depths:
+    if "mixed_layer_depth" in shown.observed_series:
+        return {}
+    labelled = {label: run.layer() for label, run in shown.runs.items() if run.layer is not None}
+    runs, observed = {}, shown.observed_layer()
+    for label, (_, depths) in labelled.items():
+        runs[label] = shown.runs[label].time, depths
+    layers = [*runs.values(), *([] if observed is None else [observed])]
+    if not any(np.isfinite(depths).any() for _, depths in layers):
         return {}
     label = next(iter(labelled.values()))[0].replace(" (", "\n(")
-    return {f"{label} [m]": (shown.observed_layer, runs)}
+    return {f"{label} [m]": (observed, runs)}
 
 
 def _numbers(shown: CaseRuns) -> _Panels:

@@ -6,16 +6,12 @@ weight; if all are, the nearest wet point within a distance is used.
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.spatial import KDTree
+import scipy  # loads `sparse` and `spatial` at first use: every command imports this module
 
-if TYPE_CHECKING:
-    Matrix = Any  # its type stubs lack its shape
-else:
-    Matrix = sparse.csr_array
+Matrix = Any  # a sparse array, whose type stubs lack its shape
 
 TINY = 1e-6
 """Angles [degrees] and weights [1] below it count as zero: they are round-off."""
@@ -99,7 +95,7 @@ class Remapping:
         if key in self._matrices:
             return self._matrices[key]
         if source.is_same(self.target):
-            matrix = sparse.csr_array(sparse.eye_array(int(np.prod(source.shape))))
+            matrix = scipy.sparse.csr_array(scipy.sparse.eye_array(int(np.prod(source.shape))))
         elif source.is_grid:
             latitude, longitude = self.target.all()
             n_longitude, parts = source.longitude.size, []
@@ -108,7 +104,7 @@ class Remapping:
                     parts.append((of_latitude * of_longitude, np.arange(latitude.size), i * n_longitude + j))
             values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
             shape = latitude.size, source.latitude.size * n_longitude
-            matrix = _sorted(sparse.coo_array((values, (rows, columns)), shape))
+            matrix = _sorted(scipy.sparse.coo_array((values, (rows, columns)), shape))
         else:
             raise ValueError(
                 "points: expected a file with axes of latitude and longitude, got a curvilinear grid or a "
@@ -131,17 +127,17 @@ class Remapping:
         matrix, wet = self.weights(source)[chosen], wet.ravel()
         share = matrix @ wet.astype(float)
         empty = share < TINY
-        scale = sparse.diags_array(np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, share)))
-        matrix = _sorted(scale @ (matrix @ sparse.diags_array(wet.astype(float))))
+        scale = scipy.sparse.diags_array(np.where(empty, 0.0, 1.0 / np.where(empty, 1.0, share)))
+        matrix = _sorted(scale @ (matrix @ scipy.sparse.diags_array(wet.astype(float))))
         rows, points, filled = np.flatnonzero(empty), np.flatnonzero(wet), np.zeros_like(empty)
         if rows.size and points.size:
             latitude, longitude = (each[chosen][rows] for each in self.target.all())
-            tree = KDTree(_on_sphere(*(each[points] for each in source.all())))
+            tree = scipy.spatial.KDTree(_on_sphere(*(each[points] for each in source.all())))
             limit = 2.0 * np.sin(min(self.reach / EARTH_RADIUS, np.pi) / 2.0) * (1.0 + 1e-12)
             distance, nearest = tree.query(_on_sphere(latitude, longitude), distance_upper_bound=limit)
             near = np.isfinite(distance)
             at = rows[near], points[np.asarray(nearest)[near]]
-            matrix = _sorted(matrix + sparse.csr_array((np.ones(at[0].size), at), matrix.shape))
+            matrix = _sorted(matrix + scipy.sparse.csr_array((np.ones(at[0].size), at), matrix.shape))
             filled[at[0]], empty[at[0]] = True, False
         self._matrices[key] = matrix, filled, empty
         return matrix, filled, empty
@@ -180,7 +176,7 @@ def _linear(axis: np.ndarray, at: np.ndarray, period: float | None) -> list[tupl
 
 def _sorted(matrix) -> Matrix:
     """Remove zeros and sort the columns, so that a row gives bit-identical sums in all tiles."""
-    rows = sparse.csr_array(matrix)
+    rows = scipy.sparse.csr_array(matrix)
     rows.sum_duplicates()
     rows.data[rows.data < 1e-12] = 0.0
     rows.eliminate_zeros()
