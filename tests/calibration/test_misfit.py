@@ -110,8 +110,8 @@ def test_a_run_ends_with_the_last_observation_that_is_used():
     target = Target(CASE, OBSERVED, dt=DT, time_window=(0.0, 5400.0))
     assert target.times_of_run() == {"dt": 300.0, "duration": 5400.0, "output_interval": 5400.0}
     whole = dataclasses.replace(target, time_window=(0.0, math.inf))
-    # 36 steps in at most five frames: eight steps each.
-    assert whole.times_of_run(5) == {"dt": 300.0, "duration": 10800.0, "output_interval": 2400.0}
+    # 36 steps in at most five frames: nine steps each.
+    assert whole.times_of_run(5) == {"dt": 300.0, "duration": 10800.0, "output_interval": 2700.0}
 
 
 @pytest.fixture(scope="module")

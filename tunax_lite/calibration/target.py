@@ -485,8 +485,10 @@ class Target:
         times = np.asarray(self.observations.time, dtype=float)
         last = float(times[times <= self.time_window[1] * (1.0 + 1e-9)][-1])
         n_steps = max(1, round(last / self.dt))
-        interval = math.ceil(n_steps / most_frames) * self.dt
-        return {"dt": self.dt, "duration": n_steps * self.dt, "output_interval": interval}
+        shortest = math.ceil(n_steps / most_frames)
+        # Frames that divide the run, if possible: a shorter last one would need another program.
+        steps = next((n for n in range(shortest, 2 * shortest) if n_steps % n == 0), shortest)
+        return {"dt": self.dt, "duration": n_steps * self.dt, "output_interval": steps * self.dt}
 
     @functools.cached_property
     def sampled(self) -> Mapping[str, ComparedVariable]:

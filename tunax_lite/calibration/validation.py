@@ -56,7 +56,7 @@ def persistence_errors(comparison: Comparison) -> dict[str, ErrorPair]:
 
 FEWEST_TIMES = 3
 """Smallest number of observed times of a series."""
-_MOST_FRAMES = 400
+_MOST_FRAMES = 300
 """Largest number of frames of a run that is compared with a measured series."""
 
 
