@@ -22,7 +22,6 @@ from tunax_lite.column.forcing import AbstractForcing, WaterSurface
 from tunax_lite.extensions.biogeochemistry import BFM17, NPZD, Biogeochemistry, Fasham
 from tunax_lite.extensions.biogeochemistry.schemes import Euler
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
-from tunax_lite.extensions.gotm.water import GotmOptions
 from tunax_lite.runtime import compile_program
 
 from .column import DT, Shape, costs, problem
@@ -119,7 +118,7 @@ def _beside_fabm(reference: Path, copy: Path, rounds: int) -> Row:
     for file in (*reference.iterdir(), *forcing.iterdir()):
         if file.suffix != ".nc" and not (copy / file.name).exists():
             (copy / file.name).symlink_to(file.resolve())
-    run = build_gotm(load_gotm(copy / "gotm.yaml", config=GotmOptions(salinity_anomaly=False))).run
+    run = build_gotm(load_gotm(copy / "gotm.yaml", salinity_anomaly=False)).run
     assert run is not None
     ours = partial(tl.simulate, run.model, run.case, dt=run.dt, output_interval=run.output_interval)
     calls: dict[str, Callable[[], Any]] = {"ours": ours}

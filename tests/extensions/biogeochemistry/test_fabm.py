@@ -15,7 +15,6 @@ from tunax_lite.config import ConfigError
 from tunax_lite.extensions.biogeochemistry import NPZD, Biogeochemistry, Carbonate
 from tunax_lite.extensions.biogeochemistry.schemes import Euler, ModifiedPatankar2
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
-from tunax_lite.extensions.gotm.water import GotmOptions
 
 FILE = """instances:
   plankton:
@@ -168,7 +167,7 @@ def test_a_year_is_that_of_gotm_with_fabm(name, tmp_path):
     for file in (*find_gotm_case(weather).parent.iterdir(), *reference.iterdir()):
         if file.is_file() and not (tmp_path / file.name).exists():
             (tmp_path / file.name).symlink_to(file)
-    run: Any = build_gotm(load_gotm(tmp_path / "gotm.yaml", config=GotmOptions(salinity_anomaly=False))).run
+    run: Any = build_gotm(load_gotm(tmp_path / "gotm.yaml", salinity_anomaly=False)).run
     term = run.case.terms["fabm"]
     assert isinstance(term, Biogeochemistry)
     trajectory = tl.simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval)

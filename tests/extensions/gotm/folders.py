@@ -8,7 +8,6 @@ import yaml
 
 from tests.helpers import get_leaf
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
-from tunax_lite.extensions.gotm.water import GotmOptions
 
 START, STOP = "2011-03-01 00:00:00", "2011-03-02 00:00:00"
 
@@ -47,7 +46,7 @@ def _update(data: dict, change: dict) -> None:
 
 
 def build(folder: Path, *changes: dict, **options: Any) -> Any:
-    return build_gotm(load_gotm(write_case(folder, *changes), config=GotmOptions(**options)))
+    return build_gotm(load_gotm(write_case(folder, *changes), **options))
 
 
 def run_of(folder: Path, *changes: dict, **options: Any) -> Any:

@@ -1,12 +1,13 @@
 """Configurations of GOTM 5 and 6 say what the same one of version 7 says."""
 
+from typing import Any
+
 import yaml
 
 from tests.errors import error_naming
 from tests.extensions.gotm.folders import START, STOP, write_series
 from tunax_lite.config import ConfigError
 from tunax_lite.extensions.gotm import load_gotm
-from tunax_lite.extensions.gotm.case import translate
 
 COMMON = {
     "location": {"latitude": 45.0, "longitude": -30.0, "depth": 16.0},
@@ -76,15 +77,19 @@ def read_path(tmp_path, data):
     return path
 
 
-def read(tmp_path, data):
-    return translate(load_gotm(read_path(tmp_path, data)))
+def read(tmp_path, data) -> Any:
+    return load_gotm(read_path(tmp_path, data))
+
+
+def content_of(loaded):
+    return yaml.safe_load(loaded.short_text)
 
 
 def test_an_older_configuration_says_what_the_newest_says(tmp_path):
     new = read(tmp_path, SEVEN)
     for old, version in ((SIX, "version 6"), (FIVE, "no version, taken as 5")):
         made = read(tmp_path, old)
-        assert made.report.errors == () and made.content == new.content
+        assert made.report.errors == () and content_of(made) == content_of(new)
         assert any(version in line for line in made.report.differences)
 
 
@@ -103,18 +108,18 @@ def test_lines_are_those_of_the_older_file(tmp_path):
 def test_overrides_have_the_names_of_the_newest_and_win(tmp_path):
     path = read_path(tmp_path, FIVE)
     given = {"equation_of_state.linear.alpha": 3e-4, "time.dt": 300.0, "equation_of_state.method": 2}
-    water = translate(load_gotm(path, given)).content["case"]["equation_of_state"]
+    water = content_of(load_gotm(path, given))["case"]["equation_of_state"]
     assert "tangent_to_teos10" in water  # 2 is that of version 7
-    made = translate(load_gotm(path, ["equation_of_state.linear.alpha=3e-4"]))
-    assert made.content["case"]["equation_of_state"]["thermal_expansion"] == 3e-4
+    made = content_of(load_gotm(path, ["equation_of_state.linear.alpha=3e-4"]))
+    assert made["case"]["equation_of_state"]["thermal_expansion"] == 3e-4
 
 
 def test_sea_grass_stands_in_a_namelist_beside_older_files(tmp_path):
     (tmp_path / "seagrass.nml").write_text("&canopy seagrass_calc=.true. grassfile='g.dat' XP_rat=0.5 /\n")
     (tmp_path / "g.dat").write_text("2\n0.1 0.0 0.05\n0.5 0.02 0.1\n")
-    made = read(tmp_path, SIX).content["case"]["interior"]["seagrass"]
+    made = content_of(read(tmp_path, SIX))["case"]["interior"]["seagrass"]
     assert made["efficiency"] == 0.5 and made["height"] == [0.1, 0.5]
-    assert "seagrass" not in read(tmp_path, SEVEN).content["case"]["interior"]
+    assert "seagrass" not in content_of(read(tmp_path, SEVEN))["case"]["interior"]
 
 
 def test_what_is_off_was_zero_and_the_albedo_took_its_part(tmp_path):
@@ -123,10 +128,10 @@ def test_what_is_off_was_zero_and_the_albedo_took_its_part(tmp_path):
     light = {"method": 2, "file": "light.dat"}
     old = FIVE | {"salinity": salinity}
     old["surface"] = old["surface"] | {"meteo": old["surface"]["meteo"] | {"swr": light}}
-    case = read(tmp_path, old).content["case"]
-    assert case["salinity"] == 0.0
-    assert case["air_sea"]["shortwave"] == "downward" and case["air_sea"]["albedo"] == "payne"
-    assert case["air_sea"]["albedo_of"] == "instant"  # as GOTM, also for the daily means of this file
+    case = read(tmp_path, old).config.case
+    assert case.salinity.surface == 0.0
+    assert (case.air_sea.shortwave.name, case.air_sea.albedo.name) == ("downward", "payne")
+    assert case.air_sea.albedo_of == "instant"  # as GOTM, also for the daily means of this file
 
 
 NAMELISTS = {
@@ -173,7 +178,8 @@ def write_namelists(folder, **changes):
 
 
 def test_namelists_say_what_the_newest_configuration_says(tmp_path):
-    made = translate(load_gotm(write_namelists(tmp_path)))
+    loaded: Any = load_gotm(write_namelists(tmp_path))
+    made = content_of(loaded)
     flux = {"method": "file", "file": "tau.dat"}
     tide = {"method": "tidal", "constant_value": 2e-6, "tidal": {"amp_1": 1e-6}}
     new = COMMON | {
@@ -193,10 +199,10 @@ def test_namelists_say_what_the_newest_configuration_says(tmp_path):
     }
     path = tmp_path / "new.gotm.yaml"
     path.write_text(yaml.safe_dump(new))
-    expected = translate(load_gotm(path)).content
-    assert made.report.errors == () and made.content["case"]["name"] == tmp_path.name
-    made.content["case"]["name"] = expected["case"]["name"]
-    assert made.content == expected
+    expected = content_of(load_gotm(path))
+    assert loaded.report.errors == () and made["case"]["name"] == tmp_path.name
+    made["case"]["name"] = expected["case"]["name"]
+    assert made == expected
 
 
 def test_what_a_namelist_has_wrong_is_named_with_its_line(tmp_path):
@@ -211,7 +217,7 @@ def test_what_a_namelist_has_wrong_is_named_with_its_line(tmp_path):
         ("'A day'", "'A day", "gotmrun.nml 3 quotation"),
     ):
         with error_naming(ConfigError, words):
-            translate(load_gotm(write_namelists(tmp_path, **{old: new})))
+            load_gotm(write_namelists(tmp_path, **{old: new}))
     (tmp_path / "streams.nml").write_text("&stream name = 'brook', method = 3 /\n")
     with error_naming(ConfigError, "streams.nml gotm.yaml"):
         load_gotm(write_namelists(tmp_path))

@@ -1,6 +1,5 @@
 """Translate a GOTM configuration to one of this package, and report on every key."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +17,6 @@ from .output import read_times
 from .settings import Content, KeyedValue, Settings, looks_like_gotm
 from .surface import draft, ice_section, surface_sections
 from .water import (
-    GotmOptions,
     ObservedInputs,
     absorption,
     coriolis_parameter,
@@ -36,57 +34,56 @@ if TYPE_CHECKING:
     from ...config.schema import RunConfig
 
 
-@dataclasses.dataclass(frozen=True)
-class LoadedGotm:
-    """A GOTM configuration before its settings are checked, and options that GOTM's format lacks."""
-
-    document: Document
-    path: Path
-    config: GotmOptions = GotmOptions()
-    note: str | None = None  # about the conversion from an earlier version
-
-    @property
-    def name(self) -> str:
-        """Configured name of the case, or of the file; for namelists and `gotm.yaml`, of the folder."""
-        stem = self.path.stem.removesuffix(".gotm")
-        folder = self.path.absolute().parent.name if is_namelist(self.path) or stem == "gotm" else ""
-        return self.config.name or folder or stem
-
-
-@dataclasses.dataclass(frozen=True)
-class Translation:
-    """A GOTM configuration translated to this package; lacks `model` if its closure was rejected.
-
-    Args:
-        content: configuration of this package, as plain YAML.
-        origins: line and key in GOTM's file, by the key path in `content`.
-        report: report on the keys of GOTM's file.
-    """
-
-    content: dict[str, JSON]
-    origins: dict[tuple[str, ...], str]
-    report: Report
-
-
 def load_gotm(
     path: Path,
     overrides: Sequence[str] | Mapping[str, JSON] = (),
     source: str = "--set",
     *,
-    config: GotmOptions = GotmOptions(),  # noqa: B008
-) -> LoadedGotm:
-    """Read a GOTM configuration: a YAML file of any name, or the namelists in the folder of a `gotmrun.nml`.
+    name: str | None = None,
+    salinity_anomaly: bool = True,
+    ignore_unsupported: bool = False,
+    observed: ObservedInputs | None = None,
+) -> "Loaded[RunConfig]":
+    """Read a GOTM set-up as the configuration of a run, with a report on its keys.
+
+    Series and profiles stay in their files. The configuration lacks `model` if the closure was rejected.
 
     Args:
+        path: a YAML file of any name, or one of the namelists in a folder with `gotmrun.nml`.
         overrides: settings `key.path=value`, or values by key path, that override those of the file.
         source: where the overrides were set, for messages.
-        config: settings of this package that GOTM's format lacks.
+        name: name of the case; by default that of the file, or of the folder for namelists and `gotm.yaml`.
+        salinity_anomaly: whether practical salinity is converted with the TEOS-10 anomaly of the position; a
+            GOTM built without the table of anomalies uses the reference-composition ratio.
+        ignore_unsupported: whether to run without settings that are not supported.
+        observed: inputs that are observations.
 
     Raises:
-        ConfigError: a file that is missing, cannot be read, or is of an unknown version.
+        ConfigError: a file that is missing, cannot be read or is of an unknown version; a key or a value that
+            cannot be used. Names file, line and key.
+        FileNotFoundError, FileFormatError: a file of the grid, the hypsograph or sea grass cannot be used.
     """
-    document, note = up_to_date(read_set_up(Path(path)))
-    return LoadedGotm(with_overrides(document, overrides, source), Path(path), config, note)
+    # The sections of runs import the formats of cases, and with them this module.
+    from ...config.load import Loaded, validated
+    from ...config.schema import RunConfig
+
+    path = Path(path)
+    document, note = up_to_date(read_set_up(path))
+    settings = Settings(with_overrides(document, overrides, source), note)
+    settings.check()
+    content = _translated(settings, name or _name_of(path), salinity_anomaly, observed)
+    origins: dict[tuple[str, ...], str] = {}
+    translated = Document(_plain(content, (), settings, origins), origins, str(path))
+    # Last, because a setting that nothing has read by now is not supported.
+    report = report_on(settings, ignores_unsupported=ignore_unsupported and "model" in content)
+    return Loaded(validated(translated, RunConfig), Place(path, origins), report)
+
+
+def _name_of(path: Path) -> str:
+    """Name of the file; for namelists and `gotm.yaml`, of the folder."""
+    stem = path.stem.removesuffix(".gotm")
+    folder = path.absolute().parent.name if is_namelist(path) or stem == "gotm" else ""
+    return folder or stem
 
 
 def is_gotm(path: Path) -> bool:
@@ -99,16 +96,10 @@ def read_set_up(path: Path) -> Document:
     return read_namelists(path) if is_namelist(path) else read_document(path)
 
 
-def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Translation:
-    """Translate a GOTM configuration to one of this package; its series and profiles stay in their files.
-
-    Raises:
-        ConfigError: a key, or a value, that cannot be used; names file, line and key.
-        FileNotFoundError, FileFormatError: a file of the grid, the hypsograph or sea grass cannot be used.
-    """
-    settings = Settings(loaded.document, loaded.note)
-    settings.check()
-    options = loaded.config
+def _translated(
+    settings: Settings, name: str, salinity_anomaly: bool, observed: ObservedInputs | None
+) -> dict[str, Content]:
+    """Return the configuration of this package; without `model` if the closure was rejected."""
     times, grid = read_times(settings), grid_section(settings)
     settings.follow(WORDS["rules"])
     modules = _modules(settings)
@@ -118,7 +109,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     water, relaxation, held = hydrography(settings, times["dt"])
     case = {
         "format": "site",
-        "name": loaded.name,
+        "name": name,
         "latitude": settings.keyed("location.latitude"),
         "longitude": settings.keyed("location.longitude"),
         "coriolis_parameter": KeyedValue(coriolis_parameter(settings), "location.latitude"),
@@ -129,7 +120,7 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         **water,
         "decibar_per_metre": True,
         "linear_sunlight": True,
-        "salinity_anomaly": options.salinity_anomaly,
+        "salinity_anomaly": salinity_anomaly,
         "equation_of_state": equation_of_state(settings) | ({"draft": below_ice} if below_ice else {}),
         "ice": ice_section(settings),
         **surface_sections(settings, held),
@@ -141,12 +132,12 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
     if observed is not None:
         case["observations"] = observed_section(settings, observed)
     model: dict[str, Content] = {"closure": closure}
-    for name, key in {"viscosity": "avmolu", "diffusivity": "avmolt", "salt_diffusivity": "avmols"}.items():
-        model[f"molecular_{name}"] = settings.keyed(f"physical_constants.{key}")
+    for ours, theirs in (("viscosity", "avmolu"), ("diffusivity", "avmolt"), ("salt_diffusivity", "avmols")):
+        model[f"molecular_{ours}"] = settings.keyed(f"physical_constants.{theirs}")
     if terms:
         model["molecular_tracer_diffusivity"] = 0.0  # FABM's tracers mix by eddy diffusivity alone
     model |= {"theta": settings.keyed("time.cnpar"), "discretisation": "gotm"}
-    content = {
+    return {
         "case": case,
         "grid": grid,
         **({} if closure is None else {"model": model}),
@@ -156,12 +147,6 @@ def translate(loaded: LoadedGotm, observed: ObservedInputs | None = None) -> Tra
         },
         "output": {"diagnostics": times["diagnostics"], "means": times["means"]},
     }
-    origins: dict[tuple[str, ...], str] = {}
-    plain = _plain(content, (), settings, origins)
-    # Last, because a setting that nothing has read by now is not supported.
-    ignores_unsupported = options.ignore_unsupported and closure is not None
-    report = dataclasses.replace(report_on(settings), ignores_unsupported=ignores_unsupported)
-    return Translation(plain, origins, report)
 
 
 class BuiltGotm(NamedTuple):
@@ -171,31 +156,19 @@ class BuiltGotm(NamedTuple):
     report: Report
 
 
-def build_gotm(source: LoadedGotm, observed: ObservedInputs | None = None) -> BuiltGotm:
-    """Build a run from a GOTM configuration and its files; `observed` selects inputs that are observations.
+def build_gotm(loaded: "Loaded[RunConfig]") -> BuiltGotm:
+    """Build a run from what `load_gotm` returns, and the files that it names.
 
     Raises:
         ConfigError: a configuration that cannot be used; names file, line and key.
         FileNotFoundError: a forcing file that is missing.
         FileFormatError: a forcing file that cannot be used; names file, line, time and value.
     """
-    # The sections of runs import the formats of cases, and with them this module.
-    from ...config.build import build_translated
+    from ...config.build import build_translated  # imports this module
 
-    run, report = build_translated(as_run(source, observed))
+    run, report = build_translated(loaded)
     assert report is not None
     return BuiltGotm(run, report)
-
-
-def as_run(source: LoadedGotm, observed: ObservedInputs | None = None) -> "Loaded[RunConfig]":
-    """Translate to the configuration of a run, with the report; lacks `model` if the closure was rejected."""
-    from ...config.load import Loaded, validated
-    from ...config.schema import RunConfig
-
-    translation = translate(source, observed)
-    document = Document(translation.content, translation.origins, str(source.path))
-    place = Place(source.path, translation.origins)
-    return Loaded(validated(document, RunConfig), place, translation.report)
 
 
 def _plain(
@@ -230,7 +203,7 @@ def _modules(settings: Settings) -> dict[str, dict[str, Content]]:
     return {}
 
 
-def report_on(settings: Settings) -> Report:
+def report_on(settings: Settings, *, ignores_unsupported: bool) -> Report:
     """Build the report, after the translation has read all supported settings."""
     refused = {path for path, _ in settings.refusals}
     errors = [f"{settings.where(path)}: {reason}." for path, reason in settings.refusals]
@@ -255,6 +228,7 @@ def report_on(settings: Settings) -> Report:
         without_effect=tuple(_grouped(settings, inactive)),
         unsupported=tuple(unsupported_at_default),
         errors=tuple(errors),
+        ignores_unsupported=ignores_unsupported,
     )
 
 

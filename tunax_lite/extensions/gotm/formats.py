@@ -12,21 +12,11 @@ from ...config.builder import section_of
 from ...config.case import GridSection
 from ...config.closures import flatten
 from ...config.formats import AbstractTranslatedCase, SetUpFormat, SomeLoaded
-from ...config.section import invalid, key
+from ...config.section import key
 from ...config.series import DataPath
 from ...io.place import Place
 from .output import OURS
-from .water import GotmOptions, ObservedInputs
-
-
-class GotmObservations(section_of(ObservedInputs)):
-    """Observations in the files of a GOTM case, for comparison."""
-
-    surface_temperature: bool = key("surface.sst, as sea_surface_temperature", False)
-
-    def _check(self) -> None:
-        if not (self.surface_temperature or self.profiles):
-            raise invalid("`surface_temperature` or `profiles`", "neither", "set one of them to true")
+from .water import ObservedInputs
 
 
 class GotmCase(AbstractTranslatedCase):
@@ -44,26 +34,25 @@ class GotmCase(AbstractTranslatedCase):
         "values that replace those of the file, with GOTM's names", default_factory=dict
     )
     ignore_unsupported: bool = key("whether to run without settings that are not supported", False)
-    observations: GotmObservations | None = key("data of its files for the comparison", None)
-
-    @property
-    def observed(self) -> ObservedInputs | None:
-        """Inputs that are observations; `None` without `observations`."""
-        if self.observations is None:
-            return None
-        return ObservedInputs(self.observations.surface_temperature, **self.observations.given())
+    observations: section_of(ObservedInputs) | None = key("data of its files for the comparison", None)  # pyright: ignore[reportInvalidTypeForm]
 
     def translated(self, where: Place, grid: GridSection, step: float | None) -> SomeLoaded:
-        from .case import as_run, load_gotm  # imports the configuration, which imports this module
+        from .case import load_gotm  # imports the configuration, which imports this module
 
-        options = GotmOptions(self.name, self.salinity_anomaly, self.ignore_unsupported)
         replaced: dict[str, JSON] = dict(self.settings)
         if grid.kind != "native":
             replaced["grid.method"] = "analytical"  # so that no grid file is read
         if step is not None:
             replaced["time.dt"] = step
-        source = load_gotm(where.file(self.path, "path"), replaced, f"{where.path}:", config=options)
-        loaded: SomeLoaded = as_run(source, self.observed)
+        loaded: SomeLoaded = load_gotm(
+            where.file(self.path, "path"),
+            replaced,
+            f"{where.path}:",
+            name=self.name,
+            salinity_anomaly=self.salinity_anomaly,
+            ignore_unsupported=self.ignore_unsupported,
+            observed=None if self.observations is None else self.observations.build(),
+        )
         loaded.report.check()
         if grid.kind != "native":
             loaded = dataclasses.replace(loaded, config=loaded.config.model_copy(update={"grid": grid}))
@@ -77,13 +66,13 @@ def _is_gotm(path: Path) -> bool:
 
 
 def _load(path: Path, overrides: Sequence[str] | Mapping[str, JSON]) -> SomeLoaded:
-    from .case import as_run, load_gotm
+    from .case import load_gotm
 
     ignore = "ignore_unsupported=true"
-    options = GotmOptions(ignore_unsupported=ignore in overrides)
+    ignores = ignore in overrides
     if not isinstance(overrides, Mapping):
         overrides = [each for each in overrides if each != ignore]
-    return as_run(load_gotm(path, overrides, config=options))
+    return load_gotm(path, overrides, ignore_unsupported=ignores)
 
 
 CASE_FORMATS = (GotmCase,)

@@ -82,27 +82,17 @@ def _input_keys(
     yield from _keys(more, f"{path}.")
 
 
-def _inputs(table: dict[str, JSON], prefix: str = "") -> Iterator[str]:
-    for name, entry in table.items():
-        if isinstance(entry, dict):
-            if isinstance(entry.get("input"), list):
-                yield prefix + name
-            yield from _inputs(entry, f"{prefix}{name}.")
-
-
 def table(name: str) -> dict[str, JSON]:
     """Read a YAML file of this folder."""
     return parse_yaml((Path(__file__).parent / name).read_text(encoding="utf-8"))
 
 
-_TABLE = table("keys.yaml")
-
 WORDS = table("words.yaml")
 """Names of this package by GOTM's names, and rules for keys without a counterpart."""
 
-KEYS: dict[str, Key] = dict(_keys(_TABLE))
+KEYS: dict[str, Key] = dict(_keys(table("keys.yaml")))
 """Every key by its dotted path."""
-INPUTS = frozenset(_inputs(_TABLE))
+INPUTS = frozenset(path.rpartition(".")[0] for path in KEYS if path.endswith((".constant_value", ".column")))
 """Dotted paths of the inputs; their keys are in `KEYS`."""
 INPUT_KEYS = ("constant_value", "file", "column", "scale_factor", "offset")
 """Keys of an input, except its method."""

@@ -134,23 +134,14 @@ class Settings:
 
         Its keys are marked as used, or as without effect with this method.
         """
+        values = {key: self.peek(f"{path}.{key}") for key in INPUT_KEYS if f"{path}.{key}" in KEYS}
         method = self[f"{path}.method"]
-        for key in INPUT_KEYS:
-            if f"{path}.{key}" in KEYS:
-                is_of_file = key != "constant_value"
-                if is_of_file == (method == "file"):
-                    self.used.add(f"{path}.{key}")
-                else:
-                    self.without_effect(f"{path}.{key}", f"{path}.method is {method}")
-        if method == "constant":
-            return KeyedValue(self.peek(f"{path}.constant_value"), f"{path}.constant_value")
-        if method != "file":
-            return 0.0
-        section: dict[str, Content] = {"path": self.file(f"{path}.file")}
-        for ours, theirs in _COLUMN.items():
-            if self.peek(f"{path}.{theirs}") != KEYS[f"{path}.{theirs}"].default or theirs == "column":
-                section[ours] = KeyedValue(self.peek(f"{path}.{theirs}"), f"{path}.{theirs}")
-        return section
+        for key in values:
+            if (key != "constant_value") == (method == "file"):
+                self.used.add(f"{path}.{key}")
+            else:
+                self.without_effect(f"{path}.{key}", f"{path}.method is {method}")
+        return self.input_of(path, {"method": method} | values)
 
     def named_inputs(
         self, group: str, numbers: Mapping[str, tuple[float, str]]
@@ -205,16 +196,19 @@ class Settings:
         """Translate an input like `input`, from the values of its keys."""
         if values["method"] == "constant":
             return KeyedValue(values["constant_value"], f"{path}.constant_value")
-        if not values["file"]:
-            raise self.error(f"{path}.file", "expected the name of a file, got none; name it")
-        section = {"path": KeyedValue(str(self.folder.absolute() / str(values["file"])), f"{path}.file")}
+        if values["method"] != "file":
+            return 0.0
+        section = {"path": self._file(f"{path}.file", str(values["file"]))}
         return section | {ours: KeyedValue(values[key], f"{path}.{key}") for ours, key in _COLUMN.items()}
 
     def file(self, path: str) -> KeyedValue:
         """Return the absolute path of a file that is named relative to the configuration."""
-        if not self[path]:
+        return self._file(path, self[path])
+
+    def _file(self, path: str, name: str) -> KeyedValue:
+        if not name:
             raise self.error(path, "expected the name of a file, got none; name it, or use another method")
-        return KeyedValue(str(self.folder.absolute() / self[path]), path)
+        return KeyedValue(str(self.folder.absolute() / name), path)
 
     def line(self, path: str) -> str:
         """Line and key; if the file does not set the key, the line of the nearest group."""

@@ -2,11 +2,11 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
 from ..._types import JSON
+from ...config.closures import flatten
 from ...declarations import check_settings, setting
 from ...io import read_hypsography
 from ...io.dated_text import read_columns, read_lines
@@ -76,7 +76,7 @@ def streams(settings: Settings) -> dict[str, Content] | None:
 
 
 def _stream(settings: Settings, path: str, keys: dict[str, JSON]) -> dict[str, Content]:
-    values = settings.values_of(path, dict(_flat(keys)), STREAM)
+    values = settings.values_of(path, flatten(keys), STREAM)
 
     def read(group: str) -> Content:
         stream_keys = {key.removeprefix(f"{group}."): value for key, value in values.items()}
@@ -91,31 +91,6 @@ def _stream(settings: Settings, path: str, keys: dict[str, JSON]) -> dict[str, C
         if values[f"{theirs}.method"] != "constant" or values[f"{theirs}.constant_value"] >= 0.0:
             section[ours] = read(theirs)
     return section
-
-
-def _flat(keys: dict[str, JSON], prefix: str = "") -> Iterator[tuple[str, JSON]]:
-    for name, value in keys.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-@dataclasses.dataclass(frozen=True)
-class GotmOptions:
-    """Options of a GOTM case that GOTM's format lacks.
-
-    Args:
-        name: name of the case, to tell apart several cases from one file; `None` for the name of the file,
-            or of the folder for namelists and `gotm.yaml`.
-        salinity_anomaly: whether practical salinity is converted with the TEOS-10 anomaly of the position; a
-            GOTM built without the table of anomalies uses the reference-composition ratio.
-        ignore_unsupported: whether to run without settings that are not supported.
-    """
-
-    name: str | None = None
-    salinity_anomaly: bool = True
-    ignore_unsupported: bool = False
 
 
 NO_RELAXATION = 1e15
@@ -290,13 +265,15 @@ class ObservedInputs:
         z: heights to interpolate profiles to [m]; `None` for the centers.
     """
 
-    surface_temperature: bool = True
+    surface_temperature: bool = setting(False)
     surface_interval: float | None = setting(None, above=0.0)
-    profiles: bool = False
-    z: tuple[float, ...] | None = None
+    profiles: bool = setting(False)
+    z: tuple[float, ...] | None = setting(None)
 
     def __post_init__(self):
         check_settings(self)  # pyright: ignore[reportArgumentType]
+        if not (self.surface_temperature or self.profiles):
+            raise ValueError("expected `surface_temperature` or `profiles`, got neither; set one to true.")
 
 
 def observed_section(settings: Settings, observed: ObservedInputs) -> dict[str, Content]:

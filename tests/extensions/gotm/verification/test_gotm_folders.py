@@ -1,5 +1,7 @@
 """GOTM's own cases, run from their own configurations, against GOTM's results."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,15 +11,12 @@ from tests.conftest import find_gotm_case
 from tunax_lite import simulate
 from tunax_lite.column.diagnostics import diagnose
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
-from tunax_lite.extensions.gotm.water import GotmOptions
 from tunax_lite.physics.stratification import mixed_layer_depth
 
 
 def rms(values) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
-
-NO_ANOMALY = GotmOptions(salinity_anomaly=False)
 
 # Of the last step before a frame; `tx` is over the density. GOTM's KPP computes no production.
 OF_THE_STEP = {
@@ -29,15 +28,15 @@ OF_THE_STEP = {
 }
 
 
-def run_of(folder: str, name: str, config: GotmOptions = GotmOptions()):  # noqa: B008
-    made = build_gotm(load_gotm(find_gotm_case(f"{folder}/{name}.gotm.yaml"), config=config))
+def run_of(folder: str, name: str, **options: Any):
+    made = build_gotm(load_gotm(find_gotm_case(f"{folder}/{name}.gotm.yaml"), **options))
     made.report.check()
     assert made.run is not None
     return made.run
 
 
-def ran(folder: str, name: str, reference_path, config: GotmOptions = GotmOptions()):  # noqa: B008
-    run = run_of(folder, name, config)
+def ran(folder: str, name: str, reference_path, **options: Any):
+    run = run_of(folder, name, **options)
     with xr.open_dataset(reference_path(name), decode_times=False) as dataset:
         # Of some cases not every frame is stored.
         interval = round(float(np.diff(dataset["time"].values[:2])[0]) / run.dt) * run.dt
@@ -100,7 +99,7 @@ def test_idealised_cases(folder, name, reference_path):
 @pytest.mark.long
 def test_rouse_with_held_temperature_and_salinity(reference_path):
     """Neither is solved for; the reference comes from a GOTM without the table of anomalies."""
-    run, _, expected = ran("rouse", "rouse", reference_path, NO_ANOMALY)
+    run, _, expected = ran("rouse", "rouse", reference_path, salinity_anomaly=False)
     for ours, theirs in ((run.state.temperature, expected["temp"]), (run.state.salinity, expected["salt"])):
         assert np.ptp(theirs, axis=0).max() == 0.0  # the file holds single precision
         np.testing.assert_array_equal(ours, np.broadcast_to(ours[0], ours.shape))
@@ -110,7 +109,7 @@ def test_rouse_with_held_temperature_and_salinity(reference_path):
 @pytest.mark.long
 def test_a_plume_below_a_shelf_that_melts(reference_path):
     """From the ice down to where GOTM's file begins; the reference comes from a GOTM without anomalies."""
-    run = run_of("plume", "plume", NO_ANOMALY)
+    run = run_of("plume", "plume", salinity_anomaly=False)
     trajectory = simulate(run.model, run.case, dt=run.dt, output_interval=run.output_interval)
     with xr.open_dataset(reference_path("plume"), decode_times=False) as dataset:
         frames = np.round(dataset["time"].values / run.output_interval).astype(int)
