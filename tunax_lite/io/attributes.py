@@ -65,7 +65,7 @@ def examine(
     """
     change = as_conversion(requested)
     if is_reversed and change.sign < 0:
-        got = "`sign: -1` beside `upward` or a standard name of an upward flux"
+        got = "`sign: -1` beside a standard name of an upward flux"
         raise error_of(variable, "one change of sign", got, "remove `sign`")
     try:
         entry = quantity_of(quantity)

@@ -77,7 +77,7 @@ class FileField:
         *,
         has_levels: bool = False,
     ):
-        self._quantity, self._settings = quantity, settings
+        self._quantity = quantity
         self._name = name = variable_of(quantity, settings, files)
         files = [file for file in files if name in file.variables]
         first, self.header = files[0], header_of(files[0], name)
@@ -96,8 +96,8 @@ class FileField:
             pairs = zip(self._files, keys, strict=True)
             coordinates = [middles_of(file, key, self.header) for file, key in pairs]
             self.times = read_times(coordinates, epoch, duration, settings.repeats)
-        requested = settings.build()
-        examine(self.header, quantity, requested=requested, is_reversed=self._is_upward)
+        self._conversion, self._is_upward = settings.build(), leaves_water(self.header)
+        examine(self.header, quantity, requested=self._conversion, is_reversed=self._is_upward)
         # One matrix per mask of missing values, and the number of the mask of each record.
         self._mask_of, self._matrices = np.zeros(sum(self._lengths), dtype=int), list[Matrix]()
         self._levels: Sequence[int] = ()
@@ -107,10 +107,6 @@ class FileField:
             self._depth, self._lower_edge, is_downward = levels_of(first, levels)
             n = self._depth.size
             self._levels = range(n) if is_downward else range(n - 1, -1, -1)
-
-    @property
-    def _is_upward(self) -> bool:
-        return self._settings.upward or leaves_water(self.header)
 
     @property
     def _row_length(self) -> int:
@@ -138,7 +134,7 @@ class FileField:
     def _in_unit(self, variable: "xr.DataArray", n_records: int) -> np.ndarray:
         kept = [dim for dim in (self._time, *self._horizontal) if dim is not None]
         variable = on_axes(variable, kept, "select one")
-        values = in_unit(variable, self._quantity, self._settings.build()).reshape(n_records, -1)
+        values = in_unit(variable, self._quantity, self._conversion).reshape(n_records, -1)
         return -values if self._is_upward else values
 
     def depth(self, matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
