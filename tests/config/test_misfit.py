@@ -13,7 +13,8 @@ from tunax_lite.calibration import ZScore
 from tunax_lite.calibration.target import Change, residuals
 from tunax_lite.calibration.target import misfit as misfit_of
 from tunax_lite.column.checkpointing import SaveEverything
-from tunax_lite.config import ConfigError, build_calibration, evaluation_of, load_any, load_calibration
+from tunax_lite.config import ConfigError, build_calibration, evaluation_of, load_calibration
+from tunax_lite.config.load import load
 
 SYNTHETIC = """
 cases:
@@ -102,7 +103,7 @@ def test_a_float_and_a_table_are_calibrated_to_by_yaml_alone(site):
     assert np.isnan(sst[[1, 3, 4]]).all()
     comparison = target.comparison
     assert comparison.variables["temperature"].moving is not None and comparison.n_frames == 20
-    evaluated = evaluation_of(load_any(config.path))[1][0]
+    evaluated = evaluation_of(load(config.path))[1][0]
     assert evaluated.weights.keys() == {"temperature", "sea_surface_temperature", "mixed_layer_depth"}
 
 

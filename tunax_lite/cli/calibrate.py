@@ -28,7 +28,7 @@ from ..calibration.results import (
     RESULTS,
 )
 from ..config import Calibration, CalibrationConfig, ConfigError, Loaded, build_calibration, load_calibration
-from ..config.formats import kind_in
+from ..config.load import kind_in
 from ..io.writing import check_outputs
 from ..io.yaml_file import read_document
 from ..plausibility.water_limits import Extreme, extremes_of
@@ -56,7 +56,7 @@ def calibrate(
 ) -> None:
     """See `commands.calibrate`."""
     kind = kind_in(read_document(config).data)  # a kind of configuration of an extension, such as a map
-    of_extension = None if kind is None else getattr(kind.commands, "calibrate", None)
+    of_extension = None if kind is None or not kind.module else getattr(kind.commands, "calibrate", None)
     if of_extension is not None:
         engine = {"workers": workers, "scheduler": scheduler}
         of_extension(config, settings, output, resume=resume, overwrite=overwrite, **engine)

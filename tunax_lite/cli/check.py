@@ -23,12 +23,11 @@ from ..config import (
     Run,
     RunConfig,
     build_calibration,
-    load_any,
     names,
 )
 from ..config.build import build_translated
-from ..config.formats import kind_of
 from ..config.json_schema import json_schema
+from ..config.load import load
 from ..io.place import Place
 from ..io.writing import check_outputs, file_name, write_text
 from ..runtime.machine import MissingPackageError
@@ -47,7 +46,7 @@ def check(
     overwrite: bool = False,
 ) -> Answer:
     """See `commands.check`."""
-    page, loaded = Page(figures, overwrite), load_any(config, settings)
+    page, loaded = Page(figures, overwrite), load(config, settings)
     if output is not None and loaded.report is None:
         raise ConfigError(
             f"--output {output}: expected a set-up of another model, got a configuration of the package; "
@@ -60,8 +59,8 @@ def check(
             answer = _describe_run(session.build_with_parameters(loaded, parameters), page)
         else:
             values = session.parameters_for(parameters, loaded.closure_class.__name__)
-            if (kind := kind_of(loaded.config)) is not None:
-                answer = kind.commands.check(loaded, values, page)
+            if loaded.kind.module:
+                answer = loaded.kind.commands.check(loaded, values, page)
             else:
                 answer = _describe_calibration(build_calibration(loaded, values), page)
                 _say_missing_packages(loaded)

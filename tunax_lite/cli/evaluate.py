@@ -18,14 +18,16 @@ from ..calibration.validation import (
 )
 from ..column.model import Model
 from ..config import (
+    CalibrationConfig,
     ConfigError,
     Loaded,
+    RunConfig,
     evaluation_of,
-    load_any,
     load_comparison,
 )
 from ..config.build import candidates_of, targets_of
 from ..config.comparison import ComparisonConfig
+from ..config.load import load
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_netcdf
 from ..io.writing import check_outputs, file_name, write_csv, write_rows
@@ -42,7 +44,7 @@ def evaluate(
     config: Path, settings: Sequence[str], parameters: Path | None, output: Path | None, *, overwrite: bool
 ) -> Answer:
     """See `commands.evaluate`."""
-    loaded = load_any(config, settings)
+    loaded = load(config, settings, RunConfig, CalibrationConfig)
     if output is not None and output.suffix != ".csv":
         raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
     with session.precision(loaded):

@@ -5,7 +5,7 @@ from .build import Calibration, build_calibration, build_run, data_files, evalua
 from .calibration import CalibrationConfig
 from .case import Run
 from .closures import closure_names
-from .load import Loaded, load_any, load_calibration, load_comparison, load_run
+from .load import Loaded, load_calibration, load_comparison, load_run
 from .schema import RunConfig
 
 __all__ = [

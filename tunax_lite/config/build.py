@@ -32,7 +32,7 @@ from ..runtime.memory import check_steps
 from .calibration import AdamSection, CalibrationConfig, MisfitSection, free_parameters
 from .case import AbstractFileCase, BuiltCase, GridSection, NativeGrid, Run
 from .comparison import ComparisonConfig, in_words
-from .formats import AbstractTranslatedCase, Report, kind_of
+from .formats import AbstractTranslatedCase, Report
 from .load import Loaded
 from .schema import ModelSection, RunConfig
 from .section import closest
@@ -321,9 +321,6 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         ConfigError: a case without observations, or with none of the variables.
         FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
     """
-    if (kind := kind_of(loaded.config)) is not None:
-        expected, command = "a configuration with observations to compare with", f"tunax-lite {kind.label}"
-        raise ConfigError(f"{loaded.path}: expected {expected}, got that of {kind.name}; use `{command}`.")
     if isinstance(loaded.config, CalibrationConfig):
         setup, misfit = build_calibration(loaded), loaded.config.misfit
         model, variables, averaging, weights = setup.model, None, misfit.averaging, misfit.weights

@@ -143,18 +143,3 @@ def notes_on_terms(terms: Mapping[str, AbstractTerm], state: State) -> Iterator[
     """
     for look in additions("formats", "NOTES_ON_TERMS"):
         yield from look(terms, state)
-
-
-def kinds() -> tuple[Kind, ...]:
-    """Those of all extensions."""
-    return additions("kinds", "KINDS")
-
-
-def kind_in(data: Mapping[str, JSON]) -> Kind | None:
-    """The kind of the content of a file, by its key, unless it is built in."""
-    return next((kind for kind in kinds() if kind.key in data), None)
-
-
-def kind_of(config: Section) -> Kind | None:
-    """The kind of a configuration, unless it is built in."""
-    return next((kind for kind in kinds() if isinstance(config, kind.config)), None)

@@ -6,13 +6,13 @@ from .._types import JSON, ParameterInfo, iterate_parameters
 from ..closures import AbstractClosure
 from ..declarations import Named, names_of
 from .closures import options_of
-from .load import all_kinds
+from .load import kinds
 from .section import Section, closest
 
 
 def configurations() -> dict[str, type[Section]]:
     """Kinds of configuration file, by label."""
-    return {kind.label: kind.config for kind in all_kinds()}
+    return {kind.label: kind.config for kind in kinds()}
 
 
 def json_schema(kind: str) -> dict[str, JSON]:

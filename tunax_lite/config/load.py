@@ -18,7 +18,7 @@ from .calibration import CalibrationConfig
 from .case import NativeGrid
 from .closures import closure_class
 from .comparison import ComparisonConfig
-from .formats import AbstractTranslatedCase, Kind, Report, kinds
+from .formats import AbstractTranslatedCase, Kind, Report
 from .schema import RunConfig
 from .section import Section
 
@@ -48,6 +48,11 @@ class Loaded(Generic[ConfigT]):
         """Name of the file without its suffix; for a set-up of another model, that of its case."""
         config: Any = self.config  # a set-up becomes a run
         return self.path.stem if self.report is None else config.case.name
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the configuration."""
+        return next(kind for kind in kinds() if isinstance(self.config, kind.config))
 
     @property
     def closure_class(self) -> type[AbstractClosure]:
@@ -94,38 +99,35 @@ def load_comparison(path: Path, overrides: Sequence[str] = ()) -> Loaded[Compari
     return load(path, overrides, ComparisonConfig)
 
 
-def load_any(path: Path, overrides: Sequence[str] = ()) -> Loaded[Any]:  # of any kind
-    """Read the configuration of a run, of a calibration if it has `cases`, or of a kind of an extension."""
-    return load(path, overrides)
-
-
 def load(
-    path: Path, overrides: Sequence[str] | Mapping[str, JSON] = (), config: type[ConfigT] | None = None
+    path: Path, overrides: Sequence[str] | Mapping[str, JSON] = (), *configs: type[ConfigT]
 ) -> Loaded[ConfigT]:
-    """Read a configuration of the kind `config`, by default of any but a comparison; reject other kinds."""
-    set_up = next((each for each in additions("formats", "SET_UPS") if each.recognises(Path(path))), None)
-    if set_up is not None and config in (None, RunConfig):
-        return set_up.load(Path(path), overrides)
-    accepted = [kind for kind in all_kinds() if kind.config is (config or kind.config)]
-    if config is None:
-        accepted = [kind for kind in accepted if kind.config is not ComparisonConfig]
+    """Read a configuration of one of the kinds `configs`, by default of any but a comparison.
+
+    Arguments and errors are those of `load_run`; a file of another kind is an error, too.
+    """
+    accepted = [kind for kind in kinds() if kind.config in configs]
+    if not configs:
+        accepted = [kind for kind in kinds() if kind.config is not ComparisonConfig]
     expected = " or ".join(kind.name for kind in accepted)
+    set_up = next((each for each in additions("formats", "SET_UPS") if each.recognises(Path(path))), None)
+    if set_up is not None and (not configs or RunConfig in configs):
+        return set_up.load(Path(path), overrides)
     if set_up is not None:
         raise ConfigError(
             f"{path}: expected the configuration of {expected}, got a set-up of {set_up.name}; write one "
             f"that names it as `case: {{format: {set_up.name}, path: FILE}}`."
         )
     document = with_overrides(with_cases(read_document(Path(path))), overrides)
-    kind = next((kind for kind in all_kinds() if kind.key in document.data), None)
-    if kind is not None and kind.key == "cases" and config is ComparisonConfig:  # it has cases too
+    kind = kind_in(document.data)
+    if kind is not None and kind.key == "cases" and ComparisonConfig in configs:  # it has cases too
         kind = accepted[0]
     if kind is not None and kind not in accepted:
-        todo = "use `tunax-lite compare`" if config is None else "use another file or another command"
         raise ConfigError(
             f"{document.source}: expected the configuration of {expected}, got that of {kind.name} (it has "
-            f"`{kind.key}`); {todo}."
+            f"`{kind.key}`); use another file or another command."
         )
-    chosen: Any = config or (RunConfig if kind is None else kind.config)  # of the kind of the file
+    chosen: Any = kind.config if kind is not None else (*configs, RunConfig)[0]  # of the kind of the file
     place = Place(Path(path), document.origins)
     checked = validated(document, chosen)
     if isinstance(checked, CalibrationConfig):
@@ -180,14 +182,19 @@ def _with_set_up(config: CalibrationConfig, place: Place) -> CalibrationConfig:
     return config.model_copy(update=added)
 
 
-def all_kinds() -> tuple[Kind, ...]:
+def kinds() -> tuple[Kind, ...]:
     """All kinds of configuration file; a comparison, which has `cases` too, comes before a calibration."""
     return (
         Kind("comparison", "closures", ComparisonConfig, ""),
-        *kinds(),
+        *additions("kinds", "KINDS"),
         Kind("calibration", "cases", CalibrationConfig, ""),
         Kind("run", "case", RunConfig, ""),
     )
+
+
+def kind_in(data: Mapping[str, JSON]) -> Kind | None:
+    """The kind of the content of a file, by its keys."""
+    return next((kind for kind in kinds() if kind.key in data), None)
 
 
 def validated(document: Document, model: type[ConfigT]) -> ConfigT:

@@ -14,7 +14,8 @@ from tests.errors import error_naming
 from tests.extensions.maps.ocean import DEPTH, SETTINGS, floor, heat, ocean, temperature
 from tunax_lite import Grid
 from tunax_lite.column.forcing import WaterSurface
-from tunax_lite.config import ConfigError, load_any
+from tunax_lite.config import ConfigError
+from tunax_lite.config.load import load
 from tunax_lite.extensions.maps import build_map, load_map
 from tunax_lite.extensions.maps.gridded import GriddedColumns, columns_from_dataset
 from tunax_lite.extensions.maps.sections import Gridded, GridPoints, MapConfig, MapSection, SitePoints
@@ -274,7 +275,7 @@ def test_a_map_is_built_from_its_file(tmp_path):
         time = np.asarray(case.forcing.time)
         at = np.argmin(np.abs(time - 15.2 * 86400.0))
     np.testing.assert_allclose(case.forcing.fluxes.heat_flux[at], 0.5 * january + 3.0)
-    assert isinstance(load_any(tmp_path / "map.yaml").config, MapConfig)
+    assert isinstance(load(tmp_path / "map.yaml").config, MapConfig)
 
 
 def test_a_map_converts_the_unit_first(tmp_path):
