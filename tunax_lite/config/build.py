@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -188,9 +189,11 @@ def build_calibration(
         FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
     """
     config, place = loaded.config, loaded.place
-    targets = tuple(target for index in range(len(config.cases)) for target in _targets(config, index, place))
+    model = build_model(config.model, place, parameters)
+    cases = range(len(config.cases))
+    targets = tuple(target for index in cases for target in _targets(config, index, place, model))
     if config.misfit.padded:
-        targets = padded_together(targets, build_model(config.model, place))
+        targets = padded_together(targets, model)
     names = [target.case.name for target in targets]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -199,12 +202,9 @@ def build_calibration(
                 f"{place.at('cases', str(at), 'case')}: expected a case of another name, got '{name}' again; "
                 "remove one of the two, or choose grids of different n_cells."
             )
-    cases = {target.case.name: target.case for target in targets}
-    model = build_model(config.model, place, parameters)
-    if model.discretisation.samples_forcing:
-        targets = tuple(dataclasses.replace(target, samples_forcing=True) for target in targets)
     with place.naming("parameters"):
-        free = free_parameters(config.parameters).resolve(model.closure, cases)
+        by_name = {target.case.name: target.case for target in targets}
+        free = free_parameters(config.parameters).resolve(model.closure, by_name)
     with place.naming("optimiser"):
         section = config.optimiser
         is_adam = isinstance(section, AdamSection)
@@ -244,7 +244,15 @@ def _on_grids(
         yield grid, step, *with_observations(built, where)
 
 
-def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Target]:
+def _target(case: Case, observations: Observations, dt: float, where: Place, **options: Any) -> Target:
+    """A target with its comparison, whose errors would otherwise stop the command later."""
+    with where.naming():
+        target = Target(case, observations, dt=dt, **options)
+        _ = target.comparison
+    return target
+
+
+def _targets(config: CalibrationConfig, index: int, place: Place, model: Model) -> Iterator[Target]:
     """A case at every resolution; if there are several, the names tell which."""
     section, where, misfit = config.cases[index], place.below("cases", str(index)), config.misfit
     here, steps = where.below("case"), config.time.dt
@@ -258,25 +266,24 @@ def _targets(config: CalibrationConfig, index: int, place: Place) -> Iterator[Ta
             case = section.corrections.of(dataclasses.replace(case, name=name))
         with place.naming("time", "dt"):
             case.check_step(step)
-        with where.naming():
-            weights = section.weights or misfit.weights
-            target = Target(
-                case=case,
-                observations=observations,
-                weights=_driven(case, weights) if misfit.driven_velocities_only else weights,
-                weight=section.weight,
-                group=section.group,
-                dt=step,
-                time_window=_time_window(misfit, section.end, case, observations, step),
-                depth_window=_depth_window(misfit, case),
-                scale=misfit.scale.build(),
-                averaging=misfit.averaging,
-                reduction=misfit.reduction,
-                frame_interval=misfit.frame_interval,
-                most_times=misfit.most_times,
-            )
-            _ = target.comparison  # raises errors that would otherwise stop the calibration later
-        yield target
+        weights = section.weights or misfit.weights
+        yield _target(
+            case,
+            observations,
+            step,
+            where,
+            weights=_driven(case, weights) if misfit.driven_velocities_only else weights,
+            weight=section.weight,
+            group=section.group,
+            time_window=_time_window(misfit, section.end, case, observations, step),
+            depth_window=_depth_window(misfit, case),
+            scale=misfit.scale.build(),
+            averaging=misfit.averaging,
+            reduction=misfit.reduction,
+            frame_interval=misfit.frame_interval,
+            most_times=misfit.most_times,
+            samples_forcing=model.discretisation.samples_forcing,
+        )
 
 
 def _time_window(
@@ -321,47 +328,40 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
         ConfigError: a case without observations, or with none of the variables.
         FileNotFoundError, FileFormatError: a file of a case that is missing, or cannot be used.
     """
-    if isinstance(loaded.config, CalibrationConfig):
-        setup, misfit = build_calibration(loaded), loaded.config.misfit
-        model, variables, averaging, weights = setup.model, None, misfit.averaging, misfit.weights
-        targets = [
-            Target(one.case, one.observations, dt=one.dt, time_window=one.time_window, group=one.group)
-            for one in setup.targets
-        ]
+    config, place = loaded.config, loaded.place.below("evaluation")
+    if isinstance(config, CalibrationConfig):
+        setup = build_calibration(loaded)
+        model, names, targets, more = setup.model, None, setup.targets, config.misfit.weights
     else:
-        run, section = build_run(loaded), loaded.config.evaluation
-        model, variables, averaging, weights = run.model, section.variables, section.averaging, ()
+        run, section = build_run(loaded), config.evaluation
+        model, names, more = run.model, section.variables, ()
         case, observations = with_observations(run, loaded.place.below("case"))
-        if left := [name for name in variables or () if not can_be_observed(observations, name)]:
+        if left := [name for name in names or () if not can_be_observed(observations, name)]:
             said = f"not observed, and left out: {', '.join(left)}; there are {', '.join(observations.names)}"
-            warn_of_input([f"{loaded.place.at('evaluation', 'variables')}: {said}"])
+            warn_of_input([f"{place.at('variables')}: {said}"])
         window = section.start, min(section.end or math.inf, run.duration_from(0.0))
-        targets = [Target(case, observations, dt=run.dt, time_window=window)]
-    options, place = {"averaging": averaging}, loaded.place.below("evaluation")
-    options |= {"samples_forcing": model.discretisation.samples_forcing}
-    targets = tuple(
-        evaluation_target(
-            dataclasses.replace(one, **options),
-            variables or dict.fromkeys((*VARIABLES, *one.case.initial_state.tracers, *weights)),
-            place,
-        )
-        for one in targets
-    )
-    with place.naming():
-        for target in targets:
-            _ = target.comparison  # raises if it does not fit
-    return model, targets
+        sampling = {"samples_forcing": model.discretisation.samples_forcing, "averaging": section.averaging}
+        targets = (Target(case, observations, dt=run.dt, time_window=window, **sampling),)
+    evaluated = []
+    for one in targets:
+        wanted = names or dict.fromkeys((*VARIABLES, *one.case.initial_state.tracers, *more))
+        options = {
+            name: getattr(one, name) for name in ("time_window", "group", "averaging", "samples_forcing")
+        }
+        options["weights"] = _equal_weights(one.observations, wanted, place)
+        evaluated.append(_target(one.case, one.observations, one.dt, place, **options))
+    return model, tuple(evaluated)
 
 
-def evaluation_target(target: Target, variables: Collection[str], where: Place) -> Target:
-    """The target with equal weights of the observed variables; `where` has the key `variables`."""
-    observed = [name for name in variables if can_be_observed(target.observations, name)]
+def _equal_weights(observations: Observations, names: Collection[str], where: Place) -> dict[str, float]:
+    """Weight 1 of each of the variables that is observed; `where` has the key `variables`."""
+    observed = [name for name in names if can_be_observed(observations, name)]
     if not observed:
         raise ConfigError(
             f"{where.at('variables')}: expected at least one of the observed variables "
-            f"{', '.join(target.observations.names)}, got {', '.join(variables)}; add one."
+            f"{', '.join(observations.names)}, got {', '.join(names)}; add one."
         )
-    return dataclasses.replace(target, weights=dict.fromkeys(observed, 1.0))
+    return dict.fromkeys(observed, 1.0)
 
 
 def candidates_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> list[Candidate]:
@@ -431,12 +431,10 @@ def case_on_grids(loaded: Loaded[ComparisonConfig], index: int) -> dict[str, lis
         with where.naming():
             check_steps(case.duration, step)
         end = min(config.end or case.duration, case.duration)
+        weights = _equal_weights(observations, config.variables or observations.names, loaded.place)
         window = config.start * (1.0 - 1e-9), end * (1.0 + 1e-9)  # but for round-off
-        options = {"group": section.group or None, "averaging": config.averaging}
-        target = Target(case, observations, dt=step, time_window=window, **options)
-        target = evaluation_target(target, config.variables or observations.names, loaded.place)
-        with where.naming():
-            _ = target.comparison  # raises if it does not fit
+        options = {"time_window": window, "group": section.group or None, "averaging": config.averaging}
+        target = _target(case, observations, step, where, weights=weights, **options)
         targets.setdefault(in_words(grid), []).append(target)
     return targets
 
