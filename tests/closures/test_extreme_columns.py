@@ -19,7 +19,7 @@ from tests.closures.columns import beyond, budget_gaps
 from tunax_lite.closures import CATKE, KPP, ConstantDiffusivity, KEpsilonTheta
 from tunax_lite.closures.catke import CATKEState
 from tunax_lite.column.integrate import batched_case, integrate, start_of
-from tunax_lite.config.closures import closure_names, closure_with
+from tunax_lite.config.closures import ClosureSection, closure_names
 
 N_STEPS = 24
 NOT_NEGATIVE = ("kinetic_energy", "dissipation", "variance", "viscosity", "eddy_diff")
@@ -159,7 +159,7 @@ def test_no_cell_cools_by_more_than_what_the_surface_loses(depth, dt):
 @pytest.mark.parametrize("name", closure_names())
 def test_a_sample_of_every_closure(name):
     rng = np.random.default_rng([11, *name.encode()])
-    closure, failures = closure_with(name, {}), []
+    closure, failures = ClosureSection(name=name).build(), []
     for column in (drawn(rng) for _ in range(16)):
         failures += [(what, column) for what in broken(*run_column(closure, column))]
     assert not failures

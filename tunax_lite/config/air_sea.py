@@ -50,7 +50,7 @@ class SeriesShortwave(Section):
 ClearSkySection: Annotation = section_of(air_sea.ClearSky, "clear_sky")
 ShortwaveSection: Annotation = choice(SeriesShortwave, ClearSkySection)
 _Albedo: Annotation = one_of(air_sea.AbstractAlbedo)
-AlbedoSection: Annotation = Annotated[_Albedo, in_short("albedo", _Albedo, float, name="constant")]
+AlbedoSection: Annotation = Annotated[_Albedo, in_short("albedo", _Albedo | float, float, name="constant")]
 ReadWeather = tuple[TimeSeries[Weather], HumidityMeasure]
 
 
@@ -121,12 +121,12 @@ class Era5Weather(Era5Source):
 
     def read(self, formulae: AirSeaSection, setting: Setting) -> ReadWeather:
         """Read the weather at the position of the case, and the kind of its humidity."""
-        latitude, longitude = setting.required_position("weather")
+        start, latitude, longitude = setting.date_and_position("weather")
         return io.read_era5(
             [setting.file(path, "weather", "paths") for path in self.paths],
             latitude=latitude,
             longitude=longitude,
-            start_time=setting.required_start(),
+            start_time=start,
             shortwave=None if formulae.sky is not None else formulae.shortwave.name,
             longwave=formulae.longwave if formulae.formula is None else None,
             accumulation=self.accumulation,
@@ -157,7 +157,7 @@ class TableWeather(Section):
             [setting.file(path, "weather", "paths") for path in self.paths],
             shortwave=None if formulae.sky is not None else formulae.shortwave.name,
             longwave=formulae.longwave if formulae.formula is None else None,
-            start_time=setting.required_start(),
+            start_time=setting.date_and_position("weather")[0],
             position=setting.position,
             units=conversions_of(self.units),
             **self.model_dump(exclude={"format", "paths", "units"}),
@@ -208,7 +208,6 @@ def bulk_forcing(
     reference_density: float,
 ) -> air_sea.BulkForcing:
     """Forcing from the weather, for water of a density [kg m-3]."""
-    latitude, longitude = setting.required_position("weather")
     with setting.naming("weather"):
         series, measure = weather.read(section, setting)
         values, sky = series.values, section.sky
@@ -224,7 +223,7 @@ def bulk_forcing(
             implicit = _step_is_long(reference_density, setting)
         forcing = air_sea.BulkForcing(
             weather=TimeSeries(series.time, values, series.name),
-            sun=air_sea.SolarPosition(setting.required_start(), latitude, longitude),
+            sun=air_sea.SolarPosition(*setting.date_and_position("weather")),
             humidity_measure=measure,
             **bulk_arguments(section, implicit_stress=implicit),
         )
@@ -283,12 +282,12 @@ class FluxesSection(timed(SurfaceFluxes, FLUXES)):
 def prescribed_forcing(section: FluxesSection, setting: Setting, key: str) -> AbstractForcing:
     """Forcing from the fluxes of a section: series, numbers or ERA5 files."""
     if section.era5 is not None:
-        latitude, longitude = setting.required_position(key, "era5")
+        start, latitude, longitude = setting.date_and_position(key, "era5")
         return io.read_era5_fluxes(
             [setting.file(path, key, "era5", "paths") for path in section.era5.paths],
             latitude=latitude,
             longitude=longitude,
-            start_time=setting.required_start(),
+            start_time=start,
             **section.era5.model_dump(exclude={"paths"}),
         )
     for name in section.tracer_fluxes:
@@ -339,7 +338,7 @@ def _net_shortwave(
         time = np.union1d(time, light.time if is_fine else light.time[[0, -1]])
     for note in air_sea.MeanLight("instant").notes(albedo, interval):
         setting.note(note, key)
-    sun = air_sea.SolarPosition(setting.required_start(), *setting.required_position(key, "albedo"))
+    sun = air_sea.SolarPosition(*setting.date_and_position(key, "albedo"))
     now = sun.at(jnp.asarray(time))
     reflected = albedo.value(jnp.rad2deg(jnp.arccos(sun.cosine_of_zenith(now))), now.day)
     downward = light.on(time) if isinstance(light, Series) else light

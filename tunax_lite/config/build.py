@@ -125,8 +125,9 @@ def _end_of(case: Case, step: float) -> float:
 def build_model(section: ModelSection, place: Place, parameters: Mapping[str, float] | None = None) -> Model:
     """The model of a configuration; `parameters` override values of the closure."""
     closure = section.closure.build()
-    with place.naming("parameters"):
-        closure = with_parameters(closure, parameters or {})
+    if parameters:
+        with place.naming("parameters"):
+            closure = with_parameters(closure, parameters)
     return Model(closure, **section.given())
 
 

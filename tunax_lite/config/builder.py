@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, WrapValidator, create_
 
 from .._types import JSON
 from ..declarations import docstring_of, meanings, name_of, names_of, words_of
-from .section import Annotation, Section, closest, invalid
+from .section import Annotation, Section, closest, in_short, invalid
 
 T = TypeVar("T")
 
@@ -87,11 +87,7 @@ def one_of(family: type) -> Annotation:
 def choice(*sections: Annotation) -> Annotation:
     """Type of a key for one of several sections by their `name`, or in short the name alone."""
     names = [name for each in sections for name in get_args(each.model_fields["name"].annotation)]
-
-    def complete(value: JSON) -> JSON:
-        return {"name": value} if isinstance(value, str) else value
-
-    before = BeforeValidator(complete, json_schema_input_type=Union[Literal[tuple(names)], *sections])
+    before = in_short("name", Union[Literal[tuple(names)], *sections])
     if len(sections) == 1:
         return Annotated[sections[0], before]
     return Annotated[Union[sections], Field(discriminator="name"), before]  # noqa: UP007

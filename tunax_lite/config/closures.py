@@ -2,11 +2,10 @@
 
 import functools
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import jax.numpy as jnp
-from pydantic import BeforeValidator, Field, create_model, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, create_model, field_validator
 from pydantic_core import PydanticUndefined
 
 from .._types import JSON, in_precision
@@ -59,15 +58,13 @@ def term_of(given: Mapping[str, JSON]) -> AbstractTerm:
     return own_section(AbstractTerm, given, "term").build()
 
 
-def _checked_term(content: JSON) -> JSON:
-    section = {"name": content} if isinstance(content, str) else content
-    if isinstance(section, dict):
-        term_of(section)
-    return section
+def _checked_term(given: dict[str, JSON]) -> dict[str, JSON]:
+    term_of(given)
+    return given
 
 
 TermSection = Annotated[
-    dict[str, JSON], BeforeValidator(_checked_term, json_schema_input_type=dict[str, JSON] | str)
+    dict[str, JSON], in_short("name", dict[str, JSON] | str), AfterValidator(_checked_term)
 ]
 """A term: the `name` of its class, or package.module:Class, with its numbers and settings beside it."""
 
@@ -91,42 +88,6 @@ def options_of(kind: type[AbstractClosure]) -> type[DerivedSection]:
     return section
 
 
-def closure_with(
-    name: str, options: Mapping[str, JSON], parameters: Mapping[str, float] = MappingProxyType({})
-) -> AbstractClosure:
-    """A closure by name, with non-default settings.
-
-    Args:
-        name: as for `closure_class`.
-        options: settings by field name: text, a switch, three exponents, `None` to disable a limit, a mapping
-            for a boundary; for a part its name, or a mapping with `name` and settings; for another closure
-            its name, or a mapping with `name` and `options`.
-        parameters: numbers by dotted name.
-
-    Raises:
-        PydanticCustomError, ValidationError: an unknown setting, or an invalid value.
-    """
-    kind = closure_class(name)
-    make = kind if (known := names_of(AbstractClosure).get(name)) is None else known.make
-    given = options_of(kind).model_validate(options).given()
-    own = {key: number for key, number in parameters.items() if key in numbers_of(kind)}
-    try:
-        try:
-            closure = make(**given)
-        except (TypeError, ValueError):  # an option may require a number without default
-            closure = make(**given, **own)
-    except (TypeError, ValueError) as error:
-        todo = (f"options of {kind.__name__} that go together", f"a conflict ({error})", "change them")
-        reject(invalid(*todo).message(), "options")
-    # Arrays that a class has as defaults were made on import, before the precision was known.
-    closure = in_precision(closure, jnp.result_type(float))
-    try:
-        return with_parameters(closure, parameters)
-    except ValueError as error:
-        path, _, message = str(error).partition(": ")  # of the first number that the closure rejects
-        reject(message, "parameters", path)
-
-
 class ClosureSection(Section):
     """A closure by its name, with its parts and numbers."""
 
@@ -134,6 +95,7 @@ class ClosureSection(Section):
     constants: str | None = key(
         "name of a set of constants, such as `recommended`; null for the default ones", None
     )
+    # A part is its name, or a mapping with `name` and settings; another closure has `name` and `options`.
     options: dict[str, JSON] = key(
         "settings of the closure that are not numbers, by name", default_factory=dict
     )
@@ -162,19 +124,34 @@ class ClosureSection(Section):
             self.build()
 
     def build(self) -> AbstractClosure:
-        """The closure."""
-        name = self.name
-        if self.constants is not None:
-            name = f"{name}_{self.constants}"
-            known = names_of(AbstractClosure).get(name)
-            if known is None or known.kind is not closure_class(self.name):
-                expected = f"expected a set of constants of {self.name}, such as recommended"
-                reject(f"{expected}, got '{self.constants}'; correct it, or leave it out", "constants")
-        in_file = isinstance(self.parameters, str)  # only in a comparison, which reads the file
-        return closure_with(name, self.options, {} if in_file else self.parameters)
+        """The closure, in the precision of JAX; pydantic's errors for options or numbers that do not fit."""
+        kind, name = closure_class(self.name), "_".join(filter(None, (self.name, self.constants)))
+        known = names_of(AbstractClosure).get(name)
+        if self.constants is not None and (known is None or known.kind is not kind):
+            expected = f"expected a set of constants of {self.name}, such as recommended"
+            reject(f"{expected}, got '{self.constants}'; correct it, or leave it out", "constants")
+        make = kind if known is None else known.make
+        given = options_of(kind).model_validate(self.options).given()
+        # In a comparison they may be the name of a file, which is read later.
+        numbers = {} if isinstance(self.parameters, str) else self.parameters
+        own = {key: number for key, number in numbers.items() if key in numbers_of(kind)}
+        try:
+            try:
+                closure = make(**given)
+            except (TypeError, ValueError):  # an option may require a number without default
+                closure = make(**given, **own)
+        except (TypeError, ValueError) as error:
+            todo = (f"options of {kind.__name__} that go together", f"a conflict ({error})", "change them")
+            reject(invalid(*todo).message(), "options")
+        # Arrays that a class has as defaults were made on import, before the precision was known.
+        closure = in_precision(closure, jnp.result_type(float))
+        try:
+            return with_parameters(closure, numbers)
+        except ValueError as error:
+            path, _, message = str(error).partition(": ")  # of the first number that the closure rejects
+            reject(message, "parameters", path)
 
 
-_by_name = in_short("name", ClosureSection)
-BY_HAND[AbstractClosure] = Annotated[ClosureSection, _by_name]
-NamedClosure = Annotated[ClosureSection, BeforeValidator(_by_name.func)]
+BY_HAND[AbstractClosure] = Annotated[ClosureSection, in_short("name", ClosureSection | str)]
+NamedClosure = Annotated[ClosureSection, in_short("name", ClosureSection)]
 """The section of a closure, or its name; the schema lacks the name, so that editors mark wrong keys."""

@@ -10,7 +10,6 @@ from pydantic_core import ErrorDetails
 
 from .._types import JSON
 from ..closures import AbstractClosure
-from ..io.named_files import resolve
 from ..io.place import Place
 from ..io.yaml_file import ConfigError, Document, read_document, with_overrides, yaml_text
 from ..registry import additions
@@ -123,9 +122,10 @@ def load(
     if kind is not None and kind.key == "cases" and ComparisonConfig in configs:  # it has cases too
         kind = accepted[0]
     if kind is not None and kind not in accepted:
+        todo = "use `tunax-lite compare`" if kind.key == "closures" else "use another file or another command"
         raise ConfigError(
             f"{document.source}: expected the configuration of {expected}, got that of {kind.name} (it has "
-            f"`{kind.key}`); use another file or another command."
+            f"`{kind.key}`); {todo}."
         )
     chosen: Any = kind.config if kind is not None else (*configs, RunConfig)[0]  # of the kind of the file
     place = Place(Path(path), document.origins)
@@ -139,20 +139,18 @@ def with_cases(document: Document) -> Document:
     """The document with the cases of another file, if `cases` names one.
 
     Raises:
-        ConfigError: a file that is missing, or that is not a list of cases.
+        FileNotFoundError: no such file.
+        ConfigError: a file that is not a list of cases.
     """
     name = document.data.get("cases")
     if not isinstance(name, str):
         return document
-    where = f"{document.source}: {document.origins['cases',]}: cases"
-    try:
-        path = resolve(name, Path(document.source).parent)
-    except FileNotFoundError as error:
-        raise ConfigError(f"{where}: {error}") from error
-    other = read_document(path)
+    place = Place(Path(document.source), document.origins)
+    other = read_document(path := place.file(name, "cases"))
     if list(other.data) != ["cases"] or not isinstance(other.data["cases"], list):
         got = ", ".join(other.data) or "no keys"
-        raise ConfigError(f"{where}: expected a file with a list of `cases` alone, got {path} with {got}.")
+        expected = "expected a file with a list of `cases` alone"
+        raise ConfigError(f"{place.at('cases')}: {expected}, got {path} with {got}.")
     origins = {key: f"{path}: {line}" for key, line in other.origins.items() if key}
     return Document({**document.data, **other.data}, {**document.origins, **origins}, document.source)
 

@@ -119,7 +119,7 @@ class Profile(ConversionSection):
         setting.check(quantity, values, *keys)
 
 
-ProfileSection = Annotated[Profile, in_short("surface", Profile, float)]
+ProfileSection = Annotated[Profile, in_short("surface", Profile | float, float)]
 
 
 class WaterProfile(Profile):
@@ -140,7 +140,7 @@ class WaterProfile(Profile):
             check_keys(self, (form,), "`surface` with `buoyancy_frequency_squared`")
 
 
-WaterProfileSection = Annotated[WaterProfile, in_short("surface", WaterProfile, float)]
+WaterProfileSection = Annotated[WaterProfile, in_short("surface", WaterProfile | float, float)]
 
 
 def constant_in_time(values: np.ndarray, quantity: str, setting: Setting, *keys: str) -> Series:

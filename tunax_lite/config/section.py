@@ -58,14 +58,17 @@ def known(expected: str, valid: Collection[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def in_short(key: str, section: Annotation, kind: type = str, **more: JSON) -> BeforeValidator:
-    """Let a text, or a number if the kind is `float`, stand for a section with this key, and `more`."""
+def in_short(key: str, accepted: Annotation, kind: type = str, **more: JSON) -> BeforeValidator:
+    """Let a text, or a number if the kind is `float`, stand for a section with this key, and `more`.
+
+    `accepted` is what the schema shows to editors.
+    """
     kinds = (int, float) if kind is float else kind
 
     def whole(said: JSON) -> JSON:
         return {**more, key: said} if isinstance(said, kinds) and not isinstance(said, bool) else said
 
-    return BeforeValidator(whole, json_schema_input_type=section | kind)
+    return BeforeValidator(whole, json_schema_input_type=accepted)
 
 
 Accepted = Annotated[list[str], known("names of rules of plausibility", RULES)]

@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from .. import io
-from .._types import JSON
 from ..column.grid import Grid, Hypsography
 from ..column.time_series import TimeSeries
 from ..declarations import meanings
@@ -70,7 +69,7 @@ class ConversionSection(section_of(Conversion)):
 
 CONVERSION_KEYS = set(Conversion.__dataclass_fields__)
 
-UnitGiven = Annotated[ConversionSection, in_short("unit", ConversionSection)]
+UnitGiven = Annotated[ConversionSection, in_short("unit", ConversionSection | str)]
 """The conversion of an input, or in short its unit."""
 
 
@@ -80,7 +79,7 @@ class TracerVariable(ConversionSection):
     variable: str = key("its name in the file", min_length=1)
 
 
-TracerSection = Annotated[TracerVariable, in_short("variable", TracerVariable)]
+TracerSection = Annotated[TracerVariable, in_short("variable", TracerVariable | str)]
 UNITS = (
     "unit of each, instead of that in the file, or its unit, factor, offset and sign, which act in this order"
 )
@@ -192,15 +191,7 @@ def _times_of_tide(harmonics: list[Harmonic], duration: float, n_times: int | No
     return np.linspace(0.0, duration, usual if n_times is None else n_times)
 
 
-def _number_is_constant(value: JSON) -> JSON:
-    if isinstance(value, str | bool):
-        raise invalid("a number, or a mapping such as {path: ..., variable: ...}", repr(value), "correct it")
-    return {"constant": value} if isinstance(value, int | float) else value
-
-
-TimedSection = Annotated[
-    TimedValue, BeforeValidator(_number_is_constant, json_schema_input_type=TimedValue | float)
-]
+TimedSection = Annotated[TimedValue, in_short("constant", TimedValue | float, float)]
 
 
 def timed(kind: type, names: Iterable[str]) -> Annotation:
@@ -251,7 +242,7 @@ class Setting(Place):
     @functools.cached_property
     def dated(self) -> DatedFiles:
         """Reader for files in GOTM's format."""
-        return DatedFiles(self.required_start(), self.duration)
+        return DatedFiles(self.date_and_position()[0], self.duration)
 
     def read_profiles(self, column: Column, *, whole_period: bool = True) -> Series:
         """Profiles on the cells from a file in GOTM's format."""
@@ -272,23 +263,14 @@ class Setting(Place):
         thicker = 1.0 + np.where(time > 0.0, height, 0.0) / depth
         return (self.z_center + depth) * thicker[:, None] - depth - self.draft
 
-    def required_start(self, *keys: str) -> str:
-        """The start of the case, to which the times in the file of a part refer."""
-        if self.start_time is None:
-            raise ConfigError(
-                f"{self.at(*keys)}: expected a case with a start_time, to which the times of a file refer, "
-                "got one without; use the format site."
-            )
-        return self.start_time
-
-    def required_position(self, *keys: str) -> tuple[float, float]:
-        """Latitude and longitude of the case [degrees], at which a part is."""
-        if self.position is None:
+    def date_and_position(self, *keys: str) -> tuple[str, float, float]:
+        """Start, latitude and longitude [degrees] of the case; `ConfigError` at a part that needs them."""
+        if self.start_time is None or self.position is None:
             raise ConfigError(
                 f"{self.at(*keys)}: expected a case with `latitude`, `longitude` and `start_time`, got none; "
                 "use the format site."
             )
-        return self.position
+        return self.start_time, *self.position
 
     def column(self, section: Any, quantity: str, *keys: str) -> Column:  # sections with the keys of a column
         """The column of a file that a section names."""

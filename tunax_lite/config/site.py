@@ -592,7 +592,7 @@ def _measured_start(
         time = time[initial.has_values(name)]
         around = np.concatenate([time[time <= 0.0][-1:], time[time > 0.0][:1]])
         if np.abs(around).min() > 86400.0:
-            start = start_of_case(setting.required_start())
+            start = start_of_case(setting.date_and_position()[0])
             dates = [f"{start + datetime.timedelta(seconds=float(each)):%Y-%m-%d %H:%M}" for each in around]
             used.setdefault(" and ".join(dates), []).append(name)
     for dates, several in used.items():

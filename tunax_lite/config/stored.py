@@ -16,7 +16,7 @@ from ..closures import AbstractClosure
 from ..declarations import name_of, names_of
 from ..io.errors import ConfigError
 from .builder import keys_of, numbers_of
-from .closures import closure_with
+from .closures import ClosureSection
 
 
 def save_closure(path: str | Path, closure: AbstractClosure) -> None:
@@ -83,7 +83,7 @@ def load_closure(path: str | Path, like: AbstractClosure | None = None) -> Abstr
                 "you trust it."
             )
         try:
-            like = closure_with(str(name), options)
+            like = ClosureSection(name=str(name), options=options).build()
         except (ValueError, TypeError) as error:  # of pydantic, too
             raise ConfigError(
                 f"{path}: closure {name}: {str(error).rstrip('.')}; or give `like`, a closure with the same "
