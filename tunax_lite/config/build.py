@@ -19,7 +19,6 @@ from ..calibration.parameters import ParameterTable
 from ..calibration.target import AbstractScore, padded_together
 from ..column.averages import KINDS
 from ..column.case import Case
-from ..column.forcing import WaterSurface
 from ..column.integrate import whole_steps
 from ..column.model import Model
 from ..column.observations import Observations
@@ -267,13 +266,12 @@ def _targets(config: CalibrationConfig, index: int, place: Place, model: Model) 
             case = section.corrections.of(dataclasses.replace(case, name=name))
         with place.naming("time", "dt"):
             case.check_step(step)
-        weights = section.weights or misfit.weights
         yield _target(
             case,
             observations,
             step,
             where,
-            weights=_driven(case, weights) if misfit.driven_velocities_only else weights,
+            weights=section.weights or misfit.weights,
             weight=section.weight,
             group=section.group,
             time_window=_time_window(misfit, section.end, case, observations, step),
@@ -306,16 +304,6 @@ def _depth_window(misfit: MisfitSection, case: Case) -> tuple[float, float]:
     if misfit.bottom_fraction:
         lowest = max(lowest, -float(case.grid.depth) * (1.0 - misfit.bottom_fraction))
     return lowest, misfit.highest
-
-
-def _driven(case: Case, weights: dict[str, float]) -> dict[str, float]:
-    """The weights, with 0 for velocities without forcing: in a simulation these are random."""
-    fluxes = case.forcing.at(0.0, WaterSurface.of(case.initial_state))
-    u, v = (np.any(np.asarray(0.0 if f is None else f) != 0.0) for f in (fluxes.stress_u, fluxes.stress_v))
-    turns = bool(np.any(np.asarray(case.coriolis_parameter) != 0.0))
-    driven = {"u": u or (v and turns), "v": v or (u and turns)}
-    # With weight 0 they are still reported, and cases with and without wind share a program.
-    return {name: weight if driven.get(name, True) else 0.0 for name, weight in weights.items()}
 
 
 def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:

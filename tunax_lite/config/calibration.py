@@ -98,9 +98,6 @@ class MisfitSection(Section):
     """How model and observations are compared."""
 
     weights: Weights = {"temperature": 1.0}
-    driven_velocities_only: bool = key(
-        "whether u and v do not count without wind, and v not without rotation", False
-    )
     score: one_of(AbstractScore) = key(  # pyright: ignore[reportInvalidTypeForm]
         "measure that is summed over the cases", "root_mean_square", validate_default=True
     )
