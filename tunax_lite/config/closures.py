@@ -69,10 +69,6 @@ TermSection = Annotated[
 """A term: the `name` of its class, or package.module:Class, with its numbers and settings beside it."""
 
 
-def _drop_default(schema: dict[str, Any]) -> None:  # of pydantic
-    schema.pop("default", None)
-
-
 @functools.cache
 def options_of(kind: type[AbstractClosure]) -> type[DerivedSection]:
     """The section of the options of a closure: parts and switches, and numbers that `null` switches off."""
@@ -81,8 +77,8 @@ def options_of(kind: type[AbstractClosure]) -> type[DerivedSection]:
     for name, (annotation, field) in keys_of(kind).items():
         if not numbers.get(name, False):
             has_plain_default = name not in numbers and field.default is not PydanticUndefined
-            hidden = Field(None, description=field.description, json_schema_extra=_drop_default)
-            keys[name] = None if name in numbers else annotation, field if has_plain_default else hidden
+            unset = Field(None, description=field.description)
+            keys[name] = None if name in numbers else annotation, field if has_plain_default else unset
     section = create_model(f"{kind.__name__}Options", __base__=DerivedSection, **keys)
     section.declared = frozenset(keys)
     return section
