@@ -72,10 +72,10 @@ def test_draws_of_an_own_posterior_have_bands(folder, tmp_path):
 
 @pytest.mark.long
 def test_figures_and_the_report_show_it(folder):
-    figures = {f"posterior_{name}.png" for name in ("marginals", "correlations", "spectrum")}
+    figures = {f"posterior_{name}.png" for name in ("marginals", "correlations")}
     assert figures <= {path.name for path in (folder / "out").iterdir()}
     run("report", folder / "out", "--output", folder / "page.html")
     text = (folder / "page.html").read_text()
-    assert 'id="posterior"' in text and text.count("data:image/png;base64,") == 2 + 3
+    assert 'id="posterior"' in text and text.count("data:image/png;base64,") == 2 + 2
     run("plot", folder / "out/posterior.nc", "--output", folder / "figures")
-    assert len(list((folder / "figures").iterdir())) == 3
+    assert len(list((folder / "figures").iterdir())) == 2

@@ -19,7 +19,7 @@ from ..calibration import (
 )
 from ..calibration import calibrate as run_calibration
 from ..calibration.calibrate import Iteration
-from ..calibration.posterior import draws_of, infer, intervals, spectrum_of, start_from
+from ..calibration.posterior import draws_of, infer, intervals, start_from
 from ..calibration.posterior.infer import POSTERIOR_NAME, paths_as_in_prior, write_summary
 from ..calibration.results import (
     CHECKPOINT_NAME,
@@ -316,7 +316,8 @@ def _summarise_posterior(inferred: "xr.Dataset") -> None:
         rows.append((path, *numbers, draws[path].units, remark))
     columns = ("parameter", "most probable", "from", "to", "unit", "remark")
     print_table(columns, rows, f"most probable values and {100 * _LEVEL:.0f} % intervals")
-    information, _ = spectrum_of(inferred["information"].values)
+    # In such a direction the observations say more than the prior, whose information is 1.
+    information = np.linalg.eigvalsh(inferred["information"].values)
     constrained = f"{(information > 1.0).sum()} of {len(information)} combinations of parameters"
     echo(f"{constrained} are constrained more by the observations than by the priors")
     if "r_hat" in inferred:

@@ -18,7 +18,6 @@ from .calibration import (
     plot_loss,
     plot_marginals,
     plot_parameters,
-    plot_spectrum,
     posterior_figures,
 )
 from .fits import (
@@ -61,7 +60,7 @@ _KINDS = "the results of `tunax-lite run`, the history of `calibrate` or the fil
 
 @names_its_file(_KINDS)
 def file_figures(file: Path) -> dict[str, Figure]:
-    """Sections and profiles of a trajectory, loss and parameters of a history, or those of a posterior.
+    """Draw a run, the loss and parameters of a calibration, or the distributions of a posterior.
 
     Raises `FileNotFoundError`, or `FileFormatError` for a file of another kind, or with missing variables.
     """
@@ -77,7 +76,7 @@ def file_figures(file: Path) -> dict[str, Figure]:
 
 
 def run_figures(run: xr.Dataset, title: str) -> dict[str, Figure]:
-    """Sections and profiles of a run, from `to_dataset` or a file, and series at its surface."""
+    """Sections and profiles of a run, from `to_dataset` or a file; ice and level over time, if they vary."""
     figures = {"sections": plot_sections(run, title=title), "profiles": plot_profiles(run, title=title)}
     if any(np.ptp(run[name].values) > 0.0 for name in surface_of(run)):
         figures["surface"] = plot_surface(run, title)

@@ -8,7 +8,6 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..calibration.posterior import spectrum_of
 from . import style
 from .style import BLUE, RED, Option, in_words
 
@@ -17,7 +16,7 @@ _PREFIX = "parameter "
 
 
 def parameters_of(dataset: xr.Dataset) -> dict[str, xr.DataArray]:
-    """The parameters in a file of a calibration, by path."""
+    """Parameters in the file of a calibration or a posterior, by path."""
     named = {str(each.attrs.get("long_name", "")): each for each in dataset.data_vars.values()}
     return {name.removeprefix(_PREFIX): each for name, each in named.items() if name.startswith(_PREFIX)}
 
@@ -36,7 +35,7 @@ def history_figures(dataset: xr.Dataset) -> dict[str, Figure]:
 
 
 def plot_loss(loss, scores: Mapping[str, np.ndarray], rejected) -> Figure:
-    """Loss and misfit of each case over the iterations of a calibration, all `(n_iterations,)`.
+    """Loss and score of each case over the iterations of a calibration, all `(n_iterations,)`.
 
     Args:
         loss: values that are not finite leave a gap.
@@ -132,7 +131,7 @@ def plot_marginals(dataset: xr.Dataset) -> Figure:
 
 
 def plot_correlations(dataset: xr.Dataset) -> Figure:
-    """Correlation matrix of the unconstrained parameters."""
+    """Correlation matrix of the parameters after their transforms, in which they have no bounds."""
     covariance, names = dataset["covariance"].values, [str(name) for name in dataset["parameter"].values]
     deviation = np.sqrt(np.diag(covariance))
     size = 2.6 + 0.42 * len(names)
@@ -145,29 +144,9 @@ def plot_correlations(dataset: xr.Dataset) -> Figure:
     return figure
 
 
-def plot_spectrum(dataset: xr.Dataset) -> Figure:
-    """Fisher information of the observations by direction, and the parameters in each direction."""
-    information, directions = spectrum_of(dataset["information"].values)
-    names = dataset["parameter"].values
-    n = len(names)
-    figure = Figure(figsize=(max(5.0, 2.6 + 0.45 * n), 3.4 + 0.34 * n), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 0.34 * n + 0.6))
-    least = 1e-4
-    above.bar(range(n), np.maximum(information, least), bottom=0.0, color=BLUE)
-    above.set_yscale("log")
-    above.set_ylim(least, max(10.0, 3.0 * float(information.max())))
-    above.axhline(1.0, color=RED, linewidth=1.2)
-    above.set_ylabel("observations / prior [1]", fontsize="small")
-    figure.suptitle("Information in the observations (red: as much as in the prior)", fontsize="medium")
-    image = below.imshow(directions, **style.around_zero(1.0), aspect="auto")
-    figure.colorbar(image, ax=below, label="component of the direction [1]")
-    below.set_yticks(range(n), [str(name) for name in names], fontsize="small")
-    below.set_xticks(range(n), [str(i + 1) for i in range(n)])
-    below.set_xlabel("direction")
-    return figure
-
-
 def posterior_figures(dataset: xr.Dataset) -> dict[str, Figure]:
     """Figures of a posterior, as stored in `posterior.nc`."""
-    drawn = {"marginals": plot_marginals, "correlations": plot_correlations, "spectrum": plot_spectrum}
-    return {f"posterior_{name}": draw(dataset) for name, draw in drawn.items()}
+    return {
+        "posterior_marginals": plot_marginals(dataset),
+        "posterior_correlations": plot_correlations(dataset),
+    }

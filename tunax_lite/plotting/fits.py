@@ -50,9 +50,13 @@ _Panels = dict[str, tuple[_Series | None, dict[str, _Series]]]
 class RunProfiles(NamedTuple):
     """One run as instruments would see it.
 
-    Times [s], heights of the faces of the cells [m], profiles `(n_times, n_cells)` with potential
-    temperature, a function for label and depth of the mixed layer [m], scalars by name, and attributes of
-    the profiles.
+    Args:
+        time: times of the frames [s].
+        z_face: heights of the faces of the cells [m].
+        profiles: by name, `(n_times, n_cells)`; the temperature is potential if the run has it.
+        layer: function that returns label and depth of the mixed layer [m]; `None` without temperatures.
+        series: scalars over time by name.
+        attributes: long names and units of the profiles.
     """
 
     time: np.ndarray
@@ -68,13 +72,13 @@ class RunProfiles(NamedTuple):
         return 0.5 * (self.z_face[1:] + self.z_face[:-1])
 
     def at(self, name: str, seconds: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Values at given times and heights `(n_times, n_levels)`, bilinear."""
+        """Interpolate a profile linearly to times [s] and their heights [m], `(n_times, n_levels)`."""
         rows = Series(self.time, self.profiles[name]).on(seconds)
         return np.stack([np.interp(row_z, self.z, row) for row_z, row in zip(z, rows, strict=True)])
 
 
 def profiles_of(run: xr.Dataset) -> RunProfiles:
-    """A run of one column, from `to_dataset` or a file."""
+    """Convert a run of one column from `to_dataset` or a file; raises `ValueError` for a batch."""
     fields = style.fields_of(run)
     fields = {name: fields[name] for name in (*STATE, *str(run.attrs.get("tracers", "")).split())}
     return RunProfiles(
@@ -90,7 +94,7 @@ def profiles_of(run: xr.Dataset) -> RunProfiles:
 def with_potential_temperature(
     observations: Observations, z: np.ndarray | float = 0.0, salinity: np.ndarray | float = 35.0
 ) -> Observations:
-    """Observations with potential instead of conservative temperature.
+    """Convert observed conservative to potential temperature.
 
     `salinity` [g kg-1] at heights `z` [m] is used where none was observed.
     """
@@ -108,9 +112,10 @@ def with_potential_temperature(
 
 @dataclasses.dataclass(frozen=True)
 class CaseRuns:
-    """Runs of one case by label, and observations, both as instruments see them: see `case_runs`.
+    """Runs of one case by label, and observations, both with potential temperature; made by `case_runs`.
 
-    `observed_layer` returns times [s] and depths [m] of the mixed layer; `None` without temperatures.
+    `observed_layer` returns times [s] and depths [m] of the mixed layer, or `None` without temperatures;
+    `fitted` holds the names of fitted variables.
     """
 
     name: str
@@ -132,7 +137,7 @@ class CaseRuns:
 
     @property
     def source(self) -> str:
-        """Kind of the observations."""
+        """Kind of the observations, such as `LES`."""
         return "" if self.observations is None else self.observations.source
 
     @property
@@ -153,7 +158,7 @@ class CaseRuns:
         return {name: np.asarray(values, float) for name, values in series.items()}
 
     def compared(self, defaults: Sequence[str], fewest: int = 1) -> list[str]:
-        """Profiles observed at `fewest` times or more: fitted ones, those of `defaults`, and tracers."""
+        """Profiles observed `fewest` times or more during all runs: fitted ones, `defaults`, tracers."""
         during = self.observed_times <= self.end * (1.0 + 1e-9)
         modelled = next(iter(self.runs.values())).profiles
         tracers = [name for name in modelled if name not in STATE]
@@ -166,7 +171,7 @@ class CaseRuns:
         ]
 
     def varying(self, defaults: Sequence[str]) -> list[str]:
-        """Profiles that are observed, or vary in a run, of `defaults` and tracers."""
+        """Names of `defaults` and tracers that are observed, or vary in a run."""
         runs = self.runs.values()
         modelled = dict.fromkeys(
             name for run in runs for name in run.profiles if name in defaults or name not in STATE
@@ -178,13 +183,13 @@ class CaseRuns:
         ]
 
     def is_shown(self, name: str) -> bool:
-        """Return whether to show a profile: a velocity that is zero in every run is noise in an LES."""
+        """Return whether to show a profile: where every run is at rest, the velocity of an LES is noise."""
         return name not in ("u", "v") or any(
             np.any(run.profiles.get(name, 0.0)) for run in self.runs.values()
         )
 
     def last_profile(self, name: str) -> tuple[float, np.ndarray, np.ndarray] | None:
-        """Time [s], heights [m] and values of the last observed profile before a run ends, or the first."""
+        """Time [s], heights [m] and values of the last profile observed during all runs, or of the first."""
         if self.observations is None or name not in self.observed:
             return None
         z, times, values = np.asarray(self.observations.z, float), self.observed_times, self.observed[name]
@@ -203,10 +208,11 @@ def case_runs(
     case: Case | None = None,
     fitted: tuple[str, ...] = (),
 ) -> CaseRuns:
-    """Runs of one case, a single column each, by label, and the observations.
+    """Prepare runs of one case, a single column each, and its observations for figures.
 
     The case provides the start date, the equation of state, the units of tracers, the observed mixed layer,
-    and the runs' values of observed scalars. `fitted` variables come first in figures.
+    and the runs' values of observed scalars. `fitted` variables come first in figures. Raises `ValueError`
+    for a batch of columns.
     """
     times = max(float(np.asarray(run.time)[-1]) for run in runs.values())
     if case is None:
@@ -224,7 +230,7 @@ def case_runs(
 
 
 def _observed_layer(case: Case, observations: Observations) -> _Series | None:
-    """Times [s] and depths [m] of the mixed layer; `None` if temperature was not observed."""
+    """Times [s] and depths [m] of the observed mixed layer; `None` if temperature was not observed."""
     if "temperature" not in observations.profiles:
         return None
     name = default_mixed_layer(case.grid)
@@ -234,7 +240,7 @@ def _observed_layer(case: Case, observations: Observations) -> _Series | None:
 
 
 def fit_figures(fit: CaseRuns) -> dict[str, Figure]:
-    """Figures of a run and its observations: profiles, sections of differences, series."""
+    """Figures of a run and its observations, as far as these suffice: profiles, differences, time series."""
     figures = {"fit": plot_fits([fit])} if fit.compared(_OF_FITS) else {}
     assert fit.observations is not None
     if fit.observations.time.size >= FEWEST_TIMES and fit.compared(_OF_DIFFERENCES, 2):
@@ -264,14 +270,13 @@ def calibration_figures(
 
 
 def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) -> Figure:
-    """Last observed profiles of each variable and runs at their times, and the errors of fitted variables.
+    """Draw the last observed profiles, the runs at that time, and the errors of fitted variables.
 
-    One row of panels per fit, one column per observed variable, by default fitted ones, temperature, velocity
-    and tracers, each followed by the errors of fitted ones, or else of the first. Velocities are
-    left out of a row where every run is at rest, unless nothing else is observed. If a large-eddy simulation
-    is finer than a run, it is averaged over the cells of the run, and vice versa, so that neither is
-    penalised for its resolution.
-    Raises `ValueError` if there is nothing to show, or for a batch of columns.
+    Each case has a row, each observed variable a column: by default fitted ones, temperature, velocity and
+    tracers. A column of errors follows each fitted variable, or the first if none is fitted. Velocity is left
+    out where every run is at rest, unless nothing else is observed. Errors against a large-eddy simulation
+    are of means over the coarser cells, so that neither side is penalised for its resolution.
+    Raises `ValueError` if there is nothing to show.
     """
     names = variables or list(dict.fromkeys(name for fit in fits for name in fit.compared(_OF_FITS)))
     observed = {name: [fit for fit in fits if name in fit.observed] for name in names}
@@ -285,9 +290,9 @@ def plot_fits(fits: Sequence[CaseRuns], variables: Sequence[str] | None = None) 
 
 
 def closure_figures(case: CaseRuns) -> dict[str, Figure]:
-    """Figures `KIND_CASE` of closures on a case: last profiles, sections of the errors, and series.
+    """Figures of closures on a case, named `KIND_CASE`: last profiles, sections of errors, time series.
 
-    A row of profiles has at most eight closures.
+    A row of profiles shows at most eight closures.
     """
     figures, labels, names = {}, list(case.runs), case.compared(_OF_FITS)
     if names:
@@ -303,7 +308,7 @@ def closure_figures(case: CaseRuns) -> dict[str, Figure]:
 
 
 def plot_profiles_together(shown: CaseRuns) -> Figure:
-    """Profiles of several runs at the last common time, or at that of the last observed profile."""
+    """Draw profiles of several runs at the last common time, or that of the last observed profile."""
     names = shown.varying(STATE) or ["temperature"]
     return _plot_profiles([shown], names, [], math.ceil(len(names) / math.ceil(len(names) / _MOST_COLUMNS)))
 
@@ -334,7 +339,7 @@ def _plot_profiles(
 
 
 def _finish_row(row: Sequence[tuple[Axes, _Cell]]) -> None:
-    """Name the case and the time of a row of panels, and the times of panels that differ from it."""
+    """Write case and time above a row of panels, and other times above the panels that have them."""
     if not row:
         return
     first, (shown, name, _) = row[0]
@@ -408,21 +413,21 @@ def _draw_errors(panel: Axes, shown: CaseRuns, name: str) -> None:
 
 
 def _faces_of(observations: Observations | None, z: np.ndarray) -> np.ndarray | None:
-    """Faces of the cells of an LES; `None` for observations, and for levels that are not cell centers."""
+    """Heights of the faces of the cells of an LES; `None` for observations, and on a stretched grid."""
     if observations is None or observations.source != "LES":
         return None
     try:
         return faces_from_centers(np.asarray(z, dtype=float), observations.name)
-    except ValueError:  # of a stretched grid
+    except ValueError:  # a stretched grid
         return None
 
 
 def plot_differences(fit: CaseRuns, variables: Sequence[str] | None = None) -> Figure:
-    """Sections of the observations, and of the errors of every run.
+    """Draw sections of the observations, and of the errors of every run.
 
-    Panels of one variable follow another, by default temperature, salinity and tracers. Runs are interpolated
-    linearly to the observed times and heights; the range of colours of their errors covers 99 % of them.
-    Raises `ValueError` if no variable was observed at two times or more, or for a batch of columns.
+    By default fitted variables, temperature, salinity and tracers have a block of panels each. Runs are
+    interpolated linearly to the observed times and heights; the colours of the errors cover 99 % of them.
+    Raises `ValueError` if no variable was observed at two times.
     """
     names = fit.compared(_OF_DIFFERENCES, 2) if variables is None else variables
     names = [name for name in names if name in fit.observed and len(fit.observed[name]) > 1]
@@ -468,7 +473,7 @@ def _draw_differences(panels: Sequence[Axes], fit: CaseRuns, name: str) -> None:
 
 
 def _thinned(shown: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times [s], heights [m] and values of a variable, thinned to what a figure can show."""
+    """Times [s], heights [m] and values of an observed variable until `end` [s], at most 1500 times."""
     observations = shown.observations
     assert observations is not None
     values, seconds = np.asarray(observations.profiles[name], float), np.asarray(observations.time, float)
@@ -485,7 +490,7 @@ def _thinned(shown: CaseRuns, name: str, end: float) -> tuple[np.ndarray, np.nda
 def _draw_section(
     panel: Axes, shown: CaseRuns, seconds: np.ndarray, z: np.ndarray, values: np.ndarray, **colours: Option
 ):
-    """Values as cells between fixed heights, with empty time in gaps of the records, or else as marks."""
+    """Draw values at fixed heights as cells, with gaps where records are missing, and others as marks."""
     style.vertical_axis(panel, float(np.nanmin(z)) * 1.03)
     panel.tick_params(labelsize="small")
     if shown.observations is not None and not shown.observations.moves and len(z) > 1 and z.shape[1] > 1:
@@ -498,12 +503,12 @@ def _draw_section(
 
 
 def plot_series(shown: CaseRuns, profiles: Sequence[str] | None = None) -> Figure:
-    """Profiles near the surface, mixed layer depth and every observed scalar, over time.
+    """Draw profiles near the surface, the mixed layer depth and every observed scalar over time.
 
-    Profiles are by default temperature, fitted ones and tracers, where they are observed. Temperature is
-    the observed surface temperature, or that of the uppermost sensor, in which case runs are shown at its
-    height; so is every other profile. The mixed layer depth is based on temperature for both. Observed
-    scalars require the case. Raises `ValueError` if there is nothing to show, or for a batch of columns.
+    Profiles are by default fitted ones, temperature and tracers that are observed. Each is that of the
+    uppermost sensor, and runs are shown at its median height; an observed surface temperature replaces that
+    of the sensors. The mixed layer depth is that of temperature. Raises `ValueError` if there is nothing to
+    show.
     """
     panels = _near_surface(shown, shown.compared(("temperature",)) if profiles is None else profiles)
     panels |= _layers(shown) | _numbers(shown)
@@ -564,7 +569,7 @@ def _near_surface(shown: CaseRuns, names: Sequence[str]) -> _Panels:
 
 
 def _layers(shown: CaseRuns) -> _Panels:
-    """Mixed layer depths of runs and observed profiles, unless the depth itself was observed."""
+    """Mixed layer depths of runs and of observed profiles; none if the depth itself was observed."""
     if "mixed_layer_depth" in shown.observed_series:
         return {}
     labelled = {label: run.layer() for label, run in shown.runs.items() if run.layer is not None}

@@ -1,4 +1,4 @@
-"""Figure of the inputs of a case: forcing over time and first profiles."""
+"""Figure of the inputs of a case: forcing over time and initial profiles."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ _MOST_PANELS, _MOST_POINTS = 8, 4000
 
 
 def plot_inputs(case: Case) -> Figure:
-    """Weather or fluxes over time, those of one unit in one panel, and the first profiles of a column."""
+    """Draw weather and fluxes over time in at most eight panels, one per unit, and the initial profiles."""
     evidence, groups = evidence_of(case), dict[str, list[Samples]]()
     for samples in (*evidence.weather.values(), *evidence.fluxes.values()):
         # Rain has the unit of wind.
@@ -48,7 +48,7 @@ def plot_inputs(case: Case) -> Figure:
 
 
 def _during(samples: Samples, duration: float) -> Samples:
-    """The records that a run needs, with one before and one after."""
+    """Select the records during a run, with one before and one after."""
     first = max(int(np.searchsorted(samples.time, 0.0, side="right")) - 1, 0)
     last = int(np.searchsorted(samples.time, duration, side="left")) + 1
     part = slice(first, max(last, first + 2))
@@ -56,7 +56,7 @@ def _during(samples: Samples, duration: float) -> Samples:
 
 
 def _draw_series(panel: Axes, samples: Samples, axis: style.FigureTime, latest: float) -> None:
-    """One input over time; a constant is a line from end to end."""
+    """Draw one input over time; a constant is a line from end to end."""
     is_constant, values = samples.time.size == 1, samples.values
     time = np.array([0.0, latest]) if is_constant else samples.time
     values = np.repeat(values, 2) if is_constant else values
@@ -66,7 +66,7 @@ def _draw_series(panel: Axes, samples: Samples, axis: style.FigureTime, latest: 
 
 
 def _draw_profiles(grid, first: Sequence[Samples]) -> None:  # matplotlib's, which has no public type
-    """The first profiles, each in a panel."""
+    """Draw each initial profile in a panel."""
     panels = np.ravel(grid.subplots(sharey=True, squeeze=False))
     for panel, samples in zip(panels, first, strict=False):
         assert samples.z is not None

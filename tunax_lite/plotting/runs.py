@@ -18,12 +18,12 @@ from .style import LOGARITHMIC_DECADES, STATE, FigureTime
 
 
 def plot_sections(run: xr.Dataset, variables: Sequence[str] | None = None, title: str = "") -> Figure:
-    """Variables over time and height (Hovmöller diagrams), with the mixed layer depth.
+    """Draw variables over time and height (Hovmöller diagrams), with the mixed layer depth.
 
     Args:
         run: of one column, from `to_dataset` or a file; the temperature is potential if the
             diagnostics have it, otherwise that of the state.
-        variables: by default, all of state and closure that vary.
+        variables: by default all profiles of state and closure that vary, or the temperature.
         title: above the figure.
 
     Raises:
@@ -62,7 +62,7 @@ def plot_sections(run: xr.Dataset, variables: Sequence[str] | None = None, title
 def plot_profiles(
     run: xr.Dataset, variables: Sequence[str] | None = None, *, n_times: int = 6, title: str = ""
 ) -> Figure:
-    """Profiles at a number of times spread over a run; other arguments and errors as in `plot_sections`."""
+    """Draw profiles at times spread over a run; other arguments and errors are those of `plot_sections`."""
     fields = _select(style.fields_of(run), variables)
     figure, axes = style.panels(len(fields), min(4, len(fields)), (3.1, 3.9), (0.6, 0.6), sharey=True)
     seconds = style.seconds_of(run)
@@ -94,7 +94,7 @@ def plot_profiles(
 
 
 def plot_surface(run: xr.Dataset, title: str = "") -> Figure:
-    """Ice and level of a run over time, for a single column; the ice temperature where there is ice."""
+    """Draw ice and level over time, for a single column; the ice temperature while there is ice."""
     names = surface_of(run)
     attributes = {name: run[name].attrs for name in names}
     surface = {name: np.asarray(run[name], dtype=float) for name in names}
@@ -114,7 +114,7 @@ def plot_surface(run: xr.Dataset, title: str = "") -> Figure:
 
 
 def surface_of(run: xr.Dataset) -> list[str]:
-    """Names of the prognostic scalars at the surface of a run."""
+    """Names of the prognostic scalars at the surface, such as `ice_thickness`."""
     return str(run.attrs.get("surface", "")).split()
 
 
@@ -131,7 +131,7 @@ def _select(fields: Mapping[str, xr.DataArray], variables: Sequence[str] | None)
 
 
 def mixed_layer(run: xr.Dataset) -> tuple[str, np.ndarray]:
-    """Label and depth of the mixed layer of each frame [m] from the default reference; NaN without a base."""
+    """Label of the mixed layer, and its depth at each frame [m]; NaN if no level meets the criterion."""
     reference, depths = _mixed_layers(run["temperature"].values, read_grid(run))
     label = f"mixed layer ({MIXED_LAYER_DIFFERENCE:g} K from {float(reference):g} m)"
     return label, np.asarray(depths, dtype=float)

@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import (
     FixedLocator,
-    LogFormatter,
     NullLocator,
     StrMethodFormatter,
 )
 
 from ..io.dataset import attributes_of
-from ..io.errors import shortened
 from ..io.series import start_of_case
 from ..io.writing import replacing
 from ..physics.teos10 import surface_temperature
@@ -39,7 +36,7 @@ LOGARITHMIC_DECADES = 7.0  # decades shown below the largest value on a logarith
 
 
 def colour_map(name: str) -> Colormap:
-    """A colour map of cmocean."""
+    """Return a colour map of cmocean."""
     with warnings.catch_warnings():
         # Matplotlib deprecates the way in which cmocean creates its maps.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -51,7 +48,7 @@ Option = Any  # a keyword argument of matplotlib
 
 
 def around_zero(largest: float) -> dict[str, Option]:
-    """Colours of differences and velocities."""
+    """Colour map and scale of differences and velocities, symmetric about zero."""
     return {"cmap": colour_map("balance"), "norm": Normalize(-(largest or 1.0), largest or 1.0)}
 
 
@@ -80,7 +77,7 @@ def panels(
     margin: tuple[float, float] = (0.0, 0.5),
     **shared: Option,
 ) -> tuple[Figure, np.ndarray]:
-    """A figure with a number of panels of a size [inches], row by row, and its axes `(n_rows, n_columns)`."""
+    """Create a figure of `n` panels of a size [inches], row by row; its axes are `(n_rows, n_columns)`."""
     n_rows = math.ceil(n / n_columns)
     figsize = size[0] * n_columns + margin[0], size[1] * n_rows + margin[1]
     figure = Figure(figsize=figsize, layout="constrained")
@@ -96,7 +93,7 @@ def potential(temperature: np.ndarray, salinity: np.ndarray) -> np.ndarray:
 
 
 def lowest(axes: np.ndarray, n: int) -> list[Axes]:
-    """The lowest panel of each column, of n panels; they show the tick labels of a shared axis."""
+    """Return the lowest of `n` panels in each column, and show the tick labels of a shared axis there."""
     lowest_panels = list(axes.flat[max(0, n - axes.shape[1]) : n])
     for panel in lowest_panels:
         panel.tick_params(labelbottom=True)
@@ -113,13 +110,16 @@ def label(panel: Axes, x: str = "", y: str = "") -> None:
 
 
 def draw_layer(panel: Axes, time: np.ndarray, depth: np.ndarray, label: str) -> None:
-    """The depth of a layer [m] on a section of any colours."""
+    """Draw the depth of a layer [m], visible on any colours."""
     panel.plot(time, -depth, color="white", linewidth=2.2, alpha=0.7)
     panel.plot(time, -depth, color="black", linewidth=0.9, label=label)
 
 
 def fields_of(run: "xr.Dataset") -> dict[str, "xr.DataArray"]:
-    """Profiles over time of a run, with potential temperature if it is among its diagnostics."""
+    """Profiles of one column over time, without diagnostics and means.
+
+    Temperature is potential if that is among the diagnostics. Raises `ValueError` for a batch.
+    """
     if "temperature" in run and run["temperature"].ndim != 2:
         raise ValueError(
             "plotting: expected a single column, got a batch; take one column of it with `isel`."
@@ -150,7 +150,7 @@ def start_of(run: "xr.Dataset") -> str | None:
 
 
 def colours_of(name: str, values: np.ndarray) -> dict[str, Option]:
-    """Colour map and scale of a variable: diverging for velocities, logarithmic if it spans decades."""
+    """Colour map and scale: diverging for velocities, logarithmic for values on faces over a decade."""
     if name in ("u", "v"):
         return around_zero(float(np.abs(values).max()))
     variable = QUANTITIES.get(name)
@@ -168,7 +168,7 @@ _MARKS = (0, 25, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
 def vertical_axis(panel: Axes, end: float) -> None:
-    """Heights from the surface to `end` [m] if it is negative, or depths, downward, if it is positive.
+    """Scale the axis to heights from `end` [m] to the surface if it is negative, otherwise to depths.
 
     In water deeper than 200 m the axis is logarithmic below 100 m.
     """
@@ -217,7 +217,7 @@ def uppermost(z: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def reference_depth(heights: np.ndarray) -> tuple[float, str]:
-    """Median height [m] of the instruments of a series, and in words, with the range where they move."""
+    """Median height [m] of the instruments, and the depth in words, with the range if they move."""
     middle = float(np.median(heights))
     deepest, uppermost = -float(np.min(heights)), -float(np.max(heights))
     words = f"{abs(middle):.3g} m"
@@ -227,7 +227,7 @@ def reference_depth(heights: np.ndarray) -> tuple[float, str]:
 
 
 def in_words(name: str) -> str:
-    """A name with spaces instead of underscores."""
+    """Return a name with spaces instead of underscores."""
     return name.replace("_", " ")
 
 
@@ -237,30 +237,30 @@ NO_ATTRIBUTES: Attributes = MappingProxyType({})
 
 
 def long_name(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
-    """The long name of a variable, with its own name if others share it, and without "conservative"."""
+    """Long name of a variable without "conservative"; with the name added if others share it."""
     words = (attributes[name] if name in attributes else attributes_of(name))["long_name"]
     is_shared = sum(each["long_name"] == words for each in attributes.values()) > 1
     return f"{words} ({name})" if is_shared else words.removeprefix("conservative ")
 
 
 def unit_of(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
-    """The unit of a variable; empty for one without."""
+    """Unit of a variable; empty if it has none."""
     return (attributes[name] if name in attributes else attributes_of(name)).get("units", "")
 
 
 def unit_label(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
-    """The unit in brackets; empty without one."""
+    """Unit in brackets; empty if the variable has none."""
     unit = unit_of(name, attributes)
     return f"[{typeset(unit)}]" if unit else ""
 
 
 def name_and_unit(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
-    """The label of an axis."""
+    """Label of an axis: long name and unit."""
     return f"{long_name(name, attributes)} {unit_label(name, attributes)}".strip()
 
 
 def unit_of_error(name: str, attributes: Attributes = NO_ATTRIBUTES) -> str:
-    """The unit of a difference of two values of a variable."""
+    """Unit of the difference between two values of a variable."""
     unit = unit_of(name, attributes)
     return "K" if unit == "degC" else unit or "1"
 
@@ -275,7 +275,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def typeset(unit: str) -> str:
-    """A unit with superscripts and the sign of degrees."""
+    """Write a unit with superscripts and the degree sign."""
     if unit == "degC":
         return "°C"
     raised = lambda match: match[0].translate(_RAISED)  # noqa: E731
@@ -283,23 +283,10 @@ def typeset(unit: str) -> str:
 
 
 def show_names_as_they_are(figure: Figure) -> None:
-    """Show text literally: no name of a case or variable is mathematics, only a number on a logarithmic axis.
-
-    Control characters are escaped.
-    """
+    """Show dollar signs in names literally; only numbers on a logarithmic axis are mathematics."""
     for text in figure.findobj(Text):
-        text.set_parse_math(False)
-        kept = text.get_text()
-        shown = "\n".join(shortened(line, 10_000) for line in kept.split("\n"))
-        if shown != kept:
-            text.set_text(shown)
-    for axis in figure.findobj(Axis):
-        for formatter, ticks in (
-            (axis.get_major_formatter(), axis.get_major_ticks()),
-            (axis.get_minor_formatter(), axis.get_minor_ticks()),
-        ):
-            for label in (label for tick in ticks for label in (tick.label1, tick.label2)):
-                label.set_parse_math(isinstance(formatter, LogFormatter))
+        if "$" in text.get_text() and "mathdefault" not in text.get_text():
+            text.set_parse_math(False)
 
 
 class FigureTime:

@@ -29,9 +29,9 @@ _GOTM = {"temperature": "temp", "u": "u", "v": "v", "salinity": "salt"}
 
 
 def files_figures(files: Sequence[Path]) -> dict[str, Figure]:
-    """Figures of several files: of runs of this package or of GOTM, and of observations of one mooring.
+    """Draw several files together: runs of this package or of GOTM, and observations of one mooring.
 
-    Runs with dates share their axis by date; runs without count from their own starts.
+    Times are dates if all runs have a start date, otherwise they count from the start of each run.
 
     Raises:
         FileFormatError: no run among the files, a run of several columns, or a run without dates among files
@@ -77,7 +77,7 @@ def labels_of(files: Sequence[Path]) -> list[str]:
 
 @names_its_file("the file of a run")
 def _run_of(file: Path) -> tuple[RunProfiles, str | None] | None:
-    """A run of this package, or of GOTM on a fixed grid, and its start; `None` for another file."""
+    """Read a run of this package, or of GOTM on a fixed grid, and its start date; `None` for another file."""
     if file.suffix.lower() not in (".nc", ".nc4", ".cdf"):
         return None
     contents = read_netcdf(file, only=("time", "zi", "temperature", *_GOTM.values()))

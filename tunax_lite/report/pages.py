@@ -31,8 +31,7 @@ FIGURES = {
 }
 POSTERIOR_FIGURES = {
     "posterior_marginals": "Distribution of every parameter, beside its prior",
-    "posterior_spectrum": "Combinations of parameters: information from observations relative to priors",
-    "posterior_correlations": "Correlations of the unconstrained numbers",
+    "posterior_correlations": "Correlations of the parameters after their transforms",
 }
 _ORIGIN = ("date", "version", "commit", "machine", "command", "config", "packages", "data")
 _ERROR = "_error"

@@ -12,7 +12,6 @@ from .infer import (
     infer,
     intervals,
     members_of_file,
-    spectrum_of,
     start_from,
 )
 from .samplers import NUTS

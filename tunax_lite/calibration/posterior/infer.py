@@ -109,18 +109,6 @@ def laplace_moments(matrix: np.ndarray, prior_weight: float) -> tuple[np.ndarray
     return total - identity, 0.5 * (inverse + inverse.T)
 
 
-def spectrum_of(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the eigenvalues of F, the largest first, and its unit eigenvectors as columns.
-
-    The component of largest magnitude of each eigenvector is positive. In directions with an eigenvalue above
-    1 the observations are more informative than the prior.
-    """
-    values, vectors = np.linalg.eigh(information)
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    largest = np.abs(vectors).argmax(axis=0)
-    return values, vectors * np.sign(vectors[largest, np.arange(len(values))])
-
-
 def estimate_likelihood(problem: Problem, x: UnconstrainedVector) -> Likelihood:
     """Estimate noise and number of observations from the residuals at x, ideally the best fit.
 
