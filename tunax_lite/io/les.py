@@ -217,13 +217,15 @@ def _read(file: _File, thermal_expansion: float | None) -> "xr.Dataset":
         temperature = profiles["temperature"] / (gravity * expansion)
         profiles["temperature"] = _TEMPERATURE_OF_ZERO_BUOYANCY + temperature
     fluxes = _read_fluxes(file, gravity * expansion)
-    salinity, name = _number(file, "buoyancy/model/constant_salinity"), _value(file, "parameters/name")
+    key, name = "buoyancy/model/constant_salinity", _value(file, "parameters/name")
+    salinity = 35.0 if (stated := _number(file, key)) is None else stated
+    check_possible(path, key, "salinity", np.asarray(salinity))
     name = name.decode(errors="replace") if isinstance(name, bytes) else ""
     attributes = {
         "thermal_expansion": expansion,
         "gravity": gravity,
         "coriolis_parameter": _required(file, *_KEYS["coriolis_parameter"]),
-        "salinity": 35.0 if salinity is None else salinity,
+        "salinity": salinity,
         "case": name or stem_of(path).removesuffix("_instantaneous_statistics"),
         **(_ABSORPTION if "shortwave_flux" in fluxes else {}),
     }

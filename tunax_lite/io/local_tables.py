@@ -7,7 +7,8 @@ import numpy as np
 
 TIMES = ("time", "datetime", "date", "timestamp", "date_time")
 """Names of the column of the times."""
-_DATE = re.compile(r"\d{4}([-/.]\d{1,2}[-/.]\d{1,2}|\d{4})([T ].*)?")
+DATE = re.compile(r"\d{4}([-/.]\d{1,2}[-/.]\d{1,2}|\d{4})([T ].*)?")
+"""A text that begins with year, month and day, in this order."""
 _CODE = re.compile(r"-(9{3,5})(\.(0+|9+))?")
 _COMMA = re.compile(r"([-+]?\d+),(\d+([eE][-+]?\d+)?)")
 _POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
@@ -41,11 +42,6 @@ def with_points(rows: list[list[str]]) -> list[list[str]]:
     if any(_POINT.fullmatch(cell) for row in rows for cell in row):
         return rows
     return [[cell.replace(",", ".") if _COMMA.fullmatch(cell) else cell for cell in row] for row in rows]
-
-
-def is_date(text: str) -> bool:
-    """Return whether a text begins with year, month and day, in this order."""
-    return _DATE.fullmatch(text) is not None
 
 
 def missing_code(texts: Iterable[str], values: np.ndarray) -> float | None:

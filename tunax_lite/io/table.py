@@ -38,7 +38,7 @@ from .errors import (
     read_text,
 )
 from .gaps import Position, bridged
-from .local_tables import TIMES, decoded, is_date, is_other_zone, missing_code, with_points
+from .local_tables import DATE, TIMES, decoded, is_other_zone, missing_code, with_points
 from .netcdf import read_netcdf
 from .series import Series, as_series_together, start_of_case
 from .times import as_series, intervals_of, joined, read_time, timed
@@ -130,7 +130,7 @@ def read_table(path) -> "xr.Dataset":
             if clock is not None and all(len(text) <= len("2012-06-10") for text in column):
                 expected = "the time of day beside dates in a column called time, as 07:30"
                 raise FileFormatError(path, f"line {number}", expected, f"'{clock}'", "convert the column")
-            dates = [text if is_date(text) else "" for text in column]
+            dates = [text if DATE.fullmatch(text) else "" for text in column]
             moments = pd.to_datetime(dates, format="ISO8601", utc=True, errors="coerce")
             for i in np.flatnonzero(moments.isna())[:1]:
                 expected = "an ISO 8601 time such as 2012-06-10T00:00:00"
@@ -275,8 +275,7 @@ def series_of(
     variable = variable_named(table, name, quantity, "correct its name, which is a column of this file")
     coordinate = find_axis(table, variable, None, "time")
     examine(variable, quantity, requested=unit, kind=kind)
-    advice, expected = "choose one place and level", "time as its only dimension"
-    variable = on_axes(variable, coordinate.dims, advice, expected)
+    variable = on_axes(variable, coordinate.dims, "choose one place and level")
     times = read_time(coordinate, time_unit)
     values = in_unit(variable, quantity, unit)
     check_measured(variable, quantity, values, times)

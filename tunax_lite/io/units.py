@@ -251,11 +251,6 @@ class Conversion:
                 "give the constant 0 instead."
             )
 
-    @property
-    def acts(self) -> bool:
-        """Return whether values change beyond the conversion of their unit."""
-        return (self.factor, self.offset, self.sign) != (1.0, 0.0, 1)
-
     def linear(self, quantity: str, unit: str | None, **of_water: float) -> tuple[float, float]:
         """Scale and offset from values in a file to the package's unit.
 
@@ -305,6 +300,6 @@ def as_conversion(requested: str | Conversion | None) -> Conversion:
 def unit_alone(units: Conversions, name: str) -> str | None:
     """The unit of a coordinate, which has no factor, offset or sign."""
     requested = as_conversion(units.get(name))
-    if requested.acts:
+    if requested != Conversion(unit=requested.unit):
         raise ValueError(f"units.{name}: expected a unit alone, got a factor, offset or sign too; remove it.")
     return requested.unit

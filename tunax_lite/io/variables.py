@@ -109,13 +109,11 @@ def squeezed(variable: "xr.DataArray", kept: Collection[Hashable] = ()) -> "xr.D
     return variable.squeeze([d for d, n in variable.sizes.items() if n == 1 and d not in kept], drop=True)
 
 
-def on_axes(
-    variable: "xr.DataArray", dims: Sequence[Hashable], advice: str, expected: str | None = None
-) -> "xr.DataArray":
+def on_axes(variable: "xr.DataArray", dims: Sequence[Hashable], advice: str) -> "xr.DataArray":
     """Transpose to these axes and drop others of length 1; `FileFormatError` if longer ones remain."""
     reduced = squeezed(variable, dims)
     if set(reduced.dims) != set(dims):
-        raise error_of(variable, expected or f"the dimensions {tuple(dims)}", reduced.dims, advice)
+        raise error_of(variable, f"the dimensions {tuple(dims)}", reduced.dims, advice)
     return reduced.transpose(*dims)
 
 
