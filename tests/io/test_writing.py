@@ -12,6 +12,7 @@ from tests.errors import error_naming, missing_from
 from tunax_lite.io.netcdf import read_netcdf
 from tunax_lite.io.writing import OverwriteError, check_outputs
 
+STATION = CONFIGS / "runs" / "synthetic_station.yaml"
 SMALL = ["--set", "n_iterations=1", "--set", "grid.n_cells=16", "--set", "misfit.end=21600"]
 SMALL += ["--set", "model.closure.name=pacanowski_philander"]
 SMALL += ["--set", "parameters={alpha: {lower: 1.0, upper: 20.0}}"]
@@ -76,6 +77,32 @@ def test_a_restart_names_what_differs(invoke, tmp_path):  # noqa: F811
     default = ["--set", "model.closure.options={stability: canuto_a}"]  # an option written out
     assert not missing_from(invoke(*again, *other, *default).output, "c_eps_1 1.44 1.5")
     assert read_netcdf(tmp_path / "two.nc").attrs["tunax_lite_restart"] == "one.nc at 1200 s"
+
+
+@pytest.mark.long
+def test_a_restart_is_not_moved_to_another_date(invoke, tmp_path):  # noqa: F811
+    short = [
+        "--set",
+        "case.observations=null",
+        "--set",
+        "case.temperature=12.0",
+        "--set",
+        "case.salinity=35.0",
+    ]
+    short += [
+        "--set",
+        "case.interior={}",
+        "--set",
+        "time.duration=3600",
+        "--set",
+        "time.output_interval=3600",
+    ]
+    invoke("run", STATION, *short, "--output", "one.nc")
+    shifted = ["--set", "case.start_time=2015-03-02T00:00:00", "--restart", "one.nc", "--output", "two.nc"]
+    error = invoke("run", STATION, *short, *shifted, code=2).stderr
+    assert not missing_from(error, "case.start_time 2015-03-02 2015-03-01")
+    same = "case.start_time=2015-03-01T01:00:00+01:00"
+    invoke("run", STATION, *short, "--set", same, "--restart", "one.nc", "--output", "two.nc")
 
 
 @pytest.mark.long  # a process

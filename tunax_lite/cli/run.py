@@ -14,6 +14,7 @@ from .._types import iterate_options
 from ..calibration.base import constants_of
 from ..column.diagnostics import diagnostic
 from ..column.model import Model
+from ..column.time_series import universal
 from ..column.trajectory import Restart, Trajectory, prognostic_variables
 from ..config import ConfigError, Loaded, Run, RunConfig, load_run
 from ..config.section import closest
@@ -187,14 +188,16 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
     """Read the frame to restart from, and describe it; print a note on parameters that have changed.
 
     Raises:
-        ConfigError: no such frame, or a run with another grid, time step, closure, precision, surface state
-            or tracers, or other options of the closure; the message has the old and the new value.
+        ConfigError: no such frame, or a run with another grid, start, time step, closure, precision, surface
+            state or tracers, or other options of the closure; the message has the old and the new value.
         FileFormatError: a frame with values that are not finite or not possible.
     """
     case, model = setup.case, setup.model
     with jax.enable_x64(True):  # otherwise double precision would be lost on reading
         trajectory = io.read_trajectory(path)
     earlier = read_provenance(path)
+    with opened(path) as stored:
+        dates = case.start_time, stored.attrs.get("start_time")
     faces, old_faces = np.asarray(case.grid.z_face), np.asarray(trajectory.grid.z_face)
     try:
         start = trajectory.restart(frame)
@@ -228,6 +231,8 @@ def read_restart(path: Path, frame: int, setup: Run) -> tuple[Restart, str]:
             {name or "class": each.get(name) for name in differing} for each in (options, old_options)
         ),
     }
+    if all(dates):  # time counts from here, in another year or hour under other weather
+        settings["case.start_time"] = tuple(universal(date) for date in dates)
     for name, (new, old) in settings.items():
         if new != old:
             raise ConfigError(f"--restart {path}: expected {name} {new}, got {old}; choose the same.")
