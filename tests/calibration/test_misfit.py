@@ -170,6 +170,8 @@ def test_bad_targets_are_refused():
         dataclasses.replace(OBSERVED, profiles={"temperature": jnp.full(profile.shape, value)})
         for value in (jnp.nan, 20.0)
     )
+    start_alone = {"temperature": profile.at[1:].set(jnp.nan)}
+    first_alone = dataclasses.replace(OBSERVED, profiles=start_alone)
     deep = dataclasses.replace(OBSERVED, z=OBSERVED.z - 30.0)
     short = tl.TimeSeriesForcing(time, tl.SurfaceFluxes(stress_u=np.array([0.1, 0.1])))
     temperature = {"temperature": profile[:, :2]}
@@ -183,6 +185,7 @@ def test_bad_targets_are_refused():
         ({"weights": {}}, "weight {}"),
         ({"weight": -1.0}, "weight 0 -1"),
         ({"time_window": (1.0, 2.0)}, "time_window 1 2 0 10800"),
+        ({"observations": first_alone}, "start 0"),  # compares the initial profile with itself
         ({"depth_window": (-1000.0, -100.0)}, "depth_window -1000 -100 -62 -2"),
         ({"dt": math.nan}, "dt"),
         ({"frame_interval": 400.0}, "frame_interval dt 300 400"),
