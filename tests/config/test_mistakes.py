@@ -107,7 +107,7 @@ SITES = [
     (SLOPE + "{time: [0, 60], values: [0, 0]}}", "pressure gradient 60"),
     (INTERIOR + "vertical_velocity={velocity: 1e-5, height: 50}", "vertical_velocity.height 50"),
     (INTERIOR + "stokes_drift={kind: wind_sea, u: 8}", "stokes_drift u v"),
-    ("case.interior={held: [salinity], relaxation: {salinity: {time_scale: 9.0}}}", "relaxation.salinity"),
+    ("case.interior={held: [salinity], relaxation: {salinity: {time_scale: 9.0}}}", "interior salinity"),
     (INTERIOR + "surface_elevation=-200", "surface_elevation -150 -200"),
 ]  # fmt: skip
 

@@ -100,7 +100,8 @@ def test_a_buoyancy_frequency_needs_the_other_variable(build):
     n_squared = {"surface": 33.0, "buoyancy_frequency_squared": 1e-4}
     sloping = {"surface": 10.0, "gradient": 0.01}
     for profiles, words in (
-        ({"salinity": n_squared}, "temperature salinity both"),
+        ({"salinity": n_squared}, "temperature salinity none"),
+        ({"salinity": n_squared, "temperature": n_squared}, "temperature another"),
         ({"salinity": n_squared | {"everywhere": True}, "temperature": sloping}, "constant everywhere"),
     ):
         with error_naming(ConfigError, words):

@@ -1,6 +1,6 @@
 """Terms below the surface, Stokes drift and lakes: sections of a configuration, and the terms they build."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import jax.numpy as jnp
@@ -77,35 +77,30 @@ class StreamSection(section_of(terms.Stream)):
         default_factory=dict,
     )
 
-    def _check(self) -> None:
-        if self.place == "interleaving" and self.temperature is None:
-            raise invalid("the temperature of an interleaving stream", "none", "add it")
-
     def read(self, setting: Setting, name: str, converted: Converted) -> terms.Stream:
         """The stream, with temperature and salinity converted to those of the column."""
         at = "interior", "streams", name
-        for tracer in self.tracers:
-            setting.check_tracer(tracer, *at, "tracers", tracer)
-        names = ("discharge", "salinity", "temperature")[: 3 if self.temperature is not None else 2]
-        read = {each: getattr(self, each).read(each, setting, *at, each) for each in names}
+        given = {"discharge": self.discharge, "salinity": self.salinity, "temperature": self.temperature}
+        values = {k: each.read(k, setting, *at, k) for k, each in given.items() if each is not None}
         for tracer, section in self.tracers.items():
-            read[f"tracer {tracer}"] = section.read(tracer, setting, *at, "tracers", tracer)
+            setting.check_tracer(tracer, *at, "tracers", tracer)
+            values[f"tracer {tracer}"] = section.read(tracer, setting, *at, "tracers", tracer)
 
-        def water(**values: Array) -> terms.StreamWater:
-            tracers = {tracer: values[f"tracer {tracer}"] for tracer in self.tracers}
-            given = {each: values[each] for each in names if each != "discharge"}
-            if "temperature" in given:
-                found = converted({k: np.asarray(each)[:, None] for k, each in given.items()}, np.zeros(1))
-                given = {key: jnp.asarray(found[key][:, 0]) for key in given}
-            return terms.StreamWater(values["discharge"], **given, tracers=tracers)
+        def water(discharge: Array, **values: Array) -> terms.StreamWater:
+            tracers = {tracer: values.pop(f"tracer {tracer}") for tracer in self.tracers}
+            if "temperature" in values:
+                columns = {k: np.asarray(each)[:, None] for k, each in values.items()}
+                values = {k: jnp.asarray(each[:, 0]) for k, each in converted(columns, np.zeros(1)).items()}
+            return terms.StreamWater(discharge, **values, tracers=tracers)
 
-        return terms.Stream(series_of(read, water, f"stream {name}", setting, *at), **self.given())
+        with setting.naming(*at):
+            return terms.Stream(series_of(values, water, f"stream {name}", setting, *at), **self.given())
 
 
 Wind = TimeSeries[terms.WindVector] | None
 """Wind at 10 m; `None` without weather, or with a wind at another height."""
-ProfilesOf = Callable[[str], Series]
-"""Profiles of a variable on the cells of the grid over the time of the case."""
+Followed = Callable[[str, Literal["case"] | None], Series]
+"""Profiles of a variable over the time of the case, on the cells: measured ones, or those of the `case`."""
 
 
 TimeScale = Annotated[float, key("time scale [s]", gt=0.0)]
@@ -134,30 +129,21 @@ class RelaxationRates(Section):
     def target(
         self,
         name: str,
-        profile: Profile | str | None,
+        profile: Profile | Literal["case"] | None,
         setting: Setting,
-        sources: Mapping[str, ProfilesOf],
+        followed: Followed,
         *keys: str,
     ) -> terms.RelaxationTarget:
         """Profiles and rate of the relaxation of a variable; `keys` is the place of this section."""
-        if profile is None and "observations" not in sources:
-            raise ConfigError(
-                f"{setting.at(*keys)}: expected a profile of {name}, or observations "
-                "in the case, got neither; add one of them."
-            )
         with setting.naming(*keys):
-            if isinstance(profile, Profile):
-                profiles = profile.read(name, setting, *keys)
-            else:
-                profiles = sources[profile or "observations"](name)
-        is_constant = isinstance(profile, Profile) and profile.column is None
+            is_given = isinstance(profile, Profile)
+            profiles = profile.read(name, setting, *keys) if is_given else followed(name, profile)
+        is_constant = is_given and profile.column is None
         if isinstance(self, TracerRelaxation) and self.lag and not is_constant:
             profiles = profiles.lagged(self.lag, from_zero=self.from_zero)
         series = TimeSeries(jnp.asarray(profiles.time), jnp.asarray(profiles.values), f"observed {name}")
-        layers = {key: getattr(self, key) for key in RelaxationRates.model_fields if key != "time_scale"}
-        rate = terms.layered_rate(
-            setting.grid, np.inf if self.time_scale is None else self.time_scale, **layers
-        )
+        layers = {key: getattr(self, key) for key in RelaxationRates.model_fields}
+        rate = terms.layered_rate(setting.grid, **layers | {"time_scale": self.time_scale or np.inf})
         fading = self.given() if isinstance(self, VelocityRelaxation) else {}
         return terms.RelaxationTarget(series, rate, **fading)
 
@@ -196,18 +182,18 @@ class RelaxationSection(Section):
         "of tracers, pools of biogeochemistry included, by name", default_factory=dict
     )
 
-    def read(self, setting: Setting, sources: Mapping[str, ProfilesOf]) -> terms.Relaxation | None:
+    def read(self, setting: Setting, followed: Followed) -> terms.Relaxation | None:
         """Targets of all relaxed variables."""
         at, targets, tracers = ("interior", "relaxation"), dict[str, Any](), dict[str, Any]()
         for name in ("temperature", "salinity"):
             if (rates := getattr(self, name)) is not None:
-                targets[name] = rates.target(name, rates.profile, setting, sources, *at, name)
+                targets[name] = rates.target(name, rates.profile, setting, followed, *at, name)
         if (rates := self.velocity) is not None:
             for name in ("u", "v"):
-                targets[name] = rates.target(name, getattr(rates, name), setting, sources, *at, "velocity")
+                targets[name] = rates.target(name, getattr(rates, name), setting, followed, *at, "velocity")
         for name, rates in self.tracers.items():
             setting.check_tracer(name, *at, "tracers", name)
-            tracers[name] = rates.target(name, rates.profile, setting, sources, *at, "tracers", name)
+            tracers[name] = rates.target(name, rates.profile, setting, followed, *at, "tracers", name)
         return terms.Relaxation(**targets, tracers=tracers) if targets or tracers else None
 
 
@@ -396,18 +382,13 @@ class InteriorSection(section_of(terms.Interior)):
         if self.level is not None and self.surface_elevation is not None:
             expected = "a level that follows the water, or a surface_elevation"
             raise invalid(expected, "both", "remove one of them")
-        for name in self.held:
-            if getattr(self.relaxation, name) is not None:
-                raise invalid(f"no relaxation.{name} of what is held", "both", "remove one of them")
 
-    def read(
-        self, setting: Setting, sources: Mapping[str, ProfilesOf], wind: Wind, converted: Converted
-    ) -> terms.Interior:
+    def read(self, setting: Setting, followed: Followed, wind: Wind, converted: Converted) -> terms.Interior:
         """Terms below the surface.
 
         Args:
             setting: of the case.
-            sources: profiles for relaxation: those of the `observations`, if any, and of the `case`.
+            followed: profiles for relaxation.
             wind: at 10 m, for a wind sea without its own.
             converted: temperatures and salinities of streams.
         """
@@ -420,7 +401,7 @@ class InteriorSection(section_of(terms.Interior)):
         elevation, level = self._moving_surface(setting)
         with setting.naming("interior"):
             return terms.Interior(
-                relaxation=self.relaxation.read(setting, sources),
+                relaxation=self.relaxation.read(setting, followed),
                 pressure_gradient=part("pressure_gradient"),
                 buoyancy_gradient=part("buoyancy_gradient"),
                 vertical_velocity=part("vertical_velocity"),

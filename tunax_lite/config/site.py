@@ -5,6 +5,7 @@ An idealised case is a site without date and files. Observations are in the vari
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Union
@@ -35,7 +36,7 @@ from .builder import one_of, section_of
 from .case import AbstractCase, AbstractFileCase, BuiltCase, GridSection
 from .closures import TermSection, term_of
 from .formats import notes_on_terms
-from .interior import HypsographySection, InteriorSection, Measures, ProfilesOf
+from .interior import HypsographySection, InteriorSection, Measures
 from .profiles import (
     AbsorptionSection,
     EquationOfStateSection,
@@ -82,11 +83,17 @@ class MeasuredProfiles(Section):
 
     def shared(self, site: "SiteCase", key: str, setting: Setting, own: Profiles) -> dict[str, Any]:
         """Arguments that the readers of all formats have."""
+        salinity = None  # measured
+        if "salinity" in own:
+            z, salt = setting.z_center, own["salinity"].on(np.zeros(1))[0]
+            if site.salinity_kind == "absolute":
+                salt = sea_water.practical_salinity(salt, z, longitude=site.longitude, latitude=site.latitude)
+            salinity = z, salt
         return {
             "paths": [setting.file(path, key, "paths") for path in self.paths],
             "start_time": site.start_time,
             "good_flags": self.good_flags,
-            "salinity": _practical_salinity(site, setting, own),
+            "salinity": salinity,
             "position": (site.latitude, site.longitude),
             "tracers": setting.tracers(self.tracers, key, "tracers"),
             "name": site.name,
@@ -131,18 +138,6 @@ class ArgoProfilesSection(MeasuredProfiles):
         """The profiles on heights, or at their own."""
         heights = None if self.z == "measured" else np.asarray(setting.z_center if self.z is None else self.z)
         return io.read_argo(**self.shared(site, key, setting, own), z=heights)
-
-
-def _practical_salinity(
-    site: "SiteCase", setting: Setting, own: Profiles
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Heights and practical salinity at the start, to convert temperatures with; `None` if measured."""
-    if "salinity" not in own:
-        return None
-    z, values = setting.z_center, own["salinity"].on(np.zeros(1))[0]
-    if site.salinity_kind == "absolute":
-        values = sea_water.practical_salinity(values, z, longitude=site.longitude, latitude=site.latitude)
-    return z, values
 
 
 class NumbersSection(ConversionSection):
@@ -230,10 +225,10 @@ class InputObservations(Section):
         return _joined(parts)
 
 
+MeasuredSection = Annotated[MooringProfiles | ArgoProfilesSection, Field(discriminator="format")]
 ObservationsSection = Annotated[
     MooringProfiles | ArgoProfilesSection | InputObservations, Field(discriminator="format")
 ]
-"""Measured profiles, or observations among the inputs."""
 
 
 def _during(time: np.ndarray, duration: float) -> np.ndarray:
@@ -271,25 +266,27 @@ class DescribedCase(AbstractCase):
 
     def build(self, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
         assert isinstance(self, AnyDescribed)
-        return build_case(self, grid, where, step)
+        terms = {name: term_of(given) for name, given in self.terms.items()}
+        setting = _setting(self, grid, where, step, terms)
+        with where.naming():
+            return _build(self, setting, terms)
 
     def modelled(self, values: Measures, z: np.ndarray) -> Measures:
         """Temperature and salinity of the column from those that the case gives, at heights [m]."""
         return dict(values)
 
     def _check(self) -> None:
-        profiles = [getattr(self, name) for name in ("temperature", "salinity")]
-        if all(each is not None and each.buoyancy_frequency_squared is not None for each in profiles):
-            expected = "`buoyancy_frequency_squared` of temperature or of salinity"
-            raise invalid(expected, "both", "give a `gradient` instead")
         for name, other in _OTHERS.items():
             profile, also = getattr(self, name), getattr(self, other)
             if profile is None or profile.buoyancy_frequency_squared is None:
                 continue
-            if name == "salinity" and also is None:
-                expected = "`temperature` beside `buoyancy_frequency_squared` of salinity"
-                raise invalid(expected, "none", "give both profiles")
-            if profile.everywhere and (also is None or also.surface is None or also.gradient):
+            if also is None and name == "temperature" and not profile.everywhere:
+                continue  # the salinity is measured
+            if also is None or also.buoyancy_frequency_squared is not None:
+                expected = f"numbers or a file of {other} beside `{name}.buoyancy_frequency_squared`"
+                got = "none" if also is None else "another `buoyancy_frequency_squared`"
+                raise invalid(expected, got, f"give `{other}`, for example with `gradient`")
+            if profile.everywhere and (also.surface is None or also.gradient):
                 expected = f"constant {other} with `{name}.everywhere`"
                 raise invalid(expected, "another profile", "change it, or leave `everywhere` out")
 
@@ -359,7 +356,7 @@ class SiteCase(DescribedCase):
     series: dict[str, NumbersSection] = key(
         "numbers to compare with, by name of the observable", default_factory=dict
     )
-    initial: ObservationsSection | None = key(
+    initial: MeasuredSection | None = key(
         "measured profiles to start from, if other than `observations`", None
     )
     weather: WeatherSection | None = key("the air, from which fluxes follow", None)
@@ -379,9 +376,10 @@ class SiteCase(DescribedCase):
             raise invalid("`weather` or `fluxes`", got, "give one of them")
         if self.weather is None and "air_sea" in self.model_fields_set:
             raise invalid("`air_sea` together with `weather`", "it with `fluxes`", "remove it")
-        measured = self.initial or self.observations
+        given = [each for each in (self.initial, self.observations) if each is not None]
+        is_measured = given and not any(isinstance(each, InputObservations) for each in given)
         for name in ("temperature", "salinity"):
-            if getattr(self, name) is None and (measured is None or measured.format == "inputs"):
+            if getattr(self, name) is None and not is_measured:
                 raise invalid(
                     f"`{name}`, or measured profiles to start from (`observations`)", "neither", "add one"
                 )
@@ -411,14 +409,6 @@ class SiteCase(DescribedCase):
 
 
 AnyDescribed = IdealisedCase | SiteCase
-
-
-def build_case(site: AnyDescribed, grid: GridSection, where: Place, step: float | None = None) -> BuiltCase:
-    """Build a described case on a grid; some cases depend on the time step [s]."""
-    terms = {name: term_of(given) for name, given in site.terms.items()}
-    setting = _setting(site, grid, where, step, terms)
-    with where.naming():
-        return _build(site, setting, terms)
 
 
 def _setting(
@@ -468,9 +458,10 @@ def _build(site: AnyDescribed, setting: Setting, terms: dict[str, AbstractTerm])
     water = site.equation_of_state.build()
     own, forcing = _own_profiles(site, setting, water), _forcing(site, setting, water)
     observations = _observations(site, "observations", setting, own)
-    state = _initial_state(site, setting, water, own, observations)
-    sources = _sources(site, setting, own, observations)
-    interior = site.interior.read(setting, sources, wind_of(forcing), site.modelled)
+    initial = observations if site.initial is None else _observations(site, "initial", setting, own)
+    state = _initial_state(site, setting, water, own, initial)
+    followed = functools.partial(_followed, site, setting, own, observations)
+    interior = site.interior.read(setting, followed, wind_of(forcing), site.modelled)
     rotation, light = site.coriolis_parameter, site.absorption
     if rotation is None:
         rotation = 0.0 if site.latitude is None else coriolis_parameter(site.latitude)
@@ -515,22 +506,20 @@ def _own_profiles(site: AnyDescribed, setting: Setting, water: AbstractEquationO
     Temperature from N² is left to `_initial_state` where salinity is measured.
     """
     relaxation = site.interior.relaxation
-    targets = [rates.profile for rates in (relaxation.temperature, relaxation.salinity) if rates is not None]
-    whole = "case" in targets or isinstance(site.observations, InputObservations)
+    targets = {"temperature": relaxation.temperature, "salinity": relaxation.salinity} | relaxation.tracers
+    followed = {name for name, rates in targets.items() if rates is not None and rates.profile == "case"}
+    whole = bool(followed & _OTHERS.keys()) or isinstance(site.observations, InputObservations)
     found = {name: getattr(site, name).read(name, setting, name) for name in ("u", "v")}
-    stratified_by: dict[str, WaterProfile] = {}
-    for name in ("temperature", "salinity"):
+    for name in _OTHERS:
         profile: WaterProfile | None = getattr(site, name)
-        if profile is not None and profile.buoyancy_frequency_squared is not None:
-            stratified_by[name] = profile
-        elif profile is not None:
+        if profile is not None and profile.buoyancy_frequency_squared is None:
             found[name] = profile.read(name, setting, name, whole=whole)
-    for name, profile in stratified_by.items():
-        if (other := found.get(_OTHERS[name])) is not None:
-            found[name] = stratified(profile, other.on(np.zeros(1))[0, -1], name, setting, water)
+    for name, other in _OTHERS.items():
+        profile = getattr(site, name)
+        if profile is not None and profile.buoyancy_frequency_squared is not None and other in found:
+            found[name] = stratified(profile, found[other].on(np.zeros(1))[0, -1], name, setting, water)
     for name, profile in site.tracers.items():
-        follows = (rates := relaxation.tracers.get(name)) is not None and rates.profile == "case"
-        found[name] = profile.read(name, setting, "tracers", name, whole=follows)
+        found[name] = profile.read(name, setting, "tracers", name, whole=name in followed)
     return found
 
 
@@ -539,12 +528,11 @@ def _initial_state(
     setting: Setting,
     water: AbstractEquationOfState,
     own: Profiles,
-    observations: Observations | None,
+    initial: Observations | None,
 ) -> State:
     """The water at the start, given or measured."""
     z = setting.z_center - setting.draft  # in the sea
     source, key = (site.observations, "observations") if site.initial is None else (site.initial, "initial")
-    initial = observations if site.initial is None else _observations(site, "initial", setting, own)
     values: dict[str, np.ndarray] = {}
     with setting.naming(key):
         if initial is not None and isinstance(source, MeasuredProfiles):
@@ -614,36 +602,35 @@ def _note_ends(setting: Setting, name: str, lowest: float, highest: float) -> No
 
 def _forcing(site: AnyDescribed, setting: Setting, water: AbstractEquationOfState) -> AbstractForcing:
     """Prescribed fluxes, or those of the weather."""
-    if isinstance(site, IdealisedCase):
-        return prescribed_forcing(site.forcing, setting, "forcing")
-    if site.fluxes is not None:
-        return prescribed_forcing(site.fluxes, setting, "fluxes")
-    assert site.weather is not None  # otherwise there are fluxes
-    return bulk_forcing(site.weather, site.air_sea, setting, float(water.reference_density))
+    if isinstance(site, SiteCase) and site.weather is not None:
+        return bulk_forcing(site.weather, site.air_sea, setting, float(water.reference_density))
+    key = "forcing" if isinstance(site, IdealisedCase) else "fluxes"
+    return prescribed_forcing(getattr(site, key), setting, key)
 
 
-def _sources(
-    site: AnyDescribed, setting: Setting, own: Profiles, observations: Observations | None
-) -> dict[str, ProfilesOf]:
-    """Profiles over the time of the case to relax to: those of the case, and measured ones."""
+def _followed(
+    site: AnyDescribed,
+    setting: Setting,
+    own: Profiles,
+    observations: Observations | None,
+    variable: str,
+    profile: Literal["case"] | None,
+) -> Series:
+    """Profiles over the time of the case to relax a variable to: measured ones, or those of the case."""
     z, measured = setting.z_center - setting.draft, site.observations
-
-    def given(variable: str) -> Series:
-        if variable not in own:
-            raise ValueError(f"expected a profile of {variable} in the case, got none to follow; add it.")
-        if variable not in ("temperature", "salinity"):
-            return own[variable]
-        both = {name: own[name] for name in ("temperature", "salinity")}
-        time, values = on_common_times(both, site.duration)
-        return Series(time, site.modelled(values, z)[variable])
-
-    def observed(variable: str) -> Series:
-        assert observations is not None and isinstance(measured, MeasuredProfiles)
+    if profile is None:
+        if observations is None or not isinstance(measured, MeasuredProfiles):
+            raise ValueError(
+                f"expected a profile of {variable}, or observations in the case, got neither; add one."
+            )
         gap = measured.longest_gap
         return profiles_on_grid(observations, variable, z, longest_gap=gap, duration=site.duration)
-
-    found: dict[str, ProfilesOf] = {"case": given}
-    return found | {"observations": observed} if isinstance(measured, MeasuredProfiles) else found
+    if variable not in own:
+        raise ValueError(f"expected a profile of {variable} in the case, got none to follow; add it.")
+    if variable not in _OTHERS:
+        return own[variable]
+    time, values = on_common_times({name: own[name] for name in _OTHERS if name in own}, site.duration)
+    return Series(time, site.modelled(values, z)[variable])
 
 
 def _observations(site: AnyDescribed, key: str, setting: Setting, own: Profiles) -> Observations | None:

@@ -2,8 +2,7 @@
 
 import datetime
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +12,10 @@ from ...cli.run import run
 from ...cli.terminal import echo
 from ...config import ConfigError
 from ...config.section import closest
-from ...io.axes import place_in_words
+from ...io.axes import number_of, place_in_words
 from ...io.series import start_of_case
 from ...io.writing import check_outputs, write_text
-from ...io.yaml_file import read_document, with_overrides, yaml_text
+from ...io.yaml_file import Document, with_overrides, yaml_text
 from . import sea_floor, tides, water, waves, weather
 from .place import Section, Site
 
@@ -95,17 +94,18 @@ def site(
     check_outputs(outputs, overwrite=overwrite, inputs=inputs)
     echo(f"{name}: {place_in_words(latitude, longitude)}, {first} to {last}")
     case: Section = {}
+    head = f"# {session.command_line()}\n"
     for kind, (source, where) in sources.items():
-        echo(f"{kind}: {specified[kind]}, {source.reference}")
-        case = _merged(case, source.fetch(place, where))
-    references = [
-        f"# {kind}: {specified[kind]}, {source.reference}\n" for kind, (source, _) in sources.items()
-    ]
-    head = f"# {session.command_line()}\n{''.join(references)}"
+        reference = f"{kind}: {specified[kind]}, {source.reference}"
+        echo(reference)
+        head += f"# {reference}\n"
+        keys = source.fetch(place, where)
+        if "interior" in keys:
+            keys["interior"] = case.get("interior", {}) | keys["interior"]
+        case |= keys
+    document = with_overrides(Document(_configuration(place, case), {}, str(config)), settings)
     output.mkdir(parents=True, exist_ok=True)
-    write_text(config, head + yaml_text(_configuration(place, case)))
-    if settings:
-        write_text(config, head + yaml_text(with_overrides(read_document(config), settings).data))
+    write_text(config, head + yaml_text(document.data))
     session.report_written(sorted(output.glob("*.nc")))
     check(config, figures=output, overwrite=overwrite)
     if not no_run:
@@ -131,22 +131,13 @@ def _by_default(kind: str, data: Path | None) -> str | None:
 
 def _source(kind: str, text: str) -> tuple[_Source, str]:
     """Source in `NAME` or `NAME:WHERE`, and the second part; a depth may be a number [m]."""
-    if kind == "depth" and re.fullmatch(r"[-+]?[\d.]+(e\d+)?", text):
+    if kind == "depth" and number_of(text) is not None:
         text = f"metres:{text}"
     (name, _, where), known = text.partition(":"), _SOURCES[kind]
     if name not in known:
         expected = f"NAME or NAME:WHERE, with a name among {', '.join(known)}"
         raise ConfigError(f"--{kind} {text}: expected {expected}; {closest(name, list(known))}.")
     return known[name], where
-
-
-def _merged(section: Mapping[str, object], changes: Mapping[str, object]) -> Section:
-    """Add keys to a section, and to nested sections key by key; replace values that exist."""
-    merged = dict(section)
-    for name, value in changes.items():
-        old = merged.get(name)
-        merged[name] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return merged
 
 
 def _configuration(place: Site, case: Section) -> Section:

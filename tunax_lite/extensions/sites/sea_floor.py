@@ -1,11 +1,11 @@
 """Depth of the column: metres, or a grid of elevations of the sea floor."""
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...config import ConfigError
+from ...io.axes import number_of
 from ...io.netcdf import opened
 from ...io.variables import error_in, error_of, listing, numbers_in
 from .grids import around, mean_of_known
@@ -19,10 +19,7 @@ _NAMES = ("elevation", "z", "Band1", "altitude", "topo", "bathymetry")
 
 def metres(place: Site, where: str) -> Section:
     """Return the column above a sea floor at a known depth [m]."""
-    try:
-        depth = float(where)
-    except ValueError:
-        depth = math.nan
+    depth = number_of(where) or 0.0
     if not 1.0 <= depth <= 12000.0:
         raise ConfigError(f"--depth {where}: expected metres from 1 to 12000, or a source; correct it.")
     return _column(place, depth)

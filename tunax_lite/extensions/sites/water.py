@@ -7,9 +7,9 @@ which a run starts, and with which it is compared.
 import datetime
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -144,48 +144,51 @@ def copernicus(place: Site, where: str) -> Section:
 def woa(place: Site, where: str) -> Section:
     """Write the World Ocean Atlas in the middle of each month; deeper than its monthly means, annual ones."""
     paths = [path for path in netcdf_files(where, "--water woa") if _month_of(path) <= 12]
+
+    def months(path: Path, time: np.ndarray) -> Sequence[int]:
+        return range(1, 13) if time.size == 12 else [_month_of(path)]
+
+    # Of several resolutions, the last file counts.
+    *both, kind = _profiles(place, where, paths[::-1], months)
     middles = _middles_of_months(place)
-    both, kind = {}, ""
-    for quantity, columns in _columns(place, where, paths).items():
-        means: dict[int, np.ndarray] = {}
-        for column in columns:
-            months = range(1, 13) if len(column.values) == 12 else [_month_of(column.path)]
-            means |= zip(months, column.values, strict=True)
-        both[quantity] = np.stack([_mean_of_month(means, middle.month) for middle in middles])
-        kind = kind or columns[0].kind
+    values = [np.stack([_mean_of_month(means, middle.month) for middle in middles]) for means in both]
     time = np.array([(middle - place.start).total_seconds() for middle in middles])
-    return _converted(place, time, **both, kind=kind)
+    return _converted(place, time, *values, kind=kind)
 
 
-class _Column(NamedTuple):
-    """Profiles on the levels in a file, over time [s]."""
-
-    path: Path
-    kind: str
-    time: np.ndarray
-    values: np.ndarray
+_Profiles = dict[float | int, np.ndarray]  # on the levels, by time [s] or month
 
 
-def _columns(place: Site, where: str, paths: Sequence[Path]) -> dict[str, list[_Column]]:
-    """Read the profiles of temperature and of salinity at the place.
+def _profiles(
+    place: Site,
+    where: str,
+    paths: Sequence[Path],
+    labels: Callable[[Path, np.ndarray], Sequence[float] | np.ndarray] = lambda path, time: time,
+) -> tuple[_Profiles, _Profiles, str]:
+    """Read the profiles of temperature and salinity at the place, and the kind of the temperature.
+
+    Args:
+        labels: function from a file and its times [s] to the keys of its profiles, of which the first counts.
 
     Raises:
         FileFormatError: one of them is missing.
     """
-    columns_by_quantity: dict[str, list[_Column]] = {"temperature": [], "salinity": []}
+    found: dict[str, _Profiles] = {"temperature": {}, "salinity": {}}
+    kind = ""
     for path in paths:
         with opened(path) as stored:
             for name in [name for name in (*_TEMPERATURES, *_SALINITIES) if name in stored.variables]:
                 depth, values, time = columns_at(place, stored, name)
-                profiles = np.stack([_on_levels(depth, row) for row in values])
-                column = _Column(path, _TEMPERATURES.get(name, "practical"), time, profiles)
-                columns_by_quantity["temperature" if name in _TEMPERATURES else "salinity"].append(column)
-    for quantity, columns in columns_by_quantity.items():
-        if not any(np.isfinite(column.values).any() for column in columns):
+                profiles = found["temperature" if name in _TEMPERATURES else "salinity"]
+                for label, row in zip(labels(path, time), values, strict=True):
+                    profiles.setdefault(label, _on_levels(depth, row))
+                kind = kind or _TEMPERATURES.get(name, "")
+    for quantity, profiles in found.items():
+        if not any(np.isfinite(row).any() for row in profiles.values()):
             names = _TEMPERATURES if quantity == "temperature" else _SALINITIES
             expected = f"values of {quantity} ({', '.join(names)}) at the position"
             raise FileFormatError(where, quantity, expected, "none", "give both, and a place in the sea")
-    return columns_by_quantity
+    return found["temperature"], found["salinity"], kind
 
 
 def _on_levels(depth: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -197,21 +200,19 @@ def _on_levels(depth: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _reanalysis(place: Site, paths: Sequence[Path]) -> Section:
-    columns_by_quantity, joined = _columns(place, str(paths[0]), paths), []
-    for columns in columns_by_quantity.values():
-        time, first = np.unique(np.concatenate([column.time for column in columns]), return_index=True)
-        joined.append((time, np.concatenate([column.values for column in columns])[first]))
-    (time, temperature), (time_of_salinity, salinity) = joined
-    if not np.array_equal(time, time_of_salinity):
+    """Write the profiles from 30 days before the run to 30 days after it."""
+    temperature, salinity, kind = _profiles(place, str(paths[0]), paths)
+    if temperature.keys() != salinity.keys():
         expected = "temperature and salinity at the same times"
-        got = f"{time.size} and {time_of_salinity.size} times"
+        got = f"{len(temperature)} and {len(salinity)} times"
         raise FileFormatError(paths[0], "time", expected, got, "give both at all times")
-    near = (time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)
-    if not near.any() or time[near][0] > _LONGEST_GAP:
+    time = np.array(sorted(temperature))
+    near = time[(time >= -_LONGEST_GAP) & (time <= place.duration + _LONGEST_GAP)]
+    if not near.size or near[0] > _LONGEST_GAP:
         expected, advice = f"a profile within 30 days of {place.start}", "add files, or choose other dates"
         raise FileFormatError(paths[0], "time", expected, f"{time.size} at other times", advice)
-    kind = columns_by_quantity["temperature"][0].kind
-    return _converted(place, time[near], temperature[near], salinity[near], kind)
+    values = [np.stack([profiles[at] for at in near]) for profiles in (temperature, salinity)]
+    return _converted(place, near, *values, kind=kind)
 
 
 def _month_of(path: Path) -> int:
@@ -229,7 +230,7 @@ def _middles_of_months(place: Site) -> list[datetime.datetime]:
     return middles
 
 
-def _mean_of_month(means: Mapping[int, np.ndarray], month: int) -> np.ndarray:
+def _mean_of_month(means: _Profiles, month: int) -> np.ndarray:
     """Profile of a month, else of the year, else of the nearest month; below it that of the year."""
     nearest = min(means, key=lambda each: min((each - month) % 12, (month - each) % 12))
     profile = means.get(month, means.get(0, means[nearest]))
