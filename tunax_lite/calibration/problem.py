@@ -35,6 +35,7 @@ the losses. Ensemble Kalman methods need the residuals only through these produc
 """
 
 import abc
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -43,6 +44,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,7 +59,7 @@ from ..runtime.compilation import Shared
 from ..runtime.engine import AbstractEngine, ThisProcess
 from ..runtime.memory import free_memory
 from .parameters import FreeParameters, ParameterTable, UnconstrainedVector, VectorOrMembers
-from .target import AbstractScore, Comparison, Target, misfit, residuals
+from .target import AbstractScore, Comparison, Target, misfit, misfit_of_run, residuals
 
 Members = Float[Array, "parameter member"]
 
@@ -332,7 +334,7 @@ class NormalEquationsEvaluator(AbstractEvaluator):
 
     def __init__(self, problem: Problem, engine: AbstractEngine = _HERE):
         super().__init__(problem, engine)
-        self._runs = CaseProgram(problem, functools.partial(_run, problem.score))
+        self._runs = CaseProgram(problem, _calibrated, functools.partial(_run_of, problem.score))
         budget = int(_SHARE_OF_MEMORY * free_memory())
         compiling = functools.partial(_compiled_equations, budget, problem.score)
         self._equations = CaseProgram(problem, _residuals, compiling)
@@ -352,11 +354,23 @@ class NormalEquationsEvaluator(AbstractEvaluator):
         return problem.evaluation(vector, fit.scores, mean_squares, gradient=gradient, matrix=matrix)
 
 
-def _run(score: AbstractScore, model: Model, comparison: Comparison) -> tuple[Scalar, PyTree]:
-    """Score and mean squares."""
-    by_variable, mean_squares = residuals(model, comparison)
-    flat = jnp.concatenate([part.ravel() for part in by_variable.values()])
-    return score(flat @ flat), mean_squares
+def _calibrated(model: Model, comparison: Comparison) -> tuple[Model, Comparison]:
+    return model, comparison
+
+
+def _run_of(score: AbstractScore, calibrated: Compiled, *_: PyTree) -> Compiled:
+    """Score and mean squares of a case, by a program that figures of the calibrated runs share."""
+    calibrated, compiling, compiled = eqx.filter_jit(calibrated), threading.Lock(), threading.Event()
+
+    def run(*arguments: PyTree) -> tuple[Scalar, PyTree]:
+        # The first thread compiles; others would compile the same.
+        with contextlib.nullcontext() if compiled.is_set() else compiling:
+            model, comparison = calibrated(*arguments)
+            result = misfit_of_run(model, comparison, score)
+        compiled.set()
+        return result
+
+    return run
 
 
 def _residuals(model: Model, comparison: Comparison) -> PyTree:

@@ -6,8 +6,8 @@ over the observed values of variable v that are selected; w_v are weights, s_v s
 
 `Target` declares this, `Comparison` holds it as arrays. `_compare` follows a run frame by frame and stores
 the observed variables only. It underlies the loss of a calibration (`misfit`, `residuals`) and the equations
-of a map, where observed values have a trailing axis of columns. `errors_and_run` and `errors_of_states`
-compare stored states.
+of a map, where observed values have a trailing axis of columns. `misfit_of_run`, `errors_and_run` and
+`errors_of_states` compare stored states.
 
 Observed values that are NaN, or outside the depth and time windows, are ignored. At points, the model is
 interpolated linearly to the observed heights and times; between the uppermost (lowest) center and the surface
@@ -114,9 +114,29 @@ def misfit(
 
     # Frame by frame inside the loop, so that reverse mode does not store all profiles of the run.
     by_time = _compare(model, comparison, checkpointing, lambda at, difference: at.mean(difference**2))
+    return _scored(score, comparison, by_time)
+
+
+def _scored(
+    score: AbstractScore, comparison: Comparison, by_time: Mapping[str, Array]
+) -> tuple[Scalar, dict[str, Scalar]]:
+    """Score and mean squares from the parts of the mean squares at each time."""
     mean_squares = {name: jnp.sum(squares, axis=0) for name, squares in by_time.items()}
     total = sum(variable.factor * mean_squares[name] for name, variable in comparison.variables.items())
     return score(jnp.asarray(total)), mean_squares
+
+
+def misfit_of_run(
+    model: Model, comparison: Comparison, score: AbstractScore
+) -> tuple[Scalar, dict[str, Scalar]]:
+    """Like `misfit`, but with the program of `errors_and_run`, for padded comparisons too; not for `grad`."""
+    return _misfit_of_states(comparison, _states(model, comparison)[0], score)
+
+
+@eqx.filter_jit
+def _misfit_of_states(comparison: Comparison, states: State, score: AbstractScore):
+    by_time = _errors_of_frames(comparison, states)
+    return _scored(score, comparison, {name: squares for name, (squares, _) in by_time.items()})
 
 
 class ErrorPair(NamedTuple):
@@ -128,8 +148,7 @@ class ErrorPair(NamedTuple):
 
 def errors_and_run(model: Model, comparison: Comparison) -> tuple[dict[str, ErrorPair], Trajectory]:
     """Errors of each variable of a single column, without weights and scales, and the run at the frames."""
-    # The errors are computed by another program, which all closures share.
-    states, step = _frames(model, dataclasses.replace(comparison, variables={}, in_time=None))
+    states, step = _states(model, comparison)
     by_time = _errors_of_frames(comparison, states)
     is_new = np.append(True, np.diff(step) > 0)  # a padded comparison repeats its last frame
     states, step = jax.tree.map(lambda leaf: np.asarray(leaf)[is_new], (states, step))
@@ -156,6 +175,11 @@ def _errors(by_time: Mapping[str, tuple[Array, Array]]) -> dict[str, ErrorPair]:
 
 def _square_and_mean(at: ComparedVariable, difference: Array) -> tuple[Scalar, Scalar]:
     return at.mean(difference**2), at.mean(difference)
+
+
+def _states(model: Model, comparison: Comparison) -> tuple[State, Array]:
+    """States and numbers of steps at all frames; the program does not depend on the observed variables."""
+    return _frames(model, dataclasses.replace(comparison, variables={}, in_time=None))
 
 
 @eqx.filter_jit

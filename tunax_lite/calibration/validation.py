@@ -43,6 +43,7 @@ from .target import (
     ErrorPair,
     RootMeanSquare,
     Target,
+    errors_and_run,
     errors_of_states,
     initial_states,
 )
@@ -72,8 +73,14 @@ def is_measured_series(observations: Observations) -> bool:
 
 
 def run_to_the_end(model: Model, target: Target) -> Trajectory:
-    """Run a model to the last observation used, with several frames if these are a measured series."""
-    times = target.times_of_run(_MOST_FRAMES if is_measured_series(target.observations) else 1)
+    """Run a model to the last observation used.
+
+    Frames are those that are compared; of measured series, or observations between steps, others.
+    """
+    is_series = is_measured_series(target.observations)
+    if target.comparison.in_time is None and not is_series:
+        return errors_and_run(model, target.comparison)[1]
+    times = target.times_of_run(_MOST_FRAMES if is_series else 1)
     # A common name, because it is part of the compiled program.
     return simulate(model, dataclasses.replace(target.case, name="case"), **times)
 

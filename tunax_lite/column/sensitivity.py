@@ -182,15 +182,17 @@ class CompiledJacobian:
         self._has_functions = jax.tree.structure(arrays) != jax.tree.structure(args)
         self._function = (lambda x, *args: function(x, *unfixed(args))) if self._has_functions else function
         self._shapes = jax.eval_shape(lambda *arrays: arrays, x, *arrays)
-        n_parameters = _count("parameters", self._shapes[0])
-        n_residuals = _count("residuals", jax.eval_shape(self._function, *self._shapes))
+        self._n_parameters, self._n_residuals = _count("parameters", self._shapes[0]), 0
+        if mode != "forward":  # which counts residuals when it is compiled, because tracing takes long
+            jax.eval_shape(self._residuals, *self._shapes)
         if mode == "auto":
-            mode = "reverse" if _PULL_OVER_PUSH * n_residuals < n_parameters else "forward"
+            few_residuals = _PULL_OVER_PUSH * self._n_residuals < self._n_parameters
+            mode = "reverse" if few_residuals else "forward"
         self._mode: Literal["forward", "reverse"] = mode
-        self._n = n_parameters if mode == "forward" else n_residuals
-        self._problem = f"{n_residuals} residuals by {n_parameters} parameters in {mode} mode"
+        self._n = self._n_parameters if mode == "forward" else self._n_residuals
         chunk, self.program = self._choose_chunk(chunk_size, memory_budget)
-        self.plan = JacobianPlan(mode, chunk, n_parameters, n_residuals, self.program.memory.total)
+        n_bytes = self.program.memory.total
+        self.plan = JacobianPlan(mode, chunk, self._n_parameters, self._n_residuals, n_bytes)
 
     def __call__(self, x: PyTree, *args: PyTree) -> JacobianResult:
         """Residuals and matrix for parameters and arguments of the same shapes; nothing is compiled."""
@@ -229,8 +231,9 @@ class CompiledJacobian:
         if program.memory.total > budget:
             raise MemoryError(
                 f"jacobian: expected a budget of at least {smallest} bytes, which a chunk of 1 needs for "
-                f"{self._problem}, got {budget}; give more memory or fewer residuals, or add up the "
-                "`normal_equations` of parts of them."
+                f"{self._n_residuals} residuals by {self._n_parameters} parameters in {self._mode} mode, got "
+                f"{budget}; give more memory or fewer residuals, or add up the `normal_equations` of parts "
+                "of them."
             )
         return chunk, program
 
@@ -239,9 +242,15 @@ class CompiledJacobian:
 
         def program(x: PyTree, *args: PyTree):
             flat, unravel = ravel_pytree(x)
-            return derive(lambda p: ravel_pytree(self._function(unravel(p), *args))[0], chunk, flat)
+            return derive(lambda p: self._residuals(unravel(p), *args), chunk, flat)
 
         return compile_program(program, *self._shapes)
+
+    def _residuals(self, x: PyTree, *args: PyTree) -> Float[Array, " residual"]:
+        """Residuals as a vector; tracing counts them."""
+        residuals = self._function(x, *args)
+        self._n_residuals = _count("residuals", residuals)
+        return ravel_pytree(residuals)[0]
 
 
 def jacobian(
