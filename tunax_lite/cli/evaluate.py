@@ -48,8 +48,8 @@ def evaluate(
     if output is not None and output.suffix != ".csv":
         raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
     with session.precision(loaded):
-        values = session.parameters_for(parameters, loaded.closure_class.__name__)
         model, targets = evaluation_of(loaded)
+        values = session.parameters_for(parameters, type(model.closure).__name__)
         candidates = {"configuration": [(model, target) for target in targets]}
         if values is not None:
             try:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import jax.numpy as jnp
 from pydantic import AfterValidator, BeforeValidator, Field, create_model, field_validator
-from pydantic_core import PydanticUndefined
 
 from .._types import JSON, in_precision
 from ..calibration.parameters import with_parameters
@@ -76,9 +75,7 @@ def options_of(kind: type[AbstractClosure]) -> type[DerivedSection]:
     keys: dict[str, Any] = {}  # types, each with what `Field` returns
     for name, (annotation, field) in keys_of(kind).items():
         if not numbers.get(name, False):
-            has_plain_default = name not in numbers and field.default is not PydanticUndefined
-            unset = Field(None, description=field.description)
-            keys[name] = None if name in numbers else annotation, field if has_plain_default else unset
+            keys[name] = None if name in numbers else annotation, Field(None, description=field.description)
     section = create_model(f"{kind.__name__}Options", __base__=DerivedSection, **keys)
     section.declared = frozenset(keys)
     return section

@@ -29,7 +29,6 @@ from .series import (
     TimedSection,
     check_keys,
     check_table,
-    increases,
 )
 
 
@@ -74,9 +73,10 @@ class Profile(ConversionSection):
         )
         if self.z is not None and self.values is not None:
             check_table(self.z, self.values, "heights")
-            if not increases(self.z) or self.z[-1] > 0.0:
-                expected = "heights z that increase and end at or below 0"
-                raise invalid(expected, f"{self.z}", "sort them, deepest first")
+            if self.z[-1] > 0.0:
+                raise invalid(
+                    "heights z that end at or below 0", f"{self.z[-1]}", "below the surface they are negative"
+                )
 
     @property
     def ends(self) -> tuple[float, float]:

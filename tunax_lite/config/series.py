@@ -105,15 +105,12 @@ def check_keys(section: Section, combinations: Iterable[tuple[set[str], set[str]
 
 
 def check_table(places: list[float], values: list[float], what: str) -> None:
-    """Reject lists of different lengths."""
+    """Reject lists of different lengths, and places that do not increase."""
     if len(places) != len(values):
         expected = f"as many values as {what} ({len(places)})"
         raise invalid(expected, f"{len(values)}", "complete the shorter list")
-
-
-def increases(values: list[float]) -> bool:
-    """Return whether numbers increase strictly."""
-    return all(a < b for a, b in itertools.pairwise(values))
+    if not all(a < b for a, b in itertools.pairwise(places)):
+        raise invalid(f"{what} that increase", f"{places}", "sort them and drop repetitions")
 
 
 class Harmonic(Section):
@@ -159,8 +156,6 @@ class TimedValue(ConversionSection):
         )
         if self.time is not None and self.values is not None:
             check_table(self.time, self.values, "times")
-            if not increases(self.time):
-                raise invalid("times that increase", f"{self.time}", "sort them and drop repetitions")
 
     def read(self, quantity: str, setting: "Setting", *keys: str) -> Series | float:
         """Read a quantity; `keys` is the place of this section in the case."""

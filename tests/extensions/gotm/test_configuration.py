@@ -11,10 +11,12 @@ from tests.errors import error_naming, notes_in
 from tests.extensions.gotm.folders import assert_fields, write_case, write_series
 from tests.extensions.gotm.test_mapping import CLOSURES, INSIDE, SURFACE, kpp
 from tunax_lite.cli.check import check
+from tunax_lite.cli.evaluate import evaluate
 from tunax_lite.cli.session import build_with_parameters
-from tunax_lite.closures import PacanowskiPhilander
+from tunax_lite.closures import KEpsilon, PacanowskiPhilander
 from tunax_lite.column.discretisation import GotmDiscretisation
 from tunax_lite.config import ConfigError, build_calibration, build_run, load_calibration, load_run
+from tunax_lite.config.stored import save_closure
 from tunax_lite.extensions.gotm import build_gotm, load_gotm
 
 
@@ -287,3 +289,15 @@ def test_a_calibration_has_grid_closure_and_step_of_the_set_up_unless_it_gives_t
 def test_a_set_up_in_place_of_a_calibration_is_named_as_such(tmp_path):
     with error_naming(ConfigError, "gotm.yaml case: {format: gotm, path: FILE}"):
         load_calibration(write_case(tmp_path))
+
+
+def test_a_file_of_parameters_of_the_closure_of_the_set_up_is_evaluated(write, tmp_path):
+    path = write(
+        change=kpp(surface_layer=SURFACE, interior=INSIDE),
+        evaluation={"variables": ["sea_surface_temperature"], "start": 0.0},
+    )
+    closure = build_run(load_run(path)).model.closure
+    assert not isinstance(closure, KEpsilon)  # the default of a configuration
+    save_closure(tmp_path / "closure.yaml", closure)
+    one, other = evaluate(path, (), tmp_path / "closure.yaml", None, overwrite=False)["errors"]
+    assert one["root_mean_square"] == other["root_mean_square"] > 0.0
