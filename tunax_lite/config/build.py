@@ -311,7 +311,7 @@ def evaluation_of(loaded: Loaded) -> tuple[Model, tuple[Target, ...]]:
 
     Args:
         loaded: of a run, with the window and variables of `evaluation`; or of a calibration, with all its
-            cases, the time window of `misfit` and the variables temperature, u and v.
+            cases, the time window of `misfit`, and temperature, u, v, tracers and the variables of `misfit`.
 
     Raises:
         ConfigError: a case without observations, or with none of the variables.

@@ -56,7 +56,7 @@ class Loaded(Generic[ConfigT]):
     @property
     def closure_class(self) -> type[AbstractClosure]:
         """Class of the closure in the configuration."""
-        config: Any = self.config  # every kind has a model
+        config: Any = self.config  # every kind but a comparison has a model
         return closure_class(config.model.closure.name)
 
     @property
