@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _TEXT_ENDINGS = (".csv", ".txt", ".tsv", ".dat")
-_PLAIN = re.compile(r"\d{4}[-/]\d\d[-/]\d\d\s+\d\d:\d\d:\d\d\s")
+_PLAIN = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)\s+(\d\d:\d\d:\d\d)\s")
 """Start of a line in the format of GOTM: date and time."""
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*$")
 _CLOCKS = ("hour", "hours", "hhmm", "clock")
@@ -155,7 +155,7 @@ def read_table(path) -> "xr.Dataset":
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Numbers of the lines of a table and their cells, names first."""
+    """Numbers of the lines of a table and their cells, names first; in GOTM's format, times in ISO 8601."""
     text = read_text(path, "text in UTF-8", decoded)
     lines = [(i, t) for i, t in enumerate(text.splitlines(), 1) if t.strip() and not t.startswith("#")]
     data = [(number, line) for number, line in lines if not line.startswith("!")]
@@ -164,11 +164,14 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
         cells = [[cell.strip() for cell in next(csv.reader([t], delimiter=delimiter))] for _, t in lines]
         numbers = [n for n, _ in lines]
         return list(zip(numbers, cells if delimiter == "," else with_points(cells), strict=True))
-    rows = [(number, line.replace(",", " ").split()) for number, line in data]
-    n_cells = len(rows[0][1]) - 1  # date and time have one name
+    rows = []
+    for number, line in data:
+        rest = (line[match.end() :] if (match := _PLAIN.match(line)) else line).replace(",", " ").split()
+        rows.append((number, ["{}-{}-{}T{}".format(*match.groups()), *rest] if match else rest))
+    n_cells = len(rows[0][1])
     named = [line.lstrip("! ").split() for _, line in lines if line.startswith("!")]
     names = next((cells for cells in named if len(cells) == n_cells), [*map(str, range(n_cells))])
-    return [(0, ["date", "time", *names[1:]]), *rows]
+    return [(0, ["time", *names[1:]]), *rows]
 
 
 def _plain_name(head: str) -> str:
