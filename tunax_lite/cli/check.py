@@ -203,15 +203,9 @@ def describe_model(model: Model) -> Answer:
     return {"closure": name, "n_parameters": n_parameters, "theta": model.theta}
 
 
-def schema(kind: str, output: Path | None, *, overwrite: bool) -> None:
+def schema(kind: str) -> None:
     """See `commands.schema`."""
-    text = json.dumps(json_schema(kind), indent=1, ensure_ascii=False) + "\n"
-    if output is None:
-        echo(text, nl=False)
-    else:
-        check_outputs([output], overwrite=overwrite)
-        write_text(output, text)
-        session.report_written([output])
+    echo(json.dumps(json_schema(kind), indent=1, ensure_ascii=False))
 
 
 def describe(name: str) -> None:

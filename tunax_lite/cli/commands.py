@@ -135,13 +135,8 @@ def schema(
     kind: Annotated[
         str, Argument(help="Kind of configuration: run, calibration, comparison, or one of an extension.")
     ] = "run",
-    output: Annotated[
-        Path | None,
-        options.output("FILE.json", "File for the schema; by default the screen."),
-    ] = None,
-    overwrite: options.Overwrite = False,
 ) -> None:
-    """Write the JSON Schema of a kind of configuration, for editors that complete and check it."""
+    """Print the JSON Schema of a kind of configuration, for editors that complete and check it."""
 
 
 @command("Core", module="doctor")
@@ -219,8 +214,6 @@ def evaluate(
     config: options.Config,
     parameters: options.Parameters = None,
     settings: options.Settings = options.NONE,
-    output: Annotated[Path | None, options.output("FILE.csv", "Also write the table to a file.")] = None,
-    overwrite: options.Overwrite = False,
 ) -> Answer:
     """Print root mean square and mean errors, over all levels and the times of `evaluation` (after 2 h).
 

@@ -27,7 +27,7 @@ def demo(output: Path, *, overwrite: bool) -> None:
     echo(f"\n2. Run the calibrated model: tunax-lite run {configs[1]} --parameters {parameters}")
     run(configs[1], [f"output.folder={folder}"], parameters=parameters, overwrite=overwrite)
     echo(f"\n3. Errors before and after: tunax-lite evaluate {configs[1]} --parameters {parameters}")
-    evaluate(configs[1], [], parameters, None, overwrite=False)
+    evaluate(configs[1], [], parameters)
     echo(f"\nThe observations, and the model before and after: {folder / 'profiles.png'}")
     echo(f"The calibrated run and the observations: {folder / 'run_fit.png'}")
 

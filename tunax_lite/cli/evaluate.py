@@ -30,7 +30,7 @@ from ..config.comparison import ComparisonConfig
 from ..config.load import load
 from ..io.errors import FileFormatError
 from ..io.netcdf import read_netcdf
-from ..io.writing import check_outputs, file_name, write_csv, write_rows
+from ..io.writing import check_outputs, file_name, write_rows
 from ..plausibility.water_limits import Extreme, extremes_of
 from ..registry import additions
 from ..runtime.engine import open_engine
@@ -40,13 +40,9 @@ from .progress import fraction_of
 from .terminal import echo, print_table
 
 
-def evaluate(
-    config: Path, settings: Sequence[str], parameters: Path | None, output: Path | None, *, overwrite: bool
-) -> Answer:
+def evaluate(config: Path, settings: Sequence[str], parameters: Path | None) -> Answer:
     """See `commands.evaluate`."""
     loaded = load(config, settings, RunConfig, CalibrationConfig)
-    if output is not None and output.suffix != ".csv":
-        raise ConfigError(f"--output {output}: expected a file name that ends in .csv.")
     with session.precision(loaded):
         model, targets = evaluation_of(loaded)
         values = session.parameters_for(parameters, type(model.closure).__name__)
@@ -56,14 +52,11 @@ def evaluate(
                 candidates["parameters"] = with_values(model, targets, values)
             except ValueError as error:
                 raise ConfigError(f"{parameters}: {error}") from error
-        if output is not None:
-            check_outputs([output], overwrite=overwrite, inputs=session.inputs_of(loaded, parameters))
         session.say_rejected(targets)
         extremes: list[Extreme] = []
         with fraction_of("evaluation") as show:
             rows = _error_rows(candidates, extremes, show)
         _print_errors(rows, list(candidates))
-    _write_errors(output, rows)
     session.judge_water(extremes)
     return {"errors": [dataclasses.asdict(row) for row in rows]}
 
@@ -98,19 +91,11 @@ def _error_rows(
 def _by_variable(
     rows: Sequence[ErrorRow], value_of: Callable[[ErrorRow], float]
 ) -> dict[tuple[str, str, str], list[float]]:
-    """Values by case, variable and unit; a list with the value of each label."""
+    """Group values by case, variable and unit: a list with one value per label."""
     lines: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
         lines.setdefault((row.case, row.variable, row.unit), []).append(value_of(row))
     return lines
-
-
-def _write_errors(path: Path | None, rows: Sequence[ErrorRow]) -> None:
-    if path is not None:
-        lines = _by_variable(rows, lambda row: row.root_mean_square)
-        labels = dict.fromkeys(row.closure for row in rows)
-        write_csv(path, ["case", "variable", "unit", *labels], [[*key, *row] for key, row in lines.items()])
-        session.report_written([path])
 
 
 def _number(error: float, sign: str = "") -> str:

@@ -270,12 +270,9 @@ def notes_on_recommended(run: Run) -> Iterator[str]:
         ("heat flux into the water", heat, valid.heat_flux, "W m-2"),
     ):
         tolerance, least, most = 1e-6 * (high - low), float(np.min(values)), float(np.max(values))
-        for side, limit, got, excess in (
-            ("least", low, least, low - least),
-            ("most", high, most, most - high),
-        ):
-            if excess > tolerance:
-                yield (
-                    f"recommended constants of {name}: expected {what} of at {side} {limit:g} {unit}, with "
-                    f"which they were judged, got {got:g} {unit}; errors may be larger than documented"
-                )
+        if least < low - tolerance or most > high + tolerance:
+            got = f"{least:g} {unit}" if least == most else f"{least:g} to {most:g} {unit}"
+            yield (
+                f"recommended constants of {name}: expected {what} of {low:g} to {high:g} {unit}, with which "
+                f"they were tested, got {got}; errors may be larger than documented"
+            )

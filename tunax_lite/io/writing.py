@@ -109,28 +109,24 @@ def write_text(path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_csv(
-    path, header: Iterable[str], rows: Iterable[Iterable[object]], number: str | None = None
+def write_rows(
+    path, kind: type, rows: Iterable[object], number: str | None = None, also: Iterable[str] = ()
 ) -> None:
-    """Write a table as CSV, atomically; numbers in full precision, or in the format `number`."""
+    """Write the fields of dataclass instances as CSV, then the properties named in `also`, atomically.
+
+    Numbers have full precision, or the format `number`.
+    """
 
     def text(value: object) -> str:
         if isinstance(value, bool):
             return "true" if value else "false"
         return str(value) if number is None or isinstance(value, str) else format(value, number)
 
+    columns = [*(field.name for field in dataclasses.fields(kind)), *also]
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(header)
-        writer.writerows([text(value) for value in row] for row in rows)
-
-
-def write_rows(
-    path, kind: type, rows: Iterable[object], number: str | None = None, also: Iterable[str] = ()
-) -> None:
-    """Write the fields of dataclass instances as `write_csv` does, then the properties named in `also`."""
-    columns = [*(field.name for field in dataclasses.fields(kind)), *also]
-    write_csv(path, columns, ([getattr(row, column) for column in columns] for row in rows), number)
+        writer.writerow(columns)
+        writer.writerows([text(getattr(row, column)) for column in columns] for row in rows)
 
 
 def file_name(text: str) -> str:
