@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Mapping
 
 from ..._types import JSON
+from .interface import Pool
 
 _SCHEMES = {
     "euler": ("fe", "1", "forward euler"),
@@ -91,19 +92,14 @@ def fabm_module(settings) -> dict[str, dict[str, JSON]]:
         )
     if ecosystem.problems:
         return {"terms": {"fabm": term}}
-    pools = {name: content for name, content in inputs.items() if name not in ecosystem.used}
-    sections = _pool_sections(settings, term, pools)
+    pools = {f"{name}_{pool.name}": pool for name, model in ecosystem.built.items() for pool in model.pools()}
+    inputs = {name: content for name, content in inputs.items() if name not in ecosystem.used}
+    sections = _pool_sections(settings, pools, inputs)
     return {"terms": {"fabm": term | {"initial": ecosystem.initial | sections.pop("initial")}}} | sections
 
 
-def _pool_sections(settings, term: Mapping[str, JSON], inputs) -> dict[str, dict[str, JSON]]:
+def _pool_sections(settings, pools: Mapping[str, Pool], inputs) -> dict[str, dict[str, JSON]]:
     """Profiles of tracers, values of pools on the bottom, and relaxation from the section `input`."""
-    from ...config.closures import term_of  # imports this module
-    from .term import Biogeochemistry
-
-    built = term_of(term)
-    assert isinstance(built, Biogeochemistry)
-    pools = built.pools()
     tracers, initial, relaxed = {}, {}, {}
     for name, (values, numbers) in inputs.items():
         at = f"fabm.input.{name}"

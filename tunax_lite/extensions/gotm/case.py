@@ -100,12 +100,13 @@ def _translated(
     settings: Settings, name: str, salinity_anomaly: bool, observed: ObservedInputs | None
 ) -> dict[str, Content]:
     """Return the configuration of this package; without `model` if the closure was rejected."""
-    times, grid = read_times(settings), grid_section(settings)
+    times, depth = read_times(settings), depth_of(settings)
+    grid = grid_section(settings, depth.value)
     settings.follow(WORDS["rules"])
     modules = _modules(settings)
     terms = modules.get("terms")
     closure = closure_section(settings)
-    depth, below_ice = depth_of(settings), draft(settings)
+    below_ice = draft(settings)
     water, relaxation, held = hydrography(settings, times["dt"])
     case = {
         "format": "site",

@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime
-import functools
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -45,14 +44,15 @@ def read_output_files(settings: Settings, dt: float) -> list[OutputFile]:
         section = {} if section is None else section
         if not isinstance(section, dict):
             raise settings.error(f"output.{name}", f"expected keys of the file, got {section!r}; write them")
-        get = functools.partial(_value, settings, str(name), section)
-        if not (get("use") and get("is_active")):
+        in_file = {key: value for key, value in section.items() if key in OUTPUT}
+        values = settings.values_of(f"output.{name}", in_file, OUTPUT)
+        if not (values["use"] and values["is_active"]):
             continue
-        unit = get("time_unit")
-        seconds = get("time_step") * (dt if unit == "dt" else _SECONDS[unit])
+        unit, method = values["time_unit"], values["time_method"]
+        seconds = values["time_step"] * (dt if unit == "dt" else _SECONDS[unit])
         variables = tuple(dict.fromkeys(_resolved(_sources(settings, str(name), section))))
-        files_in_use.append(OutputFile(str(name), seconds, variables, get("time_method") == "mean"))
-        if (method := get("time_method")) not in ("point", "mean"):
+        files_in_use.append(OutputFile(str(name), seconds, variables, method == "mean"))
+        if method not in ("point", "mean"):
             text = f"values at the times of the frames are written, not the {method} over the interval"
             settings.notes.append((f"output.{name}.time_method", text))
     return files_in_use
@@ -77,12 +77,6 @@ def _note_intervals(files: list[OutputFile], output_interval: float, settings: S
             text = f"its variables are in the file of the run, every {output_interval:g} s instead of "
             text += f"{file.interval:g} s; the file with the most frequent profiles sets the interval{means}"
             settings.notes.append((f"output.{file.name}", text))
-
-
-def _value(settings: Settings, name: str, section: dict[str, JSON], key: str) -> JSON:
-    """Return the checked value of a key of an output file; keys without a use here may have any value."""
-    section = {key: section.get(key)}
-    return settings.values_of(f"output.{name}", section, {key: OUTPUT[key]})[key]
 
 
 def _sources(settings: Settings, name: str, section: dict) -> Iterator[str]:

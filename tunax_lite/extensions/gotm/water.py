@@ -24,9 +24,8 @@ def depth_of(settings: Settings) -> KeyedValue:
     if not settings["location.hypsograph"]:
         return depth
     z, _ = read_hypsography(settings.file("location.hypsograph").value, depth.value)
-    note = ("location.depth", f"as in GOTM the depth is that of the hypsograph, {-z[0]:g} m")
-    if abs(-z[0] - depth.value) > 1e-9 * depth.value and note not in settings.notes:
-        settings.note(*note)
+    if abs(-z[0] - depth.value) > 1e-9 * depth.value:
+        settings.note("location.depth", f"as in GOTM the depth is that of the hypsograph, {-z[0]:g} m")
     return KeyedValue(float(-z[0]), "location.hypsograph")
 
 
@@ -100,9 +99,9 @@ _TEOS10_HEAT_CAPACITY = 3991.86795711963
 """Heat capacity of TEOS-10 [J kg-1 K-1], which GOTM uses unless the equation of state is custom."""
 
 
-def grid_section(settings: Settings) -> dict[str, Content]:
-    """The section `grid`, from zooming or from a file of layer thicknesses."""
-    method, depth, n_cells = settings["grid.method"], depth_of(settings).value, settings["grid.nlev"]
+def grid_section(settings: Settings, depth: float) -> dict[str, Content]:
+    """The section `grid` of a column of a depth [m], from zooming or from a file of layer thicknesses."""
+    method, n_cells = settings["grid.method"], settings["grid.nlev"]
     if method == "analytical":
         cells = {"n_cells": settings.keyed("grid.nlev")}
         zooms = settings.renamed("grid", {"ddu": "surface_zoom", "ddl": "bottom_zoom"})
