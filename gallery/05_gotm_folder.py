@@ -4,10 +4,10 @@ A set-up of GOTM
 
 **Does my GOTM set-up run here, and what changes?**
 
-`load_gotm` reads a `gotm.yaml` and the files that it names; `build_gotm` turns it into a model and
-a case. The translation reports every setting that it does not support. This example writes its own
-small set-up: wind over linearly stratified water. Rotation ends the deepening within half a
-pendulum day, at 1.7 u*/√(N f).
+`load_gotm` translates a `gotm.yaml`, and reports every setting that is not supported; `build_gotm`
+reads the files that it names, and returns a model and a case. This example writes its own small
+set-up: wind over linearly stratified water. Rotation ends the deepening within half a pendulum day,
+at 1.7 u*/√(N f).
 """
 
 import tempfile
