@@ -62,7 +62,18 @@ class Euler(AbstractSourceScheme):
     """Explicit, first order."""
 
     def step(self, reactions: Reactions, pools: Concentrations, dt: ScalarLike) -> Concentrations:
-        return _advanced(pools, tendencies(reactions, pools), dt)
+        gains: Concentrations = {}
+        losses: Concentrations = {}
+        for (source, target), rate in reactions.water(pools).items():
+            if source is not None:
+                add_to(losses, source, rate)
+            if target is not None:
+                add_to(gains, target, rate)
+        change = dict(reactions.ends(pools))
+        for sign, parts in ((1.0, gains), (-1.0, losses)):
+            for name, rate in parts.items():
+                add_to(change, name, sign * rate)
+        return pools | {name: pools[name] + dt * change[name] for name in change}
 
 
 @named("modified_patankar")
@@ -88,32 +99,6 @@ class ModifiedPatankar2(AbstractSourceScheme):
         later = reactions.water(guess)
         mean = {pair: 0.5 * (rates[pair] + later[pair]) for pair in rates}
         return modified_patankar(pools, mean, guess, dt, reactions.signed)
-
-
-def tendencies(reactions: Reactions, pools: Concentrations) -> Concentrations:
-    """Rate of change of every pool [unit s-1]."""
-    gains, losses = _sums(reactions.water(pools))
-    rates = dict(reactions.ends(pools))
-    for sign, parts in ((1.0, gains), (-1.0, losses)):
-        for name, rate in parts.items():
-            add_to(rates, name, sign * rate)
-    return rates
-
-
-def _advanced(pools: Concentrations, change: Concentrations, dt: ScalarLike) -> Concentrations:
-    return pools | {name: pools[name] + dt * change[name] for name in change}
-
-
-def _sums(exchanges: Exchanges) -> tuple[Concentrations, Concentrations]:
-    """Gains and losses of pools."""
-    gains: Concentrations = {}
-    losses: Concentrations = {}
-    for (source, target), rate in exchanges.items():
-        if source is not None:
-            add_to(losses, source, rate)
-        if target is not None:
-            add_to(gains, target, rate)
-    return gains, losses
 
 
 def add_to(totals: dict[K, Values], key: K, value: Values) -> None:
