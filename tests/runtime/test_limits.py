@@ -42,11 +42,18 @@ def test_a_full_disk_is_named_with_the_file(small_disk):
 def test_a_quota_is_named_and_other_errors_stay_as_they_are(tmp_path):
     with error_naming(OSError, "text quota"), replacing(tmp_path / "text"):
         raise OSError(errno.EDQUOT, "Disk quota exceeded")
-    for error in (RuntimeError("NetCDF: HDF error"), OSError(errno.EIO, "Input/output error")):
+    with error_naming(OSError, "text quota"), replacing(tmp_path / "text"):
+        raise RuntimeError("NetCDF: HDF error")  # as the library reports an exceeded quota
+    for error in (RuntimeError("invalid argument"), OSError(errno.EIO, "Input/output error")):
         with pytest.raises(type(error)) as caught, replacing(tmp_path / "text"):
             raise error
         assert caught.value is error
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_system_without_free_space_hides_no_other_reason():
+    with error_naming(OSError, "No such file"), replacing("/proc/out.nc") as temporary:
+        temporary.write_bytes(b"")
 
 
 def test_what_lacks_is_said(capsys):

@@ -73,12 +73,13 @@ def replacing(path) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, path)
     except (OSError, RuntimeError) as error:
-        # The NetCDF library does not say that a write failed for lack of space.
-        is_full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
-        if not is_full and shutil.disk_usage(folder).free >= _LEAST_FREE:
+        # NetCDF reports every failed write as an error of HDF, also for lack of space or beyond a quota.
+        number, by_netcdf = getattr(error, "errno", None) or -1, "NetCDF: HDF error" in str(error)
+        is_full = number in (errno.ENOSPC, errno.EDQUOT) or by_netcdf
+        if not is_full and (number > 0 or shutil.disk_usage(folder).free >= _LEAST_FREE):
             raise
         advice = f"make room on the file system of {folder}, or choose another output path"
-        raise OSError(f"{path}: the disk or quota is full; {advice}.") from error
+        raise OSError(f"{path}: the disk or quota is full ({error}); {advice}.") from error
     finally:
         temporary.unlink(missing_ok=True)
 
