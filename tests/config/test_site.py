@@ -266,6 +266,20 @@ def test_a_mooring_that_moves_and_fluxes_of_era5(build, tmp_path):
         build(**WATER, **site | {"fluxes": site["fluxes"] | {"heat_flux": 0.0}})
 
 
+def test_a_temperature_follows_its_case_where_salinity_is_measured(build, tmp_path):
+    depths, hours = np.array([1.0, 10.0, 30.0]), 24.0 * 740 + np.arange(-1.0, 27.0)
+    salinity = 33.0 + 0.01 * depths + 0.0 * np.arange(28.0)[:, None]
+    oceansites.write(tmp_path / "S.nc", "PSAL", salinity, depths=depths, hours=hours)
+    mooring = {"format": "oceansites", "paths": "S.nc"}
+    relaxation = {"temperature": {"time_scale": 5e4, "profile": "case"}}
+    given = {"temperature": 10.0, "fluxes": {"stress_u": 0.1}}
+    case: Any = build(**given, observations=mooring, interior={"relaxation": relaxation}).case
+    np.testing.assert_array_equal(case.interior.relaxation.temperature.profiles.at(0.0), 10.0)
+    inputs = {"format": "inputs", "surface_temperature": 10.0}
+    with error_naming(ConfigError, "case salinity"):
+        build(**given, observations=inputs, initial=mooring)
+
+
 def _observations(values, time=(0.0, 10.0, 20.0, 30.0), z=(-30.0, -10.0)):
     profiles = {"temperature": jnp.asarray(values)}
     return Observations(jnp.asarray(time), jnp.asarray(z), profiles, name="mooring")
