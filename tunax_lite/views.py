@@ -21,7 +21,7 @@ _LIMIT = 1_000_000
 
 
 class AbstractShown(eqx.Module):
-    """A module that `print` shows as a list of its fields."""
+    """A module that `print` shows as a list of its fields; unpickling warns of a loss of precision."""
 
     def __getstate__(self) -> tuple[dict[str, object], bool]:
         doubles = (leaf for leaf in jax.tree.leaves(self) if getattr(leaf, "dtype", None) == np.float64)

@@ -17,7 +17,6 @@ from ..column.model import Model
 from ..column.observations import Observations
 from ..config import (
     Calibration,
-    CalibrationConfig,
     ConfigError,
     Loaded,
     Run,
@@ -63,16 +62,12 @@ def check(
                 answer = loaded.kind.commands.check(loaded, values, page)
             else:
                 answer = _describe_calibration(build_calibration(loaded, values), page)
-                _say_missing_packages(loaded)
+                try:
+                    check_packages(loaded.config.posterior.method.build())
+                except MissingPackageError as error:
+                    session.say_notes([f"posterior.method: {error}"])
     echo(f"{config}: fine")
     return answer
-
-
-def _say_missing_packages(loaded: Loaded[CalibrationConfig]) -> None:
-    try:
-        check_packages(loaded.config.posterior.method.build())
-    except MissingPackageError as error:
-        session.say_notes([f"posterior.method: {error}"])
 
 
 def _check_set_up(loaded: Loaded[RunConfig], output: Path | None, page: "Page") -> Answer:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import jax
 
-from .._types import JSON
 from ..closures import KEpsilon
 from ..column.case import Case
 from ..column.forcing import ConstantForcing, SurfaceFluxes
@@ -17,22 +16,21 @@ from ..column.state import State
 from ..runtime import compile_program
 from ..runtime.jax_setup import configuration
 from ..runtime.machine import n_processors, processor, versions
+from .application import Answer
 from .terminal import echo
 
 PACKAGES = ("tunax_lite", "jax", "jaxlib", "equinox", "optax", "numpy")
 N_LEVELS, N_STEPS, DT = 64, 2880, 60.0
 DRIVER = Path("/proc/driver/nvidia/version")
 
-Report = dict[str, JSON]
 
-
-def doctor() -> Report:
+def doctor() -> Answer:
     """See `commands.doctor`."""
     settings, devices = configuration(), jax.local_devices()
     folder = settings.cache_folder
     with jax.enable_x64(True):  # the default of commands
         step = _step()
-    report: Report = {
+    report: Answer = {
         "versions": versions(PACKAGES) | {"system": platform.platform()},
         "processor": processor(),
         "processors": n_processors(),
@@ -54,7 +52,7 @@ def doctor() -> Report:
     return report
 
 
-def _step() -> Report:
+def _step() -> Answer:
     """Time of a step of k-epsilon on 64 levels, and the time to trace and compile the loop around it."""
     grid = Grid.uniform(256.0, N_LEVELS)
     case = Case(
@@ -76,7 +74,7 @@ def _step() -> Report:
     }
 
 
-def _show(report: Report) -> None:
+def _show(report: Answer) -> None:
     step = report["step"]
     facts = {
         **report["versions"],

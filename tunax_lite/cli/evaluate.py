@@ -68,7 +68,7 @@ def _error_rows(
 ) -> list[ErrorRow]:
     """Errors of models on the same targets; implausible water of the runs is appended to `extremes`.
 
-    Raises `FloatingPointError` for a run that is not finite.
+    Raises `FloatingPointError` for an error that is not finite.
     """
     rows, by_target = list[ErrorRow](), list(zip(*candidates.values(), strict=True))
     for number, runs in enumerate(by_target, 1):

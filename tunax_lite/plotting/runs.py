@@ -46,7 +46,8 @@ def plot_sections(run: xr.Dataset, variables: Sequence[str] | None = None, title
         figure.colorbar(mesh, ax=panel, pad=0.02).set_label(style.unit_label(name, attributes))
         panel.set_title(style.long_name(name, attributes), fontsize="medium")
         if name in STATE:
-            style.draw_layer(panel, time, depth, layer)
+            panel.plot(time, -depth, color="white", linewidth=2.2, alpha=0.7)  # visible on any colours
+            panel.plot(time, -depth, color="black", linewidth=0.9, label=layer)
         panel.set_xlim(time[0], time[-1])
         style.vertical_axis(panel, float(run["z_face"].min()))
     if next(iter(fields)) in STATE and np.isfinite(depth).any():

@@ -109,12 +109,6 @@ def label(panel: Axes, x: str = "", y: str = "") -> None:
     panel.grid(alpha=0.25)
 
 
-def draw_layer(panel: Axes, time: np.ndarray, depth: np.ndarray, label: str) -> None:
-    """Draw the depth of a layer [m], visible on any colours."""
-    panel.plot(time, -depth, color="white", linewidth=2.2, alpha=0.7)
-    panel.plot(time, -depth, color="black", linewidth=0.9, label=label)
-
-
 def fields_of(run: "xr.Dataset") -> dict[str, "xr.DataArray"]:
     """Profiles of one column over time, without diagnostics and means.
 

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster."""
+"""Engine on the workers of a Dask cluster, local or started by the user."""
 
 import asyncio
 import concurrent.futures
@@ -33,7 +33,7 @@ Future = Any  # `distributed.Future`
 RETRIES = 3
 """Number of repetitions of an item after an `OSError`, such as that of a disk or a connection."""
 DEATHS = 50
-"""Number of worker deaths tolerated per item."""
+"""Number of deaths of local workers tolerated per item; another scheduler has its own limit."""
 SECONDS = 4.0
 """Time limit for a scheduler to identify itself [s]."""
 SILENCE = 60.0
@@ -108,6 +108,7 @@ class DaskEngine(AbstractEngine):
 
 
 async def _kind_of_server(address: str, security: Any) -> str:  # of `distributed`
+    """Ask a server of Dask for its kind, such as `Scheduler`."""
     from distributed.comm.core import connect
 
     comm = await connect(address, timeout=SECONDS, **security.get_connection_args("client"))
