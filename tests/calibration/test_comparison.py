@@ -17,7 +17,7 @@ from tests.cli.running import invoked
 from tests.errors import error_naming
 from tests.io.observation_files import write_lesbrary
 from tunax_lite.calibration import RootMeanSquare, Target, errors_and_run, misfit
-from tunax_lite.calibration.comparison import Candidate, compare, tables
+from tunax_lite.calibration.comparison import compare, tables
 from tunax_lite.calibration.target import errors_of_states
 from tunax_lite.calibration.validation import ErrorRow
 from tunax_lite.closures import AbstractPlainClosure
@@ -30,8 +30,8 @@ CONSTANT = tl.Model(tl.ConstantDiffusivity())
 BROKEN = eqx.tree_at(lambda model: model.closure.diffusivity, CONSTANT, jnp.asarray(np.nan))
 
 
-def _constant(label: str, mixing: float, **changes) -> Candidate:
-    return Candidate(label, tl.Model(tl.ConstantDiffusivity(viscosity=mixing, diffusivity=mixing), **changes))
+def _constant(mixing: float, **changes) -> tl.Model:
+    return tl.Model(tl.ConstantDiffusivity(viscosity=mixing, diffusivity=mixing), **changes)
 
 
 def _case(forcing: tl.SurfaceFluxes | None = None, hours: float = 1.0) -> tl.Case:
@@ -77,13 +77,13 @@ class Refusing(AbstractPlainClosure):
 
 @pytest.mark.long
 def test_table_of_closures_one_of_which_blows_up(simulated):
-    candidates = [
-        Candidate("same", CONSTANT),
-        Candidate("exploding", BROKEN),
-        _constant("explicit", 1e3, theta=0.0),
-        Candidate("refusing", tl.Model(Refusing())),
-        _constant("weak", 1e-3),
-    ]
+    candidates = {
+        "same": CONSTANT,
+        "exploding": BROKEN,
+        "explicit": _constant(1e3, theta=0.0),
+        "refusing": tl.Model(Refusing()),
+        "weak": _constant(1e-3),
+    }
     compared = compare(candidates, {"8 cells": [simulated, dataclasses.replace(simulated, dt=600.0)]})
     rows = {(row.closure, row.time_step, row.variable): row for row in compared.rows}
     assert len(rows) == len(compared.rows) == 40
@@ -110,7 +110,7 @@ def test_table_of_closures_one_of_which_blows_up(simulated):
 def test_water_beyond_its_limits_is_noted():
     # 4 m of still water at 19.96 degC lose Q 43 200 s / (1026 * 3992 * 4) K = 23.7 K.
     case = _case(tl.SurfaceFluxes(heat_flux=-9e3), hours=12.0)
-    rows = compare([_constant("still", 1e-8)], {"8 cells": [_target(case, _observations(case))]}).rows
+    rows = compare({"still": _constant(1e-8)}, {"8 cells": [_target(case, _observations(case))]}).rows
     assert all(row.note.startswith("unlikely water: temperature -3.7") for row in rows)
     assert math.isfinite(rows[0].root_mean_square) and tables(rows)[-1].title == "Notes"
 
@@ -151,7 +151,7 @@ def test_error_of_the_mixed_layer_depth_of_linear_profiles():
 
 def test_initial_profiles_kept_are_rows_too(simulated):
     observed = simulated.observations
-    given: dict[str, Any] = {"candidates": [Candidate("a", CONSTANT)], "targets": {"grid": [simulated]}}
+    given: dict[str, Any] = {"candidates": {"a": CONSTANT}, "targets": {"grid": [simulated]}}
     rows = compare(with_persistence=True, **given).rows
     errors = {(row.closure, row.variable): row.root_mean_square for row in rows}
     assert list(dict.fromkeys(row.closure for row in rows)) == ["a", "persistence"]
@@ -159,9 +159,9 @@ def test_initial_profiles_kept_are_rows_too(simulated):
     expected = float(np.sqrt(np.mean(change[1:] ** 2)))
     assert errors["persistence", "temperature"] == pytest.approx(expected, rel=1e-12)
     refused: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"candidates": [Candidate("persistence", CONSTANT)]}, "persistence twice"),
-        ({"candidates": []}, "compare none"),
-        ({"candidates": 2 * given["candidates"]}, "compare a"),
+        ({"candidates": {"persistence": CONSTANT}}, "persistence twice"),
+        ({"candidates": {}}, "compare none"),
+        ({"targets": {"grid": [simulated, simulated]}}, "compare small twice"),
         (
             {"targets": {"grid": [dataclasses.replace(simulated, time_window=(7200.0, math.inf))]}},
             "3600 7200",
@@ -181,7 +181,7 @@ def test_uneven_cells_count_by_thickness(model_faces):
     state = tl.State.from_profiles(model_grid, temperature=20.0)
     case = dataclasses.replace(_case(tl.SurfaceFluxes()).on(model_grid), initial_state=state)
     target = dataclasses.replace(_target(case, observed), weights={"temperature": 1.0})
-    rows = compare([Candidate("a", CONSTANT)], {"grid": [target]}, with_persistence=True).rows
+    rows = compare({"a": CONSTANT}, {"grid": [target]}, with_persistence=True).rows
     errors = [row.root_mean_square for row in rows]
     errors.append(errors_and_run(CONSTANT, target.comparison)[0]["temperature"].root_mean_square)
     score, _ = misfit(CONSTANT, target.comparison, RootMeanSquare(), tl.SaveEverything())
@@ -289,7 +289,7 @@ def test_errors_are_those_of_the_observations_and_a_failed_run_has_a_reason():
         resting("warmer", profiles={"temperature": warm(0.5), "u": jnp.full((3, 3), 0.1)}),
         resting("surface", profiles={}, series={"sea_surface_temperature": jnp.array([14.0, jnp.nan, 16.0])}),
     ]
-    found = compare([Candidate("constant", CONSTANT), Candidate("broken", BROKEN)], {"5 cells": targets})
+    found = compare({"constant": CONSTANT, "broken": BROKEN}, {"5 cells": targets})
     rows = {(row.closure, row.case, row.variable): row for row in found.rows}
     assert len(rows) == 6
     own = rows["constant", "warmer", "temperature"]

@@ -201,11 +201,8 @@ def test_a_rejected_trial_is_never_evaluated_again():
     assert np.all(np.diff(lengths) < 0.0) and trials[0][0] == -2.0
 
 
-def test_a_problem_does_not_change():
+def test_a_weight_of_the_priors_is_checked():
     problem = Problem(MODEL, RESOLVED, cheap_targets(), cal.RootMeanSquare())
-    for name in ("prior_weight", "weights"):
-        with pytest.raises(AttributeError):
-            setattr(problem, name, getattr(problem, name))
     for wrong in (-1.0, math.nan):
         with error_naming(ValueError, f"prior_weight 0 {wrong:g}"):
             problem.with_weights(prior_weight=wrong)

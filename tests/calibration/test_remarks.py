@@ -8,7 +8,7 @@ import numpy as np
 import tunax_lite as tl
 from tests.calibration.twins import make_case
 from tunax_lite import calibration as cal
-from tunax_lite.calibration import FreeParameter, Normal, write_results
+from tunax_lite.calibration import FreeParameter, Normal, with_case_parameters, write_results
 from tunax_lite.calibration.results import NEAR_A_BOUND
 from tunax_lite.column.corrections import CorrectedForcing
 from tunax_lite.report import parameter_entries, read_run_folder, render
@@ -33,7 +33,9 @@ def result_of(*given: Given, variables=("temperature",), knots=None) -> cal.Cali
         errors=np.broadcast_to(np.array([0.75, 0.25, 0.5])[:, None, None], (3, 1, len(variables))),
     )
     free = cal.FreeParameters(parameters).resolve(tl.KEpsilon(), cases)
-    return cal.CalibrationResult.from_history(tl.KEpsilon(), cases, free, history, variables, "made by hand")
+    closure = cal.with_parameters(tl.KEpsilon(), free.by_path(best))
+    cases = {"papa": with_case_parameters(cases["papa"], free.by_path(best))}
+    return cal.CalibrationResult(closure, cases, free, history, variables, "made by hand")
 
 
 def bias(*values: float) -> list[Given]:

@@ -12,7 +12,13 @@ from ..runtime.engine import AbstractEngine, ThisProcess
 from ..runtime.jax_setup import failures_as_values
 from . import results as files
 from .methods import AbstractMethod, MethodState
-from .parameters import FreeParameters, ParameterTable, UnconstrainedVector
+from .parameters import (
+    FreeParameters,
+    ParameterTable,
+    UnconstrainedVector,
+    with_case_parameters,
+    with_parameters,
+)
 from .problem import AbstractEvaluator, Evaluation, Problem
 from .results import CalibrationResult, History
 from .target import AbstractScore, RootMeanSquare, Target
@@ -135,9 +141,11 @@ def solve(
                 files.remove_results(path.parent, derived=overwrite)
         if report is not None:
             report(_last_iteration(problem, history))
-    return CalibrationResult.from_history(
-        problem.model.closure, problem.cases, free, history, problem.variables, reason, problem.prior_weight
-    )
+    best = free.by_path(history.values[history.best_iteration])
+    closure = with_parameters(problem.model.closure, best)
+    cases = {name: with_case_parameters(case, best) for name, case in problem.cases.items()}
+    found = closure, cases, free, history
+    return CalibrationResult(*found, problem.variables, reason, problem.prior_weight)
 
 
 def _cannot_start(problem: Problem, evaluation: Evaluation) -> FloatingPointError:

@@ -35,14 +35,6 @@ PERSISTENCE = "persistence"
 """Label of the forecast that keeps the initial profile."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Candidate:
-    """A model with the label of its rows."""
-
-    label: str
-    model: Model
-
-
 class Compared(NamedTuple):
     """Result of a comparison.
 
@@ -59,7 +51,7 @@ class Compared(NamedTuple):
 
 @failures_as_values()
 def compare(
-    candidates: Sequence[Candidate],
+    candidates: Mapping[str, Model],
     targets: Mapping[str, Sequence[Target]],
     *,
     with_persistence: bool = False,
@@ -69,7 +61,7 @@ def compare(
     """Compute the errors of all candidates on all targets.
 
     Args:
-        candidates: with distinct labels.
+        candidates: by the label of their rows.
         targets: by the name of their grid; all variables in their weights are compared.
         with_persistence: whether to add rows for persistence of the initial profiles, on all targets.
         engine: runs each candidate on each grid; by default this process.
@@ -79,42 +71,38 @@ def compare(
     run with unlikely water has its errors and a note.
 
     Raises:
-        ValueError: no candidates or targets, or duplicate labels or cases.
+        ValueError: no candidates or targets, two cases of one name, or a candidate labelled `persistence`.
     """
     first = list(next(iter(targets.values()), []))
     shown = tuple(target for target in first if target.dt == first[0].dt)
-    _check(candidates, shown, with_persistence)
-    padded = {grid: _padded_if_possible(each, candidates[0].model) for grid, each in targets.items()}
-    pairs, n_done = list(itertools.product(candidates, targets)), itertools.count(1)
+    names = [target.case.name for target in shown]
+    if not candidates or not names:
+        raise ValueError("compare: expected at least one closure and one case, got none; add one.")
+    for texts in (names, [*candidates, *[PERSISTENCE] * with_persistence]):
+        if repeated := [text for text in texts if texts.count(text) > 1]:
+            raise ValueError(
+                f"compare: expected different labels and cases, got {repeated[0]} twice; rename one."
+            )
+    model = next(iter(candidates.values()))
+    padded = {grid: _padded_if_possible(each, model) for grid, each in targets.items()}
+    pairs, n_done = list(itertools.product(candidates.items(), targets)), itertools.count(1)
 
     def show_progress(number: int, result: object) -> None:
-        candidate, grid = pairs[number]
-        report(next(n_done) / len(pairs), f"{candidate.label}, {grid}")
+        (label, _), grid = pairs[number]
+        report(next(n_done) / len(pairs), f"{label}, {grid}")
 
     engine = ThisProcess() if engine is None else engine
     rows_and_runs = functools.partial(_rows_and_runs, padded, (next(iter(targets)), first[0].dt))
     results = engine.map(rows_and_runs, pairs, show_progress)
     rows, runs = list[ErrorRow](), {target.case.name: dict[str, Trajectory]() for target in shown}
-    for (candidate, _), (rows_of_pair, runs_of_pair) in zip(pairs, results, strict=True):
+    for ((label, _), _), (rows_of_pair, runs_of_pair) in zip(pairs, results, strict=True):
         rows += rows_of_pair
         for name, run in runs_of_pair.items():
-            runs[name][candidate.label] = run
+            runs[name][label] = run
     for grid, each in padded.items() if with_persistence else ():
         for target in each:
             rows += rows_of(PERSISTENCE, target, persistence_errors(target.comparison), grid)
     return Compared(tuple(rows), shown, runs)
-
-
-def _check(candidates: Sequence[Candidate], shown: Sequence[Target], with_persistence: bool) -> None:
-    """Raise `ValueError` for no or duplicate labels, or no or duplicate names of cases."""
-    labels, names = [each.label for each in candidates], [target.case.name for target in shown]
-    if not labels or not names:
-        raise ValueError("compare: expected at least one closure and one case, got none; add one.")
-    for texts in ([*labels, *[PERSISTENCE] * with_persistence], names):
-        if repeated := [text for text in texts if texts.count(text) > 1]:
-            raise ValueError(
-                f"compare: expected different labels and cases, got {repeated[0]} twice; rename one."
-            )
 
 
 def _padded_if_possible(targets: Sequence[Target], model: Model) -> Sequence[Target]:
@@ -131,13 +119,13 @@ def _padded_if_possible(targets: Sequence[Target], model: Model) -> Sequence[Tar
 
 
 def _rows_and_runs(
-    targets: Mapping[str, Sequence[Target]], shown: tuple[str, float], pair: tuple[Candidate, str]
+    targets: Mapping[str, Sequence[Target]], shown: tuple[str, float], pair: tuple[tuple[str, Model], str]
 ) -> tuple[list[ErrorRow], dict[str, Trajectory]]:
     """Rows of a candidate on one grid, and its runs by case if grid and time step are those `shown`."""
-    (candidate, grid), rows, runs = pair, list[ErrorRow](), dict[str, Trajectory]()
+    ((label, model), grid), rows, runs = pair, list[ErrorRow](), dict[str, Trajectory]()
     for target in targets[grid]:
-        errors, run, note = _errors(candidate.model, target)
-        rows += rows_of(candidate.label, target, errors, grid, note)
+        errors, run, note = _errors(model, target)
+        rows += rows_of(label, target, errors, grid, note)
         if errors is not None and run is not None and (grid, target.dt) == shown:
             runs[target.case.name] = run
     return rows, runs

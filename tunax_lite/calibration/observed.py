@@ -265,12 +265,17 @@ def sample(
     if variable in observations.series:
         return _scalar(np.asarray(observations.series[variable], dtype=float))
     if is_scalar(variable):
-        if averaging == "points":
-            try:
-                _observed_faces(case, observations)
-            except ValueError:  # the observed heights are not the cell centers of a column
-                return _scalar_at_points(case, observations, variable)
-        profiles = {name: on_model_cells(case, observations, name) for name in _state_names(observations)}
+        try:
+            faces = _observed_faces(case, observations)
+        except ValueError:  # the observed heights are not the cell centers of a column
+            if averaging == "cell_means":
+                raise
+            return _scalar_at_points(case, observations, variable)
+        model_faces = np.asarray(case.grid.z_face, dtype=float)
+        observed = {
+            name: np.asarray(observations.profiles[name], float) for name in _state_names(observations)
+        }
+        profiles = {name: regrid(values.T, faces, model_faces).T for name, values in observed.items()}
         return _scalar(_observed_observable(case, case.grid, profiles, variable))
     if averaging == "cell_means":
         faces = _observed_faces(case, observations)
@@ -343,12 +348,6 @@ def _observed_faces(case: Case, observations: Observations) -> np.ndarray:
     faces = faces_from_centers(z, case.name)
     check_heights(0.5 * (faces[1:] + faces[:-1]), float(grid.depth), case.name)
     return faces
-
-
-def on_model_cells(case: Case, observations: Observations, name: str) -> np.ndarray:
-    """Observed means over the cells of the model, `(n_times, n_cells)`."""
-    values, faces = np.asarray(observations.profiles[name], dtype=float), _observed_faces(case, observations)
-    return regrid(values.T, faces, np.asarray(case.grid.z_face, dtype=float)).T
 
 
 def _profile_at_points(case: Case, observations: Observations, variable: str) -> np.ndarray:

@@ -8,8 +8,8 @@ such as the weights of a network of Equinox, are vectors too: `net.layers.0.weig
 of them.
 
 `FreeParameters` declares what is free. `resolve` completes it to a `ParameterTable`, whose rows are the
-numbers of the unconstrained vector x. `to_pytree` inserts x into a closure, model or case, `from_pytree` is
-its inverse; `to_yaml` gives the entries of a file of parameters, and `from_yaml` reads them.
+numbers of the unconstrained vector x. `to_pytree` inserts x into a closure, model or case. `to_yaml` makes
+the entries of a file of parameters, and `from_yaml` reads them.
 """
 
 import dataclasses
@@ -369,16 +369,6 @@ class ParameterTable:
         precision = precision_of(**{"case" if in_case else "closure": holder})
         return replace_numbers(module, paths, values[np.array(places)].astype(precision))
 
-    def from_pytree(
-        self, closure: AbstractClosure, cases: Mapping[str, Case] | None = None
-    ) -> UnconstrainedVector:
-        """The vector of the numbers in a closure and its cases, the inverse of `to_pytree`.
-
-        Raises `ValueError` for one that is not set, or not between its bounds.
-        """
-        infos, owner = known_parameters(closure, cases), type(closure).__name__
-        return self.to_unconstrained({path: _value_of(lookup(path, infos, owner)) for path in self.paths})
-
     def to_yaml(
         self,
         best: Mapping[str, float],
@@ -534,12 +524,6 @@ def _start(free: FreeParameter, prior: AbstractPrior, info: ParameterInfo) -> fl
         return float(free.start)
     if info.value is None and free.prior is not None:
         return prior.middle
-    value = _value_of(info)
-    is_allowed = free.prior is None or prior.lower < value < prior.upper
-    return value if is_allowed else prior.middle
-
-
-def _value_of(info: ParameterInfo) -> float:
     if info.value is None:
         raise ValueError(
             f"{info.path}: expected a start value, because this number is derived from others unless it is "
@@ -550,4 +534,6 @@ def _value_of(info: ParameterInfo) -> float:
             f"{info.path}: expected one number to start from, got an array of shape {shape}; calibrate a "
             "closure without a batch axis."
         )
-    return float(info.value)
+    value = float(info.value)
+    is_allowed = free.prior is None or prior.lower < value < prior.upper
+    return value if is_allowed else prior.middle

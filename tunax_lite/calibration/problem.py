@@ -74,7 +74,7 @@ _HERE = ThisProcess()
 
 
 class Problem:
-    """The loss of a calibration; it does not change, because evaluators and workers share it.
+    """The loss of a calibration. Do not change it: evaluators and workers share it; see `with_weights`.
 
     At least one target is required; names must differ, and not all weights may be 0 (`ValueError`). The
     arguments are those of `calibrate`.
@@ -105,18 +105,8 @@ class Problem:
         self.in_cases = tuple(free_parameters.in_case(name) for name in self.case_names)
         self.score = score
         self.checkpointing = SaveSegments() if checkpointing is None else checkpointing
-        self._weights = self._normalised([target.weight for target in targets])
-        self._prior_weight = _checked_prior_weight(prior_weight)
-
-    @property
-    def weights(self) -> np.ndarray:
-        """Weights of the cases, `(n_cases,)`; their sum is 1."""
-        return self._weights
-
-    @property
-    def prior_weight(self) -> float:
-        """Weight of half the squared length of the unconstrained vector in the loss."""
-        return self._prior_weight
+        self.weights = self._normalised([target.weight for target in targets])  # (n_cases,); their sum is 1
+        self.prior_weight = _checked_prior_weight(prior_weight)
 
     def with_weights(
         self, *, weights: Sequence[float] | None = None, prior_weight: float | None = None
@@ -124,9 +114,9 @@ class Problem:
         """The problem with other weights of cases or priors; a case of weight 0 is only reported."""
         other = copy.copy(self)
         if weights is not None:
-            other._weights = self._normalised(weights)
+            other.weights = self._normalised(weights)
         if prior_weight is not None:
-            other._prior_weight = _checked_prior_weight(prior_weight)
+            other.prior_weight = _checked_prior_weight(prior_weight)
         return other
 
     def _normalised(self, weights: Sequence[float]) -> np.ndarray:

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -34,8 +34,6 @@ from .parameters import (
     by_field,
     from_yaml,
     paths_by_label,
-    with_case_parameters,
-    with_parameters,
 )
 from .priors import LogBounded, Normal
 from .problem import Evaluation, Problem
@@ -114,21 +112,6 @@ class CalibrationResult:
     variables: tuple[str, ...]  # along the last axis of `history.errors`
     stop_reason: str  # why it ended, for a message
     prior_weight: float = 0.0  # weight of the priors in the loss
-
-    @classmethod
-    def from_history(
-        cls,
-        closure: AbstractClosure,
-        cases: Mapping[str, Case],
-        free_parameters: ParameterTable,
-        history: History,
-        *others: Any,
-    ) -> "CalibrationResult":
-        """Insert the best values of a history into closure and cases; `others` are the remaining fields."""
-        values = free_parameters.by_path(history.values[history.best_iteration])
-        closure = with_parameters(closure, values)
-        cases = {name: with_case_parameters(case, values) for name, case in cases.items()}
-        return cls(closure, cases, free_parameters, history, *others)
 
     @property
     def best(self) -> dict[str, float]:

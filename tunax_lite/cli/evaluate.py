@@ -204,7 +204,7 @@ def names_in(text: str) -> list[str]:
 
 def computed(
     loaded: Loaded[ComparisonConfig],
-    candidates: Sequence[comparison.Candidate],
+    candidates: Mapping[str, Model],
     targets: Mapping[str, Sequence[Target]],
     workers: int | None,
     scheduler: str | None,

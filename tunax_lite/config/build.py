@@ -12,7 +12,7 @@ import numpy as np
 
 from .._types import JSON, warn_of_input
 from ..calibration import Target, read_parameters, with_case_parameters, with_parameters
-from ..calibration.comparison import VARIABLES, Candidate
+from ..calibration.comparison import VARIABLES
 from ..calibration.methods import AbstractMethod
 from ..calibration.observed import can_be_observed
 from ..calibration.parameters import ParameterTable
@@ -353,15 +353,15 @@ def _equal_weights(observations: Observations, names: Collection[str], where: Pl
     return dict.fromkeys(observed, 1.0)
 
 
-def candidates_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> list[Candidate]:
-    """Closures of a comparison with default model settings; all of them, or those with the given labels.
+def candidates_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) -> dict[str, Model]:
+    """Models of a comparison by label, with default settings; all of them, or those with the given labels.
 
     Raises:
         ConfigError: an unknown label, or values of parameters that the closure does not take.
     """
     sections = {section.title: section for section in loaded.config.closures}
     check_chosen("closures", chosen, list(sections))
-    candidates = []
+    candidates = dict[str, Model]()
     for title, section in sections.items():
         if chosen and title not in chosen:
             continue
@@ -373,7 +373,7 @@ def candidates_of(loaded: Loaded[ComparisonConfig], chosen: Sequence[str] = ()) 
                 except FileNotFoundError as error:
                     raise ValueError(f"parameters: {error}") from error
                 closure = with_parameters(closure, read_parameters(path, type(closure).__name__))
-            candidates.append(Candidate(title, Model(closure)))
+            candidates[title] = Model(closure)
     return candidates
 
 

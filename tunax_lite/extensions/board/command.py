@@ -61,7 +61,8 @@ def board(
         board_rows = [_row(configured, PERSISTENCE, initial, (), compared)]
         for each in sections:
             board_rows.append(_row(configured, each.title, each.constants_from, each.saw, compared))
-        origin = session.provenance(loaded, configured.protocol.version, candidates[0].model.closure)
+        closure = next(iter(candidates.values())).closure
+        origin = session.provenance(loaded, configured.protocol.version, closure)
         origin = dataclasses.replace(origin, data=json.dumps(digests), parameters="", closure="")
         judged = Board(
             config=configured,
