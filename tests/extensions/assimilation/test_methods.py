@@ -115,7 +115,7 @@ def test_an_average_is_that_of_the_steps_around_the_time_of_the_observation():
     np.testing.assert_allclose(innovation[1:, 0], (values - expected)[1:], atol=1e-10)
     np.testing.assert_allclose(records.by_cycle.background, alone.state.temperature[6::6], atol=1e-10)
     with error_naming(ValueError, "observations.average 43200 64800"):
-        _ = assimilation(da.FreeRun(), stream(values), of_system={"average": 3.0 * INTERVAL}).layout
+        _ = assimilation(da.FreeRun(), stream(values), of_system={"average": 3.0 * INTERVAL}).frames
 
 
 def test_persistence_is_the_difference_of_observations():

@@ -9,7 +9,7 @@ did not use it and is off by less than half the interval and half the smallest d
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -111,37 +111,6 @@ class Cycles:
         return np.where(matches, cycle, -1).astype(int), np.where(matches, period, np.nan)
 
 
-class Layout(NamedTuple):
-    """Numbers of frames per interval and of steps per frame; every observation and lead ends a frame."""
-
-    n_frames: int
-    frame_steps: int
-
-    @classmethod
-    def of(cls, cycles: Cycles, streams: Sequence[Stream], dt: float, average: float = 0.0) -> "Layout":
-        """Choose the longest frames; observations are moved to the nearest time step.
-
-        Raises:
-            ValueError: a lead, interval, or half of an average that is no multiple of the step, or an average
-                that reaches back before the window or the forecast.
-        """
-        shortest = min(cycles.interval, *cycles.leads)
-        if 0.5 * average > shortest:
-            raise ValueError(
-                f"observations.average: expected at most {2.0 * shortest:g} s, twice the shorter of the "
-                f"interval and the shortest lead, got {average:g} s; shorten it."
-            )
-        for lead in cycles.leads:
-            count_steps(lead, dt, "each of the leads")
-        half = count_steps(0.5 * average, dt, "half of observations.average") if average else 0
-        interval = count_steps(cycles.interval, dt, "the interval between analyses")
-        observed = [(stream.time - cycles.start) / dt for stream in streams]
-        leads = np.asarray(cycles.leads) / dt
-        steps = np.rint(np.concatenate([*observed, leads])).astype(int)
-        steps_per_frame = int(np.gcd.reduce([*steps.tolist(), half, interval]))
-        return cls(interval // steps_per_frame, steps_per_frame)
-
-
 class Record(NamedTuple):
     """Results of a cycle: statistics over the members.
 
@@ -210,9 +179,29 @@ class Assimilation:
                 )
 
     @functools.cached_property
-    def layout(self) -> Layout:
-        """Frames per interval and steps per frame."""
-        return Layout.of(self.cycles, self.streams, self.system.dt, self.system.average)
+    def frames(self) -> tuple[int, int]:
+        """Numbers of frames per interval and of steps per frame; every observation and lead ends a frame.
+
+        Frames are as long as possible; observations are moved to the nearest time step.
+
+        Raises:
+            ValueError: a lead, interval, or half of an average that is no multiple of the step, or an average
+                that reaches back before the window or the forecast.
+        """
+        cycles, dt, average = self.cycles, self.system.dt, self.system.average
+        shortest = min(cycles.interval, *cycles.leads)
+        if 0.5 * average > shortest:
+            raise ValueError(
+                f"observations.average: expected at most {2.0 * shortest:g} s, twice the shorter of the "
+                f"interval and the shortest lead, got {average:g} s; shorten it."
+            )
+        steps = [count_steps(lead, dt, "each of the leads") for lead in cycles.leads]
+        steps.append(count_steps(0.5 * average, dt, "half of observations.average") if average else 0)
+        steps.append(interval := count_steps(cycles.interval, dt, "the interval between analyses"))
+        for stream in self.streams:
+            steps += np.rint((stream.time - cycles.start) / dt).astype(int).tolist()
+        steps_per_frame = int(np.gcd.reduce(steps))
+        return interval // steps_per_frame, steps_per_frame
 
     @functools.cached_property
     def _times(self) -> list[np.ndarray]:
@@ -282,22 +271,21 @@ class Assimilation:
             records.append(self._record(window, analysis))
             report(cycle + 1)
         stacked = Record(*(np.stack(each) for each in zip(*records, strict=True)))
-        return Records(self.layout.frame_steps * self.system.dt, self.cycles, stacked)
+        return Records(self.frames[1] * self.system.dt, self.cycles, stacked)
 
     def _window(self, cycle: int) -> Window:
-        cycles, layout = self.cycles, self.layout
-        start = cycles.start + cycle * cycles.interval
-        n_frames = layout.n_frames * cycles.n_intervals
-        observed = observations_on_frames(self.streams, start, layout.frame_steps * self.system.dt, n_frames)
+        cycles, (n_frames, n_steps) = self.cycles, self.frames
+        start, n_frames = cycles.start + cycle * cycles.interval, n_frames * cycles.n_intervals
+        observed = observations_on_frames(self.streams, start, n_steps * self.system.dt, n_frames)
         key = jax.random.fold_in(jax.random.key(cycles.seed), cycle + 1)
         return Window(
             self.system, jnp.asarray(start), cycles.interval, cycles.n_intervals,
-            (layout.n_frames, layout.frame_steps), observed, key,
+            self.frames, observed, key,
             cycles.background_check, tuple(stream.withheld for stream in self.streams),
         )  # fmt: skip
 
     def _record(self, window: Window, analysis: Analysis) -> Record:
-        last = slice(-self.layout.n_frames, None)
+        last = slice(-self.frames[0], None)
         observed = Frames(window.observed.values[last], window.observed.precision[last])
         on_frames = (each[last] for each in (analysis.predicted, analysis.fitted, analysis.used))
         summary = _summary(analysis.background, analysis.analysis, observed, *on_frames)
@@ -308,7 +296,7 @@ class Assimilation:
         """Predicted observations of a run from the mean of the members, forced by the weather of the case."""
         cycles = self.cycles
         end = float(window.start) + cycles.window_length
-        frame = self.layout.frame_steps * self.system.dt
+        frame = self.frames[1] * self.system.dt
         n_frames = round(self.horizon / frame)
         if isinstance(self.method, Persistence):
             return self._persistence(end, n_frames)
@@ -318,7 +306,7 @@ class Assimilation:
         times = jnp.asarray(end + cycles.interval * np.arange(float(n_knots)))
         mean = analysis.analysis.mean()
         knots = self.system.decaying_processes(mean, cycles.interval, n_knots)
-        steps = n_frames, self.layout.frame_steps
+        steps = n_frames, self.frames[1]
         _, predicted = run_members(self.system, mean.now, knots, mean.parameters, times, steps)
         covered = end + frame * np.arange(1, n_frames + 1) <= self.system.case.duration + 1e-6
         return np.where(covered[:, None], predicted[..., 0], np.nan)  # no weather after the case

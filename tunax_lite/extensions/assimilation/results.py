@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...column.observables import unit_of_difference, variable_of
-from ...io.dataset import IDEALISED_EPOCH, height_coordinates
+from ...io.dataset import IDEALISED_EPOCH, described, height_coordinates
 from ...io.provenance import Provenance
 from .cycles import Assimilation, Records
 
@@ -15,20 +15,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _DAY = 86400.0
-_OBSERVATION_VARIABLES = {
-    "observation": ("values", "observed value", None),
-    "observation_error": ("error", "standard deviation of the independent error", None),
-    "predicted": ("predicted", "mean of the members before the analysis", None),
-    "predicted_spread": ("predicted_spread", "standard deviation of the members before the analysis", None),
-    "fitted": ("fitted", "mean of the members after the analysis", None),
-    "used": ("used", "whether the observation passed the background check and was used", "1"),
-}
-_TEMPERATURE_VARIABLES = {
-    "background": "mean temperature of the members before the analysis",
-    "analysis": "mean temperature of the members after the analysis",
-    "background_spread": "standard deviation of the members before the analysis",
-    "analysis_spread": "standard deviation of the members after the analysis",
-}
+_BEFORE, _AFTER = "members before the analysis", "members after the analysis"
 
 
 def to_dataset(run: Assimilation, records: Records, about: Provenance | None = None) -> "xr.Dataset":
@@ -38,71 +25,31 @@ def to_dataset(run: Assimilation, records: Records, about: Provenance | None = N
     """
     import xarray as xr  # takes long
 
-    streams, epoch = run.streams, run.system.case.start_time or IDEALISED_EPOCH
-    several = ("stream",) if len(streams) > 1 else ()
-    names = [stream.operator.variable for stream in streams]
-    tracers = run.system.case.tracer_units
-    is_converted = any(each.operator.logarithm or each.operator.factor != 1.0 for each in streams)
-    has_unit = len(set(names)) == 1 and not is_converted
-    unit = unit_of_difference(names[0], tracers) if has_unit else "1"
-
-    def by_stream(values: np.ndarray) -> np.ndarray:
-        return values if several else values[..., 0]
-
-    def observation_variable(name: str) -> tuple:
-        field, meaning, fixed_units = _OBSERVATION_VARIABLES[name]
-        values = by_stream(records.observed(field))
-        values = values.astype("i1" if field == "used" else float)
-        is_absolute = has_unit and name in ("observation", "predicted", "fitted")
-        absolute = variable_of(names[0]) if is_absolute else None
-        units = fixed_units or (unit if absolute is None else absolute.unit)
-        return ("time", *several), values, {"long_name": meaning, "units": units}
-
-    variables = {
-        "innovation": (
-            ("time", "lead", *several),
-            by_stream(records.innovation()),
-            {
-                "long_name": "observation minus forecast from an analysis that did not see the observation",
-                "units": unit,
-                "_FillValue": np.nan,
-            },
-        )
-    }
-    period_attributes = {
-        "long_name": "time from the analysis to the observation",
-        "standard_name": "forecast_period",
-        "units": "days",
-        "_FillValue": np.nan,
-    }
-    variables["forecast_period"] = ("time", "lead"), records.forecast_period() / _DAY, period_attributes
-    variables |= {name: observation_variable(name) for name in _OBSERVATION_VARIABLES}
-    variables |= _temperature_variables(records) | _process_variables(run, records)
+    processes, epoch = run.system.processes, run.system.case.start_time or IDEALISED_EPOCH
     coordinates = {
         "time": ("time", records.time, _axis("time of the observation", epoch, "T")),
         "analysis_time": ("analysis_time", records.analysis_time, _axis("end of the window", epoch)),
-        "lead": (
+        "lead": described(
             "lead",
             np.asarray(run.cycles.leads) / _DAY,
-            {"long_name": "nominal time from the analysis to the observation", "units": "days"},
-        ),
-        "process": ("process", np.array([each.label for each in run.system.processes], dtype=object), {}),
-        "process_unit": (
-            "process",
-            np.array([run.system.unit_of(each) for each in run.system.processes], dtype=object),
-            {"long_name": "unit of the process; 1 for the logarithm of a scaling factor"},
+            "nominal time from the analysis to the observation",
+            "days",
         ),
     }
-    if several:
-        labels = np.array([stream.operator.label for stream in streams], dtype=object)
+    if len(run.streams) > 1:
+        labels = np.array([stream.operator.label for stream in run.streams], dtype=object)
         coordinates["stream"] = ("stream", labels, {"long_name": "observed variable and height [m]"})
-    if not run.system.processes:
-        del coordinates["process"], coordinates["process_unit"]
+    if processes:
+        coordinates["process"] = "process", np.array([each.label for each in processes], dtype=object), {}
+        units = np.array([run.system.unit_of(each) for each in processes], dtype=object)
+        meaning = {"long_name": "unit of the process; 1 for the logarithm of a scaling factor"}
+        coordinates["process_unit"] = "process", units, meaning
     attributes = {"Conventions": "CF-1.11", "title": "assimilation", "method": type(run.method).__name__}
     attributes |= (about or Provenance()).attributes
     attributes["tunax_lite_judged_from"] = str(run.cycles.judged_from)  # [s], like the times
-    heights = height_coordinates(run.system.case.grid)
-    return xr.Dataset(variables | heights, coordinates, attributes)
+    variables = _stream_variables(run, records) | _temperature_variables(records)
+    variables |= _process_variables(run, records) | height_coordinates(run.system.case.grid)
+    return xr.Dataset(variables, coordinates, attributes)
 
 
 def _axis(meaning: str, epoch: str, axis: str = "") -> dict[str, str]:
@@ -110,14 +57,64 @@ def _axis(meaning: str, epoch: str, axis: str = "") -> dict[str, str]:
     return attributes | {"units": f"seconds since {epoch}"} | ({"axis": axis} if axis else {})
 
 
+def _stream_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
+    """Observations, and what was predicted of them."""
+    operators = [stream.operator for stream in run.streams]
+    name, several = operators[0].variable, ("stream",) if len(operators) > 1 else ()
+    is_converted = any(each.logarithm or each.factor != 1.0 for each in operators)
+    difference = absolute = "1"
+    if len({each.variable for each in operators}) == 1 and not is_converted:
+        difference = unit_of_difference(name, run.system.case.tracer_units)
+        variable = variable_of(name)
+        absolute = difference if variable is None else variable.unit
+
+    def by_stream(values: np.ndarray) -> np.ndarray:
+        return values if several else values[..., 0]
+
+    used = by_stream(records.observed("used")).astype("i1")
+    variables = {
+        "innovation": described(
+            ("time", "lead", *several),
+            by_stream(records.innovation()),
+            "observation minus forecast from an analysis that did not see the observation",
+            difference,
+            _FillValue=np.nan,
+        ),
+        "forecast_period": described(
+            ("time", "lead"),
+            records.forecast_period() / _DAY,
+            "time from the analysis to the observation",
+            "days",
+            standard_name="forecast_period",
+            _FillValue=np.nan,
+        ),
+        "used": described(
+            ("time", *several), used, "whether the observation passed the background check and was used"
+        ),
+    }
+    for label, field, meaning, unit in (
+        ("observation", "values", "observed value", absolute),
+        ("observation_error", "error", "standard deviation of the independent error", difference),
+        ("predicted", "predicted", f"mean of the {_BEFORE}", absolute),
+        ("predicted_spread", "predicted_spread", f"standard deviation of the {_BEFORE}", difference),
+        ("fitted", "fitted", f"mean of the {_AFTER}", absolute),
+    ):
+        values = by_stream(records.observed(field)).astype(float)
+        variables[label] = described(("time", *several), values, meaning, unit)
+    return variables
+
+
 def _temperature_variables(records: Records) -> dict[str, tuple]:
     dims, statistics = ("analysis_time", "z_center"), records.by_cycle
-    variables = {}
-    for name, meaning in _TEMPERATURE_VARIABLES.items():
-        units = "K" if name.endswith("spread") else "degC"
-        variables[name] = dims, getattr(statistics, name), {"long_name": meaning, "units": units}
-    attributes = {"long_name": "analysis minus background of the temperature", "units": "K"}
-    return variables | {"increment": (dims, statistics.analysis - statistics.background, attributes)}
+    increment = statistics.analysis - statistics.background
+    fields = {
+        "background": (statistics.background, f"mean temperature of the {_BEFORE}", "degC"),
+        "analysis": (statistics.analysis, f"mean temperature of the {_AFTER}", "degC"),
+        "background_spread": (statistics.background_spread, f"standard deviation of the {_BEFORE}", "K"),
+        "analysis_spread": (statistics.analysis_spread, f"standard deviation of the {_AFTER}", "K"),
+        "increment": (increment, "analysis minus background of the temperature", "K"),
+    }
+    return {name: described(dims, *field) for name, field in fields.items()}
 
 
 def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
@@ -132,11 +129,9 @@ def _process_variables(run: Assimilation, records: Records) -> dict[str, tuple]:
         variables["correction"] = dims, records.by_cycle.processes, mean
         spread = {"long_name": "standard deviation of the members of correction"}
         variables["correction_spread"] = dims, records.by_cycle.processes_spread, spread
-    free = run.system.parameters
-    for index, number in enumerate(() if free is None else free.numbers):
-        assert free is not None
-        vectors = jnp.asarray(records.by_cycle.parameters).T
-        values = np.asarray(jax.vmap(free.to_physical, -1, -1)(vectors))[index]
-        name = f"parameter_{number.path.replace('.', '_')}"
-        variables[name] = ("analysis_time",), values, {"long_name": number.path, "units": number.unit}
+    if (free := run.system.parameters) is not None:
+        values = jax.vmap(free.to_physical)(jnp.asarray(records.by_cycle.parameters))
+        for number, each in zip(free.numbers, np.asarray(values).T, strict=True):
+            name = f"parameter_{number.path.replace('.', '_')}"
+            variables[name] = described(("analysis_time",), each, number.path, number.unit)
     return variables

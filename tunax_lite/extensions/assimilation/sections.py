@@ -286,7 +286,7 @@ def build_assimilation(
         )
     with place.naming("cycles"):
         assimilation = Assimilation(system, streams, config.method.build(), cycles)
-        _ = assimilation.layout  # raises for times between steps
+        _ = assimilation.frames  # raises for times between steps
         notes = assimilation.notes()
     warn_of_input(notes)
     return assimilation
