@@ -29,7 +29,7 @@ def __dir__() -> list[str]:
 
 
 _OF_FILES = ("position", "sign_of_name", "net_of_the_sun", "another_quantity")
-"""Rules of readers: built objects have no names, attributes and positions of instruments."""
+"""Rules of readers, which know the names, attributes and positions in a file."""
 _OF_INPUTS = (
     rules.coriolis_parameter,
     rules.missing_code,
@@ -50,7 +50,7 @@ RULES = (
 def findings_of(evidence: Evidence, accept: Collection[str] = ()) -> tuple[InputWarning, ...]:
     """Return warnings of the rules that need no budget, without those of accepted rules."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # of means over nothing: comparisons with NaN note nothing
+        warnings.simplefilter("ignore")  # means over nothing are NaN, which exceeds no limit
         noted = [warning for rule in (*_OF_INPUTS, rules.limits) for warning in rule(evidence)]
     return tuple(warning for warning in noted if warning.rule not in accept)
 
@@ -62,7 +62,7 @@ def remarks(
     accept: Collection[str] = (),
     column: int | None = None,
 ) -> tuple[InputWarning, ...]:
-    """Return warnings of what is unlikely about a case and its observations.
+    """Return warnings of unlikely values in a case and its observations.
 
     Args:
         case: one column, or a batch of which one is looked at.

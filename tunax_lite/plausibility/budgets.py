@@ -31,9 +31,9 @@ from .inputs import uncorrected
 from .rules import unlikely
 
 _CLOSE = 0.12
-"""Largest relative misfit of a budget that proves a factor."""
+"""Largest relative misfit of a budget at which a mistake counts as its explanation."""
 _WATER = 1025.0 * 3991.0
-"""Heat capacity per volume [J m-3 K-1], near enough for any water."""
+"""Approximate heat capacity per volume of any water [J m-3 K-1]."""
 _SCALARS = {
     "temperature": ("heat_budget", "heat_flux", "an upward flux", _WATER, "J m-2", 1e4),
     "salinity": (
@@ -141,7 +141,7 @@ def unclosed_budgets(case: Case, observations: Observations | None) -> Iterator[
 
 
 def _is_simulation(case: Case, observations: Observations) -> bool:
-    """Whether the profiles are those of a model: complete from the bottom to the surface at all times."""
+    """True for a large-eddy simulation, and for profiles that are complete over the column at all times."""
     z, profiles = np.asarray(observations.z), observations.profiles
     if observations.source == "LES" or z.size < 8 or observations.time.size < 4:
         return observations.source == "LES"
@@ -162,7 +162,7 @@ def _mistake(
     tried: Sequence[tuple[str, str, np.ndarray]],
     is_simulation: bool,
 ) -> tuple[str, str] | None:
-    """Return cause and key of the mistake that explains a budget; `tried` adds the content of each."""
+    """Return cause and key of the mistake that explains a budget, of those `tried`, each with its content."""
     unexplained = _misfit(content, expected)
     misfits = [_misfit(content, explained) for *_, explained in tried]
     best, least = int(np.argmin(misfits)), min(misfits)
@@ -196,7 +196,7 @@ def _scalar_budget(
 
 
 def _momentum_budget(case: Case, time: np.ndarray, transport: np.ndarray) -> Iterator[InputWarning]:
-    """Note profiles whose transport turns or grows otherwise than the stress and f say.
+    """Note profiles whose transport does not follow from the stress and f.
 
     The transport M of a simulation obeys dM/dt = -i f (M + S) + tau / rho with the transport S of the Stokes
     drift, which Lagrangian velocities include.

@@ -20,9 +20,9 @@ from ..quantities import QUANTITIES, quantity_of
 
 DAY = 86400.0
 _ALWAYS = 1e11
-"""Beyond which times [s] stand for a number that holds always."""
+"""Time [s] beyond which the last record marks a constant."""
 _FEW = 6
-"""Profiles below which values are compared along profiles rather than over time."""
+"""Number of profiles below which values are compared along profiles rather than over time."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Samples:
 
     @functools.cached_property
     def known(self) -> np.ndarray:
-        """All values that are there."""
+        """All finite values."""
         return self.values[np.isfinite(self.values)]
 
     @property
@@ -94,8 +94,8 @@ class Evidence:
         latitude, longitude: [degrees]; `None` where they are not known.
         start: ISO 8601 time; `None` for a case without a date.
         coriolis_parameter: [s-1].
-        is_lake: whether the area of the faces is given.
-        net_longwave: whether the longwave radiation of the weather is net.
+        is_lake: true if the grid has areas of faces.
+        net_longwave: true if the longwave radiation of the weather is net.
     """
 
     weather: dict[str, Samples] = field(default_factory=dict)
@@ -116,12 +116,12 @@ class Evidence:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the water is that of a lake or river."""
+        """True for a lake, or water with a mean salinity below 2 g kg-1."""
         salt = [group["salinity"].mean for group in (self.initial, self.observed) if "salinity" in group]
         return self.is_lake or (bool(salt) and bool(np.nanmax(salt) < 2.0))
 
     def surface_temperature(self) -> float | None:
-        """Temperature of the water at the surface at the start [degC]."""
+        """Uppermost temperature of the initial profile, or else of the first observed one [degC]."""
         for group in (self.initial, self.observed):
             values = group["temperature"].values[0] if "temperature" in group else np.zeros(0)
             if np.isfinite(values).any():
@@ -174,7 +174,7 @@ def observed_of(observations: Observations) -> dict[str, Samples]:
 
 
 def column_of(case: Case, column: int) -> Case:
-    """One column along the last axis of a batch; a single column as it is."""
+    """One column along the last axis of a batch, at most the last; a single column as it is."""
 
     def single(leaf, n_axes: int):
         has_columns = 0 <= n_axes < jnp.ndim(leaf)

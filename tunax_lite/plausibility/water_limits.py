@@ -13,12 +13,12 @@ from ..column.trajectory import Trajectory
 from ..quantities import quantity_of
 
 _SUPERCOOLED, _UNDER_ICE, _FROZEN = 0.1, 1.0, 10.0
-"""Below the freezing point [K]: more than in any sea; under ice, whose models have linear freezing points and
-act on the uppermost cell after a step; and more than in a lake that lacks nothing but ice."""
+"""Kelvin below freezing that are unlikely, unlikely under ice, and impossible. Ice models have linear
+freezing points and act on the uppermost cell after a step; a lake without one cools by a few kelvin."""
 _SALTIEST = 120.0
-"""To which TEOS-10 holds [g kg-1]."""
+"""Highest salinity for which TEOS-10 is valid [g kg-1]."""
 _ROUND_OFF, _NEGATIVE = 1e-6, 1e-2
-"""Below zero [g kg-1]."""
+"""Amounts of salinity below zero [g kg-1] that are unlikely, and impossible."""
 _NO_ICE = "switch on an ice model (ice: winton, or simple), or check unit and sign of the heat flux"
 _ADVICE = {
     "frozen": "water under ice does not cool further: check the heat flux, its unit and sign",
@@ -35,17 +35,17 @@ _ADVICE = {
 
 
 class Extreme(NamedTuple):
-    """The most extreme value of a kind with its place, and the time of the first of the kind."""
+    """The worst value of a kind, with its height and time."""
 
-    kind: str
+    kind: str  # frozen, hot, negative or salty
     value: float
-    excess: float  # beyond the limit
+    excess: float  # value to compare with the limits: kelvin below freezing, value, or negative value
     z: float
     time: float
-    first: float
+    first: float  # time of the first value beyond the limit
     is_impossible: bool
     advice: str
-    place: str = ""  # case of the run, with a comma behind it
+    place: str = ""  # case of the run, followed by a comma
 
     def described(self, moment: str) -> str:
         """Quantity, value, depth and the time in words."""

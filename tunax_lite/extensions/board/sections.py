@@ -16,13 +16,13 @@ from ...config.site import CaseSection
 class ProtocolSection(Section):
     """Settings of the runs and of the scores, equal for all closures."""
 
-    version: str = key("of the protocol: scores of different versions are not compared", min_length=1)
-    cell_thickness: Thickness = key("of all columns [m]", 2.0)
+    version: str = key("version; scores of different versions cannot be compared", min_length=1)
+    cell_thickness: Thickness = key("cells of all columns [m]", 2.0)
     time_step: float = key("time step [s]", 60.0, gt=0.0, le=86400.0)
     start: float = key("first time that counts [s], after the spin-up of the turbulence", 7200.0, ge=0.0)
     averaging: Averaging = "points"
     temperature_difference: float = key(
-        "between the surface and the base of the mixed layer [K]", 0.05, gt=0.0, le=10.0
+        "difference between surface and base of the mixed layer [K]", 0.05, gt=0.0, le=10.0
     )
     reference: str = key("label of the row that errors are divided by", "k_epsilon_recommended")
 
@@ -37,18 +37,20 @@ class SourceSection(Section):
     """Origin of the files of some simulations."""
 
     title: str = key("name in words", min_length=1)
-    url: str | None = key("address of the files, or of their originals", None)
-    licence: str = key("of the files, or `none stated`", min_length=1)
-    citation: str = key("what to cite", "")
+    url: str | None = key("address of the files or their originals", None)
+    licence: str = key("licence of the files, or `none stated`", min_length=1)
+    citation: str = key("publication to cite", "")
 
 
 class SimulationSection(Section):
     """A simulation with its source."""
 
-    name: str = key("of the simulation", min_length=1)
+    name: str = key("name of the simulation", min_length=1)
     source: str = key("one of `sources`", min_length=1)
     case: CaseSection = key("where the case and its profiles come from")
-    sha256: str | None = key("of its file; null for a file of your own", None, pattern="^[0-9a-f]{64}$")
+    sha256: str | None = key(
+        "SHA-256 of its file; null for a file of your own", None, pattern="^[0-9a-f]{64}$"
+    )
 
 
 class RowSection(ComparedClosureSection):
@@ -87,12 +89,12 @@ class BoardConfig(Section):
             raise invalid("protocol.reference to be the label of a row", f"'{label}'", closest(label, labels))
 
     def seen(self, saw: Collection[str]) -> set[str]:
-        """Names of the simulations that are named in `saw`, or whose source is."""
+        """Names of the simulations that `saw` names by themselves or by their source."""
         return {each.name for each in self.simulations if each.name in saw or each.source in saw}
 
     @property
     def model(self) -> ModelSection:
-        """Default model; a board has none, but the commands read it from every configuration."""
+        """Default model, which the commands read from every configuration; rows have their own closures."""
         return ModelSection()
 
     @property
