@@ -58,7 +58,14 @@ def test_zones_of_a_unit_of_time_are_applied(tmp_path, reference, hours):
     assert float(read_weather(path, start_time=START)[0].time[0]) == pytest.approx(3600.0 * hours, abs=1e-3)
 
 
-NO_DATES = ["2015-01-01 00:00 EST", "2015-01-01 Europe/Rome", "noon", "2015-13-01"]
+NO_DATES = [
+    "2015-01-01 00:00 EST",
+    "2015-01-01 Europe/Rome",
+    "noon",
+    "2015-13-01",
+    "01-06-2015",
+    "0000-01-01",
+]
 
 
 @pytest.mark.parametrize("reference", NO_DATES)

@@ -44,6 +44,8 @@ def read_reference(reference: str) -> tuple[tuple[int, int, int], datetime.timed
     hour, minute, second = (float(parts[key] or 0.0) for key in ("hour", "minute", "second"))
     datetime.time(int(hour), int(minute), int(second))  # refuses what is no time of the day
     ahead = float((parts["ahead"] or "0") + (parts["part"] or "")) + float(parts["minutes"] or 0.0) / 60.0
+    if ahead > 14.0:  # the year of 01-06-2015, where the day is first
+        raise ValueError(f"'{reference}'")
     hour += ahead if parts["sign"] == "-" else -ahead
     date = int(parts["year"]), int(parts["month"] or 1), int(parts["day"] or 1)
     return date, datetime.timedelta(hours=hour, minutes=minute, seconds=second)
@@ -72,7 +74,7 @@ def read_time(
             date, clock = read_reference(reference)
             start = cftime.datetime(*date, calendar=calendar) + clock
             epoch = (start - cftime.datetime(1970, 1, 1, calendar=calendar)).total_seconds()
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, TypeError):  # TypeError: cftime subtracts no date of the year 0
         expected = "a unit such as 'seconds' or 'days since 2000-01-01 00:00 +02:00' in the standard calendar"
         got = f"'{unit}' in the calendar '{calendar}'"
         advice = "give the unit of time (units)"
